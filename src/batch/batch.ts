@@ -1,0 +1,224 @@
+import type { Severity } from '../record/severity.ts'
+import type { Memory } from './memory.ts'
+
+const newline = 0x0a
+const comma = 0x2c
+
+/** A batch starts with a small block and grows, so that many quiet datasets do not take the memory of busy ones. */
+const firstBlockBytes = 65_536
+const growth = 4
+
+/**
+ * Lines on their way, as one block of bytes: each line is written straight into it and ends in a newline. A retry sends
+ * the same bytes; a split is a cut at a newline that copies nothing.
+ */
+export class Batch {
+  readonly dataset: string
+  /** Lines in it. */
+  count = 0
+  /** Bytes of its lines, newlines included. */
+  byteLength = 0
+  /** Monotonic time before which it is not sent again, in milliseconds. */
+  notBeforeMs = 0
+  /** Attempts made to send it. */
+  attempts = 0
+  /** Attempts that broke with a connection reset. */
+  resets = 0
+  /** Set when it is sent without compression, to learn whether the compression is what the service dislikes. */
+  isPlain = false
+  /** Its bytes as they are sent, kept for the next attempt. */
+  body: { readonly encoding: 'zstd' | 'gzip'; readonly bytes: Buffer } | undefined
+  #block: Buffer
+  #severities: Uint8Array
+  readonly #whole: Whole
+
+  private constructor(dataset: string, block: Buffer, severities: Uint8Array, whole: Whole) {
+    this.dataset = dataset
+    this.#block = block
+    this.#severities = severities
+    this.#whole = whole
+  }
+
+  /** An empty batch, or nothing when there is no memory for its block. */
+  static open(dataset: string, expectedBytes: number, maxBytes: number, memory: Memory): Batch | undefined {
+    const block = memory.take(blockSize(expectedBytes, maxBytes))
+    return block && new Batch(dataset, block, new Uint8Array(64), new Whole(block, memory))
+  }
+
+  /** The lines, in the order they came. */
+  get bytes(): Buffer {
+    return this.#block.subarray(0, this.byteLength)
+  }
+
+  /** The class of severity of each line. */
+  get severities(): Uint8Array {
+    return this.#severities.subarray(0, this.count)
+  }
+
+  /** How many requests have been made for the lines of the batch that this one was cut from. */
+  get requests(): number {
+    return this.#whole.requests
+  }
+
+  countRequest(): void {
+    this.#whole.requests++
+  }
+
+  /** Resolves when every line of the batch as it was before any split has been delivered or dropped. */
+  whenSettled(): Promise<void> {
+    return this.#whole.whenSettled()
+  }
+
+  /**
+   * Writes a line: the JSON object `json`, with `head` in place of its opening brace and `tail` (only together with a
+   * head) in place of its closing one. Returns false, with nothing written, when the line does not fit within `maxBytes`
+   * or the memory.
+   */
+  append(
+    severity: Severity,
+    head: Uint8Array | undefined,
+    json: string,
+    tail: Uint8Array | undefined,
+    maxBytes: number,
+  ): boolean {
+    const around = (head?.length ?? 0) + (tail?.length ?? 0) + 1
+    // Three bytes are the most that a UTF-16 unit takes in UTF-8: counting exactly is left for the last lines of a block.
+    if (this.byteLength + around + 3 * json.length > Math.min(this.#block.length, maxBytes)) {
+      const needed = this.byteLength + around + Buffer.byteLength(json)
+      if (needed > maxBytes || (needed > this.#block.length && !this.#grow(needed, maxBytes))) return false
+    }
+    this.byteLength = writeLine(this.#block, this.byteLength, head, json, tail)
+    if (this.count === this.#severities.length) this.#severities = larger(this.#severities)
+    this.#severities[this.count++] = severity
+    this.#whole.unsettled++
+    return true
+  }
+
+  /** Each line as text, without its newline. */
+  *lines(): Generator<string> {
+    const bytes = this.bytes
+    for (let start = 0; start < bytes.length; ) {
+      const end = bytes.indexOf(newline, start)
+      yield bytes.toString('utf8', start, end)
+      start = end + 1
+    }
+  }
+
+  /** Cuts at the newline in the middle of the lines; a batch of one line cannot be cut. */
+  split(): [Batch, Batch] {
+    this.dropBody()
+    const count = this.count >> 1
+    const bytes = this.bytes
+    let cut = 0
+    for (let line = 0; line < count; line++) cut = bytes.indexOf(newline, cut) + 1
+    return [this.#part(0, cut, 0, count), this.#part(cut, this.byteLength, count, this.count)]
+  }
+
+  /** To be called once for each batch that is not split: its lines are delivered or dropped. */
+  settle(): void {
+    this.dropBody()
+    this.#whole.settle(this.count)
+  }
+
+  /** Keeps the compressed bytes for the next attempt, counted as memory. */
+  keepBody(body: NonNullable<Batch['body']>): void {
+    this.dropBody()
+    this.#whole.memory.hold(body.bytes.length)
+    this.body = body
+  }
+
+  dropBody(): void {
+    if (this.body === undefined) return
+    this.#whole.memory.release(this.body.bytes.length)
+    this.body = undefined
+  }
+
+  #part(from: number, to: number, fromLine: number, toLine: number): Batch {
+    const severities = this.#severities.subarray(fromLine, toLine)
+    const part = new Batch(this.dataset, this.#block.subarray(from, to), severities, this.#whole)
+    part.byteLength = to - from
+    part.count = toLine - fromLine
+    part.attempts = this.attempts
+    part.resets = this.resets
+    part.notBeforeMs = this.notBeforeMs
+    return part
+  }
+
+  #grow(neededBytes: number, maxBytes: number): boolean {
+    const larger = this.#whole.memory.take(blockSize(neededBytes, maxBytes))
+    if (larger === undefined) return false
+    this.#block.copy(larger, 0, 0, this.byteLength)
+    this.#whole.replaceBlock(larger)
+    this.#block = larger
+    return true
+  }
+}
+
+/** What the parts of a split batch share: the block, and who waits for its last line. */
+class Whole {
+  unsettled = 0
+  requests = 0
+  readonly memory: Memory
+  #block: Buffer
+  #waiter: { promise: Promise<void>; resolve: () => void } | undefined
+
+  constructor(block: Buffer, memory: Memory) {
+    this.#block = block
+    this.memory = memory
+  }
+
+  replaceBlock(block: Buffer): void {
+    this.memory.give(this.#block)
+    this.#block = block
+  }
+
+  whenSettled(): Promise<void> {
+    this.#waiter ??= Promise.withResolvers<void>()
+    return this.#waiter.promise
+  }
+
+  settle(count: number): void {
+    this.unsettled -= count
+    if (this.unsettled > 0) return
+    this.memory.give(this.#block)
+    this.#waiter?.resolve()
+  }
+}
+
+function writeLine(
+  block: Buffer,
+  start: number,
+  head: Uint8Array | undefined,
+  json: string,
+  tail: Uint8Array | undefined,
+): number {
+  let end: number
+  if (head === undefined) {
+    end = start + block.write(json, start)
+  } else {
+    block.set(head, start)
+    const at = start + head.length
+    const isEmpty = json.length === 2
+    end = at + block.write(isEmpty ? '}' : json, at)
+    if (!isEmpty) block[at] = comma
+    if (tail !== undefined) {
+      block.set(tail, end - 1)
+      end += tail.length - 1
+    }
+  }
+  block[end] = newline
+  return end + 1
+}
+
+/** The smallest block of the row 64 KiB, 256 KiB, 1 MiB, … that holds so many bytes, and never more than a batch may have. */
+export function blockSize(bytes: number, maxBytes: number): number {
+  let size = firstBlockBytes
+  while (size < bytes) size *= growth
+  return Math.min(size, maxBytes)
+}
+
+function larger(severities: Uint8Array): Uint8Array {
+  const copy = new Uint8Array(severities.length * growth)
+  copy.set(severities)
+  return copy
+}

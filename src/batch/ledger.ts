@@ -1,0 +1,45 @@
+import type { SeverityName } from '../record/severity.ts'
+
+/** Why an event was given up on this side of the service's answer. */
+export type DropReason =
+  /** Memory was full (for events of this severity). */
+  | 'memory'
+  /** The service refused the event. */
+  | 'rejected'
+  /** The service refused the event for its size, alone in a request. */
+  | 'too-large'
+  /** `close()` or the end of the process could not wait any longer. */
+  | 'closed'
+  /** The `dataset` function threw or gave no usable name. */
+  | 'dataset'
+  /** The runtime failed us, out of memory for instance. */
+  | 'error'
+
+/** Dropped events by severity; `unknown` where the service refused an event without saying which. */
+export type DropsBySeverity = Partial<Record<SeverityName | 'unknown', number>>
+
+/** What became of every event that was given to us. At every moment accepted = delivered + dropped + pending. */
+export class Ledger {
+  accepted = 0
+  delivered = 0
+  dropped = 0
+  readonly #drops = new Map<DropReason, DropsBySeverity>()
+
+  get pending(): number {
+    return this.accepted - this.delivered - this.dropped
+  }
+
+  drop(reason: DropReason, bySeverity: DropsBySeverity): void {
+    const drops = this.#drops.get(reason) ?? {}
+    for (const [name, count] of Object.entries(bySeverity) as [keyof DropsBySeverity, number][]) {
+      this.dropped += count
+      drops[name] = (drops[name] ?? 0) + count
+    }
+    this.#drops.set(reason, drops)
+  }
+
+  /** Drops by reason, then by severity; a copy. */
+  drops(): Partial<Record<DropReason, DropsBySeverity>> {
+    return Object.fromEntries([...this.#drops].map(([reason, drops]) => [reason, { ...drops }]))
+  }
+}

@@ -1,0 +1,33 @@
+import type { Encoding } from './compression.ts'
+
+const newline = 0x0a
+const comma = 0x2c
+
+/** The path of a dataset's ingest operation; the name is one segment of it, whatever it holds. */
+export function ingestPath(basePath: string, dataset: string): string {
+  return `${basePath.replace(/\/+$/, '')}/v1/datasets/${encodeURIComponent(dataset)}/ingest`
+}
+
+export function ingestHeaders(
+  format: 'ndjson' | 'json',
+  encoding: Encoding,
+  authentication: Readonly<Record<string, string>>,
+): Record<string, string> {
+  return {
+    ...authentication,
+    'content-type': format === 'json' ? 'application/json' : 'application/x-ndjson',
+    ...(encoding === 'none' ? {} : { 'content-encoding': encoding }),
+    'user-agent': 'logferry',
+  }
+}
+
+/** The lines of a batch in either format. The same bytes: a JSON array has commas where NDJSON has newlines. */
+export function plainBody(lines: Buffer, format: 'ndjson' | 'json'): Buffer {
+  if (format === 'ndjson') return lines
+  const array = Buffer.allocUnsafe(lines.length + 1)
+  array[0] = 0x5b
+  lines.copy(array, 1)
+  for (let at = array.indexOf(newline, 1); at !== -1; at = array.indexOf(newline, at + 1)) array[at] = comma
+  array[array.length - 1] = 0x5d
+  return array
+}

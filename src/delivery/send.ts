@@ -1,0 +1,83 @@
+import type { Dispatcher } from 'undici'
+import type { Batch } from '../batch/batch.ts'
+import type { ResolvedOptions } from '../options.ts'
+import type { Outcome } from '../outcome.ts'
+import { answerToOutcome } from './answer-to-outcome.ts'
+import { type Compression, compress, type Encoding } from './compression.ts'
+import { openConnections } from './connections.ts'
+import { exchange } from './exchange.ts'
+import { ingestHeaders, ingestPath, plainBody } from './request.ts'
+
+/** One attempt to send one batch. */
+export interface Attempt {
+  readonly outcome: Outcome
+  readonly encoding: Encoding
+  /** Length of the request's body as it was sent. */
+  readonly bodyBytes: number
+}
+
+/** Ways in which a connection ends while the body is under way. */
+const resetCodes = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
+
+/** Makes attempts: a batch becomes a request, its answer (or the lack of one) an outcome. Never rejects. */
+export class Sender {
+  readonly #options: ResolvedOptions
+  readonly #compression: Compression
+  #connections: Promise<Dispatcher> | undefined
+
+  constructor(options: ResolvedOptions, compression: Compression) {
+    this.#options = options
+    this.#compression = compression
+  }
+
+  async send(batch: Batch, signal: AbortSignal): Promise<Attempt> {
+    const { baseUrl, credentials, format, requestTimeoutMs } = this.#options
+    let encoding: Encoding = 'none'
+    let bodyBytes = 0
+    try {
+      const body = await this.#body(batch)
+      encoding = batch.body === undefined ? 'none' : batch.body.encoding
+      bodyBytes = body.length
+      const request = {
+        method: 'POST' as const,
+        origin: baseUrl.origin,
+        path: ingestPath(baseUrl.pathname, batch.dataset),
+        headers: ingestHeaders(format, encoding, credentials.headers()),
+        body,
+      }
+      const answer = await exchange(await this.#dispatcher(), request, requestTimeoutMs, signal)
+      const redacted = { ...answer, body: credentials.redact(answer.body) }
+      return { outcome: answerToOutcome(redacted, Date.now()), encoding, bodyBytes }
+    } catch (error) {
+      const { code, message } = error as { code?: string; message?: string }
+      const reason = credentials.redact([code, message].filter(Boolean).join(': '))
+      return { outcome: { kind: 'retryable', reason, reset: resetCodes.has(code ?? '') }, encoding, bodyBytes }
+    }
+  }
+
+  /** Lets go of the connections once what is under way has ended; the next attempt opens new ones. */
+  async close(): Promise<void> {
+    const connections = this.#connections
+    this.#connections = undefined
+    await (await connections)?.close()
+  }
+
+  async #dispatcher(): Promise<Dispatcher> {
+    if (this.#options.dispatcher !== undefined) return this.#options.dispatcher
+    this.#connections ??= openConnections(this.#options.baseUrl.origin, this.#options.maxConcurrentRequests)
+    return this.#connections
+  }
+
+  /** The bytes to send. A compressed body is kept with its batch, so that a retry sends the same bytes at no cost. */
+  async #body(batch: Batch): Promise<Buffer> {
+    const encoding = batch.isPlain ? 'none' : this.#compression.encodingFor(batch.byteLength)
+    if (encoding === 'none') {
+      batch.dropBody()
+      return plainBody(batch.bytes, this.#options.format)
+    }
+    if (batch.body?.encoding === encoding) return batch.body.bytes
+    const bytes = await compress(plainBody(batch.bytes, this.#options.format), encoding)
+    batch.keepBody({ encoding, bytes })
+    return bytes
+  }
+}

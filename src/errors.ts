@@ -1,0 +1,38 @@
+/** Stable codes of what logferry throws or reports. Match on these, never on the text. */
+export type ErrorCode =
+  /** An option is missing or malformed; thrown where the object is created. */
+  | 'LOGFERRY_INVALID_OPTION'
+  /** The service refuses the token, the dataset or the address; delivery to that dataset is paused and probed. */
+  | 'LOGFERRY_PAUSED'
+  /** The service cannot be reached or is in trouble; delivery goes on by itself. */
+  | 'LOGFERRY_UNREACHABLE'
+  /** The service refused single events; they are not sent again. */
+  | 'LOGFERRY_REJECTED'
+  /** Events were dropped on this side: memory was full, or the time to deliver them ran out. */
+  | 'LOGFERRY_DROPPED'
+  /** The service does not take the compression or the batch size configured; a smaller step is used from now on. */
+  | 'LOGFERRY_STEPPED_DOWN'
+  /** A listener or function given by the application threw. */
+  | 'LOGFERRY_CALLBACK_THREW'
+
+/** An option that cannot be used: what it is called, and what was expected. */
+export interface InvalidOption {
+  readonly code: 'LOGFERRY_INVALID_OPTION'
+  /** Name of the option, dotted where it is nested: `baseUrl.eu`. */
+  readonly option: string
+}
+
+/**
+ * The error for a bad option: a `TypeError` where the type is wrong or the option is missing, a `RangeError` where the
+ * value is outside what is allowed. `got` is shown as it is: never pass it for a secret.
+ */
+export function invalidOption(
+  option: string,
+  expected: string,
+  got: string,
+  kind: 'type' | 'range' = 'type',
+): (TypeError | RangeError) & InvalidOption {
+  const message = `logferry: option \`${option}\` must be ${expected}; got ${got}`
+  const error = kind === 'type' ? new TypeError(message) : new RangeError(message)
+  return Object.assign(error, { code: 'LOGFERRY_INVALID_OPTION' as const, option })
+}

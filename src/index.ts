@@ -1,0 +1,8 @@
+/** The core: one shipper, shared by any number of loggers. Loads no logging library. */
+export type { DropReason, DropsBySeverity } from './batch/ledger.ts'
+export type { Encoding } from './delivery/compression.ts'
+export type { ErrorCode, InvalidOption } from './errors.ts'
+export type { Delivered, Dropped, NoticeListeners, Rejected, Warning } from './notices.ts'
+export type { Region, ShipperOptions } from './options.ts'
+export type { SeverityName } from './record/severity.ts'
+export { createShipper, type FlushResult, type Shipper, type ShipperStats } from './shipper.ts'

@@ -1,0 +1,104 @@
+import type { DropReason, DropsBySeverity } from './batch/ledger.ts'
+import type { ErrorCode } from './errors.ts'
+
+/** Trouble that somebody should know of. Delivery trouble is only ever reported, never thrown. */
+export interface Warning {
+  readonly code: ErrorCode
+  /** What happened, and what to do about it. Never holds a token. */
+  readonly message: string
+  /** How many warnings of this code were held back since the last one, as one a minute is let through. */
+  readonly suppressed: number
+}
+
+/** Events that are given up. */
+export interface Dropped {
+  readonly reason: DropReason
+  readonly count: number
+  readonly bySeverity: DropsBySeverity
+}
+
+/** An event that the service refused. */
+export interface Rejected {
+  readonly dataset: string
+  /** The event as it was sent; `undefined` where the service did not say which event it refused. */
+  readonly event: Record<string, unknown> | undefined
+  readonly status: number
+  /** The service's own words. */
+  readonly reason: string
+}
+
+/** A batch that the service has answered for. */
+export interface Delivered {
+  readonly dataset: string
+  readonly count: number
+  /** Bytes of its lines before compression. */
+  readonly bytes: number
+}
+
+export interface NoticeListeners {
+  warning: (warning: Warning) => void
+  dropped: (dropped: Dropped) => void
+  rejected: (rejected: Rejected) => void
+  delivered: (delivered: Delivered) => void
+}
+
+const oneMinuteMs = 60_000
+
+/** Tells listeners what happens. A listener that throws does no harm: it is reported in turn, once a minute. */
+export class Notices {
+  readonly #listeners: { [Name in keyof NoticeListeners]: Set<NoticeListeners[Name]> } = {
+    warning: new Set(),
+    dropped: new Set(),
+    rejected: new Set(),
+    delivered: new Set(),
+  }
+  readonly #quiet = new Map<ErrorCode, { untilMs: number; suppressed: number }>()
+
+  add<Name extends keyof NoticeListeners>(name: Name, listener: NoticeListeners[Name]): void {
+    this.#listeners[name].add(listener)
+  }
+
+  remove<Name extends keyof NoticeListeners>(name: Name, listener: NoticeListeners[Name]): void {
+    this.#listeners[name].delete(listener)
+  }
+
+  has(name: keyof NoticeListeners): boolean {
+    return this.#listeners[name].size > 0
+  }
+
+  tell<Name extends keyof NoticeListeners>(name: Name, notice: Parameters<NoticeListeners[Name]>[0]): void {
+    for (const listener of this.#listeners[name]) {
+      try {
+        ;(listener as (notice: unknown) => void)(notice)
+      } catch (error) {
+        if (name !== 'warning') this.warn('LOGFERRY_CALLBACK_THREW', `a listener for '${name}' threw ${nameOf(error)}`)
+      }
+    }
+  }
+
+  /**
+   * Gives a warning to the listeners, or to Node's process warnings (standard error) where there are none; of each code
+   * once a minute at the most.
+   */
+  warn(code: ErrorCode, message: string): void {
+    const nowMs = performance.now()
+    const quiet = this.#quiet.get(code)
+    if (quiet !== undefined && nowMs < quiet.untilMs) {
+      quiet.suppressed++
+      return
+    }
+    this.#quiet.set(code, { untilMs: nowMs + oneMinuteMs, suppressed: 0 })
+    const warning = { code, message: `logferry: ${message}`, suppressed: quiet?.suppressed ?? 0 }
+    if (this.has('warning')) this.tell('warning', warning)
+    else emitProcessWarning(warning)
+  }
+}
+
+/** Prints a warning on standard error, unless the process is told to do otherwise with warnings. */
+export function emitProcessWarning({ code, message }: Warning): void {
+  process.emitWarning(message, { type: 'LogferryWarning', code })
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : typeof error
+}

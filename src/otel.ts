@@ -1,0 +1,143 @@
+import { invalidOption } from './errors.ts'
+import { type HeldRecord, HeldRecords, isResourcePending } from './record/held-records.ts'
+import { type OtelLogRecord, otelToEvent, recordTime, resourceTail, severityOfRecord } from './record/otel-to-event.ts'
+import { type Shipper, type ShipperOrOptions, shipperOf } from './shipper.ts'
+
+/** The result of an export, as `@opentelemetry/core` defines it: code 0 is success, 1 is failure. */
+export interface ExportResult {
+  code: 0 | 1
+  error?: Error
+}
+
+/** A shipper that exists already, or the options for one of the exporter's own. */
+export type LogferryLogRecordExporterOptions = ShipperOrOptions & {
+  /**
+   * When an export is answered: once the records are `'accepted'` (kept in memory, and delivered in the background, so
+   * that a BatchLogRecordProcessor, which has one export under way at a time, is not held up by the network), or once
+   * the service has answered for them (`'delivered'`).
+   *
+   * @defaultValue 'accepted'
+   */
+  acknowledge?: 'accepted' | 'delivered' | undefined
+}
+
+/**
+ * OpenTelemetry log record exporter, for `@opentelemetry/sdk-logs` 0.200 and later, and 3.x. Use it behind a
+ * BatchLogRecordProcessor; where no other processing is needed, `LogferryLogRecordProcessor` does without the second
+ * batching stage.
+ *
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` when an option is missing or malformed
+ */
+export class LogferryLogRecordExporter {
+  /** What delivers the records: `exporter.shipper.stats()`, `exporter.shipper.on('rejected', …)`. */
+  readonly shipper: Shipper
+  readonly #isOwn: boolean
+  readonly #acknowledge: 'accepted' | 'delivered'
+  #isShutDown = false
+
+  constructor(options: LogferryLogRecordExporterOptions = {}) {
+    const { acknowledge = 'accepted', ...shipping } = options
+    if (acknowledge !== 'accepted' && acknowledge !== 'delivered') {
+      throw invalidOption('acknowledge', "'accepted' or 'delivered'", typeof acknowledge, 'range')
+    }
+    this.#acknowledge = acknowledge
+    const { shipper, isOwn } = shipperOf(shipping as ShipperOrOptions)
+    this.shipper = shipper
+    this.#isOwn = isOwn
+  }
+
+  /** Called by a processor. Answers exactly once, and never throws. */
+  export(records: readonly OtelLogRecord[], resultCallback: (result: ExportResult) => void): void {
+    if (this.#isShutDown)
+      return resultCallback({ code: 1, error: new Error('logferry: the exporter has been shut down') })
+    let refused = 0
+    for (const record of records) if (!takeRecord(this.shipper, record)) refused++
+    if (refused > 0) {
+      const error = new Error(
+        `logferry: ${refused} of ${records.length} records were dropped; see shipper.stats().drops`,
+      )
+      return resultCallback({ code: 1, error })
+    }
+    if (this.#acknowledge === 'accepted') return resultCallback({ code: 0 })
+    void this.#whenDelivered().then(resultCallback)
+  }
+
+  /** Waits until what was exported has been delivered or dropped, for `flushTimeoutMs` at most. */
+  async forceFlush(): Promise<void> {
+    await this.shipper.flush()
+  }
+
+  /** The same; then lets go of connections. Exports after that fail. */
+  async shutdown(): Promise<void> {
+    await (this.#isOwn ? this.shipper.close() : this.shipper.flush())
+    this.#isShutDown = true
+  }
+
+  async #whenDelivered(): Promise<ExportResult> {
+    const droppedBefore = this.shipper.stats().dropped
+    const { complete, pending } = await this.shipper.flush()
+    const dropped = this.shipper.stats().dropped - droppedBefore
+    if (complete && dropped === 0) return { code: 0 }
+    const what = complete ? `${dropped} records were dropped` : `${pending} records are not delivered yet, and are kept`
+    return { code: 1, error: new Error(`logferry: ${what}; see shipper.stats()`) }
+  }
+}
+
+/**
+ * OpenTelemetry log record processor that feeds the batching core directly: the fast path, with nothing between the log
+ * call and the batch. For `@opentelemetry/sdk-logs` 0.200 and later, and 3.x.
+ *
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` when an option is missing or malformed
+ */
+export class LogferryLogRecordProcessor {
+  /** What delivers the records: `processor.shipper.stats()`, `processor.shipper.on('rejected', …)`. */
+  readonly shipper: Shipper
+  readonly #isOwn: boolean
+  #held: HeldRecords | undefined
+
+  constructor(options: ShipperOrOptions = {}) {
+    const { shipper, isOwn } = shipperOf(options)
+    this.shipper = shipper
+    this.#isOwn = isOwn
+  }
+
+  /** Called by the SDK for each record. Serialises it at once; never throws. */
+  onEmit(record: OtelLogRecord): void {
+    if (this.#held !== undefined || isResourcePending(record)) this.#hold(record)
+    else takeRecord(this.shipper, record)
+  }
+
+  /** Waits until what was emitted has been delivered or dropped, for `flushTimeoutMs` at most. */
+  async forceFlush(): Promise<void> {
+    await this.#held?.whenReleased
+    await this.shipper.flush()
+  }
+
+  /** The same; then lets go of connections. */
+  async shutdown(): Promise<void> {
+    await this.#held?.whenReleased
+    await (this.#isOwn ? this.shipper.close() : this.shipper.flush())
+  }
+
+  #hold(record: OtelLogRecord): void {
+    if (this.#held === undefined) {
+      const held = new HeldRecords(record.resource, this.shipper.maxEventBytes, records => {
+        this.#held = undefined
+        for (const each of records) takeHeld(this.shipper, each)
+        this.shipper.letGo(held)
+      })
+      this.#held = held
+      this.shipper.holdFor(held)
+    }
+    this.#held.add(record)
+  }
+}
+
+function takeRecord(shipper: Shipper, record: OtelLogRecord): boolean {
+  const tail = resourceTail(record.resource, record.instrumentationScope)
+  return shipper.take(otelToEvent(record), severityOfRecord(record), recordTime(record), tail)
+}
+
+function takeHeld(shipper: Shipper, held: HeldRecord): void {
+  shipper.take(held.event, held.severity, held.time, resourceTail(held.resource, held.scope))
+}

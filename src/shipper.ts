@@ -1,0 +1,387 @@
+import { Batcher } from './batch/batcher.ts'
+import { type DropReason, type DropsBySeverity, Ledger } from './batch/ledger.ts'
+import { Memory } from './batch/memory.ts'
+import { Breaker } from './delivery/breaker.ts'
+import { Compression, type Encoding } from './delivery/compression.ts'
+import { Delivery } from './delivery/delivery.ts'
+import { Sender } from './delivery/send.ts'
+import { invalidOption } from './errors.ts'
+import { type Unfinished, unwatch, watch } from './exit/natural-exit.ts'
+import { type NoticeListeners, Notices } from './notices.ts'
+import { isDatasetName, type ResolvedOptions, resolveOptions, type ShipperOptions } from './options.ts'
+import { type Alterations, eventToJson } from './record/event-to-line.ts'
+import { type Severity, type SeverityName, severities, severityOfLevel } from './record/severity.ts'
+import { Timestamper } from './record/timestamp.ts'
+
+/** What is known when `flush()` or `close()` ends. */
+export interface FlushResult {
+  /** Whether every event accepted before the call has been delivered or dropped. */
+  readonly complete: boolean
+  /** Events that are neither delivered nor dropped. */
+  readonly pending: number
+}
+
+/** A snapshot of what a shipper has done. At every moment accepted = delivered + dropped + pending. */
+export interface ShipperStats {
+  readonly accepted: number
+  readonly delivered: number
+  readonly dropped: number
+  readonly pending: number
+  /** Dropped events by reason, then by severity. */
+  readonly drops: Partial<Record<DropReason, DropsBySeverity>>
+  /** Events with a value that JSON cannot take, replaced by a text that says so. */
+  readonly stubbed: number
+  /** Events cut to `maxEventBytes`. */
+  readonly cut: number
+  /** Requests made, and how many of them sent events again. */
+  readonly requests: number
+  readonly retries: number
+  readonly requestsInFlight: number
+  /** Bytes of request bodies, as sent. */
+  readonly bytesOnWire: number
+  /** Memory held for events that are pending, in bytes; never more than `maxBufferedBytes`. */
+  readonly bufferedBytes: number
+  /** The compression in use, after what the service turned out not to take. */
+  readonly compression: Encoding
+}
+
+/** Longest wait for connections to close that nothing more is expected of, in milliseconds. */
+const closeConnectionsMs = 1000
+/** The least time between two events that report what was shed, in milliseconds. */
+const shedReportIntervalMs = 60_000
+
+/**
+ * Ships events: record → line → batch → request → outcome. Made by `createShipper`; can be shared by any number of
+ * loggers. Nothing it does throws into code that logs.
+ */
+export class Shipper {
+  readonly #options: ResolvedOptions
+  readonly #timestamper: Timestamper
+  readonly #memory: Memory
+  readonly #batcher: Batcher
+  readonly #sender: Sender
+  readonly #delivery: Delivery
+  readonly #compression: Compression
+  readonly #ledger = new Ledger()
+  readonly #notices = new Notices()
+  readonly #altered: Alterations = { stubbed: 0, cut: 0 }
+  readonly #atExit: Unfinished = { finish: () => this.#finishAtExit() }
+  #isWatched = false
+  /** Who holds events back that are not accepted yet. */
+  readonly #holding = new Set<{ release(): void }>()
+  /** Shed for lack of memory since the last event that reported it. */
+  #shed: DropsBySeverity | undefined
+  #shedReportNotBeforeMs = 0
+
+  /** @internal */
+  constructor(options: ResolvedOptions) {
+    this.#options = options
+    this.#timestamper = new Timestamper(options.timeField)
+    this.#memory = new Memory(options.maxBufferedBytes, options.maxBatchBytes)
+    this.#compression = new Compression(options.compression)
+    this.#sender = new Sender(options, this.#compression)
+    const { maxBatchBytes, maxBatchEvents, maxBatchAgeMs } = options
+    const limits = { maxBatchBytes, maxBlockBytes: maxBatchBytes, maxBatchEvents, maxBatchAgeMs }
+    this.#batcher = new Batcher(limits, this.#memory, () => this.#delivery.pump())
+    this.#delivery = new Delivery({
+      batches: this.#batcher,
+      send: (batch, signal) => this.#sender.send(batch, signal),
+      breaker: new Breaker(options.maxRetryDelayMs),
+      compression: this.#compression,
+      ledger: this.#ledger,
+      notices: this.#notices,
+      maxConcurrentRequests: options.maxConcurrentRequests,
+      onSettled: () => this.#unwatchWhenDone(),
+      onDelivered: dataset => this.#reportShed(dataset),
+    })
+  }
+
+  /**
+   * Takes an event for delivery. It is serialised at once: what happens to the object afterwards does not matter. An
+   * event without a time stamp gets one; its `level` decides what is shed first when memory is short.
+   *
+   * Never throws. Returns false when the event had to be dropped (it is then counted and reported).
+   */
+  ship(event: Readonly<Record<string, unknown>>): boolean {
+    return this.take(event, levelOf(event), Date.now())
+  }
+
+  /**
+   * Sends what is waiting without further delay, and waits until all that was accepted before the call has been delivered
+   * or dropped, or the time is up. What is left then is still pending and goes on being delivered.
+   *
+   * @param options.timeoutMs longest wait in milliseconds, `flushTimeoutMs` by default
+   * @returns never rejects for delivery trouble
+   * @throws TypeError | RangeError when `timeoutMs` is not a number from 0 to 2 147 483 647
+   */
+  async flush(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
+    const timeoutMs = checkedTimeoutMs(options.timeoutMs, this.#options.flushTimeoutMs)
+    const complete = await isInTime(this.#flushAll(), timeoutMs)
+    return { complete, pending: this.#ledger.pending }
+  }
+
+  /**
+   * Delivers what is pending, drops (counts, reports) what cannot be delivered in time, and lets go of connections. An
+   * event shipped later is not lost: it opens a connection again.
+   *
+   * @param options.timeoutMs longest wait in milliseconds, `flushTimeoutMs` by default
+   * @returns never rejects for delivery trouble
+   * @throws TypeError | RangeError when `timeoutMs` is not a number from 0 to 2 147 483 647
+   */
+  async close(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
+    const timeoutMs = checkedTimeoutMs(options.timeoutMs, this.#options.flushTimeoutMs)
+    const complete = await this.#finish(timeoutMs)
+    await isInTime(this.#sender.close(), closeConnectionsMs)
+    this.#memory.clear()
+    return { complete, pending: this.#ledger.pending }
+  }
+
+  /** What has been done so far. */
+  stats(): ShipperStats {
+    return {
+      accepted: this.#ledger.accepted,
+      delivered: this.#ledger.delivered,
+      dropped: this.#ledger.dropped,
+      pending: this.#ledger.pending,
+      drops: this.#ledger.drops(),
+      stubbed: this.#altered.stubbed,
+      cut: this.#altered.cut,
+      requests: this.#delivery.requests,
+      retries: this.#delivery.retries,
+      requestsInFlight: this.#delivery.inFlight,
+      bytesOnWire: this.#delivery.bytesOnWire,
+      bufferedBytes: this.#memory.usedBytes,
+      compression: this.#compression.encoding,
+    }
+  }
+
+  /**
+   * Calls `listener` when something happens: `warning` (in place of Node's process warnings), `dropped`, `rejected`
+   * (with the event that the service refused), `delivered`. A listener that throws does no harm.
+   */
+  on<Name extends keyof NoticeListeners>(name: Name, listener: NoticeListeners[Name]): this {
+    this.#notices.add(name, listener)
+    return this
+  }
+
+  off<Name extends keyof NoticeListeners>(name: Name, listener: NoticeListeners[Name]): this {
+    this.#notices.remove(name, listener)
+    return this
+  }
+
+  /** @internal */
+  get maxEventBytes(): number {
+    return this.#options.maxEventBytes
+  }
+
+  /**
+   * Has `source` give what it holds back, when somebody asks for delivery or the process ends. Until `letGo`.
+   *
+   * @internal
+   */
+  holdFor(source: { release(): void }): void {
+    this.#holding.add(source)
+    this.#watch()
+  }
+
+  /** @internal */
+  letGo(source: { release(): void }): void {
+    this.#holding.delete(source)
+    this.#unwatchWhenDone()
+  }
+
+  /**
+   * The one way in. The event's own time stamp goes before `time`: milliseconds since the epoch, or seconds and
+   * nanoseconds.
+   *
+   * @param tail bytes to stand in place of the closing brace of the event's JSON
+   * @internal
+   */
+  take(event: object, severity: Severity, time: number | readonly [number, number], tail?: Uint8Array): boolean {
+    this.#ledger.accepted++
+    if (severity < this.#memory.floor) return this.#drop('memory', severity)
+    try {
+      const dataset = this.#datasetOf(event, tail)
+      if (dataset === undefined) return this.#drop('dataset', severity)
+      if (!this.#write(dataset, event, severity, time, tail)) return this.#drop('memory', severity)
+    } catch (error) {
+      // What people log cannot bring us here; running out of memory can, and a mistake of ours.
+      return this.#drop('error', severity, error)
+    }
+    if (!this.#isWatched) this.#watch()
+    return true
+  }
+
+  #write(
+    dataset: string,
+    event: object,
+    severity: Severity,
+    time: number | readonly [number, number],
+    tail: Uint8Array | undefined,
+  ): boolean {
+    const head = this.#hasOwnTime(event)
+      ? undefined
+      : typeof time === 'number'
+        ? this.#timestamper.at(time)
+        : this.#timestamper.atHrTime(time)
+    const around = (head?.length ?? 0) + (tail?.length ?? 0)
+    const json = eventToJson(event, this.#options.maxEventBytes - around - 1, this.#altered)
+    return this.#batcher.add(dataset, severity, head, json, tail)
+  }
+
+  #hasOwnTime(event: object): boolean {
+    try {
+      return (event as Record<string, unknown>)[this.#options.timeField] !== undefined
+    } catch {
+      return true // a getter that throws: the safe way writes a stub for it, and a second field of that name would be wrong
+    }
+  }
+
+  #datasetOf(event: object, tail: Uint8Array | undefined): string | undefined {
+    const { dataset } = this.#options
+    if (typeof dataset === 'string') return dataset
+    let problem = 'gave no usable name'
+    try {
+      const name = dataset(tail === undefined ? (event as Record<string, unknown>) : { ...event, ...parsedTail(tail) })
+      if (isDatasetName(name)) return name
+    } catch (error) {
+      problem = `threw ${error instanceof Error ? error.name : typeof error}`
+    }
+    this.#notices.warn('LOGFERRY_DROPPED', `the \`dataset\` function ${problem}; the event is dropped.`)
+    return undefined
+  }
+
+  #drop(reason: DropReason, severity: Severity, error?: unknown): false {
+    const bySeverity = { [severities[severity] as SeverityName]: 1 }
+    this.#ledger.drop(reason, bySeverity)
+    if (this.#notices.has('dropped')) this.#notices.tell('dropped', { reason, count: 1, bySeverity })
+    if (reason === 'memory') this.#noteShed(severity)
+    if (reason === 'error') {
+      const what = error instanceof Error ? `${error.name}: ${error.message}` : typeof error
+      this.#notices.warn('LOGFERRY_DROPPED', `an event could not be kept (${what}); it is dropped.`)
+    }
+    return false
+  }
+
+  #noteShed(severity: Severity): void {
+    const name = severities[severity] as SeverityName
+    this.#shed ??= {}
+    this.#shed[name] = (this.#shed[name] ?? 0) + 1
+    this.#notices.warn(
+      'LOGFERRY_DROPPED',
+      `memory for events that are not delivered yet is short (${this.#memory.usedBytes} of ${this.#memory.maxBytes} bytes), ` +
+        'and events are dropped, low severities first. Find out why delivery is slow, or raise maxBufferedBytes.',
+    )
+  }
+
+  /** Once there is room again, one event tells the dataset what it lacks. */
+  #reportShed(dataset: string): void {
+    const bySeverity = this.#shed
+    if (bySeverity === undefined || this.#memory.floor > 0 || performance.now() < this.#shedReportNotBeforeMs) return
+    this.#shed = undefined
+    this.#shedReportNotBeforeMs = performance.now() + shedReportIntervalMs
+    const count = Object.values(bySeverity).reduce((sum, ofSeverity) => sum + ofSeverity, 0)
+    const message = `logferry dropped ${count} events before this one because memory was short`
+    this.#ledger.accepted++
+    const event = { level: 'warn', message, logferry: { dropped: { memory: bySeverity } } }
+    if (!this.#write(dataset, event, severityOfLevel('warn'), Date.now(), undefined))
+      this.#drop('memory', severityOfLevel('warn'))
+  }
+
+  #flushAll(): Promise<void> {
+    for (const source of this.#holding) source.release()
+    return this.#batcher.flush()
+  }
+
+  /** Delivers what is pending, with no regard for waits after failures; drops what is left when the time is up. */
+  async #finish(timeoutMs: number): Promise<boolean> {
+    const flushed = this.#flushAll()
+    this.#delivery.hurry()
+    const complete = await isInTime(flushed, timeoutMs)
+    const left = this.#ledger.pending
+    if (!complete && left > 0) {
+      this.#delivery.abandon('closed')
+      this.#notices.warn(
+        'LOGFERRY_DROPPED',
+        `${left} events could not be delivered within ${timeoutMs} ms before the end; they are dropped. Find out why ` +
+          'delivery is slow, or allow more time (flushTimeoutMs, exitTimeoutMs).',
+      )
+    }
+    return complete
+  }
+
+  async #finishAtExit(): Promise<void> {
+    await this.#finish(this.#options.exitTimeoutMs)
+  }
+
+  #watch(): void {
+    if (this.#options.exitTimeoutMs === 0) return
+    this.#isWatched = true
+    watch(this.#atExit)
+  }
+
+  #unwatchWhenDone(): void {
+    if (!this.#isWatched || this.#ledger.pending > 0 || this.#holding.size > 0) return
+    this.#isWatched = false
+    unwatch(this.#atExit)
+  }
+}
+
+/** For adapters: a shipper that exists already, or the options for one of the adapter's own. */
+export type ShipperOrOptions = { readonly shipper: Shipper } | (ShipperOptions & { readonly shipper?: undefined })
+
+/** @internal */
+export function shipperOf(given: ShipperOrOptions): { shipper: Shipper; isOwn: boolean } {
+  const { shipper, ...options } = given
+  if (shipper === undefined) return { shipper: createShipper(options), isOwn: true }
+  if (!(shipper instanceof Shipper)) throw invalidOption('shipper', 'what createShipper() returns', typeof shipper)
+  const extra = Object.entries(options).find(([, value]) => value !== undefined)
+  if (extra !== undefined) throw invalidOption(extra[0], 'given to createShipper() when `shipper` is given', 'both')
+  return { shipper, isOwn: false }
+}
+
+const parsedTails = new WeakMap<Uint8Array, object>()
+
+/** What a tail adds to an event, for the function that names the dataset. */
+function parsedTail(tail: Uint8Array): object {
+  let parsed = parsedTails.get(tail)
+  if (parsed === undefined) {
+    parsed = JSON.parse(`{${Buffer.from(tail.subarray(1)).toString('utf8')}`) as object
+    parsedTails.set(tail, parsed)
+  }
+  return parsed
+}
+
+function levelOf(event: Readonly<Record<string, unknown>>): Severity {
+  try {
+    return severityOfLevel(event.level)
+  } catch {
+    return severityOfLevel(undefined)
+  }
+}
+
+/** Whether the work ends within the time. The timer keeps the process alive: somebody waits. */
+async function isInTime(work: Promise<void>, timeoutMs: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(resolve, timeoutMs, false)
+  void work.then(() => resolve(true))
+  const isDone = await promise
+  clearTimeout(timer)
+  return isDone
+}
+
+function checkedTimeoutMs(given: number | undefined, defaultMs: number): number {
+  if (given === undefined) return defaultMs
+  if (typeof given === 'number' && given >= 0 && given <= 0x7fffffff) return given
+  throw invalidOption(
+    'timeoutMs',
+    'a number from 0 to 2147483647 (milliseconds)',
+    String(given),
+    typeof given === 'number' ? 'range' : 'type',
+  )
+}
+
+/** Makes a shipper, to be given to transports and exporters as `{ shipper }`, or to be used by itself. */
+export function createShipper(options?: ShipperOptions): Shipper {
+  return new Shipper(resolveOptions(options, process.env))
+}

@@ -1,0 +1,116 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Batch, blockSize } from '../../src/batch/batch.ts'
+import { Memory } from '../../src/batch/memory.ts'
+
+const KiB = 1024
+const MiB = 1024 * KiB
+const memory = () => new Memory(64 * MiB, MiB)
+const bytes = (text: string) => Buffer.from(text)
+const open = (from = memory()) => Batch.open('d', 0, MiB, from) as Batch
+const text = (batch: Batch) => batch.bytes.toString()
+
+describe('a line in a batch', () => {
+  it.each([
+    ['{"a":1}', undefined, undefined, '{"a":1}\n'],
+    ['{"a":1}', '{"t":"x"', undefined, '{"t":"x","a":1}\n'],
+    ['{}', '{"t":"x"', undefined, '{"t":"x"}\n'],
+    ['{"a":1}', '{"t":"x"', ',"r":2}', '{"t":"x","a":1,"r":2}\n'],
+    ['{}', '{"t":"x"', ',"r":2}', '{"t":"x","r":2}\n'],
+    ['{"ü":"😀"}', '{"t":"x"', ',"r":"é"}', '{"t":"x","ü":"😀","r":"é"}\n'],
+  ])('%s with head %s and tail %s is %s', (json, head, tail, expected) => {
+    const batch = open()
+    expect(batch.append(2, head ? bytes(head) : undefined, json, tail ? bytes(tail) : undefined, MiB)).toBe(true)
+    expect(text(batch)).toBe(expected)
+    expect(batch.byteLength).toBe(Buffer.byteLength(expected))
+  })
+
+  it('fills a batch to its last byte, and no further', () => {
+    const batch = open()
+    const line = JSON.stringify({ a: 'é'.repeat(500) })
+    const lineBytes = Buffer.byteLength(line) + 1
+    const limit = 10 * lineBytes
+    for (let i = 0; i < 10; i++) expect(batch.append(2, undefined, line, undefined, limit)).toBe(true)
+    expect(batch.append(2, undefined, '{}', undefined, limit)).toBe(false)
+    expect(batch.byteLength).toBe(limit)
+    expect(batch.count).toBe(10)
+  })
+})
+
+describe('a batch', () => {
+  it('starts small and grows without losing a byte', () => {
+    const from = memory()
+    const batch = open(from)
+    expect(from.usedBytes).toBe(64 * KiB)
+    const lines: string[] = []
+    while (batch.append(2, undefined, `{"n":${lines.length},"x":"${'y'.repeat(300)}"}`, undefined, MiB)) {
+      lines.push(`{"n":${lines.length},"x":"${'y'.repeat(300)}"}`)
+    }
+    expect(from.usedBytes).toBe(MiB)
+    expect([...batch.lines()]).toEqual(lines)
+  })
+
+  it('gives its memory back and tells who waits when its last part is settled, once', async () => {
+    const from = memory()
+    const batch = open(from)
+    for (let i = 0; i < 4; i++) batch.append(2, undefined, '{}', undefined, MiB)
+    let settled = 0
+    void batch.whenSettled().then(() => settled++)
+    const [left, right] = batch.split()
+    const [first, second] = left.split()
+    first.settle()
+    right.settle()
+    await Promise.resolve()
+    expect([settled, from.usedBytes]).toEqual([0, 64 * KiB])
+    second.settle()
+    await Promise.resolve()
+    expect([settled, from.usedBytes]).toEqual([1, 0])
+  })
+
+  it('split at a newline holds the same lines and severities in the same order', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.json(), fc.integer({ min: 0, max: 5 })), { minLength: 2, maxLength: 80 }),
+        lines => {
+          const batch = open()
+          for (const [json, severity] of lines) batch.append(severity as 0, undefined, `{"v":${json}}`, undefined, MiB)
+          const [left, right] = batch.split()
+          expect(left.count + right.count).toBe(batch.count)
+          expect(Buffer.concat([left.bytes, right.bytes]).equals(batch.bytes)).toBe(true)
+          expect([...left.lines(), ...right.lines()]).toEqual(lines.map(([json]) => `{"v":${json}}`))
+          expect([...left.severities, ...right.severities]).toEqual(lines.map(([, severity]) => severity))
+        },
+      ),
+    )
+  })
+})
+
+describe('memory', () => {
+  it('refuses what would exceed it', () => {
+    const from = new Memory(128 * KiB, MiB)
+    expect(from.take(64 * KiB)).toBeDefined()
+    expect(from.take(64 * KiB)).toBeDefined()
+    expect(from.take(1)).toBeUndefined()
+  })
+
+  it('lets in only warnings and errors, then only errors, as it fills', () => {
+    const from = new Memory(100, 100)
+    const floors = [0, 75, 15, 5].map(more => {
+      from.hold(more)
+      return from.floor
+    })
+    expect(floors).toEqual([0, 2, 3, 4])
+    from.release(95)
+    expect(from.floor).toBe(0)
+  })
+
+  it('blocks double twice up to what a batch may have', () => {
+    expect([1, 64 * KiB, 64 * KiB + 1, 300 * KiB, 2 * MiB].map(size => blockSize(size, MiB))).toEqual([
+      64 * KiB,
+      64 * KiB,
+      256 * KiB,
+      MiB,
+      MiB,
+    ])
+  })
+})

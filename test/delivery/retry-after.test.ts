@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest'
+import { retryAfterMs } from '../../src/delivery/retry-after.ts'
+
+const now = Date.parse('2026-11-21T12:00:00Z')
+const inTwoMinutes = 'Sat, 21 Nov 2026 12:02:00 GMT'
+
+describe('Retry-After', () => {
+  it.each([
+    ['120', undefined, 120_000],
+    [' 120 ', undefined, 120_000],
+    ['0', undefined, 0],
+    ['1.5', undefined, 1500],
+    ['99999999', undefined, 3_600_000],
+    [inTwoMinutes, undefined, 120_000],
+    ['Sat, 21 Nov 2026 11:00:00 GMT', undefined, 0],
+    ['Fri, 31 Dec 9999 23:59:59 GMT', undefined, 3_600_000],
+    // The server's clock is an hour ahead, then an hour behind, of ours: its own Date header tells.
+    ['Sat, 21 Nov 2026 13:02:00 GMT', 'Sat, 21 Nov 2026 13:00:00 GMT', 120_000],
+    ['Sat, 21 Nov 2026 11:02:00 GMT', 'Sat, 21 Nov 2026 11:00:00 GMT', 120_000],
+    [inTwoMinutes, 'no date', 120_000],
+  ])('%s (Date: %s) means %s ms', (header, date, expected) => {
+    expect(retryAfterMs(header, now, date)).toBe(expected)
+  })
+
+  it.each([[undefined], [''], [' '], ['-5'], ['soon'], ['12 parsecs'], ['2/3']])('%s says nothing usable', header => {
+    expect(retryAfterMs(header, now)).toBeUndefined()
+  })
+})

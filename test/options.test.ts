@@ -1,0 +1,267 @@
+import { inspect } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { type ResolvedOptions, resolveOptions, type ShipperOptions } from '../src/options.ts'
+
+const good = { baseUrl: 'https://logs.example', dataset: 'checkout', token: 'xaat-secret-0001' }
+const secret = 'xaat-secret-0001'
+
+function refusal(options: unknown, environment = {}): Error & { code: string; option: string } {
+  try {
+    resolveOptions(options as ShipperOptions, environment)
+  } catch (error) {
+    return error as Error & { code: string; option: string }
+  }
+  throw new Error('accepted')
+}
+
+describe('options that cannot be used throw where the shipper is made', () => {
+  it.each<[string, object | string | null, string, RegExp, 'TypeError' | 'RangeError']>([
+    ['no options', 'https://logs.example', 'options', /an object; got string/, 'TypeError'],
+    [
+      'no base address',
+      { ...good, baseUrl: undefined },
+      'baseUrl',
+      /LOGFERRY_URL must be set; got nothing/,
+      'TypeError',
+    ],
+    [
+      'no dataset',
+      { ...good, dataset: undefined },
+      'dataset',
+      /LOGFERRY_DATASET must be set; got nothing/,
+      'TypeError',
+    ],
+    ['no token', { ...good, token: undefined }, 'token', /LOGFERRY_TOKEN must be set; got nothing/, 'TypeError'],
+    [
+      'an unknown option',
+      { ...good, maxBatchSize: 5 },
+      'maxBatchSize',
+      /one of baseUrl, .*; got an unknown option/,
+      'TypeError',
+    ],
+    [
+      'a number for the address',
+      { ...good, baseUrl: 5 },
+      'baseUrl',
+      /an address, or \{ us, eu \}.*; got a number/,
+      'TypeError',
+    ],
+    ['a relative address', { ...good, baseUrl: '/v1' }, 'baseUrl', /absolute http\(s\) address/, 'RangeError'],
+    ['an ftp address', { ...good, baseUrl: 'ftp://logs.example' }, 'baseUrl', /got the scheme ftp:/, 'RangeError'],
+    [
+      'plain http to a far host',
+      { ...good, baseUrl: 'http://logs.example' },
+      'baseUrl',
+      /http: to logs.example/,
+      'RangeError',
+    ],
+    ['plain http to a private host', { ...good, baseUrl: 'http://10.0.0.1' }, 'baseUrl', /allowInsecure/, 'RangeError'],
+    ['a query', { ...good, baseUrl: 'https://logs.example/?a=1' }, 'baseUrl', /without query/, 'RangeError'],
+    [
+      'regions without region',
+      { ...good, baseUrl: { us: 'https://u.example', eu: 'https://e.example' } },
+      'region',
+      /got nothing/,
+      'TypeError',
+    ],
+    [
+      'a region too few',
+      { ...good, region: 'eu', baseUrl: { us: 'https://u.example' } },
+      'baseUrl',
+      /\{ us, eu \}/,
+      'TypeError',
+    ],
+    [
+      'a malformed region address',
+      { ...good, region: 'eu', baseUrl: { us: 'https://u.example', eu: 'x' } },
+      'baseUrl.eu',
+      /absolute/,
+      'RangeError',
+    ],
+    ['an unknown region', { ...good, region: 'mars' }, 'region', /'us' or 'eu'; got "mars"/, 'TypeError'],
+    ['an empty dataset', { ...good, dataset: '' }, 'dataset', /got an empty string/, 'TypeError'],
+    ['a dataset of two dots', { ...good, dataset: '..' }, 'dataset', /not "\." or "\.\."/, 'TypeError'],
+    [
+      'both tokens',
+      { ...good, personalAccessToken: 'p', orgId: 'o' },
+      'personalAccessToken',
+      /one of the two; got both/,
+      'TypeError',
+    ],
+    [
+      'a personal token alone',
+      { ...good, token: undefined, personalAccessToken: 'p' },
+      'orgId',
+      /got nothing/,
+      'TypeError',
+    ],
+    [
+      'a header name with a space',
+      { ...good, orgIdHeader: 'x y' },
+      'orgIdHeader',
+      /name of an HTTP header/,
+      'RangeError',
+    ],
+    ['a dispatcher that is none', { ...good, dispatcher: {} }, 'dispatcher', /undici Dispatcher/, 'TypeError'],
+    ['a format unknown', { ...good, format: 'xml' }, 'format', /'ndjson' or 'json'; got "xml"/, 'TypeError'],
+    ['a compression unknown', { ...good, compression: true }, 'compression', /got true/, 'TypeError'],
+    ['an empty time field', { ...good, timeField: '' }, 'timeField', /1 to 200 characters; got ""/, 'RangeError'],
+    [
+      'a text for a number',
+      { ...good, maxBatchAgeMs: '1000' },
+      'maxBatchAgeMs',
+      /an integer from 1 to 60000 \(milliseconds\); got "1000"/,
+      'TypeError',
+    ],
+    ['a fraction', { ...good, maxBatchAgeMs: 1.5 }, 'maxBatchAgeMs', /got 1.5/, 'RangeError'],
+    ['NaN', { ...good, maxBatchEvents: Number.NaN }, 'maxBatchEvents', /got NaN/, 'TypeError'],
+    ['too little', { ...good, maxBatchAgeMs: 0 }, 'maxBatchAgeMs', /got 0/, 'RangeError'],
+    ['too much', { ...good, maxBatchBytes: 2 ** 30 }, 'maxBatchBytes', /got 1073741824/, 'RangeError'],
+    [
+      'an event larger than a batch',
+      { ...good, maxBatchBytes: 2048, maxEventBytes: 4096 },
+      'maxEventBytes',
+      /at most maxBatchBytes \(2048\)/,
+      'RangeError',
+    ],
+    [
+      'too little memory',
+      { ...good, maxBufferedBytes: 65_536 },
+      'maxBufferedBytes',
+      /at least 8 × maxBatchBytes/,
+      'RangeError',
+    ],
+    ['no connection', { ...good, maxConcurrentRequests: 0 }, 'maxConcurrentRequests', /got 0/, 'RangeError'],
+    ['no time', { ...good, requestTimeoutMs: 10 }, 'requestTimeoutMs', /got 10/, 'RangeError'],
+    ['a wait too short', { ...good, maxRetryDelayMs: 1 }, 'maxRetryDelayMs', /got 1/, 'RangeError'],
+    ['a negative time', { ...good, flushTimeoutMs: -1 }, 'flushTimeoutMs', /got -1/, 'RangeError'],
+    [
+      'an endless exit',
+      { ...good, exitTimeoutMs: Number.POSITIVE_INFINITY },
+      'exitTimeoutMs',
+      /got Infinity/,
+      'RangeError',
+    ],
+    ['a text for a flag', { ...good, allowInsecure: 'yes' }, 'allowInsecure', /true or false; got "yes"/, 'TypeError'],
+  ])('%s', (_, options, option, message, type) => {
+    const error = refusal(options)
+    expect(error.message).toMatch(message)
+    expect(error.message).toContain(`\`${option}\``)
+    expect([error.name, error.code, error.option]).toEqual([type, 'LOGFERRY_INVALID_OPTION', option])
+  })
+
+  const hostile = ['secret\r\nX-Evil: 1', 'secret\n', 'secret\0', 'sec ret', 'secrét', ' secret', 'secret\u2028']
+  const secretOptions = ['token', 'personalAccessToken', 'orgId'] as const
+  it.each(secretOptions.flatMap(option => hostile.map(value => [option, value] as const)))(
+    '%s %j is refused, and not shown',
+    (option, value) => {
+      const error = refusal({
+        ...good,
+        ...(option === 'token' ? {} : { token: undefined }),
+        orgId: 'org',
+        [option]: value,
+      })
+      expect(error.option).toBe(option)
+      expect(inspect(error)).not.toMatch(/secr|évil|Evil/)
+    },
+  )
+
+  it.each(['a\nb', 'a\0', '\ud800', '.', '..', 'x'.repeat(2000)])('dataset %j is refused', dataset => {
+    expect(refusal({ ...good, dataset }).option).toBe('dataset')
+  })
+
+  it('an address with a password is refused, and not shown', () => {
+    const error = refusal({ ...good, baseUrl: 'https://me:hunter2@logs.example' })
+    expect(inspect(error)).not.toContain('hunter2')
+    expect(error.message).toContain('without user name and password')
+  })
+})
+
+describe('options', () => {
+  it('have defaults', () => {
+    const { baseUrl, credentials, maxBufferedBytes, ...rest } = resolveOptions(good, {})
+    expect(baseUrl.href).toBe('https://logs.example/')
+    expect(credentials.headers()).toEqual({ authorization: `Bearer ${secret}` })
+    expect(maxBufferedBytes).toBeGreaterThanOrEqual(32 * 2 ** 20)
+    expect(maxBufferedBytes).toBeLessThanOrEqual(512 * 2 ** 20)
+    expect(rest).toEqual({
+      region: undefined,
+      dataset: 'checkout',
+      dispatcher: undefined,
+      format: 'ndjson',
+      compression: 'zstd',
+      timeField: '_time',
+      maxBatchAgeMs: 1000,
+      maxBatchBytes: 1_048_576,
+      maxBatchEvents: 10_000,
+      maxEventBytes: 1_000_000,
+      maxConcurrentRequests: 4,
+      requestTimeoutMs: 30_000,
+      maxRetryDelayMs: 30_000,
+      flushTimeoutMs: 10_000,
+      exitTimeoutMs: 2000,
+    } satisfies Omit<ResolvedOptions, 'baseUrl' | 'credentials' | 'maxBufferedBytes'>)
+  })
+
+  const environment = {
+    LOGFERRY_URL: 'https://env.example/edge',
+    LOGFERRY_TOKEN: 'env-token',
+    LOGFERRY_DATASET: 'env-dataset',
+    LOGFERRY_ORG_ID: 'env-org',
+    LOGFERRY_REGION: 'eu',
+  }
+
+  it('that are not given come from the environment', () => {
+    const options = resolveOptions(undefined, environment)
+    expect(options.baseUrl.href).toBe('https://env.example/edge')
+    expect([options.dataset, options.region]).toEqual(['env-dataset', 'eu'])
+    expect(options.credentials.headers()).toEqual({ authorization: 'Bearer env-token' })
+  })
+
+  it('that are given go before the environment', () => {
+    const options = resolveOptions({ ...good, region: 'us' }, environment)
+    expect([options.baseUrl.host, options.dataset, options.region]).toEqual(['logs.example', 'checkout', 'us'])
+    expect(options.credentials.headers()).toEqual({ authorization: `Bearer ${secret}` })
+  })
+
+  it('a personal access token goes before a token of the environment, with the organization of the environment', () => {
+    const options = resolveOptions({ personalAccessToken: 'pat' }, environment)
+    expect(options.credentials.headers()).toEqual({ authorization: 'Bearer pat', 'x-service-org-id': 'env-org' })
+  })
+
+  it('the header for the organization can be renamed', () => {
+    const options = resolveOptions(
+      { ...good, token: undefined, personalAccessToken: 'pat', orgId: 'o', orgIdHeader: 'X-Org' },
+      {},
+    )
+    expect(options.credentials.headers()).toEqual({ authorization: 'Bearer pat', 'X-Org': 'o' })
+  })
+
+  it('the region chooses the address', () => {
+    const baseUrl = { us: 'https://us.example', eu: 'https://eu.example' }
+    expect(resolveOptions({ ...good, baseUrl, region: 'eu' }, {}).baseUrl.host).toBe('eu.example')
+    expect(resolveOptions({ ...good, baseUrl, region: 'us' }, {}).baseUrl.host).toBe('us.example')
+  })
+
+  it.each([
+    'http://localhost:1',
+    'http://127.0.0.1',
+    'http://127.9.9.9:80',
+    'http://[::1]:8080',
+    'http://api.localhost',
+  ])('%s is loopback and may be plain http', baseUrl => {
+    expect(resolveOptions({ ...good, baseUrl }, {}).baseUrl.protocol).toBe('http:')
+  })
+
+  it('allowInsecure allows plain http to any host', () => {
+    expect(resolveOptions({ ...good, baseUrl: 'http://logs.example', allowInsecure: true }, {}).baseUrl.protocol).toBe(
+      'http:',
+    )
+  })
+
+  it('never print a token', () => {
+    const options = resolveOptions({ ...good, token: undefined, personalAccessToken: secret, orgId: 'o' }, {})
+    expect(inspect(options, { depth: 10, showHidden: true })).not.toContain(secret)
+    expect(JSON.stringify(options)).not.toContain(secret)
+  })
+})
