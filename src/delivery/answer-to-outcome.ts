@@ -60,7 +60,7 @@ function reasonIn(answer: Answer): string {
 
 /** What a page says without its tags; its first 4,000 characters, as the pattern takes quadratic time on hostile ones. */
 function textOf(page: string): string {
-  return page.slice(0, 4000).replaceAll(/<(style|script)[^]*?<\/\1>|<[^>]*>/gi, ' ')
+  return page.slice(0, 4000).replaceAll(/<(style|script)[\s\S]*?<\/\1>|<[^>]*>/gi, ' ')
 }
 
 /** Only the origin: a query in a redirect may carry what was sent to us in confidence. */
