@@ -24,8 +24,8 @@ export class Batch {
   attempts = 0
   /** Attempts that broke with a connection reset. */
   resets = 0
-  /** Set when it is sent without compression, to learn whether the compression is what the service dislikes. */
-  isPlain = false
+  /** The compression that it was refused with: it is sent without, to learn whether that is what the service dislikes. */
+  suspect: 'zstd' | 'gzip' | undefined
   /** Its bytes as they are sent, kept for the next attempt. */
   body: { readonly encoding: 'zstd' | 'gzip'; readonly bytes: Buffer } | undefined
   #block: Buffer
@@ -140,6 +140,7 @@ export class Batch {
     part.count = toLine - fromLine
     part.attempts = this.attempts
     part.resets = this.resets
+    part.suspect = this.suspect
     part.notBeforeMs = this.notBeforeMs
     return part
   }

@@ -21,11 +21,12 @@ export class Compression {
     return byteLength < minBytes ? 'none' : this.encoding
   }
 
-  /** Whether a refused body may have been refused for its encoding. */
-  isSuspect(used: Encoding): boolean {
-    return used !== 'none' && used === this.encoding && !this.#isCleared
+  /** Whether a body may have been refused for its encoding. */
+  isSuspect(used: Encoding): used is 'zstd' | 'gzip' {
+    return used !== 'none' && !(used === this.encoding && this.#isCleared)
   }
 
+  /** The encoding is not why a body was refused. */
   clear(used: Encoding): void {
     if (used === this.encoding) this.#isCleared = true
   }

@@ -121,7 +121,7 @@ export class Delivery {
     switch (outcome.kind) {
       case 'delivered':
       case 'partly-rejected': {
-        if (batch.isPlain) this.#stepDown(compression.encoding, 'a body that it takes uncompressed')
+        if (batch.suspect !== undefined) this.#stepDown(batch.suspect, 'a body that it takes uncompressed')
         else compression.clear(encoding)
         return this.#settleAnswered(batch, outcome)
       }
@@ -136,10 +136,10 @@ export class Delivery {
       }
       case 'rejected': {
         if (compression.isSuspect(encoding)) {
-          batch.isPlain = true
+          batch.suspect = encoding
           return row.putBack(batch)
         }
-        if (batch.isPlain) compression.clear(compression.encoding)
+        if (batch.suspect !== undefined) compression.clear(batch.suspect)
         return this.#bisect(batch, row, outcome)
       }
       case 'blocked':

@@ -70,7 +70,7 @@ export class Sender {
 
   /** The bytes to send. A compressed body is kept with its batch, so that a retry sends the same bytes at no cost. */
   async #body(batch: Batch): Promise<Buffer> {
-    const encoding = batch.isPlain ? 'none' : this.#compression.encodingFor(batch.byteLength)
+    const encoding = batch.suspect !== undefined ? 'none' : this.#compression.encodingFor(batch.byteLength)
     if (encoding === 'none') {
       batch.dropBody()
       return plainBody(batch.bytes, this.#options.format)

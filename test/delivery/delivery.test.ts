@@ -1,0 +1,328 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Outcome } from '../../src/outcome.ts'
+import { blocked, delivered, numbers, rejected, retryable, rowOfBatches, tooLarge } from './row-of-batches.ts'
+
+const range = (count: number) => Array.from({ length: count }, (_, index) => index)
+const sorted = (values: readonly number[]) => [...values].sort((a, b) => a - b)
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+describe('a batch is sent', () => {
+  it('when its first event has waited for maxBatchAgeMs', async () => {
+    const { log, sent } = rowOfBatches(() => delivered, { maxBatchAgeMs: 500 })
+    log(1)
+    await vi.advanceTimersByTimeAsync(499)
+    log(2)
+    expect(sent).toHaveLength(0)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(sent.map(({ lines }) => numbers(lines))).toEqual([[1, 2]])
+  })
+
+  it('at once when it holds maxBatchEvents', async () => {
+    const { log, sent } = rowOfBatches(() => delivered, { maxBatchEvents: 3 })
+    for (const n of range(7)) log(n)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(sent.map(({ lines }) => numbers(lines))).toEqual([
+      [0, 1, 2],
+      [3, 4, 5],
+    ])
+  })
+
+  it('at once when the next event would not fit into maxBatchBytes', async () => {
+    const { log, sent } = rowOfBatches(() => delivered, { maxBatchBytes: 2048 })
+    for (const n of range(5)) log(n, { text: 'x'.repeat(900) })
+    await vi.advanceTimersByTimeAsync(0)
+    expect(sent.map(({ lines }) => numbers(lines))).toEqual([
+      [0, 1],
+      [2, 3],
+    ])
+  })
+
+  it('at once on flush, which ends when the service has answered', async () => {
+    const answers: ((outcome: Outcome) => void)[] = []
+    const { log, sent, batcher } = rowOfBatches(() => new Promise(resolve => answers.push(resolve)))
+    log(1)
+    let isFlushed = false
+    void batcher.flush().then(() => {
+      isFlushed = true
+    })
+    await vi.advanceTimersByTimeAsync(0)
+    expect([sent.length, isFlushed]).toEqual([1, false])
+    answers[0]?.(delivered)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(isFlushed).toBe(true)
+  })
+
+  it('with at most maxConcurrentRequests under way, while the open batch goes on filling', async () => {
+    const answers: ((outcome: Outcome) => void)[] = []
+    const { log, sent } = rowOfBatches(() => new Promise(resolve => answers.push(resolve)), {
+      maxConcurrentRequests: 2,
+      maxBatchAgeMs: 10,
+    })
+    for (const n of range(20)) {
+      log(n)
+      await vi.advanceTimersByTimeAsync(10)
+    }
+    expect(sent.map(({ lines }) => numbers(lines))).toEqual([[0], [1]])
+    answers[0]?.(delivered)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(numbers(sent[2]?.lines ?? [])).toEqual(range(20).slice(2))
+  })
+
+  it('of each dataset in turn', async () => {
+    const { log, sent } = rowOfBatches(() => delivered, { maxBatchEvents: 1, maxConcurrentRequests: 1 })
+    for (const n of range(3)) log(n, { dataset: 'busy' })
+    log(9, { dataset: 'quiet' })
+    await vi.advanceTimersByTimeAsync(0)
+    expect(sent.map(({ dataset }) => dataset)).toEqual(['busy', 'busy', 'quiet', 'busy'])
+  })
+})
+
+describe('when the service cannot take it', () => {
+  it('the same lines are sent again, and nothing is lost', async () => {
+    const { log, sent, arrived, ledger } = rowOfBatches((_, count) => (count < 4 ? retryable() : delivered))
+    for (const n of range(10)) log(n)
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(sent.map(({ lines }) => lines)).toEqual(Array(4).fill(sent[0]?.lines))
+    expect(numbers(arrived)).toEqual(range(10))
+    expect([ledger.delivered, ledger.pending]).toEqual([10, 0])
+  })
+
+  it('no request is made for as long as it asks, and then everything is delivered', async () => {
+    const { log, sent, arrived } = rowOfBatches((_, count) => (count === 1 ? retryable(120_000) : delivered), {
+      maxBatchEvents: 10,
+      maxConcurrentRequests: 1,
+    })
+    for (const n of range(100)) log(n)
+    await vi.advanceTimersByTimeAsync(119_999)
+    expect(sent).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(12_001)
+    expect(numbers(arrived)).toEqual(range(100))
+  })
+
+  it('at most 25 requests are made in a minute of outage, and all is delivered after it', async () => {
+    const upAtMs = performance.now() + 60_000
+    const { log, sent, arrived, ledger } = rowOfBatches(() => (performance.now() < upAtMs ? retryable() : delivered))
+    for (let second = 0; second < 60; second++) {
+      for (const n of range(1000)) log(second * 1000 + n, { text: 'x'.repeat(100) })
+      await vi.advanceTimersByTimeAsync(1000)
+    }
+    expect(sent.length).toBeLessThanOrEqual(25)
+    await vi.advanceTimersByTimeAsync(31_000)
+    expect(sorted(numbers(arrived))).toEqual(range(60_000))
+    expect(ledger.pending).toBe(0)
+  })
+
+  it('half of the answers being 503 costs the failed requests and no more', async () => {
+    let failed = 0
+    let seed = 7
+    const next = () => {
+      seed = (seed * 16_807) % 2_147_483_647
+      return seed / 2_147_483_647
+    }
+    const { log, sent, arrived } = rowOfBatches(
+      () => {
+        if (next() < 0.5) return delivered
+        failed++
+        return retryable()
+      },
+      { maxBatchEvents: 10 },
+    )
+    for (const n of range(2000)) log(n)
+    await vi.advanceTimersByTimeAsync(300_000)
+    expect(sorted(numbers(arrived))).toEqual(range(2000))
+    expect(sent).toHaveLength(200 + failed)
+  })
+
+  it('says so once a minute, with the reason and a remedy', async () => {
+    const { log, warnings } = rowOfBatches(() => retryable())
+    log(1)
+    await vi.advanceTimersByTimeAsync(55_000)
+    expect(warnings).toHaveLength(1)
+    expect(warnings[0]).toMatchObject({ code: 'LOGFERRY_UNREACHABLE' })
+    expect(warnings[0]?.message).toMatch(/503 busy.*kept and sent again.*check/)
+  })
+
+  it('a batch whose connection breaks again and again is split, for some servers refuse a body that way', async () => {
+    const { log, arrived } = rowOfBatches(({ lines }) =>
+      lines.join().length > 100_000 ? { kind: 'retryable', reason: 'ECONNRESET', reset: true } : delivered,
+    )
+    for (const n of range(400)) log(n, { text: 'x'.repeat(1000) })
+    await vi.advanceTimersByTimeAsync(120_000)
+    expect(sorted(numbers(arrived))).toEqual(range(400))
+  })
+})
+
+describe('when the service finds a batch too large', () => {
+  it('it is split until it fits, nothing is lost, and the size that fits is kept', async () => {
+    const { log, sent, arrived, batcher } = rowOfBatches(
+      ({ lines }) => (lines.join('\n').length > 10_000 ? tooLarge : delivered),
+      {
+        maxBatchAgeMs: 10,
+      },
+    )
+    for (const n of range(100)) log(n, { text: 'x'.repeat(1000) })
+    await vi.advanceTimersByTimeAsync(100)
+    expect(sorted(numbers(arrived))).toEqual(range(100))
+    expect(batcher.limits.maxBatchBytes).toBeLessThanOrEqual(10_500)
+    const before = sent.length
+    for (const n of range(100)) log(n, { text: 'x'.repeat(1000) })
+    await vi.advanceTimersByTimeAsync(100)
+    expect(sent.length - before).toBeLessThanOrEqual(20)
+    expect(arrived).toHaveLength(200)
+  })
+
+  it('a single event that is too large is dropped, counted, and shown', async () => {
+    const { log, refused, ledger, arrived } = rowOfBatches(({ lines }) =>
+      lines.join().includes('big') ? tooLarge : delivered,
+    )
+    for (const n of range(50)) log(n, { text: n === 17 ? 'big' : 'small' })
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(numbers(arrived)).toHaveLength(49)
+    expect(ledger.drops()).toEqual({ 'too-large': { info: 1 } })
+    expect(refused).toEqual([{ dataset: 'd', event: { n: 17, text: 'big' }, status: 413, reason: 'too large' }])
+  })
+})
+
+describe('when the service refuses what is in a batch', () => {
+  it.each([
+    ['none', 30],
+    ['zstd', 32],
+  ] as const)(
+    'one poison event among 10,000 costs itself alone, in at most 32 requests (%s)',
+    async (compression, most) => {
+      const { log, sent, arrived, ledger, refused } = rowOfBatches(
+        ({ lines }) => (lines.some(line => line.includes('poison')) ? rejected : delivered),
+        { compression },
+      )
+      for (const n of range(10_000)) log(n, { severity: 4, text: n === 4321 ? 'poison' : '' })
+      await vi.advanceTimersByTimeAsync(5000)
+      expect(numbers(arrived)).toHaveLength(9999)
+      expect(sent.length).toBeLessThanOrEqual(most)
+      expect(ledger.drops()).toEqual({ rejected: { error: 1 } })
+      expect(refused).toEqual([{ dataset: 'd', event: { n: 4321, text: 'poison' }, status: 400, reason: 'bad' }])
+    },
+  )
+
+  it('a service that refuses everything is not asked for ever', async () => {
+    const { log, sent, ledger } = rowOfBatches(() => rejected)
+    for (const n of range(10_000)) log(n)
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(sent.length).toBeLessThan(2100)
+    expect([ledger.dropped, ledger.pending]).toEqual([10_000, 0])
+  })
+
+  it('some events of a batch: they are counted and shown with its reasons, and nothing is sent again', async () => {
+    const failures = [
+      { timestamp: '2026-11-21T00:00:00.0000015Z', reason: 'too many fields' },
+      { timestamp: undefined, reason: 'x' },
+    ]
+    const { batcher, ledger, sent, refused, warnings } = rowOfBatches(() => ({
+      kind: 'partly-rejected',
+      failed: 3,
+      failures,
+    }))
+    for (const n of range(10)) {
+      ledger.accepted++
+      batcher.add('d', 3, Buffer.from(`{"_time":"2026-11-21T00:00:00.00000150${n}Z"`), `{"n":${n}}`, undefined)
+    }
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(sent).toHaveLength(1)
+    expect(ledger).toMatchObject({ delivered: 7, dropped: 3, pending: 0 })
+    expect(ledger.drops()).toEqual({ rejected: { warn: 1, unknown: 2 } })
+    expect(refused.map(({ event, reason }) => [event?.n, reason])).toEqual([
+      [0, 'too many fields'],
+      [undefined, 'x'],
+      [undefined, 'no reason given'],
+    ])
+    expect(warnings[0]?.message).toMatch(/refused 3 events.*too many fields; x; no reason given/)
+  })
+})
+
+describe('when the service refuses the token, the dataset or the address', () => {
+  it('ten minutes cost one warning and few probes, and nothing is lost', async () => {
+    const fixedAtMs = performance.now() + 600_000
+    const { log, sent, arrived, warnings } = rowOfBatches(() => (performance.now() < fixedAtMs ? blocked : delivered), {
+      maxBatchEvents: 100,
+    })
+    for (let minute = 0; minute < 10; minute++) {
+      for (const n of range(1000)) log(minute * 1000 + n)
+      await vi.advanceTimersByTimeAsync(60_000)
+    }
+    expect(sent.length).toBeLessThanOrEqual(25)
+    expect(warnings.map(({ code }) => code)).toEqual(['LOGFERRY_PAUSED'])
+    expect(warnings[0]?.message).toMatch(/dataset "d" is paused: the service answers 403 \(no\)\. Check the token/)
+    await vi.advanceTimersByTimeAsync(61_000)
+    expect(sorted(numbers(arrived))).toEqual(range(10_000))
+  })
+
+  it('other datasets go on', async () => {
+    const { log, arrived, ledger } = rowOfBatches(({ dataset }) => (dataset === 'closed' ? blocked : delivered), {
+      maxBatchEvents: 10,
+    })
+    for (const n of range(100)) log(n, { dataset: n % 2 === 0 ? 'closed' : 'open' })
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect(numbers(arrived)).toEqual(range(100).filter(n => n % 2 === 1))
+    expect(ledger.pending).toBe(50)
+  })
+})
+
+describe('when the service does not take the compression', () => {
+  it('415 steps down once for all, from zstd to gzip to none', async () => {
+    const { log, sent, arrived, compression, warnings } = rowOfBatches(
+      ({ encoding }) => (encoding === 'none' ? delivered : { kind: 'unsupported-encoding' }),
+      { compression: 'zstd', maxBatchEvents: 10 },
+    )
+    for (const n of range(100)) log(n)
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(compression.encoding).toBe('none')
+    expect(sorted(numbers(arrived))).toEqual(range(100))
+    expect(sent.filter(({ encoding }) => encoding === 'none')).toHaveLength(10)
+    expect(warnings.map(({ code }) => code)).toEqual(['LOGFERRY_STEPPED_DOWN'])
+  })
+
+  it('a 400 that goes away without compression steps down, and nothing is lost', async () => {
+    const { log, arrived, compression, ledger } = rowOfBatches(
+      ({ encoding }) => (encoding === 'zstd' ? rejected : delivered),
+      {
+        compression: 'zstd',
+        maxBatchEvents: 10,
+      },
+    )
+    for (const n of range(100)) log(n)
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(compression.encoding).toBe('gzip')
+    expect(sorted(numbers(arrived))).toEqual(range(100))
+    expect(ledger.dropped).toBe(0)
+  })
+
+  it('415 without compression is the media type: delivery is paused, nothing is lost', async () => {
+    const { log, ledger, warnings } = rowOfBatches(() => ({ kind: 'unsupported-encoding' }), { compression: 'none' })
+    log(1)
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(ledger.pending).toBe(1)
+    expect(warnings.map(({ code }) => code)).toEqual(['LOGFERRY_PAUSED'])
+  })
+})
+
+describe('what is abandoned', () => {
+  it('is counted once, whatever the service answers later, and its memory is free again', async () => {
+    const answers: ((outcome: Outcome) => void)[] = []
+    const { log, delivery, ledger, memory, dropped } = rowOfBatches(
+      () => new Promise(resolve => answers.push(resolve)),
+      {
+        maxBatchEvents: 10,
+      },
+    )
+    for (const n of range(95)) log(n, { severity: n < 50 ? 2 : 4 })
+    await vi.advanceTimersByTimeAsync(0)
+    delivery.abandon('closed')
+    for (const answer of answers) answer(delivered)
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(ledger).toMatchObject({ delivered: 0, dropped: 95, pending: 0 })
+    expect(ledger.drops()).toEqual({ closed: { info: 50, error: 45 } })
+    expect(dropped.reduce((sum, { count }) => sum + count, 0)).toBe(95)
+    expect(memory.usedBytes).toBe(0)
+  })
+})

@@ -1,0 +1,84 @@
+import { Batcher } from '../../src/batch/batcher.ts'
+import { Ledger } from '../../src/batch/ledger.ts'
+import { Memory } from '../../src/batch/memory.ts'
+import { Breaker } from '../../src/delivery/breaker.ts'
+import { Compression, type Encoding } from '../../src/delivery/compression.ts'
+import { Delivery } from '../../src/delivery/delivery.ts'
+import { type Dropped, Notices, type Rejected, type Warning } from '../../src/notices.ts'
+import type { Outcome } from '../../src/outcome.ts'
+import type { Severity } from '../../src/record/severity.ts'
+
+export interface Sent {
+  readonly dataset: string
+  readonly lines: readonly string[]
+  readonly atMs: number
+  readonly encoding: Encoding
+}
+
+/** What a service answers to one request. */
+export type Service = (sent: Sent, count: number) => Outcome | Promise<Outcome>
+
+export const delivered: Outcome = { kind: 'delivered' }
+export const retryable = (retryAfterMs?: number): Outcome => ({
+  kind: 'retryable',
+  reason: 'busy',
+  status: 503,
+  retryAfterMs,
+})
+export const rejected: Outcome = { kind: 'rejected', status: 400, reason: 'bad' }
+export const blocked: Outcome = { kind: 'blocked', status: 403, reason: 'no' }
+export const tooLarge: Outcome = { kind: 'too-large' }
+
+/** Batching and delivery as the shipper wires them, with a service made of a function in place of the network. */
+export function rowOfBatches(
+  service: Service,
+  {
+    compression = 'none' as Encoding,
+    maxBatchEvents = 10_000,
+    maxBatchBytes = 1_048_576,
+    maxBatchAgeMs = 1000,
+    maxConcurrentRequests = 4,
+    random = Math.random,
+  } = {},
+) {
+  const sent: Sent[] = []
+  const arrived: string[] = []
+  const warnings: Warning[] = []
+  const dropped: Dropped[] = []
+  const refused: Rejected[] = []
+  const ledger = new Ledger()
+  const notices = new Notices()
+  notices.add('warning', warning => warnings.push(warning))
+  notices.add('dropped', drop => dropped.push(drop))
+  notices.add('rejected', rejection => refused.push(rejection))
+  const memory = new Memory(64 * 1_048_576, maxBatchBytes)
+  const stepping = new Compression(compression)
+  const limits = { maxBatchBytes, maxBlockBytes: maxBatchBytes, maxBatchEvents, maxBatchAgeMs }
+  const batcher = new Batcher(limits, memory, () => delivery.pump())
+  const delivery = new Delivery({
+    batches: batcher,
+    breaker: new Breaker(30_000, random),
+    compression: stepping,
+    ledger,
+    notices,
+    maxConcurrentRequests,
+    onSettled: () => {},
+    onDelivered: () => {},
+    send: async (batch, signal) => {
+      const encoding = batch.suspect !== undefined ? 'none' : stepping.encoding
+      const request = { dataset: batch.dataset, lines: [...batch.lines()], atMs: performance.now(), encoding }
+      sent.push(request)
+      const outcome = await service(request, sent.length)
+      if (outcome.kind === 'delivered' && !signal.aborted) arrived.push(...request.lines)
+      return { outcome, encoding, bodyBytes: batch.byteLength }
+    },
+  })
+  const log = (n: number, { dataset = 'd', severity = 2 as Severity, text = '' } = {}) => {
+    ledger.accepted++
+    return batcher.add(dataset, severity, undefined, JSON.stringify({ n, text }), undefined)
+  }
+  return { log, batcher, delivery, ledger, memory, compression: stepping, sent, arrived, warnings, dropped, refused }
+}
+
+/** The lines' numbers, as they were logged. */
+export const numbers = (lines: readonly string[]): number[] => lines.map(line => JSON.parse(line).n)
