@@ -1,0 +1,43 @@
+/** An event as `JSON.parse` gives it. */
+export type EventObject = Record<string, unknown>
+
+/** The events of one request: the body as bytes, and where each event lies in it. They are parsed when asked for. */
+export class BodyEvents {
+  readonly body: Buffer
+  #spans: Uint32Array
+
+  constructor(body: Buffer, spans: ArrayLike<number>) {
+    this.body = body
+    this.#spans = Uint32Array.from(spans)
+  }
+
+  get count(): number {
+    return this.#spans.length / 2
+  }
+
+  /** Memory this holds on to. */
+  get bytes(): number {
+    return this.body.length + this.#spans.byteLength
+  }
+
+  start(index: number): number {
+    return this.#spans[2 * index] ?? 0
+  }
+
+  line(index: number): string {
+    return this.body.toString('utf8', this.#spans[2 * index], this.#spans[2 * index + 1])
+  }
+
+  event(index: number): EventObject {
+    return JSON.parse(this.line(index))
+  }
+
+  without(indexes: ReadonlySet<number>): BodyEvents {
+    return indexes.size === 0
+      ? this
+      : new BodyEvents(
+          this.body,
+          this.#spans.filter((_, offset) => !indexes.has(offset >> 1)),
+        )
+  }
+}

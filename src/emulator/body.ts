@@ -1,0 +1,105 @@
+import type { IncomingMessage } from 'node:http'
+import { PassThrough, type Transform } from 'node:stream'
+import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+import { type Answer, type Ending, refusal, reset } from './answer.ts'
+import { GrowingBuffer } from './growing-buffer.ts'
+import type { RequestEntry } from './request-log.ts'
+
+export interface BodyLimits {
+  maxRequestBytes: number
+  maxDecodedBytes: number
+}
+
+const chunkSize = 64 * 1024
+
+// A zstd frame may ask its reader for a window of up to 2 GiB; in HTTP, 8 MiB is the most it may ask for (RFC 9659).
+const zstdWindow = { [constants.ZSTD_d_windowLogMax]: 23 }
+
+const decoders = new Map<string, () => Transform & { bytesWritten?: number }>([
+  ['identity', () => new PassThrough()],
+  ['gzip', () => createGunzip({ chunkSize })],
+  ['deflate', () => createInflate({ chunkSize })],
+  ['br', () => createBrotliDecompress({ chunkSize })],
+  ['zstd', () => createZstdDecompress({ chunkSize, params: zstdWindow })],
+])
+
+/** The content encoding a request declares, in lower case; `identity` when it declares none. */
+export function encodingOf(request: IncomingMessage): string {
+  return (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase() || 'identity'
+}
+
+/**
+ * Reads and decodes a body, and stops as soon as it is over one of the limits: whatever a small compressed body would
+ * expand to, no more than `maxDecodedBytes` and one chunk is gathered.
+ */
+export function readBody(request: IncomingMessage, entry: RequestEntry, limits: BodyLimits): Promise<Buffer | Ending> {
+  const decoder = decoders.get(encodingOf(request))?.()
+  if (!decoder) return Promise.resolve(unsupportedEncoding())
+  if (Number(request.headers['content-length']) > limits.maxRequestBytes) return Promise.resolve(overWireLimit(limits))
+
+  return new Promise(resolve => {
+    const decoded = new GrowingBuffer()
+    const settle = (outcome: Buffer | Ending) => {
+      request.unpipe(decoder)
+      decoder.destroy()
+      resolve(outcome)
+    }
+    request.on('data', (chunk: Buffer) => {
+      entry.wireBytes += chunk.length
+      if (entry.wireBytes > limits.maxRequestBytes) settle(overWireLimit(limits))
+    })
+    request.once('close', () => request.complete || settle(reset))
+    decoder.on('data', (chunk: Buffer) => {
+      decoded.append(chunk)
+      entry.decodedBytes = decoded.length
+      if (entry.decodedBytes > limits.maxDecodedBytes) settle(overDecodedLimit(limits))
+    })
+    decoder.once('error', () => settle(undecodable()))
+    decoder.once('end', () => {
+      // The decoders leave what follows their first complete frame; a body must not lose its second half silently.
+      const unread = decoder.bytesWritten !== undefined && decoder.bytesWritten < entry.wireBytes
+      settle(unread ? undecodable() : decoded.content())
+    })
+    request.pipe(decoder)
+  })
+}
+
+/** Lets a body pass by unread, so that a client which is still sending can read the answer. */
+export function drainBody(request: IncomingMessage, entry: RequestEntry): Promise<void> {
+  return new Promise(resolve => {
+    request.on('data', (chunk: Buffer) => {
+      entry.wireBytes += chunk.length
+    })
+    request.once('end', resolve)
+    request.once('close', resolve)
+  })
+}
+
+/** Waits until a body has begun to arrive; with a big one, its sender is then in the middle of it. */
+export function startOfBody(request: IncomingMessage, entry: RequestEntry): Promise<void> {
+  return new Promise(resolve => {
+    request.once('data', (chunk: Buffer) => {
+      request.pause()
+      entry.wireBytes += chunk.length
+      resolve()
+    })
+    request.once('end', resolve)
+    request.once('close', resolve)
+  })
+}
+
+export function unsupportedEncoding(): Answer {
+  return refusal(415, 'unsupported-encoding', `the Content-Encoding must be one of ${[...decoders.keys()].join(', ')}`)
+}
+
+function undecodable(): Answer {
+  return refusal(400, 'undecodable-body', 'the body cannot be decoded as its Content-Encoding says')
+}
+
+function overWireLimit({ maxRequestBytes }: BodyLimits): Answer {
+  return refusal(413, 'body-too-large', `a body may have up to ${maxRequestBytes} bytes`)
+}
+
+function overDecodedLimit({ maxDecodedBytes }: BodyLimits): Answer {
+  return refusal(413, 'body-too-large', `a decoded body may have up to ${maxDecodedBytes} bytes`)
+}

@@ -1,0 +1,63 @@
+import { inspect } from 'node:util'
+
+function shown(value: unknown): string {
+  const text = inspect(value, { depth: 0, breakLength: Number.POSITIVE_INFINITY })
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text
+}
+
+/** The error for a value that is not what `name` should be. */
+export function mistake(name: string, expected: string, value: unknown): TypeError {
+  return new TypeError(`${name} must be ${expected}, not ${shown(value)}`)
+}
+
+export function checkInteger(name: string, value: unknown, min: number, max: number): number {
+  if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return value as number
+  throw new RangeError(mistake(name, `an integer from ${min} to ${max}`, value).message)
+}
+
+/** A time to wait, in milliseconds, as long as Node's timers can. */
+export function checkDelay(name: string, value: unknown): number {
+  return checkRange(name, value, 0, 2 ** 31 - 1)
+}
+
+/** A number of requests: an integer from 1, or `Infinity`. */
+export function checkCount(name: string, value: unknown): number {
+  if (value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && (value as number) >= 1)) return value as number
+  throw new RangeError(mistake(name, 'an integer from 1, or Infinity', value).message)
+}
+
+export function checkRange(name: string, value: unknown, min: number, max: number): number {
+  if (typeof value === 'number' && value >= min && value <= max) return value
+  throw new RangeError(mistake(name, `a number from ${min} to ${max}`, value).message)
+}
+
+export function checkOneOf(name: string, value: unknown, allowed: readonly string[]): void {
+  if (!allowed.includes(value as string)) throw mistake(name, allowed.map(each => `'${each}'`).join(' or '), value)
+}
+
+export function checkText(name: string, value: unknown): string {
+  if (typeof value === 'string' && value !== '') return value
+  throw mistake(name, 'a non-empty string', value)
+}
+
+export function checkFunction<F>(name: string, value: F): F {
+  if (typeof value === 'function') return value
+  throw mistake(name, 'a function', value)
+}
+
+export function checkObject<T extends object>(name: string, value: T): T {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  throw mistake(name, 'an object', value)
+}
+
+/** A list of non-empty strings, or `*` for all. */
+export function checkNames(name: string, value: unknown): void {
+  if (value === '*') return
+  if (!Array.isArray(value)) throw mistake(name, "a list of names or '*'", value)
+  for (const [index, each] of value.entries()) checkText(`${name}[${index}]`, each)
+}
+
+export function checkList<T>(name: string, value: readonly T[]): readonly T[] {
+  if (Array.isArray(value)) return value
+  throw mistake(name, 'a list', value)
+}

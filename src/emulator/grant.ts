@@ -1,0 +1,20 @@
+import { checkNames, checkOneOf, mistake } from './checks.ts'
+import type { TokenGrant } from './tokens.ts'
+
+const kinds = ['api', 'personal', 'access']
+const actions = ['ingest', 'org:read', 'org:write']
+
+/** Refuses a grant that makes no sense. The token itself is in no error. */
+export function checkGrant(name: string, grant: TokenGrant): TokenGrant {
+  if (typeof grant !== 'object' || grant === null) throw new TypeError(`${name} must be an object`)
+  checkOneOf(`${name}.kind`, grant.kind, kinds)
+  if (grant.token !== undefined && !(typeof grant.token === 'string' && /^[\x21-\x7e]+$/.test(grant.token))) {
+    throw new TypeError(`${name}.token must be a non-empty string of visible ASCII characters`)
+  }
+  checkNames(`${name}.orgs`, grant.orgs ?? '*')
+  if (grant.kind !== 'api') return grant
+  checkNames(`${name}.datasets`, grant.datasets ?? '*')
+  if (!Array.isArray(grant.actions)) throw mistake(`${name}.actions`, `a list of ${actions.join(', ')}`, grant.actions)
+  for (const action of grant.actions) checkOneOf(`${name}.actions`, action, actions)
+  return grant
+}

@@ -1,0 +1,92 @@
+import type { IncomingMessage } from 'node:http'
+
+/** A request the emulator received, and what became of it. */
+export interface ReceivedRequest {
+  /** When its headers had arrived, in milliseconds since the epoch. */
+  readonly atMs: number
+  readonly method: string
+  /** Path and query as they came over the wire, still percent-encoded. */
+  readonly path: string
+  /** Header names in lower case. Credentials are replaced by `(redacted)`. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The decoded dataset name; `undefined` unless it was an ingest request. */
+  readonly dataset: string | undefined
+  readonly contentType: string | undefined
+  readonly contentEncoding: string | undefined
+  /** Status of the answer; `undefined` while there is none, and for good when the connection ended without one. */
+  readonly status: number | undefined
+  /** Bytes of the body that were read, before decoding. */
+  readonly wireBytes: number
+  /** Bytes of the body after decoding; 0 when it was not read that far. */
+  readonly decodedBytes: number
+  /** Events found in the body, stored or not; 0 when it was not read that far. */
+  readonly eventCount: number
+}
+
+/** The same, while the stages still write it. */
+export type RequestEntry = { -readonly [K in keyof ReceivedRequest]: ReceivedRequest[K] }
+
+const maxEntries = 10_000
+const credentialHeaders = new Set(['authorization', 'proxy-authorization', 'cookie'])
+
+/** The last 10,000 requests, and totals over all of them. */
+export class RequestLog {
+  #entries: RequestEntry[] = []
+  #requests = 0
+  #answers: Record<number, number> = {}
+  #wireBytes = 0
+  #decodedBytes = 0
+
+  open(request: IncomingMessage): RequestEntry {
+    const entry: RequestEntry = {
+      atMs: Date.now(),
+      method: request.method ?? '',
+      path: request.url ?? '',
+      headers: redacted(request.headers),
+      dataset: undefined,
+      contentType: request.headers['content-type'],
+      contentEncoding: request.headers['content-encoding'],
+      status: undefined,
+      wireBytes: 0,
+      decodedBytes: 0,
+      eventCount: 0,
+    }
+    this.#requests += 1
+    this.#entries.push(entry)
+    if (this.#entries.length > maxEntries) this.#entries.shift()
+    return entry
+  }
+
+  /** To be called when a request ends; `status` is `undefined` when it gets no answer. */
+  ended(entry: RequestEntry, status: number | undefined): void {
+    entry.status = status
+    this.#wireBytes += entry.wireBytes
+    this.#decodedBytes += entry.decodedBytes
+    if (status !== undefined) this.#answers[status] = (this.#answers[status] ?? 0) + 1
+  }
+
+  list(): ReceivedRequest[] {
+    return this.#entries.map(entry => ({ ...entry, headers: { ...entry.headers } }))
+  }
+
+  totals(): { requests: number; answers: Record<number, number>; wireBytes: number; decodedBytes: number } {
+    const answers = { ...this.#answers }
+    return { requests: this.#requests, answers, wireBytes: this.#wireBytes, decodedBytes: this.#decodedBytes }
+  }
+
+  clear(): void {
+    this.#entries = []
+    this.#requests = 0
+    this.#answers = {}
+    this.#wireBytes = 0
+    this.#decodedBytes = 0
+  }
+}
+
+function redacted(headers: IncomingMessage['headers']): Record<string, string> {
+  const entries = Object.entries(headers).map(([name, value]) => [
+    name,
+    credentialHeaders.has(name) ? '(redacted)' : String(value),
+  ])
+  return Object.fromEntries(entries)
+}

@@ -1,0 +1,50 @@
+import { type Answer, refusal } from './answer.ts'
+
+/** The operation a request asks for, with the names from its path. */
+export type Route =
+  | { kind: 'ingest'; dataset: string }
+  | { kind: 'read-organization' | 'update-organization'; orgId: string }
+  | { kind: 'page' }
+
+const patterns: { path: RegExp; methods: Record<string, (name: string) => Route> }[] = [
+  { path: /^\/?$/, methods: { GET: () => ({ kind: 'page' }) } },
+  { path: /^\/v1\/datasets\/([^/]+)\/ingest$/, methods: { POST: dataset => ({ kind: 'ingest', dataset }) } },
+  {
+    path: /^\/v2\/orgs\/([^/]+)$/,
+    methods: {
+      GET: orgId => ({ kind: 'read-organization', orgId }),
+      PUT: orgId => ({ kind: 'update-organization', orgId }),
+    },
+  },
+]
+
+/**
+ * Finds the operation. The path is matched as it came over the wire and a name is decoded once, so `a%2Fb` is one
+ * name, and neither `..` nor `%2e%2e` leads anywhere else.
+ */
+export function routeOf(method: string, url: string, basePath: string): Route | Answer {
+  // A request through a proxy carries the whole address; what counts is its path.
+  const [path = ''] = url.replace(/^https?:\/\/[^/?]*/i, '').split('?')
+  if (!isDecodable(path)) return refusal(400, 'malformed-path', 'the path holds a malformed percent-encoding')
+  const ownPath = path.startsWith(`${basePath}/`) || path === basePath ? path.slice(basePath.length) : undefined
+  for (const pattern of ownPath === undefined ? [] : patterns) {
+    const match = pattern.path.exec(ownPath as string)
+    if (!match) continue
+    const { [method]: route } = pattern.methods
+    return route ? route(decodeURIComponent(match[1] ?? '')) : wrongMethod(Object.keys(pattern.methods).join(', '))
+  }
+  return refusal(404, 'unknown-path', 'there is nothing at this path')
+}
+
+function wrongMethod(allowed: string): Answer {
+  return refusal(405, 'wrong-method', `this path takes ${allowed}`, { allow: allowed })
+}
+
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path)
+    return true
+  } catch {
+    return false
+  }
+}

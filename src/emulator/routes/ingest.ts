@@ -1,0 +1,124 @@
+import { type Answer, type Ending, json, refusal, reset } from '../answer.ts'
+import type { Arrivals } from '../arrivals.ts'
+import { type BodyLimits, drainBody, encodingOf, readBody, startOfBody, unsupportedEncoding } from '../body.ts'
+import { BodyEvents } from '../body-events.ts'
+import type { Exchange, Stage } from '../exchange.ts'
+import { type FaultPlan, nextStep } from '../fault-plan.ts'
+import { findEvents } from '../find-events.ts'
+import { checkMediaType, mediaTypeOf } from '../media-type.ts'
+import type { Store } from '../store.ts'
+import type { Tokens } from '../tokens.ts'
+
+/** An ingest request, and what the stages have learnt of it so far. */
+export interface Ingest extends Exchange {
+  readonly dataset: string
+  body: Buffer
+  events: BodyEvents
+  failures: { timestamp: string; error: string }[]
+  resetAfterStoring: boolean
+}
+
+export interface IngestParts {
+  tokens: Tokens
+  plan: FaultPlan
+  limits: BodyLimits
+  store: Store
+  arrivals: Arrivals
+}
+
+const noBody = Buffer.alloc(0)
+
+export function startIngest(exchange: Exchange, dataset: string): Ingest {
+  const events = new BodyEvents(noBody, [])
+  return { ...exchange, dataset, body: noBody, events, failures: [], resetAfterStoring: false }
+}
+
+/** The way of an ingest request, in order. */
+export function ingestStages({ tokens, plan, limits, store, arrivals }: IngestParts): Stage<Ingest>[] {
+  return [
+    ({ request, dataset }) => tokens.admit(request.headers, { action: 'ingest', dataset }),
+    ({ request }) => checkMediaType(request, ['application/json', 'application/x-ndjson']),
+    ingest => playScript(ingest, plan),
+    ({ request }) => (plan.refusedEncodings.has(encodingOf(request)) ? unsupportedEncoding() : undefined),
+    ingest => decodeBody(ingest, limits),
+    ({ body }) => (body.length > plan.maxBytes.bytes ? overScriptedLimit(plan) : undefined),
+    findEventsInBody,
+    ingest => refusePoison(ingest, plan),
+    ingest => rejectEvents(ingest, plan),
+    ingest => storeEvents(ingest, store, arrivals),
+  ]
+}
+
+async function playScript(ingest: Ingest, plan: FaultPlan): Promise<Ending | undefined> {
+  const step = nextStep(plan)
+  if (step === undefined) return undefined
+  if (step === 'reset after storing') {
+    ingest.resetAfterStoring = true
+    return undefined
+  }
+  if (step === 'reset before storing') {
+    await startOfBody(ingest.request, ingest.entry)
+    return reset
+  }
+  await drainBody(ingest.request, ingest.entry)
+  return step
+}
+
+async function decodeBody(ingest: Ingest, limits: BodyLimits): Promise<Ending | undefined> {
+  const body = await readBody(ingest.request, ingest.entry, limits)
+  if (!Buffer.isBuffer(body)) return body
+  ingest.body = body
+  return undefined
+}
+
+function overScriptedLimit({ maxBytes: { bytes, thenReset } }: FaultPlan): Answer {
+  return { ...refusal(413, 'body-too-large', `a body may have up to ${bytes} bytes`), thenReset }
+}
+
+function findEventsInBody(ingest: Ingest): Answer | undefined {
+  const found = findEvents(ingest.body, mediaTypeOf(ingest.request))
+  if (!(found instanceof BodyEvents)) return refusal(400, found.code, found.message)
+  ingest.events = found
+  ingest.entry.eventCount = found.count
+  return undefined
+}
+
+function refusePoison({ events, dataset }: Ingest, { poisons }: FaultPlan): Answer | undefined {
+  if (poisons.length === 0) return undefined
+  for (let index = 0; index < events.count; index += 1) {
+    const event = events.event(index)
+    const poison = poisons.find(({ predicate }) => predicate(event, dataset))
+    if (poison) return poison.answer
+  }
+  return undefined
+}
+
+function rejectEvents(ingest: Ingest, { rejections }: FaultPlan): undefined {
+  if (rejections.length === 0) return undefined
+  const rejected = new Set<number>()
+  for (let index = 0; index < ingest.events.count; index += 1) {
+    const event = ingest.events.event(index)
+    const rejection = rejections.find(({ predicate }) => predicate(event, ingest.dataset))
+    if (!rejection) continue
+    rejected.add(index)
+    ingest.failures.push({ timestamp: String(event._time ?? new Date().toISOString()), error: rejection.reason })
+  }
+  ingest.events = ingest.events.without(rejected)
+  return undefined
+}
+
+/** The body of the answer is not specified; this is what clients of the service it resembles read. */
+function storeEvents(ingest: Ingest, store: Store, arrivals: Arrivals): Ending {
+  const { dataset, body, events, failures } = ingest
+  store.add(dataset, events)
+  arrivals.arrived(dataset)
+  if (ingest.resetAfterStoring) return reset
+  return json(200, {
+    ingested: events.count,
+    failed: failures.length,
+    failures,
+    processedBytes: body.length,
+    blocksCreated: 0,
+    walLength: store.heldRequests,
+  })
+}

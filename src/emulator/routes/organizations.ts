@@ -1,0 +1,43 @@
+import { type Answer, type Ending, json, refusal } from '../answer.ts'
+import { type BodyLimits, readBody } from '../body.ts'
+import type { Exchange } from '../exchange.ts'
+import { isJsonObject, malformedJson, parsedJson } from '../json-text.ts'
+import { checkMediaType } from '../media-type.ts'
+import type { Organizations } from '../organizations.ts'
+
+export function readOrganization(organizations: Organizations, orgId: string): Answer {
+  const org = organizations.get(orgId)
+  return org ? json(200, org) : unknownOrg()
+}
+
+/** What `region` means in an update is not specified; here it becomes the organization's default region. */
+export async function updateOrganization(
+  { request, entry }: Exchange,
+  organizations: Organizations,
+  orgId: string,
+  limits: BodyLimits,
+): Promise<Ending> {
+  const org = organizations.get(orgId)
+  if (!org) return unknownOrg()
+  const refused = checkMediaType(request, ['application/json'])
+  if (refused) return refused
+  const body = await readBody(request, entry, limits)
+  if (!Buffer.isBuffer(body)) return body
+  const update = parsedJson(body.toString())
+  if (update === undefined) return refusal(400, 'malformed-json', malformedJson(body.toString()))
+  if (!isJsonObject(update)) return refusal(400, 'not-an-object', 'the body must be a JSON object')
+  const { name, region } = update
+  if (!isFilledString(name)) return refusal(400, 'invalid-name', '"name" must be a non-empty string')
+  if (region !== undefined && !isFilledString(region)) {
+    return refusal(400, 'invalid-region', '"region" must be a non-empty string or absent')
+  }
+  return json(200, organizations.change(org, { name, defaultRegion: region }, Date.now()))
+}
+
+function isFilledString(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+function unknownOrg(): Answer {
+  return refusal(404, 'unknown-organization', 'there is no organization with this id')
+}

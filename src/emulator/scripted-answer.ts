@@ -1,0 +1,33 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http'
+import { type Answer, json, refusal } from './answer.ts'
+import { checkInteger } from './checks.ts'
+
+/** An answer a test dictates. */
+export interface ScriptedAnswer {
+  /** Integer, 200 to 599. */
+  status: number
+  /** Replace the headers the emulator would send. */
+  headers?: Readonly<Record<string, string>> | undefined
+  /**
+   * An object is sent as JSON, a string or bytes as they are.
+   *
+   * @defaultValue a JSON object with `code` and `message`
+   */
+  body?: string | Uint8Array | object | undefined
+}
+
+/** Checks what a test dictated; `what` names the call in the error. */
+export function scripted(what: string, { status, headers = {}, body }: ScriptedAnswer): Answer {
+  checkInteger(`${what}: status`, status, 200, 599)
+  const own: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    validateHeaderName(name)
+    validateHeaderValue(name, value)
+    own[name.toLowerCase()] = value
+  }
+  if (body === undefined) return refusal(status, 'scripted', `a test scripted the status ${status}`, own)
+  if (typeof body === 'string' || body instanceof Uint8Array) {
+    return { kind: 'answer', status, headers: { 'content-type': 'text/plain; charset=utf-8', ...own }, body }
+  }
+  return json(status, body, own)
+}

@@ -1,0 +1,79 @@
+import { type Answer, type Ending, refusal } from './answer.ts'
+import { Arrivals } from './arrivals.ts'
+import { type Exchange, passThrough, type Stage } from './exchange.ts'
+import { noFaults, paced } from './fault-plan.ts'
+import type { Settings } from './options.ts'
+import { Organizations } from './organizations.ts'
+import { RequestLog } from './request-log.ts'
+import { routeOf } from './route.ts'
+import { type Ingest, ingestStages, startIngest } from './routes/ingest.ts'
+import { readOrganization, updateOrganization } from './routes/organizations.ts'
+import { pageAnswer } from './routes/page.ts'
+import { Store } from './store.ts'
+import { Tokens } from './tokens.ts'
+
+/** What the service knows, and how it ends each request. Sockets are not its business. */
+export class Service {
+  readonly organizations: Organizations
+  readonly tokens: Tokens
+  readonly store: Store
+  readonly arrivals: Arrivals
+  readonly log = new RequestLog()
+  readonly plan = noFaults()
+  #settings: Settings
+  #ingestStages: Stage<Ingest>[]
+
+  constructor(settings: Settings, nowMs: number) {
+    this.#settings = settings
+    this.organizations = new Organizations(settings.orgs, nowMs)
+    this.tokens = new Tokens(this.organizations, settings.orgIdHeader)
+    for (const grant of settings.tokens) this.tokens.add(grant)
+    this.store = new Store(settings.maxStoredBytes)
+    this.arrivals = new Arrivals(this.store)
+    const { tokens, plan, store, arrivals } = this
+    this.#ingestStages = ingestStages({ tokens, plan, store, arrivals, limits: settings })
+  }
+
+  async end(exchange: Exchange): Promise<Ending> {
+    try {
+      return await this.#end(exchange)
+    } catch (error) {
+      // Most likely a predicate of the test's own.
+      return refusal(500, 'emulator-failed', error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  async #end(exchange: Exchange): Promise<Ending> {
+    const { request, entry } = exchange
+    if (request.httpVersion === '1.1' && !request.headers.host) return missingHost()
+    const route = routeOf(entry.method, entry.path, this.#settings.basePath)
+    switch (route.kind) {
+      case 'answer':
+        return route
+      case 'page':
+        return pageAnswer(this.store, this.tokens, request.headers.accept)
+      case 'ingest':
+        return this.#ingest(exchange, route.dataset)
+      case 'read-organization':
+        return (
+          this.tokens.admit(request.headers, { action: 'org:read', orgId: route.orgId }) ??
+          readOrganization(this.organizations, route.orgId)
+        )
+      case 'update-organization':
+        return (
+          this.tokens.admit(request.headers, { action: 'org:write', orgId: route.orgId }) ??
+          updateOrganization(exchange, this.organizations, route.orgId, this.#settings)
+        )
+    }
+  }
+
+  async #ingest(exchange: Exchange, dataset: string): Promise<Ending> {
+    exchange.entry.dataset = dataset
+    const ending = await passThrough(this.#ingestStages, startIngest(exchange, dataset))
+    return paced(ending, exchange.entry, this.plan)
+  }
+}
+
+function missingHost(): Answer {
+  return refusal(400, 'missing-host', 'an HTTP/1.1 request needs a Host header')
+}

@@ -1,0 +1,44 @@
+import { type Server, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Answer, refusal } from './answer.ts'
+import { sendAnswer } from './send-answer.ts'
+
+// A client that is still sending when its socket is destroyed may lose the answer; this is how long it may take.
+const lingerMs = 500
+
+const refusals: Record<string, Answer> = {
+  HPE_HEADER_OVERFLOW: refusal(431, 'headers-too-large', 'the headers are too long'),
+  ERR_HTTP_REQUEST_TIMEOUT: refusal(408, 'request-timeout', 'the request took too long to arrive'),
+}
+const notHttp = refusal(400, 'malformed-request', 'this is not a valid HTTP request')
+const noTunnels = refusal(405, 'wrong-method', 'CONNECT is not supported', { allow: 'GET, POST, PUT' })
+const noExpectations = refusal(417, 'unknown-expectation', 'the only Expect supported is 100-continue')
+
+/** Answers what Node's HTTP parser turns away with a JSON object too. */
+export function answerUnreadable(server: Server): void {
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    sendRaw(socket, refusals[error.code ?? ''] ?? notHttp)
+  })
+  server.on('connect', (_request, socket) => sendRaw(socket, noTunnels))
+  server.on('checkExpectation', (_request, response) => sendAnswer(response, noExpectations))
+}
+
+function sendRaw(socket: Duplex, { status, headers, body }: Answer): void {
+  // With every further chunk of garbage the parser complains again.
+  if (socket.writableEnded) return
+  if (!socket.writable) {
+    socket.destroy()
+    return
+  }
+  const fields = { ...headers, 'content-length': Buffer.byteLength(body), connection: 'close' }
+  const head = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.on('error', () => {})
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`)
+  const closed = new AbortController()
+  socket.once('close', () => closed.abort())
+  delay(lingerMs, undefined, { signal: closed.signal }).then(
+    () => socket.destroy(),
+    () => {},
+  )
+}

@@ -1,0 +1,84 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { startEmulator } from '../../src/emulator.ts'
+
+const emulator = await startEmulator()
+afterAll(() => emulator.close())
+
+// biome-ignore lint/suspicious/noExplicitAny: misuse is what plain JavaScript can do.
+type Misuse = any
+
+describe('an option that makes no sense is refused with its name, what was expected and what came', () => {
+  it.each([
+    [null, 'startEmulator: options must be an object, not null'],
+    [{ prot: 1 }, "startEmulator: there is no option 'prot'"],
+    [{ host: '' }, "host must be a non-empty string, not ''"],
+    [{ port: 70_000 }, 'port must be an integer from 0 to 65535, not 70000'],
+    [{ port: '80' }, "port must be an integer from 0 to 65535, not '80'"],
+    [{ basePath: 'edge' }, "basePath must be a path such as '/edge', not 'edge'"],
+    [{ basePath: '/a?b' }, "basePath must be a path such as '/edge', not '/a?b'"],
+    [{ orgIdHeader: 'a b' }, "orgIdHeader must be the name of a header, not 'a b'"],
+    [{ maxRequestBytes: 0 }, 'maxRequestBytes must be an integer from 1 to 9007199254740991, not 0'],
+    [{ maxDecodedBytes: 1.5 }, 'maxDecodedBytes must be an integer from 1 to 9007199254740991, not 1.5'],
+    [{ maxStoredBytes: Number.NaN }, 'maxStoredBytes must be an integer from 1 to 9007199254740991, not NaN'],
+    [{ org: [] }, 'org must be an object, not []'],
+    [{ org: { id: '' } }, "org.id must be a non-empty string, not ''"],
+    [{ orgs: {} }, 'orgs must be a list, not {}'],
+    [{ orgs: [{}] }, 'orgs[0].id must be a non-empty string, not undefined'],
+    [{ orgs: [{ id: 'a' }, { id: 'a' }] }, "org and orgs must have different ids, not 'a' twice"],
+    [{ tokens: 'secret' }, 'tokens must be a list'],
+    [{ tokens: ['secret'] }, 'tokens[0] must be an object'],
+    [{ tokens: [{ kind: 'root' }] }, "tokens[0].kind must be 'api' or 'personal' or 'access', not 'root'"],
+    [{ tls: 'secret' }, 'tls must be an object with key and cert'],
+    [{ tls: { key: 'secret', cert: 'secret' } }, 'tls must hold a key and its certificate in PEM'],
+  ])('%j', async (options: Misuse, message) => {
+    await expect(startEmulator(options)).rejects.toMatchObject({ message })
+  })
+
+  it('takes undefined for the default', async () => {
+    await using own = await startEmulator({
+      host: undefined,
+      port: undefined,
+      org: undefined,
+      maxStoredBytes: undefined,
+    })
+    expect(own.url).toBe(`http://127.0.0.1:${own.port}`)
+  })
+
+  it('says so when the port is in use', async () => {
+    await expect(startEmulator({ port: emulator.port })).rejects.toThrow(
+      `the emulator cannot listen on port ${emulator.port} of 127.0.0.1: the port is in use`,
+    )
+  })
+})
+
+describe('a token that makes no sense is refused without being shown', () => {
+  it.each([
+    ['secret', 'addToken: grant must be an object'],
+    [{ kind: 'api' }, 'addToken: grant.actions must be a list of ingest, org:read, org:write, not undefined'],
+    [{ kind: 'api', actions: ['all'] }, "grant.actions must be 'ingest' or 'org:read' or 'org:write', not 'all'"],
+    [{ kind: 'api', actions: [], datasets: 'a' }, "grant.datasets must be a list of names or '*', not 'a'"],
+    [{ kind: 'personal', orgs: [''] }, "grant.orgs[0] must be a non-empty string, not ''"],
+    [{ kind: 'personal', token: 'secret\r\n' }, 'grant.token must be a non-empty string of visible ASCII characters'],
+  ])('%j', (grant: Misuse, message) => {
+    expect(() => emulator.addToken(grant)).toThrow(message)
+    expect(() => emulator.addToken(grant)).not.toThrow('secret')
+  })
+})
+
+describe('a fault that makes no sense is refused when it is scripted', () => {
+  const { faults } = emulator as Misuse
+
+  it.each([
+    [() => faults.answerNext(0, { status: 500 }), 'answerNext: count must be an integer from 1, or Infinity, not 0'],
+    [() => faults.answerNext(1, { status: 99 }), 'answerNext: status must be an integer from 200 to 599, not 99'],
+    [() => faults.answerNext(1, { status: 500, headers: { a: 'b\r\nc' } }), 'Invalid character in header content'],
+    [() => faults.resetNext(1, 'later'), "resetNext: moment must be 'before-storing' or 'after-storing', not 'later'"],
+    [() => faults.slowBody({ bytesPerSecond: 0 }), 'slowBody: bytesPerSecond must be a number'],
+    [() => faults.rejectEvents('all', 'x'), "rejectEvents: predicate must be a function, not 'all'"],
+    [() => faults.rejectRequests(null), 'rejectRequests: predicate must be a function, not null'],
+    [() => faults.maxBytes(-1), 'maxBytes: bytes must be a number from 0 to Infinity, not -1'],
+    [() => (faults.latencyMs = -1), 'latencyMs must be a number from 0'],
+  ])('%s', (script, message) => {
+    expect(script).toThrow(message)
+  })
+})

@@ -1,0 +1,131 @@
+import { describe, expect, it, vi } from 'vitest'
+import { startEmulator } from '../../src/emulator.ts'
+import { post } from './wire.ts'
+
+describe('what was received', () => {
+  it('is told apart by dataset, in order of arrival', async () => {
+    await using emulator = await startEmulator()
+    await post(emulator, { dataset: 'b', body: [{ n: 1 }, { n: 2 }] })
+    await post(emulator, { dataset: 'a', body: [{ n: 3 }] })
+    await post(emulator, { dataset: 'b', body: [{ n: 4 }] })
+    expect(emulator.datasets()).toEqual(['b', 'a'])
+    expect(emulator.events('b')).toEqual([{ n: 1 }, { n: 2 }, { n: 4 }])
+    expect(emulator.lines('a')).toEqual(['{"n":3}'])
+    expect([emulator.eventCount('b'), emulator.eventCount('nothing')]).toEqual([3, 0])
+    expect(emulator.events('nothing')).toEqual([])
+  })
+
+  it('is listed request by request', async () => {
+    await using emulator = await startEmulator()
+    const before = Date.now()
+    await post(emulator, { dataset: 'a b', body: '{"n":1}\n', type: 'application/x-ndjson', headers: { 'x-own': '1' } })
+    await fetch(`${emulator.url}/nowhere?q=1`)
+    const [ingest, lost] = emulator.requests()
+    expect(ingest).toEqual({
+      atMs: expect.any(Number),
+      method: 'POST',
+      path: '/v1/datasets/a%20b/ingest',
+      headers: expect.objectContaining({ authorization: '(redacted)', 'x-own': '1' }),
+      dataset: 'a b',
+      contentType: 'application/x-ndjson',
+      contentEncoding: undefined,
+      status: 200,
+      wireBytes: 8,
+      decodedBytes: 8,
+      eventCount: 1,
+    })
+    expect(ingest?.atMs).toBeGreaterThanOrEqual(before)
+    expect(lost).toMatchObject({ method: 'GET', path: '/nowhere?q=1', dataset: undefined, status: 404 })
+  })
+
+  it('is summed up, and forgotten by clear()', async () => {
+    await using emulator = await startEmulator()
+    await post(emulator, { body: '[{},{}]' })
+    await post(emulator, { token: 'unknown' })
+    expect(emulator.stats()).toEqual({
+      requests: 2,
+      answers: { 200: 1, 403: 1 },
+      wireBytes: 7,
+      decodedBytes: 7,
+      stored: 2,
+      forgotten: 0,
+      heldBytes: expect.any(Number),
+    })
+    emulator.clear()
+    const nothing = { requests: 0, answers: {}, wireBytes: 0, decodedBytes: 0, stored: 0, forgotten: 0, heldBytes: 0 }
+    expect(emulator.stats()).toEqual(nothing)
+    expect([emulator.datasets(), emulator.requests(), emulator.events('checkout')]).toEqual([[], [], []])
+    expect((await post(emulator)).status).toBe(200)
+  })
+})
+
+describe('memory is bounded', () => {
+  it('forgets the oldest requests past maxStoredBytes, and counts their events', async () => {
+    await using emulator = await startEmulator({ maxStoredBytes: 10_000 })
+    for (let n = 0; n < 20; n += 1) await post(emulator, { dataset: `d${n % 2}`, body: [{ n, text: 'x'.repeat(500) }] })
+    const { stored, forgotten, heldBytes } = emulator.stats()
+    const held = [...emulator.events('d0'), ...emulator.events('d1')].map(event => event.n)
+    expect(heldBytes).toBeLessThanOrEqual(10_000)
+    expect([stored, forgotten + held.length]).toEqual([20, 20])
+    expect(forgotten).toBeGreaterThan(5)
+    expect(Math.min(...(held as number[]))).toBe(forgotten)
+    expect(emulator.eventCount('d0')).toBe(10)
+  })
+
+  it('forgets even a single request that is too much by itself', async () => {
+    await using emulator = await startEmulator({ maxStoredBytes: 100 })
+    await post(emulator)
+    expect(emulator.events('checkout')).toEqual([])
+    expect(emulator.stats()).toMatchObject({ stored: 1, forgotten: 1, heldBytes: 0 })
+  })
+})
+
+describe('waitForEvents', () => {
+  it('resolves when the events are there, at once or later', async () => {
+    await using emulator = await startEmulator()
+    const later = emulator.waitForEvents('checkout', 2)
+    await post(emulator)
+    await emulator.waitForEvents('checkout', 1)
+    await post(emulator)
+    await later
+    expect(emulator.eventCount('checkout')).toBe(2)
+  })
+
+  it('says what there is when it waited in vain', async () => {
+    await using emulator = await startEmulator()
+    await post(emulator)
+    await post(emulator, { dataset: 'chekout' })
+    await post(emulator, { token: 'unknown' })
+    await expect(emulator.waitForEvents('checkout', 2, { timeoutMs: 10 })).rejects.toThrow(
+      "waited 10 ms, but dataset 'checkout' has 1 of 2 events; datasets: 'checkout' 1, 'chekout' 1; answers: 2 × 200, 1 × 403",
+    )
+  })
+
+  it('is rejected when the emulator is closed', async () => {
+    const emulator = await startEmulator()
+    const waiting = expect(emulator.waitForEvents('checkout', 1)).rejects.toThrow('the emulator was closed, but')
+    await emulator.close()
+    await waiting
+  })
+
+  it('keeps real time when a test fakes the clock', async () => {
+    await using emulator = await startEmulator()
+    vi.useFakeTimers()
+    try {
+      await expect(emulator.waitForEvents('checkout', 1, { timeoutMs: 5 })).rejects.toThrow('waited 5 ms')
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+})
+
+it('takes 400,000 events of 500 bytes in seconds', async () => {
+  await using emulator = await startEmulator()
+  const line = `${JSON.stringify({ _time: '2026-11-20T10:00:00.000Z', level: 'info', message: 'x'.repeat(435) })}\n`
+  const body = line.repeat(10_000)
+  const start = performance.now()
+  for (let sent = 0; sent < 40; sent += 1) await post(emulator, { type: 'application/x-ndjson', body })
+  expect(performance.now() - start).toBeLessThan(8_000)
+  expect(line.length).toBe(500)
+  expect(emulator.eventCount('checkout')).toBe(400_000)
+})
