@@ -1,0 +1,475 @@
+import { inspect } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { createShipper } from '../src/index.ts'
+import { startRawServer } from './support/raw-server.ts'
+import { startShipping } from './support/shipping.ts'
+
+const range = (count: number) => Array.from({ length: count }, (_, index) => index)
+const sorted = (values: readonly unknown[]) => [...(values as number[])].sort((a, b) => a - b)
+
+describe('events', () => {
+  it.each([
+    ['ndjson', 'zstd', 'application/x-ndjson'],
+    ['ndjson', 'gzip', 'application/x-ndjson'],
+    ['ndjson', 'none', 'application/x-ndjson'],
+    ['json', 'zstd', 'application/json'],
+    ['json', 'gzip', 'application/json'],
+    ['json', 'none', 'application/json'],
+  ] as const)('arrive once, unchanged and in order (%s, %s)', async (format, compression, mediaType) => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ format, compression, maxBatchEvents: 1000 })
+    const events = range(5000).map(n => ({
+      level: 'info',
+      n,
+      text: 'naïve ☃ 😀\n"quoted"',
+      nested: { a: [1, { b: null }] },
+    }))
+    for (const event of events) expect(shipper.ship(event)).toBe(true)
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    const arrived = shipping.emulator.events('d').sort((a, b) => (String(a._time) < String(b._time) ? -1 : 1))
+    expect(arrived.map(({ _time, ...event }) => event)).toEqual(events)
+    const times = arrived.map(event => String(event._time))
+    expect(new Set(times).size).toBe(5000)
+    for (const time of times) expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/)
+    const contentEncoding = compression === 'none' ? undefined : compression
+    expect(shipping.emulator.requests()[0]).toMatchObject({ contentType: mediaType, contentEncoding })
+  })
+
+  it('are what they were at the call, whatever happens to the object afterwards', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const event = { level: 'info', order: { id: 1 } }
+    shipper.ship(event)
+    event.order.id = 2
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toMatchObject([{ order: { id: 1 } }])
+  })
+
+  it('keep a time stamp of their own', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    shipper.ship({ _time: '2020-01-01T00:00:00Z', n: 1 })
+    shipper.ship({ _time: new Date(0), n: 2 })
+    await shipper.flush()
+    expect(shipping.emulator.lines('d')).toEqual([
+      '{"_time":"2020-01-01T00:00:00Z","n":1}',
+      '{"_time":"1970-01-01T00:00:00.000Z","n":2}',
+    ])
+  })
+
+  it('carry the time stamp in the field of that name', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ timeField: '@timestamp' })
+    shipper.ship({ n: 1 })
+    shipper.ship({})
+    await shipper.flush()
+    const [first, second] = shipping.emulator.events('d')
+    expect(Object.keys(first ?? {})).toEqual(['@timestamp', 'n'])
+    expect(Object.keys(second ?? {})).toEqual(['@timestamp'])
+  })
+
+  it('larger than maxEventBytes are cut and marked, and their neighbours are not touched', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ maxEventBytes: 2000 })
+    for (const n of range(3)) shipper.ship({ n, text: 'x'.repeat(n === 1 ? 5_000_000 : 10) })
+    await shipper.flush()
+    const lines = shipping.emulator.lines('d')
+    expect(Math.max(...lines.map(line => Buffer.byteLength(line)))).toBeLessThanOrEqual(2000)
+    expect(shipping.emulator.events('d')).toMatchObject([
+      { n: 0, text: 'x'.repeat(10) },
+      { n: 1, logferry: { cut: true } },
+      { n: 2, text: 'x'.repeat(10) },
+    ])
+    expect(shipper.stats()).toMatchObject({ cut: 1, delivered: 3 })
+  })
+
+  it('that JSON cannot take are shipped with stubs, and counted', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const event: Record<string, unknown> = { level: 'info' }
+    event.self = event
+    shipper.ship(event)
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toHaveLength(1)
+    expect(shipper.stats()).toMatchObject({ stubbed: 1, delivered: 1, dropped: 0 })
+  })
+
+  it.each(['a text', 17, null, undefined, [1, 2], () => 1])('that are no objects (%s) do not throw', async value => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    expect(() => shipper.ship(value as never)).not.toThrow()
+    await shipper.flush()
+    expect(shipper.stats()).toMatchObject({ accepted: 1, delivered: 1 })
+    expect(shipping.emulator.eventCount('d')).toBe(1)
+  })
+})
+
+describe('a shipper', () => {
+  it.each(['/', '/edge', '/edge/eu/'])('appends the service’s paths to a base address with path %s', async path => {
+    await using shipping = await startShipping({ basePath: path === '/' ? '' : path.replace(/\/$/, '') })
+    const base = `http://127.0.0.1:${shipping.emulator.port}${path}`
+    const shipper = shipping.ship({ baseUrl: base })
+    shipper.ship({ n: 1 })
+    await shipper.flush()
+    expect(shipping.emulator.eventCount('d')).toBe(1)
+  })
+
+  it('ships to the region that is configured', async () => {
+    await using us = await startShipping()
+    await using eu = await startShipping()
+    const shipper = us.ship({
+      baseUrl: { us: us.emulator.url, eu: eu.emulator.url },
+      region: 'eu',
+      token: eu.emulator.token,
+    })
+    shipper.ship({ n: 1 })
+    await shipper.flush()
+    expect([us.emulator.eventCount('d'), eu.emulator.eventCount('d')]).toEqual([0, 1])
+  })
+
+  it.each(['x-service-org-id', 'X-Acme-Org'])(
+    'sends a personal access token with the organization in %s',
+    async orgIdHeader => {
+      await using shipping = await startShipping({ orgIdHeader })
+      const { personalAccessToken, orgId } = shipping.emulator
+      const shipper = shipping.ship({ token: undefined, personalAccessToken, orgId, orgIdHeader })
+      shipper.ship({ n: 1 })
+      await shipper.flush()
+      expect(shipping.emulator.eventCount('d')).toBe(1)
+    },
+  )
+
+  it('asks a function for the dataset of each event', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ dataset: event => `team-${event.team}` })
+    for (const n of range(100)) shipper.ship({ n, team: n % 3 })
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expect(shipping.emulator.datasets().sort()).toEqual(['team-0', 'team-1', 'team-2'])
+    expect(sorted(shipping.emulator.events('team-1').map(({ n }) => n))).toEqual(range(100).filter(n => n % 3 === 1))
+  })
+
+  it('drops, counts and reports an event for which that function fails', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({
+      dataset: event => {
+        if (event.n === 1) throw new Error('no team')
+        return event.n === 2 ? '..' : event.n === 3 ? (undefined as never) : 'd'
+      },
+    })
+    expect(range(5).map(n => shipper.ship({ n, level: 'error' }))).toEqual([true, false, false, false, true])
+    await shipper.flush()
+    expect(shipper.stats()).toMatchObject({ accepted: 5, delivered: 2, dropped: 3, drops: { dataset: { error: 3 } } })
+    expect(shipping.warnings[0]?.message).toMatch(/`dataset` function threw Error/)
+  })
+
+  it.each(['a/b', 'a?b', 'a#b', '../../v2/orgs', '%2e%2e', 'sp ace', 'snow☃'])(
+    'ships to dataset %j, and to no other path',
+    async dataset => {
+      await using shipping = await startShipping()
+      const shipper = shipping.ship({ dataset })
+      shipper.ship({ n: 1 })
+      await shipper.flush()
+      expect(shipping.emulator.datasets()).toEqual([dataset])
+    },
+  )
+
+  it('can be used again after close', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    shipper.ship({ n: 1 })
+    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    shipper.ship({ n: 2 })
+    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    expect(shipping.emulator.eventCount('d')).toBe(2)
+  })
+
+  it('refuses a time that is none', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    await expect(shipper.flush({ timeoutMs: Number.NaN })).rejects.toThrow(/`timeoutMs` must be a number from 0/)
+    await expect(shipper.close({ timeoutMs: '1' as never })).rejects.toThrow(TypeError)
+  })
+
+  it('tells listeners what it does, and goes on when one of them throws', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const told: unknown[] = []
+    shipper.on('delivered', () => {
+      throw new Error('mine')
+    })
+    shipper.on('delivered', notice => told.push(notice))
+    shipper.ship({ n: 1 })
+    await shipper.flush()
+    expect(told).toEqual([{ dataset: 'd', count: 1, bytes: expect.any(Number) }])
+    expect(shipping.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_CALLBACK_THREW'])
+    shipper.off('delivered', told.push as never)
+  })
+
+  it('uses a dispatcher that it is given, and leaves it open', async () => {
+    const { Agent } = await import('undici')
+    await using shipping = await startShipping()
+    const dispatcher = new Agent()
+    const shipper = shipping.ship({ dispatcher })
+    shipper.ship({ n: 1 })
+    await shipper.close()
+    expect(dispatcher.closed).toBe(false)
+    shipper.ship({ n: 2 })
+    await shipper.close()
+    expect(shipping.emulator.eventCount('d')).toBe(2)
+    await dispatcher.close()
+  })
+})
+
+describe('when the service misbehaves', () => {
+  it.each(['before-storing', 'after-storing'] as const)(
+    'a reset %s: the same bytes are sent again, nothing is lost',
+    async moment => {
+      await using shipping = await startShipping()
+      shipping.emulator.faults.resetNext(3, moment)
+      const shipper = shipping.ship({ maxBatchEvents: 100, maxConcurrentRequests: 1 })
+      for (const n of range(1000)) shipper.ship({ n })
+      await shipper.flush()
+      const lines = shipping.emulator.lines('d')
+      expect(sorted(shipping.emulator.events('d').map(({ n }) => n)).filter((n, i, all) => n !== all[i - 1])).toEqual(
+        range(1000),
+      )
+      expect(new Set(lines).size).toBe(1000)
+      expect(lines.length).toBe(moment === 'before-storing' ? 1000 : 1300)
+      expect(shipper.stats()).toMatchObject({ delivered: 1000, retries: 3 })
+    },
+  )
+
+  it('answers that trickle are given up at the total deadline, and other connections go on', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.slowBody({ bytesPerSecond: 1, answers: 1 })
+    const shipper = shipping.ship({ maxBatchEvents: 10, requestTimeoutMs: 300, maxConcurrentRequests: 2 })
+    for (const n of range(100)) shipper.ship({ n })
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    // Its headers said 200: the batch is stored, and is not sent again.
+    expect(sorted(shipping.emulator.events('d').map(({ n }) => n))).toEqual(range(100))
+  })
+
+  it('answers that never come are given up at the total deadline, and sent again', async () => {
+    const server = await startRawServer((socket, heard, index) => {
+      if (index > 0 && heard.includes('\n\r\n')) socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
+    })
+    const shipper = createShipper({
+      baseUrl: server.url,
+      token: 't',
+      dataset: 'd',
+      requestTimeoutMs: 200,
+      compression: 'none',
+    })
+    shipper.ship({ n: 1 })
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expect(server.sockets.length).toBe(2)
+    await shipper.close()
+    await server.close()
+  })
+
+  it('never-ending headers are cut off', async () => {
+    const server = await startRawServer((socket, _, index) => {
+      if (index > 0) return void socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
+      socket.write('HTTP/1.1 200 OK\r\n')
+      const timer = setInterval(() => socket.write(`x-${Math.random()}: ${'y'.repeat(1000)}\r\n`), 1)
+      socket.on('close', () => clearInterval(timer))
+    })
+    const shipper = createShipper({ baseUrl: server.url, token: 't', dataset: 'd' })
+    shipper.on('warning', () => {})
+    shipper.ship({ n: 1 })
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    await shipper.close()
+    await server.close()
+  })
+
+  it('a never-ending body counts by its status, and its connection is dropped', async () => {
+    let written = 0
+    const server = await startRawServer(socket => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n')
+      const pump = () => {
+        while (!socket.destroyed && written < 1e9 && socket.write('{'.repeat(65_536))) written += 65_536
+      }
+      socket.on('drain', pump)
+      pump()
+    })
+    const shipper = createShipper({ baseUrl: server.url, token: 't', dataset: 'd' })
+    shipper.ship({ n: 1 })
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expect(shipper.stats().delivered).toBe(1)
+    expect(written).toBeLessThan(20_000_000)
+    await shipper.close()
+    await server.close()
+  })
+
+  it.each([301, 302, 307, 308])('a redirect (%i) is never followed, the token never sent there', async status => {
+    await using elsewhere = await startShipping()
+    await using shipping = await startShipping()
+    const location = `${elsewhere.emulator.url}/v1/datasets/d/ingest`
+    shipping.emulator.faults.answerNext(1, { status, headers: { location } })
+    const shipper = shipping.ship()
+    shipper.ship({ n: 1 })
+    expect(await shipper.flush({ timeoutMs: 300 })).toEqual({ complete: false, pending: 1 })
+    expect(elsewhere.emulator.requests()).toEqual([])
+    expect(shipping.warnings[0]?.message).toMatch(/redirects to http:\/\/127.*Redirects are not followed: set baseUrl/)
+    await shipper.close()
+    expect(shipping.emulator.eventCount('d')).toBe(1)
+  })
+
+  it('a wrong token is reported once, without showing it, and nothing is lost once it is right', async () => {
+    await using shipping = await startShipping()
+    const token = 'xaat-not-yet-known'
+    const shipper = shipping.ship({ token })
+    for (const n of range(100)) shipper.ship({ n })
+    expect(await shipper.flush({ timeoutMs: 100 })).toEqual({ complete: false, pending: 100 })
+    expect(shipping.warnings).toHaveLength(1)
+    expect(shipping.warnings[0]?.message).toMatch(/paused: the service answers 403.*Check the token/)
+    shipping.emulator.addToken({ kind: 'api', token, actions: ['ingest'] })
+    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    expect(shipping.emulator.eventCount('d')).toBe(100)
+    for (const thing of [shipper, shipper.stats(), shipping.warnings]) {
+      expect(inspect(thing, { depth: 20, showHidden: true })).not.toContain(token)
+    }
+  })
+
+  it('a server that repeats the token to us does not get it into our warnings', async () => {
+    await using shipping = await startShipping()
+    const { token } = shipping.emulator
+    shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, {
+      status: 403,
+      body: { message: `bad token ${token}` },
+    })
+    const shipper = shipping.ship()
+    shipper.ship({ n: 1 })
+    await shipper.flush({ timeoutMs: 100 })
+    expect(shipping.warnings[0]?.message).toContain('bad token [token]')
+    expect(inspect(shipping.warnings)).not.toContain(token)
+  })
+
+  it('events refused inside a 200 are shown with the service’s reason, and not sent again', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.rejectEvents(event => Number(event.n) % 10 === 3, 'too many fields')
+    const shipper = shipping.ship()
+    const refused: unknown[] = []
+    shipper.on('rejected', ({ event, reason }) => refused.push([event?.n, reason]))
+    for (const n of range(30)) shipper.ship({ n, level: 'warn' })
+    await shipper.flush()
+    expect(refused).toEqual([3, 13, 23].map(n => [n, 'too many fields']))
+    expect(shipper.stats()).toMatchObject({ delivered: 27, dropped: 3, drops: { rejected: { warn: 3 } }, requests: 1 })
+  })
+
+  it.each([false, true])('batches over its limit (413, then a reset: %s) are split, nothing is lost', async reset => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.maxBytes(20_000, { reset })
+    const shipper = shipping.ship()
+    for (const n of range(1000)) shipper.ship({ n, text: 'x'.repeat(100) })
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expect(sorted(shipping.emulator.events('d').map(({ n }) => n))).toEqual(range(1000))
+  })
+
+  it('an encoding it does not take is not used again', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.refuseEncodings(['zstd'])
+    const shipper = shipping.ship({ maxBatchEvents: 100 })
+    for (const n of range(1000)) shipper.ship({ n, text: 'x'.repeat(100) })
+    await shipper.flush()
+    expect(shipper.stats().compression).toBe('gzip')
+    expect(sorted(shipping.emulator.events('d').map(({ n }) => n))).toEqual(range(1000))
+  })
+
+  it('close during flush during an outage: each ends once, by its deadline, and what is left is counted', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    const shipper = shipping.ship()
+    for (const n of range(10)) shipper.ship({ n })
+    const startedAt = performance.now()
+    const [flushed, closed] = await Promise.all([shipper.flush({ timeoutMs: 5000 }), shipper.close({ timeoutMs: 300 })])
+    expect(performance.now() - startedAt).toBeLessThan(1500)
+    expect([flushed, closed]).toEqual([
+      { complete: true, pending: 0 },
+      { complete: false, pending: 0 },
+    ])
+    expect(shipper.stats()).toMatchObject({
+      delivered: 0,
+      dropped: 10,
+      drops: { closed: { info: 10 } },
+      bufferedBytes: 0,
+    })
+    expect(shipping.warnings.map(({ code }) => code)).toContain('LOGFERRY_DROPPED')
+  })
+
+  it('a connection that the server closed while idle is invisible', async () => {
+    let answers = 0
+    const server = await startRawServer((socket, heard) => {
+      if (!heard.endsWith('\n')) return
+      answers++
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
+      setTimeout(() => socket.destroy(), 20)
+    })
+    const shipper = createShipper({ baseUrl: server.url, token: 't', dataset: 'd', compression: 'none' })
+    const warnings: unknown[] = []
+    shipper.on('warning', warning => warnings.push(warning))
+    for (const n of range(5)) {
+      shipper.ship({ n })
+      await shipper.flush()
+      await new Promise(resolve => setTimeout(resolve, 20))
+    }
+    expect(shipper.stats()).toMatchObject({ delivered: 5, pending: 0 })
+    expect(answers).toBeGreaterThanOrEqual(5)
+    expect(warnings).toEqual([])
+    await shipper.close()
+    await server.close()
+  })
+
+  it('a blocked event loop does not make answers that are there look missing', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ requestTimeoutMs: 200 })
+    shipper.ship({ n: 1 })
+    const flushed = shipper.flush()
+    await new Promise(resolve => setTimeout(resolve, 60))
+    const until = performance.now() + 800
+    while (performance.now() < until);
+    await flushed
+    expect(shipping.emulator.eventCount('d')).toBe(1)
+    expect(shipper.stats()).toMatchObject({ requests: 1, retries: 0, delivered: 1 })
+  })
+})
+
+describe('memory', () => {
+  it('stays within maxBufferedBytes in an outage: low severities go first, errors last, and afterwards one event says so', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    const maxBufferedBytes = 2 ** 20
+    const shipper = shipping.ship({ maxBatchBytes: 65_536, maxBufferedBytes, maxRetryDelayMs: 50 })
+    const kept: Record<string, number> = { debug: 0, info: 0, warn: 0, error: 0 }
+    let most = 0
+    for (const n of range(2000)) {
+      for (const level of Object.keys(kept)) {
+        if (shipper.ship({ level, n, text: 'x'.repeat(900) })) kept[level] = (kept[level] ?? 0) + 1
+      }
+      most = Math.max(most, shipper.stats().bufferedBytes)
+    }
+    expect(most).toBeLessThanOrEqual(maxBufferedBytes)
+    const { accepted, dropped, drops } = shipper.stats()
+    expect(accepted).toBe(8000)
+    const [debug, info, warn, error] = Object.values(kept) as [number, number, number, number]
+    expect([debug < info, info < warn, warn < error]).toEqual([true, true, true])
+    expect(drops.memory).toEqual({ debug: 2000 - debug, info: 2000 - info, warn: 2000 - warn, error: 2000 - error })
+    expect(shipping.warnings.filter(({ code }) => code === 'LOGFERRY_DROPPED')).toHaveLength(1)
+
+    shipping.emulator.faults.clear()
+    await shipper.close()
+    await shipper.close()
+    const arrived = shipping.emulator.events('d')
+    expect(arrived.filter(event => event.n !== undefined)).toHaveLength(8000 - dropped)
+    expect(arrived.filter(event => event.n === undefined)).toMatchObject([
+      { level: 'warn', message: `logferry dropped ${dropped} events before this one because memory was short` },
+    ])
+    expect(shipper.stats()).toMatchObject({
+      accepted: 8001,
+      delivered: 8001 - dropped,
+      dropped,
+      pending: 0,
+      bufferedBytes: 0,
+    })
+  })
+})
