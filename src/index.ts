@@ -1,8 +1,10 @@
 /** The core: one shipper, shared by any number of loggers. Loads no logging library. */
+
 export type { DropReason, DropsBySeverity } from './batch/ledger.ts'
 export type { Encoding } from './delivery/compression.ts'
 export type { ErrorCode, InvalidOption } from './errors.ts'
 export type { Delivered, Dropped, NoticeListeners, Rejected, Warning } from './notices.ts'
-export type { Region, ShipperOptions } from './options.ts'
+export type { BaseUrl, Region } from './options/base-url.ts'
+export type { ShipperOptions } from './options/shipper-options.ts'
 export type { SeverityName } from './record/severity.ts'
 export { createShipper, type FlushResult, type Shipper, type ShipperStats } from './shipper.ts'

@@ -1,12 +1,6 @@
+import type { Answer } from '../http/exchange.ts'
 import type { EventFailure, Outcome } from '../outcome.ts'
 import { retryAfterMs } from './retry-after.ts'
-
-/** What we look at in an answer. Header names are lower case; `body` is at most the first 64 KiB. */
-export interface Answer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly body: string
-}
 
 /** The most failures of one answer that are looked at one by one; the rest are counted. */
 const maxFailuresRead = 1000

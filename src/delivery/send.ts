@@ -1,11 +1,11 @@
 import type { Dispatcher } from 'undici'
 import type { Batch } from '../batch/batch.ts'
-import type { ResolvedOptions } from '../options.ts'
+import { openConnections } from '../http/connections.ts'
+import { exchange } from '../http/exchange.ts'
+import type { ResolvedOptions } from '../options/shipper-options.ts'
 import type { Outcome } from '../outcome.ts'
 import { answerToOutcome } from './answer-to-outcome.ts'
 import { type Compression, compress, type Encoding } from './compression.ts'
-import { openConnections } from './connections.ts'
-import { exchange } from './exchange.ts'
 import { ingestHeaders, ingestPath, plainBody } from './request.ts'
 
 /** One attempt to send one batch. */

@@ -1,5 +1,4 @@
 import type { Dispatcher } from 'undici'
-import type { Answer } from './answer-to-outcome.ts'
 import { withoutTracing } from './without-tracing.ts'
 
 /** Most bytes of an answer that are read; the connection of one that has more is dropped. */
@@ -8,6 +7,13 @@ const maxAnswerBytes = 65_536
 /** A timer this much late means that the event loop was blocked, and that the answer may lie in the socket unread. */
 const blockedLoopMs = 250
 const blockedLoopGraceMs = 1000
+
+/** What we look at in an answer. Header names are lower case; `body` is at most the first 64 KiB. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: string
+}
 
 export interface Request {
   readonly method: 'POST' | 'GET' | 'PUT'

@@ -1,0 +1,50 @@
+import { invalidOption } from '../errors.ts'
+
+/** The two regions of the service. An organization lives in one of them. */
+export type Region = 'us' | 'eu'
+
+/** One base address, or one for each region. */
+export type BaseUrl = string | { readonly us: string; readonly eu: string }
+
+export const expectedUrl = 'an address, or { us, eu } with an address for each'
+
+/**
+ * The address that requests go to: one, or that of the region. Errors do not repeat it, for a password or a token may
+ * stand in it.
+ *
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`
+ */
+export function resolveBaseUrl(baseUrl: BaseUrl | undefined, region: Region | undefined, allowInsecure: boolean): URL {
+  if (baseUrl === undefined) throw invalidOption('baseUrl', `${expectedUrl}, or LOGFERRY_URL must be set`, 'nothing')
+  if (typeof baseUrl === 'object' && region === undefined) {
+    throw invalidOption('region', "'us' or 'eu' when baseUrl has an address for each", 'nothing')
+  }
+  const option = typeof baseUrl === 'object' ? `baseUrl.${region}` : 'baseUrl'
+  const text = typeof baseUrl === 'object' ? baseUrl[region as Region] : baseUrl
+  if (!URL.canParse(text))
+    throw invalidOption(option, 'an absolute http(s) address', 'a text that is none (not shown)', 'range')
+  const url = new URL(text)
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+    throw invalidOption(option, 'an http(s) address', `the scheme ${url.protocol}`, 'range')
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw invalidOption(option, 'an address without user name and password', 'one that has them', 'range')
+  }
+  if (url.search !== '' || url.hash !== '') {
+    throw invalidOption(option, 'an address without query and fragment', 'one that has them', 'range')
+  }
+  if (url.protocol === 'http:' && !allowInsecure && !isLoopback(url.hostname)) {
+    const expected = 'https: unless the host is loopback (or allowInsecure is true, and the token readable on the way)'
+    throw invalidOption(option, expected, `http: to ${url.hostname}`, 'range')
+  }
+  return url
+}
+
+function isLoopback(hostname: string): boolean {
+  return (
+    hostname === 'localhost' ||
+    hostname.endsWith('.localhost') ||
+    hostname === '[::1]' ||
+    /^127\.\d+\.\d+\.\d+$/.test(hostname)
+  )
+}

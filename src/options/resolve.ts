@@ -1,0 +1,95 @@
+import { totalmem } from 'node:os'
+import type * as v from 'valibot'
+import { invalidOption } from '../errors.ts'
+import { Credentials } from '../http/credentials.ts'
+import { type Region, resolveBaseUrl } from './base-url.ts'
+import { checked } from './checked.ts'
+import { expectedDataset, expectedOrgId, expectedToken, ShipperOptionsSchema } from './schema.ts'
+import type { ResolvedOptions, ShipperOptions } from './shipper-options.ts'
+
+const MiB = 1_048_576
+
+/**
+ * Checks options, fills what is missing from the environment and the defaults.
+ *
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`, naming the option, what it must be and what came
+ */
+export function resolveOptions(
+  given: ShipperOptions | undefined,
+  environment: Readonly<Record<string, string | undefined>>,
+): ResolvedOptions {
+  if (given !== undefined && (typeof given !== 'object' || given === null)) {
+    throw invalidOption('options', 'an object', typeof given)
+  }
+  const options = checked(ShipperOptionsSchema, withEnvironment(given ?? {}, environment))
+  const maxBatchBytes = options.maxBatchBytes ?? MiB
+  const maxEventBytes = options.maxEventBytes ?? Math.min(1_000_000, maxBatchBytes)
+  if (maxEventBytes > maxBatchBytes) {
+    throw invalidOption('maxEventBytes', `at most maxBatchBytes (${maxBatchBytes})`, `${maxEventBytes}`, 'range')
+  }
+  const maxBufferedBytes = options.maxBufferedBytes ?? Math.max(defaultMaxBufferedBytes(), 8 * maxBatchBytes)
+  if (maxBufferedBytes < 8 * maxBatchBytes) {
+    const expected = `at least 8 × maxBatchBytes (${8 * maxBatchBytes})`
+    throw invalidOption('maxBufferedBytes', expected, `${maxBufferedBytes}`, 'range')
+  }
+  if (options.dataset === undefined) {
+    throw invalidOption('dataset', `${expectedDataset}, or LOGFERRY_DATASET must be set`, 'nothing')
+  }
+  return {
+    baseUrl: resolveBaseUrl(options.baseUrl, options.region, options.allowInsecure),
+    region: options.region,
+    dataset: options.dataset,
+    credentials: resolveCredentials(options),
+    dispatcher: options.dispatcher,
+    format: options.format,
+    compression: options.compression,
+    timeField: options.timeField,
+    maxBatchAgeMs: options.maxBatchAgeMs ?? 1000,
+    maxBatchBytes,
+    maxBatchEvents: options.maxBatchEvents ?? 10_000,
+    maxEventBytes,
+    maxBufferedBytes,
+    maxConcurrentRequests: options.maxConcurrentRequests ?? 4,
+    requestTimeoutMs: options.requestTimeoutMs ?? 30_000,
+    maxRetryDelayMs: options.maxRetryDelayMs ?? 30_000,
+    flushTimeoutMs: options.flushTimeoutMs ?? 10_000,
+    exitTimeoutMs: options.exitTimeoutMs ?? 2000,
+  }
+}
+
+function withEnvironment(
+  given: ShipperOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+): ShipperOptions {
+  const from = (name: string) => environment[name] || undefined
+  const token = given.personalAccessToken === undefined ? from('LOGFERRY_TOKEN') : undefined
+  return {
+    ...given,
+    baseUrl: given.baseUrl ?? from('LOGFERRY_URL'),
+    region: given.region ?? (from('LOGFERRY_REGION') as Region | undefined),
+    dataset: given.dataset ?? from('LOGFERRY_DATASET'),
+    token: given.token ?? token,
+    orgId: given.orgId ?? from('LOGFERRY_ORG_ID'),
+  }
+}
+
+function resolveCredentials(options: v.InferOutput<typeof ShipperOptionsSchema>): Credentials {
+  const { token, personalAccessToken, orgId, orgIdHeader } = options
+  if (personalAccessToken === undefined) {
+    if (token !== undefined) return new Credentials(token)
+    throw invalidOption('token', `${expectedToken}, or LOGFERRY_TOKEN must be set`, 'nothing')
+  }
+  if (token !== undefined) {
+    throw invalidOption('personalAccessToken', 'given without `token`: one of the two', 'both')
+  }
+  if (orgId === undefined) {
+    throw invalidOption('orgId', `given together with personalAccessToken: ${expectedOrgId}`, 'nothing')
+  }
+  return new Credentials(personalAccessToken, orgIdHeader, orgId)
+}
+
+function defaultMaxBufferedBytes(): number {
+  const limit = process.constrainedMemory() // 0, or more than there is, where no limit is set
+  const memory = limit > 0 ? Math.min(limit, totalmem()) : totalmem()
+  return Math.min(Math.max(Math.floor(memory / 8), 32 * MiB), 512 * MiB)
+}

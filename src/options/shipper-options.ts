@@ -1,0 +1,175 @@
+import type { Dispatcher } from 'undici'
+import type { Credentials } from '../http/credentials.ts'
+import type { BaseUrl, Region } from './base-url.ts'
+
+/**
+ * Options of `createShipper`, and of the Winston transport and the OpenTelemetry exporter and processor, which make a
+ * shipper of their own from them. `undefined` means the default. Unknown names are refused, so that a slip of the pen
+ * does not go unnoticed.
+ */
+export interface ShipperOptions {
+  /**
+   * Base address of the service, or one for each region (then `region` says which). `https:`, or `http:` to a loopback
+   * host. It may carry a path; the service's paths are appended to it. No user name, password, query or fragment.
+   *
+   * @defaultValue the environment variable `LOGFERRY_URL`; without it, required
+   */
+  baseUrl?: BaseUrl | undefined
+  /**
+   * The region the organization lives in: `us` or `eu`. Required when `baseUrl` has an address for each.
+   *
+   * @defaultValue the environment variable `LOGFERRY_REGION`
+   */
+  region?: Region | undefined
+  /**
+   * Name of the dataset that events go to, or a function that names it for each event: it gets the event as it was
+   * logged, runs inside the log call, and should be quick. An event for which it throws, or gives no usable name, is
+   * dropped, counted and reported. Not empty, no control characters, not `.` or `..`.
+   *
+   * @defaultValue the environment variable `LOGFERRY_DATASET`; without it, required
+   */
+  dataset?: string | ((event: Readonly<Record<string, unknown>>) => string) | undefined
+  /**
+   * API token, sent as `Authorization: Bearer`. Visible ASCII characters, no spaces.
+   *
+   * @defaultValue the environment variable `LOGFERRY_TOKEN`; this or `personalAccessToken` is required
+   */
+  token?: string | undefined
+  /** Personal access token, in place of `token`; needs `orgId`. An API token can do less and is the better choice. */
+  personalAccessToken?: string | undefined
+  /**
+   * The organization's id, sent along with a personal access token. Visible ASCII characters, no spaces.
+   *
+   * @defaultValue the environment variable `LOGFERRY_ORG_ID`
+   */
+  orgId?: string | undefined
+  /**
+   * Name of the header that carries `orgId`.
+   *
+   * @defaultValue 'x-service-org-id'
+   */
+  orgIdHeader?: string | undefined
+  /**
+   * Allows `http:` to a host that is not loopback. The token then crosses the network unprotected.
+   *
+   * @defaultValue false
+   */
+  allowInsecure?: boolean | undefined
+  /**
+   * An undici `Dispatcher` (undici 7 or later) that sends the requests: a `ProxyAgent`, an `Agent` with a private CA.
+   * It stays yours: `close()` leaves it open.
+   *
+   * @defaultValue a pool of `maxConcurrentRequests` connections of our own
+   */
+  dispatcher?: Dispatcher | undefined
+  /**
+   * Media type of requests: newline-delimited JSON, or a JSON array.
+   *
+   * @defaultValue 'ndjson'
+   */
+  format?: 'ndjson' | 'json' | undefined
+  /**
+   * Compression of request bodies. Where the service does not take it, the next of zstd, gzip, none is used from then on.
+   *
+   * @defaultValue 'zstd'
+   */
+  compression?: 'zstd' | 'gzip' | 'none' | undefined
+  /**
+   * Name of the field that carries the time stamp, RFC 3339 with nanoseconds. An event that has it already keeps its own.
+   *
+   * @defaultValue '_time'
+   */
+  timeField?: string | undefined
+  /**
+   * Longest time an event waits for company before its batch is sent, in milliseconds.
+   *
+   * Integer, 1 to 60 000. Raise it to send fewer requests; lower it to lose less in a crash.
+   *
+   * @defaultValue 1000
+   */
+  maxBatchAgeMs?: number | undefined
+  /**
+   * Most bytes of a batch before compression. Integer, 1 024 to 16 777 216. A batch that the service answers with 413 is
+   * split, and the size that fitted is kept.
+   *
+   * @defaultValue 1048576
+   */
+  maxBatchBytes?: number | undefined
+  /**
+   * Most events of a batch. Integer, 1 to 100 000. The public service that resembles this one takes 10 000 in a request.
+   *
+   * @defaultValue 10000
+   */
+  maxBatchEvents?: number | undefined
+  /**
+   * Most bytes of one event. A larger one is cut to fit and marked with `logferry.cut`. Integer, 512 up to
+   * `maxBatchBytes`. The public service that resembles this one takes 1 MB.
+   *
+   * @defaultValue 1000000, or `maxBatchBytes` if that is less
+   */
+  maxEventBytes?: number | undefined
+  /**
+   * Most memory for events that are not delivered yet, in bytes: what is being filled, waits or is in flight, and
+   * compressed copies. As it fills, events of low severity are refused first; the last part is kept for errors.
+   * Integer, at least 8 × `maxBatchBytes`.
+   *
+   * @defaultValue an eighth of the memory that the process may use, from 32 MiB to 512 MiB
+   */
+  maxBufferedBytes?: number | undefined
+  /**
+   * Most requests under way at once. Integer, 1 to 64.
+   *
+   * @defaultValue 4
+   */
+  maxConcurrentRequests?: number | undefined
+  /**
+   * Longest time from the start of a request to the end of its answer, in milliseconds; then it is given up and sent
+   * again. Integer, 100 to 600 000.
+   *
+   * @defaultValue 30000
+   */
+  requestTimeoutMs?: number | undefined
+  /**
+   * Longest wait between two attempts while the service is unreachable, in milliseconds; waits grow towards it with full
+   * jitter. A `Retry-After` of the service goes before it. Integer, 10 to 600 000.
+   *
+   * @defaultValue 30000
+   */
+  maxRetryDelayMs?: number | undefined
+  /**
+   * How long `flush()`, `close()` and what calls them (the end of a logger, `forceFlush`, `shutdown`) wait for delivery
+   * when they are not told otherwise, in milliseconds. Integer, 0 to 600 000.
+   *
+   * @defaultValue 10000
+   */
+  flushTimeoutMs?: number | undefined
+  /**
+   * How long the end of the process is held up for delivery, in milliseconds. 0 turns that off. Integer, 0 to 60 000.
+   *
+   * @defaultValue 2000
+   */
+  exitTimeoutMs?: number | undefined
+}
+
+/** Options as the core uses them: checked, with defaults and environment filled in. */
+export interface ResolvedOptions {
+  readonly baseUrl: URL
+  readonly region: Region | undefined
+  readonly dataset: string | ((event: Readonly<Record<string, unknown>>) => string)
+  /** The bearer of every request; an organization's id goes with a personal one. */
+  readonly credentials: Credentials
+  readonly dispatcher: Dispatcher | undefined
+  readonly format: 'ndjson' | 'json'
+  readonly compression: 'zstd' | 'gzip' | 'none'
+  readonly timeField: string
+  readonly maxBatchAgeMs: number
+  readonly maxBatchBytes: number
+  readonly maxBatchEvents: number
+  readonly maxEventBytes: number
+  readonly maxBufferedBytes: number
+  readonly maxConcurrentRequests: number
+  readonly requestTimeoutMs: number
+  readonly maxRetryDelayMs: number
+  readonly flushTimeoutMs: number
+  readonly exitTimeoutMs: number
+}
