@@ -305,7 +305,7 @@ export class Shipper {
       this.#delivery.abandon('closed')
       this.#notices.warn(
         'LOGFERRY_DROPPED',
-        `${left} events could not be delivered within ${timeoutMs} ms before the end; they are dropped. Find out why ` +
+        `${left} ${left === 1 ? 'event' : 'events'} could not be delivered within ${timeoutMs} ms before the end; dropped. Find out why ` +
           'delivery is slow, or allow more time (flushTimeoutMs, exitTimeoutMs).',
       )
     }

@@ -33,6 +33,7 @@ export class LogferryTransport extends TransportStream {
   /** What delivers the events: `transport.shipper.stats()`, `transport.shipper.on('rejected', …)`. */
   readonly shipper: Shipper
   readonly #isOwn: boolean
+  #lastUncaught: object | undefined
   /** Set by Winston while the transport belongs to a logger. */
   declare parent?: ParentLogger | null
 
@@ -47,9 +48,12 @@ export class LogferryTransport extends TransportStream {
 
   /** Called by Winston. The callback is called at once: the event is serialised, and Winston's buffers stay empty. */
   override log(info: Record<PropertyKey, unknown>, callback?: () => void): true {
-    const event = winstonToEvent(info, activeTraceIds(info))
-    this.shipper.take(event, severityOfInfo(info), Date.now())
-    if (info.exception === true || info.rejection === true) void this.#deliverBeforeExit(info)
+    const isUncaught = info.exception === true || info.rejection === true
+    // A transport that stands among `transports` and `exceptionHandlers` gets the same info twice.
+    if (!isUncaught || info !== this.#lastUncaught) {
+      this.shipper.take(winstonToEvent(info, activeTraceIds(info)), severityOfInfo(info), Date.now())
+    }
+    if (isUncaught) this.#deliverUncaught(info)
     callback?.()
     if (this.listenerCount('logged') > 0) this.emit('logged', info)
     return true
@@ -66,11 +70,13 @@ export class LogferryTransport extends TransportStream {
   }
 
   /** Winston ends the process when the transport has finished, or after three seconds. */
-  async #deliverBeforeExit(info: Record<PropertyKey, unknown>): Promise<void> {
-    await this.shipper.flush()
-    // Without `parent` the transport stands in `exceptionHandlers`. With one, 'finish' takes it off its logger, which
-    // must not happen to a logger that goes on.
-    if (this.parent == null || exits(this.parent, info)) this.emit('finish')
+  #deliverUncaught(info: Record<PropertyKey, unknown>): void {
+    this.#lastUncaught = info
+    void this.shipper.flush().then(() => {
+      // Without `parent` the transport stands in `exceptionHandlers`. With one, 'finish' takes it off its logger, which
+      // must not happen to a logger that goes on.
+      if (this.parent == null || exits(this.parent, info)) this.emit('finish')
+    })
   }
 
   #warn(warning: Warning): void {

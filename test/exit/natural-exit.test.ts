@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest'
+import { startRawServer } from '../support/raw-server.ts'
+import { runScript } from '../support/run-script.ts'
+import { startShipping } from '../support/shipping.ts'
+
+const winstonLogger = (transport = '', logger = '') => `
+  import winston from 'winston'
+  import { LogferryTransport } from './src/winston.ts'
+  const transport = new LogferryTransport({ ${transport} })
+  const logger = winston.createLogger({ transports: [transport], ${logger} })
+`
+
+/** Runs a script against an emulator and returns how it ended and what arrived. */
+async function run(source: string) {
+  await using shipping = await startShipping()
+  const { url, token } = shipping.emulator
+  const ended = await runScript(source, { LOGFERRY_URL: url, LOGFERRY_TOKEN: token, LOGFERRY_DATASET: 'd' })
+  return { ...ended, events: shipping.emulator.events('d') }
+}
+
+describe('a process that just ends', () => {
+  it('delivers what it logged, by Winston', async () => {
+    const { code, stderr, events } = await run(
+      `${winstonLogger()} for (let n = 0; n < 1000; n++) logger.info('hello', { n })`,
+    )
+    expect([code, stderr]).toEqual([0, ''])
+    expect(events.map(({ n }) => n)).toEqual(Array.from({ length: 1000 }, (_, n) => n))
+  })
+
+  it('delivers what it logged, by the core and by OpenTelemetry', async () => {
+    const { code, stderr, events } = await run(`
+      import { LoggerProvider, BatchLogRecordProcessor } from '@opentelemetry/sdk-logs'
+      import { createShipper } from './src/index.ts'
+      import { LogferryLogRecordProcessor } from './src/otel.ts'
+      const shipper = createShipper()
+      const provider = new LoggerProvider({ processors: [new LogferryLogRecordProcessor({ shipper })] })
+      shipper.ship({ message: 'core' })
+      provider.getLogger('demo').emit({ body: 'otel' })
+    `)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(events.map(({ message }) => message).sort()).toEqual(['core', 'otel'])
+  })
+
+  it('delivers what is logged while it ends', async () => {
+    const { events } = await run(`${winstonLogger()}
+      let rounds = 0
+      logger.info('first')
+      process.on('beforeExit', () => { if (rounds++ < 3) logger.info('round ' + rounds) })
+    `)
+    expect(events.map(({ message }) => message)).toEqual(['first', 'round 1', 'round 2', 'round 3'])
+  })
+
+  it('is not kept alive by a shipper that has nothing to do, or has done it', async () => {
+    const { code, ms, events } = await run(`${winstonLogger()}
+      logger.info('hello')
+      await transport.shipper.flush()
+      process.on('exit', () => console.log(process.getActiveResourcesInfo().filter(name => name !== 'PipeWrap').join()))
+    `)
+    expect([code, events.length]).toEqual([0, 1])
+    expect(ms).toBeLessThan(2000)
+  })
+
+  it('ends by exitTimeoutMs when the service does not answer, and says how many events are lost', async () => {
+    const server = await startRawServer(() => {})
+    const { code, stderr, ms } = await runScript(
+      `${winstonLogger('exitTimeoutMs: 500')} for (let n = 0; n < 7; n++) logger.info('hello', { n })`,
+      { LOGFERRY_URL: server.url, LOGFERRY_TOKEN: 't', LOGFERRY_DATASET: 'd' },
+    )
+    await server.close()
+    expect(code).toBe(0)
+    expect(stderr).toContain('7 events could not be delivered within 500 ms')
+    expect(ms).toBeLessThan(3000)
+  })
+
+  it('does not wait when exitTimeoutMs is 0', async () => {
+    const { code, events } = await run(`${winstonLogger('exitTimeoutMs: 0')} logger.info('hello')`)
+    expect([code, events]).toEqual([0, []])
+  })
+})
+
+describe('an uncaught exception that Winston handles', () => {
+  it.each([
+    ['handleExceptions of the transport', winstonLogger('handleExceptions: true')],
+    ['exceptionHandlers of the logger', winstonLogger('', 'exceptionHandlers: [transport]')],
+  ])('is delivered before the process ends with code 1, without delay (%s)', async (_, logger) => {
+    const { code, ms, events } = await run(`${logger}
+      logger.info('before')
+      setTimeout(() => { throw new TypeError('boom') })
+    `)
+    expect(code).toBe(1)
+    expect(events).toHaveLength(2)
+    expect(events[1]).toMatchObject({ level: 'error', exception: true })
+    expect(JSON.stringify(events[1])).toMatch(/TypeError.*boom/)
+    expect(ms).toBeLessThan(2500)
+  })
+
+  it('does not take the transport off a logger that goes on', async () => {
+    const { code, events } = await run(`${winstonLogger('handleExceptions: true', 'exitOnError: false')}
+      setTimeout(() => { throw new Error('boom') })
+      setTimeout(() => logger.info('after'), 300)
+    `)
+    expect(code).toBe(0)
+    expect(events.map(({ message }) => String(message).split('\n')[0])).toEqual(['uncaughtException: boom', 'after'])
+  })
+
+  it('an unhandled rejection likewise', async () => {
+    const { code, events } = await run(
+      `${winstonLogger('handleRejections: true')} void Promise.reject(new Error('late'))`,
+    )
+    expect(code).toBe(1)
+    expect(events).toMatchObject([{ level: 'error', rejection: true }])
+  })
+})

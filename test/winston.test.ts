@@ -1,0 +1,252 @@
+import { once } from 'node:events'
+import { describe, expect, it } from 'vitest'
+import winston from 'winston'
+import { createShipper } from '../src/index.ts'
+import { LogferryTransport, type LogferryTransportOptions } from '../src/winston.ts'
+import { runScript } from './support/run-script.ts'
+import { startShipping } from './support/shipping.ts'
+
+const range = (count: number) => Array.from({ length: count }, (_, index) => index)
+
+async function startLogging(options: Partial<LogferryTransportOptions> = {}, logger: winston.LoggerOptions = {}) {
+  const shipping = await startShipping()
+  const { url: baseUrl, token } = shipping.emulator
+  const transport = new LogferryTransport({ baseUrl, token, dataset: 'd', ...options } as LogferryTransportOptions)
+  return Object.assign(shipping, { transport, logger: winston.createLogger({ ...logger, transports: [transport] }) })
+}
+
+/** Ends a logger and waits for it, as an application does. */
+const end = (logger: winston.Logger) => once(logger.end(), 'finish')
+
+describe('a Winston logger', () => {
+  it('ships what it logs: level, message and metadata nested as logged', async () => {
+    await using logging = await startLogging()
+    logging.logger.info('order placed', { order: { id: 42, total: 99.5, lines: [{ sku: 'a' }] } })
+    await end(logging.logger)
+    expect(logging.emulator.events('d')).toEqual([
+      {
+        _time: expect.any(String),
+        level: 'info',
+        message: 'order placed',
+        order: { id: 42, total: 99.5, lines: [{ sku: 'a' }] },
+      },
+    ])
+  })
+
+  it('ships 200,000 calls: all arrive, once, unchanged, in order of time', { timeout: 60_000 }, async () => {
+    await using logging = await startLogging()
+    for (const n of range(200_000)) logging.logger.info('order placed', { n, order: { id: n, total: n / 4 } })
+    await end(logging.logger)
+    const events = logging.emulator.events('d').sort((a, b) => (String(a._time) < String(b._time) ? -1 : 1))
+    expect(events).toHaveLength(200_000)
+    for (const [n, { _time, ...event }] of events.entries()) {
+      if (event.n !== n) expect.fail(`event ${n} is ${JSON.stringify(event)}`)
+    }
+    expect(events[199_999]).toMatchObject({
+      level: 'info',
+      message: 'order placed',
+      order: { id: 199_999, total: 199_999 / 4 },
+    })
+    expect(new Set(events.map(({ _time }) => _time)).size).toBe(200_000)
+    expect(logging.transport.shipper.stats()).toMatchObject({
+      accepted: 200_000,
+      delivered: 200_000,
+      dropped: 0,
+      retries: 0,
+    })
+  })
+
+  it('never changes what it is given', async () => {
+    await using logging = await startLogging()
+    const meta = Object.freeze({ order: Object.freeze({ id: 1 }), err: Object.freeze(new Error('x')) })
+    logging.logger.info('frozen', meta)
+    await end(logging.logger)
+    expect(logging.emulator.events('d')).toMatchObject([{ order: { id: 1 }, err: { message: 'x' } }])
+  })
+
+  it('ships the true level when it is coloured, and the level that the transport is set to', async () => {
+    await using logging = await startLogging({ level: 'warn' }, { level: 'silly', format: winston.format.colorize() })
+    logging.logger.info('no')
+    logging.logger.warn('yes')
+    await end(logging.logger)
+    expect(logging.emulator.events('d')).toMatchObject([{ level: 'warn', message: 'yes' }])
+  })
+
+  it('ships an error with its message, stack and cause, however it is logged', async () => {
+    await using logging = await startLogging()
+    const error = new TypeError('boom', { cause: new Error('root') })
+    logging.logger.error(error)
+    logging.logger.error('it failed', error)
+    logging.logger.error('it failed', { err: error })
+    logging.logger.log('error', error as never)
+    await end(logging.logger)
+    const events = logging.emulator.events('d')
+    expect(events).toHaveLength(4)
+    for (const event of events) {
+      const text = JSON.stringify(event)
+      expect(text).toContain('boom')
+      expect(text).toContain('TypeError')
+      expect(text).toContain('root')
+    }
+    expect(events[2]).toMatchObject({
+      message: 'it failed',
+      err: { name: 'TypeError', message: 'boom', cause: { message: 'root' } },
+    })
+  })
+
+  it('ships a child logger’s metadata', async () => {
+    await using logging = await startLogging()
+    logging.logger.child({ requestId: 'r1' }).info('hello', { n: 1 })
+    await end(logging.logger)
+    expect(logging.emulator.events('d')).toMatchObject([{ message: 'hello', requestId: 'r1', n: 1 }])
+  })
+
+  it('ships the same whether it formats for other transports or not', async () => {
+    const { format } = winston
+    await using plain = await startLogging()
+    await using formatted = await startLogging({}, { format: format.combine(format.splat(), format.json()) })
+    for (const { logger } of [plain, formatted]) {
+      logger.info('hello', { n: 1, nested: { deep: true } })
+      await end(logger)
+    }
+    const [first, second] = [plain, formatted].map(({ emulator }) =>
+      emulator.events('d').map(({ _time, ...event }) => event),
+    )
+    expect(first).toEqual(second)
+  })
+
+  it('applies a format of the transport’s own', async () => {
+    await using logging = await startLogging({ format: winston.format(info => Object.assign(info, { extra: 1 }))() })
+    logging.logger.info('hello')
+    await end(logging.logger)
+    expect(logging.emulator.events('d')).toMatchObject([{ message: 'hello', extra: 1 }])
+  })
+
+  it('can log anything', async () => {
+    await using logging = await startLogging()
+    const hostile = [
+      undefined,
+      null,
+      0,
+      10n,
+      Symbol('s'),
+      () => 1,
+      Number.NaN,
+      new Map([['a', 1]]),
+      Object.create(null),
+    ]
+    for (const value of hostile) {
+      expect(() => logging.logger.info(value as never)).not.toThrow()
+      expect(() => logging.logger.info('with', { value })).not.toThrow()
+    }
+    await end(logging.logger)
+    expect(logging.emulator.eventCount('d')).toBe(2 * hostile.length)
+  })
+})
+
+describe('the end of a logger', () => {
+  it('close() delivers, and the transport goes on when it is added again', async () => {
+    await using logging = await startLogging()
+    const { logger, transport, emulator } = logging
+    for (const n of range(100)) logger.info('before', { n })
+    logger.close()
+    await emulator.waitForEvents('d', 100)
+    logger.add(transport)
+    logger.info('after')
+    await end(logger)
+    expect(emulator.eventCount('d')).toBe(101)
+  })
+
+  it('remove() delivers', async () => {
+    await using logging = await startLogging()
+    logging.logger.info('before')
+    logging.logger.remove(logging.transport)
+    await logging.emulator.waitForEvents('d', 1)
+  })
+
+  it('end() ends by flushTimeoutMs when the service is down', async () => {
+    await using logging = await startLogging({ flushTimeoutMs: 200, exitTimeoutMs: 0 })
+    logging.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    logging.logger.on('warn', () => {})
+    logging.logger.info('never')
+    const startedAt = performance.now()
+    await end(logging.logger)
+    expect(performance.now() - startedAt).toBeLessThan(2000)
+  })
+
+  it('leaves a shipper that it was given to others', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const first = winston.createLogger({ transports: [new LogferryTransport({ shipper })] })
+    const second = winston.createLogger({ transports: [new LogferryTransport({ shipper })] })
+    first.info('one')
+    await end(first)
+    second.info('two')
+    await end(second)
+    expect(shipping.emulator.events('d').map(({ message }) => message)).toEqual(['one', 'two'])
+  })
+})
+
+describe('trouble of delivery', () => {
+  it('is a warn event of the logger, never an error event, and the logger goes on', async () => {
+    await using logging = await startLogging()
+    const { logger, emulator, transport } = logging
+    const token = emulator.addToken({ kind: 'api', actions: ['ingest'], datasets: ['other'] })
+    const limited = new LogferryTransport({
+      baseUrl: emulator.url,
+      token,
+      dataset: 'd',
+      flushTimeoutMs: 300,
+      exitTimeoutMs: 0,
+    })
+    logger.add(limited)
+    const warned: [Error, unknown][] = []
+    logger.on('warn', (error, from) => warned.push([error, from]))
+    logger.on('error', () => expect.unreachable())
+    for (const n of range(50)) logger.info('hello', { n })
+    await limited.shipper.flush({ timeoutMs: 300 })
+    expect(warned).toHaveLength(1)
+    expect(warned[0]?.[0]).toMatchObject({
+      code: 'LOGFERRY_PAUSED',
+      message: expect.stringContaining('Check the token'),
+    })
+    expect(warned[0]?.[1]).toBe(limited)
+    await transport.shipper.flush()
+    expect(emulator.eventCount('d')).toBe(50)
+    expect(limited.shipper.stats()).toMatchObject({ accepted: 50, pending: 50 })
+  })
+
+  it('is a process warning when nobody listens', async () => {
+    await using shipping = await startShipping()
+    const { code, stderr, stdout } = await runScript(
+      `import winston from 'winston'
+       import { LogferryTransport } from './src/winston.ts'
+       const logger = winston.createLogger({ transports: [new LogferryTransport({ dataset: 'd', exitTimeoutMs: 300 })] })
+       logger.info('hello')`,
+      { LOGFERRY_URL: shipping.emulator.url, LOGFERRY_TOKEN: 'wrong' },
+    )
+    expect([code, stdout]).toEqual([0, ''])
+    expect(stderr).toMatch(/\[LOGFERRY_PAUSED\] LogferryWarning: logferry: delivery to dataset "d" is paused.*403/)
+    expect(stderr).toMatch(/1 event could not be delivered within 300 ms/)
+    expect(stderr).not.toContain('wrong')
+  })
+})
+
+describe('options that make no sense', () => {
+  it.each<[string, object, RegExp]>([
+    ['a shipper that is none', { shipper: {} }, /`shipper` must be what createShipper\(\) returns/],
+    [
+      'a shipper and options for one',
+      { shipper: createShipper({ baseUrl: 'https://x.example', token: 't', dataset: 'd' }), dataset: 'e' },
+      /`dataset` must be given to createShipper\(\)/,
+    ],
+    [
+      'an unknown name',
+      { baseUrl: 'https://x.example', token: 't', dataset: 'd', datset: 'e' },
+      /`datset` must be one of/,
+    ],
+    ['nothing', {}, /`dataset` must be/],
+  ])('%s', (_, options, message) => {
+    expect(() => new LogferryTransport(options as never)).toThrow(message)
+  })
+})
