@@ -134,8 +134,15 @@ export class LogferryLogRecordProcessor {
 }
 
 function takeRecord(shipper: Shipper, record: OtelLogRecord): boolean {
-  const tail = resourceTail(record.resource, record.instrumentationScope)
-  return shipper.take(otelToEvent(record), severityOfRecord(record), recordTime(record), tail)
+  return shipper.take(otelToEvent(record), severityOfRecord(record), recordTime(record), tailOf(record))
+}
+
+function tailOf(record: OtelLogRecord): Uint8Array | undefined {
+  try {
+    return resourceTail(record.resource, record.instrumentationScope)
+  } catch {
+    return undefined // no record of the SDK's; the event says which of its fields throw
+  }
 }
 
 function takeHeld(shipper: Shipper, held: HeldRecord): void {

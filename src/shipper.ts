@@ -348,7 +348,7 @@ const parsedTails = new WeakMap<Uint8Array, object>()
 function parsedTail(tail: Uint8Array): object {
   let parsed = parsedTails.get(tail)
   if (parsed === undefined) {
-    parsed = JSON.parse(`{${Buffer.from(tail.subarray(1)).toString('utf8')}`) as object
+    parsed = JSON.parse(`{${Buffer.from(tail).toString('utf8').replace(/^,/, '')}`) as object
     parsedTails.set(tail, parsed)
   }
   return parsed

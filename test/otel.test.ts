@@ -1,0 +1,328 @@
+import { context, logs, SeverityNumber, TraceFlags, trace } from '@opentelemetry/api'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import {
+  BatchLogRecordProcessor,
+  LoggerProvider,
+  type LogRecordProcessor,
+  SimpleLogRecordProcessor,
+} from '@opentelemetry/sdk-logs'
+import { describe, expect, it } from 'vitest'
+import type { Shipper } from '../src/index.ts'
+import { LogferryLogRecordExporter, LogferryLogRecordProcessor } from '../src/otel.ts'
+import { type Shipping, startShipping } from './support/shipping.ts'
+
+const range = (count: number) => Array.from({ length: count }, (_, index) => index)
+const byTime = (a: Record<string, unknown>, b: Record<string, unknown>) => (String(a._time) < String(b._time) ? -1 : 1)
+
+/** The three ways into the core. */
+const ways: [string, (shipper: Shipper) => LogRecordProcessor][] = [
+  ['the processor', shipper => new LogferryLogRecordProcessor({ shipper })],
+  [
+    'the exporter behind a BatchLogRecordProcessor',
+    shipper => new BatchLogRecordProcessor({ exporter: new LogferryLogRecordExporter({ shipper }) }),
+  ],
+  [
+    'the exporter behind a SimpleLogRecordProcessor',
+    shipper => new SimpleLogRecordProcessor({ exporter: new LogferryLogRecordExporter({ shipper }) }),
+  ],
+]
+
+const resource = resourceFromAttributes({
+  'service.name': 'checkout',
+  'service.version': '1.2.3',
+  'host.name': 'web-1',
+})
+
+describe.each(ways)('%s', (_, processorFor) => {
+  async function start(shipping: Shipping) {
+    const shipper = shipping.ship()
+    const provider = new LoggerProvider({ resource, processors: [processorFor(shipper)] })
+    return { shipper, provider, logger: provider.getLogger('orders', '0.1.0') }
+  }
+
+  it('ships a record: time, severity, trace, nested attributes, resource and scope', async () => {
+    await using shipping = await startShipping()
+    const { provider, logger, shipper } = await start(shipping)
+    const spanContext = {
+      traceId: '0af7651916cd43dd8448eb211c80319c',
+      spanId: 'b7ad6b7169203331',
+      traceFlags: TraceFlags.SAMPLED,
+    }
+    logger.emit({
+      timestamp: [1_700_000_000, 123_456_789],
+      observedTimestamp: [1_700_000_001, 0],
+      severityNumber: SeverityNumber.WARN2,
+      severityText: 'WARNING',
+      eventName: 'order.placed',
+      body: 'order placed',
+      attributes: { 'http.request.method': 'POST', 'http.response.status_code': 201, plain: true, list: ['a', 'b'] },
+      context: trace.setSpanContext(context.active(), spanContext),
+    })
+    await provider.forceFlush()
+    await shipper.flush() // a SimpleLogRecordProcessor does not pass the flush on
+    expect(shipping.emulator.events('d')).toEqual([
+      {
+        _time: '2023-11-14T22:13:20.123456789Z',
+        level: 'warn',
+        message: 'order placed',
+        severity_number: 14,
+        severity_text: 'WARNING',
+        event_name: 'order.placed',
+        trace_id: spanContext.traceId,
+        span_id: spanContext.spanId,
+        trace_flags: '01',
+        observed_time: '2023-11-14T22:13:21.000000000Z',
+        attributes: {
+          http: { request: { method: 'POST' }, response: { status_code: 201 } },
+          plain: true,
+          list: ['a', 'b'],
+        },
+        resource: { service: { name: 'checkout', version: '1.2.3' }, host: { name: 'web-1' } },
+        scope: { name: 'orders', version: '0.1.0' },
+      },
+    ])
+    await provider.shutdown()
+  })
+
+  it('ships structured and hostile bodies', async () => {
+    await using shipping = await startShipping()
+    const { provider, logger, shipper } = await start(shipping)
+    const cyclic: Record<string, unknown> = { name: 'cyclic' }
+    cyclic.self = cyclic
+    const bodies = [
+      { order: { id: 1 } },
+      [1, 2],
+      42,
+      true,
+      new Error('boom'),
+      10n,
+      cyclic,
+      new Map([['k', 'v']]),
+      undefined,
+      null,
+    ]
+    for (const body of bodies) logger.emit({ body: body as never })
+    await provider.forceFlush()
+    await shipper.flush()
+    const events = shipping.emulator.events('d').sort(byTime)
+    expect(events).toHaveLength(bodies.length)
+    expect(events[0]).toMatchObject({ body: { order: { id: 1 } } })
+    expect(events[1]).toMatchObject({ body: [1, 2] })
+    expect(events[2]).toMatchObject({ body: 42 })
+    expect(events[4]).toMatchObject({ message: 'boom', body: { name: 'Error', message: 'boom' } })
+    expect(events[5]).toMatchObject({ body: '10' })
+    expect(events[6]).toMatchObject({ body: { name: 'cyclic' } })
+    expect(shipper.stats()).toMatchObject({ delivered: bodies.length, dropped: 0 })
+    await provider.shutdown()
+  })
+
+  it('shutdown delivers, and ends although the service is down', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    const shipper = shipping.ship({ flushTimeoutMs: 300 })
+    const provider = new LoggerProvider({ processors: [processorFor(shipper)] })
+    provider.getLogger('x').emit({ body: 'never' })
+    const startedAt = performance.now()
+    await provider.shutdown()
+    expect(performance.now() - startedAt).toBeLessThan(3000)
+    shipping.emulator.faults.clear()
+    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    expect(shipping.emulator.eventCount('d')).toBe(1)
+  })
+})
+
+describe('the processor', () => {
+  it('ships 200,000 records: all arrive, once, unchanged, in order of time', { timeout: 60_000 }, async () => {
+    await using shipping = await startShipping()
+    const { url: baseUrl, token } = shipping.emulator
+    const processor = new LogferryLogRecordProcessor({ baseUrl, token, dataset: 'd' })
+    const provider = new LoggerProvider({ resource, processors: [processor] })
+    const logger = provider.getLogger('orders')
+    for (const n of range(200_000)) {
+      logger.emit({ severityNumber: 9, body: 'order placed', attributes: { n, 'order.total': n / 4 } })
+    }
+    await provider.shutdown()
+    const events = shipping.emulator.events('d').sort(byTime)
+    expect(events).toHaveLength(200_000)
+    for (const [n, event] of events.entries()) {
+      const attributes = event.attributes as { n: number; order: { total: number } }
+      if (attributes.n !== n || attributes.order.total !== n / 4) expect.fail(`event ${n} is ${JSON.stringify(event)}`)
+    }
+    expect(new Set(events.map(({ _time }) => _time)).size).toBe(200_000)
+    expect(processor.shipper.stats()).toMatchObject({ delivered: 200_000, dropped: 0, retries: 0 })
+  })
+
+  it('waits for resource attributes that are still being detected, and then ships them', async () => {
+    await using shipping = await startShipping()
+    const detected = Promise.withResolvers<string>()
+    const detecting = resourceFromAttributes({ 'service.name': 'checkout', 'host.id': detected.promise })
+    const shipper = shipping.ship()
+    const provider = new LoggerProvider({
+      resource: detecting,
+      processors: [new LogferryLogRecordProcessor({ shipper })],
+    })
+    const attributes = { list: ['as it was'] }
+    provider.getLogger('x').emit({ body: 'early', attributes })
+    attributes.list[0] = 'changed'
+    const flushed = provider.forceFlush()
+    expect(shipper.stats().accepted).toBe(0)
+    detected.resolve('h-1')
+    await flushed
+    provider.getLogger('x').emit({ body: 'late' })
+    await provider.forceFlush()
+    expect(shipping.emulator.events('d').sort(byTime)).toMatchObject([
+      { message: 'early', attributes: { list: ['as it was'] }, resource: { host: { id: 'h-1' } } },
+      { message: 'late', resource: { service: { name: 'checkout' }, host: { id: 'h-1' } } },
+    ])
+  })
+
+  it('gives records that wait for their resource when the shipper is flushed or closed', async () => {
+    await using shipping = await startShipping()
+    const never = resourceFromAttributes({ 'service.name': 'checkout', 'host.id': new Promise<string>(() => {}) })
+    const shipper = shipping.ship()
+    const provider = new LoggerProvider({ resource: never, processors: [new LogferryLogRecordProcessor({ shipper })] })
+    provider.getLogger('x').emit({ body: 'one' })
+    const flushed = shipper.flush()
+    provider.getLogger('x').emit({ body: 'two' })
+    await flushed
+    await shipper.close()
+    expect(shipping.emulator.events('d')).toMatchObject([
+      { message: 'one', resource: { service: { name: 'checkout' } } },
+      { message: 'two', resource: { service: { name: 'checkout' } } },
+    ])
+  })
+
+  it('can be the global provider’s', async () => {
+    await using shipping = await startShipping()
+    const provider = new LoggerProvider({ processors: [new LogferryLogRecordProcessor({ shipper: shipping.ship() })] })
+    logs.setGlobalLoggerProvider(provider)
+    logs.getLogger('global').emit({ body: 'hello', severityNumber: SeverityNumber.ERROR })
+    await provider.shutdown()
+    logs.disable()
+    expect(shipping.emulator.events('d')).toMatchObject([
+      { message: 'hello', level: 'error', scope: { name: 'global' } },
+    ])
+  })
+
+  it('gives the function that names the dataset the whole event', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({
+      dataset: event => (event.resource as { service?: { name: string } } | undefined)?.service?.name ?? 'nameless',
+    })
+    const processor = new LogferryLogRecordProcessor({ shipper })
+    new LoggerProvider({ resource, processors: [processor] }).getLogger('x').emit({ body: 'a' })
+    new LoggerProvider({ resource: resourceFromAttributes({}), processors: [processor] })
+      .getLogger('')
+      .emit({ body: 'b' })
+    await shipper.flush()
+    expect(shipping.emulator.datasets().sort()).toEqual(['checkout', 'nameless'])
+  })
+})
+
+describe('the exporter', () => {
+  const exported = (exporter: LogferryLogRecordExporter, count: number) =>
+    new Promise<{ code: number; error?: Error }>(resolve => {
+      const provider = new LoggerProvider({
+        resource,
+        processors: [
+          { onEmit: record => void records.push(record), forceFlush: async () => {}, shutdown: async () => {} },
+        ],
+      })
+      const records: unknown[] = []
+      for (const n of range(count)) provider.getLogger('x').emit({ body: `n ${n}` })
+      exporter.export(records as never, resolve)
+    })
+
+  it('answers at once when the records are accepted', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.latencyMs = 200
+    const exporter = new LogferryLogRecordExporter({ shipper: shipping.ship() })
+    const startedAt = performance.now()
+    expect(await exported(exporter, 10)).toEqual({ code: 0 })
+    expect(performance.now() - startedAt).toBeLessThan(150)
+    await exporter.forceFlush()
+    expect(shipping.emulator.eventCount('d')).toBe(10)
+  })
+
+  it('answers when the service has answered, on demand', async () => {
+    await using shipping = await startShipping()
+    const exporter = new LogferryLogRecordExporter({ shipper: shipping.ship(), acknowledge: 'delivered' })
+    expect(await exported(exporter, 10)).toEqual({ code: 0 })
+    expect(shipping.emulator.eventCount('d')).toBe(10)
+    shipping.emulator.faults.rejectEvents(() => true, 'no')
+    expect(await exported(exporter, 3)).toMatchObject({
+      code: 1,
+      error: { message: expect.stringMatching(/3 records were dropped/) },
+    })
+  })
+
+  it('answers with a failure when the service does not answer in time, and keeps the records', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    const shipper = shipping.ship({ flushTimeoutMs: 200 })
+    const exporter = new LogferryLogRecordExporter({ shipper, acknowledge: 'delivered' })
+    expect(await exported(exporter, 3)).toMatchObject({
+      code: 1,
+      error: { message: expect.stringMatching(/3 records are not delivered yet/) },
+    })
+    shipping.emulator.faults.clear()
+    await shipper.close()
+    expect(shipping.emulator.eventCount('d')).toBe(3)
+  })
+
+  it('behind a BatchLogRecordProcessor with default settings loses nothing at 10,000 records a second and 100 ms a request', {
+    timeout: 30_000,
+  }, async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.latencyMs = 100
+    const exporter = new LogferryLogRecordExporter({ shipper: shipping.ship() })
+    const provider = new LoggerProvider({ processors: [new BatchLogRecordProcessor({ exporter })] })
+    const logger = provider.getLogger('x')
+    const startedAt = performance.now()
+    let emitted = 0
+    while (emitted < 20_000) {
+      const due = Math.min(20_000, Math.floor((performance.now() - startedAt) * 10))
+      while (emitted < due) logger.emit({ body: 'hello', attributes: { n: emitted++ } })
+      await new Promise(resolve => setTimeout(resolve, 5))
+    }
+    await provider.shutdown()
+    expect(shipping.emulator.eventCount('d')).toBe(20_000)
+  })
+
+  it('fails exports after shutdown', async () => {
+    await using shipping = await startShipping()
+    const exporter = new LogferryLogRecordExporter({ shipper: shipping.ship() })
+    await exporter.shutdown()
+    await exporter.shutdown()
+    expect(await exported(exporter, 1)).toMatchObject({
+      code: 1,
+      error: { message: expect.stringContaining('shut down') },
+    })
+  })
+
+  it('never throws, and answers exactly once', async () => {
+    await using shipping = await startShipping()
+    const exporter = new LogferryLogRecordExporter({ shipper: shipping.ship() })
+    const hostile = new Proxy(
+      {},
+      {
+        get: () => {
+          throw new Error('trap')
+        },
+      },
+    )
+    let answers = 0
+    exporter.export([hostile as never, {} as never, null as never], () => answers++)
+    await exporter.forceFlush()
+    expect(answers).toBe(1)
+    expect(exporter.shipper.stats()).toMatchObject({ accepted: 3, pending: 0 })
+  })
+
+  it.each([
+    [{ acknowledge: 'later' }, /`acknowledge` must be 'accepted' or 'delivered'/],
+    [{ shipper: 5 }, /`shipper` must be what createShipper\(\) returns/],
+    [{}, /`dataset` must be/],
+  ])('refuses %j', (options, message) => {
+    expect(() => new LogferryLogRecordExporter(options as never)).toThrow(message)
+  })
+})
