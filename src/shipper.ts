@@ -1,19 +1,20 @@
 import { Batcher } from './batch/batcher.ts'
 import { type DropReason, type DropsBySeverity, Ledger } from './batch/ledger.ts'
 import { Memory } from './batch/memory.ts'
+import { datasetOf } from './dataset-of.ts'
 import { Breaker } from './delivery/breaker.ts'
 import { Compression, type Encoding } from './delivery/compression.ts'
 import { Delivery } from './delivery/delivery.ts'
 import { Sender } from './delivery/send.ts'
-import { invalidOption } from './errors.ts'
 import { type Unfinished, unwatch, watch } from './exit/natural-exit.ts'
+import { checkedTimeoutMs, isInTime } from './in-time.ts'
 import { type NoticeListeners, Notices } from './notices.ts'
-import { isDatasetName } from './options/dataset-name.ts'
 import { resolveOptions } from './options/resolve.ts'
 import type { ResolvedOptions, ShipperOptions } from './options/shipper-options.ts'
 import { type Alterations, eventToJson } from './record/event-to-line.ts'
-import { type Severity, type SeverityName, severities, severityOfLevel } from './record/severity.ts'
+import { type Severity, severities, severityOfLevel } from './record/severity.ts'
 import { Timestamper } from './record/timestamp.ts'
+import { ShedReport } from './shed-report.ts'
 
 /** What is known when `flush()` or `close()` ends. */
 export interface FlushResult {
@@ -49,9 +50,6 @@ export interface ShipperStats {
 
 /** Longest wait for connections to close that nothing more is expected of, in milliseconds. */
 const closeConnectionsMs = 1000
-/** The least time between two events that report what was shed, in milliseconds. */
-const shedReportIntervalMs = 60_000
-
 /**
  * Ships events: record → line → batch → request → outcome. Made by `createShipper`; can be shared by any number of
  * loggers. Nothing it does throws into code that logs.
@@ -71,9 +69,7 @@ export class Shipper {
   #isWatched = false
   /** Who holds events back that are not accepted yet. */
   readonly #holding = new Set<{ release(): void }>()
-  /** Shed for lack of memory since the last event that reported it. */
-  #shed: DropsBySeverity | undefined
-  #shedReportNotBeforeMs = 0
+  readonly #shed = new ShedReport()
 
   /** @internal */
   constructor(options: ResolvedOptions) {
@@ -242,19 +238,14 @@ export class Shipper {
   #datasetOf(event: object, tail: Uint8Array | undefined): string | undefined {
     const { dataset } = this.#options
     if (typeof dataset === 'string') return dataset
-    let problem = 'gave no usable name'
-    try {
-      const name = dataset(tail === undefined ? (event as Record<string, unknown>) : { ...event, ...parsedTail(tail) })
-      if (isDatasetName(name)) return name
-    } catch (error) {
-      problem = `threw ${error instanceof Error ? error.name : typeof error}`
-    }
-    this.#notices.warn('LOGFERRY_DROPPED', `the \`dataset\` function ${problem}; the event is dropped.`)
+    const answer = datasetOf(dataset, event, tail)
+    if ('name' in answer) return answer.name
+    this.#notices.warn('LOGFERRY_DROPPED', `the \`dataset\` function ${answer.problem}; the event is dropped.`)
     return undefined
   }
 
   #drop(reason: DropReason, severity: Severity, error?: unknown): false {
-    const bySeverity = { [severities[severity] as SeverityName]: 1 }
+    const bySeverity = { [severities[severity]]: 1 }
     this.#ledger.drop(reason, bySeverity)
     if (this.#notices.has('dropped')) this.#notices.tell('dropped', { reason, count: 1, bySeverity })
     if (reason === 'memory') this.#noteShed(severity)
@@ -266,28 +257,21 @@ export class Shipper {
   }
 
   #noteShed(severity: Severity): void {
-    const name = severities[severity] as SeverityName
-    this.#shed ??= {}
-    this.#shed[name] = (this.#shed[name] ?? 0) + 1
+    const { usedBytes, maxBytes } = this.#memory
+    this.#shed.note(severity)
     this.#notices.warn(
       'LOGFERRY_DROPPED',
-      `memory for events that are not delivered yet is short (${this.#memory.usedBytes} of ${this.#memory.maxBytes} bytes), ` +
-        'and events are dropped, low severities first. Find out why delivery is slow, or raise maxBufferedBytes.',
+      `memory for events that are not delivered yet is short (${usedBytes} of ${maxBytes} bytes), and events are dropped, ` +
+        'low severities first. Find out why delivery is slow, or raise maxBufferedBytes.',
     )
   }
 
-  /** Once there is room again, one event tells the dataset what it lacks. */
   #reportShed(dataset: string): void {
-    const bySeverity = this.#shed
-    if (bySeverity === undefined || this.#memory.floor > 0 || performance.now() < this.#shedReportNotBeforeMs) return
-    this.#shed = undefined
-    this.#shedReportNotBeforeMs = performance.now() + shedReportIntervalMs
-    const count = Object.values(bySeverity).reduce((sum, ofSeverity) => sum + ofSeverity, 0)
-    const message = `logferry dropped ${count} events before this one because memory was short`
+    const event = this.#memory.floor === 0 ? this.#shed.take(performance.now()) : undefined
+    if (event === undefined) return
     this.#ledger.accepted++
-    const event = { level: 'warn', message, logferry: { dropped: { memory: bySeverity } } }
-    if (!this.#write(dataset, event, severityOfLevel('warn'), Date.now(), undefined))
-      this.#drop('memory', severityOfLevel('warn'))
+    const severity = severityOfLevel('warn')
+    if (!this.#write(dataset, event, severity, Date.now(), undefined)) this.#drop('memory', severity)
   }
 
   #flushAll(): Promise<void> {
@@ -305,8 +289,8 @@ export class Shipper {
       this.#delivery.abandon('closed')
       this.#notices.warn(
         'LOGFERRY_DROPPED',
-        `${left} ${left === 1 ? 'event' : 'events'} could not be delivered within ${timeoutMs} ms before the end; dropped. Find out why ` +
-          'delivery is slow, or allow more time (flushTimeoutMs, exitTimeoutMs).',
+        `${left} ${left === 1 ? 'event' : 'events'} could not be delivered within ${timeoutMs} ms before the end, and ` +
+          'had to be dropped. Find out why delivery is slow, or allow more time (flushTimeoutMs, exitTimeoutMs).',
       )
     }
     return complete
@@ -329,58 +313,12 @@ export class Shipper {
   }
 }
 
-/** For adapters: a shipper that exists already, or the options for one of the adapter's own. */
-export type ShipperOrOptions = { readonly shipper: Shipper } | (ShipperOptions & { readonly shipper?: undefined })
-
-/** @internal */
-export function shipperOf(given: ShipperOrOptions): { shipper: Shipper; isOwn: boolean } {
-  const { shipper, ...options } = given
-  if (shipper === undefined) return { shipper: createShipper(options), isOwn: true }
-  if (!(shipper instanceof Shipper)) throw invalidOption('shipper', 'what createShipper() returns', typeof shipper)
-  const extra = Object.entries(options).find(([, value]) => value !== undefined)
-  if (extra !== undefined) throw invalidOption(extra[0], 'given to createShipper() when `shipper` is given', 'both')
-  return { shipper, isOwn: false }
-}
-
-const parsedTails = new WeakMap<Uint8Array, object>()
-
-/** What a tail adds to an event, for the function that names the dataset. */
-function parsedTail(tail: Uint8Array): object {
-  let parsed = parsedTails.get(tail)
-  if (parsed === undefined) {
-    parsed = JSON.parse(`{${Buffer.from(tail).toString('utf8').replace(/^,/, '')}`) as object
-    parsedTails.set(tail, parsed)
-  }
-  return parsed
-}
-
 function levelOf(event: Readonly<Record<string, unknown>>): Severity {
   try {
     return severityOfLevel(event.level)
   } catch {
     return severityOfLevel(undefined)
   }
-}
-
-/** Whether the work ends within the time. The timer keeps the process alive: somebody waits. */
-async function isInTime(work: Promise<void>, timeoutMs: number): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>()
-  const timer = setTimeout(resolve, timeoutMs, false)
-  void work.then(() => resolve(true))
-  const isDone = await promise
-  clearTimeout(timer)
-  return isDone
-}
-
-function checkedTimeoutMs(given: number | undefined, defaultMs: number): number {
-  if (given === undefined) return defaultMs
-  if (typeof given === 'number' && given >= 0 && given <= 0x7fffffff) return given
-  throw invalidOption(
-    'timeoutMs',
-    'a number from 0 to 2147483647 (milliseconds)',
-    String(given),
-    typeof given === 'number' ? 'range' : 'type',
-  )
 }
 
 /** Makes a shipper, to be given to transports and exporters as `{ shipper }`, or to be used by itself. */

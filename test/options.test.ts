@@ -104,7 +104,7 @@ describe('options that cannot be used throw where the shipper is made', () => {
       'RangeError',
     ],
     ['a dispatcher that is none', { ...good, dispatcher: {} }, 'dispatcher', /undici Dispatcher/, 'TypeError'],
-    ['a format unknown', { ...good, format: 'xml' }, 'format', /'ndjson' or 'json'; got "xml"/, 'TypeError'],
+    ['a format unknown', { ...good, contentType: 'xml' }, 'contentType', /'application\/json'; got "xml"/, 'TypeError'],
     ['a compression unknown', { ...good, compression: true }, 'compression', /got true/, 'TypeError'],
     ['an empty time field', { ...good, timeField: '' }, 'timeField', /1 to 200 characters; got ""/, 'RangeError'],
     [
@@ -189,7 +189,7 @@ describe('options', () => {
       region: undefined,
       dataset: 'checkout',
       dispatcher: undefined,
-      format: 'ndjson',
+      contentType: 'application/x-ndjson',
       compression: 'zstd',
       timeField: '_time',
       maxBatchAgeMs: 1000,

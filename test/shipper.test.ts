@@ -9,15 +9,15 @@ const sorted = (values: readonly unknown[]) => [...(values as number[])].sort((a
 
 describe('events', () => {
   it.each([
-    ['ndjson', 'zstd', 'application/x-ndjson'],
-    ['ndjson', 'gzip', 'application/x-ndjson'],
-    ['ndjson', 'none', 'application/x-ndjson'],
-    ['json', 'zstd', 'application/json'],
-    ['json', 'gzip', 'application/json'],
-    ['json', 'none', 'application/json'],
-  ] as const)('arrive once, unchanged and in order (%s, %s)', async (format, compression, mediaType) => {
+    ['application/x-ndjson', 'zstd'],
+    ['application/x-ndjson', 'gzip'],
+    ['application/x-ndjson', 'none'],
+    ['application/json', 'zstd'],
+    ['application/json', 'gzip'],
+    ['application/json', 'none'],
+  ] as const)('arrive once, unchanged and in order (%s, %s)', async (contentType, compression) => {
     await using shipping = await startShipping()
-    const shipper = shipping.ship({ format, compression, maxBatchEvents: 1000 })
+    const shipper = shipping.ship({ contentType, compression, maxBatchEvents: 1000 })
     const events = range(5000).map(n => ({
       level: 'info',
       n,
@@ -32,7 +32,7 @@ describe('events', () => {
     expect(new Set(times).size).toBe(5000)
     for (const time of times) expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/)
     const contentEncoding = compression === 'none' ? undefined : compression
-    expect(shipping.emulator.requests()[0]).toMatchObject({ contentType: mediaType, contentEncoding })
+    expect(shipping.emulator.requests()[0]).toMatchObject({ contentType, contentEncoding })
   })
 
   it('are what they were at the call, whatever happens to the object afterwards', async () => {

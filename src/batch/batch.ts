@@ -26,8 +26,8 @@ export class Batch {
   resets = 0
   /** The compression that it was refused with: it is sent without, to learn whether that is what the service dislikes. */
   suspect: 'zstd' | 'gzip' | undefined
-  /** Its bytes as they are sent, kept for the next attempt. */
-  body: { readonly encoding: 'zstd' | 'gzip'; readonly bytes: Buffer } | undefined
+  /** Its bytes as they are sent, where they are not the lines themselves; kept for the next attempt. */
+  body: { readonly encoding: 'zstd' | 'gzip' | 'none'; readonly bytes: Buffer } | undefined
   #block: Buffer
   #severities: Uint8Array
   readonly #whole: Whole
@@ -120,7 +120,7 @@ export class Batch {
     this.#whole.settle(this.count)
   }
 
-  /** Keeps the compressed bytes for the next attempt, counted as memory. */
+  /** Keeps the bytes to send for the next attempt, counted as memory. */
   keepBody(body: NonNullable<Batch['body']>): void {
     this.dropBody()
     this.#whole.memory.hold(body.bytes.length)

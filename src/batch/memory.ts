@@ -33,6 +33,7 @@ export class Memory {
   /** A block of that many bytes, or nothing when it would not fit. Its content is whatever stood there before. */
   take(bytes: number): Buffer | undefined {
     if (this.usedBytes + bytes > this.maxBytes) return undefined
+    if (this.usedBytes + bytes + this.#spare.length * this.#blockBytes > this.maxBytes) this.clear()
     this.hold(bytes)
     const spare = bytes === this.#blockBytes ? this.#spare.pop() : undefined
     return spare ?? Buffer.allocUnsafeSlow(bytes)

@@ -1,12 +1,14 @@
 import type { Batch } from '../batch/batch.ts'
 import type { DropReason, DropsBySeverity, Ledger } from '../batch/ledger.ts'
 import type { BatchLimits, Row } from '../batch/row.ts'
-import type { Notices } from '../notices.ts'
+import type { Notices, Rejected } from '../notices.ts'
 import type { EventFailure, Outcome } from '../outcome.ts'
-import { type Severity, type SeverityName, severities } from '../record/severity.ts'
+import { type Severity, severities } from '../record/severity.ts'
 import type { Breaker } from './breaker.ts'
-import type { Compression } from './compression.ts'
+import type { Compression, Encoding } from './compression.ts'
+import { failedLines } from './failed-lines.ts'
 import type { Attempt } from './send.ts'
+import { batchTooLarge, encodingRefused, eventTooLarge, paused, rejected, unreachable } from './warnings.ts'
 
 /** Where batches come from, and go back to. */
 export interface Batches {
@@ -114,14 +116,15 @@ export class Delivery {
   #conclude(batch: Batch, { outcome, encoding }: Attempt): void {
     const { batches, breaker, compression } = this.#parts
     const row = batches.row(batch.dataset)
-    if (outcome.kind !== 'blocked') this.#unpause(row, outcome)
-    // Whoever abandoned the batch meanwhile has settled it.
-    if (!this.#inFlight.delete(batch)) return batch.dropBody()
+    const wasAbandoned = !this.#inFlight.delete(batch)
+    if (row.pause !== undefined && (wasAbandoned || outcome.kind === 'retryable')) row.pause.isProbing = false
+    if (wasAbandoned) return batch.dropBody() // and settled, by whoever abandoned it
+    if (outcome.kind !== 'blocked' && outcome.kind !== 'retryable') row.pause = undefined
     if (outcome.kind !== 'retryable') breaker.onAnswered()
     switch (outcome.kind) {
       case 'delivered':
       case 'partly-rejected': {
-        if (batch.suspect !== undefined) this.#stepDown(batch.suspect, 'a body that it takes uncompressed')
+        if (batch.suspect !== undefined) this.#stepDown(batch.suspect)
         else compression.clear(encoding)
         return this.#settleAnswered(batch, outcome)
       }
@@ -131,7 +134,7 @@ export class Delivery {
         return this.#shrink(batch, row)
       case 'unsupported-encoding': {
         if (encoding === 'none') return this.#block(batch, row, 415, 'the media type is not supported')
-        this.#stepDown(encoding, 'a body compressed so (415)')
+        this.#stepDown(encoding)
         return row.putBack(batch)
       }
       case 'rejected': {
@@ -161,17 +164,19 @@ export class Delivery {
   }
 
   #countFailures(batch: Batch, failed: number, failures: readonly EventFailure[]): void {
-    const { ledger, notices } = this.#parts
+    const { notices } = this.#parts
     const reasons = new Set<string>()
-    const found = linesOf(batch, failures)
+    const bySeverity: DropsBySeverity = {}
+    const lines = failedLines(batch, failures)
     for (let index = 0; index < failed; index++) {
-      const line = found[index]
+      const line = lines[index]
       const reason = failures[index]?.reason ?? 'no reason given'
       reasons.add(reason)
-      ledger.drop('rejected', { [line === undefined ? 'unknown' : (severities[line.severity] as SeverityName)]: 1 })
-      if (notices.has('rejected')) notices.tell('rejected', rejected(batch.dataset, line?.json, 200, reason))
+      count(bySeverity, line?.severity)
+      if (notices.has('rejected')) notices.tell('rejected', rejection(batch.dataset, line?.json, 200, reason))
     }
-    this.#warnRejected(batch.dataset, failed, [...reasons].slice(0, 3).join('; '))
+    this.#countDropped('rejected', failed, bySeverity)
+    notices.warn(...rejected(batch.dataset, failed, [...reasons].slice(0, 3).join('; ')))
   }
 
   #retry(batch: Batch, row: Row, outcome: Outcome & { kind: 'retryable' }): void {
@@ -181,28 +186,19 @@ export class Delivery {
     if (isSuspect && ++batch.resets >= resetsUntilSplit) row.putBack(...batch.split())
     else row.putBack(batch)
     if (!breaker.isOpen && outcome.retryAfterMs === undefined) return
-    const answer = outcome.status === undefined ? outcome.reason : `${outcome.status} ${outcome.reason}`
-    notices.warn(
-      'LOGFERRY_UNREACHABLE',
-      `the service does not take events now (${answer}). They are kept and sent again; if this lasts, check the ` +
-        'network, baseUrl and certificates, and the state of the service.',
-    )
+    notices.warn(...unreachable(outcome.reason, outcome.status))
   }
 
   #shrink(batch: Batch, row: Row): void {
     const { batches, notices } = this.#parts
     if (batch.count === 1) {
-      notices.warn(
-        'LOGFERRY_REJECTED',
-        `the service finds a single event of ${batch.byteLength} bytes too large (413); it is dropped. Lower maxEventBytes.`,
-      )
+      notices.warn(...eventTooLarge(batch.byteLength))
       return this.#reject(batch, 'too-large', 413, 'too large')
     }
     const halfBytes = Math.max(Math.ceil(batch.byteLength / 2), 1024)
     if (halfBytes < batches.limits.maxBatchBytes) {
       batches.limits.maxBatchBytes = halfBytes
-      const message = `the service finds a batch of ${batch.byteLength} bytes too large (413); batches of at most ${halfBytes} bytes from now on. Set maxBatchBytes to what it takes.`
-      notices.warn('LOGFERRY_STEPPED_DOWN', message)
+      notices.warn(...batchTooLarge(batch.byteLength, halfBytes))
     }
     row.putBack(...batch.split())
   }
@@ -210,35 +206,21 @@ export class Delivery {
   /** Cuts a refused batch in halves until the event that is to blame stands alone. */
   #bisect(batch: Batch, row: Row, outcome: Outcome & { kind: 'rejected' }): void {
     if (batch.count > 1 && batch.requests < maxRequestsPerBatch) return row.putBack(...batch.split())
-    this.#warnRejected(batch.dataset, batch.count, `${outcome.status} ${outcome.reason}`)
+    this.#parts.notices.warn(...rejected(batch.dataset, batch.count, `${outcome.status} ${outcome.reason}`))
     this.#reject(batch, 'rejected', outcome.status, outcome.reason)
   }
 
   #reject(batch: Batch, why: DropReason, status: number, reason: string): void {
     const { notices } = this.#parts
     if (notices.has('rejected')) {
-      for (const json of batch.lines()) notices.tell('rejected', rejected(batch.dataset, json, status, reason))
+      for (const json of batch.lines()) notices.tell('rejected', rejection(batch.dataset, json, status, reason))
     }
     this.#drop(batch, why)
   }
 
-  #warnRejected(dataset: string, count: number, reason: string): void {
-    const events = count === 1 ? 'an event' : `${count} events`
-    this.#parts.notices.warn(
-      'LOGFERRY_REJECTED',
-      `the service refused ${events} for dataset ${JSON.stringify(dataset)} (${reason}). What it refused is not sent ` +
-        "again; listen to 'rejected' to see it.",
-    )
-  }
-
-  #stepDown(encoding: 'zstd' | 'gzip' | 'none', refused: string): void {
+  #stepDown(encoding: Encoding): void {
     const { compression, notices } = this.#parts
-    if (!compression.stepDown(encoding)) return
-    notices.warn(
-      'LOGFERRY_STEPPED_DOWN',
-      `the service refuses ${refused}: ${encoding} is not used from now on, but ${compression.encoding}. ` +
-        `Set compression: '${compression.encoding}' to spare the attempt.`,
-    )
+    if (compression.stepDown(encoding)) notices.warn(...encodingRefused(encoding, compression.encoding))
   }
 
   /** Holds a dataset's batches back until a probe passes: nothing is lost, and nobody is flooded. */
@@ -250,30 +232,20 @@ export class Delivery {
     const delayMs = Math.min(firstProbeDelayMs * 2 ** (refusals - 1), maxProbeDelayMs)
     row.pause = { untilMs: performance.now() + delayMs * (0.5 + Math.random() / 2), refusals, isProbing: false }
     if (pause !== undefined) return
-    this.#parts.notices.warn(
-      'LOGFERRY_PAUSED',
-      `delivery to dataset ${JSON.stringify(row.dataset)} is paused: the service answers ${status} (${reason}). ` +
-        `${remedyFor(status)} Events are kept while memory lasts, and the service is asked again from time to time.`,
-    )
-  }
-
-  #unpause(row: Row, outcome: Outcome): void {
-    if (row.pause === undefined) return
-    if (outcome.kind === 'retryable') row.pause.isProbing = false
-    else row.pause = undefined
+    this.#parts.notices.warn(...paused(row.dataset, status, reason))
   }
 
   #drop(batch: Batch, reason: DropReason): void {
-    const { ledger, notices } = this.#parts
     const bySeverity: DropsBySeverity = {}
-    for (const severity of batch.severities) {
-      const name = severities[severity] as SeverityName
-      bySeverity[name] = (bySeverity[name] ?? 0) + 1
-    }
-    ledger.drop(reason, bySeverity)
-    notices.tell('dropped', { reason, count: batch.count, bySeverity })
+    for (const severity of batch.severities) count(bySeverity, severity as Severity)
+    this.#countDropped(reason, batch.count, bySeverity)
     batch.settle()
     this.#parts.onSettled()
+  }
+
+  #countDropped(reason: DropReason, count: number, bySeverity: DropsBySeverity): void {
+    this.#parts.ledger.drop(reason, bySeverity)
+    this.#parts.notices.tell('dropped', { reason, count, bySeverity })
   }
 
   #wakeAt(atMs: number, nowMs: number): void {
@@ -290,41 +262,11 @@ export class Delivery {
   }
 }
 
-/** The lines that failures speak of, found by their time stamps: an answer has no other trace of them. */
-function linesOf(
-  batch: Batch,
-  failures: readonly EventFailure[],
-): ({ json: string; severity: Severity } | undefined)[] {
-  const byTime = new Map<string, { json: string; severity: Severity }>()
-  if (failures.some(failure => failure.timestamp !== undefined)) {
-    let index = 0
-    for (const json of batch.lines()) {
-      const severity = batch.severities[index++] as Severity
-      const time = /^\{"[^"]+":"([^"]+)"/.exec(json)?.[1]
-      if (time !== undefined) byTime.set(withoutTrailingZeros(time), { json, severity })
-    }
-  }
-  return failures.map(({ timestamp }) => byTime.get(withoutTrailingZeros(timestamp ?? '')))
+function count(bySeverity: DropsBySeverity, severity: Severity | undefined): void {
+  const name = severity === undefined ? 'unknown' : severities[severity]
+  bySeverity[name] = (bySeverity[name] ?? 0) + 1
 }
 
-/** Services trim the fraction of a second: `12.500Z` comes back as `12.5Z`. */
-function withoutTrailingZeros(time: string): string {
-  return time.replace(/(\.\d*?)0*Z$/, '$1Z').replace('.Z', 'Z')
-}
-
-function remedyFor(status: number): string {
-  if (status === 401 || status === 403) return 'Check the token, and that it may ingest into this dataset.'
-  if (status === 404) return 'Check the dataset name and baseUrl.'
-  if (status >= 300 && status < 400) return 'Redirects are not followed: set baseUrl to the final address.'
-  if (status === 407) return 'Check the credentials of the proxy.'
-  return 'Check baseUrl and the options.'
-}
-
-function rejected(dataset: string, json: string | undefined, status: number, reason: string) {
-  return {
-    dataset,
-    event: json === undefined ? undefined : (JSON.parse(json) as Record<string, unknown>),
-    status,
-    reason,
-  }
+function rejection(dataset: string, json: string | undefined, status: number, reason: string): Rejected {
+  return { dataset, event: json === undefined ? undefined : JSON.parse(json), status, reason }
 }

@@ -1,3 +1,4 @@
+import type { ContentType } from '../options/shipper-options.ts'
 import type { Encoding } from './compression.ts'
 
 const newline = 0x0a
@@ -9,22 +10,21 @@ export function ingestPath(basePath: string, dataset: string): string {
 }
 
 export function ingestHeaders(
-  format: 'ndjson' | 'json',
+  contentType: ContentType,
   encoding: Encoding,
   authentication: Readonly<Record<string, string>>,
 ): Record<string, string> {
   return {
     ...authentication,
-    'content-type': format === 'json' ? 'application/json' : 'application/x-ndjson',
+    'content-type': contentType,
     ...(encoding === 'none' ? {} : { 'content-encoding': encoding }),
     'user-agent': 'logferry',
   }
 }
 
-/** The lines of a batch in either format. The same bytes: a JSON array has commas where NDJSON has newlines. */
-export function plainBody(lines: Buffer, format: 'ndjson' | 'json'): Buffer {
-  if (format === 'ndjson') return lines
-  const array = Buffer.allocUnsafe(lines.length + 1)
+/** A batch as a JSON array: the same bytes, with commas where NDJSON has newlines. */
+export function jsonArray(lines: Buffer): Buffer {
+  const array = Buffer.allocUnsafeSlow(lines.length + 1)
   array[0] = 0x5b
   lines.copy(array, 1)
   for (let at = array.indexOf(newline, 1); at !== -1; at = array.indexOf(newline, at + 1)) array[at] = comma

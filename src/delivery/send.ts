@@ -6,7 +6,7 @@ import type { ResolvedOptions } from '../options/shipper-options.ts'
 import type { Outcome } from '../outcome.ts'
 import { answerToOutcome } from './answer-to-outcome.ts'
 import { type Compression, compress, type Encoding } from './compression.ts'
-import { ingestHeaders, ingestPath, plainBody } from './request.ts'
+import { ingestHeaders, ingestPath, jsonArray } from './request.ts'
 
 /** One attempt to send one batch. */
 export interface Attempt {
@@ -31,18 +31,18 @@ export class Sender {
   }
 
   async send(batch: Batch, signal: AbortSignal): Promise<Attempt> {
-    const { baseUrl, credentials, format, requestTimeoutMs } = this.#options
+    const { baseUrl, credentials, contentType, requestTimeoutMs } = this.#options
     let encoding: Encoding = 'none'
     let bodyBytes = 0
     try {
-      const body = await this.#body(batch)
-      encoding = batch.body === undefined ? 'none' : batch.body.encoding
+      encoding = batch.suspect !== undefined ? 'none' : this.#compression.encodingFor(batch.byteLength)
+      const body = await this.#body(batch, encoding)
       bodyBytes = body.length
       const request = {
         method: 'POST' as const,
         origin: baseUrl.origin,
         path: ingestPath(baseUrl.pathname, batch.dataset),
-        headers: ingestHeaders(format, encoding, credentials.headers()),
+        headers: ingestHeaders(contentType, encoding, credentials.headers()),
         body,
       }
       const answer = await exchange(await this.#dispatcher(), request, requestTimeoutMs, signal)
@@ -68,16 +68,17 @@ export class Sender {
     return this.#connections
   }
 
-  /** The bytes to send. A compressed body is kept with its batch, so that a retry sends the same bytes at no cost. */
-  async #body(batch: Batch): Promise<Buffer> {
-    const encoding = batch.suspect !== undefined ? 'none' : this.#compression.encodingFor(batch.byteLength)
-    if (encoding === 'none') {
+  /** The bytes to send. Where they differ from the lines they are kept, so that a retry sends the same at no cost. */
+  async #body(batch: Batch, encoding: Encoding): Promise<Buffer> {
+    const isArray = this.#options.contentType === 'application/json'
+    if (encoding === 'none' && !isArray) {
       batch.dropBody()
-      return plainBody(batch.bytes, this.#options.format)
+      return batch.bytes
     }
-    if (batch.body?.encoding === encoding) return batch.body.bytes
-    const bytes = await compress(plainBody(batch.bytes, this.#options.format), encoding)
-    batch.keepBody({ encoding, bytes })
-    return bytes
+    if (batch.body?.encoding !== encoding) {
+      const plain = isArray ? jsonArray(batch.bytes) : batch.bytes
+      batch.keepBody({ encoding, bytes: encoding === 'none' ? plain : await compress(plain, encoding) })
+    }
+    return (batch.body as NonNullable<Batch['body']>).bytes
   }
 }

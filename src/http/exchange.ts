@@ -1,18 +1,17 @@
 import type { Dispatcher } from 'undici'
+import { deadline } from './deadline.ts'
 import { withoutTracing } from './without-tracing.ts'
 
 /** Most bytes of an answer that are read; the connection of one that has more is dropped. */
 const maxAnswerBytes = 65_536
-
-/** A timer this much late means that the event loop was blocked, and that the answer may lie in the socket unread. */
-const blockedLoopMs = 250
-const blockedLoopGraceMs = 1000
 
 /** What we look at in an answer. Header names are lower case; `body` is at most the first 64 KiB. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: string
+  /** Why `body` is not the whole of it: it has more than 64 KiB, or the connection or the time ended before it did. */
+  readonly cut?: 'too-long' | 'interrupted' | undefined
 }
 
 export interface Request {
@@ -38,20 +37,20 @@ export function exchange(
   if (signal.aborted) return Promise.reject(new Error('aborted'))
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   let controller: Dispatcher.DispatchController | undefined
-  let head: Omit<Answer, 'body'> | undefined
+  let head: Pick<Answer, 'status' | 'headers'> | undefined
   const chunks: Buffer[] = []
   let bytes = 0
   let isSettled = false
 
-  const settle = (error?: unknown): void => {
+  const settle = (cut: Answer['cut'], error?: unknown): void => {
     isSettled = true
     stopClock()
     signal.removeEventListener('abort', abort)
-    if (head !== undefined) resolve({ ...head, body: Buffer.concat(chunks).toString('utf8') })
+    if (head !== undefined) resolve({ ...head, body: Buffer.concat(chunks).toString('utf8'), cut })
     else reject(error)
   }
   const giveUp = (reason: Error): void => {
-    settle(reason)
+    settle('interrupted', reason)
     controller?.abort(reason)
   }
   const abort = (): void => giveUp(new Error('aborted'))
@@ -70,28 +69,17 @@ export function exchange(
       chunks.push(chunk)
       bytes += chunk.length
       if (bytes > maxAnswerBytes) {
-        settle()
+        settle('too-long')
         given.abort(new Error('answer too long'))
       }
     },
-    onResponseEnd: () => settle(),
-    onResponseError: (_, error) => settle(error),
+    onResponseEnd: () => settle(undefined),
+    onResponseError: (_, error) => settle('interrupted', error),
   }
   try {
     withoutTracing(() => dispatcher.dispatch(request as Dispatcher.DispatchOptions, handler))
   } catch (error) {
-    settle(error)
+    settle('interrupted', error)
   }
   return promise
-}
-
-/** Calls `expire` after `ms`; where the event loop was blocked meanwhile, only after what lies in the sockets was read. */
-function deadline(ms: number, expire: () => void): () => void {
-  const startedAtMs = performance.now()
-  let timer = setTimeout(() => {
-    const lateMs = performance.now() - startedAtMs - ms
-    if (lateMs < blockedLoopMs) return expire()
-    timer = setTimeout(expire, blockedLoopGraceMs).unref()
-  }, ms).unref()
-  return () => clearTimeout(timer)
 }

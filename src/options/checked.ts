@@ -31,7 +31,8 @@ export function checked<Schema extends ObjectSchema>(schema: Schema, options: un
   throw invalidOption(option, issue.message, got, issue.kind === 'schema' ? 'type' : 'range')
 }
 
-function shown(value: unknown): string {
+/** A value as it stands in a message, cut short. */
+export function shown(value: unknown): string {
   if (typeof value === 'string')
     return value.length > 80 ? `${JSON.stringify(value.slice(0, 80))}…` : JSON.stringify(value)
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return String(value)
@@ -39,7 +40,7 @@ function shown(value: unknown): string {
 }
 
 /** What kind of value came, without the value. */
-function shape(value: unknown): string {
+export function shape(value: unknown): string {
   if (value === '') return 'an empty string'
   if (typeof value === 'string') return `a string of ${value.length} characters (not shown)`
   if (value === null || value === undefined) return String(value)

@@ -1,10 +1,10 @@
 import { totalmem } from 'node:os'
-import type * as v from 'valibot'
 import { invalidOption } from '../errors.ts'
-import { Credentials } from '../http/credentials.ts'
-import { type Region, resolveBaseUrl } from './base-url.ts'
+import { resolveBaseUrl } from './base-url.ts'
 import { checked } from './checked.ts'
-import { expectedDataset, expectedOrgId, expectedToken, ShipperOptionsSchema } from './schema.ts'
+import { type Environment, withEnvironment } from './environment.ts'
+import { resolveCredentials } from './resolve-credentials.ts'
+import { expectedDataset, ShipperOptionsSchema } from './schema.ts'
 import type { ResolvedOptions, ShipperOptions } from './shipper-options.ts'
 
 const MiB = 1_048_576
@@ -14,14 +14,12 @@ const MiB = 1_048_576
  *
  * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`, naming the option, what it must be and what came
  */
-export function resolveOptions(
-  given: ShipperOptions | undefined,
-  environment: Readonly<Record<string, string | undefined>>,
-): ResolvedOptions {
+export function resolveOptions(given: ShipperOptions | undefined, environment: Environment): ResolvedOptions {
   if (given !== undefined && (typeof given !== 'object' || given === null)) {
     throw invalidOption('options', 'an object', typeof given)
   }
-  const options = checked(ShipperOptionsSchema, withEnvironment(given ?? {}, environment))
+  const dataset = given?.dataset ?? (environment.LOGFERRY_DATASET || undefined)
+  const options = checked(ShipperOptionsSchema, { ...withEnvironment(given ?? {}, environment), dataset })
   const maxBatchBytes = options.maxBatchBytes ?? MiB
   const maxEventBytes = options.maxEventBytes ?? Math.min(1_000_000, maxBatchBytes)
   if (maxEventBytes > maxBatchBytes) {
@@ -41,7 +39,7 @@ export function resolveOptions(
     dataset: options.dataset,
     credentials: resolveCredentials(options),
     dispatcher: options.dispatcher,
-    format: options.format,
+    contentType: options.contentType,
     compression: options.compression,
     timeField: options.timeField,
     maxBatchAgeMs: options.maxBatchAgeMs ?? 1000,
@@ -55,37 +53,6 @@ export function resolveOptions(
     flushTimeoutMs: options.flushTimeoutMs ?? 10_000,
     exitTimeoutMs: options.exitTimeoutMs ?? 2000,
   }
-}
-
-function withEnvironment(
-  given: ShipperOptions,
-  environment: Readonly<Record<string, string | undefined>>,
-): ShipperOptions {
-  const from = (name: string) => environment[name] || undefined
-  const token = given.personalAccessToken === undefined ? from('LOGFERRY_TOKEN') : undefined
-  return {
-    ...given,
-    baseUrl: given.baseUrl ?? from('LOGFERRY_URL'),
-    region: given.region ?? (from('LOGFERRY_REGION') as Region | undefined),
-    dataset: given.dataset ?? from('LOGFERRY_DATASET'),
-    token: given.token ?? token,
-    orgId: given.orgId ?? from('LOGFERRY_ORG_ID'),
-  }
-}
-
-function resolveCredentials(options: v.InferOutput<typeof ShipperOptionsSchema>): Credentials {
-  const { token, personalAccessToken, orgId, orgIdHeader } = options
-  if (personalAccessToken === undefined) {
-    if (token !== undefined) return new Credentials(token)
-    throw invalidOption('token', `${expectedToken}, or LOGFERRY_TOKEN must be set`, 'nothing')
-  }
-  if (token !== undefined) {
-    throw invalidOption('personalAccessToken', 'given without `token`: one of the two', 'both')
-  }
-  if (orgId === undefined) {
-    throw invalidOption('orgId', `given together with personalAccessToken: ${expectedOrgId}`, 'nothing')
-  }
-  return new Credentials(personalAccessToken, orgIdHeader, orgId)
 }
 
 function defaultMaxBufferedBytes(): number {

@@ -18,20 +18,20 @@ export const expectedDataset =
 const expectedHeaderName = 'the name of an HTTP header'
 const expectedTimeField = 'the name of a field, 1 to 200 characters'
 
-export const headerValue = (expected: string) =>
-  v.optional(v.pipe(v.string(expected), v.regex(/^[\x21-\x7e]+$/, expected)))
+/** Visible ASCII characters without spaces: what can stand in a header as it is. */
+const headerValue = (expected: string) => v.pipe(v.string(expected), v.regex(/^[\x21-\x7e]+$/, expected))
 
-export const ShipperOptionsSchema = v.strictObject({
+export const TokenSchema = headerValue(expectedToken)
+
+/** Where the service is, and who asks. */
+export const serviceEntries = {
   baseUrl: v.optional(
     v.union([v.string(), v.strictObject({ us: v.string(expectedUrl), eu: v.string(expectedUrl) })], expectedUrl),
   ),
   region: v.optional(v.picklist(['us', 'eu'], "'us' or 'eu'")),
-  dataset: v.optional(
-    v.custom<ResolvedOptions['dataset']>(value => typeof value === 'function' || isDatasetName(value), expectedDataset),
-  ),
-  token: headerValue(expectedToken),
-  personalAccessToken: headerValue(expectedToken),
-  orgId: headerValue(expectedOrgId),
+  token: v.optional(TokenSchema),
+  personalAccessToken: v.optional(TokenSchema),
+  orgId: v.optional(headerValue(expectedOrgId)),
   orgIdHeader: v.optional(
     v.pipe(v.string(expectedHeaderName), v.regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, expectedHeaderName)),
     'x-service-org-id',
@@ -43,7 +43,17 @@ export const ShipperOptionsSchema = v.strictObject({
       'an undici Dispatcher (an object with a dispatch method)',
     ),
   ),
-  format: v.optional(v.picklist(['ndjson', 'json'], "'ndjson' or 'json'"), 'ndjson'),
+}
+
+export const ShipperOptionsSchema = v.strictObject({
+  ...serviceEntries,
+  dataset: v.optional(
+    v.custom<ResolvedOptions['dataset']>(value => typeof value === 'function' || isDatasetName(value), expectedDataset),
+  ),
+  contentType: v.optional(
+    v.picklist(['application/x-ndjson', 'application/json'], "'application/x-ndjson' or 'application/json'"),
+    'application/x-ndjson',
+  ),
   compression: v.optional(v.picklist(['zstd', 'gzip', 'none'], "'zstd', 'gzip' or 'none'"), 'zstd'),
   timeField: v.optional(
     v.pipe(v.string(expectedTimeField), v.minLength(1, expectedTimeField), v.maxLength(200, expectedTimeField)),

@@ -63,11 +63,11 @@ export interface ShipperOptions {
    */
   dispatcher?: Dispatcher | undefined
   /**
-   * Media type of requests: newline-delimited JSON, or a JSON array.
+   * Media type of request bodies: newline-delimited JSON, or a JSON array.
    *
-   * @defaultValue 'ndjson'
+   * @defaultValue 'application/x-ndjson'
    */
-  format?: 'ndjson' | 'json' | undefined
+  contentType?: 'application/x-ndjson' | 'application/json' | undefined
   /**
    * Compression of request bodies. Where the service does not take it, the next of zstd, gzip, none is used from then on.
    *
@@ -151,6 +151,9 @@ export interface ShipperOptions {
   exitTimeoutMs?: number | undefined
 }
 
+/** The media types of the ingest operation. */
+export type ContentType = NonNullable<ShipperOptions['contentType']>
+
 /** Options as the core uses them: checked, with defaults and environment filled in. */
 export interface ResolvedOptions {
   readonly baseUrl: URL
@@ -159,7 +162,7 @@ export interface ResolvedOptions {
   /** The bearer of every request; an organization's id goes with a personal one. */
   readonly credentials: Credentials
   readonly dispatcher: Dispatcher | undefined
-  readonly format: 'ndjson' | 'json'
+  readonly contentType: ContentType
   readonly compression: 'zstd' | 'gzip' | 'none'
   readonly timeField: string
   readonly maxBatchAgeMs: number

@@ -1,0 +1,61 @@
+import type { ErrorCode } from '../errors.ts'
+
+/** What is told of trouble: what happened, what becomes of the events, and what to do. */
+export type WarningText = readonly [code: ErrorCode, message: string]
+
+export function unreachable(reason: string, status: number | undefined): WarningText {
+  const answer = status === undefined ? reason : `${status} ${reason}`
+  return [
+    'LOGFERRY_UNREACHABLE',
+    `the service does not take events now (${answer}). They are kept and sent again; if this lasts, check the network, ` +
+      'baseUrl and certificates, and the state of the service.',
+  ]
+}
+
+export function paused(dataset: string, status: number, reason: string): WarningText {
+  return [
+    'LOGFERRY_PAUSED',
+    `delivery to dataset ${JSON.stringify(dataset)} is paused: the service answers ${status} (${reason}). ` +
+      `${remedyFor(status)} Events are kept while memory lasts, and the service is asked again from time to time.`,
+  ]
+}
+
+export function rejected(dataset: string, count: number, reason: string): WarningText {
+  const events = count === 1 ? 'an event' : `${count} events`
+  return [
+    'LOGFERRY_REJECTED',
+    `the service refused ${events} for dataset ${JSON.stringify(dataset)} (${reason}). What it refused is not sent again; ` +
+      "listen to 'rejected' to see it.",
+  ]
+}
+
+export function eventTooLarge(bytes: number): WarningText {
+  return [
+    'LOGFERRY_REJECTED',
+    `the service finds a single event of ${bytes} bytes too large (413); it is dropped. Lower maxEventBytes.`,
+  ]
+}
+
+export function batchTooLarge(bytes: number, nowAtMost: number): WarningText {
+  return [
+    'LOGFERRY_STEPPED_DOWN',
+    `the service finds a batch of ${bytes} bytes too large (413); batches have at most ${nowAtMost} bytes from now on. ` +
+      'Set maxBatchBytes to what it takes.',
+  ]
+}
+
+export function encodingRefused(refused: string, used: string): WarningText {
+  return [
+    'LOGFERRY_STEPPED_DOWN',
+    `the service refuses bodies compressed with ${refused}; from now on: ${used}. Set compression: '${used}' to spare ` +
+      'the attempt.',
+  ]
+}
+
+function remedyFor(status: number): string {
+  if (status === 401 || status === 403) return 'Check the token, and that it may ingest into this dataset.'
+  if (status === 404) return 'Check the dataset name and baseUrl.'
+  if (status >= 300 && status < 400) return 'Redirects are not followed: set baseUrl to the final address.'
+  if (status === 407) return 'Check the credentials of the proxy.'
+  return 'Check baseUrl and the options.'
+}

@@ -1,0 +1,23 @@
+/** A timer this much late means that the event loop was blocked, and that the answer may lie in the socket unread. */
+const blockedLoopMs = 250
+const blockedLoopGraceMs = 1000
+
+/**
+ * Calls `expire` after `ms`; where the event loop was blocked meanwhile, only after what lies in the sockets was read.
+ *
+ * @param keepsAlive whether the process waits for it before it ends by itself
+ * @returns stops the clock
+ */
+export function deadline(ms: number, expire: () => void, keepsAlive = false): () => void {
+  const startedAtMs = performance.now()
+  const start = (delayMs: number, then: () => void): NodeJS.Timeout => {
+    const timer = setTimeout(then, delayMs)
+    return keepsAlive ? timer : timer.unref()
+  }
+  let timer = start(ms, () => {
+    const lateMs = performance.now() - startedAtMs - ms
+    if (lateMs < blockedLoopMs) return expire()
+    timer = start(blockedLoopGraceMs, expire)
+  })
+  return () => clearTimeout(timer)
+}

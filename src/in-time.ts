@@ -1,0 +1,26 @@
+import { invalidOption } from './errors.ts'
+
+/** The longest that a timer can wait, in milliseconds. */
+const maxTimeoutMs = 0x7fffffff
+
+/** Whether the work ends within the time. Keeps the process alive until then: somebody waits for it. */
+export async function isInTime(work: Promise<void>, timeoutMs: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(resolve, timeoutMs, false)
+  void work.then(() => resolve(true))
+  const isDone = await promise
+  clearTimeout(timer)
+  return isDone
+}
+
+/**
+ * The time that a call allows, in milliseconds.
+ *
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` when it is not a number from 0 to 2 147 483 647
+ */
+export function checkedTimeoutMs(given: number | undefined, defaultMs: number): number {
+  if (given === undefined) return defaultMs
+  if (typeof given === 'number' && given >= 0 && given <= maxTimeoutMs) return given
+  const expected = `a number from 0 to ${maxTimeoutMs} (milliseconds)`
+  throw invalidOption('timeoutMs', expected, String(given), typeof given === 'number' ? 'range' : 'type')
+}

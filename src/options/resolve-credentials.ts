@@ -1,0 +1,31 @@
+import { invalidOption } from '../errors.ts'
+import { Credentials } from '../http/credentials.ts'
+import { expectedOrgId, expectedToken } from './schema.ts'
+
+/** Options about who asks, checked one by one. */
+interface Bearer {
+  readonly token?: string | undefined
+  readonly personalAccessToken?: string | undefined
+  readonly orgId?: string | undefined
+  readonly orgIdHeader: string
+}
+
+/**
+ * The one token that was given; a personal one goes with the id of its organization.
+ *
+ * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION`
+ */
+export function resolveCredentials(options: Bearer): Credentials {
+  const { token, personalAccessToken, orgId, orgIdHeader } = options
+  if (personalAccessToken === undefined) {
+    if (token !== undefined) return new Credentials(token)
+    throw invalidOption('token', `${expectedToken}, or LOGFERRY_TOKEN must be set`, 'nothing')
+  }
+  if (token !== undefined) {
+    throw invalidOption('personalAccessToken', 'given without `token`: one of the two', 'both')
+  }
+  if (orgId === undefined) {
+    throw invalidOption('orgId', `given together with personalAccessToken: ${expectedOrgId}`, 'nothing')
+  }
+  return new Credentials(personalAccessToken, orgIdHeader, orgId)
+}

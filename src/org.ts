@@ -1,0 +1,8 @@
+/** Reads and updates organizations, and says what their licenses allow. */
+
+export type { InvalidOption } from './errors.ts'
+export type { BaseUrl, Region } from './options/base-url.ts'
+export { createOrgClient, type OrgClient } from './org/client.ts'
+export type { ObtainAccessToken, OrgClientOptions } from './org/client-options.ts'
+export { OrgError, type OrgErrorCode } from './org/org-error.ts'
+export type { License, Org, OrgUpdate, PaymentStatus, Plan } from './org/organization.ts'

@@ -1,0 +1,159 @@
+/**
+ * How the parts of the product may depend on one another. Read from `dist`, where types are gone and what is left is
+ * what runs; a type may be imported from anywhere. That there are no cycles is checked by Biome (`noImportCycles`).
+ */
+import { execFile } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { posix } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { init, parse } from 'es-module-lexer'
+import { describe, expect, it } from 'vitest'
+import packageJson from '../package.json' with { type: 'json' }
+
+interface MayLoad {
+  /** Parts of the product: a folder, or one file. A part may always load what is in itself. */
+  parts: readonly string[]
+  /** Packages from the registry. */
+  packages?: readonly string[]
+}
+
+/** What stands below every stage. */
+const common = ['errors', 'outcome', 'notices', 'options/']
+const stages = ['record/', 'batch/', 'delivery/', 'spool/', 'exit/', 'org/']
+
+/** Imports run one way: adapters → shipper → stages → common. A stage loads no other stage. */
+const parts: Readonly<Record<string, MayLoad>> = {
+  // Adapters and entry points
+  winston: { parts: ['shipper', 'record/', ...common], packages: ['winston-transport'] },
+  otel: { parts: ['shipper', 'record/', ...common] },
+  index: { parts: ['shipper', ...common] },
+  org: { parts: ['org/', 'http/', ...common] },
+  emulator: { parts: ['emulator/'] },
+  'cli/': { parts: ['index', 'org', 'emulator'] },
+  // The one wiring
+  shipper: { parts: [...stages, 'http/', ...common] },
+  // Stages. What delivery counts drops by is the one thing it has from another.
+  'record/': { parts: [] },
+  'batch/': { parts: common },
+  'delivery/': { parts: ['record/severity', 'http/', ...common] },
+  'spool/': { parts: common },
+  'exit/': { parts: common },
+  'org/': { parts: ['http/', ...common], packages: ['valibot'] },
+  'emulator/': { parts: [] },
+  // Common
+  'options/': { parts: ['errors', 'http/credentials'], packages: ['valibot'] },
+  'http/': { parts: ['errors'], packages: ['undici'] },
+  notices: { parts: ['errors', 'outcome'] },
+  outcome: { parts: [] },
+  errors: { parts: [] },
+}
+
+/** What importing an entry point may load; a log call may load more. */
+const core = ['index', 'shipper', ...stages, 'http/', ...common]
+const entryPoints: Readonly<Record<string, MayLoad>> = {
+  '.': { parts: core, packages: ['valibot'] },
+  './winston': { parts: ['winston', ...core], packages: ['valibot', 'winston-transport'] },
+  './otel': { parts: ['otel', ...core], packages: ['valibot'] },
+  './org': { parts: ['org', 'org/', 'http/', ...common], packages: ['valibot'] },
+  './emulator': { parts: ['emulator', 'emulator/'] },
+}
+
+const dist = new URL('../dist/', import.meta.url)
+
+describe('imports', async () => {
+  await init
+  const imports = readdirSync(dist, { recursive: true, encoding: 'utf8' })
+    .map(file => file.replaceAll('\\', '/'))
+    .filter(file => file.endsWith('.js'))
+    .flatMap(file => importsOf(file))
+
+  it('are found: those of the transport, for one', () => {
+    expect(imports).toContainEqual({ file: 'winston', target: 'shipper', isPackage: false })
+    expect(imports).toContainEqual({ file: 'winston', target: 'winston-transport', isPackage: true })
+  })
+
+  it('run one way, from the adapters down, and never from stage to stage', () => {
+    const wrong = imports.filter(({ file, target, isPackage }) => {
+      return !isPackage && partOf(target) !== partOf(file) && !isCovered(target, parts[partOf(file)]?.parts)
+    })
+    expect(shown(wrong)).toEqual([])
+  })
+
+  it('load a package only where its part needs it, and no logging library but the base class of transports', () => {
+    const wrong = imports.filter(({ file, target, isPackage }) => {
+      return isPackage && !parts[partOf(file)]?.packages?.includes(target)
+    })
+    expect(shown(wrong)).toEqual([])
+  })
+
+  it('name every module: none is computed', () => {
+    expect(shown(imports.filter(({ target }) => target === ''))).toEqual([])
+  })
+})
+
+describe('entry points', () => {
+  const names = Object.keys(packageJson.exports).filter(name => name !== './package.json')
+
+  it('are the ones this test knows', () => {
+    expect(names).toEqual(Object.keys(entryPoints))
+  })
+
+  it.concurrent.each(names)('%s loads nothing that belongs to another, and nothing before it is needed', async name => {
+    const loaded = await loadedBy(posix.join(packageJson.name, name))
+    expect(loaded).not.toEqual([])
+    for (const { url, parent } of loaded) {
+      expect(url).not.toMatch(/\/node_modules\/(@opentelemetry|winston|undici)\//)
+      if (parent === undefined || !parent.startsWith(dist.href)) continue
+      const { parts = [], packages = [] } = entryPoints[name] ?? {}
+      if (url.startsWith(dist.href)) expect(parts).toContain(partOf(withoutExtension(url.slice(dist.href.length))))
+      else if (!url.startsWith('node:')) expect(packages).toContain(packageOf(url))
+    }
+  })
+})
+
+interface Import {
+  /** Path in `dist` without its extension: `delivery/send`. */
+  file: string
+  /** Such a path, or the name of a package. */
+  target: string
+  isPackage: boolean
+}
+
+function importsOf(path: string): Import[] {
+  const [found] = parse(readFileSync(new URL(path, dist), 'utf8'))
+  const file = withoutExtension(path)
+  return found
+    .filter(({ n, d }) => d !== -2 && !n?.startsWith('node:')) // -2 is import.meta
+    .map(({ n = '' }) => {
+      if (!n.startsWith('.')) return { file, target: n, isPackage: n !== '' }
+      return { file, target: withoutExtension(posix.join(posix.dirname(path), n)), isPackage: false }
+    })
+}
+
+/** The part a file belongs to: the outermost folder it is in, or the file itself if it is in none. */
+function partOf(file: string): string {
+  return file.slice(0, file.indexOf('/') + 1) || file
+}
+
+function isCovered(target: string, allowed: readonly string[] = []): boolean {
+  return allowed.includes(target) || allowed.includes(partOf(target))
+}
+
+function withoutExtension(path: string): string {
+  return path.replace(/\.js$/, '')
+}
+
+function packageOf(url: string): string | undefined {
+  return /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1]
+}
+
+function shown(imports: readonly Import[]): string[] {
+  return imports.map(({ file, target, isPackage }) => `src/${file}.ts → ${isPackage ? target : `src/${target}.ts`}`)
+}
+
+async function loadedBy(specifier: string): Promise<{ url: string; parent?: string }[]> {
+  const script = fileURLToPath(new URL('package/loaded-modules.ts', import.meta.url))
+  const { stdout } = await promisify(execFile)(process.execPath, [script, specifier])
+  return JSON.parse(stdout)
+}

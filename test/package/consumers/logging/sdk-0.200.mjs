@@ -1,0 +1,16 @@
+// How the SDK is set up in 0.200.
+import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs'
+
+export const hasEventNames = false
+/** Since 0.215. */
+export const forceFlushReachesExporter = false
+
+export function providerOf(options, processor) {
+  const provider = new LoggerProvider(options)
+  provider.addLogRecordProcessor(processor)
+  return provider
+}
+
+export function batching(exporter) {
+  return new BatchLogRecordProcessor(exporter, { maxQueueSize: 4096 })
+}
