@@ -1,0 +1,99 @@
+import { bareObject } from './bare-object.ts'
+import { JsonSizes } from './json-sizes.ts'
+import { cutText } from './json-text.ts'
+import { endFieldsAs, endItemsAs, leftOutBytes } from './left-out.ts'
+import { isPlainObject, type Plain, type PlainObject } from './plain.ts'
+
+/** A member gets this much before any is left out: enough for the start of a text and the mark of its cut. */
+const leastMemberBytes = 64
+
+/** Longer names are cut to this many characters. */
+const maxNameLength = 200
+
+interface Member {
+  readonly name: string
+  readonly value: Plain
+  /** Bytes of the value. */
+  readonly size: number
+  /** Bytes of its name and punctuation. */
+  readonly overhead: number
+}
+
+/**
+ * The event cut to `maxBytes` of JSON, 256 or more, and marked at its root: `"logferry":{"cut":true,"original_bytes":…}`.
+ *
+ * What is largest gives way: the members of a container share its room so that small ones stay whole and the others get
+ * equal parts. Where a part would be too small to say anything, the last members are left out, those in `kept` at last.
+ * An event that is not `whole` has members left out already, so its size is not given.
+ */
+export function cutToFit(event: PlainObject, maxBytes: number, kept: readonly string[], whole: boolean): PlainObject {
+  const sizes = new JsonSizes()
+  const originalBytes = sizes.of(event)
+  const { logferry, ...fields } = event
+  const mark: PlainObject = { cut: true }
+  if (whole && sizes.areExact) mark.original_bytes = originalBytes
+  const ownMark =
+    logferry !== undefined && isPlainObject(logferry) && sizes.of(logferry) <= maxBytes / 4 ? logferry : {}
+  const root = { logferry: { ...ownMark, ...mark } }
+  return Object.assign(shortenFields(fields, maxBytes - sizes.of(root), sizes, kept), root)
+}
+
+function shorten({ value, size }: Member, maxBytes: number, sizes: JsonSizes): Plain {
+  if (size <= maxBytes) return value
+  if (typeof value === 'string') return cutText(value, maxBytes)
+  if (Array.isArray(value)) return shortenItems(value, maxBytes, sizes)
+  return isPlainObject(value) ? shortenFields(value, maxBytes, sizes, []) : value
+}
+
+function shortenItems(items: readonly Plain[], maxBytes: number, sizes: JsonSizes): Plain[] {
+  const members = items.map((value): Member => ({ name: '', value, size: sizes.of(value), overhead: 1 }))
+  const { taken, mostBytes } = share(members, maxBytes)
+  const cut = taken.map(member => shorten(member, mostBytes, sizes))
+  if (taken.length < members.length) endItemsAs(items, cut)
+  return cut
+}
+
+function shortenFields(fields: PlainObject, maxBytes: number, sizes: JsonSizes, kept: readonly string[]): PlainObject {
+  const members = Object.entries(fields).map(([name, value], i): Member => {
+    // The number keeps names apart that begin alike.
+    const shortName = name.length > maxNameLength ? `${name.slice(0, maxNameLength)}…${i}` : name
+    return { name: shortName, value, size: sizes.of(value), overhead: sizes.of(shortName) + 2 }
+  })
+  const isKept = ({ name }: Member) => kept.includes(name)
+  const byWorth = [...members.filter(isKept), ...members.filter(member => !isKept(member))]
+  const { taken, mostBytes } = share(byWorth, maxBytes)
+  const isTaken = new Set(taken)
+  const cut = bareObject() as PlainObject
+  for (const member of members) if (isTaken.has(member)) cut[member.name] = shorten(member, mostBytes, sizes)
+  if (taken.length < members.length) endFieldsAs(fields, cut)
+  return cut
+}
+
+/** The first of the members, as many as can have a part worth having, and the most bytes that the value of one may take. */
+function share(members: readonly Member[], maxBytes: number): { taken: readonly Member[]; mostBytes: number } {
+  let count = 0
+  let room = maxBytes - '[]'.length - leftOutBytes
+  let roomForValues = room
+  for (const { size, overhead } of members) {
+    room -= overhead + Math.min(size, leastMemberBytes)
+    if (room < 0) break
+    roomForValues -= overhead
+    count++
+  }
+  const taken = members.slice(0, count)
+  const sizes = Float64Array.from(taken, ({ size }) => size)
+  return { taken, mostBytes: level(sizes, roomForValues) }
+}
+
+/** The size to which all that are larger have to be cut for their sum to be at most `room`. */
+function level(sizes: Float64Array, room: number): number {
+  sizes.sort()
+  let rest = room
+  for (let i = 0; i < sizes.length; i++) {
+    const size = sizes[i] as number
+    const part = rest / (sizes.length - i)
+    if (size > part) return Math.floor(part)
+    rest -= size
+  }
+  return room
+}

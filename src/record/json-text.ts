@@ -1,0 +1,49 @@
+/** Bytes that a text takes as JSON in UTF-8, its quotes included. */
+export function jsonBytes(text: string): number {
+  return Buffer.byteLength(JSON.stringify(text))
+}
+
+/** Bytes that a text of this length takes at most: each unit may be written as `\u0000`. */
+export function mostJsonBytes(text: string): number {
+  return text.length * 6 + 2
+}
+
+/** Quotes, and `… [3999000 more characters]` for the longest text there can be. */
+const quotesAndMarkBytes = 36
+
+/**
+ * A text cut to `maxBytes` of JSON, 36 or more: its start, never ending within a surrogate pair, and how much is missing.
+ * One that fits stays as it is.
+ */
+export function cutText(text: string, maxBytes: number): string {
+  if (text.length + 2 <= maxBytes && unitsWithin(text, maxBytes - 2) === text.length) return text
+  const length = unitsWithin(text, maxBytes - quotesAndMarkBytes)
+  return `${text.slice(0, length)}… [${text.length - length} more characters]`
+}
+
+/** How many UTF-16 units from the start of a text take at most `maxBytes`. */
+function unitsWithin(text: string, maxBytes: number): number {
+  let bytes = 0
+  let i = 0
+  while (i < text.length) {
+    const codePoint = text.codePointAt(i) as number
+    bytes += codePointBytes(codePoint)
+    if (bytes > maxBytes) return i
+    i += codePoint > 0xffff ? 2 : 1
+  }
+  return i
+}
+
+function codePointBytes(codePoint: number): number {
+  if (codePoint < 0x20) return hasShortEscape(codePoint) ? 2 : 6
+  if (codePoint === 0x22 || codePoint === 0x5c) return 2
+  if (codePoint < 0x80) return 1
+  if (codePoint < 0x800) return 2
+  if (codePoint >= 0xd800 && codePoint <= 0xdfff) return 6 // half of a pair, written as an escape
+  return codePoint > 0xffff ? 4 : 3
+}
+
+/** \b \t \n \f \r */
+function hasShortEscape(codePoint: number): boolean {
+  return codePoint >= 0x08 && codePoint <= 0x0d && codePoint !== 0x0b
+}

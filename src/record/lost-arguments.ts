@@ -1,0 +1,76 @@
+import { isError } from './error-fields.ts'
+
+/** A Winston info, or what a format of the application made of one. */
+export type Info = Record<PropertyKey, unknown>
+
+const splat = Symbol.for('splat')
+
+/** What Winston takes for a token of `util.format`; its opinion decides what becomes of the arguments. */
+const token = /%[scdjifoO%]/
+
+/** Whether the arguments that follow the message need no closer look. True of nearly all log calls. */
+export function areArgumentsFound(info: Info): boolean {
+  const args = argumentsOf(info)
+  if (args.length === 0) return true
+  const first = args[0]
+  if (isError(first)) return false
+  if (args.length === 1 && isObject(first)) return !hasToken(info.message) && !hidesFields(first)
+  return lostArguments(info).length === 0
+}
+
+/**
+ * The arguments of a log call that are neither in the fields of `info` nor in its message: both of those that follow the
+ * text in `logger.info('text', 'extra', { second: 1 })`.
+ *
+ * Winston keeps the arguments but not what became of them, so this is a guess:
+ * - A token is left in the message: Winston merged nothing, and no `format.splat()` ran. All are lost.
+ * - The first is an object whose fields are in `info`: Winston merged it, and lost the others.
+ * - The first is an object whose fields are not there, or something else that can be read in the message:
+ *   `format.splat()` has put all of them there.
+ */
+export function lostArguments(info: Info): unknown[] {
+  const args = argumentsOf(info)
+  return args.slice(countFound(args, info)).filter(isTelling)
+}
+
+/** The Error of `logger.error('context', error)`. Winston merged its fields, stack and cause into `info`, not its name. */
+export function mergedError(info: Info): Error | undefined {
+  const first = argumentsOf(info)[0]
+  return isError(first) && first.stack === info.stack ? first : undefined
+}
+
+function argumentsOf(info: Info): readonly unknown[] {
+  const args = info[splat]
+  return Array.isArray(args) ? args : []
+}
+
+/** How many of the arguments, from the first, are found in `info`. */
+function countFound(args: readonly unknown[], info: Info): number {
+  const [first] = args
+  if (hasToken(info.message) || (isObject(first) && hidesFields(first))) return 0
+  if (isObject(first)) return isMerged(first, info) ? 1 : args.length
+  return typeof info.message === 'string' && info.message.includes(String(first)) ? args.length : 0
+}
+
+function hasToken(message: unknown): boolean {
+  return typeof message === 'string' && message.includes('%') && token.test(message)
+}
+
+/** Winston merges with `Object.assign`, which makes a field of this name the prototype of `info`. */
+function hidesFields(argument: object): boolean {
+  return Object.hasOwn(argument, '__proto__')
+}
+
+function isMerged(fields: Info, info: Info): boolean {
+  const names = Object.keys(fields)
+  return names.length === 0 || isError(fields) || names.some(name => info[name] === fields[name])
+}
+
+function isObject(argument: unknown): argument is Info {
+  return typeof argument === 'object' && argument !== null
+}
+
+/** Nothing is lost with `undefined`, nor with the callback that older versions of Winston took as the last argument. */
+function isTelling(argument: unknown): boolean {
+  return argument !== undefined && argument !== null && typeof argument !== 'function'
+}

@@ -1,0 +1,34 @@
+/** Seconds and nanoseconds since 1970. */
+export type HrTime = readonly [number, number]
+
+/**
+ * What is read of a log record. The records of `@opentelemetry/sdk-logs` 0.200 to 3.x are of this shape, and so is what
+ * their processors are given.
+ */
+export interface OtelLogRecord {
+  readonly hrTime: HrTime
+  readonly hrTimeObserved: HrTime
+  readonly spanContext?: { readonly traceId: string; readonly spanId: string; readonly traceFlags: number } | undefined
+  readonly severityText?: string | undefined
+  readonly severityNumber?: number | undefined
+  readonly body?: unknown
+  readonly eventName?: string | undefined
+  readonly resource: OtelResource
+  readonly instrumentationScope: OtelScope
+  readonly attributes: object
+  readonly droppedAttributesCount: number
+}
+
+export interface OtelResource {
+  readonly attributes: object
+  /** Whether some attributes are still being detected. */
+  readonly asyncAttributesPending?: boolean | undefined
+  waitForAsyncAttributes?(): Promise<void>
+}
+
+export interface OtelScope {
+  readonly name: string
+  readonly version?: string | undefined
+  readonly schemaUrl?: string | undefined
+  readonly attributes?: object | undefined
+}

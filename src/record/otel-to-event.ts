@@ -1,0 +1,109 @@
+import { isError } from './error-fields.ts'
+import { nestAttributes } from './nested.ts'
+import type { HrTime, OtelLogRecord } from './otel-record.ts'
+import { type Severity, severities, severityOfLevel, severityOfNumber } from './severity.ts'
+import { formatNanoTime, isHrTime } from './timestamp.ts'
+import { traceFlagsHex, validTraceIds } from './trace-context.ts'
+
+export type { OtelLogRecord, OtelResource, OtelScope } from './otel-record.ts'
+export { resourceTail } from './resource-tail.ts'
+
+/** How OpenTelemetry writes a time that is not known. */
+const unknownTime: HrTime = [0, 0]
+
+/**
+ * The event that a log record stands for, without its time, resource and scope. Fields that are `undefined` are not in
+ * the line. Never throws: what cannot be read is said in its place.
+ *
+ * - `level` is the class of the severity number (`info` for INFO to INFO4), else the severity text in lower case, else
+ *   `info`, which is also what such a record counts as.
+ * - A text as body becomes `message`. An Error becomes `body`, and its message `message`. All else becomes `body`.
+ * - Attributes are nested by the dots in their names. `observed_time` is given when it is not the time of the record.
+ */
+export function otelToEvent(record: OtelLogRecord): object {
+  try {
+    return eventOf(record)
+  } catch {
+    return salvagedEventOf(record)
+  }
+}
+
+/** When a record happened, else when it was observed, else [0, 0]. */
+export function recordTime(record: OtelLogRecord): HrTime {
+  try {
+    const { hrTime, hrTimeObserved } = record
+    return isHrTime(hrTime) ? hrTime : isHrTime(hrTimeObserved) ? hrTimeObserved : unknownTime
+  } catch {
+    return unknownTime
+  }
+}
+
+/** How severe a record is, by its number, else by its text; one with neither counts as info. */
+export function severityOfRecord(record: OtelLogRecord): Severity {
+  try {
+    const { severityNumber } = record
+    return severityNumber ? severityOfNumber(severityNumber) : severityOfLevel(record.severityText)
+  } catch {
+    return severityOfLevel(undefined)
+  }
+}
+
+function eventOf(record: OtelLogRecord): object {
+  const { severityNumber, severityText, body, hrTime, hrTimeObserved, attributes, droppedAttributesCount } = record
+  const ids = validTraceIds(record.spanContext)
+  const isText = typeof body === 'string'
+  return {
+    level: levelOf(severityNumber, severityText),
+    message: isText ? body : messageOf(body),
+    body: isText || body === null ? undefined : body,
+    severity_number: severityNumber || undefined,
+    severity_text: severityText || undefined,
+    event_name: record.eventName || undefined,
+    trace_id: ids?.traceId,
+    span_id: ids?.spanId,
+    trace_flags: ids && traceFlagsHex(ids.traceFlags),
+    observed_time: isSameTime(hrTime, hrTimeObserved) ? undefined : formatNanoTime(hrTimeObserved),
+    attributes: isEmpty(attributes) ? undefined : nestAttributes(attributes),
+    dropped_attributes_count: droppedAttributesCount || undefined,
+  }
+}
+
+/** The event of a record that throws when it is read. */
+function salvagedEventOf(record: OtelLogRecord): object {
+  return {
+    level: severities[severityOfRecord(record)],
+    body: attempt(() => record.body),
+    severity_number: attempt(() => record.severityNumber),
+    severity_text: attempt(() => record.severityText),
+    event_name: attempt(() => record.eventName),
+    trace_id: attempt(() => record.spanContext?.traceId),
+    span_id: attempt(() => record.spanContext?.spanId),
+    attributes: attempt(() => record.attributes),
+  }
+}
+
+function attempt(read: () => unknown): unknown {
+  try {
+    return read()
+  } catch {
+    return '[Throws]'
+  }
+}
+
+function levelOf(severityNumber: number | undefined, severityText: string | undefined): string {
+  if (severityNumber) return severities[severityOfNumber(severityNumber)]
+  return typeof severityText === 'string' && severityText !== '' ? severityText.toLowerCase() : 'info'
+}
+
+function messageOf(body: unknown): string | undefined {
+  return typeof body === 'object' && isError(body) ? body.message : undefined
+}
+
+function isSameTime(a: HrTime, b: HrTime): boolean {
+  return a === b || (a[0] === b[0] && a[1] === b[1])
+}
+
+function isEmpty(attributes: object): boolean {
+  for (const _ in attributes) return false
+  return true
+}

@@ -1,0 +1,59 @@
+import { eventToJson } from './event-to-line.ts'
+import { nestAttributes } from './nested.ts'
+import type { OtelResource, OtelScope } from './otel-record.ts'
+
+/** A resource or a scope is repeated on each line; larger ones are cut. */
+const maxResourceBytes = 65_536
+const maxScopeBytes = 16_384
+
+/** By resource, then by scope: both are stable objects of the SDK, one per provider and one per logger. */
+const tails = new WeakMap<object, WeakMap<object, Uint8Array>>()
+
+/**
+ * The last bytes of a record's line: `,"resource":{…},"scope":{…}}`, or the final `}` alone where both are empty. Never
+ * throws. Remembered, unless attributes of the resource are still being detected.
+ */
+export function resourceTail(resource: OtelResource, scope: OtelScope): Uint8Array {
+  const known = tails.get(resource)?.get(scope)
+  if (known !== undefined) return known
+  const tail = Buffer.from(`${resourceMember(resource)}${scopeMember(scope)}}`)
+  if (isFinal(resource, scope)) {
+    const ofResource = tails.get(resource) ?? new WeakMap()
+    tails.set(resource, ofResource.set(scope, tail))
+  }
+  return tail
+}
+
+function resourceMember(resource: OtelResource): string {
+  return member('resource', () => nestAttributes(resource.attributes), maxResourceBytes)
+}
+
+function scopeMember(scope: OtelScope): string {
+  const fields = () => {
+    const { name, version, schemaUrl, attributes } = scope
+    return { name, version, schema_url: schemaUrl, attributes: attributes && nestAttributes(attributes) }
+  }
+  return member('scope', fields, maxScopeBytes)
+}
+
+/** `,"name":{…}`; nothing when there is nothing to tell, or no way to read it. */
+function member(name: string, read: () => object, maxBytes: number): string {
+  try {
+    const json = eventToJson(read(), maxBytes, { stubbed: 0, cut: 0 })
+    return json === '{}' ? '' : `,"${name}":${json}`
+  } catch {
+    return ''
+  }
+}
+
+function isFinal(resource: OtelResource, scope: OtelScope): boolean {
+  try {
+    return isObject(resource) && isObject(scope) && resource.asyncAttributesPending !== true
+  } catch {
+    return false
+  }
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
+}

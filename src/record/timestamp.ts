@@ -1,0 +1,107 @@
+import { Sequence } from './sequence.ts'
+
+/** Seconds from 1970 to the year 10000, where RFC 3339 ends. */
+const endOfTimeSeconds = 253_402_300_800
+
+/** `2026-11-21T02:47:05.` */
+const lengthToDot = 20
+
+/** The one sequence of the process: lines of all shippers, from either source, take their digits from it. */
+const processSequence = new Sequence()
+
+/** Writes the first bytes of a line, `{"_time":"2026-11-21T02:47:05.123000000Z"`: RFC 3339 with nine digits. */
+export class Timestamper {
+  readonly #sequence: Sequence
+  readonly #bytes: Buffer
+  readonly #start: number
+  #shownMs = -1
+  #shownSecond = -1
+
+  constructor(fieldName: string, sequence: Sequence = processSequence) {
+    const opening = `{${JSON.stringify(fieldName)}:"`
+    this.#sequence = sequence
+    this.#bytes = Buffer.from(`${opening}1970-01-01T00:00:00.000000000Z"`)
+    this.#start = Buffer.byteLength(opening)
+  }
+
+  /**
+   * The head of a line logged now, at `ms` milliseconds since 1970. Unique and increasing within the process.
+   *
+   * The bytes are the same object at every call, overwritten: copy them before the next.
+   */
+  at(ms: number): Uint8Array {
+    const sequence = this.#sequence
+    sequence.live(Math.floor(isTime(ms / 1000) ? ms : sequence.now()))
+    return this.#write(sequence.ms, sequence.digits)
+  }
+
+  /**
+   * The head of a line that brings its own time, [seconds, nanoseconds] since 1970: exactly that time where it is finer
+   * than a millisecond, else unique digits below it. What is no time (zero, garbage) becomes the current time.
+   */
+  atHrTime(time: readonly [number, number]): Uint8Array {
+    const sequence = this.#sequence
+    if (!isHrTime(time)) return this.at(sequence.now())
+    const ms = time[0] * 1000 + Math.floor(time[1] / 1e6)
+    const digits = time[1] % 1e6
+    if (digits !== 0) return this.#write(ms, digits)
+    sequence.recorded(ms)
+    return this.#write(sequence.ms, sequence.digits)
+  }
+
+  #write(ms: number, digits: number): Uint8Array {
+    if (ms !== this.#shownMs) this.#showMs(ms)
+    writeDigits(this.#bytes, this.#start + lengthToDot + 9, 6, digits)
+    return this.#bytes
+  }
+
+  #showMs(ms: number): void {
+    const second = Math.floor(ms / 1000)
+    if (second !== this.#shownSecond) {
+      this.#bytes.write(new Date(ms).toISOString().slice(0, lengthToDot), this.#start)
+      this.#shownSecond = second
+    }
+    writeDigits(this.#bytes, this.#start + lengthToDot + 3, 3, ms - second * 1000)
+    this.#shownMs = ms
+  }
+}
+
+let textSecond = -1
+let secondText = ''
+
+/** RFC 3339 text of [seconds, nanoseconds] since 1970, with nine digits; `undefined` for zero and for what is no time. */
+export function formatNanoTime(time: readonly [number, number]): string | undefined {
+  if (!isHrTime(time)) return undefined
+  if (time[0] !== textSecond) {
+    textSecond = time[0]
+    secondText = new Date(textSecond * 1000).toISOString().slice(0, lengthToDot)
+  }
+  return `${secondText}${String(time[1]).padStart(9, '0')}Z`
+}
+
+/** Whether both parts are whole and in range. [0, 0] is how OpenTelemetry writes "unknown". */
+export function isHrTime(time: unknown): time is readonly [number, number] {
+  if (!Array.isArray(time)) return false
+  const [seconds, nanos] = time
+  return (
+    Number.isInteger(seconds) &&
+    isTime(seconds) &&
+    Number.isInteger(nanos) &&
+    nanos >= 0 &&
+    nanos < 1e9 &&
+    seconds + nanos > 0
+  )
+}
+
+function isTime(seconds: number): boolean {
+  return seconds >= 0 && seconds < endOfTimeSeconds
+}
+
+/** Writes `value` as `count` decimal digits that end before `end`. */
+function writeDigits(bytes: Uint8Array, end: number, count: number, value: number): void {
+  for (let i = end - 1; i >= end - count; i--) {
+    const tenth = (value / 10) | 0
+    bytes[i] = 48 + value - tenth * 10
+    value = tenth
+  }
+}

@@ -1,0 +1,51 @@
+/** Which span a line belongs to. */
+export interface TraceIds {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string
+  /** 16 hexadecimal digits. */
+  readonly spanId: string
+  /** The W3C flags, one byte; 1 means sampled. */
+  readonly traceFlags: number
+}
+
+interface Context {
+  getValue(key: symbol): { spanContext(): unknown } | undefined
+}
+
+interface ApiRegistry {
+  readonly context?: { active(): Context }
+}
+
+// @opentelemetry/api 1.x keeps its context manager and its keys in the global symbol registry, for several copies of
+// itself to meet. So the active span can be asked for without loading the API, which the application may not have.
+const apiRegistry = Symbol.for('opentelemetry.js.api.1')
+const spanKey = Symbol.for('OpenTelemetry Context Key SPAN')
+
+/** Where @opentelemetry/instrumentation-winston leaves the context of the log call. */
+const winstonContext = Symbol.for('opentelemetry.js.contrib.winston.context')
+
+/** The ids of the span in which a Winston info was logged, or of the active span; `undefined` outside of any. */
+export function activeTraceIds(info?: object): TraceIds | undefined {
+  try {
+    const atLogCall = (info as { [winstonContext]?: Context } | undefined)?.[winstonContext]
+    const context = atLogCall ?? (globalThis as { [apiRegistry]?: ApiRegistry })[apiRegistry]?.context?.active()
+    return validTraceIds(context?.getValue(spanKey)?.spanContext())
+  } catch {
+    return undefined
+  }
+}
+
+/** A span context as it is, if it names a span: both ids of the right length, and not the all-zero ids of no span. */
+export function validTraceIds(spanContext: unknown): TraceIds | undefined {
+  const ids = spanContext as TraceIds | null | undefined
+  return isId(ids?.traceId, 32, '0'.repeat(32)) && isId(ids?.spanId, 16, '0'.repeat(16)) ? (ids as TraceIds) : undefined
+}
+
+function isId(id: unknown, length: number, none: string): boolean {
+  return typeof id === 'string' && id.length === length && id !== none
+}
+
+/** Trace flags as OpenTelemetry writes them in log records: two hexadecimal digits. */
+export function traceFlagsHex(traceFlags: number): string {
+  return (traceFlags & 0xff).toString(16).padStart(2, '0')
+}

@@ -1,0 +1,87 @@
+import { errorFields, isError } from './error-fields.ts'
+import { areArgumentsFound, type Info, lostArguments, mergedError } from './lost-arguments.ts'
+import { type Severity, severityOfLevel } from './severity.ts'
+import { type TraceIds, traceFlagsHex } from './trace-context.ts'
+
+/** The level as it was logged; `info.level` may have been coloured since. */
+const loggedLevel = Symbol.for('level')
+
+/**
+ * The event that a Winston info stands for, with metadata where it was logged, at the root. `info` is never changed, and is
+ * itself the event where nothing needs to be put right, which is nearly always:
+ *
+ * - An Error logged in place of an info: its fields, also those that are not enumerable.
+ * - A message that is an Error: its text, and the Error in `error`. An object: moved to `body`. A number: its text.
+ * - `logger.error('context', error)`: what Winston lost of the Error, in `error`.
+ * - Other arguments that Winston lost: in `splat`.
+ * - A coloured level: the one that was logged.
+ * - `trace`: added, unless `info` has a `trace_id`.
+ */
+export function winstonToEvent(info: Info, trace: TraceIds | undefined): object {
+  try {
+    return isEvent(info) && (trace === undefined || info.trace_id !== undefined) ? info : repaired(info, trace)
+  } catch {
+    return info // a getter threw; that field, and only that, becomes a stub when the event becomes a line
+  }
+}
+
+/** How severe an info is, by its level; one without a level, or with one that cannot be read, counts as info. */
+export function severityOfInfo(info: Info): Severity {
+  try {
+    return severityOfLevel(info[loggedLevel] ?? info.level)
+  } catch {
+    return severityOfLevel(undefined)
+  }
+}
+
+function isEvent(info: Info): boolean {
+  return (
+    typeof info.message === 'string' &&
+    info.level === info[loggedLevel] &&
+    areArgumentsFound(info) &&
+    !(info instanceof Error)
+  )
+}
+
+function repaired(info: Info, trace: TraceIds | undefined): Info {
+  const event: Info = isError(info) ? fieldsOf(info) : { ...info }
+  if (typeof info[loggedLevel] === 'string') event.level = info[loggedLevel]
+  repairMessage(event)
+  const error = mergedError(info)
+  if (error !== undefined) event.error ??= fieldsBeside(error, info)
+  const lost = lostArguments(info)
+  if (lost.length > 0) event.splat ??= lost
+  if (trace !== undefined && event.trace_id === undefined) {
+    event.trace_id = trace.traceId
+    event.span_id = trace.spanId
+    event.trace_flags = traceFlagsHex(trace.traceFlags)
+  }
+  return event
+}
+
+/** An Error as an event: Winston has put the level and the default metadata on it. */
+function fieldsOf(info: Error): Info {
+  const { names, read } = errorFields(info)
+  return { level: undefined, message: undefined, ...Object.fromEntries(names.map(name => [name, read(name)])) }
+}
+
+function repairMessage(event: Info): void {
+  const { message } = event
+  if (typeof message === 'number' || typeof message === 'boolean') {
+    event.message = String(message)
+  } else if (isError(message)) {
+    event.message = message.message
+    if (event.error === undefined) event.error = message
+    else event.body ??= message
+  } else if (typeof message === 'object' && message !== null && event.body === undefined) {
+    event.message = undefined
+    event.body = message
+  }
+}
+
+/** The fields of an Error that are not in `info` already. */
+function fieldsBeside(error: Error, info: Info): Info {
+  const { names, read } = errorFields(error)
+  const isNew = (name: string) => name === 'name' || name === 'message' || read(name) !== info[name]
+  return Object.fromEntries(names.filter(isNew).map(name => [name, read(name)]))
+}

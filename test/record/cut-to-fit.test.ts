@@ -1,0 +1,144 @@
+import { describe, expect, test } from 'vitest'
+import { eventToJson } from '../../src/record/event-to-line.ts'
+
+/** The line of an event that is too large for `maxBytes`. */
+function cut(event: object, maxBytes: number) {
+  const altered = { stubbed: 0, cut: 0 }
+  const json = eventToJson(event, maxBytes, altered)
+  expect(altered.cut).toBe(1)
+  expect(Buffer.byteLength(json)).toBeLessThanOrEqual(maxBytes)
+  return { json, bytes: Buffer.byteLength(json), fields: JSON.parse(json) }
+}
+
+function bytesOf(event: object): number {
+  return Buffer.byteLength(JSON.stringify(event))
+}
+
+const traceId = '0af7651916cd43dd8448eb211c80319c'
+
+describe('an event too large to be sent', () => {
+  test('loses the end of its largest text, and says how much and how large it was', () => {
+    const event = { level: 'info', message: 'm', body: 'x'.repeat(5_000_000), user: { id: 7 } }
+    const { fields, bytes } = cut(event, 1_000_000)
+    expect(fields).toMatchObject({ level: 'info', message: 'm', user: { id: 7 } })
+    expect(fields.body).toMatch(/^x{900000,}… \[\d+ more characters\]$/)
+    expect(fields.body.indexOf('…') + Number(/(\d+) more/.exec(fields.body)?.[1])).toBe(5_000_000)
+    expect(fields.logferry).toEqual({ cut: true, original_bytes: bytesOf(event) })
+    expect(bytes).toBeGreaterThan(999_900)
+  })
+
+  test('keeps its small fields whole while its large ones share what is left', () => {
+    const { fields } = cut(
+      { a: 'a'.repeat(9000), b: ['b'.repeat(9000), 1], c: { d: 'd'.repeat(9000) }, e: 'e'.repeat(500) },
+      4000,
+    )
+    const kept = [fields.a, fields.b[0], fields.c.d].map(text => text.indexOf('…'))
+    expect(Math.max(...kept) - Math.min(...kept)).toBeLessThan(50)
+    expect(fields.b[1]).toBe(1)
+    expect(fields.e).toBe('e'.repeat(500))
+  })
+
+  test.each([
+    ['characters of three bytes', '漢'],
+    ['surrogate pairs', '\u{1f600}'],
+    ['halves of surrogate pairs', '\udc00'],
+    ['control characters', '\u0001'],
+    ['quotes', '"'],
+    ['a mixture', 'aé漢\u{1f600}\n"\\\u007f\ud800'],
+  ])('uses the room it has with %s, and never cuts within one', (_, unit) => {
+    for (let maxBytes = 400; maxBytes < 420; maxBytes++) {
+      const { fields, bytes } = cut({ message: unit.repeat(1000) }, maxBytes)
+      const start = fields.message.split('… [')[0] as string
+      expect(unit.repeat(1000).startsWith(start)).toBe(true)
+      if (unit.length === 2) expect(start.isWellFormed()).toBe(true)
+      expect(bytes).toBeGreaterThan(maxBytes - 60)
+    }
+  })
+
+  test('is shortened where it has too many fields, and keeps those that matter though they come last', () => {
+    const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`field${i}`, i]))
+    const { fields } = cut({ ...many, level: 'error', message: 'the end', trace_id: traceId }, 10_000)
+    expect(fields).toMatchObject({ field0: 0, field1: 1, level: 'error', message: 'the end', trace_id: traceId })
+    expect(fields['…']).toBe('of 50003 fields')
+  })
+
+  test('is shortened where it has too many items', () => {
+    const { fields } = cut({ message: 'm', items: Array.from({ length: 50_000 }, (_, i) => i) }, 1000)
+    expect(fields.items.slice(0, 3)).toEqual([0, 1, 2])
+    expect(fields.items.at(-1)).toBe('… of 50000 items')
+    expect(fields.message).toBe('m')
+  })
+
+  test('says how many there were in all even where it was not looked at to the end', () => {
+    const wide = Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`f${i}`, [i]]))
+    const { fields } = cut(
+      { wide, items: Array(1_000_000).fill(0), user: { id: 7 }, level: 'warn', message: 'm' },
+      5000,
+    )
+    expect(fields).toMatchObject({ level: 'warn', message: 'm', user: { id: 7 }, logferry: { cut: true } })
+    expect(fields.wide['…']).toBe('of 100000 fields')
+    expect(fields.items.at(-1)).toBe('… of 1000000 items')
+    expect(fields.logferry).toEqual({ cut: true })
+  })
+
+  test('keeps level, ids and the start of the message in 256 bytes', () => {
+    const filler = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`filler${i}`, 'f'.repeat(100)]))
+    const { fields } = cut({ ...filler, level: 'error', message: 'it broke. '.repeat(100), trace_id: traceId }, 256)
+    expect(fields).toMatchObject({ level: 'error', trace_id: traceId, logferry: { cut: true } })
+    expect(fields.message).toMatch(/^it broke\. /)
+  })
+
+  test('keeps the start of a name of a megabyte', () => {
+    const long = 'n'.repeat(1_000_000)
+    const event = { [`${long}1`]: 'one', [`${long}2`]: 'two', message: 'm' }
+    const { fields } = cut(event, 10_000)
+    expect(Object.values(fields)).toEqual(['one', 'two', 'm', { cut: true, original_bytes: bytesOf(event) }])
+    expect(Object.keys(fields)[0]).toMatch(/^n{200}…/)
+  })
+
+  test('keeps the order of its fields', () => {
+    const { fields } = cut({ z: 'z'.repeat(500), message: 'm', a: 'a'.repeat(500), level: 'info' }, 400)
+    expect(Object.keys(fields)).toEqual(['z', 'message', 'a', 'level', 'logferry'])
+  })
+
+  test('keeps a field of its own by the name of the mark, beside the mark', () => {
+    const event = { logferry: { version: 3, cut: 'mine' }, text: 'x'.repeat(1000) }
+    const { fields } = cut(event, 500)
+    expect(fields.logferry).toEqual({ version: 3, cut: true, original_bytes: bytesOf(event) })
+  })
+
+  test('is not misled by a field or an item that looks like the mark of a cut', () => {
+    const long = 'of 1 fields'.repeat(1000)
+    const items = [...Array(1000).fill(1), `… ${long} items`]
+    const { fields } = cut({ a: { ...Array(1000).fill(1), '…': long }, items, length: 1 }, 1000)
+    expect(fields.a['…']).toBe('of 1001 fields')
+    expect(fields.items.at(-1)).toBe('… of 1001 items')
+  })
+
+  test('loses bytes of a buffer, whole ones', () => {
+    const { fields } = cut({ message: 'm', bytes: Buffer.alloc(10_000, 1) }, 1000)
+    expect(fields.bytes).toMatch(/^(AQEB)+/)
+    expect(fields.message).toBe('m')
+  })
+
+  test('ends soon when objects refer to one another so often that their text would fill the memory', () => {
+    let laughs: object = { text: 'ha' }
+    for (let i = 0; i < 60; i++) laughs = { a: laughs, b: laughs }
+    const { fields } = cut({ laughs, message: 'm', level: 'info' }, 100_000)
+    expect(fields).toMatchObject({ level: 'info', message: 'm' })
+    const text = 'x'.repeat(1_000_000)
+    expect(cut({ texts: Array(100_000).fill(text), message: 'm' }, 100_000).fields.message).toBe('m')
+  })
+
+  test('ends soon when it is sparse, or pretends to be large', () => {
+    const endless = new Proxy([], { get: (_, name) => (name === 'length' ? Number.MAX_VALUE : 'x') })
+    expect(cut({ message: 'm', sparse: Array(4_000_000_000), endless }, 10_000).fields.message).toBe('m')
+  })
+
+  test('takes no long time', () => {
+    const event = { message: 'x'.repeat(5_000_000) }
+    const start = performance.now()
+    cut(event, 1_000_000)
+    expect(performance.now() - start).toBeLessThan(1000)
+  })
+})

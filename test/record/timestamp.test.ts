@@ -1,0 +1,172 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Sequence } from '../../src/record/sequence.ts'
+import { formatNanoTime, Timestamper } from '../../src/record/timestamp.ts'
+
+const now = Date.UTC(2026, 10, 21, 2, 47, 5, 123)
+const nowSeconds = Math.floor(now / 1000)
+
+function timestamper(fieldName = '_time', clock = () => now): Timestamper {
+  return new Timestamper(fieldName, new Sequence(clock))
+}
+
+/** The time in a head, which must be the start of a JSON object. */
+function timeIn(head: Uint8Array, fieldName = '_time'): string {
+  return JSON.parse(`${Buffer.from(head).toString()}}`)[fieldName]
+}
+
+describe('a line logged now', () => {
+  test('begins with its time, to the nanosecond', () => {
+    expect(Buffer.from(timestamper().at(now)).toString()).toBe('{"_time":"2026-11-21T02:47:05.123000000Z"')
+  })
+
+  test('names the field as it is told, in any script', () => {
+    expect(timeIn(timestamper('zeit "ü"').at(now), 'zeit "ü"')).toBe('2026-11-21T02:47:05.123000000Z')
+  })
+
+  test('counts on within a millisecond, and starts again in the next', () => {
+    const stamper = timestamper()
+    expect([now, now, now, now + 1].map(ms => timeIn(stamper.at(ms)).slice(20))).toEqual([
+      '123000000Z',
+      '123000001Z',
+      '123000002Z',
+      '124000000Z',
+    ])
+  })
+
+  test('moves to the next millisecond when half a million lines have shared one', () => {
+    const stamper = timestamper()
+    for (let i = 0; i < 500_000; i++) stamper.at(now)
+    expect(timeIn(stamper.at(now))).toBe('2026-11-21T02:47:05.124000000Z')
+    expect(timeIn(stamper.at(now + 1))).toBe('2026-11-21T02:47:05.124000001Z')
+  })
+
+  test('stays later than the one before when the clock is set back by up to ten seconds', () => {
+    const stamper = timestamper()
+    stamper.at(now)
+    expect(timeIn(stamper.at(now - 10_000))).toBe('2026-11-21T02:47:05.123000001Z')
+  })
+
+  test('follows the clock when it is set back by more', () => {
+    const stamper = timestamper()
+    stamper.at(now)
+    expect(timeIn(stamper.at(now - 10_001))).toBe('2026-11-21T02:46:55.122000000Z')
+  })
+
+  test.each([Number.NaN, -1, Number.POSITIVE_INFINITY, 1e300, 253_402_300_800_000])(
+    'has the current time when its own is %d',
+    ms => expect(timeIn(timestamper().at(ms))).toBe('2026-11-21T02:47:05.123000000Z'),
+  )
+
+  test('shares its count with all others of the process', () => {
+    const sequence = new Sequence(() => now)
+    const [a, b] = [new Timestamper('_time', sequence), new Timestamper('_time', sequence)]
+    expect([timeIn(a.at(now)), timeIn(b.at(now))]).toEqual([
+      '2026-11-21T02:47:05.123000000Z',
+      '2026-11-21T02:47:05.123000001Z',
+    ])
+    expect(timeIn(new Timestamper('_time').at(now))).not.toBe(timeIn(new Timestamper('_time').at(now)))
+  })
+
+  test('is unique and increasing whatever a clock does that never goes back more than ten seconds', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: -5, max: 5 })), steps => {
+        const stamper = timestamper()
+        let ms = now
+        const times = steps.map(step => {
+          ms = Math.max(now, ms + step)
+          return timeIn(stamper.at(ms))
+        })
+        expect(times).toEqual([...new Set(times)].sort())
+      }),
+    )
+  })
+})
+
+describe('a line that brings its own time', () => {
+  test('keeps it to the nanosecond where it is that exact', () => {
+    const stamper = timestamper()
+    expect(timeIn(stamper.atHrTime([nowSeconds, 123_456_789]))).toBe('2026-11-21T02:47:05.123456789Z')
+    expect(timeIn(stamper.atHrTime([0, 1]))).toBe('1970-01-01T00:00:00.000000001Z')
+    expect(timeIn(stamper.atHrTime([253_402_300_799, 999_999_999]))).toBe('9999-12-31T23:59:59.999999999Z')
+  })
+
+  test('continues the count of live lines when it is known to the millisecond', () => {
+    const stamper = timestamper()
+    stamper.at(now)
+    expect(timeIn(stamper.atHrTime([nowSeconds, 123_000_000]))).toBe('2026-11-21T02:47:05.123000001Z')
+    expect(timeIn(stamper.at(now))).toBe('2026-11-21T02:47:05.123000002Z')
+  })
+
+  test('keeps its millisecond when it comes late, apart from the live lines of that millisecond', () => {
+    const stamper = timestamper()
+    stamper.at(now)
+    expect(timeIn(stamper.atHrTime([nowSeconds, 100_000_000]))).toBe('2026-11-21T02:47:05.100500001Z')
+    expect(timeIn(stamper.atHrTime([nowSeconds, 100_000_000]))).toBe('2026-11-21T02:47:05.100500002Z')
+  })
+
+  test('does not take live lines into the future', () => {
+    const stamper = timestamper()
+    expect(timeIn(stamper.atHrTime([nowSeconds + 5, 0]))).toMatch('2026-11-21T02:47:10.000')
+    expect(timeIn(stamper.at(now))).toBe('2026-11-21T02:47:05.123000000Z')
+  })
+
+  test('is unique among streams that take turns', () => {
+    const stamper = timestamper()
+    stamper.at(now)
+    const millis = Array.from({ length: 300_000 }, (_, i) => (i % 3) * 1_000_000)
+    const times = millis.map(nanos => timeIn(stamper.atHrTime([nowSeconds, nanos])))
+    expect(new Set(times).size).toBe(times.length)
+  })
+
+  test('is unique and in order within one stream, mixed with live lines', () => {
+    const line = fc.record({ live: fc.boolean(), step: fc.integer({ min: 0, max: 3 }) })
+    fc.assert(
+      fc.property(fc.array(line), fc.integer({ min: 0, max: 20 }), (lines, lagMs) => {
+        let ms = now
+        const stamper = timestamper('_time', () => ms)
+        const times = { live: [] as string[], record: [] as string[] }
+        for (const { live, step } of lines) {
+          ms += step
+          const own = ms - lagMs
+          if (live) times.live.push(timeIn(stamper.at(ms)))
+          else times.record.push(timeIn(stamper.atHrTime([Math.floor(own / 1000), (own % 1000) * 1e6])))
+        }
+        const all = [...times.live, ...times.record]
+        expect(new Set(all).size).toBe(all.length)
+        expect(times.live).toEqual(times.live.toSorted())
+        expect(times.record.map(time => time.slice(0, 23))).toEqual(
+          times.record.map(time => time.slice(0, 23)).toSorted(),
+        )
+      }),
+    )
+  })
+
+  test.each([
+    [[0, 0]],
+    [[Number.NaN, 0]],
+    [[nowSeconds, Number.NaN]],
+    [[nowSeconds, -1]],
+    [[nowSeconds, 1e9]],
+    [[nowSeconds, 0.5]],
+    [[-1, 0]],
+    [[253_402_300_800, 0]],
+    [[Number.POSITIVE_INFINITY, 0]],
+    [['1', '2']],
+    [[]],
+    [undefined],
+    [null],
+    ['now'],
+  ])('has the current time when its own is %j', garbage => {
+    expect(timeIn(timestamper().atHrTime(garbage as unknown as [number, number]))).toBe(
+      '2026-11-21T02:47:05.123000000Z',
+    )
+    expect(formatNanoTime(garbage as unknown as [number, number])).toBeUndefined()
+  })
+})
+
+test('a time as text has nine digits', () => {
+  expect(formatNanoTime([nowSeconds, 7])).toBe('2026-11-21T02:47:05.000000007Z')
+  expect(formatNanoTime([nowSeconds, 123_456_789])).toBe('2026-11-21T02:47:05.123456789Z')
+  expect(formatNanoTime([nowSeconds + 1, 0])).toBe('2026-11-21T02:47:06.000000000Z')
+})
