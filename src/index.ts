@@ -7,4 +7,4 @@ export type { Delivered, Dropped, NoticeListeners, Rejected, Warning } from './n
 export type { BaseUrl, Region } from './options/base-url.ts'
 export type { ShipperOptions } from './options/shipper-options.ts'
 export type { SeverityName } from './record/severity.ts'
-export { createShipper, type FlushResult, type Shipper, type ShipperStats } from './shipper.ts'
+export { createShipper, type FlushResult, type Shipper, type ShipperStats } from './shipper/shipper.ts'

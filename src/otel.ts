@@ -1,8 +1,8 @@
 import { invalidOption } from './errors.ts'
 import { type HeldRecord, HeldRecords, isResourcePending } from './record/held-records.ts'
 import { type OtelLogRecord, otelToEvent, recordTime, resourceTail, severityOfRecord } from './record/otel-to-event.ts'
-import type { Shipper } from './shipper.ts'
-import { type ShipperOrOptions, shipperOf } from './shipper-of.ts'
+import type { Shipper } from './shipper/shipper.ts'
+import { type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
 
 /** The result of an export, as `@opentelemetry/core` defines it: code 0 is success, 1 is failure. */
 export interface ExportResult {

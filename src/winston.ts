@@ -2,8 +2,8 @@ import TransportStream from 'winston-transport'
 import { emitProcessWarning, type Warning } from './notices.ts'
 import { activeTraceIds } from './record/trace-context.ts'
 import { severityOfInfo, winstonToEvent } from './record/winston-to-event.ts'
-import type { Shipper } from './shipper.ts'
-import { type ShipperOrOptions, shipperOf } from './shipper-of.ts'
+import type { Shipper } from './shipper/shipper.ts'
+import { type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
 
 /** What Winston itself understands of a transport's options. */
 interface WinstonOptions {

@@ -25,14 +25,14 @@ const stages = ['record/', 'batch/', 'delivery/', 'spool/', 'exit/', 'org/']
 /** Imports run one way: adapters → shipper → stages → common. A stage loads no other stage. */
 const parts: Readonly<Record<string, MayLoad>> = {
   // Adapters and entry points
-  winston: { parts: ['shipper', 'record/', ...common], packages: ['winston-transport'] },
-  otel: { parts: ['shipper', 'record/', ...common] },
-  index: { parts: ['shipper', ...common] },
+  winston: { parts: ['shipper/', 'record/', ...common], packages: ['winston-transport'] },
+  otel: { parts: ['shipper/', 'record/', ...common] },
+  index: { parts: ['shipper/', ...common] },
   org: { parts: ['org/', 'http/', ...common] },
   emulator: { parts: ['emulator/'] },
   'cli/': { parts: ['index', 'org', 'emulator'] },
   // The one wiring
-  shipper: { parts: [...stages, 'http/', ...common] },
+  'shipper/': { parts: [...stages, 'http/', ...common] },
   // Stages. What delivery counts drops by is the one thing it has from another.
   'record/': { parts: [] },
   'batch/': { parts: common },
@@ -50,7 +50,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
 }
 
 /** What importing an entry point may load; a log call may load more. */
-const core = ['index', 'shipper', ...stages, 'http/', ...common]
+const core = ['index', 'shipper/', ...stages, 'http/', ...common]
 const entryPoints: Readonly<Record<string, MayLoad>> = {
   '.': { parts: core, packages: ['valibot'] },
   './winston': { parts: ['winston', ...core], packages: ['valibot', 'winston-transport'] },
@@ -69,7 +69,7 @@ describe('imports', async () => {
     .flatMap(file => importsOf(file))
 
   it('are found: those of the transport, for one', () => {
-    expect(imports).toContainEqual({ file: 'winston', target: 'shipper', isPackage: false })
+    expect(imports).toContainEqual({ file: 'winston', target: 'shipper/shipper-of', isPackage: false })
     expect(imports).toContainEqual({ file: 'winston', target: 'winston-transport', isPackage: true })
   })
 

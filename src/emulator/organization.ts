@@ -1,62 +1,13 @@
-/** An organization, field for field as the service answers it. */
-export interface Org {
-  id: string
-  name: string
-  lastUsageSync: string
-  license: License
-  paymentStatus: 'na' | 'failed' | 'success' | 'blocked'
-  /** The value that ends in `Cloud` carries the service's brand. */
-  plan:
-    | 'personal'
-    | 'basicDirect'
-    | 'teamMonthlyDirect'
-    | 'teamMonthlyAws'
-    | `${string}Cloud`
-    | 'teamPlus'
-    | 'enterprise'
-    | 'comped'
-  planCreated: string
-  primaryEmail: string
-  defaultRegion?: string
-  firstFailedPayment?: string
-  metaCreated?: string
-  metaModified?: string
-  metaVersion?: string
-  role?: string
-}
+import type { License, Org as SpecifiedOrg } from '../org/organization.ts'
 
-/** What an organization may use. All times are ISO 8601. */
-export interface License {
-  id: string
-  issuer: string
-  issuedTo: string
-  issuedAt: string
-  validFrom: string
-  expiresAt: string
-  billingPeriodStart: string
-  billingPeriodEnd: string
-  defaultRegion: string
-  regions: string[]
-  tier: string
-  features: Record<string, unknown>
-  withAuths: string[]
-  apiRateLimitPerSecond: number
-  maxAuditWindowSeconds: number
-  maxQueryWindowSeconds: number
-  maxDatasets: number
-  maxEndpoints: number
-  /** Fields a dataset may have. */
-  maxFields: number
-  maxMonitors: number
-  maxUsers: number
-  monthlyIngestGb: number
-  monthlyQueryGbHours: number
-  storageAllowanceGB: number
+/** An organization of the emulator: its license has every field. */
+export interface Org extends SpecifiedOrg {
+  license: Required<License>
 }
 
 /** Fields of an organization that differ from the default; `undefined` means the default. */
 export type OrgOverrides = { [K in Exclude<keyof Org, 'license'>]?: Org[K] | undefined } & {
-  license?: { [K in keyof License]?: License[K] | undefined } | undefined
+  license?: { [K in keyof License]: License[K] | undefined } | undefined
 }
 
 const daySeconds = 86_400

@@ -1,4 +1,4 @@
-import { invalidOption } from './errors.ts'
+import { invalidOption } from '../errors.ts'
 
 /** The longest that a timer can wait, in milliseconds. */
 const maxTimeoutMs = 0x7fffffff

@@ -1,5 +1,5 @@
-import type { DropsBySeverity } from './batch/ledger.ts'
-import { type Severity, severities } from './record/severity.ts'
+import type { DropsBySeverity } from '../batch/ledger.ts'
+import { type Severity, severities } from '../record/severity.ts'
 
 /** The least time between two reports, in milliseconds. */
 const intervalMs = 60_000

@@ -1,5 +1,5 @@
-import { invalidOption } from './errors.ts'
-import type { ShipperOptions } from './options/shipper-options.ts'
+import { invalidOption } from '../errors.ts'
+import type { ShipperOptions } from '../options/shipper-options.ts'
 import { createShipper, Shipper } from './shipper.ts'
 
 /** For adapters: a shipper that exists already, or the options for one of the adapter's own. */

@@ -1,5 +1,5 @@
-import { isDatasetName } from './options/dataset-name.ts'
-import type { ResolvedOptions } from './options/shipper-options.ts'
+import { isDatasetName } from '../options/dataset-name.ts'
+import type { ResolvedOptions } from '../options/shipper-options.ts'
 
 /** The name of the dataset that an event goes to, or why the function that should give it gave none. */
 export type DatasetOf = { readonly name: string } | { readonly problem: string }
