@@ -62,12 +62,16 @@ export class LogferryTransport extends TransportStream {
 
   /** Called by Winston when the logger ends; its `'finish'` waits for the callback. */
   override _final(callback: () => void): void {
-    void this.shipper.flush().then(() => callback())
+    void this.#deliver().then(() => callback())
   }
 
   /** Called by Winston when the transport is removed or its logger closed. It may be added again, and goes on. */
   override close(): void {
-    void (this.#isOwn ? this.shipper.close() : this.shipper.flush())
+    void this.#deliver()
+  }
+
+  async #deliver(): Promise<void> {
+    await (this.#isOwn ? this.shipper.close() : this.shipper.flush())
   }
 
   /** Winston ends the process when the transport has finished, or after three seconds. */

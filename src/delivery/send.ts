@@ -46,11 +46,11 @@ export class Sender {
         body,
       }
       const answer = await exchange(await this.#dispatcher(), request, requestTimeoutMs, signal)
-      const redacted = { ...answer, body: credentials.redact(answer.body) }
-      return { outcome: answerToOutcome(redacted, Date.now()), encoding, bodyBytes }
+      const outcome = answerToOutcome(answer, Date.now(), text => credentials.redact(text))
+      return { outcome, encoding, bodyBytes }
     } catch (error) {
       const { code, message } = error as { code?: string; message?: string }
-      const reason = credentials.redact([code, message].filter(Boolean).join(': '))
+      const reason = credentials.redact(message || code || 'no connection')
       return { outcome: { kind: 'retryable', reason, reset: resetCodes.has(code ?? '') }, encoding, bodyBytes }
     }
   }

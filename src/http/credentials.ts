@@ -1,3 +1,6 @@
+/** Shorter tokens stand in tests, and would be found in the middle of ordinary words. */
+const minTokenLength = 8
+
 /** Headers that authenticate a request. Not enumerable, so that printing an object that holds them shows nothing. */
 export class Credentials {
   readonly #token: string
@@ -13,8 +16,9 @@ export class Credentials {
     return this.#headers
   }
 
-  /** The text without the token, should a server repeat it to us. */
+  /** The text without the token, should a server repeat it to us. A token too short to be one is left in words. */
   redact(text: string): string {
-    return text.replaceAll(this.#token, '[token]')
+    if (this.#token.length >= minTokenLength) return text.replaceAll(this.#token, '[token]')
+    return text.replaceAll(/[\x21-\x7e]+/g, word => (word === this.#token ? '[token]' : word))
   }
 }

@@ -7,8 +7,9 @@ import type { Answer } from './exchange.ts'
  */
 export function reasonIn(answer: Answer, redact: (text: string) => string = text => text): string {
   const location = one(answer.headers.location)
-  if (answer.status >= 300 && answer.status < 400 && location)
-    return short(redact(`redirects to ${originOf(location)}`))
+  if (answer.status >= 300 && answer.status < 400 && location) {
+    return short(`redirects to ${originOf(redact(location))}`)
+  }
   const body = parsed(answer.body)
   const text = [body?.message, body?.error, body?.reason].find(said => typeof said === 'string')
   return short(redact((text as string | undefined) ?? textOf(redact(answer.body))))
@@ -44,5 +45,6 @@ function textOf(page: string): string {
 
 /** Only the origin: a query in a redirect may carry what was sent to us in confidence. */
 function originOf(location: string): string {
-  return URL.canParse(location) ? new URL(location).origin : 'another path of the same host'
+  if (URL.canParse(location)) return new URL(location).origin
+  return /^([a-z][a-z\d+.-]*:|\/\/)/i.test(location) ? 'another address' : 'another path of the same host'
 }

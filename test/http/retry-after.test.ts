@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { retryAfterMs } from '../../src/delivery/retry-after.ts'
+import { retryAfterMs } from '../../src/http/retry-after.ts'
 
 const now = Date.parse('2026-11-21T12:00:00Z')
 const inTwoMinutes = 'Sat, 21 Nov 2026 12:02:00 GMT'

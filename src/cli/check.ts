@@ -1,0 +1,68 @@
+import { createShipper, type Shipper, type Warning } from '../index.ts'
+import type { Command, Given } from './command.ts'
+
+const help = `Usage: logferry check [options]
+
+Sends one test event, and says what became of it. Exits with 0 if it was delivered, with 1 if not.
+Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_DATASET.
+
+Options:
+  --url <address>    base address of the service, in place of LOGFERRY_URL
+  --dataset <name>   dataset to send to, in place of LOGFERRY_DATASET
+  --help             show this`
+
+/** Longest wait for an answer that settles it. */
+const timeoutMs = 10_000
+
+export const command: Command = {
+  help,
+  options: {
+    url: { type: 'string' },
+    dataset: { type: 'string' },
+  },
+  async run(given) {
+    const shipper = shipperOf(given)
+    if (shipper === undefined) return 1
+    const warnings = await shipOne(shipper)
+    const { delivered } = shipper.stats()
+    const { LOGFERRY_URL, LOGFERRY_DATASET } = process.env
+    const where = `dataset '${given.dataset ?? LOGFERRY_DATASET}' at ${given.url ?? LOGFERRY_URL}`
+    if (delivered === 1) console.log(`Delivered to ${where}: one event with the message 'logferry check'.`)
+    else console.error(`Not delivered to ${where}.`)
+    for (const { message } of warnings) console.error(`\nAn application would be warned:\n  ${message}`)
+    if (delivered === 0 && warnings.length === 0) console.error(`\nNo answer within ${timeoutMs / 1000} s.`)
+    return delivered === 1 ? 0 : 1
+  },
+}
+
+/** Made as an application makes it, but in a hurry: somebody waits, and sees what went wrong. */
+function shipperOf({ url, dataset }: Given): Shipper | undefined {
+  try {
+    return createShipper({
+      baseUrl: url as string | undefined,
+      dataset: dataset as string | undefined,
+      maxRetryDelayMs: 100,
+      requestTimeoutMs: 5000,
+    })
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'LOGFERRY_INVALID_OPTION') throw error
+    console.error((error as Error).message)
+    return undefined
+  }
+}
+
+/** Ships an event, until it is answered for or trouble is reported; gives the warnings that an application would get. */
+async function shipOne(shipper: Shipper): Promise<Warning[]> {
+  const warnings: Warning[] = []
+  const troubled = new Promise<void>(resolve => {
+    shipper.on('warning', warning => {
+      warnings.push(warning)
+      resolve()
+    })
+  })
+  shipper.ship({ level: 'info', message: 'logferry check' })
+  await Promise.race([shipper.flush({ timeoutMs }), troubled])
+  const soFar = [...warnings]
+  await shipper.close({ timeoutMs: 0 }) // gives the event up, and would say so
+  return soFar
+}

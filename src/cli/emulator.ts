@@ -1,0 +1,87 @@
+import { once } from 'node:events'
+import { type Emulator, startEmulator } from '../emulator.ts'
+import { type Command, type Given, Misuse } from './command.ts'
+import { tail } from './tail.ts'
+
+const help = `Usage: logferry emulator [options]
+
+Starts the service on this machine and keeps what it receives in memory. Ends on Ctrl-C.
+Open its address in a browser to see what has arrived.
+
+Options:
+  --port <number>   port to listen on (default: a free one)
+  --host <name>     address to listen on (default: 127.0.0.1, reachable from this machine only)
+  --token <text>    API token to accept (default: a random one)
+  --tail            print each event as it arrives: its dataset, and its JSON
+  --help            show this`
+
+/** With --tail, what is held is read again and again, so less of it is held: in bytes. */
+const maxTailedBytes = 64 * 1024 * 1024
+
+export const command: Command = {
+  help,
+  options: {
+    port: { type: 'string' },
+    host: { type: 'string' },
+    token: { type: 'string' },
+    tail: { type: 'boolean' },
+  },
+  async run(given) {
+    const token = tokenOf(given)
+    const emulator = await started(given, token)
+    if (emulator === undefined) return 1
+    const end = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), once(process.stdout, 'error')])
+    // With --tail, standard output is for the events alone, so that they can be piped.
+    const announce = given.tail === true ? console.error : console.log
+    announce(welcome(emulator, token ?? emulator.token))
+    const stopTail = given.tail === true ? tail(emulator, line => console.log(line)) : undefined
+    await end
+    stopTail?.()
+    await emulator.close()
+    announce(`\nEvents received: ${emulator.stats().stored}`)
+    return 0
+  },
+}
+
+async function started(given: Given, token: string | undefined): Promise<Emulator | undefined> {
+  const port = portOf(given)
+  const host = given.host as string | undefined
+  if (host === '') throw new Misuse('--host needs a name or an address')
+  const tokens = token === undefined ? [] : [{ kind: 'api', actions: ['ingest'], token } as const]
+  const maxStoredBytes = given.tail === true ? maxTailedBytes : undefined
+  try {
+    return await startEmulator({ host, port, tokens, maxStoredBytes })
+  } catch (error) {
+    if (!isSystemError((error as Error).cause)) throw error
+    console.error(`logferry: ${(error as Error).message}`)
+    return undefined
+  }
+}
+
+function welcome(emulator: Emulator, token: string): string {
+  return `The emulator listens on ${emulator.url}
+
+  export LOGFERRY_URL=${emulator.url}
+  export LOGFERRY_TOKEN=${token}
+  export LOGFERRY_DATASET=local
+
+Ctrl-C ends it.
+`
+}
+
+function portOf({ port }: Given): number | undefined {
+  if (port === undefined) return undefined
+  const number = /^\d+$/.test(String(port)) ? Number(port) : Number.NaN
+  if (number <= 65_535) return number
+  throw new Misuse(`--port must be a number from 0 to 65535, not '${port}'`)
+}
+
+function tokenOf({ token }: Given): string | undefined {
+  // What a shell would not take apart, as the token is printed to be pasted into one.
+  if (token === undefined || /^[\w.~+/=-]+$/.test(String(token))) return token as string | undefined
+  throw new Misuse('--token must be of letters, digits and . _ ~ + / = -')
+}
+
+function isSystemError(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error
+}

@@ -1,0 +1,219 @@
+/** The command as it is built and installed, in processes of its own. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import packageJson from '../package.json' with { type: 'json' }
+import { type Emulator, startEmulator } from '../src/emulator.ts'
+
+describe.concurrent('logferry', () => {
+  it.each(['--help', '-h', 'help'])('says with %s which commands there are', async option => {
+    const { code, stdout, stderr } = await logferry([option])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/^Usage: logferry <command>/)
+    expect(stdout).toMatch(/^ {2}emulator /m)
+    expect(stdout).toMatch(/^ {2}check /m)
+  })
+
+  it('says its version', async () => {
+    expect(await logferry(['--version'])).toEqual({ code: 0, stdout: `${packageJson.version}\n`, stderr: '' })
+  })
+
+  it.each([
+    [[], 'say which command', '<command>'],
+    [['chek'], "there is no command or option 'chek'", '<command>'],
+    [['constructor'], "there is no command or option 'constructor'", '<command>'],
+    [['--loud'], "there is no command or option '--loud'", '<command>'],
+    [['check', '--loud'], "Unknown option '--loud'", 'check'],
+    [['check', 'twice'], "Unexpected argument 'twice'", 'check'],
+    [['check', '--url'], "Option '--url <value>' argument missing", 'check'],
+    [['emulator', '--tail=3'], "Option '--tail' does not take an argument", 'emulator'],
+    [['emulator', '--port', '-1'], "Option '--port' argument is ambiguous", 'emulator'],
+    [['emulator', '--port', 'http'], "--port must be a number from 0 to 65535, not 'http'", 'emulator'],
+    [['emulator', '--port', '65536'], "--port must be a number from 0 to 65535, not '65536'", 'emulator'],
+    [['emulator', '--host='], '--host needs a name or an address', 'emulator'],
+    [['emulator', '--token', 'a b'], '--token must be of letters, digits and . _ ~ + / = -', 'emulator'],
+  ])('exits with 2 for %j, and says what there is', async (args, problem, usage) => {
+    const { code, stdout, stderr } = await logferry(args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(`logferry: ${problem}\n\nUsage: logferry ${usage}`)
+  })
+
+  it.each(['emulator', 'check'])('says with --help what %s does and takes', async command => {
+    const { code, stdout, stderr } = await logferry([command, '--help'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(new RegExp(`^Usage: logferry ${command} `))
+  })
+
+  it.each(['20.20.2', '22.18.0'])('says that Node %s is too old', async version => {
+    const pretend = `data:text/javascript,Object.defineProperty(process.versions,'node',{value:'${version}'})`
+    const { code, stdout, stderr } = await logferry(['--version'], {}, ['--import', pretend])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(`logferry needs Node ${packageJson.engines.node}; this is Node ${version} (`)
+  })
+})
+
+describe.concurrent('logferry check', () => {
+  let emulator: Emulator
+  let environment: Record<string, string>
+  beforeAll(async () => {
+    emulator = await startEmulator()
+    environment = { LOGFERRY_URL: emulator.url, LOGFERRY_TOKEN: emulator.token, LOGFERRY_DATASET: 'from-environment' }
+  })
+  afterAll(() => emulator.close())
+
+  it('delivers one event, with the options of the environment', async () => {
+    const where = `dataset 'from-environment' at ${emulator.url}`
+    const stdout = `Delivered to ${where}: one event with the message 'logferry check'.\n`
+    expect(await logferry(['check'], environment)).toEqual({ code: 0, stdout, stderr: '' })
+    expect(emulator.events('from-environment')).toMatchObject([{ level: 'info', message: 'logferry check' }])
+  })
+
+  it('takes --url and --dataset before the environment', async () => {
+    const elsewhere = { ...environment, LOGFERRY_URL: 'http://127.0.0.1:1' }
+    const { code } = await logferry(['check', '--url', emulator.url, '--dataset', 'from-option'], elsewhere)
+    expect(code).toBe(0)
+    expect(emulator.eventCount('from-option')).toBe(1)
+  })
+
+  it.each([
+    ['a wrong token', { LOGFERRY_TOKEN: 'wrong-secret' }, /the service answers 403.*Check the token/],
+    ['a wrong path', { LOGFERRY_URL: '/nowhere' }, /the service answers 404.*Check the dataset name and baseUrl/],
+    ['nobody there', { LOGFERRY_URL: 'http://127.0.0.1:1' }, /the service does not take events now.*check the network/],
+    ['no token', { LOGFERRY_TOKEN: '' }, /option `token` must be.*LOGFERRY_TOKEN must be set; got nothing/],
+    ['no dataset', { LOGFERRY_DATASET: '' }, /option `dataset` must be.*LOGFERRY_DATASET must be set; got nothing/],
+    ['an address that is none', { LOGFERRY_URL: 'ftp://host' }, /option `baseUrl` must be an http\(s\) address/],
+    ['a malformed token', { LOGFERRY_TOKEN: 'wrong secret' }, /option `token` must be a token of visible ASCII/],
+  ])('exits with 1 for %s, and says what to do', async (_, change, message) => {
+    const changed: Record<string, string> = { ...environment, ...change }
+    if (changed.LOGFERRY_URL === '/nowhere') changed.LOGFERRY_URL = `${emulator.url}/nowhere`
+    const { code, stdout, stderr } = await logferry(['check'], changed)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(message)
+    expect(stderr).not.toMatch(/secret/)
+  })
+
+  it('says so when there is no answer', async () => {
+    await using slow = await startEmulator()
+    slow.faults.latencyMs = 60_000
+    const given = { ...environment, LOGFERRY_URL: slow.url, LOGFERRY_TOKEN: slow.token }
+    const { code, stderr } = await logferry(['check'], given)
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: `Not delivered to dataset 'from-environment' at ${slow.url}.\n\nNo answer within 10 s.\n`,
+    })
+  })
+
+  it('passes on what the service has against the event', async () => {
+    await using strict = await startEmulator()
+    strict.faults.rejectEvents(() => true, 'too many fields')
+    const given = { ...environment, LOGFERRY_URL: strict.url, LOGFERRY_TOKEN: strict.token }
+    const { code, stderr } = await logferry(['check'], given)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(
+      /An application would be warned:\n {2}logferry: the service refused an event .*too many fields/,
+    )
+  })
+})
+
+describe.concurrent('logferry emulator', () => {
+  it('prints what an application needs to reach it, and ends on SIGTERM', async () => {
+    await using running = startLogferry(['emulator'])
+    const { code } = await logferry(['check'], await running.environment())
+    expect(code).toBe(0)
+    expect(await running.end('SIGTERM')).toBe(0)
+    expect(running.stdout()).toMatch(/Events received: 1\n$/)
+    expect(running.stderr()).toBe('')
+  })
+
+  it('ends on SIGINT', async () => {
+    await using running = startLogferry(['emulator'])
+    await running.environment()
+    expect(await running.end('SIGINT')).toBe(0)
+  })
+
+  it('prints each event on a line of its own with --tail, and nothing else on standard output', async () => {
+    await using running = startLogferry(['emulator', '--tail'])
+    const { LOGFERRY_URL: url, LOGFERRY_TOKEN: token } = await running.environment()
+    const post = (dataset: string, body: string) => {
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+      return fetch(`${url}/v1/datasets/${dataset}/ingest`, { method: 'POST', headers, body })
+    }
+    await post('one', '[{"n":1},{"n":2}]')
+    await running.until(/"n":2/)
+    await post('two', '{\n"text": "\u009b31m"\n}')
+    await post('one', '[{"n":3}]')
+    expect(await running.end('SIGTERM')).toBe(0)
+    const lines = running.stdout().trimEnd().split('\n')
+    expect(lines.slice(0, 2)).toEqual(['one {"n":1}', 'one {"n":2}'])
+    expect(lines.slice(2).sort()).toEqual(['one {"n":3}', 'two { "text": " 31m" }'])
+    expect(running.stderr()).toMatch(/Events received: 4\n$/)
+  })
+
+  it('listens where it is told to, with the token it is given', async () => {
+    await using running = startLogferry(['emulator', '--host', 'localhost', '--token', 'local-token'])
+    const environment = await running.environment()
+    expect(environment.LOGFERRY_URL).toMatch(/^http:\/\/localhost:\d+$/)
+    expect(environment.LOGFERRY_TOKEN).toBe('local-token')
+    expect((await logferry(['check'], environment)).code).toBe(0)
+  })
+
+  it('exits with 1 when the port is in use, and says so', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = other.address() as { port: number }
+    const { code, stdout, stderr } = await logferry(['emulator', '--port', `${port}`])
+    other.close()
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toBe(`logferry: the emulator cannot listen on port ${port} of 127.0.0.1: the port is in use\n`)
+  })
+})
+
+const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
+
+async function logferry(args: readonly string[], environment: Record<string, string> = {}, nodeOptions: string[] = []) {
+  await using running = startLogferry(args, environment, nodeOptions)
+  const code = await running.end()
+  return { code, stdout: running.stdout(), stderr: running.stderr() }
+}
+
+function startLogferry(args: readonly string[], environment: Record<string, string> = {}, nodeOptions: string[] = []) {
+  const env = { PATH: process.env.PATH, ...environment }
+  const child = spawn(process.execPath, [...nodeOptions, main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const closed = once(child, 'close')
+  const printed = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      printed[name] += text
+      child.emit('printed')
+    })
+  }
+  const until = async (pattern: RegExp) => {
+    while (!pattern.test(printed.stdout + printed.stderr)) {
+      const goesOn = await Promise.race([once(child, 'printed').then(() => true), closed.then(() => false)])
+      if (!goesOn) throw new Error(`ended without printing ${pattern}: ${printed.stdout}${printed.stderr}`)
+    }
+  }
+  return {
+    stdout: () => printed.stdout,
+    stderr: () => printed.stderr,
+    until,
+    /** What the emulator says to put into the environment. */
+    async environment(): Promise<Record<string, string>> {
+      await until(/Ctrl-C ends it/)
+      const assignments = (printed.stdout + printed.stderr).matchAll(/^ {2}export (LOGFERRY_\w+)=(.*)$/gm)
+      return Object.fromEntries([...assignments].map(([, name, value]) => [name, value]))
+    },
+    /** Waits for the end, after a signal if there is one; gives the exit code. */
+    async end(signal?: NodeJS.Signals): Promise<number | null> {
+      if (signal !== undefined) child.kill(signal)
+      const [code] = await closed
+      return code
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await closed
+    },
+  }
+}

@@ -1,0 +1,97 @@
+/** The examples as users run them: each in a process of its own, with the package as it is built. */
+import { execFile } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+
+/** What the output of each example shows. */
+const shown: Readonly<Record<string, readonly RegExp[]>> = {
+  'demo.ts': [
+    /order: \{ id: 42, customer: \{ id: 1234, plan: 'team' \} \}/,
+    /cause: \{\s+name: 'Error',\s+message: 'the bank answered 51'/,
+    /http: \{ request: \{ method: 'POST' \}, response: \{ status_code: 201 \} \}/,
+    /body: \{ sku: 'A-1', warehouse: \{ city: 'Gent', left: 3 \} \}/,
+    /message: 'last words'/,
+    /1 answered with 503, 1 broken off/,
+    /^None lost\.$/m,
+  ],
+  'graceful-shutdown.ts': [
+    /^The request under way was answered: served$/m,
+    /^5 events arrived:$/m,
+    /listening\n.*request begun\n.*stopping\n.*request served\n.*stopped\n$/,
+  ],
+  'one-shipper.ts': [
+    /^Events delivered: 2, requests made: 1$/m,
+    /message: 'order placed',\s+trace_id: '(\w{32})'[\s\S]*message: 'stock reserved',[^}]*trace_id: '\1'/,
+  ],
+  'org-oauth.ts': [
+    /^an access token, for \d+ s$/m,
+    /maxFields: \d+/,
+    /^another access token/m,
+    /^Shipping Department, in /m,
+  ],
+  'otel.ts': [
+    /^2 events arrived:$/m,
+    /http: \{\s+request: \{ method: 'POST' \},\s+route: '\/orders',\s+response: \{ status_code: 201 \}/,
+    /resource: \{ service: \{ name: 'checkout', version: '1\.4\.0' \} \}/,
+    /body: \{ sku: 'A-1', left: 3, warehouse: \{ city: 'Gent' \} \}/,
+  ],
+  'several-datasets.ts': [
+    /^app:\n {2}\{.*"listening"\}\n/m,
+    /^requests:\n {2}\{.*"GET \/orders\/42"\}\n {2}\{.*"GET \/orders\/43"\}\n/m,
+    /^audit:\n {2}\{.*"role granted"\}\n/m,
+  ],
+  'web-app.ts': [
+    /^6 events arrived; those of the requests:$/m,
+    /"route":"\/orders\/:id","status":200\}.*"level":"info","message":"GET \/orders\/42"/,
+    /"route":"\/orders\/:id","status":500\}.*"level":"error","message":"GET \/orders\/13"/,
+    /"status":404\}.*"message":"GET \/nowhere"/,
+  ],
+  'winston.ts': [
+    /^3 events arrived:$/m,
+    /order: \{ id: 42, total: 99\.5, items: \[ \{ sku: 'A-1', quantity: 2 \} \] \}/,
+    /request: \{ id: 'r-7', customer: \{ id: 1234, plan: 'team' \} \}/,
+    /cause: \{\s+name: 'Error',\s+message: 'the bank answered 51: insufficient funds'/,
+  ],
+}
+
+const root = new URL('..', import.meta.url)
+const examples = readdirSync(new URL('examples', root)).filter(name => name.endsWith('.ts'))
+
+describe('examples', () => {
+  it('all have an entry in the table above, and nothing else has', () => {
+    expect(Object.keys(shown).sort()).toEqual(examples.sort())
+  })
+
+  it.each(examples)('%s imports the package by its name, as its users do', name => {
+    expect(readFileSync(new URL(`examples/${name}`, root), 'utf8')).not.toMatch(/(from |import\()'\.\.\//)
+  })
+
+  it.concurrent.each(examples)('%s runs as it stands, and shows what it claims', async name => {
+    const { stdout, stderr } = await run(name)
+    expect(stderr).toBe('')
+    for (const pattern of shown[name] ?? []) expect(stdout).toMatch(pattern)
+  })
+})
+
+describe('the demo', () => {
+  it('counts what was logged and what arrived, source by source', async () => {
+    const { stdout } = await run('demo.ts')
+    const table = stdout.slice(stdout.indexOf('logged'))
+    const rows = [...table.matchAll(/^(\w.*?) {2,}([\d,]+) +([\d,]+) +([\d,]+) +([\d,]+)$/gm)]
+    const counts = rows.map(([, name, ...cells]) => [name, ...cells.map(cell => Number(cell.replaceAll(',', '')))])
+    expect(counts).toEqual([
+      ['Winston', 1000, 1000, 0, 0],
+      ['OpenTelemetry', 1000, 1000, 0, 0],
+      ["OpenTelemetry, through the SDK's own batches", 1000, 1000, 0, 0],
+      ['A process that logs and ends', 1, 1, 0, 0],
+      ['Total', 3001, 3001, 0, 0],
+    ])
+  })
+})
+
+/** Rejects, with what it printed, when the example exits with anything but 0. */
+function run(name: string): Promise<{ stdout: string; stderr: string }> {
+  const environment = { PATH: process.env.PATH } // colours and LOGFERRY_… of whoever runs the tests stay out
+  return promisify(execFile)(process.execPath, [`examples/${name}`], { cwd: root, env: environment, timeout: 15_000 })
+}
