@@ -1,0 +1,66 @@
+import * as v from 'valibot'
+import { Credentials } from '../http/credentials.ts'
+import { deadline } from '../http/deadline.ts'
+import { shape } from '../options/checked.ts'
+import { expectedToken, TokenSchema } from '../options/schema.ts'
+import { beforeAbort } from './before-abort.ts'
+import type { ObtainAccessToken } from './client-options.ts'
+import { OrgError } from './org-error.ts'
+import { printableCause } from './printable-cause.ts'
+
+/** An access token that a function of the application obtains. It is kept until the service refuses it. */
+export class AccessToken {
+  readonly #obtain: ObtainAccessToken
+  readonly #timeoutMs: number
+  #held: Credentials | undefined
+  /** The last one that the service refused. */
+  #refused: Credentials | undefined
+  #asking: Promise<Credentials> | undefined
+
+  constructor(obtain: ObtainAccessToken, timeoutMs: number) {
+    this.#obtain = obtain
+    this.#timeoutMs = timeoutMs
+  }
+
+  /**
+   * The token that is held, or one newer than `refused`. All who ask while the function is under way get what it gives.
+   *
+   * @throws OrgError with `code` `TOKEN_UNAVAILABLE`
+   */
+  async get(refused?: Credentials): Promise<Credentials> {
+    if (this.#held !== undefined && this.#held === refused) {
+      this.#refused = refused
+      this.#held = undefined
+    }
+    if (this.#held !== undefined) return this.#held
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = undefined
+    })
+    return this.#asking
+  }
+
+  async #ask(): Promise<Credentials> {
+    const token = await this.#obtained()
+    if (!v.is(TokenSchema, token)) {
+      const message = `the accessToken function must give ${expectedToken}; it gave ${shape(token)}`
+      throw new OrgError('TOKEN_UNAVAILABLE', message)
+    }
+    this.#held = new Credentials(token)
+    return this.#held
+  }
+
+  async #obtained(): Promise<unknown> {
+    const controller = new AbortController()
+    const { signal } = controller
+    const stopClock = deadline(this.#timeoutMs, () => controller.abort())
+    try {
+      const token = (async () => this.#obtain({ renew: this.#refused !== undefined, signal }))()
+      return await beforeAbort(token, signal, () => new Error(`no token within ${this.#timeoutMs} ms`))
+    } catch (error) {
+      const cause = printableCause(error, text => this.#refused?.redact(text) ?? text)
+      throw new OrgError('TOKEN_UNAVAILABLE', 'the accessToken function failed; see the cause', { cause })
+    } finally {
+      stopClock()
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import * as v from 'valibot'
+import { invalidOption } from '../errors.ts'
+import { checked, shape } from '../options/checked.ts'
+import { isPathSegment } from '../options/path-segment.ts'
+import type { OrgUpdate } from './organization.ts'
+
+const UpdateSchema = v.strictObject({
+  name: v.optional(v.string('a string')),
+  region: v.optional(v.string('a string')),
+})
+
+/**
+ * The id of an organization, which is to become one segment of a path.
+ *
+ * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION`; the id is not shown, for it may be a token in the wrong place
+ */
+export function checkedId(id: unknown): string {
+  if (isPathSegment(id)) return id
+  throw invalidOption('id', 'the id of an organization (no control characters, not "." or "..")', shape(id))
+}
+
+/** @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` */
+export function checkedUpdate(update: unknown): OrgUpdate {
+  if (typeof update !== 'object' || update === null) {
+    throw invalidOption('update', 'an object with a name', shape(update))
+  }
+  const { name, region } = checked(UpdateSchema, update)
+  if (name === undefined) throw invalidOption('name', 'a string', 'nothing')
+  return { name, region }
+}

@@ -1,0 +1,146 @@
+import type { Dispatcher } from 'undici'
+import { openConnections } from '../http/connections.ts'
+import type { Credentials } from '../http/credentials.ts'
+import { deadline } from '../http/deadline.ts'
+import { exchange } from '../http/exchange.ts'
+import { AccessToken } from './access-token.ts'
+import { answerToOrg } from './answer-to-org.ts'
+import { checkedId, checkedUpdate } from './arguments.ts'
+import { beforeAbort } from './before-abort.ts'
+import type { OrgClientOptions } from './client-options.ts'
+import { noAnswer } from './no-answer.ts'
+import { OrgError } from './org-error.ts'
+import type { Org, OrgUpdate } from './organization.ts'
+import { type Operation, orgRequest } from './request.ts'
+import { type ResolvedOrgClientOptions, resolveClientOptions } from './resolve-client-options.ts'
+import { retryDelayMs } from './retry-delay.ts'
+
+const maxConnections = 4
+
+/**
+ * Reads and updates organizations. Made by `createOrgClient`.
+ *
+ * Both operations are idempotent, so either is tried up to three times where the service is unreachable, in trouble, or
+ * asked too often (status 429), as long as `timeoutMs` allows for the wait. A call keeps the process alive until it is
+ * answered; connections do not.
+ */
+export class OrgClient {
+  readonly #options: ResolvedOrgClientOptions
+  readonly #calls = new Set<Promise<unknown>>()
+  #connections: Promise<Dispatcher> | undefined
+
+  /** @internal */
+  constructor(options: ResolvedOrgClientOptions) {
+    this.#options = options
+  }
+
+  /**
+   * The organization with this id.
+   *
+   * @throws OrgError; TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` when `id` cannot be one
+   */
+  async get(id: string): Promise<Org> {
+    return this.#call({ method: 'GET', id: checkedId(id) })
+  }
+
+  /**
+   * Changes the organization with this id.
+   *
+   * @returns the organization as it is then
+   * @throws OrgError; TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` when an argument is malformed
+   */
+  async update(id: string, update: OrgUpdate): Promise<Org> {
+    const body = Buffer.from(JSON.stringify(checkedUpdate(update)))
+    return this.#call({ method: 'PUT', id: checkedId(id), body })
+  }
+
+  /** Waits for the calls under way, then lets go of the connections. A later call opens new ones. */
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#calls)
+    const connections = this.#connections
+    this.#connections = undefined
+    await (await connections)?.destroy()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  /** Runs an operation within the time it has. */
+  async #call(operation: Operation): Promise<Org> {
+    const controller = new AbortController()
+    const stopClock = deadline(this.#options.timeoutMs, () => controller.abort(), true)
+    const call = this.#run(operation, controller.signal)
+    this.#calls.add(call)
+    try {
+      return await call
+    } finally {
+      stopClock()
+      this.#calls.delete(call)
+    }
+  }
+
+  /** Attempts an operation until it has succeeded, or another attempt would not help or come too late. */
+  async #run(operation: Operation, signal: AbortSignal): Promise<Org> {
+    const endMs = performance.now() + this.#options.timeoutMs
+    let credentials = await this.#credentials(signal)
+    let mayRenew = this.#options.credentials instanceof AccessToken
+    let attempts = 0
+    for (;;) {
+      const result = await this.#attempt(operation, credentials, signal)
+      if (!(result instanceof OrgError)) return result
+      if (result.code === 'UNAUTHORIZED' && mayRenew) {
+        mayRenew = false
+        credentials = await this.#credentials(signal, credentials)
+        continue
+      }
+      attempts += 1
+      const delayMs = retryDelayMs(result, attempts, Math.random())
+      if (delayMs === undefined || performance.now() + delayMs >= endMs) throw result
+      await new Promise(resolve => setTimeout(resolve, delayMs))
+    }
+  }
+
+  async #attempt(operation: Operation, credentials: Credentials, signal: AbortSignal): Promise<Org | OrgError> {
+    const result = await this.#answer(operation, credentials, signal)
+    const isCutShort = signal.aborted && result instanceof OrgError && result.code === 'UNREACHABLE'
+    return isCutShort ? this.#timeout('the service') : result
+  }
+
+  async #answer(operation: Operation, credentials: Credentials, signal: AbortSignal): Promise<Org | OrgError> {
+    const { baseUrl, timeoutMs } = this.#options
+    const redact = (text: string) => credentials.redact(text)
+    try {
+      const request = orgRequest(baseUrl, operation, credentials.headers())
+      const answer = await exchange(await this.#dispatcher(), request, timeoutMs, signal)
+      return answerToOrg(answer, redact, Date.now())
+    } catch (error) {
+      return noAnswer(error, redact)
+    }
+  }
+
+  async #credentials(signal: AbortSignal, refused?: Credentials): Promise<Credentials> {
+    const { credentials } = this.#options
+    if (!(credentials instanceof AccessToken)) return credentials
+    return beforeAbort(credentials.get(refused), signal, () => this.#timeout('the accessToken function'))
+  }
+
+  #timeout(awaited: string): OrgError {
+    return new OrgError('TIMEOUT', `timeoutMs (${this.#options.timeoutMs}) ran out, waiting for ${awaited}`)
+  }
+
+  async #dispatcher(): Promise<Dispatcher> {
+    if (this.#options.dispatcher !== undefined) return this.#options.dispatcher
+    this.#connections ??= openConnections(this.#options.baseUrl.origin, maxConnections)
+    return this.#connections
+  }
+}
+
+/**
+ * Makes a client that reads and updates organizations.
+ *
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` when an option is missing or malformed
+ */
+export function createOrgClient(options?: OrgClientOptions): OrgClient {
+  return new OrgClient(resolveClientOptions(options, process.env))
+}

@@ -1,0 +1,13 @@
+import { OrgError } from './org-error.ts'
+import { printableCause } from './printable-cause.ts'
+
+/** What a request means that no answer came to. */
+export function noAnswer(error: unknown, redact: (text: string) => string): OrgError {
+  const cause = printableCause(error, redact)
+  const { code = '', message } = cause as { code?: string; message: string }
+  const reason = [code, message].filter(Boolean).join(': ')
+  if (cause.name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW') {
+    return new OrgError('INVALID_RESPONSE', `what answers at baseUrl is no proper HTTP server (${reason})`, { cause })
+  }
+  return new OrgError('UNREACHABLE', `no answer: check baseUrl and the way there (${reason})`, { cause })
+}

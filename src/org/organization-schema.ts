@@ -1,0 +1,113 @@
+import * as v from 'valibot'
+import { shape, shown } from '../options/checked.ts'
+import type { Org } from './organization.ts'
+
+/** Most things that one error says are wrong. */
+const maxProblems = 5
+
+const text = v.string('a string')
+const texts = v.array(text, 'a list of strings')
+const integer = v.pipe(v.number('an integer'), v.integer('an integer'))
+const map = v.custom<Record<string, unknown>>(isMap, 'an object')
+
+/** Lenient: a date alone and an offset without a colon are ISO 8601 too. What `Date.parse` cannot read helps nobody. */
+const isoTime = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/i
+const time = v.pipe(
+  text,
+  v.check(value => isoTime.test(value) && !Number.isNaN(Date.parse(value)), 'an ISO 8601 time'),
+)
+
+/** The specification does not say which fields of a license are required, so none is. */
+const LicenseSchema = v.looseObject({
+  id: v.exactOptional(text),
+  issuer: v.exactOptional(text),
+  issuedTo: v.exactOptional(text),
+  issuedAt: v.exactOptional(time),
+  validFrom: v.exactOptional(time),
+  expiresAt: v.exactOptional(time),
+  billingPeriodStart: v.exactOptional(time),
+  billingPeriodEnd: v.exactOptional(time),
+  defaultRegion: v.exactOptional(text),
+  regions: v.exactOptional(texts),
+  tier: v.exactOptional(text),
+  features: v.exactOptional(map),
+  withAuths: v.exactOptional(texts),
+  apiRateLimitPerSecond: v.exactOptional(integer),
+  maxAuditWindowSeconds: v.exactOptional(integer),
+  maxQueryWindowSeconds: v.exactOptional(integer),
+  maxDatasets: v.exactOptional(integer),
+  maxEndpoints: v.exactOptional(integer),
+  maxFields: v.exactOptional(integer),
+  maxMonitors: v.exactOptional(integer),
+  maxUsers: v.exactOptional(integer),
+  monthlyIngestGb: v.exactOptional(integer),
+  monthlyQueryGbHours: v.exactOptional(integer),
+  storageAllowanceGB: v.exactOptional(integer),
+})
+
+const OrgSchema = v.looseObject({
+  id: text,
+  name: text,
+  lastUsageSync: text,
+  license: v.pipe(v.custom<v.InferInput<typeof LicenseSchema>>(isMap, 'an object'), LicenseSchema),
+  paymentStatus: text,
+  plan: text,
+  planCreated: text,
+  primaryEmail: text,
+  defaultRegion: v.exactOptional(text),
+  firstFailedPayment: v.exactOptional(text),
+  metaCreated: v.exactOptional(text),
+  metaModified: v.exactOptional(text),
+  metaVersion: v.exactOptional(text),
+  role: v.exactOptional(text),
+})
+
+/**
+ * The organization in the body of an answer, or what is wrong with it: `license.maxFields: expected an integer, got "many"`.
+ *
+ * @param redact takes tokens out of what is shown of the body
+ */
+export function readOrg(body: string, redact: (text: string) => string): { org: Org } | { problem: string } {
+  const value = parsed(body)
+  if (value === undefined) return { problem: `expected a JSON object, got ${whatElse(body)}` }
+  if (!isMap(value)) return { problem: `expected a JSON object, got ${shape(value)}` }
+  const result = v.safeParse(OrgSchema, withoutNullFields(value))
+  if (result.success) return { org: result.output }
+  const { issues } = result
+  const problems = issues.slice(0, maxProblems).map(issue => problemOf(issue, redact))
+  if (issues.length > maxProblems) problems.push(`${issues.length - maxProblems} more`)
+  return { problem: problems.join('; ') }
+}
+
+function problemOf(issue: v.BaseIssue<unknown>, redact: (text: string) => string): string {
+  const path = v.getDotPath(issue)
+  if (issue.input === undefined) return `${path} is missing`
+  const got = typeof issue.input === 'string' ? redact(issue.input) : issue.input
+  return `${path}: expected ${issue.message}, got ${shown(got)}`
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined // the error would repeat a part of the body
+  }
+}
+
+function whatElse(body: string): string {
+  if (body.trim() === '') return 'an empty answer'
+  return body.trimStart().startsWith('<') ? 'a page of HTML, of a proxy perhaps' : 'a text that is no JSON'
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function withoutNullFields(org: Record<string, unknown>): Record<string, unknown> {
+  const { license } = org
+  return withoutNulls(isMap(license) ? { ...org, license: withoutNulls(license) } : org)
+}
+
+function withoutNulls(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+}

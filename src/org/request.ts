@@ -1,0 +1,22 @@
+import type { Request } from '../http/exchange.ts'
+
+/** What is asked of the service, whoever asks. */
+export interface Operation {
+  readonly method: 'GET' | 'PUT'
+  /** Id of the organization. */
+  readonly id: string
+  /** A JSON object. */
+  readonly body?: Uint8Array
+}
+
+/** The request for an operation. The id is one segment of its path, whatever it holds. */
+export function orgRequest(
+  baseUrl: URL,
+  { method, id, body }: Operation,
+  authentication: Readonly<Record<string, string>>,
+): Request {
+  const headers = { ...authentication, accept: 'application/json', 'user-agent': 'logferry' }
+  const path = `${baseUrl.pathname.replace(/\/+$/, '')}/v2/orgs/${encodeURIComponent(id)}`
+  if (body === undefined) return { method, origin: baseUrl.origin, path, headers }
+  return { method, origin: baseUrl.origin, path, headers: { ...headers, 'content-type': 'application/json' }, body }
+}

@@ -1,0 +1,65 @@
+import type { Dispatcher } from 'undici'
+import * as v from 'valibot'
+import { invalidOption } from '../errors.ts'
+import type { Credentials } from '../http/credentials.ts'
+import { resolveBaseUrl } from '../options/base-url.ts'
+import { checked } from '../options/checked.ts'
+import { type Environment, withEnvironment } from '../options/environment.ts'
+import { resolveCredentials } from '../options/resolve-credentials.ts'
+import { expectedToken, integer, serviceEntries, TokenSchema } from '../options/schema.ts'
+import { AccessToken } from './access-token.ts'
+import type { ObtainAccessToken, OrgClientOptions } from './client-options.ts'
+
+/** Options as the client uses them: checked, with defaults and environment filled in. */
+export interface ResolvedOrgClientOptions {
+  readonly baseUrl: URL
+  /** A token that stays, or one that is renewed. */
+  readonly credentials: Credentials | AccessToken
+  readonly dispatcher: Dispatcher | undefined
+  readonly timeoutMs: number
+}
+
+const tokenOptions = ['accessToken', 'token', 'personalAccessToken'] as const
+
+const OrgClientOptionsSchema = v.strictObject({
+  ...serviceEntries,
+  accessToken: v.optional(
+    v.union(
+      [TokenSchema, v.custom<ObtainAccessToken>(value => typeof value === 'function')],
+      `${expectedToken}, or a function that gives one`,
+    ),
+  ),
+  timeoutMs: integer(100, 600_000, 'milliseconds'),
+})
+
+/**
+ * Checks options, fills what is missing from the environment and the defaults.
+ *
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`, naming the option, what it must be and what came
+ */
+export function resolveClientOptions(
+  given: OrgClientOptions | undefined,
+  environment: Environment,
+): ResolvedOrgClientOptions {
+  if (given !== undefined && (typeof given !== 'object' || given === null)) {
+    throw invalidOption('options', 'an object', typeof given)
+  }
+  const options = checked(OrgClientOptionsSchema, withEnvironment(given ?? {}, environment))
+  const [token, secondToken] = tokenOptions.filter(name => options[name] !== undefined)
+  if (token === undefined) {
+    throw invalidOption('accessToken', `one of ${tokenOptions.join(', ')}, or LOGFERRY_TOKEN must be set`, 'nothing')
+  }
+  if (secondToken !== undefined) {
+    throw invalidOption(secondToken, `the only one of ${tokenOptions.join(', ')}`, `${token} too`)
+  }
+  const { accessToken, dispatcher, timeoutMs = 10_000 } = options
+  return {
+    baseUrl: resolveBaseUrl(options.baseUrl, options.region, options.allowInsecure),
+    credentials:
+      typeof accessToken === 'function'
+        ? new AccessToken(accessToken, timeoutMs)
+        : resolveCredentials({ ...options, token: options.token ?? accessToken }),
+    dispatcher,
+    timeoutMs,
+  }
+}
