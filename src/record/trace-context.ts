@@ -29,7 +29,8 @@ export function activeTraceIds(info?: object): TraceIds | undefined {
   try {
     const atLogCall = (info as { [winstonContext]?: Context } | undefined)?.[winstonContext]
     const context = atLogCall ?? (globalThis as { [apiRegistry]?: ApiRegistry })[apiRegistry]?.context?.active()
-    return validTraceIds(context?.getValue(spanKey)?.spanContext())
+    const span = context?.getValue(spanKey)
+    return span === undefined ? undefined : validTraceIds(span.spanContext())
   } catch {
     return undefined
   }
