@@ -1,5 +1,6 @@
 export type { EventObject } from './emulator/body-events.ts'
 export type { Emulator } from './emulator/emulator.ts'
+export type { Enforcement, Limit, LimitChoice } from './emulator/enforcement.ts'
 export type { EventPredicate } from './emulator/fault-plan.ts'
 export type { Faults } from './emulator/faults.ts'
 export type { EmulatorOptions } from './emulator/options.ts'

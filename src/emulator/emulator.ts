@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import type { EventObject } from './body-events.ts'
 import { checkDelay, checkInteger, checkObject } from './checks.ts'
 import type { Connections } from './connections.ts'
+import { type Enforcement, enforcedLimits } from './enforcement.ts'
 import { Faults } from './faults.ts'
 import { checkGrant } from './grant.ts'
 import type { Org, OrgOverrides } from './organization.ts'
@@ -11,7 +12,10 @@ import type { Service } from './service.ts'
 import { arrivedSoFar, type EmulatorStats, statsOf } from './stats.ts'
 import type { TokenGrant } from './tokens.ts'
 
-/** A running emulator. Datasets belong to no organization in particular: a name is one dataset for all of them. */
+/**
+ * A running emulator. What arrived is kept by the name of its dataset alone. Only limits that are enforced tell
+ * organizations apart: to them, each has its own datasets, which are those that it sent events to.
+ */
 export class Emulator {
   /** Base address of the service, base path included, without a slash at its end. */
   readonly url: string
@@ -85,6 +89,14 @@ export class Emulator {
     return structuredClone(this.#service.organizations.change(this.#org(orgId), changes, Date.now()))
   }
 
+  /**
+   * Holds organizations to these limits of their licenses from now on, and to no others: `true` for all of them, `false`
+   * for none. Which fields a dataset has is learnt only while `maxFields` is enforced.
+   */
+  enforce(enforcement: Enforcement): void {
+    this.#service.licenseLimits.enforced = enforcedLimits('enforce', enforcement)
+  }
+
   /** Names of the datasets events were sent to, in the order of their first request. */
   datasets(): string[] {
     return this.#service.store.datasets()
@@ -133,10 +145,14 @@ export class Emulator {
     )
   }
 
-  /** Forgets events, requests and totals. Tokens, organizations and faults stay. */
+  /**
+   * Forgets events, requests and totals, and what organizations have used of their limits. Tokens, organizations, faults
+   * and which limits are enforced stay.
+   */
   clear(): void {
     this.#service.store.clear()
     this.#service.log.clear()
+    this.#service.licenseLimits.clear()
   }
 
   /** Stops listening and ends every connection at once. Calling it again does nothing more. */

@@ -4,15 +4,15 @@ import type { ReceivedRequest } from './request-log.ts'
 import { type ScriptedAnswer, scripted } from './scripted-answer.ts'
 
 /**
- * Faults a test can script. They meet ingest requests that passed authentication and carry one of the media types, in
- * this order:
+ * Faults a test can script. They meet ingest requests that passed authentication (and the limits of the license that need
+ * no events to check, where enforced) and carry one of the media types, in this order:
  *
  * 1. the script, one step a request, in the order of the calls: `answerNext`, `resetNext`
  * 2. `refuseEncodings`
  * 3. (the body is read and decoded) `maxBytes`
  * 4. (its events are found) `rejectRequests`
  * 5. `rejectEvents`
- * 6. (the other events are stored) a reset after storing
+ * 6. (datasets and fields are limited, where enforced; the other events are stored) a reset after storing
  *
  * `latencyMs` and `slowBody` come last, and meet every answer to an ingest request, a 403 or a scripted one too.
  */

@@ -2,6 +2,7 @@ import { validateHeaderName } from 'node:http'
 import { inspect } from 'node:util'
 import type { BodyLimits } from './body.ts'
 import { checkInteger, checkList, checkObject, checkText, mistake } from './checks.ts'
+import { type Enforcement, enforcedLimits, type Limit } from './enforcement.ts'
 import { checkGrant } from './grant.ts'
 import type { OrgOverrides } from './organization.ts'
 import type { TokenGrant } from './tokens.ts'
@@ -20,6 +21,13 @@ export interface EmulatorOptions {
   org?: OrgOverrides | undefined
   /** More organizations. Each needs an `id` of its own. @defaultValue [] */
   orgs?: readonly (OrgOverrides & { id: string })[] | undefined
+  /**
+   * Limits of their licenses that organizations are held to: `true` for all, or those set to `true` in an object.
+   * `emulator.enforce` changes it later.
+   *
+   * @defaultValue false, none
+   */
+  enforce?: Enforcement | undefined
   /** Tokens to accept besides the three default ones. @defaultValue [] */
   tokens?: readonly TokenGrant[] | undefined
   /** Header in which a personal access token names its organization. @defaultValue 'x-service-org-id' */
@@ -46,6 +54,7 @@ export interface Settings extends BodyLimits {
   tls: EmulatorOptions['tls']
   /** The default organization comes first. */
   orgs: readonly OrgOverrides[]
+  enforced: ReadonlySet<Limit>
   tokens: readonly TokenGrant[]
   orgIdHeader: string
   maxStoredBytes: number
@@ -56,7 +65,7 @@ const MiB = 1024 * 1024
 /** Fills in the defaults and refuses what makes no sense. */
 export function settingsOf(options: EmulatorOptions): Settings {
   checkObject('startEmulator: options', options)
-  const { host, port, basePath, tls, org, orgs, tokens, orgIdHeader, ...rest } = options
+  const { host, port, basePath, tls, org, orgs, enforce, tokens, orgIdHeader, ...rest } = options
   const { maxRequestBytes, maxDecodedBytes, maxStoredBytes, ...unknown } = rest
   for (const name of Object.keys(unknown)) throw new TypeError(`startEmulator: there is no option ${inspect(name)}`)
   return {
@@ -65,6 +74,7 @@ export function settingsOf(options: EmulatorOptions): Settings {
     basePath: checkBasePath(basePath ?? ''),
     tls: checkTls(tls),
     orgs: checkOrgs([org ?? {}, ...checkList('orgs', orgs ?? [])]),
+    enforced: enforcedLimits('enforce', enforce ?? false),
     tokens: checkTokens(tokens ?? []),
     orgIdHeader: checkHeaderName(orgIdHeader ?? 'x-service-org-id'),
     maxRequestBytes: checkInteger('maxRequestBytes', maxRequestBytes ?? 16 * MiB, 1, Number.MAX_SAFE_INTEGER),

@@ -11,6 +11,8 @@ export interface ReceivedRequest {
   readonly headers: Readonly<Record<string, string>>
   /** The decoded dataset name; `undefined` unless it was an ingest request. */
   readonly dataset: string | undefined
+  /** Id of the organization its token belongs to; `undefined` unless the token was accepted. */
+  readonly orgId: string | undefined
   readonly contentType: string | undefined
   readonly contentEncoding: string | undefined
   /** Status of the answer; `undefined` while there is none, and for good when the connection ended without one. */
@@ -29,10 +31,25 @@ export type RequestEntry = { -readonly [K in keyof ReceivedRequest]: ReceivedReq
 const maxEntries = 10_000
 const credentialHeaders = new Set(['authorization', 'proxy-authorization', 'cookie'])
 
+/** Totals since the start or the last `clear()`. */
+export interface RequestTotals {
+  requests: number
+  /** Mean rate from the first request to the last, refused ones included; 0 when both came in the same millisecond. */
+  requestsPerSecond: number
+  /** How often each status was answered. */
+  answers: Record<number, number>
+  /** Bytes of request bodies as they came. */
+  wireBytes: number
+  /** Bytes of request bodies once decoded. */
+  decodedBytes: number
+}
+
 /** The last 10,000 requests, and totals over all of them. */
 export class RequestLog {
   #entries: RequestEntry[] = []
   #requests = 0
+  #firstAtMs = 0
+  #lastAtMs = 0
   #answers: Record<number, number> = {}
   #wireBytes = 0
   #decodedBytes = 0
@@ -44,6 +61,7 @@ export class RequestLog {
       path: request.url ?? '',
       headers: redacted(request.headers),
       dataset: undefined,
+      orgId: undefined,
       contentType: request.headers['content-type'],
       contentEncoding: request.headers['content-encoding'],
       status: undefined,
@@ -51,6 +69,8 @@ export class RequestLog {
       decodedBytes: 0,
       eventCount: 0,
     }
+    if (this.#requests === 0) this.#firstAtMs = entry.atMs
+    this.#lastAtMs = entry.atMs
     this.#requests += 1
     this.#entries.push(entry)
     if (this.#entries.length > maxEntries) this.#entries.shift()
@@ -69,14 +89,22 @@ export class RequestLog {
     return this.#entries.map(entry => ({ ...entry, headers: { ...entry.headers } }))
   }
 
-  totals(): { requests: number; answers: Record<number, number>; wireBytes: number; decodedBytes: number } {
-    const answers = { ...this.#answers }
-    return { requests: this.#requests, answers, wireBytes: this.#wireBytes, decodedBytes: this.#decodedBytes }
+  totals(): RequestTotals {
+    const elapsedMs = this.#lastAtMs - this.#firstAtMs
+    return {
+      requests: this.#requests,
+      requestsPerSecond: elapsedMs > 0 ? (1000 * (this.#requests - 1)) / elapsedMs : 0,
+      answers: { ...this.#answers },
+      wireBytes: this.#wireBytes,
+      decodedBytes: this.#decodedBytes,
+    }
   }
 
   clear(): void {
     this.#entries = []
     this.#requests = 0
+    this.#firstAtMs = 0
+    this.#lastAtMs = 0
     this.#answers = {}
     this.#wireBytes = 0
     this.#decodedBytes = 0

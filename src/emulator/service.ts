@@ -2,6 +2,7 @@ import { type Answer, type Ending, refusal } from './answer.ts'
 import { Arrivals } from './arrivals.ts'
 import { type Exchange, passThrough, type Stage } from './exchange.ts'
 import { noFaults, paced } from './fault-plan.ts'
+import { LicenseLimits } from './license-limits.ts'
 import type { Settings } from './options.ts'
 import { Organizations } from './organizations.ts'
 import { RequestLog } from './request-log.ts'
@@ -10,12 +11,13 @@ import { type Ingest, ingestStages, startIngest } from './routes/ingest.ts'
 import { readOrganization, updateOrganization } from './routes/organizations.ts'
 import { pageAnswer } from './routes/page.ts'
 import { Store } from './store.ts'
-import { Tokens } from './tokens.ts'
+import { Tokens, type Wish } from './tokens.ts'
 
 /** What the service knows, and how it ends each request. Sockets are not its business. */
 export class Service {
   readonly organizations: Organizations
   readonly tokens: Tokens
+  readonly licenseLimits: LicenseLimits
   readonly store: Store
   readonly arrivals: Arrivals
   readonly log = new RequestLog()
@@ -28,10 +30,11 @@ export class Service {
     this.organizations = new Organizations(settings.orgs, nowMs)
     this.tokens = new Tokens(this.organizations, settings.orgIdHeader)
     for (const grant of settings.tokens) this.tokens.add(grant)
+    this.licenseLimits = new LicenseLimits(this.organizations, settings.enforced)
     this.store = new Store(settings.maxStoredBytes)
     this.arrivals = new Arrivals(this.store)
-    const { tokens, plan, store, arrivals } = this
-    this.#ingestStages = ingestStages({ tokens, plan, store, arrivals, limits: settings })
+    const { tokens, licenseLimits, plan, store, arrivals } = this
+    this.#ingestStages = ingestStages({ tokens, licenseLimits, plan, store, arrivals, bodyLimits: settings })
   }
 
   async end(exchange: Exchange): Promise<Ending> {
@@ -56,15 +59,19 @@ export class Service {
         return this.#ingest(exchange, route.dataset)
       case 'read-organization':
         return (
-          this.tokens.admit(request.headers, { action: 'org:read', orgId: route.orgId }) ??
+          this.#admit(exchange, { action: 'org:read', orgId: route.orgId }) ??
           readOrganization(this.organizations, route.orgId)
         )
       case 'update-organization':
         return (
-          this.tokens.admit(request.headers, { action: 'org:write', orgId: route.orgId }) ??
+          this.#admit(exchange, { action: 'org:write', orgId: route.orgId }) ??
           updateOrganization(exchange, this.organizations, route.orgId, this.#settings)
         )
     }
+  }
+
+  #admit(exchange: Exchange, wish: Wish): Answer | undefined {
+    return this.tokens.admit(exchange, wish) ?? this.licenseLimits.admitRequest(exchange)
   }
 
   async #ingest(exchange: Exchange, dataset: string): Promise<Ending> {

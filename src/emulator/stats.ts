@@ -1,21 +1,18 @@
-import type { RequestLog } from './request-log.ts'
+import type { Limit } from './enforcement.ts'
+import type { LicenseLimits } from './license-limits.ts'
+import type { RequestLog, RequestTotals } from './request-log.ts'
 import type { Store } from './store.ts'
 
 /** Totals since the start or the last `clear()`. */
-export interface EmulatorStats {
-  requests: number
-  /** How often each status was answered. */
-  answers: Record<number, number>
-  /** Bytes of request bodies as they came. */
-  wireBytes: number
-  /** Bytes of request bodies once decoded. */
-  decodedBytes: number
+export interface EmulatorStats extends RequestTotals {
   /** Events stored, those forgotten since included. */
   stored: number
   /** Events stored once, and given up since to stay within `maxStoredBytes`. */
   forgotten: number
   /** Memory that counts towards `maxStoredBytes`. */
   heldBytes: number
+  /** How often each limit of a license refused: requests, but events for `maxFields`. */
+  refusedByLimit: Record<Limit, number>
 }
 
 interface Received {
@@ -23,8 +20,8 @@ interface Received {
   store: Store
 }
 
-export function statsOf({ log, store }: Received): EmulatorStats {
-  return { ...log.totals(), ...store.totals() }
+export function statsOf({ log, store, licenseLimits }: Received & { licenseLimits: LicenseLimits }): EmulatorStats {
+  return { ...log.totals(), ...store.totals(), ...licenseLimits.totals() }
 }
 
 /** What a test that waits in vain should know. */

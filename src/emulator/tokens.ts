@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
 import { type Answer, refusal } from './answer.ts'
+import type { Exchange } from './exchange.ts'
 import type { Organizations } from './organizations.ts'
 
 /** What a token can be set up for. The specification names no actions; these are one for each operation it describes. */
@@ -10,7 +10,11 @@ export type TokenAction = 'ingest' | 'org:read' | 'org:write'
 export type TokenGrant = {
   /** The token itself: visible ASCII characters. @defaultValue a random one */
   token?: string | undefined
-  /** Ids of the organizations it belongs to. @defaultValue '*', all of them */
+  /**
+   * Ids of the organizations it belongs to. An API token ingests for the first of them, by default for the default one.
+   *
+   * @defaultValue '*', all of them
+   */
   orgs?: readonly string[] | '*' | undefined
 } & (
   | {
@@ -54,8 +58,11 @@ export class Tokens {
     return this.#grants.delete(token)
   }
 
-  /** Decides whether a request may do what it wishes; every way to fail is a 403, as the specification has it. */
-  admit(headers: IncomingHttpHeaders, wish: Wish): Answer | undefined {
+  /**
+   * Decides whether a request may do what it wishes, and for which organization; every way to fail is a 403, as the
+   * specification has it.
+   */
+  admit({ request: { headers }, entry }: Exchange, wish: Wish): Answer | undefined {
     const token = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1]
     if (token === undefined) return forbidden('the Authorization header must be present and say "Bearer <token>"')
     const grant = this.#grants.get(token)
@@ -64,6 +71,7 @@ export class Tokens {
     if (grant.kind === 'personal' && !this.#namesItsOrg(grant, headers[this.#orgIdHeader], wish)) {
       return forbidden(`a personal access token needs the header ${this.#orgIdHeader} with the id of its organization`)
     }
+    entry.orgId = wish.action === 'ingest' ? this.#ownerOf(grant, headers[this.#orgIdHeader]) : wish.orgId
     return undefined
   }
 
@@ -75,6 +83,12 @@ export class Tokens {
   #namesItsOrg(grant: TokenGrant, named: string | string[] | undefined, wish: Wish): boolean {
     if (typeof named !== 'string' || !this.#organizations.get(named) || !belongsTo(grant, named)) return false
     return wish.action === 'ingest' || wish.orgId === named
+  }
+
+  /** The organization that events are ingested for. */
+  #ownerOf(grant: TokenGrant, named: string | string[] | undefined): string {
+    if (grant.kind === 'personal') return String(named)
+    return (Array.isArray(grant.orgs) && grant.orgs[0]) || this.#organizations.defaultId
   }
 }
 

@@ -27,6 +27,7 @@ describe('what was received', () => {
       path: '/v1/datasets/a%20b/ingest',
       headers: expect.objectContaining({ authorization: '(redacted)', 'x-own': '1' }),
       dataset: 'a b',
+      orgId: emulator.orgId,
       contentType: 'application/x-ndjson',
       contentEncoding: undefined,
       status: 200,
@@ -35,25 +36,49 @@ describe('what was received', () => {
       eventCount: 1,
     })
     expect(ingest?.atMs).toBeGreaterThanOrEqual(before)
-    expect(lost).toMatchObject({ method: 'GET', path: '/nowhere?q=1', dataset: undefined, status: 404 })
+    expect(lost).toMatchObject({
+      method: 'GET',
+      path: '/nowhere?q=1',
+      dataset: undefined,
+      orgId: undefined,
+      status: 404,
+    })
   })
 
   it('is summed up, and forgotten by clear()', async () => {
     await using emulator = await startEmulator()
     await post(emulator, { body: '[{},{}]' })
     await post(emulator, { token: 'unknown' })
+    const refusedByLimit = {
+      apiRateLimitPerSecond: 0,
+      maxFields: 0,
+      monthlyIngestGb: 0,
+      maxDatasets: 0,
+      expiry: 0,
+    }
     expect(emulator.stats()).toEqual({
       requests: 2,
+      requestsPerSecond: expect.any(Number),
       answers: { 200: 1, 403: 1 },
       wireBytes: 7,
       decodedBytes: 7,
       stored: 2,
       forgotten: 0,
       heldBytes: expect.any(Number),
+      refusedByLimit,
     })
     emulator.clear()
-    const nothing = { requests: 0, answers: {}, wireBytes: 0, decodedBytes: 0, stored: 0, forgotten: 0, heldBytes: 0 }
-    expect(emulator.stats()).toEqual(nothing)
+    expect(emulator.stats()).toEqual({
+      requests: 0,
+      requestsPerSecond: 0,
+      answers: {},
+      wireBytes: 0,
+      decodedBytes: 0,
+      stored: 0,
+      forgotten: 0,
+      heldBytes: 0,
+      refusedByLimit,
+    })
     expect([emulator.datasets(), emulator.requests(), emulator.events('checkout')]).toEqual([[], [], []])
     expect((await post(emulator)).status).toBe(200)
   })

@@ -1,10 +1,11 @@
 import { type Answer, type Ending, json, refusal, reset } from '../answer.ts'
 import type { Arrivals } from '../arrivals.ts'
 import { type BodyLimits, drainBody, encodingOf, readBody, startOfBody, unsupportedEncoding } from '../body.ts'
-import { BodyEvents } from '../body-events.ts'
+import { BodyEvents, type EventObject } from '../body-events.ts'
 import type { Exchange, Stage } from '../exchange.ts'
 import { type FaultPlan, nextStep } from '../fault-plan.ts'
 import { findEvents } from '../find-events.ts'
+import type { LicenseLimits } from '../license-limits.ts'
 import { checkMediaType, mediaTypeOf } from '../media-type.ts'
 import type { Store } from '../store.ts'
 import type { Tokens } from '../tokens.ts'
@@ -20,8 +21,9 @@ export interface Ingest extends Exchange {
 
 export interface IngestParts {
   tokens: Tokens
+  licenseLimits: LicenseLimits
   plan: FaultPlan
-  limits: BodyLimits
+  bodyLimits: BodyLimits
   store: Store
   arrivals: Arrivals
 }
@@ -34,18 +36,25 @@ export function startIngest(exchange: Exchange, dataset: string): Ingest {
 }
 
 /** The way of an ingest request, in order. */
-export function ingestStages({ tokens, plan, limits, store, arrivals }: IngestParts): Stage<Ingest>[] {
+export function ingestStages(parts: IngestParts): Stage<Ingest>[] {
+  const { tokens, licenseLimits, plan, bodyLimits, store, arrivals } = parts
   return [
-    ({ request, dataset }) => tokens.admit(request.headers, { action: 'ingest', dataset }),
+    ingest => tokens.admit(ingest, { action: 'ingest', dataset: ingest.dataset }),
+    ingest => licenseLimits.announceMonth(ingest),
+    ingest => licenseLimits.admitRequest(ingest),
+    ingest => licenseLimits.checkExpiry(ingest),
+    ingest => licenseLimits.checkMonth(ingest),
     ({ request }) => checkMediaType(request, ['application/json', 'application/x-ndjson']),
     ingest => playScript(ingest, plan),
     ({ request }) => (plan.refusedEncodings.has(encodingOf(request)) ? unsupportedEncoding() : undefined),
-    ingest => decodeBody(ingest, limits),
+    ingest => decodeBody(ingest, bodyLimits),
     ({ body }) => (body.length > plan.maxBytes.bytes ? overScriptedLimit(plan) : undefined),
     findEventsInBody,
     ingest => refusePoison(ingest, plan),
     ingest => rejectEvents(ingest, plan),
-    ingest => storeEvents(ingest, store, arrivals),
+    ingest => licenseLimits.admitDataset(ingest, ingest.dataset),
+    ingest => rejectNewFields(ingest, licenseLimits),
+    ingest => storeEvents(ingest, store, arrivals, licenseLimits),
   ]
 }
 
@@ -94,23 +103,32 @@ function refusePoison({ events, dataset }: Ingest, { poisons }: FaultPlan): Answ
 }
 
 function rejectEvents(ingest: Ingest, { rejections }: FaultPlan): undefined {
-  if (rejections.length === 0) return undefined
+  if (rejections.length === 0) return
+  rejectEach(ingest, event => rejections.find(({ predicate }) => predicate(event, ingest.dataset))?.reason)
+}
+
+function rejectNewFields(ingest: Ingest, licenseLimits: LicenseLimits): undefined {
+  const reasonToFail = licenseLimits.fieldCheck(ingest, ingest.dataset)
+  if (reasonToFail) rejectEach(ingest, reasonToFail)
+}
+
+function rejectEach(ingest: Ingest, reasonToFail: (event: EventObject) => string | undefined): void {
   const rejected = new Set<number>()
   for (let index = 0; index < ingest.events.count; index += 1) {
     const event = ingest.events.event(index)
-    const rejection = rejections.find(({ predicate }) => predicate(event, ingest.dataset))
-    if (!rejection) continue
+    const error = reasonToFail(event)
+    if (error === undefined) continue
     rejected.add(index)
-    ingest.failures.push({ timestamp: String(event._time ?? new Date().toISOString()), error: rejection.reason })
+    ingest.failures.push({ timestamp: String(event._time ?? new Date().toISOString()), error })
   }
   ingest.events = ingest.events.without(rejected)
-  return undefined
 }
 
 /** The body of the answer is not specified; this is what clients of the service it resembles read. */
-function storeEvents(ingest: Ingest, store: Store, arrivals: Arrivals): Ending {
+function storeEvents(ingest: Ingest, store: Store, arrivals: Arrivals, licenseLimits: LicenseLimits): Ending {
   const { dataset, body, events, failures } = ingest
   store.add(dataset, events)
+  licenseLimits.countIngested(ingest)
   arrivals.arrived(dataset)
   if (ingest.resetAfterStoring) return reset
   return json(200, {

@@ -1,0 +1,163 @@
+import type { ServerResponse } from 'node:http'
+import { type Answer, refusal } from './answer.ts'
+import type { EventObject } from './body-events.ts'
+import { type Limit, limits } from './enforcement.ts'
+import type { Exchange } from './exchange.ts'
+import { FieldPaths } from './field-paths.ts'
+import type { Org } from './organization.ts'
+import type { Organizations } from './organizations.ts'
+import type { RequestEntry } from './request-log.ts'
+import { RequestWindow } from './request-window.ts'
+
+/** What one organization has used. */
+interface Usage {
+  readonly requests: RequestWindow
+  readonly datasets: Map<string, FieldPaths>
+  ingestedBytes: number
+}
+
+const bytesPerGb = 1e9
+const maxRetryAfterSeconds = 86_400
+const shownPathLength = 200
+
+/**
+ * Holds organizations to the limits of their licenses. What happens past a limit is not specified; the statuses are our
+ * choice, the headers those of the public service that resembles this one.
+ *
+ * Bytes and datasets are counted also while nothing is enforced, fields only while they are: that takes reading every
+ * event once more.
+ */
+export class LicenseLimits {
+  enforced: ReadonlySet<Limit>
+  #organizations: Organizations
+  #usage = new Map<string, Usage>()
+  #refused = nothingRefused()
+
+  constructor(organizations: Organizations, enforced: ReadonlySet<Limit>) {
+    this.#organizations = organizations
+    this.enforced = enforced
+  }
+
+  /** Counts a request of any kind. */
+  admitRequest({ entry, response }: Exchange): Answer | undefined {
+    const org = this.#heldTo('apiRateLimitPerSecond', entry)
+    if (!org) return undefined
+    const limit = org.license.apiRateLimitPerSecond
+    const { admitted, remaining, resetsAtSeconds } = this.#usageOf(entry).requests.take(limit, entry.atMs)
+    response.setHeader('x-ratelimit-scope', 'organization')
+    announce(response, 'x-ratelimit', limit, remaining, resetsAtSeconds)
+    if (admitted) return undefined
+    this.#refused.apiRateLimitPerSecond += 1
+    const message = `the license allows ${limit} requests per second`
+    // The next window is never further away than this, the least that the header can say.
+    return refusal(429, 'rate-limited', message, { 'retry-after': '1' })
+  }
+
+  /** The organization itself stays readable, so that a client can learn why it is refused. */
+  checkExpiry({ entry }: Exchange): Answer | undefined {
+    const org = this.#heldTo('expiry', entry)
+    const reason = org && whyNotValid(org, entry.atMs)
+    if (reason === undefined) return undefined
+    this.#refused.expiry += 1
+    return refusal(403, 'license-not-valid', reason)
+  }
+
+  /** Says in the headers of the answer how much of the month's bytes is left. */
+  announceMonth({ entry, response }: Exchange): undefined {
+    const org = this.#heldTo('monthlyIngestGb', entry)
+    if (!org) return
+    const limit = monthlyBytes(org)
+    const remaining = Math.max(0, limit - this.#usageOf(entry).ingestedBytes)
+    announce(response, 'x-ingestlimit', limit, remaining, Date.parse(org.license.billingPeriodEnd) / 1000)
+  }
+
+  /** Refuses once the month's bytes are used up; the request that does so is stored whole. */
+  checkMonth({ entry }: Exchange): Answer | undefined {
+    const org = this.#heldTo('monthlyIngestGb', entry)
+    if (!org || this.#usageOf(entry).ingestedBytes < monthlyBytes(org)) return undefined
+    this.#refused.monthlyIngestGb += 1
+    const { monthlyIngestGb, billingPeriodEnd } = org.license
+    const message = `the ${monthlyIngestGb} GB that the license allows a month are used up until ${billingPeriodEnd}`
+    const leftSeconds = Math.ceil((Date.parse(billingPeriodEnd) - entry.atMs) / 1000)
+    const retryAfter = Math.min(Math.max(1, leftSeconds), maxRetryAfterSeconds)
+    return refusal(429, 'month-used-up', message, { 'retry-after': String(retryAfter) })
+  }
+
+  /** Checks and counts a dataset in one go: two requests at once cannot both create the last one. */
+  admitDataset({ entry }: Exchange, dataset: string): Answer | undefined {
+    const org = this.#heldTo('maxDatasets', entry)
+    const { datasets } = this.#usageOf(entry)
+    if (datasets.has(dataset)) return undefined
+    if (org && datasets.size >= org.license.maxDatasets) {
+      this.#refused.maxDatasets += 1
+      const message = `the organization has ${datasets.size} of the ${org.license.maxDatasets} datasets its license allows`
+      return refusal(403, 'too-many-datasets', message)
+    }
+    datasets.set(dataset, new FieldPaths())
+    return undefined
+  }
+
+  /** Gives the reason for which an event of an admitted dataset fails; `undefined` while fields are not limited. */
+  fieldCheck({ entry }: Exchange, dataset: string): ((event: EventObject) => string | undefined) | undefined {
+    const maxFields = this.#heldTo('maxFields', entry)?.license.maxFields
+    const fields = this.#usageOf(entry).datasets.get(dataset)
+    if (maxFields === undefined || !fields) return undefined
+    return event => {
+      const path = fields.add(event, maxFields)
+      if (path === undefined) return undefined
+      this.#refused.maxFields += 1
+      const shown = path.length > shownPathLength ? `${path.slice(0, shownPathLength)}…` : path
+      const allowance = `dataset '${dataset}' has ${fields.count} of the ${maxFields} fields its license allows`
+      return `${allowance}; new field '${shown}' is one too many`
+    }
+  }
+
+  /** Counts the body of a request whose events are stored. */
+  countIngested(exchange: Exchange): void {
+    this.#usageOf(exchange.entry).ingestedBytes += exchange.entry.decodedBytes
+    this.announceMonth(exchange)
+  }
+
+  totals(): { refusedByLimit: Record<Limit, number> } {
+    return { refusedByLimit: { ...this.#refused } }
+  }
+
+  clear(): void {
+    this.#usage.clear()
+    this.#refused = nothingRefused()
+  }
+
+  #heldTo(limit: Limit, { orgId }: RequestEntry): Org | undefined {
+    return orgId !== undefined && this.enforced.has(limit) ? this.#organizations.get(orgId) : undefined
+  }
+
+  #usageOf({ orgId = '' }: RequestEntry): Usage {
+    let usage = this.#usage.get(orgId)
+    if (!usage) {
+      usage = { requests: new RequestWindow(), datasets: new Map(), ingestedBytes: 0 }
+      this.#usage.set(orgId, usage)
+    }
+    return usage
+  }
+}
+
+function nothingRefused(): Record<Limit, number> {
+  return Object.fromEntries(limits.map(limit => [limit, 0])) as Record<Limit, number>
+}
+
+function announce(response: ServerResponse, name: string, limit: number, remaining: number, resetsAtSeconds: number) {
+  response.setHeader(`${name}-limit`, limit)
+  response.setHeader(`${name}-remaining`, remaining)
+  response.setHeader(`${name}-reset`, Math.ceil(resetsAtSeconds))
+}
+
+function monthlyBytes({ license }: Org): number {
+  return Math.round(license.monthlyIngestGb * bytesPerGb)
+}
+
+function whyNotValid({ license, paymentStatus }: Org, nowMs: number): string | undefined {
+  if (paymentStatus === 'blocked') return 'the organization is blocked because of its payments'
+  if (nowMs < Date.parse(license.validFrom)) return `the license is not valid before ${license.validFrom}`
+  if (nowMs >= Date.parse(license.expiresAt)) return `the license expired at ${license.expiresAt}`
+  return undefined
+}
