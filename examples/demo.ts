@@ -1,6 +1,6 @@
 /**
- * Logs through Winston and through OpenTelemetry to a service that fails now and then, lets a process end right after
- * its log call, and counts what arrived. Exits with 1 if anything was lost.
+ * Logs through Winston and through OpenTelemetry to a service that fails now and then, lets processes end right after
+ * their log call, and counts what arrived. Exits with 1 if anything was lost.
  *
  *     npm run demo
  */
@@ -32,7 +32,13 @@ context.setGlobalContextManager(new AsyncLocalStorageContextManager())
 const tracer = new TracerProvider().getTracer('shop')
 
 const startedMs = performance.now()
-const sources = [await logWithWinston(), await logWithOtel(), await logWithOtelBatches(), await logAndEnd()]
+const sources = [
+  await logWithWinston(),
+  await logWithOtel(),
+  await logWithOtelBatches(),
+  await logAndEnd('A process that logs and ends', 'last-words', ''),
+  await logAndEnd('A process that logs and calls process.exit()', 'exit-words', 'process.exit()'),
+]
 const seconds = (performance.now() - startedMs) / 1000
 report(sources, seconds)
 await emulator.close()
@@ -101,16 +107,17 @@ async function logWithOtelBatches(): Promise<Source> {
   return source
 }
 
-async function logAndEnd(): Promise<Source> {
-  const source = { name: 'A process that logs and ends', dataset: 'last-words', logged: 1 }
-  heading('A process that logs and ends', 'This is all of its program:')
+async function logAndEnd(name: string, dataset: string, lastLine: string): Promise<Source> {
+  const source = { name, dataset, logged: 1 }
+  heading(name, 'This is all of its program:')
   const program = `
     import winston from 'winston'
     import { LogferryTransport } from 'logferry/winston'
     const logger = winston.createLogger({ transports: [new LogferryTransport()] })
     logger.warn('last words', { n: 0 })
+    ${lastLine}
   `
-  console.log(styleText('dim', program.slice(1)))
+  console.log(`${styleText('dim', program.slice(1).trimEnd())}\n`)
 
   const options = { LOGFERRY_URL: emulator.url, LOGFERRY_TOKEN: emulator.token, LOGFERRY_DATASET: source.dataset }
   await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program], {

@@ -12,6 +12,12 @@ export type ErrorCode =
   | 'LOGFERRY_DROPPED'
   /** The service does not take the compression or the batch size configured; a smaller step is used from now on. */
   | 'LOGFERRY_STEPPED_DOWN'
+  /** The organization's licence could not be read, or could not be shared with other processes. */
+  | 'LOGFERRY_LIMITS'
+  /** Something about the licence: its dates, payment, regions, datasets or fields. */
+  | 'LOGFERRY_LICENCE'
+  /** The monthly ingest will not last, or is nearly used up. */
+  | 'LOGFERRY_BUDGET'
   /** A listener or function given by the application threw. */
   | 'LOGFERRY_CALLBACK_THREW'
 

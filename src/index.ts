@@ -5,6 +5,16 @@ export type { Encoding } from './delivery/compression.ts'
 export type { ErrorCode, InvalidOption } from './errors.ts'
 export type { Delivered, Dropped, NoticeListeners, Rejected, Warning } from './notices.ts'
 export type { BaseUrl, Region } from './options/base-url.ts'
+export type { LimitsOptions } from './options/limits-options.ts'
 export type { ShipperOptions } from './options/shipper-options.ts'
+export type { Pem, TlsOptions } from './options/tls-options.ts'
+export type { LimitsStats } from './org/limits.ts'
 export type { SeverityName } from './record/severity.ts'
-export { createShipper, type FlushResult, type Shipper, type ShipperStats } from './shipper/shipper.ts'
+export {
+  createShipper,
+  type FlushOnSignalsOptions,
+  type FlushResult,
+  flushOnSignals,
+  type Shipper,
+  type ShipperStats,
+} from './shipper/shipper.ts'

@@ -6,7 +6,7 @@ export interface Warning {
   readonly code: ErrorCode
   /** What happened, and what to do about it. Never holds a token. */
   readonly message: string
-  /** How many warnings of this code were held back since the last one, as one a minute is let through. */
+  /** How many warnings of the same matter were held back since the last one, as one a minute is let through. */
   readonly suppressed: number
 }
 
@@ -43,6 +43,8 @@ export interface NoticeListeners {
 }
 
 const oneMinuteMs = 60_000
+/** Matters that are remembered; past it all may be warned of anew. */
+const maxQuietMatters = 1000
 
 /** Tells listeners what happens. A listener that throws does no harm: it is reported in turn, once a minute. */
 export class Notices {
@@ -52,7 +54,7 @@ export class Notices {
     rejected: new Set(),
     delivered: new Set(),
   }
-  readonly #quiet = new Map<ErrorCode, { untilMs: number; suppressed: number }>()
+  readonly #quiet = new Map<string, { untilMs: number; suppressed: number }>()
 
   add<Name extends keyof NoticeListeners>(name: Name, listener: NoticeListeners[Name]): void {
     this.#listeners[name].add(listener)
@@ -77,26 +79,41 @@ export class Notices {
   }
 
   /**
-   * Gives a warning to the listeners, or to Node's process warnings (standard error) where there are none; of each code
-   * once a minute at the most.
+   * Gives a warning to the listeners, or to Node's process warnings (standard error) where there are none; of each code,
+   * and of what it is about, once a minute at the most.
    */
-  warn(code: ErrorCode, message: string): void {
+  warn(code: ErrorCode, message: string, about = ''): void {
     const nowMs = performance.now()
-    const quiet = this.#quiet.get(code)
+    const key = `${code} ${about}`
+    const quiet = this.#quiet.get(key)
     if (quiet !== undefined && nowMs < quiet.untilMs) {
       quiet.suppressed++
       return
     }
-    this.#quiet.set(code, { untilMs: nowMs + oneMinuteMs, suppressed: 0 })
+    if (this.#quiet.size > maxQuietMatters) this.#quiet.clear()
+    this.#quiet.set(key, { untilMs: nowMs + oneMinuteMs, suppressed: 0 })
     const warning = { code, message: `logferry: ${message}`, suppressed: quiet?.suppressed ?? 0 }
     if (this.has('warning')) this.tell('warning', warning)
     else emitProcessWarning(warning)
   }
 }
 
+let isAtOnce = false
+
+/** Whether warnings of the process are printed at once: as a rule Node waits for the next tick, and on 'exit' there is none. */
+export function warnAtOnce(atOnce: boolean): void {
+  isAtOnce = atOnce
+}
+
 /** Prints a warning on standard error, unless the process is told to do otherwise with warnings. */
 export function emitProcessWarning({ code, message }: Warning): void {
-  process.emitWarning(message, { type: 'LogferryWarning', code })
+  if (!isAtOnce) return process.emitWarning(message, { type: 'LogferryWarning', code })
+  const warning = Object.assign(new Error(message), { name: 'LogferryWarning', code })
+  try {
+    process.emit('warning', warning)
+  } catch {
+    // A listener of the application: its mistake must not change how the process ends.
+  }
 }
 
 function nameOf(error: unknown): string {

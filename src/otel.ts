@@ -121,16 +121,15 @@ export class LogferryLogRecordProcessor {
   }
 
   #hold(record: OtelLogRecord): void {
-    if (this.#held === undefined) {
-      const held = new HeldRecords(record.resource, this.shipper.maxEventBytes, records => {
-        this.#held = undefined
-        for (const each of records) takeHeld(this.shipper, each)
-        this.shipper.letGo(held)
-      })
-      this.#held = held
-      this.shipper.holdFor(held)
-    }
-    this.#held.add(record)
+    if (this.#held !== undefined) return this.#held.add(record)
+    const held = new HeldRecords(record.resource, this.shipper.maxEventBytes, records => {
+      this.#held = undefined
+      for (const each of records) takeHeld(this.shipper, each)
+      this.shipper.letGo(held)
+    })
+    this.#held = held
+    held.add(record)
+    this.shipper.holdFor(held) // which, while the process ends, asks for it at once
   }
 }
 

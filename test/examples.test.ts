@@ -36,6 +36,11 @@ const shown: Readonly<Record<string, readonly RegExp[]>> = {
     /resource: \{ service: \{ name: 'checkout', version: '1\.4\.0' \} \}/,
     /body: \{ sku: 'A-1', left: 3, warehouse: \{ city: 'Gent' \} \}/,
   ],
+  'serverless.ts': [
+    /^Order 42 answered with 200; events there: 1\nOrder 13 answered with 500; events there: 3$/m,
+    /^Request answered: served\nAfter waitUntil, events there: 4$/m,
+    /order received 42\n.*order received 13\n.*order failed 13\n.*request served \/orders\n/,
+  ],
   'several-datasets.ts': [
     /^app:\n {2}\{.*"listening"\}\n/m,
     /^requests:\n {2}\{.*"GET \/orders\/42"\}\n {2}\{.*"GET \/orders\/43"\}\n/m,
@@ -85,7 +90,8 @@ describe('the demo', () => {
       ['OpenTelemetry', 1000, 1000, 0, 0],
       ["OpenTelemetry, through the SDK's own batches", 1000, 1000, 0, 0],
       ['A process that logs and ends', 1, 1, 0, 0],
-      ['Total', 3001, 3001, 0, 0],
+      ['A process that logs and calls process.exit()', 1, 1, 0, 0],
+      ['Total', 3002, 3002, 0, 0],
     ])
   })
 })

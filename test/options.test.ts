@@ -5,6 +5,7 @@ import type { ResolvedOptions, ShipperOptions } from '../src/options/shipper-opt
 
 const good = { baseUrl: 'https://logs.example', dataset: 'checkout', token: 'xaat-secret-0001' }
 const secret = 'xaat-secret-0001'
+const pem = `-----BEGIN CERTIFICATE-----\n${secret}`
 
 function refusal(options: unknown, environment = {}): Error & { code: string; option: string } {
   try {
@@ -104,6 +105,29 @@ describe('options that cannot be used throw where the shipper is made', () => {
       'RangeError',
     ],
     ['a dispatcher that is none', { ...good, dispatcher: {} }, 'dispatcher', /undici Dispatcher/, 'TypeError'],
+    [
+      'the path of a certificate',
+      { ...good, tls: { ca: '/etc/ca.pem' } },
+      'tls.ca',
+      /PEM.*got a string of 11/,
+      'TypeError',
+    ],
+    ['no certificate', { ...good, tls: { ca: [] } }, 'tls.ca', /PEM/, 'TypeError'],
+    ['PEM in place of an object', { ...good, tls: pem }, 'tls', /\{ ca, cert, key \}; got a string of/, 'TypeError'],
+    [
+      'a certificate without key',
+      { ...good, tls: { cert: pem } },
+      'tls',
+      /or with neither; got an object/,
+      'RangeError',
+    ],
+    [
+      'an unknown option of TLS',
+      { ...good, tls: { rejectUnauthorized: false } },
+      'tls.rejectUnauthorized',
+      /ca/,
+      'TypeError',
+    ],
     ['a format unknown', { ...good, contentType: 'xml' }, 'contentType', /'application\/json'; got "xml"/, 'TypeError'],
     ['a compression unknown', { ...good, compression: true }, 'compression', /got true/, 'TypeError'],
     ['an empty time field', { ...good, timeField: '' }, 'timeField', /1 to 200 characters; got ""/, 'RangeError'],
@@ -187,8 +211,10 @@ describe('options', () => {
     expect(maxBufferedBytes).toBeLessThanOrEqual(512 * 2 ** 20)
     expect(rest).toEqual({
       region: undefined,
+      limits: undefined,
       dataset: 'checkout',
       dispatcher: undefined,
+      tls: undefined,
       contentType: 'application/x-ndjson',
       compression: 'zstd',
       timeField: '_time',

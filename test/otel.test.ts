@@ -192,6 +192,17 @@ describe('the processor', () => {
     ])
   })
 
+  it('leaves a resource out that would crowd out the event, and counts that as a cut', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ maxEventBytes: 600 })
+    const wide = resourceFromAttributes({ 'service.name': 'x'.repeat(400) })
+    const provider = new LoggerProvider({ resource: wide, processors: [new LogferryLogRecordProcessor({ shipper })] })
+    provider.getLogger('x').emit({ body: 'm', attributes: { n: 1 } })
+    await provider.shutdown()
+    expect(shipping.emulator.events('d')).toMatchObject([{ message: 'm', attributes: { n: 1 } }])
+    expect(shipper.stats()).toMatchObject({ delivered: 1, cut: 1 })
+  })
+
   it('can be the global provider’s', async () => {
     await using shipping = await startShipping()
     const provider = new LoggerProvider({ processors: [new LogferryLogRecordProcessor({ shipper: shipping.ship() })] })

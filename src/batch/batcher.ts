@@ -39,6 +39,14 @@ export class Batcher {
     return row
   }
 
+  /** What is needed to tune batches to the pace. */
+  load(): { addedBytes: number; waitingBytes: number; datasets: number } {
+    const rows = [...this.#rows.values()]
+    const openBytes = rows.reduce((bytes, row) => bytes + row.openBytes, 0)
+    const waitingBytes = rows.reduce((bytes, row) => bytes + row.waitingBytes, 0)
+    return { addedBytes: this.limits.sealedBytes + openBytes, waitingBytes, datasets: rows.length }
+  }
+
   /** The next batch that may be sent now; datasets take turns. */
   take(nowMs: number): Batch | undefined {
     for (const row of this.#rows.values()) {

@@ -12,6 +12,8 @@ export type DropReason =
   | 'closed'
   /** The `dataset` function threw or gave no usable name. */
   | 'dataset'
+  /** Sampled away so that the licence's monthly ingest lasts (`limits.onBudget: 'shed'`). */
+  | 'budget'
   /** The runtime failed us, out of memory for instance. */
   | 'error'
 

@@ -2,14 +2,17 @@ import type { Severity } from '../record/severity.ts'
 import { Batch } from './batch.ts'
 import type { Memory } from './memory.ts'
 
-/** When a batch is full, shared by every row. */
+/** When a batch is full, shared by every row. Size and age follow the pace that the service allows. */
 export interface BatchLimits {
-  /** Shrinks when the service finds batches too large. */
   maxBatchBytes: number
-  /** What is configured; one event alone may always take as much. */
+  maxBatchAgeMs: number
+  /** What `maxBatchBytes` may never exceed; shrinks when the service finds a batch too large. */
+  mostBatchBytes: number
+  /** What one event alone may always take. */
   readonly maxBlockBytes: number
   readonly maxBatchEvents: number
-  readonly maxBatchAgeMs: number
+  /** Bytes of the batches sealed so far. */
+  sealedBytes: number
 }
 
 /** Why a dataset's batches are held back: the service refuses its token, name or address until somebody acts. */
@@ -55,6 +58,15 @@ export class Row {
     return this.#open === undefined && this.#waiting.length === 0
   }
 
+  /** Bytes of its lines in the open batch, and in those that wait. */
+  get openBytes(): number {
+    return this.#open?.byteLength ?? 0
+  }
+
+  get waitingBytes(): number {
+    return this.#waiting.reduce((bytes, batch) => bytes + batch.byteLength, 0)
+  }
+
   /** Monotonic time at which the open batch has waited long enough for company; `Infinity` when there is none. */
   get dueAtMs(): number {
     if (this.#open === undefined) return Number.POSITIVE_INFINITY
@@ -72,9 +84,10 @@ export class Row {
       this.#sealFull()
     }
     const expectedBytes = Math.max(this.#lastSealedBytes, json.length)
-    const batch = Batch.open(this.dataset, expectedBytes, this.#limits.maxBlockBytes, this.#memory)
+    const { maxBatchBytes, maxBlockBytes } = this.#limits
+    const batch = Batch.open(this.dataset, expectedBytes, Math.max(maxBatchBytes, maxBlockBytes), this.#memory)
     if (batch === undefined) return false
-    if (!batch.append(severity, head, json, tail, this.#limits.maxBlockBytes)) {
+    if (!batch.append(severity, head, json, tail, maxBlockBytes)) {
       batch.settle()
       return false
     }
@@ -137,6 +150,7 @@ export class Row {
     this.#open = undefined
     this.#isFlushing = false
     this.#lastSealedBytes = batch.byteLength
+    this.#limits.sealedBytes += batch.byteLength
     this.#waiting.push(batch)
   }
 }

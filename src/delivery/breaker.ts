@@ -4,6 +4,8 @@ const fullBudget = 10
 /** Failures in a row, over all connections, after which we stop asking with more than one request at a time. */
 const failuresUntilOpen = 5
 const firstDelayMs = 200
+/** Longest wait after a failure while the process is held up for delivery. */
+const urgentDelayMs = 400
 
 /**
  * Decides when the next attempt may be made, for the whole core at once.
@@ -17,6 +19,8 @@ const firstDelayMs = 200
 export class Breaker {
   readonly #maxDelayMs: number
   readonly #random: () => number
+  /** Whether there is no later: waits after failures stay short. */
+  isUrgent = false
   #budget = fullBudget
   #failuresInRow = 0
   #isOpen = false
@@ -72,6 +76,7 @@ export class Breaker {
   }
 
   #fullJitter(failures: number): number {
-    return this.#random() * Math.min(firstDelayMs * 2 ** Math.min(failures, 20), this.#maxDelayMs)
+    const mostMs = this.isUrgent ? Math.min(urgentDelayMs, this.#maxDelayMs) : this.#maxDelayMs
+    return this.#random() * Math.min(firstDelayMs * 2 ** Math.min(failures, 20), mostMs)
   }
 }

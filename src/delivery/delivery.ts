@@ -1,13 +1,17 @@
 import type { Batch } from '../batch/batch.ts'
 import type { DropReason, DropsBySeverity, Ledger } from '../batch/ledger.ts'
 import type { BatchLimits, Row } from '../batch/row.ts'
+import type { Answer } from '../http/exchange.ts'
 import type { Notices, Rejected } from '../notices.ts'
 import type { EventFailure, Outcome } from '../outcome.ts'
 import { type Severity, severities } from '../record/severity.ts'
 import type { Breaker } from './breaker.ts'
 import type { Compression, Encoding } from './compression.ts'
 import { failedLines } from './failed-lines.ts'
+import type { Pace } from './pace.ts'
+import { rateLimitIn } from './rate-limit-headers.ts'
 import type { Attempt } from './send.ts'
+import { Tuner } from './tuning.ts'
 import { batchTooLarge, encodingRefused, eventTooLarge, paused, rejected, unreachable } from './warnings.ts'
 
 /** Where batches come from, and go back to. */
@@ -15,6 +19,7 @@ export interface Batches {
   readonly limits: BatchLimits
   take(nowMs: number): Batch | undefined
   wakeAtMs(): number
+  load(): { addedBytes: number; waitingBytes: number; datasets: number }
   row(dataset: string): Row
   hurry(): void
   takeAll(): Batch[]
@@ -24,12 +29,15 @@ export interface DeliveryParts {
   readonly batches: Batches
   readonly send: (batch: Batch, signal: AbortSignal) => Promise<Attempt>
   readonly breaker: Breaker
+  readonly pace: Pace
   readonly compression: Compression
   readonly ledger: Ledger
   readonly notices: Notices
   readonly maxConcurrentRequests: number
   /** Called when lines have been delivered or dropped. */
   readonly onSettled: () => void
+  /** Called with the headers of each answer. */
+  readonly onAnswer: (headers: Answer['headers']) => void
   /** Called when the service has taken a batch. */
   readonly onDelivered: (dataset: string) => void
 }
@@ -42,6 +50,9 @@ const maxRequestsPerBatch = 1000
 const firstProbeDelayMs = 1000
 const maxProbeDelayMs = 60_000
 
+/** Makes an attempt by means that need no event loop. */
+export type SendNow = (batch: Batch, onAttempt: (attempt: Attempt) => void) => void
+
 /**
  * Takes batches as fast as the service, the breaker and the number of connections allow, and decides what becomes of
  * each from the outcome of its attempt. A batch in trouble goes back to the head of its row; only `pump` decides when
@@ -49,7 +60,9 @@ const maxProbeDelayMs = 60_000
  */
 export class Delivery {
   readonly #parts: DeliveryParts
+  readonly #tuner: Tuner
   readonly #inFlight = new Map<Batch, AbortController>()
+  #sendNow: SendNow | undefined
   #timer: NodeJS.Timeout | undefined
   #timerAtMs = Number.POSITIVE_INFINITY
   /** Requests made, and how many of them repeated an earlier one. */
@@ -59,6 +72,7 @@ export class Delivery {
 
   constructor(parts: DeliveryParts) {
     this.#parts = parts
+    this.#tuner = new Tuner(parts.batches, () => parts.pace.inForce.requestsPerSecond)
   }
 
   get inFlight(): number {
@@ -67,19 +81,22 @@ export class Delivery {
 
   /** Starts what can be started now, and sets the clock for what can be started later. */
   readonly pump = (): void => {
-    const { batches, breaker, maxConcurrentRequests } = this.#parts
+    const { batches, breaker, pace, maxConcurrentRequests } = this.#parts
     const nowMs = performance.now()
     const limit = breaker.isOpen ? 1 : maxConcurrentRequests
-    while (this.#inFlight.size < limit && nowMs >= breaker.notBeforeMs) {
+    this.#tuner.tune(nowMs)
+    const notBeforeMs = () => Math.max(breaker.notBeforeMs, pace.notBeforeMs(nowMs))
+    while (this.#inFlight.size < limit && nowMs >= notBeforeMs()) {
       const batch = batches.take(nowMs)
       if (batch === undefined) break
       if (batch.byteLength > batches.limits.maxBatchBytes && batch.count > 1) {
         batches.row(batch.dataset).putBack(...batch.split())
       } else {
-        void this.#attempt(batch)
+        pace.onStart(nowMs)
+        this.#attempt(batch)
       }
     }
-    if (this.#inFlight.size < limit) this.#wakeAt(Math.max(batches.wakeAtMs(), breaker.notBeforeMs), nowMs)
+    if (this.#inFlight.size < limit) this.#wakeAt(Math.max(batches.wakeAtMs(), notBeforeMs()), nowMs)
   }
 
   /** Makes what waits after a failure due now, for there may be no later. */
@@ -87,6 +104,29 @@ export class Delivery {
     this.#parts.breaker.hurry()
     this.#parts.batches.hurry()
     this.pump()
+  }
+
+  /**
+   * Has every attempt made by `sendNow` from now on, until `undefined` is given. Those under way are broken off, and their
+   * batches sent again: when the event loop stands still, nobody hears what becomes of them.
+   */
+  sendBy(sendNow: SendNow | undefined): void {
+    this.#sendNow = sendNow
+    for (const [batch, controller] of [...this.#inFlight].reverse()) {
+      const row = this.#parts.batches.row(batch.dataset)
+      this.#inFlight.delete(batch)
+      controller.abort()
+      if (row.pause !== undefined) row.pause.isProbing = false
+      row.putBack(batch)
+    }
+  }
+
+  /** Does what `pump` does, and returns when it is to be called again: `Infinity` while only an answer can change something. */
+  wake(): number {
+    clearTimeout(this.#timer)
+    this.#timerAtMs = Number.POSITIVE_INFINITY
+    this.pump()
+    return this.#timerAtMs
   }
 
   /** Drops everything that is not delivered, in flight or not. */
@@ -99,7 +139,7 @@ export class Delivery {
     for (const batch of this.#parts.batches.takeAll()) this.#drop(batch, reason)
   }
 
-  async #attempt(batch: Batch): Promise<void> {
+  #attempt(batch: Batch): void {
     const controller = new AbortController()
     this.#inFlight.set(batch, controller)
     const { pause } = this.#parts.batches.row(batch.dataset)
@@ -107,10 +147,21 @@ export class Delivery {
     this.requests++
     if (batch.attempts++ > 0) this.retries++
     batch.countRequest()
-    const attempt = await this.#parts.send(batch, controller.signal)
-    this.bytesOnWire += attempt.bodyBytes
-    this.#conclude(batch, attempt)
-    this.pump()
+    const onAttempt = (attempt: Attempt): void => {
+      this.bytesOnWire += attempt.bodyBytes
+      if (attempt.answer !== undefined) this.#heed(attempt.answer)
+      this.#conclude(batch, attempt)
+      this.pump()
+    }
+    if (this.#sendNow === undefined) void this.#parts.send(batch, controller.signal).then(onAttempt)
+    else this.#sendNow(batch, onAttempt)
+  }
+
+  /** Takes from an answer what it says of rates and limits. */
+  #heed({ status, headers }: Answer): void {
+    const throttled = status === 429 || status === 430
+    this.#parts.pace.onAnswer(performance.now(), { throttled, ...rateLimitIn(headers, Date.now()) })
+    this.#parts.onAnswer(headers)
   }
 
   #conclude(batch: Batch, { outcome, encoding }: Attempt): void {
@@ -198,6 +249,7 @@ export class Delivery {
     const halfBytes = Math.max(Math.ceil(batch.byteLength / 2), 1024)
     if (halfBytes < batches.limits.maxBatchBytes) {
       batches.limits.maxBatchBytes = halfBytes
+      batches.limits.mostBatchBytes = halfBytes
       notices.warn(...batchTooLarge(batch.byteLength, halfBytes))
     }
     row.putBack(...batch.split())
@@ -229,7 +281,8 @@ export class Delivery {
     const pause = row.pause
     if (pause !== undefined && !pause.isProbing) return
     const refusals = (pause?.refusals ?? 0) + 1
-    const delayMs = Math.min(firstProbeDelayMs * 2 ** (refusals - 1), maxProbeDelayMs)
+    const isLast = this.#sendNow !== undefined // the process ends, and does not wait for a second probe
+    const delayMs = isLast ? maxProbeDelayMs : Math.min(firstProbeDelayMs * 2 ** (refusals - 1), maxProbeDelayMs)
     row.pause = { untilMs: performance.now() + delayMs * (0.5 + Math.random() / 2), refusals, isProbing: false }
     if (pause !== undefined) return
     this.#parts.notices.warn(...paused(row.dataset, status, reason))

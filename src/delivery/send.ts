@@ -1,11 +1,12 @@
 import type { Dispatcher } from 'undici'
 import type { Batch } from '../batch/batch.ts'
+import type { Courier } from '../exit/courier.ts'
 import { openConnections } from '../http/connections.ts'
-import { exchange } from '../http/exchange.ts'
+import { type Answer, exchange, type Request } from '../http/exchange.ts'
 import type { ResolvedOptions } from '../options/shipper-options.ts'
 import type { Outcome } from '../outcome.ts'
 import { answerToOutcome } from './answer-to-outcome.ts'
-import { type Compression, compress, type Encoding } from './compression.ts'
+import { type Compression, compress, compressNow, type Encoding } from './compression.ts'
 import { ingestHeaders, ingestPath, jsonArray } from './request.ts'
 
 /** One attempt to send one batch. */
@@ -14,6 +15,8 @@ export interface Attempt {
   readonly encoding: Encoding
   /** Length of the request's body as it was sent. */
   readonly bodyBytes: number
+  /** `undefined` when none came. */
+  readonly answer?: Answer | undefined
 }
 
 /** Ways in which a connection ends while the body is under way. */
@@ -31,28 +34,30 @@ export class Sender {
   }
 
   async send(batch: Batch, signal: AbortSignal): Promise<Attempt> {
-    const { baseUrl, credentials, contentType, requestTimeoutMs } = this.#options
-    let encoding: Encoding = 'none'
+    const encoding = this.#encodingFor(batch)
     let bodyBytes = 0
     try {
-      encoding = batch.suspect !== undefined ? 'none' : this.#compression.encodingFor(batch.byteLength)
-      const body = await this.#body(batch, encoding)
+      const body =
+        this.#bodyAtHand(batch, encoding) ?? keep(batch, encoding, await compress(this.#plain(batch), encoding))
       bodyBytes = body.length
-      const request = {
-        method: 'POST' as const,
-        origin: baseUrl.origin,
-        path: ingestPath(baseUrl.pathname, batch.dataset),
-        headers: ingestHeaders(contentType, encoding, credentials.headers()),
-        body,
-      }
-      const answer = await exchange(await this.#dispatcher(), request, requestTimeoutMs, signal)
-      const outcome = answerToOutcome(answer, Date.now(), text => credentials.redact(text))
-      return { outcome, encoding, bodyBytes }
+      const request = this.#request(batch, encoding, body)
+      const answer = await exchange(await this.#dispatcher(), request, this.#options.requestTimeoutMs, signal)
+      return this.#answered(answer, encoding, bodyBytes)
     } catch (error) {
-      const { code, message } = error as { code?: string; message?: string }
-      const reason = credentials.redact(message || code || 'no connection')
-      return { outcome: { kind: 'retryable', reason, reset: resetCodes.has(code ?? '') }, encoding, bodyBytes }
+      return this.#unanswered(error, encoding, bodyBytes)
     }
+  }
+
+  /** The same for the end of the process, where no promise is kept any more: the courier makes the request. */
+  sendBy(courier: Courier, batch: Batch, onAttempt: (attempt: Attempt) => void): void {
+    const { requestTimeoutMs, tls } = this.#options
+    const encoding = this.#encodingFor(batch)
+    const body = this.#bodyAtHand(batch, encoding) ?? keep(batch, encoding, compressNow(this.#plain(batch), encoding))
+    const errand = { ...this.#request(batch, encoding, body), tls, timeoutMs: requestTimeoutMs }
+    courier.post(errand, receipt => {
+      if (receipt instanceof Error) onAttempt(this.#unanswered(receipt, encoding, body.length))
+      else onAttempt(this.#answered(receipt, encoding, body.length))
+    })
   }
 
   /** Lets go of the connections once what is under way has ended; the next attempt opens new ones. */
@@ -63,22 +68,54 @@ export class Sender {
   }
 
   async #dispatcher(): Promise<Dispatcher> {
-    if (this.#options.dispatcher !== undefined) return this.#options.dispatcher
-    this.#connections ??= openConnections(this.#options.baseUrl.origin, this.#options.maxConcurrentRequests)
+    const { baseUrl, dispatcher, maxConcurrentRequests, tls } = this.#options
+    if (dispatcher !== undefined) return dispatcher
+    this.#connections ??= openConnections(baseUrl.origin, maxConcurrentRequests, tls)
     return this.#connections
   }
 
-  /** The bytes to send. Where they differ from the lines they are kept, so that a retry sends the same at no cost. */
-  async #body(batch: Batch, encoding: Encoding): Promise<Buffer> {
-    const isArray = this.#options.contentType === 'application/json'
-    if (encoding === 'none' && !isArray) {
+  #encodingFor(batch: Batch): Encoding {
+    return batch.suspect !== undefined ? 'none' : this.#compression.encodingFor(batch.byteLength)
+  }
+
+  /** The bytes to send if they exist: the lines themselves, or what was made of them for an earlier attempt. */
+  #bodyAtHand(batch: Batch, encoding: Encoding): Buffer | undefined {
+    if (encoding === 'none' && this.#options.contentType !== 'application/json') {
       batch.dropBody()
       return batch.bytes
     }
-    if (batch.body?.encoding !== encoding) {
-      const plain = isArray ? jsonArray(batch.bytes) : batch.bytes
-      batch.keepBody({ encoding, bytes: encoding === 'none' ? plain : await compress(plain, encoding) })
-    }
-    return (batch.body as NonNullable<Batch['body']>).bytes
+    return batch.body?.encoding === encoding ? batch.body.bytes : undefined
   }
+
+  #plain(batch: Batch): Buffer {
+    return this.#options.contentType === 'application/json' ? jsonArray(batch.bytes) : batch.bytes
+  }
+
+  #request(batch: Batch, encoding: Encoding, body: Buffer): Request & { body: Buffer } {
+    const { baseUrl, credentials, contentType } = this.#options
+    return {
+      method: 'POST',
+      origin: baseUrl.origin,
+      path: ingestPath(baseUrl.pathname, batch.dataset),
+      headers: ingestHeaders(contentType, encoding, credentials.headers()),
+      body,
+    }
+  }
+
+  #answered(answer: Answer, encoding: Encoding, bodyBytes: number): Attempt {
+    const outcome = answerToOutcome(answer, Date.now(), text => this.#options.credentials.redact(text))
+    return { outcome, encoding, bodyBytes, answer }
+  }
+
+  #unanswered(error: unknown, encoding: Encoding, bodyBytes: number): Attempt {
+    const { code, message } = error as { code?: string; message?: string }
+    const reason = this.#options.credentials.redact(message || code || 'no connection')
+    return { outcome: { kind: 'retryable', reason, reset: resetCodes.has(code ?? '') }, encoding, bodyBytes }
+  }
+}
+
+/** Keeps bytes that are not the lines themselves, so that a retry sends the same at no cost. */
+function keep(batch: Batch, encoding: Encoding, bytes: Buffer): Buffer {
+  batch.keepBody({ encoding, bytes })
+  return bytes
 }

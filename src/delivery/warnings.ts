@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../errors.ts'
 
 /** What is told of trouble: what happened, what becomes of the events, and what to do. */
-export type WarningText = readonly [code: ErrorCode, message: string]
+export type WarningText = readonly [code: ErrorCode, message: string, about?: string]
 
 export function unreachable(reason: string, status: number | undefined): WarningText {
   const answer = status === undefined ? reason : `${status} ${reason}`
@@ -17,6 +17,7 @@ export function paused(dataset: string, status: number, reason: string): Warning
     'LOGFERRY_PAUSED',
     `delivery to dataset ${JSON.stringify(dataset)} is paused: the service answers ${status} (${reason}). ` +
       `${remedyFor(status)} Events are kept while memory lasts, and the service is asked again from time to time.`,
+    dataset,
   ]
 }
 

@@ -1,4 +1,5 @@
 import type { buildConnector, Dispatcher } from 'undici'
+import type { ResolvedTls } from '../options/tls-options.ts'
 
 /** How long a connection may take to be made, in milliseconds. */
 const connectTimeoutMs = 10_000
@@ -8,9 +9,13 @@ const connectTimeoutMs = 10_000
  *
  * The connections never keep the process alive: at its natural end the exit hook decides how long it waits for them.
  */
-export async function openConnections(origin: string, connections: number): Promise<Dispatcher> {
+export async function openConnections(
+  origin: string,
+  connections: number,
+  tls?: ResolvedTls | undefined,
+): Promise<Dispatcher> {
   const { buildConnector, Pool } = await import('undici')
-  const connect = unreferenced(buildConnector({ timeout: connectTimeoutMs, allowH2: false }))
+  const connect = unreferenced(buildConnector({ ...tls, timeout: connectTimeoutMs, allowH2: false }))
   // Deadlines are ours (exchange.ts): undici's run per chunk, and a server that trickles never trips them.
   return new Pool(origin, { connections, connect, pipelining: 1, headersTimeout: 0, bodyTimeout: 0, allowH2: false })
 }

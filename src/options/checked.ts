@@ -12,6 +12,7 @@ const secretOptions = new Set([
   'orgIdHeader',
   'baseUrl',
   'dataset',
+  'tls',
 ])
 
 /**
@@ -24,10 +25,11 @@ export function checked<Schema extends ObjectSchema>(schema: Schema, options: un
   if (result.success) return result.output
   const issue = result.issues[0]
   const option = v.getDotPath(issue) ?? 'options'
-  const root = option.split('.')[0] as string
+  const path = option.split('.')
+  const root = path[0] as string
   const names = Object.keys(schema.entries)
   if (!names.includes(root)) throw invalidOption(option, `one of ${names.join(', ')}`, 'an unknown option')
-  const got = secretOptions.has(root) ? shape(issue.input) : shown(issue.input)
+  const got = path.some(name => secretOptions.has(name)) ? shape(issue.input) : shown(issue.input)
   throw invalidOption(option, issue.message, got, issue.kind === 'schema' ? 'type' : 'range')
 }
 

@@ -4,6 +4,7 @@ import { resolveBaseUrl } from './base-url.ts'
 import { checked } from './checked.ts'
 import { type Environment, withEnvironment } from './environment.ts'
 import { resolveCredentials } from './resolve-credentials.ts'
+import { resolveLimits } from './resolve-limits.ts'
 import { expectedDataset, ShipperOptionsSchema } from './schema.ts'
 import type { ResolvedOptions, ShipperOptions } from './shipper-options.ts'
 
@@ -33,12 +34,15 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
   if (options.dataset === undefined) {
     throw invalidOption('dataset', `${expectedDataset}, or LOGFERRY_DATASET must be set`, 'nothing')
   }
+  const credentials = resolveCredentials(options)
   return {
     baseUrl: resolveBaseUrl(options.baseUrl, options.region, options.allowInsecure),
     region: options.region,
     dataset: options.dataset,
-    credentials: resolveCredentials(options),
+    credentials,
+    limits: options.limits && resolveLimits(options.limits, options.orgId, credentials),
     dispatcher: options.dispatcher,
+    tls: options.tls,
     contentType: options.contentType,
     compression: options.compression,
     timeField: options.timeField,

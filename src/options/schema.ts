@@ -1,8 +1,11 @@
 import type { Dispatcher } from 'undici'
 import * as v from 'valibot'
+import type { ObtainAccessToken } from '../org/client-options.ts'
+import type { RedisClient } from '../org/fleet.ts'
 import { expectedUrl } from './base-url.ts'
 import { isDatasetName } from './dataset-name.ts'
 import type { ResolvedOptions } from './shipper-options.ts'
+import type { Pem } from './tls-options.ts'
 
 export const integer = (min: number, max: number, unit: string) => {
   const expected = `an integer from ${min} to ${max} (${unit})`
@@ -16,12 +19,45 @@ export const expectedOrgId = 'an id of visible ASCII characters without spaces'
 export const expectedDataset =
   'a dataset name (not empty, no control characters, not "." or "..") or a function that gives one'
 const expectedHeaderName = 'the name of an HTTP header'
-const expectedTimeField = 'the name of a field, 1 to 200 characters'
+const expectedField = 'the name of a field, 1 to 200 characters'
+const expectedShare = 'a number above 0, up to 1'
+
+const expectedRedis = 'a client of ioredis or redis'
+const expectedFleet = 'an object: { redis }'
 
 /** Visible ASCII characters without spaces: what can stand in a header as it is. */
 const headerValue = (expected: string) => v.pipe(v.string(expected), v.regex(/^[\x21-\x7e]+$/, expected))
 
 export const TokenSchema = headerValue(expectedToken)
+
+/** ioredis has `call`, redis has `sendCommand`. */
+function isRedisClient(value: unknown): boolean {
+  const client = value as { call?: unknown; sendCommand?: unknown } | null | undefined
+  return typeof client?.call === 'function' || typeof client?.sendCommand === 'function'
+}
+
+const expectedPem = 'PEM: a string or a Buffer (not the path of a file), or an array of them'
+const expectedTls = 'an object: { ca, cert, key }'
+const expectedKeyPair = 'an object with cert and key, or with neither'
+
+const PemSchema = v.optional(
+  v.pipe(
+    v.custom<Pem>(value => pemTexts(value).every(text => text?.includes('-----BEGIN ')), expectedPem),
+    v.transform(value => pemTexts(value) as string[]),
+  ),
+)
+
+const TlsSchema = v.pipe(
+  v.strictObject({ ca: PemSchema, cert: PemSchema, key: PemSchema }, expectedTls),
+  v.check(({ cert, key }) => (cert === undefined) === (key === undefined), expectedKeyPair),
+)
+
+/** The texts of a value that should be PEM; `undefined` where one is none. */
+function pemTexts(value: unknown): (string | undefined)[] {
+  if (Array.isArray(value) && value.length > 0) return value.flatMap(pemTexts)
+  if (value instanceof Uint8Array) return [Buffer.from(value).toString('latin1')]
+  return [typeof value === 'string' ? value : undefined]
+}
 
 /** Where the service is, and who asks. */
 export const serviceEntries = {
@@ -45,6 +81,27 @@ export const serviceEntries = {
   ),
 }
 
+const FieldNameSchema = v.pipe(v.string(expectedField), v.minLength(1, expectedField), v.maxLength(200, expectedField))
+
+/** An access token, or a function that obtains one. */
+export const AccessTokenSchema = v.union(
+  [TokenSchema, v.custom<ObtainAccessToken>(value => typeof value === 'function')],
+  `${expectedToken}, or a function that gives one`,
+)
+
+const LimitsOptionsSchema = v.strictObject(
+  {
+    orgId: v.optional(headerValue(expectedOrgId)),
+    accessToken: v.optional(AccessTokenSchema),
+    share: v.optional(v.pipe(v.number(expectedShare), v.gtValue(0, expectedShare), v.maxValue(1, expectedShare)), 1),
+    refreshMs: integer(1000, 86_400_000, 'milliseconds'),
+    onBudget: v.optional(v.picklist(['warn', 'shed'], "'warn' or 'shed'"), 'warn'),
+    overflowField: v.optional(FieldNameSchema, 'overflow'),
+    fleet: v.optional(v.strictObject({ redis: v.custom<RedisClient>(isRedisClient, expectedRedis) }, expectedFleet)),
+  },
+  'an object: { orgId, accessToken, … }',
+)
+
 export const ShipperOptionsSchema = v.strictObject({
   ...serviceEntries,
   dataset: v.optional(
@@ -55,10 +112,9 @@ export const ShipperOptionsSchema = v.strictObject({
     'application/x-ndjson',
   ),
   compression: v.optional(v.picklist(['zstd', 'gzip', 'none'], "'zstd', 'gzip' or 'none'"), 'zstd'),
-  timeField: v.optional(
-    v.pipe(v.string(expectedTimeField), v.minLength(1, expectedTimeField), v.maxLength(200, expectedTimeField)),
-    '_time',
-  ),
+  tls: v.optional(TlsSchema),
+  timeField: v.optional(FieldNameSchema, '_time'),
+  limits: v.optional(LimitsOptionsSchema),
   maxBatchAgeMs: integer(1, 60_000, 'milliseconds'),
   maxBatchBytes: integer(1024, 16_777_216, 'bytes'),
   maxBatchEvents: integer(1, 100_000, 'events'),

@@ -1,6 +1,9 @@
 import type { Dispatcher } from 'undici'
 import type { Credentials } from '../http/credentials.ts'
 import type { BaseUrl, Region } from './base-url.ts'
+import type { LimitsOptions } from './limits-options.ts'
+import type { ResolvedLimits } from './resolve-limits.ts'
+import type { ResolvedTls, TlsOptions } from './tls-options.ts'
 
 /**
  * Options of `createShipper`, and of the Winston transport and the OpenTelemetry exporter and processor, which make a
@@ -56,12 +59,20 @@ export interface ShipperOptions {
    */
   allowInsecure?: boolean | undefined
   /**
-   * An undici `Dispatcher` (undici 7 or later) that sends the requests: a `ProxyAgent`, an `Agent` with a private CA.
-   * It stays yours: `close()` leaves it open.
+   * An undici `Dispatcher` (undici 7 or later) that sends the requests: a `ProxyAgent`, an `Agent` of your own. It stays
+   * yours: `close()` leaves it open. It cannot follow into the worker that delivers after `process.exit()`: that one
+   * connects to the service directly, with `tls`, and where no direct way leads there, what is left then is lost.
    *
    * @defaultValue a pool of `maxConcurrentRequests` connections of our own
    */
   dispatcher?: Dispatcher | undefined
+  /**
+   * A private CA to trust, a client's certificate and key, in PEM: `{ ca, cert, key }`. For connections of our own, at the
+   * end of the process too; a `dispatcher` does not see it. `NODE_EXTRA_CA_CERTS` and `--use-system-ca` need no option.
+   *
+   * @defaultValue what Node trusts
+   */
+  tls?: TlsOptions | undefined
   /**
    * Media type of request bodies: newline-delimited JSON, or a JSON array.
    *
@@ -146,9 +157,20 @@ export interface ShipperOptions {
   /**
    * How long the end of the process is held up for delivery, in milliseconds. 0 turns that off. Integer, 0 to 60 000.
    *
+   * At its natural end the process goes on for as long. After `process.exit()` or an uncaught error a worker thread sends
+   * what is left, also what was in flight, and the main thread waits for it. What a later handler of `'exit'` logs is sent
+   * before its log call returns, within what is left of the time.
+   *
    * @defaultValue 2000
    */
   exitTimeoutMs?: number | undefined
+  /**
+   * Reads the organization's licence, at the start and every hour, and keeps to it: request rate, batch size and age,
+   * monthly ingest, fields of a dataset. Never delays a log call.
+   *
+   * @defaultValue none: batches and pace follow the options above and what the answers say
+   */
+  limits?: LimitsOptions | undefined
 }
 
 /** The media types of the ingest operation. */
@@ -162,6 +184,8 @@ export interface ResolvedOptions {
   /** The bearer of every request; an organization's id goes with a personal one. */
   readonly credentials: Credentials
   readonly dispatcher: Dispatcher | undefined
+  readonly tls: ResolvedTls | undefined
+  readonly limits: ResolvedLimits | undefined
   readonly contentType: ContentType
   readonly compression: 'zstd' | 'gzip' | 'none'
   readonly timeField: string

@@ -26,12 +26,15 @@ const maxConnections = 4
  */
 export class OrgClient {
   readonly #options: ResolvedOrgClientOptions
+  /** Whether the process waits for a call before it ends by itself. */
+  readonly #keepsAlive: boolean
   readonly #calls = new Set<Promise<unknown>>()
   #connections: Promise<Dispatcher> | undefined
 
   /** @internal */
-  constructor(options: ResolvedOrgClientOptions) {
+  constructor(options: ResolvedOrgClientOptions, keepsAlive = true) {
     this.#options = options
+    this.#keepsAlive = keepsAlive
   }
 
   /**
@@ -69,7 +72,7 @@ export class OrgClient {
   /** Runs an operation within the time it has. */
   async #call(operation: Operation): Promise<Org> {
     const controller = new AbortController()
-    const stopClock = deadline(this.#options.timeoutMs, () => controller.abort(), true)
+    const stopClock = deadline(this.#options.timeoutMs, () => controller.abort(), this.#keepsAlive)
     const call = this.#run(operation, controller.signal)
     this.#calls.add(call)
     try {
@@ -97,8 +100,12 @@ export class OrgClient {
       attempts += 1
       const delayMs = retryDelayMs(result, attempts, Math.random())
       if (delayMs === undefined || performance.now() + delayMs >= endMs) throw result
-      await new Promise(resolve => setTimeout(resolve, delayMs))
+      await this.#wait(delayMs)
     }
+  }
+
+  async #wait(ms: number): Promise<void> {
+    await new Promise<void>(resolve => void deadline(ms, resolve, this.#keepsAlive))
   }
 
   async #attempt(operation: Operation, credentials: Credentials, signal: AbortSignal): Promise<Org | OrgError> {

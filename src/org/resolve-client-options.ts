@@ -6,9 +6,9 @@ import { resolveBaseUrl } from '../options/base-url.ts'
 import { checked } from '../options/checked.ts'
 import { type Environment, withEnvironment } from '../options/environment.ts'
 import { resolveCredentials } from '../options/resolve-credentials.ts'
-import { expectedToken, integer, serviceEntries, TokenSchema } from '../options/schema.ts'
+import { AccessTokenSchema, integer, serviceEntries } from '../options/schema.ts'
 import { AccessToken } from './access-token.ts'
-import type { ObtainAccessToken, OrgClientOptions } from './client-options.ts'
+import type { OrgClientOptions } from './client-options.ts'
 
 /** Options as the client uses them: checked, with defaults and environment filled in. */
 export interface ResolvedOrgClientOptions {
@@ -23,12 +23,7 @@ const tokenOptions = ['accessToken', 'token', 'personalAccessToken'] as const
 
 const OrgClientOptionsSchema = v.strictObject({
   ...serviceEntries,
-  accessToken: v.optional(
-    v.union(
-      [TokenSchema, v.custom<ObtainAccessToken>(value => typeof value === 'function')],
-      `${expectedToken}, or a function that gives one`,
-    ),
-  ),
+  accessToken: v.optional(AccessTokenSchema),
   timeoutMs: integer(100, 600_000, 'milliseconds'),
 })
 

@@ -24,6 +24,18 @@ export function resourceTail(resource: OtelResource, scope: OtelScope): Uint8Arr
   return tail
 }
 
+const fieldsOfTails = new WeakMap<Uint8Array, object>()
+
+/** What a tail adds to an event; the same object each time. */
+export function tailFields(tail: Uint8Array): object {
+  let fields = fieldsOfTails.get(tail)
+  if (fields === undefined) {
+    fields = JSON.parse(`{${Buffer.from(tail).toString('utf8').replace(/^,/, '')}`) as object
+    fieldsOfTails.set(tail, fields)
+  }
+  return fields
+}
+
 function resourceMember(resource: OtelResource): string {
   return member('resource', () => nestAttributes(resource.attributes), maxResourceBytes)
 }

@@ -1,10 +1,9 @@
 import { isDatasetName } from '../options/dataset-name.ts'
 import type { ResolvedOptions } from '../options/shipper-options.ts'
+import { tailFields } from '../record/resource-tail.ts'
 
 /** The name of the dataset that an event goes to, or why the function that should give it gave none. */
 export type DatasetOf = { readonly name: string } | { readonly problem: string }
-
-const parsedTails = new WeakMap<Uint8Array, object>()
 
 /** Asks the application's function; it sees the whole event, with what the tail adds to its line. */
 export function datasetOf(
@@ -13,19 +12,11 @@ export function datasetOf(
   tail: Uint8Array | undefined,
 ): DatasetOf {
   try {
-    const name: unknown = ask(tail === undefined ? (event as Record<string, unknown>) : { ...event, ...parsed(tail) })
+    const name: unknown = ask(
+      tail === undefined ? (event as Record<string, unknown>) : { ...event, ...tailFields(tail) },
+    )
     return isDatasetName(name) ? { name } : { problem: 'gave no usable name' }
   } catch (error) {
     return { problem: `threw ${error instanceof Error ? error.name : typeof error}` }
   }
-}
-
-/** Tails are few, and the same object for each record of a logger. */
-function parsed(tail: Uint8Array): object {
-  let fields = parsedTails.get(tail)
-  if (fields === undefined) {
-    fields = JSON.parse(`{${Buffer.from(tail).toString('utf8').replace(/^,/, '')}`) as object
-    parsedTails.set(tail, fields)
-  }
-  return fields
 }

@@ -1,20 +1,29 @@
 import { Batcher } from '../batch/batcher.ts'
 import { type DropReason, type DropsBySeverity, Ledger } from '../batch/ledger.ts'
 import { Memory } from '../batch/memory.ts'
+import type { BatchLimits } from '../batch/row.ts'
 import { Breaker } from '../delivery/breaker.ts'
 import { Compression, type Encoding } from '../delivery/compression.ts'
 import { Delivery } from '../delivery/delivery.ts'
+import { Pace } from '../delivery/pace.ts'
 import { Sender } from '../delivery/send.ts'
-import { type Unfinished, unwatch, watch } from '../exit/natural-exit.ts'
+import type { Courier } from '../exit/courier.ts'
+import { type Loss, outOfTime } from '../exit/last-delivery.ts'
+import { expectEnd, type Unfinished, unwatch, watch } from '../exit/process-end.ts'
 import { type NoticeListeners, Notices } from '../notices.ts'
 import { resolveOptions } from '../options/resolve.ts'
 import type { ResolvedOptions, ShipperOptions } from '../options/shipper-options.ts'
+import type { LimitsStats } from '../org/limits.ts'
 import { type Alterations, eventToJson } from '../record/event-to-line.ts'
+import { tailFields } from '../record/resource-tail.ts'
 import { type Severity, severities, severityOfLevel } from '../record/severity.ts'
 import { Timestamper } from '../record/timestamp.ts'
 import { datasetOf } from './dataset-of.ts'
 import { checkedTimeoutMs, isInTime } from './in-time.ts'
+import { type Licence, openLicence } from './licence.ts'
 import { ShedReport } from './shed-report.ts'
+
+export { type FlushOnSignalsOptions, flushOnSignals } from '../exit/flush-on-signals.ts'
 
 /** What is known when `flush()` or `close()` ends. */
 export interface FlushResult {
@@ -46,8 +55,17 @@ export interface ShipperStats {
   readonly bufferedBytes: number
   /** The compression in use, after what the service turned out not to take. */
   readonly compression: Encoding
+  /** Most requests per second that may be made now; `Infinity` when nothing limits them. */
+  readonly requestsPerSecond: number
+  /** Size and age of batches in force: larger than configured while the request rate is limited, or what the service takes. */
+  readonly maxBatchBytes: number
+  readonly maxBatchAgeMs: number
+  /** What of the licence is in force, and why; `undefined` without the option `limits`. */
+  readonly limits: LimitsStats | undefined
 }
 
+/** Bytes of the largest batch that is made for a limited request rate. */
+const mostTunedBatchBytes = 16_777_216
 /** Longest wait for connections to close that nothing more is expected of, in milliseconds. */
 const closeConnectionsMs = 1000
 /**
@@ -60,12 +78,15 @@ export class Shipper {
   readonly #memory: Memory
   readonly #batcher: Batcher
   readonly #sender: Sender
+  readonly #breaker: Breaker
   readonly #delivery: Delivery
   readonly #compression: Compression
   readonly #ledger = new Ledger()
   readonly #notices = new Notices()
+  readonly #pace = new Pace()
+  readonly #licence: Licence | undefined
   readonly #altered: Alterations = { stubbed: 0, cut: 0 }
-  readonly #atExit: Unfinished = { finish: () => this.#finishAtExit() }
+  readonly #unfinished: Unfinished
   #isWatched = false
   /** Who holds events back that are not accepted yet. */
   readonly #holding = new Set<{ release(): void }>()
@@ -78,20 +99,33 @@ export class Shipper {
     this.#memory = new Memory(options.maxBufferedBytes, options.maxBatchBytes)
     this.#compression = new Compression(options.compression)
     this.#sender = new Sender(options, this.#compression)
-    const { maxBatchBytes, maxBatchEvents, maxBatchAgeMs } = options
-    const limits = { maxBatchBytes, maxBlockBytes: maxBatchBytes, maxBatchEvents, maxBatchAgeMs }
-    this.#batcher = new Batcher(limits, this.#memory, () => this.#delivery.pump())
+    this.#breaker = new Breaker(options.maxRetryDelayMs)
+    this.#batcher = new Batcher(batchLimits(options), this.#memory, () => this.#delivery.pump())
     this.#delivery = new Delivery({
       batches: this.#batcher,
       send: (batch, signal) => this.#sender.send(batch, signal),
-      breaker: new Breaker(options.maxRetryDelayMs),
+      breaker: this.#breaker,
+      pace: this.#pace,
       compression: this.#compression,
       ledger: this.#ledger,
       notices: this.#notices,
       maxConcurrentRequests: options.maxConcurrentRequests,
       onSettled: () => this.#unwatchWhenDone(),
+      onAnswer: headers => this.#licence?.limits.onAnswer(headers),
       onDelivered: dataset => this.#reportShed(dataset),
     })
+    this.#licence = options.limits && openLicence(options, options.limits, this.#pace, this.#notices, this.#altered)
+    this.#licence?.start()
+    this.#unfinished = {
+      exitTimeoutMs: options.exitTimeoutMs,
+      finish: () => this.#finishAtExit(),
+      handOver: courier => this.#handOver(courier),
+      proceed: () => this.#proceed(),
+      isWaitingForAnswers: () => this.#delivery.inFlight > 0,
+      giveUp: loss => this.#giveUp(loss, 'exit'),
+      takeBack: () => this.#takeBack(),
+    }
+    if (options.exitTimeoutMs > 0) expectEnd()
   }
 
   /**
@@ -129,7 +163,7 @@ export class Shipper {
   async close(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
     const timeoutMs = checkedTimeoutMs(options.timeoutMs, this.#options.flushTimeoutMs)
     const complete = await this.#finish(timeoutMs)
-    await isInTime(this.#sender.close(), closeConnectionsMs)
+    await isInTime(Promise.all([this.#sender.close(), this.#licence?.close()]), closeConnectionsMs)
     this.#memory.clear()
     return { complete, pending: this.#ledger.pending }
   }
@@ -150,6 +184,10 @@ export class Shipper {
       bytesOnWire: this.#delivery.bytesOnWire,
       bufferedBytes: this.#memory.usedBytes,
       compression: this.#compression.encoding,
+      requestsPerSecond: this.#pace.inForce.requestsPerSecond,
+      maxBatchBytes: this.#batcher.limits.maxBatchBytes,
+      maxBatchAgeMs: this.#batcher.limits.maxBatchAgeMs,
+      limits: this.#licence?.limits.stats(this.#pace.inForce),
     }
   }
 
@@ -201,7 +239,12 @@ export class Shipper {
     try {
       const dataset = this.#datasetOf(event, tail)
       if (dataset === undefined) return this.#drop('dataset', severity)
-      if (!this.#write(dataset, event, severity, time, tail)) return this.#drop('memory', severity)
+      let fitted: object | undefined = event
+      if (this.#licence !== undefined) {
+        fitted = this.#fit(dataset, event, severity, tail)
+        if (fitted === undefined) return this.#drop('budget', severity)
+      }
+      if (!this.#write(dataset, fitted, severity, time, tail)) return this.#drop('memory', severity)
     } catch (error) {
       // What people log cannot bring us here; running out of memory can, and a mistake of ours.
       return this.#drop('error', severity, error)
@@ -222,9 +265,22 @@ export class Shipper {
       : typeof time === 'number'
         ? this.#timestamper.at(time)
         : this.#timestamper.atHrTime(time)
-    const around = (head?.length ?? 0) + (tail?.length ?? 0)
-    const json = eventToJson(event, this.#options.maxEventBytes - around - 1, this.#altered)
-    return this.#batcher.add(dataset, severity, head, json, tail)
+    const { maxEventBytes } = this.#options
+    // A resource must not crowd out the event itself.
+    const isTailTooLong = tail !== undefined && tail.length > maxEventBytes / 4
+    if (isTailTooLong) this.#altered.cut++
+    const kept = isTailTooLong ? undefined : tail
+    const around = (head?.length ?? 0) + (kept?.length ?? 0)
+    const json = eventToJson(event, maxEventBytes - around - 1, this.#altered)
+    if (!this.#batcher.add(dataset, severity, head, json, kept)) return false
+    this.#licence?.limits.count(severity, json.length + around)
+    return true
+  }
+
+  /** The event as the licence lets it be shipped; `undefined` when it is sampled away. */
+  #fit(dataset: string, event: object, severity: Severity, tail: Uint8Array | undefined): object | undefined {
+    this.#licence?.start() // after close()
+    return this.#licence?.limits.fit(dataset, event, severity, tail && tailFields(tail))
   }
 
   #hasOwnTime(event: object): boolean {
@@ -284,33 +340,63 @@ export class Shipper {
     const flushed = this.#flushAll()
     this.#delivery.hurry()
     const complete = await isInTime(flushed, timeoutMs)
-    const left = this.#ledger.pending
-    if (!complete && left > 0) {
-      this.#delivery.abandon('closed')
-      this.#notices.warn(
-        'LOGFERRY_DROPPED',
-        `${left} ${left === 1 ? 'event' : 'events'} could not be delivered within ${timeoutMs} ms before the end, and ` +
-          'had to be dropped. Find out why delivery is slow, or allow more time (flushTimeoutMs, exitTimeoutMs).',
-      )
-    }
+    if (!complete) this.#giveUp(outOfTime(timeoutMs))
     return complete
   }
 
+  #giveUp({ how, remedy }: Loss, about?: string): void {
+    const left = this.#ledger.pending
+    if (left === 0) return
+    this.#delivery.abandon('closed')
+    const events = left === 1 ? '1 event' : `${left} events`
+    this.#notices.warn(
+      'LOGFERRY_DROPPED',
+      `${events} could not be delivered ${how}, and had to be dropped. ${remedy}`,
+      about,
+    )
+  }
+
+  #handOver(courier: Courier): void {
+    this.#breaker.isUrgent = true
+    this.#delivery.sendBy((batch, onAttempt) => this.#sender.sendBy(courier, batch, onAttempt))
+    void this.#flushAll()
+    this.#delivery.hurry()
+  }
+
+  #takeBack(): void {
+    this.#breaker.isUrgent = false
+    this.#delivery.sendBy(undefined)
+  }
+
+  #proceed(): number {
+    if (this.#delivery.inFlight === 0) void this.#flushAll() // for what listeners have logged since
+    return this.#delivery.wake()
+  }
+
   async #finishAtExit(): Promise<void> {
+    this.#breaker.isUrgent = true
     await this.#finish(this.#options.exitTimeoutMs)
+    this.#breaker.isUrgent = false
   }
 
   #watch(): void {
     if (this.#options.exitTimeoutMs === 0) return
     this.#isWatched = true
-    watch(this.#atExit)
+    watch(this.#unfinished)
   }
 
   #unwatchWhenDone(): void {
     if (!this.#isWatched || this.#ledger.pending > 0 || this.#holding.size > 0) return
     this.#isWatched = false
-    unwatch(this.#atExit)
+    unwatch(this.#unfinished)
   }
+}
+
+function batchLimits(options: ResolvedOptions): BatchLimits {
+  const { maxBatchBytes, maxBatchEvents, maxBatchAgeMs, maxBufferedBytes } = options
+  // Of an eighth of the memory each, four batches can be in flight while four are being filled or wait.
+  const mostBatchBytes = Math.max(maxBatchBytes, Math.min(mostTunedBatchBytes, Math.floor(maxBufferedBytes / 8)))
+  return { maxBatchBytes, maxBatchAgeMs, mostBatchBytes, maxBlockBytes: maxBatchBytes, maxBatchEvents, sealedBytes: 0 }
 }
 
 function levelOf(event: Readonly<Record<string, unknown>>): Severity {

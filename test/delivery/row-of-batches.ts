@@ -4,6 +4,7 @@ import { Memory } from '../../src/batch/memory.ts'
 import { Breaker } from '../../src/delivery/breaker.ts'
 import { Compression, type Encoding } from '../../src/delivery/compression.ts'
 import { Delivery } from '../../src/delivery/delivery.ts'
+import { Pace } from '../../src/delivery/pace.ts'
 import { type Dropped, Notices, type Rejected, type Warning } from '../../src/notices.ts'
 import type { Outcome } from '../../src/outcome.ts'
 import type { Severity } from '../../src/record/severity.ts'
@@ -53,17 +54,26 @@ export function rowOfBatches(
   notices.add('rejected', rejection => refused.push(rejection))
   const memory = new Memory(64 * 1_048_576, maxBatchBytes)
   const stepping = new Compression(compression)
-  const limits = { maxBatchBytes, maxBlockBytes: maxBatchBytes, maxBatchEvents, maxBatchAgeMs }
+  const limits = {
+    maxBatchBytes,
+    maxBatchAgeMs,
+    mostBatchBytes: 16 * maxBatchBytes,
+    maxBlockBytes: maxBatchBytes,
+    maxBatchEvents,
+    sealedBytes: 0,
+  }
   const batcher = new Batcher(limits, memory, () => delivery.pump())
   const delivery = new Delivery({
     batches: batcher,
     breaker: new Breaker(30_000, random),
+    pace: new Pace(),
     compression: stepping,
     ledger,
     notices,
     maxConcurrentRequests,
     onSettled: () => {},
     onDelivered: () => {},
+    onAnswer: () => {},
     send: async (batch, signal) => {
       const encoding = batch.suspect !== undefined ? 'none' : stepping.encoding
       const request = { dataset: batch.dataset, lines: [...batch.lines()], atMs: performance.now(), encoding }

@@ -9,9 +9,14 @@ export interface Ended {
 }
 
 /** Runs ES module source in a process of its own, from the root of the project, and waits for its end. */
-export async function runScript(source: string, environment: Record<string, string> = {}): Promise<Ended> {
+export function runScript(source: string, environment: Record<string, string> = {}): Promise<Ended> {
+  return runNode(['--input-type=module', '--eval', source], environment)
+}
+
+/** Runs Node with these arguments, and nothing in its environment but the path and what is given. */
+export async function runNode(args: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
   const startedAtMs = performance.now()
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', source], {
+  const child = spawn(process.execPath, args, {
     env: { PATH: process.env.PATH, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -1,0 +1,80 @@
+import type { MessagePort, Worker } from 'node:worker_threads'
+import type { Answer } from '../http/exchange.ts'
+import { type Errand, type Report, runErrands } from './errands.ts'
+
+/** What comes back: an answer, or why there is none. */
+export type Receipt = Answer | Error
+
+/**
+ * Makes requests in a worker thread, for a main thread whose event loop stands still: inside a handler of 'exit' no socket
+ * of its own is served any more, but it can wait.
+ */
+export class Courier {
+  readonly #worker: Worker
+  readonly #port: MessagePort
+  /** Counts what the worker has reported; the main thread sleeps on it. */
+  readonly #reports = new Int32Array(new SharedArrayBuffer(4))
+  readonly #recipients = new Map<number, (receipt: Receipt) => void>()
+  readonly #receive: (port: MessagePort) => { message: Report } | undefined
+  #seen = 0
+  #lastId = 0
+
+  /** @throws where no worker may be started */
+  constructor() {
+    // Loaded here, as it takes longer than all that a log call needs.
+    const { MessageChannel, receiveMessageOnPort, Worker } = process.getBuiltinModule('node:worker_threads')
+    const { port1, port2 } = new MessageChannel()
+    this.#port = port1
+    this.#port.unref()
+    this.#receive = receiveMessageOnPort
+    // As text, the worker needs no file: none can be found in a bundled application. Some bundlers write `__name(f, 'f')`.
+    this.#worker = new Worker(`const __name = f => f\n;(${runErrands})()`, {
+      eval: true,
+      execArgv: [], // without it, and with NODE_OPTIONS, what the application preloads would run again
+      env: workerEnvironment(),
+      workerData: { port: port2, reports: this.#reports },
+      transferList: [port2],
+      stdout: true, // not piped to that of the process, which would have to be opened first
+      stderr: true,
+    })
+    this.#worker.on('error', () => {}) // where the process goes on
+    this.#worker.unref()
+  }
+
+  /** Makes a request; `onReceipt` is called inside `wait`. */
+  post(errand: Omit<Errand, 'id'>, onReceipt: (receipt: Receipt) => void): void {
+    const id = ++this.#lastId
+    const body = new Uint8Array(errand.body) // a copy: the worker gets it, and a retry needs the original
+    this.#recipients.set(id, onReceipt)
+    this.#port.postMessage({ ...errand, id, body } satisfies Errand, [body.buffer])
+  }
+
+  /**
+   * Waits for a receipt, at most until then (monotonic, in milliseconds), and gives every receipt there is to whom it
+   * belongs.
+   *
+   * @throws when the worker has failed
+   */
+  wait(untilMs: number): void {
+    Atomics.wait(this.#reports, 0, this.#seen, Math.max(untilMs - performance.now(), 0))
+    this.#seen = Atomics.load(this.#reports, 0)
+    for (let next = this.#receive(this.#port); next !== undefined; next = this.#receive(this.#port)) {
+      const { id, answer, error } = next.message
+      if (id === undefined) throw new Error(error?.message)
+      const onReceipt = this.#recipients.get(id)
+      this.#recipients.delete(id)
+      onReceipt?.(answer ?? Object.assign(new Error(error?.message), { code: error?.code }))
+    }
+  }
+
+  dismiss(): void {
+    void this.#worker.terminate()
+  }
+}
+
+/** The process's own, for NODE_EXTRA_CA_CERTS and its kind, without what the application preloads. */
+function workerEnvironment(): NodeJS.ProcessEnv {
+  const { NODE_OPTIONS, ...environment } = process.env
+  const usesSystemCa = process.execArgv.includes('--use-system-ca') || NODE_OPTIONS?.includes('--use-system-ca')
+  return usesSystemCa ? { ...environment, NODE_USE_SYSTEM_CA: '1' } : environment
+}

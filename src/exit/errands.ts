@@ -1,0 +1,92 @@
+import type { IncomingMessage, RequestOptions } from 'node:http'
+import type { MessagePort } from 'node:worker_threads'
+import type { Answer, Request } from '../http/exchange.ts'
+import type { ResolvedTls } from '../options/tls-options.ts'
+
+/** A request for the worker to make. */
+export interface Errand extends Request {
+  readonly id: number
+  readonly body: Uint8Array
+  readonly tls: ResolvedTls | undefined
+  /** From the start to the end of the answer, in milliseconds. */
+  readonly timeoutMs: number
+}
+
+/** What has become of an errand; without `id`, why the worker itself has failed. */
+export interface Report {
+  readonly id?: number
+  readonly answer?: Answer
+  readonly error?: { readonly code?: string | undefined; readonly message: string }
+}
+
+/**
+ * All that the worker runs: makes requests as they come, and reports each answer. It is handed over as text, so nothing
+ * from outside the function can be used in it, and no syntax for which compilers bring a function of their own: no spread,
+ * no `async`, no `for … of`. By node:http, which loads in a fraction of the time that undici takes.
+ */
+export function runErrands(): void {
+  const maxAnswerBytes = 65_536
+  const { port, reports } = process.getBuiltinModule('node:worker_threads').workerData as {
+    port: MessagePort
+    reports: Int32Array
+  }
+  const agents: Record<string, unknown> = {}
+
+  process.on('uncaughtException', error => report({ error: { message: String(error) } }))
+  port.on('message', run)
+
+  function report(one: Report): void {
+    port.postMessage(one)
+    Atomics.add(reports, 0, 1)
+    Atomics.notify(reports, 0)
+  }
+
+  function run(errand: Errand): void {
+    const url = new URL(errand.origin)
+    const http = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http')
+    const agent = agents[url.protocol] ?? new http.Agent({ keepAlive: true })
+    agents[url.protocol] = agent
+    const options = { method: errand.method, path: errand.path, headers: errand.headers, agent }
+    const request = http.request(url, Object.assign({}, errand.tls, options) as RequestOptions)
+    const timer = setTimeout(giveUp, errand.timeoutMs)
+    const chunks: Buffer[] = []
+    let bytes = 0
+    let head: IncomingMessage | undefined
+    let isReported = false
+
+    function settle(cut: Answer['cut'], error?: NodeJS.ErrnoException): void {
+      if (isReported) return
+      isReported = true
+      clearTimeout(timer)
+      if (head === undefined) {
+        const message = (error?.message || error?.code) ?? 'the connection was closed without an answer'
+        return report({ id: errand.id, error: { code: error?.code, message } })
+      }
+      const body = Buffer.concat(chunks).toString('utf8')
+      report({
+        id: errand.id,
+        answer: { status: head.statusCode as number, headers: head.headers, body: body, cut: cut },
+      })
+    }
+    function giveUp(): void {
+      settle('interrupted', new Error(`no complete answer within ${errand.timeoutMs} ms`))
+      request.destroy()
+    }
+
+    request.on('response', response => {
+      head = response
+      response.on('data', chunk => {
+        chunks.push(chunk)
+        bytes += chunk.length
+        if (bytes <= maxAnswerBytes) return
+        settle('too-long')
+        request.destroy()
+      })
+      response.on('end', () => settle(undefined))
+      response.on('error', error => settle('interrupted', error))
+    })
+    request.on('error', error => settle('interrupted', error))
+    request.on('close', () => settle('interrupted'))
+    request.end(errand.body)
+  }
+}

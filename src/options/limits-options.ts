@@ -1,0 +1,52 @@
+import type { ObtainAccessToken } from '../org/client-options.ts'
+import type { RedisClient } from '../org/fleet.ts'
+
+/** Options that turn licence tuning on: `limits` of a shipper. `undefined` means the default. */
+export interface LimitsOptions {
+  /**
+   * Id of the organization whose licence is read.
+   *
+   * @defaultValue `orgId` of the shipper, or the environment variable `LOGFERRY_ORG_ID`; without them, required
+   */
+  orgId?: string | undefined
+  /**
+   * Access token from an OAuth 2.0 flow that may read the organization, or a function that obtains one; it is asked again
+   * once after a 403.
+   *
+   * @defaultValue the token of the shipper is tried
+   */
+  accessToken?: string | ObtainAccessToken | undefined
+  /**
+   * This process's part of what the licence allows: of the requests per second and of the monthly ingest. Above 0, up to 1.
+   *
+   * @defaultValue 1
+   */
+  share?: number | undefined
+  /**
+   * How often the licence is read again, in milliseconds. Integer, 1 000 to 86 400 000.
+   *
+   * @defaultValue 3600000
+   */
+  refreshMs?: number | undefined
+  /**
+   * What happens when the monthly ingest will not last at the present pace: `'warn'` says so; `'shed'` also samples
+   * events, the least severe first and errors never. Events that are kept then carry `logferry.sampling_rate`.
+   *
+   * @defaultValue 'warn'
+   */
+  onBudget?: 'warn' | 'shed' | undefined
+  /**
+   * Name of the field that takes, as a text with JSON in it, the fields for which the dataset has no room under the
+   * licence's `maxFields`. 1 to 200 characters.
+   *
+   * @defaultValue 'overflow'
+   */
+  overflowField?: string | undefined
+  /**
+   * Shares the licence's requests per second with other processes through Redis: each leases an equal part for a few
+   * seconds at a time. Without it each process adapts by itself.
+   *
+   * @defaultValue none
+   */
+  fleet?: { readonly redis: RedisClient } | undefined
+}

@@ -1,0 +1,66 @@
+/** Deeper nesting is left to the serialiser, which may put a stub in its place. */
+const maxDepth = 64
+
+/**
+ * What a member of an event is: no field; one field; a group of fields, or one field if it turns out to be empty; or
+ * something that shows its fields only when it is serialised (an Error, a Map, an instance of a class, a function).
+ */
+export type Shape = 'absent' | 'value' | 'group' | 'unclear'
+
+export function shapeOf(member: unknown): Shape {
+  switch (typeof member) {
+    case 'string':
+    case 'number':
+    case 'boolean':
+      return 'value'
+    case 'undefined':
+      return 'absent'
+    case 'object':
+      return member === null ? 'value' : shapeOfObject(Object.getPrototypeOf(member))
+    default:
+      return 'unclear'
+  }
+}
+
+function shapeOfObject(prototype: object | null): Shape {
+  if (prototype === Object.prototype || prototype === null) return 'group'
+  if (prototype === Array.prototype || prototype === Date.prototype) return 'value'
+  return isBare(prototype) ? 'group' : 'unclear'
+}
+
+/** The one seen last: there is hardly more than one, that of nested attributes. */
+let barePrototype: object | undefined
+
+/** Whether nothing is inherited from a prototype. */
+function isBare(prototype: object): boolean {
+  if (prototype === barePrototype) return true
+  if (Object.getPrototypeOf(prototype) !== null || Reflect.ownKeys(prototype).length > 0) return false
+  if (Object.isFrozen(prototype)) barePrototype = prototype
+  return true
+}
+
+/**
+ * The names that lead to each field of an event; `undefined` when it is not plain data, nested too deep (as a cycle is),
+ * or has more than `most` fields.
+ */
+export function routesOf(event: object, most: number): string[][] | undefined {
+  const routes: string[][] = []
+  return shapeOf(event) === 'group' && collect(event, [], routes, most) ? routes : undefined
+}
+
+function collect(group: object, route: string[], routes: string[][], most: number): boolean {
+  if (route.length > maxDepth) return false
+  let isEmpty = true
+  for (const name of Object.keys(group)) {
+    const member = (group as Record<string, unknown>)[name]
+    const shape = shapeOf(member)
+    if (shape === 'absent') continue
+    if (shape === 'unclear') return false
+    isEmpty = false
+    if (shape === 'value') routes.push([...route, name])
+    else if (!collect(member as object, [...route, name], routes, most)) return false
+    if (routes.length > most) return false
+  }
+  if (isEmpty && route.length > 0) routes.push(route)
+  return true
+}

@@ -1,0 +1,100 @@
+import { routesOf, shapeOf } from './field-routes.ts'
+
+/** A longer path is not let in, whatever room there is, which bounds the memory. Nobody looks for such a field. */
+const maxPathLength = 1000
+
+/** The names known in one place of an event, each with what is known below it. */
+class Level {
+  isField = false
+  readonly names = new Map<string, Level>()
+}
+
+/**
+ * The fields of one dataset, by path. `{ "a.b": 1 }` and `{ "a": { "b": 1 } }` have the same one.
+ *
+ * The routes that led to the fields are remembered too, as levels of names: an event is compared with them without
+ * putting paths together. They start anew when there are too many.
+ */
+export class FieldSet {
+  readonly #paths: Set<string>
+  #root = new Level()
+  #levels = 0
+
+  constructor(paths: readonly string[]) {
+    this.#paths = new Set(paths)
+  }
+
+  get size(): number {
+    return this.#paths.size
+  }
+
+  /**
+   * Whether an event is plain data, and all its fields are known or could be let in, and now are, without making more
+   * than `most`. If not, none is let in.
+   */
+  fit(event: object, most: number): boolean {
+    return (shapeOf(event) === 'group' && covers(this.#root, event)) || this.#admitAll(event, most)
+  }
+
+  /** Lets one field in, unless that would make more than `most`. */
+  admit(path: string, most: number): boolean {
+    if (this.#paths.has(path)) return true
+    if (this.size >= most || path.length > maxPathLength) return false
+    this.#paths.add(path)
+    return true
+  }
+
+  /** Takes the fields of plain data in, however many there are. */
+  add(fields: object): void {
+    for (const route of routesOf(fields, Number.POSITIVE_INFINITY) ?? []) this.#paths.add(route.join('.'))
+  }
+
+  #admitAll(event: object, most: number): boolean {
+    const routes = routesOf(event, Math.max(most, this.size))
+    if (routes === undefined) return false
+    const added = new Set<string>()
+    for (const route of routes) {
+      const path = route.join('.')
+      if (this.#paths.has(path)) continue
+      added.add(path)
+      if (path.length > maxPathLength || this.size + added.size > most) return false
+    }
+    for (const path of added) this.#paths.add(path)
+    for (const route of routes) this.#remember(route)
+    return true
+  }
+
+  #remember(route: readonly string[]): void {
+    if (this.#levels > 1000 + 8 * this.size) {
+      this.#root = new Level()
+      this.#levels = 0
+    }
+    let level = this.#root
+    for (const name of route) {
+      let next = level.names.get(name)
+      if (next === undefined) {
+        next = new Level()
+        level.names.set(name, next)
+        this.#levels++
+      }
+      level = next
+    }
+    level.isField = true
+  }
+}
+
+/** Whether all fields of a group of plain data are known, by the routes they have here. */
+function covers(level: Level, group: object): boolean {
+  let isEmpty = true
+  // The quickest loop. Should it see an inherited name, that is not known, and the long way is taken.
+  for (const name in group) {
+    const member = (group as Record<string, unknown>)[name]
+    const shape = shapeOf(member)
+    if (shape === 'absent') continue
+    const next = level.names.get(name)
+    if (next === undefined) return false
+    if (shape === 'value' ? !next.isField : shape === 'unclear' || !covers(next, member as object)) return false
+    isEmpty = false
+  }
+  return !isEmpty || level.isField
+}

@@ -1,0 +1,247 @@
+import type { ErrorCode } from '../errors.ts'
+import { Budget, type BudgetNews, periodAt } from './budget.ts'
+import { FieldGuard } from './field-guard.ts'
+import { ingestLimitIn } from './ingest-limit.ts'
+import { licenceWarnings } from './licence-warnings.ts'
+import { OrgError } from './org-error.ts'
+import type { Org } from './organization.ts'
+
+/** What of the licence is in force, and why. */
+export interface LimitsStats {
+  /** When the licence was last read, RFC 3339; `undefined` when it has not been read. */
+  readonly readAt: string | undefined
+  /** Why the licence could not be read the last time it was tried. */
+  readonly problem: string | undefined
+  /** Requests per second that this process may make, and what that follows from; `undefined` when nothing limits them. */
+  readonly requestsPerSecond: number | undefined
+  readonly because: string
+  /** Uncompressed bytes of the billing period, this process's part; `undefined` without a `monthlyIngestGb`. */
+  readonly ingest:
+    | { readonly bytes: number; readonly usedBytes: number; readonly usedUpAt: string | undefined }
+    | undefined
+  /** Most fields of a dataset, and how many each has from this process. */
+  readonly maxFields: number | undefined
+  readonly fields: Readonly<Record<string, number>>
+}
+
+/** The part of the options that the limits need, checked. */
+export interface LimitsSettings {
+  readonly share: number
+  readonly refreshMs: number
+  readonly onBudget: 'warn' | 'shed'
+  readonly overflowField: string
+  readonly timeField: string
+  readonly region: string | undefined
+}
+
+/** What the limits act on. */
+export interface LimitsParts {
+  readonly readOrg: () => Promise<Org>
+  readonly setRate: (requestsPerSecond: number | undefined) => void
+  readonly warn: (code: ErrorCode, message: string, about?: string) => void
+  /** What is sent of an event: its line, parsed. */
+  readonly asSent: (event: object) => object
+  readonly random?: () => number
+}
+
+const bytesPerGb = 1e9
+/** How often the budget and the licence's dates are looked at, in milliseconds. */
+const tickMs = 10_000
+/** How soon a licence that could not be read is tried again, in milliseconds; doubled each time, up to `refreshMs`. */
+const firstRetryMs = 30_000
+
+/**
+ * The organization's licence as this process keeps to it: read at the start and from time to time, in the background. Until
+ * it is read, and while it cannot be, nothing is held back on its account.
+ */
+export class Limits {
+  readonly #settings: LimitsSettings
+  readonly #parts: LimitsParts
+  readonly #guard: FieldGuard
+  /** By dataset, what is known to stand around its events. */
+  readonly #datasets = new Map<string, WeakSet<object>>()
+  readonly #warned = new Set<string>()
+  #org: Org | undefined
+  #readAtMs: number | undefined
+  #problem: string | undefined
+  #failures = 0
+  #budget: Budget | undefined
+  #readTimer: NodeJS.Timeout | undefined
+  #tickTimer: NodeJS.Timeout | undefined
+
+  constructor(settings: LimitsSettings, parts: LimitsParts) {
+    this.#settings = settings
+    this.#parts = parts
+    this.#guard = new FieldGuard({
+      maxFields: Number.POSITIVE_INFINITY,
+      overflowField: settings.overflowField,
+      asSent: parts.asSent,
+      onOver: (dataset, path) => this.#warnOfFields(dataset, path),
+    })
+  }
+
+  /** Reads the licence soon, and again from time to time, until `stop`. */
+  start(): void {
+    if (this.#tickTimer !== undefined) return
+    this.#tickTimer = setInterval(() => this.#tick(), tickMs).unref()
+    this.#readIn(0)
+  }
+
+  stop(): void {
+    clearTimeout(this.#readTimer)
+    clearInterval(this.#tickTimer)
+    this.#tickTimer = undefined
+  }
+
+  /**
+   * The event as the licence lets it be shipped: as it is; with fields folded for which there is no room; marked, as one
+   * of a sample. `undefined` when it is sampled away.
+   *
+   * @param around fields that its line carries besides, once for each object that holds them
+   */
+  fit(dataset: string, event: object, severity: number, around: object | undefined): object | undefined {
+    this.#know(dataset, around)
+    const kept = this.#settings.onBudget === 'shed' ? (this.#budget?.kept(severity) ?? 1) : 1
+    if (kept === 1) return this.#guard.fold(dataset, event)
+    if ((this.#parts.random ?? Math.random)() < kept) return this.#guard.fold(dataset, marked(event, kept))
+    this.#budget?.spare(severity)
+    return undefined
+  }
+
+  /** Counts a line that will be shipped. */
+  count(severity: number, bytes: number): void {
+    this.#budget?.use(severity, bytes)
+  }
+
+  /** Takes from an answer's headers what the organization has left of its ingest. */
+  onAnswer(headers: Readonly<Record<string, string | string[] | undefined>>): void {
+    const remainingBytes = ingestLimitIn(headers)
+    if (remainingBytes !== undefined) this.#budget?.correct(remainingBytes * this.#settings.share)
+  }
+
+  stats(inForce: { readonly requestsPerSecond: number; readonly because: string }): LimitsStats {
+    const maxFields = limit(this.#org?.license.maxFields)
+    const usedUpAtMs = this.#budget?.usedUpAtMs(Date.now())
+    return {
+      readAt: this.#readAtMs === undefined ? undefined : new Date(this.#readAtMs).toISOString(),
+      problem: this.#problem,
+      requestsPerSecond: Number.isFinite(inForce.requestsPerSecond) ? inForce.requestsPerSecond : undefined,
+      because: inForce.because,
+      ingest: this.#budget && {
+        bytes: this.#budget.bytes,
+        usedBytes: this.#budget.usedBytes,
+        usedUpAt: usedUpAtMs === undefined ? undefined : new Date(usedUpAtMs).toISOString(),
+      },
+      maxFields,
+      fields: Object.fromEntries([...this.#datasets.keys()].map(dataset => [dataset, this.#guard.fieldCount(dataset)])),
+    }
+  }
+
+  async #read(): Promise<void> {
+    try {
+      this.#org = await this.#parts.readOrg()
+      this.#readAtMs = Date.now()
+      this.#problem = undefined
+      this.#failures = 0
+      this.#apply(this.#org)
+      this.#readIn(this.#settings.refreshMs)
+    } catch (error) {
+      this.#problem = error instanceof OrgError ? `${error.code}: ${error.message}` : 'the accessToken function failed'
+      this.#warnOnce(
+        'LOGFERRY_LIMITS',
+        'read',
+        `the organization's licence could not be read (${this.#problem}). Delivery goes on with what the answers tell; ` +
+          'check limits.orgId, and that the token may read the organization.',
+      )
+      this.#readIn(Math.min(firstRetryMs * 2 ** this.#failures++, this.#settings.refreshMs))
+    }
+  }
+
+  #apply(org: Org): void {
+    const { apiRateLimitPerSecond, monthlyIngestGb, maxFields } = org.license
+    const { share } = this.#settings
+    const rate = limit(apiRateLimitPerSecond)
+    this.#parts.setRate(rate === undefined ? undefined : rate * share)
+    this.#guard.maxFields = limit(maxFields) ?? Number.POSITIVE_INFINITY
+    const gb = limit(monthlyIngestGb)
+    const period = periodAt(org.license, Date.now())
+    if (gb === undefined) this.#budget = undefined
+    else if (this.#budget === undefined) this.#budget = new Budget(gb * bytesPerGb * share, period, Date.now())
+    else this.#budget.renew(gb * bytesPerGb * share, period)
+    this.#warnOfLicence(org)
+  }
+
+  #readIn(ms: number): void {
+    clearTimeout(this.#readTimer)
+    this.#readTimer = setTimeout(() => void this.#read(), ms).unref()
+  }
+
+  #tick(): void {
+    const nowMs = Date.now()
+    if (this.#org !== undefined) this.#warnOfLicence(this.#org)
+    if (this.#budget === undefined || this.#org === undefined) return
+    this.#budget.renew(this.#budget.bytes, periodAt(this.#org.license, nowMs))
+    for (const news of this.#budget.tick(nowMs)) this.#warnOfBudget(news)
+  }
+
+  #know(dataset: string, around: object | undefined): void {
+    let known = this.#datasets.get(dataset)
+    if (known === undefined) {
+      known = new WeakSet()
+      this.#datasets.set(dataset, known)
+      this.#guard.know(dataset, { [this.#settings.timeField]: '' })
+    }
+    if (around === undefined || known.has(around)) return
+    known.add(around)
+    this.#guard.know(dataset, around)
+  }
+
+  #warnOfLicence(org: Org): void {
+    const usage = { nowMs: Date.now(), region: this.#settings.region, datasets: this.#datasets.size }
+    for (const { about, message } of licenceWarnings(org, usage)) this.#warnOnce('LOGFERRY_LICENCE', about, message)
+  }
+
+  #warnOfBudget(news: BudgetNews): void {
+    const { bytes, period } = this.#budget as Budget
+    const gb = (bytes / bytesPerGb).toFixed(1)
+    const remedy =
+      this.#settings.onBudget === 'warn' ? " Log less, extend the licence, or set limits.onBudget: 'shed'." : ''
+    const message =
+      news.kind === 'used'
+        ? `${Math.round(news.share * 100)} % of the ${gb} GB that may be ingested until ${day(period.endMs)} are used.${remedy}`
+        : `at the present pace the ${gb} GB that may be ingested until ${day(period.endMs)} are used up on ${day(news.atMs)}.${remedy}`
+    this.#parts.warn('LOGFERRY_BUDGET', message, news.kind === 'used' ? `used ${news.share}` : news.kind)
+  }
+
+  #warnOfFields(dataset: string, path: string): void {
+    this.#warnOnce(
+      'LOGFERRY_LICENCE',
+      `fields of ${dataset}`,
+      `dataset ${JSON.stringify(dataset)} has no room for more fields (maxFields ${this.#guard.maxFields}): ` +
+        `${JSON.stringify(path)} and new ones after it go into the field ${JSON.stringify(this.#settings.overflowField)}. ` +
+        'Log varying names as values.',
+    )
+  }
+
+  #warnOnce(code: ErrorCode, about: string, message: string): void {
+    if (this.#warned.has(about)) return
+    this.#warned.add(about)
+    this.#parts.warn(code, message, about)
+  }
+}
+
+/** A limit that can be kept to; zero and less stand for none. */
+function limit(value: number | undefined): number | undefined {
+  return value !== undefined && value > 0 ? value : undefined
+}
+
+function day(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
+}
+
+/** The event with the share of its like that is kept, for whoever counts. */
+function marked(event: object, kept: number): object {
+  const { logferry } = event as { logferry?: unknown }
+  const own = typeof logferry === 'object' && logferry !== null ? logferry : {}
+  return { ...event, logferry: { ...own, sampling_rate: Number(kept.toPrecision(2)) } }
+}

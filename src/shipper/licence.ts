@@ -1,0 +1,75 @@
+import type { Pace } from '../delivery/pace.ts'
+import type { Notices } from '../notices.ts'
+import type { ResolvedLimits } from '../options/resolve-limits.ts'
+import type { ResolvedOptions } from '../options/shipper-options.ts'
+import type { OrgClient } from '../org/client.ts'
+import { Fleet } from '../org/fleet.ts'
+import { Limits } from '../org/limits.ts'
+import { type Alterations, eventToJson } from '../record/event-to-line.ts'
+
+/** What keeps to the organization's licence: the limits, and the fleet that shares them. */
+export interface Licence {
+  readonly limits: Limits
+  start(): void
+  close(): Promise<void>
+}
+
+/** Longest time that reading the organization takes, in milliseconds. */
+const readTimeoutMs = 10_000
+
+export function openLicence(
+  options: ResolvedOptions,
+  limits: ResolvedLimits,
+  pace: Pace,
+  notices: Notices,
+  altered: Alterations,
+): Licence {
+  const { share, refreshMs, onBudget, overflowField, redis, orgId } = limits
+  const { timeField, region } = options
+  let client: OrgClient | undefined
+  let limitPerSecond: number | undefined
+  const keeper = new Limits(
+    { share, refreshMs, onBudget, overflowField, timeField, region },
+    {
+      readOrg: async () => {
+        client ??= await openClient(options, limits)
+        return client.get(orgId)
+      },
+      setRate: requestsPerSecond => {
+        limitPerSecond = requestsPerSecond
+        pace.setLimit(requestsPerSecond)
+      },
+      warn: (code, message, about) => notices.warn(code, message, about),
+      asSent: event => JSON.parse(eventToJson(event, options.maxEventBytes, altered)) as object,
+    },
+  )
+  const fleet =
+    redis &&
+    new Fleet({
+      redis,
+      key: orgId,
+      limitPerSecond: () => limitPerSecond,
+      onLease: lease => pace.setLease(lease),
+      onTrouble: message => notices.warn('LOGFERRY_LIMITS', message, 'fleet'),
+    })
+  return {
+    limits: keeper,
+    start: () => {
+      keeper.start()
+      fleet?.start()
+    },
+    close: async () => {
+      keeper.stop()
+      await Promise.all([fleet?.close(), client?.close()])
+    },
+  }
+}
+
+/** The client loads here, when the licence is read for the first time: nothing waits for it, nor does the process. */
+async function openClient(options: ResolvedOptions, { bearer }: ResolvedLimits): Promise<OrgClient> {
+  const { AccessToken } = await import('../org/access-token.ts')
+  const { OrgClient } = await import('../org/client.ts')
+  const credentials = typeof bearer === 'function' ? new AccessToken(bearer, readTimeoutMs) : bearer
+  const { baseUrl, dispatcher } = options
+  return new OrgClient({ baseUrl, credentials, dispatcher, timeoutMs: readTimeoutMs }, false)
+}

@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest'
+import { tune } from '../../src/delivery/tuning.ts'
+
+const MiB = 1_048_576
+const configured = { maxBatchBytes: MiB, maxBatchAgeMs: 1000, mostBatchBytes: 16 * MiB }
+const load = { requestsPerSecond: 5, bytesPerSecond: 0, waitingBytes: 0, datasets: 1 }
+
+describe('batches tuned to the pace', () => {
+  it.each([
+    ['no limit: as configured', { requestsPerSecond: Number.POSITIVE_INFINITY, bytesPerSecond: 1e9 }, MiB, 1000],
+    ['a little load: as configured', { bytesPerSecond: 100_000 }, MiB, 1000],
+    [
+      '8 MB/s in 5 requests: nine tenths of what a fifth of a second brings',
+      { bytesPerSecond: 8_000_000 },
+      1_440_000,
+      1000,
+    ],
+    [
+      'what waits is worked off in five seconds',
+      { bytesPerSecond: 8_000_000, waitingBytes: 20_000_000 },
+      2_240_000,
+      1000,
+    ],
+    ['never more than memory and the service take', { bytesPerSecond: 1e9 }, 16 * MiB, 1000],
+    ['one request in ten seconds: events wait for it', { requestsPerSecond: 0.1 }, MiB, 12_500],
+    ['twenty datasets share the requests', { datasets: 20 }, MiB, 5000],
+    ['a minute is the longest wait', { requestsPerSecond: 0.001 }, MiB, 60_000],
+  ])('%s', (_, part, maxBatchBytes, maxBatchAgeMs) => {
+    expect(tune({ ...load, ...part }, configured)).toMatchObject({ maxBatchBytes, maxBatchAgeMs })
+  })
+})

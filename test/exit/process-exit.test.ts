@@ -1,0 +1,296 @@
+import { describe, expect, it } from 'vitest'
+import { startEmulator } from '../../src/emulator.ts'
+import { startRawServer } from '../support/raw-server.ts'
+import { runScript } from '../support/run-script.ts'
+import { core, environmentFor, inOrder, run, upTo, winston } from './running.ts'
+
+const otel = (processor: string) => `
+  import { LoggerProvider, SimpleLogRecordProcessor } from '@opentelemetry/sdk-logs'
+  import { resourceFromAttributes } from '@opentelemetry/resources'
+  import { LogferryLogRecordExporter, LogferryLogRecordProcessor } from 'logferry/otel'
+  const resource = resourceFromAttributes({ 'host.name': new Promise(() => {}), 'service.name': 'shop' })
+  const provider = new LoggerProvider({ ${processor} })
+  const logger = provider.getLogger('demo')
+  const log = (from, to = from + 1) => { for (let n = from; n < to; n++) logger.emit({ body: 'x', attributes: { n } }) }
+`
+
+const ends = [
+  ['process.exit()', 'process.exit()', 0],
+  ['an uncaught exception', `throw new Error('boom')`, 1],
+  ['an unhandled rejection', `void Promise.reject(new Error('boom')); await 1`, 1],
+] as const
+
+describe.concurrent('a process that ends in the tick of 1,000 log calls', () => {
+  it.each(ends)('delivers them all, in order, with nothing on stdout (%s)', async (_, end, exitCode) => {
+    const { code, stdout, stderr, numbers } = await run(`${core()} log(0, 1000); ${end}`)
+    expect([code, stdout, stderr.includes('logferry:')]).toEqual([exitCode, '', false])
+    expect(numbers).toEqual(upTo(1000))
+  })
+
+  it.each([
+    ['Winston', winston()],
+    ['the processor for OpenTelemetry', otel('processors: [new LogferryLogRecordProcessor()]')],
+    ['the same, before its resource is known', otel('resource, processors: [new LogferryLogRecordProcessor()]')],
+    [
+      'the exporter, behind a SimpleLogRecordProcessor',
+      otel('processors: [new SimpleLogRecordProcessor({ exporter: new LogferryLogRecordExporter() })]'),
+    ],
+  ])('delivers them all, in order, by %s', async (_, logger) => {
+    const { code, stderr, numbers } = await run(`${logger} log(0, 1000); process.exit()`)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(numbers).toEqual(upTo(1000))
+  })
+
+  it('delivers what a Winston logger that has just been ended, and a shipper that is being closed, still had', async () => {
+    expect((await run(`${winston()} log(0, 1000); logger.end(); process.exit()`)).numbers).toEqual(upTo(1000))
+    expect((await run(`${core()} log(0, 1000); void shipper.close(); process.exit()`)).numbers).toEqual(upTo(1000))
+  })
+})
+
+/** 100 make a soak. */
+const processes = Number(process.env.LOGFERRY_SOAK_PROCESSES ?? 15)
+
+describe(`${processes} fresh processes that each log 1,000 events and end in that tick`, { timeout: 60_000 }, () => {
+  it.each(ends)('lose none, and send none twice (%s)', async (_, end) => {
+    await using emulator = await startEmulator()
+    let started = 0
+    const runSome = async () => {
+      while (started < processes) {
+        const from = 1000 * started++
+        await runScript(`${core()} log(${from}, ${from + 1000}); ${end}`, environmentFor(emulator))
+      }
+    }
+    await Promise.all(Array.from({ length: 8 }, runSome))
+    expect(inOrder(emulator.events('d').map(({ n }) => n as number))).toEqual(upTo(1000 * processes))
+  })
+})
+
+describe.concurrent('the end by process.exit()', () => {
+  it('keeps the exit code, be it an argument or process.exitCode', async () => {
+    expect(await run(`${core()} log(0); process.exit(7)`)).toMatchObject({ code: 7, numbers: [0] })
+    expect(await run(`${core()} log(0); process.exitCode = 8; process.exit()`)).toMatchObject({ code: 8, numbers: [0] })
+  })
+
+  it('delivers what other people’s handlers of exit log, registered before and after', async () => {
+    const { stderr, numbers } = await run(`
+      process.on('exit', () => log(1))
+      ${core()}
+      process.on('exit', () => log(2))
+      log(0)
+      process.on('exit', () => { log(3); log(4); console.error(JSON.stringify(shipper.stats())) })
+      process.exit()
+    `)
+    expect(inOrder(numbers)).toEqual([0, 1, 2, 3, 4])
+    expect(JSON.parse(stderr)).toMatchObject({ accepted: 5, delivered: 5, dropped: 0, pending: 0 })
+  })
+
+  it('delivers the first log call of all where it is made inside a handler of exit', async () => {
+    expect(await run(`${core()} process.on('exit', () => log(0)); process.exit()`)).toMatchObject({ numbers: [0] })
+    const unknownResource = otel('resource, processors: [new LogferryLogRecordProcessor()]')
+    const { stderr, numbers } = await run(`${unknownResource} process.on('exit', () => log(0, 2)); process.exit()`)
+    expect([stderr, numbers]).toEqual(['', [0, 1]])
+  })
+
+  it('delivers what is logged inside a handler of exit at the natural end', async () => {
+    const { code, numbers } = await run(`${winston()} log(0); process.on('exit', () => log(1))`)
+    expect([code, numbers]).toEqual([0, [0, 1]])
+  })
+
+  it('delivers for several shippers, each to its own dataset', async () => {
+    const { numbers } = await run(`${core()}
+      const other = createShipper({ dataset: 'd', contentType: 'application/json', compression: 'gzip' })
+      const off = createShipper({ exitTimeoutMs: 0 })
+      log(0, 100)
+      for (let n = 100; n < 200; n++) other.ship({ n })
+      off.ship({ n: 200 })
+      process.exit()
+    `)
+    expect(inOrder(numbers)).toEqual(upTo(200))
+  })
+
+  it('sends what is in flight again, and only that can be there twice', async () => {
+    const { numbers } = await run(
+      `${core('maxBatchEvents: 500, maxConcurrentRequests: 1')}
+      log(0, 1000)
+      // The first 500 are stored, and not answered for.
+      setInterval(() => shipper.stats().requestsInFlight > 0 && setTimeout(() => process.exit(), 300), 10)
+    `,
+      { prepare: ({ faults }) => Object.assign(faults, { latencyMs: firstAnswerLate() }) },
+    )
+    expect(inOrder(numbers)).toEqual(inOrder([...upTo(1000), ...upTo(500)]))
+  })
+
+  it('is no different inside beforeExit, where delivery has begun', async () => {
+    const source = `${core()} log(0, 1000); process.on('beforeExit', () => process.exit(6))`
+    expect(await run(source)).toMatchObject({ code: 6, numbers: upTo(1000) })
+  })
+
+  it('delivers for a thread of the application that ends itself', async () => {
+    const { code, stderr, numbers } = await run(`
+      import { Worker } from 'node:worker_threads'
+      const source = 'import("logferry").then(({ createShipper }) => {' +
+        'const shipper = createShipper(); for (let n = 0; n < 1000; n++) shipper.ship({ n }); process.exit(3) })'
+      new Worker(source, { eval: true }).on('exit', code => process.exit(code))
+    `)
+    expect([code, stderr, numbers]).toEqual([3, '', upTo(1000)])
+  })
+
+  it('does no harm where somebody emits exit, and the process goes on', async () => {
+    const { code, numbers } = await run(`${core()}
+      log(0); process.emit('exit', 0); log(1)
+      setTimeout(() => { log(2); process.emit('exit', 0) }, 50)
+      setTimeout(() => log(3), 100)
+    `)
+    expect([code, numbers]).toEqual([0, [0, 1, 2, 3]])
+  })
+
+  it('drops without delay, and uncounted, when exitTimeoutMs is 0', async () => {
+    const { numbers, stderr } = await run(`${core('exitTimeoutMs: 0')} log(0); process.exit()`)
+    expect([numbers, stderr]).toEqual([[], ''])
+  })
+})
+
+describe.concurrent('trouble while the process ends', () => {
+  const counted = `process.on('exit', () => console.error('stats ' + JSON.stringify(shipper.stats())))`
+  const statsIn = (stderr: string) => JSON.parse(/^stats (.*)$/m.exec(stderr)?.[1] ?? '{}')
+
+  it('a 503, six times: tried again, with short waits', async () => {
+    const { code, numbers } = await run(`${core('exitTimeoutMs: 5000')} log(0, 10); process.exit()`, {
+      prepare: ({ faults }) => faults.answerNext(6, { status: 503 }),
+    })
+    expect([code, numbers]).toEqual([0, upTo(10)])
+  })
+
+  it('a connection that breaks: tried again', async () => {
+    const { numbers } = await run(`${core()} log(0, 10); process.exit()`, {
+      prepare: ({ faults }) => faults.resetNext(1, 'before-storing'),
+    })
+    expect(numbers).toEqual(upTo(10))
+  })
+
+  it('a Retry-After that fits: waited for; one that does not: given up at once, and said', async () => {
+    const busy = (seconds: number) => ({ status: 429, headers: { 'retry-after': String(seconds) } })
+    const fits = await run(`${core('exitTimeoutMs: 5000')} log(0); process.exit()`, {
+      prepare: ({ faults }) => faults.answerNext(1, busy(1)),
+    })
+    expect(fits).toMatchObject({ numbers: [0], requests: 2 })
+    expect(fits.ms).toBeGreaterThan(1000)
+    const tooLong = await run(`${core('exitTimeoutMs: 60_000')} log(0); process.exit()`, {
+      prepare: ({ faults }) => faults.answerNext(1, busy(120)),
+    })
+    expect(tooLong).toMatchObject({ code: 0, numbers: [], requests: 1 })
+    expect(tooLong.stderr).toContain('1 event could not be delivered before the end of the process')
+  })
+
+  it.each([false, true])('a 413: the batch is split (with a reset after it: %s)', async reset => {
+    const { numbers, stderr } = await run(`${core()} log(0, 1000); ${counted}; process.exit()`, {
+      prepare: ({ faults }) => faults.maxBytes(20_000, { reset }),
+    })
+    expect(inOrder(numbers)).toEqual(upTo(1000))
+    expect(statsIn(stderr)).toMatchObject({ accepted: 1000, delivered: 1000, pending: 0 })
+  })
+
+  it('one poison event: the others are delivered, and it is counted and told of', async () => {
+    const { numbers, stderr } = await run(
+      `${core()} log(0, 1000); shipper.on('rejected', ({ event }) => console.error('rejected', event.n)); ${counted}
+      process.exit()`,
+      { prepare: ({ faults }) => faults.rejectRequests(event => event.n === 700) },
+    )
+    expect(inOrder(numbers)).toEqual(upTo(1000).filter(n => n !== 700))
+    expect(stderr).toContain('rejected 700')
+    expect(statsIn(stderr)).toMatchObject({ delivered: 999, dropped: 1, pending: 0, drops: { rejected: { info: 1 } } })
+  })
+
+  it('an encoding that is refused: sent without', async () => {
+    const { numbers } = await run(`${core()} log(0, 1000); process.exit()`, {
+      prepare: ({ faults }) => faults.refuseEncodings(['zstd', 'gzip']),
+    })
+    expect(numbers).toEqual(upTo(1000))
+  })
+
+  it.each([401, 403, 404, 307])('a refusal (%i): asked once, given up at once, counted and said', async status => {
+    const { code, stderr, numbers, requests, ms } = await run(
+      `${core('exitTimeoutMs: 20_000')} log(0, 7); ${counted}; process.exit(2)`,
+      { prepare: ({ faults }) => faults.answerNext(9, { status, headers: { location: 'http://127.0.0.1:9/' } }) },
+    )
+    expect([code, numbers, requests]).toEqual([2, [], 1])
+    expect(ms).toBeLessThan(5000)
+    expect(stderr).toMatch(new RegExp(`LOGFERRY_PAUSED.* ${status} `))
+    expect(stderr).toMatch(/LOGFERRY_DROPPED.*7 events could not be delivered/)
+    expect(statsIn(stderr)).toMatchObject({ accepted: 7, dropped: 7, pending: 0, drops: { closed: { info: 7 } } })
+  })
+
+  it('a black hole: the process ends by exitTimeoutMs, log calls of exit handlers included, and says what is lost', async () => {
+    const server = await startRawServer(() => {})
+    const { code, stdout, stderr, ms } = await runScript(
+      `${core('exitTimeoutMs: 500')} log(0, 7); process.on('exit', () => log(7)); ${counted}; process.exit(5)`,
+      environmentFor(server),
+    )
+    await server.close()
+    expect([code, stdout]).toEqual([5, ''])
+    expect(stderr).toContain('7 events could not be delivered within 500 ms')
+    expect(statsIn(stderr)).toMatchObject({ accepted: 8, dropped: 8, pending: 0 })
+    expect(ms).toBeGreaterThan(500)
+    expect(ms).toBeLessThan(2000)
+  })
+
+  it('nobody there: tried again until exitTimeoutMs, and said', async () => {
+    const server = await startRawServer(() => {})
+    await server.close()
+    const { stderr, ms } = await runScript(
+      `${core('exitTimeoutMs: 500')} log(0, 7); process.exit()`,
+      environmentFor(server),
+    )
+    expect(stderr).toMatch(/7 events could not be delivered/)
+    expect(ms).toBeLessThan(2000)
+  })
+
+  it('an answer without end: its status counts', async () => {
+    const server = await startRawServer(socket => {
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n${'x'.repeat(200_000)}`)
+    })
+    const { stderr, ms } = await runScript(
+      `${core('exitTimeoutMs: 9000')} log(0, 7); ${counted}; process.exit()`,
+      environmentFor(server),
+    )
+    await server.close()
+    expect(statsIn(stderr)).toMatchObject({ delivered: 7 })
+    expect(ms).toBeLessThan(5000)
+  })
+
+  it.each([
+    ['of the shipper', `shipper.on('warning', ({ message }) => console.error('heard', message))`, 0],
+    ['of the process', `process.on('warning', ({ message }) => console.error('heard', message))`, 1],
+    [
+      'of the process that throws',
+      `process.on('warning', ({ message }) => { console.error('heard', message); throw 1 })`,
+      1,
+    ],
+  ])('is told to a listener for warnings %s', async (_, listener, printed) => {
+    const server = await startRawServer(() => {})
+    const { code, stderr } = await runScript(
+      `${core('exitTimeoutMs: 100')} ${listener}; log(0, 7); process.exit(9)`,
+      environmentFor(server),
+    )
+    await server.close()
+    expect(code).toBe(9)
+    expect(stderr).toContain('heard logferry: 7 events could not be delivered')
+    expect(stderr.match(/\[LOGFERRY_DROPPED\]/g) ?? []).toHaveLength(printed)
+  })
+
+  it('goes on without end neither when a listener logs each loss anew', async () => {
+    const server = await startRawServer(() => {})
+    const { code } = await runScript(
+      `${core('exitTimeoutMs: 100')} shipper.on('dropped', () => log(1)); log(0, 7); process.exit(9)`,
+      environmentFor(server),
+    )
+    await server.close()
+    expect(code).toBe(9)
+  })
+})
+
+/** The first request is stored and not answered for, the others at once. */
+function firstAnswerLate(): () => number {
+  let requests = 0
+  return () => (requests++ === 0 ? 5000 : 0)
+}

@@ -1,0 +1,191 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import { LoggerProvider } from '@opentelemetry/sdk-logs'
+import { describe, expect, it } from 'vitest'
+import type { OrgOverrides } from '../src/emulator.ts'
+import type { LimitsOptions, Shipper, ShipperOptions } from '../src/index.ts'
+import { LogferryLogRecordProcessor } from '../src/otel.ts'
+import { type Shipping, startShipping } from './support/shipping.ts'
+
+const range = (count: number) => Array.from({ length: count }, (_, index) => index)
+
+/** A shipper that keeps to the licence of an emulator that enforces it. */
+async function startLimited(
+  license: NonNullable<OrgOverrides['license']>,
+  { limits, org, ...options }: ShipperOptions & { org?: OrgOverrides } = {},
+) {
+  const shipping = await startShipping({ org: { ...org, license }, enforce: true })
+  const { orgId, accessToken } = shipping.emulator
+  const shipper = shipping.ship({ ...options, limits: { orgId, accessToken, ...limits } as LimitsOptions })
+  return Object.assign(shipping, { shipper })
+}
+
+/** Waits until the licence has been read, or has turned out not to be readable. */
+async function whenRead(shipper: Shipper): Promise<void> {
+  for (let tries = 0; tries < 500; tries++) {
+    const { readAt, problem } = shipper.stats().limits ?? {}
+    if (readAt !== undefined || problem !== undefined) return
+    await sleep(10)
+  }
+  throw new Error('the licence was not read')
+}
+
+const ingests = ({ emulator }: Shipping) => emulator.requests().filter(({ dataset }) => dataset !== undefined)
+
+describe('apiRateLimitPerSecond', () => {
+  it('5 a second, 20,000 events a second for 8 s: nothing is lost, nothing is refused, the rate is used', {
+    timeout: 60_000,
+  }, async () => {
+    await using limited = await startLimited({ apiRateLimitPerSecond: 5 })
+    const { shipper, emulator } = limited
+    await whenRead(shipper)
+    const startedAtMs = performance.now()
+    let logged = 0
+    while (logged < 160_000) {
+      const due = Math.min(160_000, Math.floor((performance.now() - startedAtMs) * 20))
+      while (logged < due) shipper.ship({ level: 'info', message: 'order placed', n: logged++, text: 'x'.repeat(400) })
+      await sleep(5)
+    }
+    // The first answer tells how many we are; from then on the rate is used.
+    const times = ingests(limited)
+      .map(({ atMs }) => atMs)
+      .slice(1)
+    expect(await shipper.flush({ timeoutMs: 15_000 })).toEqual({ complete: true, pending: 0 })
+    expect(emulator.eventCount('d')).toBe(160_000)
+    expect(shipper.stats()).toMatchObject({ dropped: 0, retries: 0 })
+    expect(emulator.stats().refusedByLimit.apiRateLimitPerSecond).toBe(0)
+    const rate = ((times.length - 1) / ((times.at(-1) as number) - (times[0] as number))) * 1000
+    expect(rate).toBeGreaterThan(4.75)
+    expect(rate).toBeLessThanOrEqual(5)
+  })
+
+  it('share is this process’s part of it', async () => {
+    await using limited = await startLimited({ apiRateLimitPerSecond: 100 }, { limits: { share: 0.25 } })
+    await whenRead(limited.shipper)
+    const { requestsPerSecond } = limited.shipper.stats()
+    expect(requestsPerSecond).toBeGreaterThan(24)
+    expect(requestsPerSecond).toBeLessThanOrEqual(25)
+  })
+
+  it('is read again after refreshMs, and what changed is in force', async () => {
+    await using limited = await startLimited({ apiRateLimitPerSecond: 100 }, { limits: { refreshMs: 1000 } })
+    await whenRead(limited.shipper)
+    limited.emulator.changeOrg({ license: { apiRateLimitPerSecond: 10 } })
+    while (limited.shipper.stats().requestsPerSecond > 10) await sleep(20)
+    expect(limited.shipper.stats().limits).toMatchObject({ because: 'licence' })
+  })
+})
+
+describe('maxFields', () => {
+  it('256, and logs that carry 2,000 distinct keys: no event is refused, every value is findable', async () => {
+    await using limited = await startLimited({ maxFields: 256 })
+    const { shipper, emulator, warnings } = limited
+    await whenRead(shipper)
+    for (const n of range(2000)) shipper.ship({ level: 'info', message: 'm', user: { [`key${n}`]: `value-${n}-` } })
+    await shipper.close()
+    expect(shipper.stats()).toMatchObject({ delivered: 2000, dropped: 0 })
+    const lines = emulator.lines('d').join('\n')
+    for (const n of range(2000)) if (!lines.includes(`value-${n}-`)) expect.fail(`value ${n} is lost`)
+    const over = warnings.filter(({ code }) => code === 'LOGFERRY_LICENCE')
+    expect(over).toHaveLength(1)
+    expect(over[0]?.message).toMatch(/maxFields 256.*"user\.key\d+" and new ones after it go into the field "overflow"/)
+    expect(shipper.stats().limits).toMatchObject({ maxFields: 256 })
+  })
+
+  it('counts what OpenTelemetry’s resource and scope bring, and folds into the field of that name', async () => {
+    await using limited = await startLimited({ maxFields: 30 }, { limits: { overflowField: 'rest' } })
+    const { shipper, emulator } = limited
+    await whenRead(shipper)
+    const resource = resourceFromAttributes(Object.fromEntries(range(10).map(n => [`service.r${n}`, n])))
+    const provider = new LoggerProvider({ resource, processors: [new LogferryLogRecordProcessor({ shipper })] })
+    for (const n of range(200))
+      provider.getLogger('x', '1').emit({ body: 'm', attributes: { [`key.${n}`]: `value-${n}-` } })
+    await shipper.close()
+    expect(shipper.stats()).toMatchObject({ delivered: 200, dropped: 0 })
+    expect(emulator.events('d').at(-1)).toMatchObject({ rest: '{"attributes.key.199":"value-199-"}' })
+  })
+})
+
+describe('monthlyIngestGb', () => {
+  it('what is used is shown, and told when 80 % and 95 % are', { timeout: 30_000 }, async () => {
+    await using limited = await startLimited({ monthlyIngestGb: 1 }, { limits: { share: 0.001 } })
+    const { shipper, warnings } = limited
+    await whenRead(shipper)
+    for (const n of range(1000)) shipper.ship({ n, text: 'x'.repeat(960) })
+    await shipper.flush()
+    const { ingest } = shipper.stats().limits ?? {}
+    expect(ingest?.bytes).toBe(1_000_000)
+    expect(ingest?.usedBytes).toBeGreaterThan(950_000)
+    while (warnings.length < 2) await sleep(50)
+    expect(warnings.map(({ code, message }) => [code, message.slice(10, 40)])).toEqual([
+      ['LOGFERRY_BUDGET', expect.stringContaining('80 % of the 0.0 GB')],
+      ['LOGFERRY_BUDGET', expect.stringContaining('95 % of the 0.0 GB')],
+    ])
+  })
+})
+
+describe('other fields of the licence', () => {
+  it.each<[string, OrgOverrides, RegExp]>([
+    ['expiresAt', { license: { expiresAt: '2026-01-01T00:00:00Z' } }, /has expired/],
+    ['paymentStatus', { paymentStatus: 'failed' }, /payment is failed/],
+    ['regions', { license: { regions: ['us'] } }, /region configured is eu, the licence's: us/],
+  ])('%s: a warning', async (_, org, message) => {
+    await using shipping = await startShipping({ org })
+    const { orgId, accessToken } = shipping.emulator
+    const shipper = shipping.ship({ region: 'eu', limits: { orgId, accessToken } })
+    await whenRead(shipper)
+    expect(shipping.warnings.map(warning => warning.message).join()).toMatch(message)
+    expect(shipping.warnings.map(({ code }) => code)).toContain('LOGFERRY_LICENCE')
+  })
+})
+
+describe('a licence that cannot be read', () => {
+  it('is said once, and delivery goes on', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ limits: { orgId: shipping.emulator.orgId } }) // the API token may not read it
+    shipper.ship({ n: 1 })
+    await whenRead(shipper)
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expect(shipping.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_LIMITS'])
+    expect(shipping.warnings[0]?.message).toMatch(
+      /could not be read \(UNAUTHORIZED.*limits\.orgId, and that the token may read/,
+    )
+    expect(shipper.stats().limits).toMatchObject({
+      readAt: undefined,
+      problem: expect.stringContaining('UNAUTHORIZED'),
+    })
+  })
+
+  it('does not delay a log call, nor hold up the end', async () => {
+    await using shipping = await startShipping()
+    const never = () => new Promise<string>(() => {})
+    const shipper = shipping.ship({ limits: { orgId: 'o', accessToken: never } })
+    const startedAt = performance.now()
+    for (const n of range(1000)) shipper.ship({ n })
+    expect(performance.now() - startedAt).toBeLessThan(500)
+    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    expect(performance.now() - startedAt).toBeLessThan(3000)
+  })
+})
+
+describe('options of limits', () => {
+  it.each<[string, unknown, RegExp]>([
+    ['no organization', {}, /`limits\.orgId` must be .*; got nothing/],
+    ['a share of zero', { orgId: 'o', share: 0 }, /`limits\.share` must be a number above 0, up to 1; got 0/],
+    ['a share over one', { orgId: 'o', share: 2 }, /`limits\.share`/],
+    ['a refresh too quick', { orgId: 'o', refreshMs: 10 }, /`limits\.refreshMs` must be an integer from 1000/],
+    ['a policy unknown', { orgId: 'o', onBudget: 'stop' }, /`limits\.onBudget` must be 'warn' or 'shed'/],
+    ['an overflow field without a name', { orgId: 'o', overflowField: '' }, /`limits\.overflowField`/],
+    ['a fleet without Redis', { orgId: 'o', fleet: {} }, /`limits\.fleet\.redis` must be an object: \{ redis \}/],
+    [
+      'a token with a line break',
+      { orgId: 'o', accessToken: 'secret\n' },
+      /`limits\.accessToken` must be a token.*not shown/,
+    ],
+    ['an unknown name', { orgId: 'o', rate: 5 }, /`limits\.rate`/],
+    ['a text', 'o', /`limits` must be an object/],
+  ])('%s', async (_, limits, message) => {
+    await using shipping = await startShipping()
+    expect(() => shipping.ship({ limits: limits as LimitsOptions })).toThrow(message)
+  })
+})

@@ -1,0 +1,130 @@
+import { describe, expect, it } from 'vitest'
+import { Budget, type BudgetNews, periodAt } from '../../src/org/budget.ts'
+
+const day = 86_400_000
+const startMs = Date.parse('2026-11-01T00:00:00Z')
+const period = { startMs, endMs: startMs + 30 * day }
+const [debug, info, error] = [1, 2, 4]
+
+/** Ships so many bytes of each severity every ten seconds for some days: all of it, or as much as the budget keeps. */
+function run(
+  budget: Budget,
+  days: number,
+  perTick: readonly (readonly [severity: number, bytes: number])[],
+  isSampled = false,
+): BudgetNews[] {
+  const news: BudgetNews[] = []
+  let tokens = [0, 0, 0, 0, 0, 0]
+  for (let nowMs = startMs; nowMs < startMs + days * day; nowMs += 10_000) {
+    for (const [severity, bytes] of perTick) {
+      for (let line = 0; line < 10; line++) {
+        tokens = tokens.with(severity, (tokens[severity] ?? 0) + (isSampled ? budget.kept(severity) : 1))
+        if ((tokens[severity] ?? 0) >= 0.999) {
+          tokens = tokens.with(severity, (tokens[severity] ?? 0) - 1)
+          budget.use(severity, bytes / 10)
+        } else budget.spare(severity)
+      }
+    }
+    news.push(...budget.tick(nowMs))
+  }
+  return news
+}
+
+describe('the budget of a month', () => {
+  it('has nothing to tell while it lasts', () => {
+    const budget = new Budget(30e9, period, startMs)
+    expect(run(budget, 1, [[info, 80_000]])).toEqual([])
+    expect(budget.usedUpAtMs(startMs + day)).toBeUndefined()
+  })
+
+  it('tells once, with the day, that the pace would overrun it', () => {
+    const budget = new Budget(30e9, period, startMs)
+    const news = run(budget, 1, [[info, 231_481]]) // 2 GB a day
+    expect(news).toHaveLength(1)
+    const [overrun] = news
+    expect(overrun?.kind).toBe('overrun')
+    expect(((overrun as { atMs: number }).atMs - startMs) / day).toBeCloseTo(15, 0)
+  })
+
+  it('tells when 80 % and 95 % are used', () => {
+    const budget = new Budget(1e9, period, startMs)
+    const news = run(budget, 1, [[info, 115_740]]) // 1 GB a day
+    expect(news.filter(({ kind }) => kind === 'used')).toEqual([
+      { kind: 'used', share: 0.8 },
+      { kind: 'used', share: 0.95 },
+    ])
+  })
+
+  it('keeps everything while the pace fits', () => {
+    const budget = new Budget(30e9, period, startMs)
+    run(budget, 1, [
+      [debug, 20_000],
+      [info, 60_000],
+    ])
+    expect([debug, info, error].map(severity => budget.kept(severity))).toEqual([1, 1, 1])
+  })
+
+  it('samples debug before info, and errors never, so that it lasts to the end of the period', () => {
+    const budget = new Budget(3e9, period, startMs)
+    run(
+      budget,
+      30,
+      [
+        [debug, 10_000],
+        [info, 10_000],
+        [error, 2000],
+      ],
+      true,
+    ) // 5.7 GB in 30 days
+    expect(budget.kept(debug)).toBeLessThan(0.2)
+    expect(budget.kept(info)).toBeGreaterThan(budget.kept(debug))
+    expect(budget.kept(error)).toBe(1)
+    expect(budget.usedBytes / 3e9).toBeGreaterThan(0.9)
+    expect(budget.usedBytes / 3e9).toBeLessThan(1.03)
+  })
+
+  it('goes by what the service says is left', () => {
+    const budget = new Budget(1e9, period, startMs)
+    budget.correct(100_000_000)
+    expect(budget.tick(startMs)).toEqual([{ kind: 'used', share: 0.8 }])
+  })
+
+  it('starts again with the next period', () => {
+    const budget = new Budget(1e9, period, startMs)
+    budget.use(info, 9e8)
+    expect(budget.tick(startMs)).toHaveLength(1)
+    budget.renew(1e9, { startMs: period.endMs, endMs: period.endMs + 30 * day })
+    expect([budget.usedBytes, budget.tick(period.endMs)]).toEqual([0, []])
+  })
+})
+
+describe('the period', () => {
+  const license = { billingPeriodStart: '2026-11-10T00:00:00Z', billingPeriodEnd: '2026-12-10T00:00:00Z' }
+  it.each([
+    ['the licence’s', license, '2026-11-21T00:00:00Z', '2026-11-10T00:00:00.000Z', '2026-12-10T00:00:00.000Z'],
+    [
+      'the calendar month, where it names none',
+      {},
+      '2026-12-31T23:59:59Z',
+      '2026-12-01T00:00:00.000Z',
+      '2027-01-01T00:00:00.000Z',
+    ],
+    [
+      'the calendar month, where its own is over',
+      license,
+      '2027-02-03T00:00:00Z',
+      '2027-02-01T00:00:00.000Z',
+      '2027-03-01T00:00:00.000Z',
+    ],
+    [
+      'the calendar month, where it says nonsense',
+      { billingPeriodStart: 'x' },
+      '2026-11-21T00:00:00Z',
+      '2026-11-01T00:00:00.000Z',
+      '2026-12-01T00:00:00.000Z',
+    ],
+  ])('is %s', (_, of, now, start, end) => {
+    const { startMs, endMs } = periodAt(of, Date.parse(now))
+    expect([new Date(startMs).toISOString(), new Date(endMs).toISOString()]).toEqual([start, end])
+  })
+})

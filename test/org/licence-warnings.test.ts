@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest'
+import { licenceWarnings } from '../../src/org/licence-warnings.ts'
+import type { License, Org } from '../../src/org/organization.ts'
+
+const nowMs = Date.parse('2026-11-21T00:00:00Z')
+const usage = { nowMs, region: 'eu', datasets: 3 }
+const org = (license: License, fields: Partial<Org> = {}): Org => ({
+  id: 'o',
+  name: 'O',
+  lastUsageSync: '',
+  paymentStatus: 'success',
+  plan: 'enterprise',
+  planCreated: '',
+  primaryEmail: 'a@example.com',
+  ...fields,
+  license,
+})
+
+describe('a licence', () => {
+  it.each<[string, License, Partial<Org>, object, RegExp | undefined]>([
+    [
+      'that is good gives no warning',
+      { validFrom: '2026-01-01T00:00:00Z', expiresAt: '2027-01-01T00:00:00Z', regions: ['eu'], maxDatasets: 3 },
+      {},
+      {},
+      undefined,
+    ],
+    ['that says nothing gives no warning', {}, {}, {}, undefined],
+    ['that ends in two weeks', { expiresAt: '2026-12-04T00:00:00Z' }, {}, {}, /expires at 2026-12-04/],
+    ['that has ended', { expiresAt: '2026-11-20T23:59:59Z' }, {}, {}, /has expired \(2026-11-20/],
+    ['that is not valid yet', { validFrom: '2026-11-22T00:00:00Z' }, {}, {}, /valid only from 2026-11-22/],
+    ['with a date that is none gives no warning', { expiresAt: 'never', validFrom: '' }, {}, {}, undefined],
+    [
+      'whose payment failed',
+      {},
+      { paymentStatus: 'failed', firstFailedPayment: '2026-11-01' },
+      {},
+      /payment is failed since 2026-11-01/,
+    ],
+    ['whose payment is blocked', {}, { paymentStatus: 'blocked' }, {}, /payment is blocked\. Settle/],
+    ['whose payment is not applicable gives no warning', {}, { paymentStatus: 'na' }, {}, undefined],
+    ['for another region', { regions: ['us', 'ap'] }, {}, {}, /configured is eu, the licence's: us, ap/],
+    ['for another default region', { defaultRegion: 'us' }, {}, {}, /configured is eu, the licence's: us/],
+    ['for a place in our region gives no warning', { regions: ['EU-central-1'] }, {}, {}, undefined],
+    [
+      'for another region, where none is configured, gives no warning',
+      { regions: ['us'] },
+      {},
+      { region: undefined },
+      undefined,
+    ],
+    ['for fewer datasets', { maxDatasets: 2 }, {}, {}, /ships to 3 datasets; the licence has 2/],
+  ])('%s', (_, license, fields, used, message) => {
+    const messages = licenceWarnings(org(license, fields), { ...usage, ...used }).map(warning => warning.message)
+    if (message === undefined) expect(messages).toEqual([])
+    else expect(messages).toEqual([expect.stringMatching(message)])
+  })
+})
