@@ -5,6 +5,7 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { isTracingSuppressed } from '@opentelemetry/core'
 import { Agent } from 'undici'
 import { describe, expect, it } from 'vitest'
+import { createOrgClient } from '../src/org.ts'
 import { startShipping } from './support/shipping.ts'
 
 const pem = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8')
@@ -37,6 +38,18 @@ describe('TLS', () => {
     expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
     expect(shipping.emulator.eventCount('d')).toBe(1)
     await dispatcher.close()
+  })
+})
+
+describe('tls.ca', () => {
+  it('is what the organization is read with, too', async () => {
+    await using shipping = await startShipping({ tls: loopback })
+    const { url: baseUrl, accessToken, orgId } = shipping.emulator
+    await using client = createOrgClient({ baseUrl, accessToken, tls: { ca: loopback.cert } })
+    expect(await client.get(orgId)).toMatchObject({ id: orgId })
+    const shipper = shipping.ship({ tls: { ca: loopback.cert }, limits: { orgId, accessToken } })
+    while (shipper.stats().limits?.readAt === undefined) await new Promise(resolve => setTimeout(resolve, 10))
+    expect(shipper.stats().limits?.problem).toBeUndefined()
   })
 })
 

@@ -79,6 +79,7 @@ export const serviceEntries = {
       'an undici Dispatcher (an object with a dispatch method)',
     ),
   ),
+  tls: v.optional(TlsSchema),
 }
 
 const FieldNameSchema = v.pipe(v.string(expectedField), v.minLength(1, expectedField), v.maxLength(200, expectedField))
@@ -112,7 +113,6 @@ export const ShipperOptionsSchema = v.strictObject({
     'application/x-ndjson',
   ),
   compression: v.optional(v.picklist(['zstd', 'gzip', 'none'], "'zstd', 'gzip' or 'none'"), 'zstd'),
-  tls: v.optional(TlsSchema),
   timeField: v.optional(FieldNameSchema, '_time'),
   limits: v.optional(LimitsOptionsSchema),
   maxBatchAgeMs: integer(1, 60_000, 'milliseconds'),

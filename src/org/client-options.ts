@@ -3,7 +3,7 @@ import type { ShipperOptions } from '../options/shipper-options.ts'
 
 type ServiceOptions = Pick<
   ShipperOptions,
-  'baseUrl' | 'region' | 'personalAccessToken' | 'orgId' | 'orgIdHeader' | 'allowInsecure'
+  'baseUrl' | 'region' | 'personalAccessToken' | 'orgId' | 'orgIdHeader' | 'allowInsecure' | 'tls'
 >
 
 /**

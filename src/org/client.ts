@@ -138,7 +138,7 @@ export class OrgClient {
 
   async #dispatcher(): Promise<Dispatcher> {
     if (this.#options.dispatcher !== undefined) return this.#options.dispatcher
-    this.#connections ??= openConnections(this.#options.baseUrl.origin, maxConnections)
+    this.#connections ??= openConnections(this.#options.baseUrl.origin, maxConnections, this.#options.tls)
     return this.#connections
   }
 }

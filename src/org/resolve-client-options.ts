@@ -7,6 +7,7 @@ import { checked } from '../options/checked.ts'
 import { type Environment, withEnvironment } from '../options/environment.ts'
 import { resolveCredentials } from '../options/resolve-credentials.ts'
 import { AccessTokenSchema, integer, serviceEntries } from '../options/schema.ts'
+import type { ResolvedTls } from '../options/tls-options.ts'
 import { AccessToken } from './access-token.ts'
 import type { OrgClientOptions } from './client-options.ts'
 
@@ -16,6 +17,7 @@ export interface ResolvedOrgClientOptions {
   /** A token that stays, or one that is renewed. */
   readonly credentials: Credentials | AccessToken
   readonly dispatcher: Dispatcher | undefined
+  readonly tls: ResolvedTls | undefined
   readonly timeoutMs: number
 }
 
@@ -47,7 +49,7 @@ export function resolveClientOptions(
   if (secondToken !== undefined) {
     throw invalidOption(secondToken, `the only one of ${tokenOptions.join(', ')}`, `${token} too`)
   }
-  const { accessToken, dispatcher, timeoutMs = 10_000 } = options
+  const { accessToken, dispatcher, tls, timeoutMs = 10_000 } = options
   return {
     baseUrl: resolveBaseUrl(options.baseUrl, options.region, options.allowInsecure),
     credentials:
@@ -55,6 +57,7 @@ export function resolveClientOptions(
         ? new AccessToken(accessToken, timeoutMs)
         : resolveCredentials({ ...options, token: options.token ?? accessToken }),
     dispatcher,
+    tls,
     timeoutMs,
   }
 }

@@ -70,6 +70,6 @@ async function openClient(options: ResolvedOptions, { bearer }: ResolvedLimits):
   const { AccessToken } = await import('../org/access-token.ts')
   const { OrgClient } = await import('../org/client.ts')
   const credentials = typeof bearer === 'function' ? new AccessToken(bearer, readTimeoutMs) : bearer
-  const { baseUrl, dispatcher } = options
-  return new OrgClient({ baseUrl, credentials, dispatcher, timeoutMs: readTimeoutMs }, false)
+  const { baseUrl, dispatcher, tls } = options
+  return new OrgClient({ baseUrl, credentials, dispatcher, tls, timeoutMs: readTimeoutMs }, false)
 }
