@@ -1,7 +1,8 @@
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { resolveOptions } from '../src/options/resolve.ts'
-import type { ResolvedOptions, ShipperOptions } from '../src/options/shipper-options.ts'
+import type { ResolvedOptions } from '../src/options/resolved-options.ts'
+import type { ShipperOptions } from '../src/options/shipper-options.ts'
 
 const good = { baseUrl: 'https://logs.example', dataset: 'checkout', token: 'xaat-secret-0001' }
 const secret = 'xaat-secret-0001'

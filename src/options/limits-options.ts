@@ -1,5 +1,5 @@
-import type { ObtainAccessToken } from '../org/client-options.ts'
 import type { RedisClient } from '../org/fleet.ts'
+import type { ObtainAccessToken } from './obtain-access-token.ts'
 
 /** Options that turn licence tuning on: `limits` of a shipper. `undefined` means the default. */
 export interface LimitsOptions {

@@ -1,7 +1,7 @@
 import { invalidOption } from '../errors.ts'
 import { Credentials } from '../http/credentials.ts'
-import type { ObtainAccessToken } from '../org/client-options.ts'
 import type { RedisClient } from '../org/fleet.ts'
+import type { ObtainAccessToken } from './obtain-access-token.ts'
 import { expectedOrgId } from './schema.ts'
 
 /** What of `limits` is left to fill in once it is checked. */

@@ -5,8 +5,9 @@ import { checked } from './checked.ts'
 import { type Environment, withEnvironment } from './environment.ts'
 import { resolveCredentials } from './resolve-credentials.ts'
 import { resolveLimits } from './resolve-limits.ts'
+import type { ResolvedOptions } from './resolved-options.ts'
 import { expectedDataset, ShipperOptionsSchema } from './schema.ts'
-import type { ResolvedOptions, ShipperOptions } from './shipper-options.ts'
+import type { ShipperOptions } from './shipper-options.ts'
 
 const MiB = 1_048_576
 

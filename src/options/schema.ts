@@ -1,10 +1,10 @@
 import type { Dispatcher } from 'undici'
 import * as v from 'valibot'
-import type { ObtainAccessToken } from '../org/client-options.ts'
 import type { RedisClient } from '../org/fleet.ts'
 import { expectedUrl } from './base-url.ts'
 import { isDatasetName } from './dataset-name.ts'
-import type { ResolvedOptions } from './shipper-options.ts'
+import type { ObtainAccessToken } from './obtain-access-token.ts'
+import type { ShipperOptions } from './shipper-options.ts'
 import type { Pem } from './tls-options.ts'
 
 export const integer = (min: number, max: number, unit: string) => {
@@ -106,7 +106,10 @@ const LimitsOptionsSchema = v.strictObject(
 export const ShipperOptionsSchema = v.strictObject({
   ...serviceEntries,
   dataset: v.optional(
-    v.custom<ResolvedOptions['dataset']>(value => typeof value === 'function' || isDatasetName(value), expectedDataset),
+    v.custom<NonNullable<ShipperOptions['dataset']>>(
+      value => typeof value === 'function' || isDatasetName(value),
+      expectedDataset,
+    ),
   ),
   contentType: v.optional(
     v.picklist(['application/x-ndjson', 'application/json'], "'application/x-ndjson' or 'application/json'"),

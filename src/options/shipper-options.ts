@@ -1,9 +1,7 @@
 import type { Dispatcher } from 'undici'
-import type { Credentials } from '../http/credentials.ts'
 import type { BaseUrl, Region } from './base-url.ts'
 import type { LimitsOptions } from './limits-options.ts'
-import type { ResolvedLimits } from './resolve-limits.ts'
-import type { ResolvedTls, TlsOptions } from './tls-options.ts'
+import type { TlsOptions } from './tls-options.ts'
 
 /**
  * Options of `createShipper`, and of the Winston transport and the OpenTelemetry exporter and processor, which make a
@@ -175,28 +173,3 @@ export interface ShipperOptions {
 
 /** The media types of the ingest operation. */
 export type ContentType = NonNullable<ShipperOptions['contentType']>
-
-/** Options as the core uses them: checked, with defaults and environment filled in. */
-export interface ResolvedOptions {
-  readonly baseUrl: URL
-  readonly region: Region | undefined
-  readonly dataset: string | ((event: Readonly<Record<string, unknown>>) => string)
-  /** The bearer of every request; an organization's id goes with a personal one. */
-  readonly credentials: Credentials
-  readonly dispatcher: Dispatcher | undefined
-  readonly tls: ResolvedTls | undefined
-  readonly limits: ResolvedLimits | undefined
-  readonly contentType: ContentType
-  readonly compression: 'zstd' | 'gzip' | 'none'
-  readonly timeField: string
-  readonly maxBatchAgeMs: number
-  readonly maxBatchBytes: number
-  readonly maxBatchEvents: number
-  readonly maxEventBytes: number
-  readonly maxBufferedBytes: number
-  readonly maxConcurrentRequests: number
-  readonly requestTimeoutMs: number
-  readonly maxRetryDelayMs: number
-  readonly flushTimeoutMs: number
-  readonly exitTimeoutMs: number
-}

@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import type { ObtainAccessToken } from '../options/obtain-access-token.ts'
 import type { ShipperOptions } from '../options/shipper-options.ts'
 
 type ServiceOptions = Pick<
@@ -39,11 +40,3 @@ export interface OrgClientOptions extends ServiceOptions {
    */
   timeoutMs?: number | undefined
 }
-
-/** Obtains an access token. */
-export type ObtainAccessToken = (request: {
-  /** True when the service refused the last token: one from a cache will not do. */
-  readonly renew: boolean
-  /** Aborted when nobody waits for the token any more. */
-  readonly signal: AbortSignal
-}) => string | Promise<string>

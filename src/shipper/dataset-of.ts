@@ -1,5 +1,5 @@
 import { isDatasetName } from '../options/dataset-name.ts'
-import type { ResolvedOptions } from '../options/shipper-options.ts'
+import type { ResolvedOptions } from '../options/resolved-options.ts'
 import { tailFields } from '../record/resource-tail.ts'
 
 /** The name of the dataset that an event goes to, or why the function that should give it gave none. */

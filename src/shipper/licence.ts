@@ -1,7 +1,7 @@
 import type { Pace } from '../delivery/pace.ts'
 import type { Notices } from '../notices.ts'
 import type { ResolvedLimits } from '../options/resolve-limits.ts'
-import type { ResolvedOptions } from '../options/shipper-options.ts'
+import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { OrgClient } from '../org/client.ts'
 import { Fleet } from '../org/fleet.ts'
 import { Limits } from '../org/limits.ts'

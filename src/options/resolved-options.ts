@@ -1,0 +1,31 @@
+import type { Dispatcher } from 'undici'
+import type { Credentials } from '../http/credentials.ts'
+import type { Region } from './base-url.ts'
+import type { ResolvedLimits } from './resolve-limits.ts'
+import type { ContentType } from './shipper-options.ts'
+import type { ResolvedTls } from './tls-options.ts'
+
+/** Options as the core uses them: checked, with defaults and environment filled in. */
+export interface ResolvedOptions {
+  readonly baseUrl: URL
+  readonly region: Region | undefined
+  readonly dataset: string | ((event: Readonly<Record<string, unknown>>) => string)
+  /** The bearer of every request; an organization's id goes with a personal one. */
+  readonly credentials: Credentials
+  readonly dispatcher: Dispatcher | undefined
+  readonly tls: ResolvedTls | undefined
+  readonly limits: ResolvedLimits | undefined
+  readonly contentType: ContentType
+  readonly compression: 'zstd' | 'gzip' | 'none'
+  readonly timeField: string
+  readonly maxBatchAgeMs: number
+  readonly maxBatchBytes: number
+  readonly maxBatchEvents: number
+  readonly maxEventBytes: number
+  readonly maxBufferedBytes: number
+  readonly maxConcurrentRequests: number
+  readonly requestTimeoutMs: number
+  readonly maxRetryDelayMs: number
+  readonly flushTimeoutMs: number
+  readonly exitTimeoutMs: number
+}
