@@ -21,7 +21,7 @@ const firstAnswerMs = 1000
 /** How long the lowest limit seen in headers holds: where windows last a minute, their last seconds look like seconds. */
 const headerLimitHoldsMs = 120_000
 
-// The numbers below are those that did best, over all, in test/org/simulation.test.ts and its like with 2 to 500 clients.
+// The numbers below are those that did best over all with 2 to 500 clients: test/org/simulation.test.ts.
 
 /** Part of the rate that is kept after a 429, give or take a tenth; the second is for one that no success preceded. */
 const keptOnce = 0.85
@@ -47,8 +47,8 @@ const keptFree = 0.03
  *
  * Where others share the limit, each process finds its share without talking to them: every answer adds a constant to its
  * rate, every 429 takes a part of it away, so that shares drift together (additive increase, multiplicative decrease).
- * What the answers' headers say is left of a window makes that quick: a newcomer starts with about one place of those
- * that others took, and what nobody uses is taken by all in proportion.
+ * What the answers' headers say is left of a window makes that quick: a newcomer starts with about one place where others
+ * took many, and what nobody uses is taken by all in proportion.
  *
  * Time is monotonic, in milliseconds; `random` gives numbers from 0 to 1.
  */
@@ -171,12 +171,12 @@ export class Pace {
   }
 
   #slowDown(nowMs: number, resetMs = 0): void {
-    const isFirst = this.#answers > 0 // since the last one that succeeded
+    const isAfterSuccess = this.#answers > 0
     this.#answers = 0
     this.#look(nowMs)
     if (!this.#startedSinceThrottled) return // one of several that were under way
     this.#startedSinceThrottled = false
-    const kept = (isFirst ? keptOnce : keptAgain) + 0.2 * (this.#random() - 0.5)
+    const kept = (isAfterSuccess ? keptOnce : keptAgain) + 0.2 * (this.#random() - 0.5)
     // What was allowed but not used says nothing of what there is room for.
     this.#learnt = Math.max(Math.min(this.#perSecond, this.#startsLately) * kept, leastPerSecond)
     this.#nextMs = nowMs + Math.max(resetMs, (1000 / this.#learnt) * this.#spread())
@@ -184,21 +184,24 @@ export class Pace {
 
   #speedUp(): void {
     if (!this.#isShared || !this.#wasHeldBack) return
-    this.#learnt +=
-      this.#lease === undefined ? growth * (1 + this.#answers / answersUntilDoubled) : this.#learnt * growthUnderLease
-    if (!this.#isShared) this.#learnt = Number.POSITIVE_INFINITY
+    if (this.#lease !== undefined) this.#settleOn(this.#learnt * (1 + growthUnderLease))
+    else this.#settleOn(this.#learnt + growth * (1 + this.#answers / answersUntilDoubled))
   }
 
-  #heedRemaining(nowMs: number, { limit, remaining }: RateLimit): void {
-    if (limit === undefined || remaining === undefined || this.#lease !== undefined) return
-    if (this.#isShared) this.#heedFree(nowMs, remaining / limit)
-    else this.#heedOthers(limit, limit - remaining)
+  /** All that is allowed is no share any more. */
+  #settleOn(requestsPerSecond: number): void {
+    this.#learnt = requestsPerSecond < this.#allowed ? requestsPerSecond : Number.POSITIVE_INFINITY
   }
 
-  /** A newcomer, who cannot have used what is used of the window, starts with a place like one of those taken. */
+  #heedRemaining(nowMs: number, { limit, remaining, limitPerSecond = limit }: RateLimit): void {
+    if (limit === undefined || remaining === undefined || this.#lease !== undefined || !this.#isPaced) return
+    if (!this.#isShared) this.#heedOthers(limit, limit - remaining)
+    else if (limitPerSecond === limit) this.#heedFree(nowMs, remaining / limit) // what is left of a minute is no rate
+  }
+
+  /** A newcomer, who cannot have used what is used of the window, starts with one place of as many. */
   #heedOthers(limit: number, used: number): void {
-    if (this.#allowed === Number.POSITIVE_INFINITY || used - this.#starts <= 2 + limit / 20) return
-    this.#learnt = this.#allowed / used
+    if (used - this.#starts > 2 + limit / 20) this.#settleOn((limit * usedPart) / used)
   }
 
   /** Answers come at any moment of a window: only the least of several tells how much of it nobody uses. */
@@ -207,7 +210,7 @@ export class Pace {
     if (++this.#looks < lookAnswers || nowMs - this.#lookingSinceMs < lookMs) return
     // The least of n moments in a full window is 1 / (n + 1) on average.
     const surelyFree = this.#leastFree - keptFree - 1.6 / this.#looks
-    if (this.#wasHeldBack && surelyFree > 0) this.#learnt *= 1 + surelyFree
+    if (this.#wasHeldBack && surelyFree > 0) this.#settleOn(this.#learnt * (1 + surelyFree))
     this.#look(nowMs)
   }
 

@@ -63,6 +63,8 @@ export class Fleet {
   start(): void {
     if (this.#isOpen) return
     this.#isOpen = true
+    this.#hasRegistered = false
+    this.#hasSlots = false
     this.#run++
     void this.#renew()
   }
@@ -85,7 +87,7 @@ export class Fleet {
     }
     const run = this.#run
     const askedMs = performance.now()
-    if (!this.#hasRegistered) this.#hold(askedMs + answerMs)
+    if (!this.#hasRegistered) this.#beGuest(askedMs + answerMs)
     this.#hasRegistered = true
     try {
       const registration = await inTime(this.#register.register(this.#id), Math.min(answerMs, this.#leaseMs / 4))
@@ -102,11 +104,12 @@ export class Fleet {
     if (rank === -1 && !this.#hasSlots) {
       const isAlone = processes === 0 && registered === 1
       if (isAlone) this.#lease(1, 0, nowMs, aheadMs)
-      else if (registered - processes <= this.#spareRequests()) this.#hold(performance.now())
-      else this.#hold(nextTermMs + this.#leaseMs - aheadMs)
+      else if (registered - processes <= this.#mostGuests()) this.#beGuest(performance.now())
+      else this.#beGuest(nextTermMs + this.#leaseMs - aheadMs)
     }
     this.#after(nextTermMs - aheadMs - performance.now(), () => {
       if (rank !== -1) this.#lease(processes, rank, nextTermMs, aheadMs)
+      // Not all at once, and early enough to try again in the same term.
       this.#after(this.#leaseMs * (0.1 + 0.6 * this.#random()), () => void this.#renew())
     })
   }
@@ -118,13 +121,13 @@ export class Fleet {
     this.#settings.onLease(leaseOf(processes, rank, limit, fromMs, aheadMs))
   }
 
-  /** Waits for a lease; from then on, one request in the time of one may be made. */
-  #hold(untilMs: number): void {
-    this.#settings.onLease({ firstSlotMs: untilMs + this.#leaseMs * this.#random(), periodMs: this.#leaseMs })
+  /** Without slots a process is a guest: from then on, it may make one request in the time of a lease. */
+  #beGuest(fromMs: number): void {
+    this.#settings.onLease({ firstSlotMs: fromMs + this.#leaseMs * this.#random(), periodMs: this.#leaseMs })
   }
 
-  /** Requests for which there is room besides the slots, in the time of a lease. */
-  #spareRequests(): number {
+  /** Guests for whom there is room besides the slots. */
+  #mostGuests(): number {
     return Math.max(((this.#settings.limitPerSecond() ?? 0) * (1 - usedPart) * this.#leaseMs) / 1000, 1)
   }
 

@@ -23,6 +23,7 @@ export function openLicence(
   pace: Pace,
   notices: Notices,
   altered: Alterations,
+  onPaceChanged: () => void,
 ): Licence {
   const { share, refreshMs, onBudget, overflowField, redis, orgId } = limits
   const { timeField, region } = options
@@ -38,6 +39,7 @@ export function openLicence(
       setRate: requestsPerSecond => {
         limitPerSecond = requestsPerSecond
         pace.setLimit(requestsPerSecond)
+        onPaceChanged()
       },
       warn: (code, message, about) => notices.warn(code, message, about),
       asSent: event => JSON.parse(eventToJson(event, options.maxEventBytes, altered)) as object,
@@ -49,7 +51,10 @@ export function openLicence(
       redis,
       key: orgId,
       limitPerSecond: () => limitPerSecond,
-      onLease: lease => pace.setLease(lease),
+      onLease: lease => {
+        pace.setLease(lease)
+        onPaceChanged()
+      },
       onTrouble: message => notices.warn('LOGFERRY_LIMITS', message, 'fleet'),
     })
   return {

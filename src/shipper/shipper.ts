@@ -115,7 +115,9 @@ export class Shipper {
       onAnswer: headers => this.#licence?.limits.onAnswer(headers),
       onDelivered: dataset => this.#reportShed(dataset),
     })
-    this.#licence = options.limits && openLicence(options, options.limits, this.#pace, this.#notices, this.#altered)
+    this.#licence =
+      options.limits &&
+      openLicence(options, options.limits, this.#pace, this.#notices, this.#altered, this.#delivery.pump)
     this.#licence?.start()
     this.#unfinished = {
       exitTimeoutMs: options.exitTimeoutMs,

@@ -1,0 +1,291 @@
+import { describe, expect, it } from 'vitest'
+import { Pace } from '../../src/delivery/pace.ts'
+
+const accepted = { throttled: false }
+const refused = { throttled: true }
+
+/** Starts requests as soon as they may start and the timer, late by `lateMs`, says so; each is answered at once. */
+function starts(pace: Pace, fromMs: number, untilMs: number, lateMs: () => number = () => 0): number[] {
+  const at: number[] = []
+  for (let nowMs = fromMs; nowMs < untilMs; ) {
+    const notBeforeMs = pace.notBeforeMs(nowMs)
+    if (notBeforeMs <= nowMs) {
+      at.push(nowMs)
+      pace.onStart(nowMs)
+      pace.onAnswer(nowMs, accepted)
+    } else {
+      nowMs = notBeforeMs + lateMs()
+    }
+  }
+  return at
+}
+
+/** Most of them in any window of a second. */
+function mostInASecond(atMs: readonly number[]): number {
+  let first = 0
+  let most = 0
+  for (const [index, ms] of atMs.entries()) {
+    while ((atMs[first] as number) <= ms - 1000) first++
+    most = Math.max(most, index - first + 1)
+  }
+  return most
+}
+
+function paced(requestsPerSecond: number, random = () => 0.5): Pace {
+  const pace = new Pace(random)
+  pace.setLimit(requestsPerSecond)
+  return pace
+}
+
+describe('without a limit', () => {
+  it('requests start at once', () => {
+    const pace = new Pace()
+    for (let i = 0; i < 100; i++) {
+      expect(pace.notBeforeMs(i)).toBeLessThanOrEqual(i)
+      pace.onStart(i)
+      pace.onAnswer(i, accepted)
+    }
+    expect(pace.inForce).toEqual({ requestsPerSecond: Number.POSITIVE_INFINITY, because: 'none' })
+  })
+
+  it('a 429 makes a pace of what was sent in the second before', () => {
+    const pace = new Pace(() => 0.5)
+    for (let i = 0; i < 10; i++) pace.onStart(i)
+    pace.onAnswer(20, accepted)
+    pace.onAnswer(20, refused)
+    expect(pace.inForce.because).toBe('throttled')
+    expect(pace.inForce.requestsPerSecond).toBeCloseTo(8.5, 0)
+    expect(pace.notBeforeMs(20)).toBeCloseTo(20 + 1000 / 8.5, -1)
+  })
+})
+
+describe("with the licence's limit", () => {
+  it.each([1, 5, 20, 50, 1000])(
+    'of %d a second: all but a fiftieth of it, never more, for all that timers are late',
+    limit => {
+      let turn = 0
+      const at = starts(paced(limit), 5000, 35_000, () => [0.3, 2, 14, 1][turn++ % 4] as number)
+      expect(at.length / 30 / limit).toBeGreaterThan(0.975)
+      expect(mostInASecond(at)).toBeLessThanOrEqual(limit)
+    },
+  )
+
+  it('starts are evenly spaced', () => {
+    const at = starts(paced(5), 0, 10_000)
+    const gaps = at.slice(1).map((ms, i) => ms - (at[i] as number))
+    for (const gap of gaps.slice(1)) expect(gap).toBeCloseTo(1000 / 4.9)
+  })
+
+  it('what was not used is not made up for', () => {
+    const pace = paced(5)
+    starts(pace, 0, 1000)
+    expect(mostInASecond(starts(pace, 60_000, 63_000))).toBe(5)
+  })
+
+  it('a blocked event loop is not made up for', () => {
+    let turn = 0
+    const at = starts(paced(5), 0, 20_000, () => (turn++ === 20 ? 3000 : 1))
+    expect(mostInASecond(at)).toBeLessThanOrEqual(5)
+  })
+
+  it('what was sent before the limit was known counts', () => {
+    const pace = new Pace()
+    const before = [0, 10, 20, 30]
+    for (const ms of before) pace.onStart(ms)
+    pace.onAnswer(40, accepted)
+    pace.setLimit(5)
+    expect(mostInASecond([...before, ...starts(pace, 50, 5000)])).toBeLessThanOrEqual(5)
+  })
+
+  it('but no more than a second of it', () => {
+    const pace = new Pace()
+    for (let ms = 0; ms < 1000; ms++) pace.onStart(ms)
+    pace.setLimit(1)
+    expect(pace.notBeforeMs(1000)).toBe(1999)
+  })
+
+  it('the second request waits for the first answer, for a second at most: there may be others', () => {
+    const pace = paced(100)
+    pace.onStart(0)
+    expect(pace.notBeforeMs(500)).toBe(1000)
+    pace.onAnswer(500, accepted)
+    expect(pace.notBeforeMs(500)).toBeLessThanOrEqual(500)
+  })
+
+  it('says so', () => {
+    expect(paced(5).inForce).toEqual({ requestsPerSecond: 4.9, because: 'licence' })
+  })
+
+  it('forgets what 429s taught when the licence says otherwise, and only then', () => {
+    const pace = paced(100)
+    pace.onStart(0)
+    pace.onAnswer(10, refused)
+    pace.setLimit(100)
+    expect(pace.inForce.because).toBe('throttled')
+    pace.setLimit(200)
+    expect(pace.inForce).toEqual({ requestsPerSecond: 196, because: 'licence' })
+    pace.setLimit(undefined)
+    expect(pace.inForce.because).toBe('none')
+  })
+})
+
+describe("with the headers' limit", () => {
+  it('keeps to it where it is lower than what is known', () => {
+    const pace = paced(100)
+    pace.onAnswer(0, { ...accepted, limitPerSecond: 200 })
+    expect(pace.inForce).toEqual({ requestsPerSecond: 98, because: 'licence' })
+    pace.onAnswer(0, { ...accepted, limitPerSecond: 50 })
+    expect(pace.inForce).toEqual({ requestsPerSecond: 49, because: 'headers' })
+  })
+
+  it('believes a higher one after two minutes: the end of a minute looks like a window of a second', () => {
+    const pace = new Pace()
+    pace.onAnswer(0, { ...accepted, limitPerSecond: 100 })
+    pace.onAnswer(60_000, { ...accepted, limitPerSecond: 6000 })
+    expect(pace.inForce.requestsPerSecond).toBe(98)
+    pace.onAnswer(120_000, { ...accepted, limitPerSecond: 6000 })
+    expect(pace.inForce.requestsPerSecond).toBe(5880)
+  })
+})
+
+describe('among others', () => {
+  it('a newcomer who cannot have used what is used starts with about one place of those taken', () => {
+    const pace = paced(100)
+    pace.onStart(0)
+    pace.onAnswer(30, { ...accepted, limit: 100, remaining: 51 })
+    expect(pace.inForce).toEqual({ requestsPerSecond: 2, because: 'throttled' })
+  })
+
+  it('the same where windows last a minute', () => {
+    const pace = paced(100)
+    pace.onStart(0)
+    pace.onAnswer(30, { ...accepted, limit: 6000, limitPerSecond: 100, remaining: 3000 })
+    expect(pace.inForce.requestsPerSecond).toBeCloseTo(1.96)
+    for (const ms of starts(pace, 1000, 60_000)) {
+      pace.onAnswer(ms, { ...accepted, limit: 6000, limitPerSecond: 100, remaining: 5000 })
+    }
+    expect(pace.inForce.requestsPerSecond).toBeLessThan(3)
+  })
+
+  it('headers of a limit whose window is not known make no pace', () => {
+    const pace = new Pace()
+    pace.onStart(0)
+    pace.onAnswer(30, { ...accepted, limit: 6000, remaining: 3000 })
+    expect(pace.inForce.because).toBe('none')
+  })
+
+  it('who used it all by itself goes on', () => {
+    const pace = paced(100)
+    for (const ms of starts(pace, 0, 800)) pace.onAnswer(ms, { ...accepted, limit: 100, remaining: 22 })
+    expect(pace.inForce.because).toBe('licence')
+  })
+
+  it('several 429s for what was under way count once', () => {
+    const pace = paced(100)
+    for (let i = 0; i < 4; i++) pace.onStart(i)
+    pace.onAnswer(10, refused)
+    const { requestsPerSecond } = pace.inForce
+    for (let i = 0; i < 3; i++) pace.onAnswer(10, refused)
+    expect(pace.inForce.requestsPerSecond).toBe(requestsPerSecond)
+  })
+
+  it('a 429 after a success costs less than one after another', () => {
+    const pace = paced(100, () => 0.5)
+    starts(pace, 0, 5000)
+    pace.onAnswer(5000, refused)
+    const once = pace.inForce.requestsPerSecond
+    pace.onStart(6000)
+    pace.onAnswer(6000, refused)
+    expect(once).toBeGreaterThan(80)
+    expect(pace.inForce.requestsPerSecond).toBeLessThan(once / 1.9)
+  })
+
+  it('never goes below one request in 20 seconds', () => {
+    const pace = paced(100)
+    for (let ms = 0; ms < 100_000; ms += 1000) {
+      pace.onStart(ms)
+      pace.onAnswer(ms, refused)
+    }
+    expect(pace.inForce.requestsPerSecond).toBe(0.05)
+  })
+
+  it('waits for the reset that a 429 names', () => {
+    const pace = paced(100)
+    pace.onStart(0)
+    pace.onAnswer(10, { ...refused, resetMs: 30_000 })
+    expect(pace.notBeforeMs(10)).toBe(30_010)
+  })
+
+  it('speeds up with answers, more where the window has room, until it has the limit to itself', () => {
+    const pace = paced(100, () => 0.5)
+    pace.onStart(0)
+    pace.onAnswer(10, refused)
+    const slow = pace.inForce.requestsPerSecond
+    starts(pace, 1000, 61_000)
+    const faster = pace.inForce.requestsPerSecond
+    expect(faster).toBeGreaterThan(slow)
+    for (let nowMs = 61_000; nowMs < 181_000; nowMs = Math.max(pace.notBeforeMs(nowMs), nowMs)) {
+      pace.onStart(nowMs)
+      const remaining = 100 - Math.ceil(pace.inForce.requestsPerSecond)
+      pace.onAnswer(nowMs, { ...accepted, limit: 100, remaining })
+    }
+    expect(pace.inForce).toEqual({ requestsPerSecond: 98, because: 'licence' })
+  })
+
+  it('does not speed up on requests that were not held back', () => {
+    const pace = paced(100)
+    pace.onStart(0)
+    pace.onAnswer(10, refused)
+    const { requestsPerSecond } = pace.inForce
+    for (let ms = 60_000; ms < 6_000_000; ms += 60_000) {
+      pace.onStart(ms)
+      pace.onAnswer(ms, { ...accepted, limit: 100, remaining: 99 })
+    }
+    expect(pace.inForce.requestsPerSecond).toBe(requestsPerSecond)
+  })
+})
+
+describe('with a lease', () => {
+  it('requests start in its slots', () => {
+    const pace = paced(100)
+    pace.setLease({ firstSlotMs: 120, periodMs: 500 })
+    expect(starts(pace, 0, 2000)).toEqual([120, 620, 1120, 1620])
+    expect(pace.inForce).toEqual({ requestsPerSecond: 2, because: 'lease' })
+  })
+
+  it('a late start does not move those after it, one that is too late is left out', () => {
+    const pace = paced(100)
+    pace.setLease({ firstSlotMs: 0, periodMs: 100 })
+    const lateMs = [10, 30, 0, 0]
+    expect(starts(pace, 1, 600, () => lateMs.shift() ?? 0)).toEqual([1, 110, 300, 400, 500])
+  })
+
+  it('slots announced anew a little earlier or later are used once', () => {
+    const pace = paced(100)
+    pace.setLease({ firstSlotMs: 0, periodMs: 100 })
+    expect(starts(pace, 0, 250)).toEqual([0, 100, 200])
+    pace.setLease({ firstSlotMs: 199, periodMs: 100 })
+    expect(starts(pace, 250, 450)).toEqual([299, 399])
+    pace.setLease({ firstSlotMs: 401, periodMs: 100 })
+    expect(starts(pace, 450, 650)).toEqual([501, 601])
+  })
+
+  it('leaves slots out after a 429, and has them all back soon', () => {
+    const pace = paced(100, () => 0.5)
+    pace.setLease({ firstSlotMs: 0, periodMs: 100 })
+    starts(pace, 0, 1000)
+    pace.onAnswer(1000, refused)
+    expect(pace.inForce.because).toBe('throttled')
+    pace.setLease({ firstSlotMs: 0, periodMs: 100 })
+    expect(pace.inForce.because).toBe('throttled')
+    starts(pace, 2000, 4000)
+    expect(pace.inForce).toEqual({ requestsPerSecond: 10, because: 'lease' })
+  })
+
+  it('goes back to the limit when it ends', () => {
+    const pace = paced(100)
+    pace.setLease({ firstSlotMs: 0, periodMs: 1000 })
+    pace.setLease(undefined)
+    expect(pace.inForce.because).toBe('licence')
+  })
+})

@@ -1,0 +1,251 @@
+/**
+ * Many processes, each with all the backlog it could want, and one service that limits their requests, on a virtual
+ * clock. What is ours in it is real (`Pace`, `Breaker`, and what the tests add); the network and the timers are not.
+ */
+import { setImmediate } from 'node:timers/promises'
+import { vi } from 'vitest'
+import { Breaker } from '../../src/delivery/breaker.ts'
+import { Pace } from '../../src/delivery/pace.ts'
+
+/** Numbers from 0 to 1, the same ones each time (mulberry32). */
+export function randomFrom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+interface Due {
+  readonly atMs: number
+  readonly run: () => void
+  isCancelled: boolean
+}
+
+/** Runs what is due in the order of time: a binary heap. */
+export class VirtualClock {
+  nowMs = 0
+  readonly #heap: Due[] = []
+
+  after(ms: number, run: () => void): Due {
+    const due = { atMs: this.nowMs + Math.max(ms, 0), run, isCancelled: false }
+    const heap = this.#heap
+    let index = heap.push(due) - 1
+    while (index > 0) {
+      const parent = (index - 1) >> 1
+      if ((heap[parent] as Due).atMs <= due.atMs) break
+      heap[index] = heap[parent] as Due
+      index = parent
+    }
+    heap[index] = due
+    return due
+  }
+
+  /** @param settles whether what runs waits for promises, which then go on after each step */
+  async runUntil(untilMs: number, settles = false): Promise<void> {
+    for (let due = this.#heap[0]; due !== undefined && due.atMs <= untilMs; due = this.#heap[0]) {
+      this.#removeFirst()
+      this.nowMs = due.atMs
+      if (due.isCancelled) continue
+      due.run()
+      if (settles) await setImmediate()
+    }
+    this.nowMs = untilMs
+  }
+
+  #removeFirst(): void {
+    const heap = this.#heap
+    const last = heap.pop() as Due
+    if (heap.length === 0) return
+    let index = 0
+    for (;;) {
+      let child = 2 * index + 1
+      if (child + 1 < heap.length && (heap[child + 1] as Due).atMs < (heap[child] as Due).atMs) child++
+      if (child >= heap.length || (heap[child] as Due).atMs >= last.atMs) break
+      heap[index] = heap[child] as Due
+      index = child
+    }
+    heap[index] = last
+  }
+}
+
+/** Puts the clock in place of `performance.now` and the timers, for what is to run on it as it is. */
+export function stubTime(clock: VirtualClock): void {
+  vi.stubGlobal('performance', { now: () => clock.nowMs })
+  vi.stubGlobal('setTimeout', (run: () => void, ms: number) => ({ due: clock.after(ms, run), unref: returnThis }))
+  vi.stubGlobal('clearTimeout', (timer: { due: Due } | undefined) => {
+    if (timer !== undefined) timer.due.isCancelled = true
+  })
+}
+
+function returnThis<T>(this: T): T {
+  return this
+}
+
+/** How a service limits requests: what becomes of one, and how many more there is room for. */
+export type Limiter = (nowMs: number) => { readonly admitted: boolean; readonly remaining: number }
+
+/** Counts in the seconds of the clock; what is refused takes no place. */
+export function fixedWindow(limitPerSecond: number): Limiter {
+  let second = -1
+  let taken = 0
+  return nowMs => {
+    if (Math.floor(nowMs / 1000) !== second) {
+      second = Math.floor(nowMs / 1000)
+      taken = 0
+    }
+    const admitted = taken < limitPerSecond
+    if (admitted) taken++
+    return { admitted, remaining: limitPerSecond - taken }
+  }
+}
+
+/** A bucket that holds a second's tokens, and refills evenly. */
+export function tokenBucket(limitPerSecond: number): Limiter {
+  let tokens = limitPerSecond
+  let atMs = 0
+  return nowMs => {
+    tokens = Math.min(limitPerSecond, tokens + ((nowMs - atMs) / 1000) * limitPerSecond)
+    atMs = nowMs
+    const admitted = tokens >= 1
+    if (admitted) tokens--
+    return { admitted, remaining: Math.floor(tokens) }
+  }
+}
+
+export interface ServiceSettings {
+  readonly limitPerSecond: number
+  readonly limiter?: (limitPerSecond: number) => Limiter
+  /** Whether answers carry rate-limit headers. */
+  readonly tellsRemaining?: boolean
+}
+
+/** A service with a limit, counting what it takes and what it refuses in each second. */
+export class Service {
+  readonly limitPerSecond: number
+  readonly taken: number[] = []
+  readonly refused: number[] = []
+  readonly #limiter: Limiter
+  readonly #tellsRemaining: boolean
+
+  constructor({ limitPerSecond, limiter = fixedWindow, tellsRemaining = true }: ServiceSettings) {
+    this.limitPerSecond = limitPerSecond
+    this.#limiter = limiter(limitPerSecond)
+    this.#tellsRemaining = tellsRemaining
+  }
+
+  answer(nowMs: number): { throttled: boolean; limit?: number; remaining?: number } {
+    const { admitted, remaining } = this.#limiter(nowMs)
+    const counts = admitted ? this.taken : this.refused
+    const second = Math.floor(nowMs / 1000)
+    counts[second] = (counts[second] ?? 0) + 1
+    return { throttled: !admitted, ...(this.#tellsRemaining && { limit: this.limitPerSecond, remaining }) }
+  }
+
+  /** Part of the limit that was used, from one second to another. */
+  utilisation(fromSecond: number, toSecond: number): number {
+    return sum(this.taken, fromSecond, toSecond) / (this.limitPerSecond * (toSecond - fromSecond))
+  }
+
+  /** Part of the requests that was refused. */
+  rejected(fromSecond: number, toSecond: number): number {
+    const refused = sum(this.refused, fromSecond, toSecond)
+    return refused / (refused + sum(this.taken, fromSecond, toSecond))
+  }
+}
+
+function sum(counts: readonly number[], from: number, to: number): number {
+  let total = 0
+  for (let second = from; second < to; second++) total += counts[second] ?? 0
+  return total
+}
+
+/** One process: sends as delivery does, four requests at a time, as soon as pace and breaker let it. */
+export class Client {
+  readonly pace: Pace
+  readonly startedMs: number
+  readonly startsMs: number[] = []
+  successes = 0
+  #lastSuccessMs: number
+  #longestGapMs = 0
+  #isStopped = false
+  #inFlight = 0
+  #wakeMs = Number.POSITIVE_INFINITY
+  readonly #breaker: Breaker
+  readonly #clock: VirtualClock
+  readonly #service: Service
+  readonly #random: () => number
+
+  constructor(clock: VirtualClock, service: Service, random: () => number) {
+    this.#clock = clock
+    this.#service = service
+    this.#random = random
+    this.#breaker = new Breaker(30_000, random)
+    this.pace = new Pace(random)
+    this.startedMs = clock.nowMs
+    this.#lastSuccessMs = clock.nowMs
+  }
+
+  readonly pump = (): void => {
+    const { nowMs } = this.#clock
+    const notBeforeMs = () => Math.max(this.#breaker.notBeforeMs, this.pace.notBeforeMs(nowMs))
+    while (!this.#isStopped && this.#inFlight < 4 && nowMs >= notBeforeMs()) this.#send(nowMs)
+    if (this.#inFlight < 4) this.#wakeAt(notBeforeMs())
+  }
+
+  stop(): void {
+    this.#noteGap(this.#clock.nowMs)
+    this.#isStopped = true
+  }
+
+  /** Longest time between two successes; also from the start to the first, and from the last to now. */
+  longestGapMs(): number {
+    if (!this.#isStopped) this.#noteGap(this.#clock.nowMs)
+    return this.#longestGapMs
+  }
+
+  #send(nowMs: number): void {
+    this.#inFlight++
+    this.pace.onStart(nowMs)
+    this.startsMs.push(nowMs)
+    this.#clock.after(this.#latencyMs(), () => {
+      const answer = this.#service.answer(this.#clock.nowMs)
+      this.#clock.after(this.#latencyMs(), () => this.#receive(answer))
+    })
+  }
+
+  #receive(answer: ReturnType<Service['answer']>): void {
+    const { nowMs } = this.#clock
+    this.#inFlight--
+    this.pace.onAnswer(nowMs, answer)
+    if (answer.throttled) this.#breaker.onFailed(nowMs, 1000)
+    else {
+      this.#breaker.onAnswered()
+      this.#noteGap(nowMs)
+      this.#lastSuccessMs = nowMs
+      this.successes++
+    }
+    this.pump()
+  }
+
+  #noteGap(nowMs: number): void {
+    this.#longestGapMs = Math.max(this.#longestGapMs, nowMs - this.#lastSuccessMs)
+  }
+
+  /** As timers go: late by up to two milliseconds. */
+  #wakeAt(atMs: number): void {
+    if (this.#isStopped || atMs >= this.#wakeMs) return
+    this.#wakeMs = atMs
+    this.#clock.after(Math.ceil(atMs - this.#clock.nowMs) + 2 * this.#random(), () => {
+      if (this.#wakeMs !== atMs) return
+      this.#wakeMs = Number.POSITIVE_INFINITY
+      this.pump()
+    })
+  }
+
+  #latencyMs(): number {
+    return 5 + 20 * this.#random()
+  }
+}
