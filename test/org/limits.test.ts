@@ -1,0 +1,123 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { Limits, type LimitsSettings } from '../../src/org/limits.ts'
+import type { Org } from '../../src/org/organization.ts'
+
+beforeEach(() => void vi.useFakeTimers({ now: Date.parse('2026-11-02T00:00:00Z') }))
+afterEach(() => void vi.useRealTimers())
+
+const org = {
+  id: 'o',
+  name: 'O',
+  license: { monthlyIngestGb: 1, apiRateLimitPerSecond: 8, maxFields: 0 },
+  paymentStatus: 'success',
+} as unknown as Org
+
+async function start(settings: Partial<LimitsSettings> = {}, readOrg = async () => org) {
+  const rates: (number | undefined)[] = []
+  const warnings: [code: string, message: string][] = []
+  let turn = 0
+  const limits = new Limits(
+    {
+      share: 1,
+      refreshMs: 3_600_000,
+      onBudget: 'warn',
+      overflowField: 'overflow',
+      timeField: '_time',
+      region: undefined,
+      ...settings,
+    },
+    {
+      readOrg,
+      setRate: rate => rates.push(rate),
+      warn: (code, message) => warnings.push([code, message]),
+      asSent: event => event,
+      random: () => (turn++ % 100) / 100,
+    },
+  )
+  limits.start()
+  await vi.advanceTimersByTimeAsync(0)
+  return { limits, rates, warnings }
+}
+
+/** Ships debug lines for ten minutes, a hundred times as many as the month allows, and a few errors. */
+async function overrun(limits: Limits) {
+  const shipped = { debug: [] as object[], error: [] as object[] }
+  for (let second = 0; second < 600; second++) {
+    for (let line = 0; line < 40; line++) {
+      const event = limits.fit('d', { level: 'debug', message: 'm' }, 1, undefined)
+      if (event !== undefined) {
+        shipped.debug.push(event)
+        limits.count(1, 1000)
+      }
+    }
+    const error = limits.fit('d', { level: 'error', logferry: { mine: 1 } }, 4, undefined)
+    if (error !== undefined) shipped.error.push(error)
+    limits.count(4, 10)
+    await vi.advanceTimersByTimeAsync(1000)
+  }
+  return shipped
+}
+
+describe('the limits of a licence', () => {
+  it('set the rate of this process’s share', async () => {
+    const { rates } = await start({ share: 0.5 })
+    expect(rates).toEqual([4])
+  })
+
+  it('onBudget warn: everything is shipped, and the day on which the budget ends is told', async () => {
+    const { limits, warnings } = await start()
+    const { debug, error } = await overrun(limits)
+    expect([debug.length, error.length]).toEqual([24_000, 600])
+    expect(warnings).toEqual([
+      [
+        'LOGFERRY_BUDGET',
+        expect.stringMatching(
+          /the 1\.0 GB that may be ingested until 2026-12-01 are used up on 2026-11-02.*onBudget: 'shed'/,
+        ),
+      ],
+    ])
+  })
+
+  it('onBudget shed: of the least severe a sample is shipped, which says so; errors are all shipped', async () => {
+    const { limits } = await start({ onBudget: 'shed' })
+    const { debug, error } = await overrun(limits)
+    expect(error).toHaveLength(600)
+    expect(error.at(-1)).toEqual({ level: 'error', logferry: { mine: 1 } })
+    expect(debug.length).toBeLessThan(16_000)
+    expect(debug[0]).toEqual({ level: 'debug', message: 'm' })
+    expect(debug.at(-1)).toEqual({ level: 'debug', message: 'm', logferry: { sampling_rate: expect.any(Number) } })
+    const { sampling_rate } = (debug.at(-1) as { logferry: { sampling_rate: number } }).logferry
+    expect(sampling_rate).toBeGreaterThanOrEqual(0.01)
+    expect(sampling_rate).toBeLessThan(0.1)
+  })
+
+  it('of zero are none', async () => {
+    const { limits } = await start()
+    expect(limits.stats({ requestsPerSecond: 8, because: 'licence' })).toMatchObject({ maxFields: undefined })
+  })
+
+  it('that cannot be read are tried again, ever less often, and told of once', async () => {
+    let reads = 0
+    const { warnings } = await start({}, async () => {
+      reads++
+      throw new Error('secret')
+    })
+    await vi.advanceTimersByTimeAsync(3_600_000)
+    expect(reads).toBeGreaterThan(4)
+    expect(reads).toBeLessThan(10)
+    expect(warnings).toEqual([['LOGFERRY_LIMITS', expect.not.stringContaining('secret')]])
+  })
+
+  it('are not read any more once they are stopped', async () => {
+    let reads = 0
+    const { limits } = await start({ refreshMs: 1000 }, async () => {
+      reads++
+      return org
+    })
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(reads).toBe(6)
+    limits.stop()
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(reads).toBe(6)
+  })
+})
