@@ -89,7 +89,7 @@ export class Delivery {
     while (this.#inFlight.size < limit && nowMs >= notBeforeMs()) {
       const batch = batches.take(nowMs)
       if (batch === undefined) break
-      if (batch.byteLength > batches.limits.maxBatchBytes && batch.count > 1) {
+      if (batch.byteLength > batches.limits.mostBatchBytes && batch.count > 1) {
         batches.row(batch.dataset).putBack(...batch.split())
       } else {
         pace.onStart(nowMs)

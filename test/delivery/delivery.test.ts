@@ -173,6 +173,21 @@ describe('when the service finds a batch too large', () => {
     expect(arrived).toHaveLength(200)
   })
 
+  it('a batch that is larger only than batches are made now is sent as it is', async () => {
+    const answers: ((outcome: Outcome) => void)[] = []
+    const { log, sent, batcher } = rowOfBatches(() => new Promise(resolve => answers.push(resolve)), {
+      maxConcurrentRequests: 1,
+      maxBatchAgeMs: 10,
+    })
+    log(0)
+    await vi.advanceTimersByTimeAsync(20)
+    for (const n of range(100)) log(n + 1, { text: 'x'.repeat(1000) })
+    batcher.limits.maxBatchBytes = 10_000
+    answers[0]?.(delivered)
+    await vi.advanceTimersByTimeAsync(20)
+    expect(sent.map(({ lines }) => lines.length)).toEqual([1, 100])
+  })
+
   it('a single event that is too large is dropped, counted, and shown', async () => {
     const { log, refused, ledger, arrived } = rowOfBatches(({ lines }) =>
       lines.join().includes('big') ? tooLarge : delivered,
