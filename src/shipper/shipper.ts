@@ -69,6 +69,7 @@ export interface ShipperStats {
 const mostTunedBatchBytes = 16_777_216
 /** Longest wait for connections to close that nothing more is expected of, in milliseconds. */
 const closeConnectionsMs = 1000
+
 /**
  * Ships events: record → line → batch → request → outcome. Made by `createShipper`; can be shared by any number of
  * loggers. Nothing it does throws into code that logs.
