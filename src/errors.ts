@@ -10,6 +10,8 @@ export type ErrorCode =
   | 'LOGFERRY_REJECTED'
   /** Events were dropped on this side: memory was full, or the time to deliver them ran out. */
   | 'LOGFERRY_DROPPED'
+  /** The spool cannot be written or read, is full, or is damaged. */
+  | 'LOGFERRY_SPOOL'
   /** The service does not take the compression or the batch size configured; a smaller step is used from now on. */
   | 'LOGFERRY_STEPPED_DOWN'
   /** The organization's licence could not be read, or could not be shared with other processes. */

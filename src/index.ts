@@ -7,6 +7,7 @@ export type { Delivered, Dropped, NoticeListeners, Rejected, Warning } from './n
 export type { BaseUrl, Region } from './options/base-url.ts'
 export type { LimitsOptions } from './options/limits-options.ts'
 export type { ShipperOptions } from './options/shipper-options.ts'
+export type { SpoolOptions } from './options/spool-options.ts'
 export type { Pem, TlsOptions } from './options/tls-options.ts'
 export type { LimitsStats } from './org/limits.ts'
 export type { SeverityName } from './record/severity.ts'
@@ -18,3 +19,4 @@ export {
   type Shipper,
   type ShipperStats,
 } from './shipper/shipper.ts'
+export type { SpoolStats } from './shipper/spooling.ts'

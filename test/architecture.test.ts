@@ -35,7 +35,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'shipper/': { parts: [...stages, 'http/', ...common] },
   // Stages. What delivery counts drops by is the one thing it has from another.
   'record/': { parts: [] },
-  'batch/': { parts: common },
+  'batch/': { parts: ['record/severity', ...common] },
   'delivery/': { parts: ['record/severity', 'http/', ...common] },
   'spool/': { parts: common },
   'exit/': { parts: common },

@@ -1,5 +1,7 @@
 import type { Severity } from '../record/severity.ts'
+import { type DropsBySeverity, tally } from './ledger.ts'
 import type { Memory } from './memory.ts'
+import type { Copy, CopyContent, Store } from './store.ts'
 
 const newline = 0x0a
 const comma = 0x2c
@@ -8,9 +10,12 @@ const comma = 0x2c
 const firstBlockBytes = 65_536
 const growth = 4
 
+/** In place of the block of a batch that is in the store alone. */
+const noBlock = Buffer.alloc(0)
+
 /**
  * Lines on their way, as one block of bytes: each line is written straight into it and ends in a newline. A retry sends
- * the same bytes; a split is a cut at a newline that copies nothing.
+ * the same bytes; a split is a cut at a newline that copies nothing. While it waits it may be in the store alone.
  */
 export class Batch {
   readonly dataset: string
@@ -28,8 +33,13 @@ export class Batch {
   suspect: 'zstd' | 'gzip' | undefined
   /** Its bytes as they are sent, where they are not the lines themselves; kept for the next attempt. */
   body: { readonly encoding: 'zstd' | 'gzip' | 'none'; readonly bytes: Buffer } | undefined
+  /** Whether it has been in the store alone: fresh batches and such ones take turns. */
+  isBacklog = false
+  #isPart = false
   #block: Buffer
   #severities: Uint8Array
+  /** How many lines of each severity it has, while that cannot be counted as it is in the store alone. */
+  #bySeverity: DropsBySeverity | undefined
   readonly #whole: Whole
 
   private constructor(dataset: string, block: Buffer, severities: Uint8Array, whole: Whole) {
@@ -39,10 +49,26 @@ export class Batch {
     this.#whole = whole
   }
 
-  /** An empty batch, or nothing when there is no memory for its block. */
-  static open(dataset: string, expectedBytes: number, maxBytes: number, memory: Memory): Batch | undefined {
+  /** An empty batch, or nothing when there is no memory for its block. Its lines are written to `copy` as well. */
+  static open(
+    dataset: string,
+    expectedBytes: number,
+    maxBytes: number,
+    memory: Memory,
+    copy?: () => Copy | undefined,
+  ): Batch | undefined {
     const block = memory.take(blockSize(expectedBytes, maxBytes))
-    return block && new Batch(dataset, block, new Uint8Array(64), new Whole(block, memory))
+    return block && new Batch(dataset, block, new Uint8Array(64), new Whole(block, memory, copy?.()))
+  }
+
+  /** A batch that somebody has left in the store. */
+  static stored(dataset: string, severities: Uint8Array, byteLength: number, copy: Copy, memory: Memory): Batch {
+    const batch = new Batch(dataset, noBlock, severities, new Whole(noBlock, memory, copy))
+    batch.count = severities.length
+    batch.byteLength = byteLength
+    batch.#whole.unsettled = batch.count
+    batch.#leaveMemory()
+    return batch
   }
 
   /** The lines, in the order they came. */
@@ -53,6 +79,16 @@ export class Batch {
   /** The class of severity of each line. */
   get severities(): Uint8Array {
     return this.#severities.subarray(0, this.count)
+  }
+
+  /** How many lines of each severity it has. */
+  get bySeverity(): DropsBySeverity {
+    return this.#bySeverity ?? tally(this.severities)
+  }
+
+  /** Stands for its age among the batches of the store. */
+  get order(): string {
+    return this.#whole.copies[0]?.order ?? ''
   }
 
   /** How many requests have been made for the lines of the batch that this one was cut from. */
@@ -87,7 +123,9 @@ export class Batch {
       const needed = this.byteLength + around + Buffer.byteLength(json)
       if (needed > maxBytes || (needed > this.#block.length && !this.#grow(needed, maxBytes))) return false
     }
-    this.byteLength = writeLine(this.#block, this.byteLength, head, json, tail)
+    const start = this.byteLength
+    this.byteLength = writeLine(this.#block, start, head, json, tail)
+    this.#whole.copies[0]?.append(this.count, severity, this.#block, start, this.byteLength)
     if (this.count === this.#severities.length) this.#severities = larger(this.#severities)
     this.#severities[this.count++] = severity
     this.#whole.unsettled++
@@ -120,6 +158,73 @@ export class Batch {
     this.#whole.settle(this.count)
   }
 
+  /** No line will be added. */
+  seal(): void {
+    this.#whole.copies[0]?.seal()
+  }
+
+  /** Leaves memory for the store, while it waits; `false` when it must stay. */
+  moveTo(store: Store): boolean {
+    if (this.#isPart) return false // its block is let go of when the last part is settled
+    if (!this.#whole.isStored) {
+      const copy = store.write(this.dataset, this.bytes, this.severities)
+      if (copy === undefined) return false
+      this.#whole.replaceCopies(copy)
+    }
+    this.#leaveMemory()
+    return true
+  }
+
+  /** Takes in a batch that is in the store alone, as this one is: they come back as one. */
+  join(other: Batch): void {
+    this.count += other.count
+    this.byteLength += other.byteLength
+    this.#bySeverity = sum(this.bySeverity, other.bySeverity)
+    this.#whole.join(other.#whole)
+  }
+
+  /**
+   * Comes back from the store. Lines that are lost are settled; says how many of them there are, or `undefined` when
+   * there is no memory for the others.
+   *
+   * @throws what reading throws; then, too, it is in the store still
+   */
+  async moveBack(maxBytes: number): Promise<number | undefined> {
+    const { memory } = this.#whole
+    const heldBytes = this.byteLength
+    memory.hold(heldBytes)
+    const contents = await this.#whole.read().finally(() => memory.release(heldBytes))
+    if (this.#whole.unsettled === 0) return undefined // given up meanwhile
+    const lines = contents.map(content => content.lines)
+    const byteLength = lines.reduce((bytes, { length }) => bytes + length, 0)
+    const block = memory.take(blockSize(byteLength, Math.max(byteLength, maxBytes)))
+    if (block === undefined) return undefined
+    lines.reduce((at, some) => at + some.copy(block, at), 0)
+    this.#whole.replaceBlock(block)
+    this.#block = block
+    this.#severities = Buffer.concat(contents.map(content => content.severities))
+    this.#bySeverity = undefined
+    this.byteLength = byteLength
+    const lost = this.count - this.#severities.length
+    this.count -= lost
+    this.isBacklog = true
+    this.#whole.settle(lost)
+    return lost
+  }
+
+  /** Is left in the store for another process; `false`, and nothing settled, when it cannot be. */
+  leaveTo(store: Store): boolean {
+    if (this.#isPart || !this.#whole.isStored) {
+      if (store.write(this.dataset, this.bytes, this.severities) === undefined) return false
+      this.settle() // what there is of the whole in the store goes when its last part does
+    } else {
+      this.seal()
+      this.#whole.copies.length = 0
+      this.settle()
+    }
+    return true
+  }
+
   /** Keeps the bytes to send for the next attempt, counted as memory. */
   keepBody(body: NonNullable<Batch['body']>): void {
     this.dropBody()
@@ -136,6 +241,8 @@ export class Batch {
   #part(from: number, to: number, fromLine: number, toLine: number): Batch {
     const severities = this.#severities.subarray(fromLine, toLine)
     const part = new Batch(this.dataset, this.#block.subarray(from, to), severities, this.#whole)
+    part.#isPart = true
+    part.isBacklog = this.isBacklog
     part.byteLength = to - from
     part.count = toLine - fromLine
     part.attempts = this.attempts
@@ -143,6 +250,14 @@ export class Batch {
     part.suspect = this.suspect
     part.notBeforeMs = this.notBeforeMs
     return part
+  }
+
+  #leaveMemory(): void {
+    this.dropBody()
+    this.#bySeverity = this.bySeverity
+    this.#block = noBlock
+    this.#severities = noBlock
+    this.#whole.replaceBlock(noBlock)
   }
 
   #grow(neededBytes: number, maxBytes: number): boolean {
@@ -155,17 +270,25 @@ export class Batch {
   }
 }
 
-/** What the parts of a split batch share: the block, and who waits for its last line. */
+/** What the parts of a split batch share: the block, what the store has of it, and who waits for its last line. */
 class Whole {
   unsettled = 0
   requests = 0
   readonly memory: Memory
+  /** More than one where batches were joined. */
+  readonly copies: Copy[]
   #block: Buffer
-  #waiter: { promise: Promise<void>; resolve: () => void } | undefined
+  readonly #waiters: PromiseWithResolvers<void>[] = []
 
-  constructor(block: Buffer, memory: Memory) {
+  constructor(block: Buffer, memory: Memory, copy: Copy | undefined) {
     this.#block = block
     this.memory = memory
+    this.copies = copy === undefined ? [] : [copy]
+  }
+
+  /** Whether every line is in the store. */
+  get isStored(): boolean {
+    return this.copies.length > 0 && this.copies.every(copy => copy.isComplete)
   }
 
   replaceBlock(block: Buffer): void {
@@ -173,16 +296,31 @@ class Whole {
     this.#block = block
   }
 
+  replaceCopies(...copies: Copy[]): void {
+    for (const copy of this.copies.splice(0, Number.POSITIVE_INFINITY, ...copies)) copy.remove()
+  }
+
+  read(): Promise<CopyContent[]> {
+    return Promise.all(this.copies.map(copy => copy.read()))
+  }
+
+  join(other: Whole): void {
+    this.unsettled += other.unsettled
+    this.copies.push(...other.copies)
+    this.#waiters.push(...other.#waiters)
+  }
+
   whenSettled(): Promise<void> {
-    this.#waiter ??= Promise.withResolvers<void>()
-    return this.#waiter.promise
+    this.#waiters[0] ??= Promise.withResolvers<void>()
+    return this.#waiters[0].promise
   }
 
   settle(count: number): void {
     this.unsettled -= count
     if (this.unsettled > 0) return
-    this.memory.give(this.#block)
-    this.#waiter?.resolve()
+    this.replaceBlock(noBlock)
+    this.replaceCopies()
+    for (const { resolve } of this.#waiters) resolve()
   }
 }
 
@@ -216,6 +354,14 @@ export function blockSize(bytes: number, maxBytes: number): number {
   let size = firstBlockBytes
   while (size < bytes) size *= growth
   return Math.min(size, maxBytes)
+}
+
+function sum(one: DropsBySeverity, other: DropsBySeverity): DropsBySeverity {
+  const total = { ...one }
+  for (const [name, count] of Object.entries(other) as [keyof DropsBySeverity, number][]) {
+    total[name] = (total[name] ?? 0) + count
+  }
+  return total
 }
 
 function larger(severities: Uint8Array): Uint8Array {

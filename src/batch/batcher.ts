@@ -1,22 +1,50 @@
 import type { Severity } from '../record/severity.ts'
 import type { Batch } from './batch.ts'
 import type { Memory } from './memory.ts'
-import { type BatchLimits, Row } from './row.ts'
+import { type BatchLimits, Row, type RowParts } from './row.ts'
+import type { Store } from './store.ts'
+
+/** Batches of one dataset that are read back from the store before they are needed. */
+const readAhead = 2
+/** Share of the memory from which on batches that wait move to the store, and those that are open for new lines. */
+const moveWaitingFrom = 1 / 2
+const moveOpenFrom = 3 / 4
+const retryReadAfterMs = 1000
+
+/** Told of what happens to batches between their taking and giving. */
+export interface BatcherListeners {
+  /** Called, possibly inside a log call, when there may be a batch to take. */
+  onReady(): void
+  /** So many lines are missing from what the store has given back; fewer than none where it had more than was known. */
+  onLost(count: number, dataset: string): void
+}
 
 /** Lines → batches: a row of batches for each dataset, and who waits for them. */
 export class Batcher {
   readonly limits: BatchLimits
   readonly #memory: Memory
-  readonly #onReady: () => void
+  readonly #store: Store | undefined
+  readonly #listeners: BatcherListeners
+  readonly #rowParts: RowParts
+  /** Those that are being read back from the store. */
+  readonly #reading = new Set<Batch>()
   /** In the order in which they are served; the one served last stands last. */
   readonly #rows = new Map<string, Row>()
   readonly #unsettled = new Set<Batch>()
 
-  /** `onReady` is called, possibly inside a log call, when there may be a batch to take. */
-  constructor(limits: BatchLimits, memory: Memory, onReady: () => void) {
+  constructor(limits: BatchLimits, memory: Memory, listeners: BatcherListeners, store?: Store) {
     this.limits = limits
     this.#memory = memory
-    this.#onReady = onReady
+    this.#listeners = listeners
+    this.#store = store
+    this.#rowParts = {
+      limits,
+      memory,
+      makeRoom: () => this.#makeRoom(),
+      openCopy: dataset => store?.open(dataset),
+      onOpened: batch => this.#track(batch),
+      onSealed: () => listeners.onReady(),
+    }
   }
 
   /** Adds a line; `false` when there is no memory for it. */
@@ -33,7 +61,7 @@ export class Batcher {
   row(dataset: string): Row {
     let row = this.#rows.get(dataset)
     if (row === undefined) {
-      row = new Row(dataset, this.limits, this.#memory, this.#track, this.#onReady)
+      row = new Row(dataset, this.#rowParts)
       this.#rows.set(dataset, row)
     }
     return row
@@ -43,12 +71,13 @@ export class Batcher {
   load(): { addedBytes: number; waitingBytes: number; datasets: number } {
     const rows = [...this.#rows.values()]
     const openBytes = rows.reduce((bytes, row) => bytes + row.openBytes, 0)
-    const waitingBytes = rows.reduce((bytes, row) => bytes + row.waitingBytes, 0)
+    const waitingBytes = rows.reduce((bytes, row) => bytes + row.waitingBytes + row.backlogBytes, 0)
     return { addedBytes: this.limits.sealedBytes + openBytes, waitingBytes, datasets: rows.length }
   }
 
   /** The next batch that may be sent now; datasets take turns. */
   take(nowMs: number): Batch | undefined {
+    if (this.#store !== undefined) this.#readBack()
     for (const row of this.#rows.values()) {
       const batch = row.take(nowMs)
       if (batch === undefined) continue
@@ -69,7 +98,7 @@ export class Batcher {
   /** Lets every open batch go; resolves when all lines that are here now have been delivered or dropped. */
   async flush(): Promise<void> {
     for (const row of this.#rows.values()) row.flush()
-    this.#onReady()
+    this.#listeners.onReady()
     await Promise.all([...this.#unsettled].map(batch => batch.whenSettled()))
   }
 
@@ -78,18 +107,79 @@ export class Batcher {
     for (const row of this.#rows.values()) row.hurry()
   }
 
-  /** Takes every batch that is not in flight, held back or not. */
-  takeAll(): Batch[] {
-    return [...this.#rows.values()].flatMap(row => row.takeAll())
+  /** Takes in batches that somebody has left in the store. */
+  takeIn(batch: Batch): void {
+    this.row(batch.dataset).putIntoStored(batch)
+    this.#track(batch)
   }
 
-  readonly #track = (batch: Batch): void => {
+  /** Takes the oldest of the batches that are in the store alone. */
+  takeOldestStored(): Batch | undefined {
+    let oldest: Batch | undefined
+    for (const { oldestStored } of this.#rows.values()) {
+      if (oldestStored && (oldest === undefined || oldestStored.order < oldest.order)) oldest = oldestStored
+    }
+    return oldest && this.row(oldest.dataset).takeStored(1)
+  }
+
+  /** Takes every batch that is not in flight, held back or not. */
+  takeAll(): Batch[] {
+    const reading = [...this.#reading]
+    this.#reading.clear()
+    return [...reading, ...[...this.#rows.values()].flatMap(row => row.takeAll())]
+  }
+
+  #track(batch: Batch): void {
     this.#unsettled.add(batch)
     void batch.whenSettled().then(() => {
       this.#unsettled.delete(batch)
       const row = this.#rows.get(batch.dataset)
       if (row?.isEmpty && row.pause === undefined) this.#rows.delete(batch.dataset)
     })
-    this.#onReady()
+    this.#listeners.onReady()
+  }
+
+  /** Moves batches to the store while memory is short: first those that wait, then those that are open for new lines. */
+  #makeRoom(): void {
+    const store = this.#store
+    if (store === undefined) return
+    const { maxBytes } = this.#memory
+    while (this.#memory.usedBytes > maxBytes * moveWaitingFrom) {
+      if (!this.#rowWithMost(row => row.waitingBytes)?.moveOldestTo(store)) break
+    }
+    while (this.#memory.usedBytes > maxBytes * moveOpenFrom) {
+      if (!this.#rowWithMost(row => row.openBytes)?.moveOpenTo(store)) break
+    }
+  }
+
+  #rowWithMost(bytesOf: (row: Row) => number): Row | undefined {
+    let most: Row | undefined
+    for (const row of this.#rows.values()) if (bytesOf(row) > (most ? bytesOf(most) : 0)) most = row
+    return most
+  }
+
+  /** Starts reading what can be taken next from the store, as far as memory allows. */
+  #readBack(): void {
+    for (const row of this.#rows.values()) {
+      const oldest = row.oldestStored
+      if (oldest === undefined || row.backlogCount > 0 || this.#reading.size >= readAhead) continue
+      if (this.#memory.usedBytes + oldest.byteLength > this.#memory.maxBytes * moveOpenFrom) continue
+      void this.#read(row.takeStored() as Batch)
+    }
+  }
+
+  async #read(batch: Batch): Promise<void> {
+    this.#reading.add(batch)
+    const lost = await batch.moveBack(this.limits.maxBatchBytes).catch(() => undefined)
+    if (!this.#reading.delete(batch)) return // it was taken meanwhile
+    const row = this.row(batch.dataset)
+    if (lost === undefined) {
+      row.putIntoStored(batch)
+      setTimeout(() => this.#listeners.onReady(), retryReadAfterMs).unref()
+      return
+    }
+    if (lost !== 0) this.#listeners.onLost(lost, batch.dataset)
+    if (batch.count > 0) row.putBack(batch)
+    this.#listeners.onReady()
   }
 }

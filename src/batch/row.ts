@@ -1,6 +1,7 @@
 import type { Severity } from '../record/severity.ts'
 import { Batch } from './batch.ts'
 import type { Memory } from './memory.ts'
+import type { Copy, Store } from './store.ts'
 
 /** When a batch is full, shared by every row. Size and age follow the pace that the service allows. */
 export interface BatchLimits {
@@ -25,37 +26,44 @@ export interface Pause {
   isProbing: boolean
 }
 
-/** The batches of one dataset: one open for new lines, and the row of those that wait to be sent. */
+/** What a row has of its surroundings. */
+export interface RowParts {
+  readonly limits: BatchLimits
+  readonly memory: Memory
+  /** Sees to it that there is memory for a batch that is about to be opened. */
+  readonly makeRoom: () => void
+  /** Gives a copy for each batch that is opened, to which its lines are written at once. */
+  readonly openCopy: (dataset: string) => Copy | undefined
+  readonly onOpened: (batch: Batch) => void
+  readonly onSealed: () => void
+}
+
+/** The batches of one dataset: one open for new lines, and the rows of those that wait to be sent. */
 export class Row {
   readonly dataset: string
   pause: Pause | undefined
+  readonly #parts: RowParts
   readonly #limits: BatchLimits
-  readonly #memory: Memory
-  readonly #onOpened: (batch: Batch) => void
-  readonly #onSealed: () => void
   /** Oldest first; what comes back after a failed attempt stands at the head again. */
   readonly #waiting: Batch[] = []
+  /** The same of those that have come back from the store. */
+  readonly #backlog: Batch[] = []
+  /** Those that are in the store alone, oldest first. */
+  readonly #stored: Batch[] = []
+  #isBacklogsTurn = false
   #open: Batch | undefined
   #openedAtMs = 0
   #isFlushing = false
   #lastSealedBytes = 0
 
-  constructor(
-    dataset: string,
-    limits: BatchLimits,
-    memory: Memory,
-    onOpened: (batch: Batch) => void,
-    onSealed: () => void,
-  ) {
+  constructor(dataset: string, parts: RowParts) {
     this.dataset = dataset
-    this.#limits = limits
-    this.#memory = memory
-    this.#onOpened = onOpened
-    this.#onSealed = onSealed
+    this.#parts = parts
+    this.#limits = parts.limits
   }
 
   get isEmpty(): boolean {
-    return this.#open === undefined && this.#waiting.length === 0
+    return this.#open === undefined && this.#waiting.length + this.#backlog.length + this.#stored.length === 0
   }
 
   /** Bytes of its lines in the open batch, and in those that wait. */
@@ -64,7 +72,21 @@ export class Row {
   }
 
   get waitingBytes(): number {
-    return this.#waiting.reduce((bytes, batch) => bytes + batch.byteLength, 0)
+    return byteLengthOf(this.#waiting)
+  }
+
+  get backlogBytes(): number {
+    return byteLengthOf(this.#backlog) + byteLengthOf(this.#stored)
+  }
+
+  /** Batches that have come back from the store and wait. */
+  get backlogCount(): number {
+    return this.#backlog.length
+  }
+
+  /** The one of those that are in the store alone that stands first. */
+  get oldestStored(): Batch | undefined {
+    return this.#stored[0]
   }
 
   /** Monotonic time at which the open batch has waited long enough for company; `Infinity` when there is none. */
@@ -85,7 +107,10 @@ export class Row {
     }
     const expectedBytes = Math.max(this.#lastSealedBytes, json.length)
     const { maxBatchBytes, maxBlockBytes } = this.#limits
-    const batch = Batch.open(this.dataset, expectedBytes, Math.max(maxBatchBytes, maxBlockBytes), this.#memory)
+    const { memory, makeRoom, openCopy, onOpened } = this.#parts
+    makeRoom()
+    const mostBytes = Math.max(maxBatchBytes, maxBlockBytes)
+    const batch = Batch.open(this.dataset, expectedBytes, mostBytes, memory, () => openCopy(this.dataset))
     if (batch === undefined) return false
     if (!batch.append(severity, head, json, tail, maxBlockBytes)) {
       batch.settle()
@@ -93,7 +118,7 @@ export class Row {
     }
     this.#open = batch
     this.#openedAtMs = performance.now()
-    this.#onOpened(batch)
+    onOpened(batch)
     if (this.#limits.maxBatchEvents === 1) this.#sealFull()
     return true
   }
@@ -109,40 +134,90 @@ export class Row {
    */
   take(nowMs: number): Batch | undefined {
     if (this.pause !== undefined && (this.pause.isProbing || this.pause.untilMs > nowMs)) return undefined
-    const ready = this.#waiting.findIndex(batch => batch.notBeforeMs <= nowMs)
-    if (ready >= 0) return this.#waiting.splice(ready, 1)[0]
-    if (this.dueAtMs > nowMs) return undefined
-    this.#seal()
-    return this.#waiting.pop()
+    const ready = this.#isBacklogsTurn
+      ? (takeReady(this.#backlog, nowMs) ?? this.#takeFresh(nowMs))
+      : (this.#takeFresh(nowMs) ?? takeReady(this.#backlog, nowMs))
+    if (ready !== undefined) this.#isBacklogsTurn = !ready.isBacklog
+    return ready
   }
 
   /** Puts batches back at the head, the first of them first. */
   putBack(...batches: readonly Batch[]): void {
-    this.#waiting.unshift(...batches)
+    const row = batches[0]?.isBacklog ? this.#backlog : this.#waiting
+    row.unshift(...batches)
+  }
+
+  /** Moves what has waited longest to the store; `false` when nothing can be moved. */
+  moveOldestTo(store: Store): boolean {
+    const oldest = this.#waiting.findIndex(batch => batch.moveTo(store))
+    if (oldest < 0) return false
+    this.putIntoStored(...this.#waiting.splice(oldest, 1))
+    return true
+  }
+
+  /** Moves the batch that is open for new lines to the store, as it is. */
+  moveOpenTo(store: Store): boolean {
+    if (this.#open === undefined) return false
+    this.#seal()
+    const batch = this.#waiting.pop() as Batch
+    const isMoved = batch.moveTo(store)
+    if (isMoved) this.putIntoStored(batch)
+    else this.#waiting.push(batch)
+    return isMoved
+  }
+
+  /** Adds batches that are in the store alone, by their age. */
+  putIntoStored(...batches: readonly Batch[]): void {
+    for (const batch of batches) {
+      const younger = this.#stored.findLastIndex(({ order }) => order <= batch.order) + 1
+      this.#stored.splice(younger, 0, batch)
+    }
+  }
+
+  /** Takes the oldest of those that are in the store alone, and with it as many of the next as make one batch. */
+  takeStored(most = Number.POSITIVE_INFINITY): Batch | undefined {
+    const batch = this.#stored.shift()
+    const { maxBatchBytes, maxBatchEvents } = this.#limits
+    for (let joined = 1; batch !== undefined && joined < most; joined++) {
+      const next = this.#stored[0]
+      if (next === undefined || batch.byteLength + next.byteLength > maxBatchBytes) break
+      if (batch.count + next.count > maxBatchEvents) break
+      batch.join(next)
+      this.#stored.shift()
+    }
+    return batch
   }
 
   /** Monotonic time from which on `take` may give a batch that it does not give now; `Infinity` when that is not known. */
   wakeAtMs(): number {
     if (this.isEmpty || this.pause?.isProbing) return Number.POSITIVE_INFINITY
-    const readyAtMs = Math.min(this.dueAtMs, ...this.#waiting.map(batch => batch.notBeforeMs))
+    const waiting = [...this.#waiting, ...this.#backlog]
+    const readyAtMs = Math.min(this.dueAtMs, ...waiting.map(batch => batch.notBeforeMs))
     return Math.max(readyAtMs, this.pause?.untilMs ?? 0)
   }
 
   /** Makes everything due that waits after a failure. */
   hurry(): void {
-    for (const batch of this.#waiting) batch.notBeforeMs = 0
+    for (const batch of [...this.#waiting, ...this.#backlog]) batch.notBeforeMs = 0
     if (this.pause !== undefined) this.pause.untilMs = 0
   }
 
-  /** Takes everything, held back or not. */
+  /** Takes everything, held back or not, in memory or not. */
   takeAll(): Batch[] {
     if (this.#open !== undefined) this.#seal()
-    return this.#waiting.splice(0)
+    return [...this.#stored.splice(0), ...this.#backlog.splice(0), ...this.#waiting.splice(0)]
+  }
+
+  #takeFresh(nowMs: number): Batch | undefined {
+    const ready = takeReady(this.#waiting, nowMs)
+    if (ready !== undefined || this.dueAtMs > nowMs) return ready
+    this.#seal()
+    return this.#waiting.pop()
   }
 
   #sealFull(): void {
     this.#seal()
-    this.#onSealed()
+    this.#parts.onSealed()
   }
 
   #seal(): void {
@@ -151,6 +226,16 @@ export class Row {
     this.#isFlushing = false
     this.#lastSealedBytes = batch.byteLength
     this.#limits.sealedBytes += batch.byteLength
+    batch.seal()
     this.#waiting.push(batch)
   }
+}
+
+function takeReady(batches: Batch[], nowMs: number): Batch | undefined {
+  const ready = batches.findIndex(batch => batch.notBeforeMs <= nowMs)
+  return ready < 0 ? undefined : batches.splice(ready, 1)[0]
+}
+
+function byteLengthOf(batches: readonly Batch[]): number {
+  return batches.reduce((bytes, batch) => bytes + batch.byteLength, 0)
 }

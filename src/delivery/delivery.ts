@@ -129,14 +129,14 @@ export class Delivery {
     return this.#timerAtMs
   }
 
-  /** Drops everything that is not delivered, in flight or not. */
-  abandon(reason: DropReason): void {
-    for (const [batch, controller] of this.#inFlight) {
-      this.#inFlight.delete(batch)
-      controller.abort()
-      this.#drop(batch, reason)
+  /** Gives up everything that is not delivered, in flight or not: drops what `isKept` does not find a place for. */
+  abandon(reason: DropReason, isKept: (batch: Batch) => boolean = () => false): void {
+    const inFlight = [...this.#inFlight]
+    this.#inFlight.clear()
+    for (const [, controller] of inFlight) controller.abort()
+    for (const batch of [...inFlight.map(([batch]) => batch), ...this.#parts.batches.takeAll()]) {
+      if (!isKept(batch)) this.#drop(batch, reason)
     }
-    for (const batch of this.#parts.batches.takeAll()) this.#drop(batch, reason)
   }
 
   #attempt(batch: Batch): void {
@@ -289,9 +289,7 @@ export class Delivery {
   }
 
   #drop(batch: Batch, reason: DropReason): void {
-    const bySeverity: DropsBySeverity = {}
-    for (const severity of batch.severities) count(bySeverity, severity as Severity)
-    this.#countDropped(reason, batch.count, bySeverity)
+    this.#countDropped(reason, batch.count, batch.bySeverity)
     batch.settle()
     this.#parts.onSettled()
   }

@@ -1,4 +1,5 @@
 import { totalmem } from 'node:os'
+import { resolve as resolvePath } from 'node:path'
 import { invalidOption } from '../errors.ts'
 import { resolveBaseUrl } from './base-url.ts'
 import { checked } from './checked.ts'
@@ -8,6 +9,7 @@ import { resolveLimits } from './resolve-limits.ts'
 import type { ResolvedOptions } from './resolved-options.ts'
 import { expectedDataset, ShipperOptionsSchema } from './schema.ts'
 import type { ShipperOptions } from './shipper-options.ts'
+import type { ResolvedSpool, SpoolOptions } from './spool-options.ts'
 
 const MiB = 1_048_576
 
@@ -22,12 +24,17 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
   }
   const dataset = given?.dataset ?? (environment.LOGFERRY_DATASET || undefined)
   const options = checked(ShipperOptionsSchema, { ...withEnvironment(given ?? {}, environment), dataset })
+  const spool = options.spool && resolveSpool(options.spool)
+  if (options.durability === 'disk' && spool === undefined) {
+    throw invalidOption('durability', "'memory' without the option spool", "'disk'", 'range')
+  }
   const maxBatchBytes = options.maxBatchBytes ?? MiB
   const maxEventBytes = options.maxEventBytes ?? Math.min(1_000_000, maxBatchBytes)
   if (maxEventBytes > maxBatchBytes) {
     throw invalidOption('maxEventBytes', `at most maxBatchBytes (${maxBatchBytes})`, `${maxEventBytes}`, 'range')
   }
-  const maxBufferedBytes = options.maxBufferedBytes ?? Math.max(defaultMaxBufferedBytes(), 8 * maxBatchBytes)
+  const maxBufferedBytes =
+    options.maxBufferedBytes ?? Math.max(defaultMaxBufferedBytes(spool !== undefined), 8 * maxBatchBytes)
   if (maxBufferedBytes < 8 * maxBatchBytes) {
     const expected = `at least 8 × maxBatchBytes (${8 * maxBatchBytes})`
     throw invalidOption('maxBufferedBytes', expected, `${maxBufferedBytes}`, 'range')
@@ -42,6 +49,9 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     dataset: options.dataset,
     credentials,
     limits: options.limits && resolveLimits(options.limits, options.orgId, credentials),
+    spool,
+    durability: options.durability,
+    onRejected: options.onRejected,
     dispatcher: options.dispatcher,
     tls: options.tls,
     contentType: options.contentType,
@@ -60,8 +70,12 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
   }
 }
 
-function defaultMaxBufferedBytes(): number {
+function resolveSpool({ directory, maxBytes = 1024 * MiB }: SpoolOptions): ResolvedSpool {
+  return { directory: resolvePath(directory), maxBytes }
+}
+
+function defaultMaxBufferedBytes(hasSpool: boolean): number {
   const limit = process.constrainedMemory() // 0, or more than there is, where no limit is set
   const memory = limit > 0 ? Math.min(limit, totalmem()) : totalmem()
-  return Math.min(Math.max(Math.floor(memory / 8), 32 * MiB), 512 * MiB)
+  return Math.min(Math.max(Math.floor(memory / 8), 32 * MiB), hasSpool ? 32 * MiB : 512 * MiB)
 }

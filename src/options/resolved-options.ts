@@ -2,7 +2,8 @@ import type { Dispatcher } from 'undici'
 import type { Credentials } from '../http/credentials.ts'
 import type { Region } from './base-url.ts'
 import type { ResolvedLimits } from './resolve-limits.ts'
-import type { ContentType } from './shipper-options.ts'
+import type { ContentType, ShipperOptions } from './shipper-options.ts'
+import type { ResolvedSpool } from './spool-options.ts'
 import type { ResolvedTls } from './tls-options.ts'
 
 /** Options as the core uses them: checked, with defaults and environment filled in. */
@@ -15,6 +16,9 @@ export interface ResolvedOptions {
   readonly dispatcher: Dispatcher | undefined
   readonly tls: ResolvedTls | undefined
   readonly limits: ResolvedLimits | undefined
+  readonly spool: ResolvedSpool | undefined
+  readonly durability: 'memory' | 'disk'
+  readonly onRejected: ShipperOptions['onRejected']
   readonly contentType: ContentType
   readonly compression: 'zstd' | 'gzip' | 'none'
   readonly timeField: string

@@ -90,6 +90,20 @@ export const AccessTokenSchema = v.union(
   `${expectedToken}, or a function that gives one`,
 )
 
+const expectedDirectory = 'the path of a directory: a text that is not empty and has no NUL in it'
+
+const SpoolOptionsSchema = v.strictObject(
+  {
+    directory: v.pipe(v.string(expectedDirectory), v.regex(/^[^\0]+$/, expectedDirectory)),
+    maxBytes: integer(65_536, Number.MAX_SAFE_INTEGER, 'bytes'),
+  },
+  'an object: { directory, maxBytes }',
+)
+
+function isFunction(value: unknown): boolean {
+  return typeof value === 'function'
+}
+
 const LimitsOptionsSchema = v.strictObject(
   {
     orgId: v.optional(headerValue(expectedOrgId)),
@@ -118,6 +132,9 @@ export const ShipperOptionsSchema = v.strictObject({
   compression: v.optional(v.picklist(['zstd', 'gzip', 'none'], "'zstd', 'gzip' or 'none'"), 'zstd'),
   timeField: v.optional(FieldNameSchema, '_time'),
   limits: v.optional(LimitsOptionsSchema),
+  spool: v.optional(SpoolOptionsSchema),
+  durability: v.optional(v.picklist(['memory', 'disk'], "'memory' or 'disk'"), 'memory'),
+  onRejected: v.optional(v.custom<NonNullable<ShipperOptions['onRejected']>>(isFunction, 'a function')),
   maxBatchAgeMs: integer(1, 60_000, 'milliseconds'),
   maxBatchBytes: integer(1024, 16_777_216, 'bytes'),
   maxBatchEvents: integer(1, 100_000, 'events'),

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import type { BaseUrl, Region } from './base-url.ts'
 import type { LimitsOptions } from './limits-options.ts'
+import type { SpoolOptions } from './spool-options.ts'
 import type { TlsOptions } from './tls-options.ts'
 
 /**
@@ -119,10 +120,10 @@ export interface ShipperOptions {
   maxEventBytes?: number | undefined
   /**
    * Most memory for events that are not delivered yet, in bytes: what is being filled, waits or is in flight, and
-   * compressed copies. As it fills, events of low severity are refused first; the last part is kept for errors.
-   * Integer, at least 8 × `maxBatchBytes`.
+   * compressed copies. As it fills, events of low severity are refused first; the last part is kept for errors. With a
+   * `spool`, batches go to disk when half of it is used. Integer, at least 8 × `maxBatchBytes`.
    *
-   * @defaultValue an eighth of the memory that the process may use, from 32 MiB to 512 MiB
+   * @defaultValue an eighth of the memory that the process may use, from 32 MiB to 512 MiB; with a `spool` 32 MiB
    */
   maxBufferedBytes?: number | undefined
   /**
@@ -162,6 +163,29 @@ export interface ShipperOptions {
    * @defaultValue 2000
    */
   exitTimeoutMs?: number | undefined
+  /**
+   * Has events wait on disk that delivery cannot take yet: batches go there when memory for them is half full, or when the
+   * process ends before they are delivered, and are sent as soon as they can be, by the next process if need be.
+   *
+   * @defaultValue none: what memory cannot hold, or the end of the process does not wait for, is dropped
+   */
+  spool?: SpoolOptions | undefined
+  /**
+   * When an event is safe. `'memory'`: it is lost if the process is killed before it is delivered. `'disk'`: it is written
+   * to the spool before the log call returns, and survives even kill -9; a failure of power can cost the last seconds.
+   * Costs some microseconds an event, and needs `spool`.
+   *
+   * @defaultValue 'memory'
+   */
+  durability?: 'memory' | 'disk' | undefined
+  /**
+   * Called with each event that the service refuses, as it was sent, and the service's reason; the event is `undefined`
+   * where the service did not say which it was. With a `spool`, they are also appended to `rejected.ndjson` in its
+   * directory. What it throws is reported, and does no harm.
+   *
+   * @defaultValue none: the refusal is counted, and warned of
+   */
+  onRejected?: ((event: Record<string, unknown> | undefined, reason: string) => void) | undefined
   /**
    * Reads the organization's licence, at the start and every hour, and keeps to it: request rate, batch size and age,
    * monthly ingest, fields of a dataset. Never delays a log call.

@@ -14,6 +14,7 @@ import { type NoticeListeners, Notices } from '../notices.ts'
 import { resolveOptions } from '../options/resolve.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { ShipperOptions } from '../options/shipper-options.ts'
+import type { ResolvedSpool } from '../options/spool-options.ts'
 import type { LimitsStats } from '../org/limits.ts'
 import { type Alterations, eventToJson } from '../record/event-to-line.ts'
 import { tailFields } from '../record/resource-tail.ts'
@@ -23,6 +24,7 @@ import { datasetOf } from './dataset-of.ts'
 import { checkedTimeoutMs, isInTime } from './in-time.ts'
 import { type Licence, openLicence } from './licence.ts'
 import { ShedReport } from './shed-report.ts'
+import { Spooling, type SpoolStats } from './spooling.ts'
 
 export { type FlushOnSignalsOptions, flushOnSignals } from '../exit/flush-on-signals.ts'
 
@@ -63,10 +65,14 @@ export interface ShipperStats {
   readonly maxBatchAgeMs: number
   /** What of the licence is in force, and why; `undefined` without the option `limits`. */
   readonly limits: LimitsStats | undefined
+  /** What there is on disk; `undefined` without the option `spool`. */
+  readonly spool: SpoolStats | undefined
 }
 
 /** Bytes of the largest batch that is made for a limited request rate. */
 const mostTunedBatchBytes = 16_777_216
+/** The same where it may have to be written to disk in one go, which takes about a millisecond for each MiB. */
+const mostSpooledBatchBytes = 4_194_304
 /** Longest wait for connections to close that nothing more is expected of, in milliseconds. */
 const closeConnectionsMs = 1000
 
@@ -87,6 +93,7 @@ export class Shipper {
   readonly #notices = new Notices()
   readonly #pace = new Pace()
   readonly #licence: Licence | undefined
+  readonly #spooling: Spooling | undefined
   readonly #altered: Alterations = { stubbed: 0, cut: 0 }
   readonly #unfinished: Unfinished
   #isWatched = false
@@ -102,7 +109,16 @@ export class Shipper {
     this.#compression = new Compression(options.compression)
     this.#sender = new Sender(options, this.#compression)
     this.#breaker = new Breaker(options.maxRetryDelayMs)
-    this.#batcher = new Batcher(batchLimits(options), this.#memory, () => this.#delivery.pump())
+    this.#spooling = options.spool && this.#openSpooling(options.spool, options.durability)
+    this.#batcher = new Batcher(
+      batchLimits(options),
+      this.#memory,
+      {
+        onReady: () => this.#delivery.pump(),
+        onLost: (count, dataset) => this.#spooling?.onLost(count, dataset),
+      },
+      this.#spooling?.spool,
+    )
     this.#delivery = new Delivery({
       batches: this.#batcher,
       send: (batch, signal) => this.#sender.send(batch, signal),
@@ -130,6 +146,9 @@ export class Shipper {
       takeBack: () => this.#takeBack(),
     }
     if (options.exitTimeoutMs > 0) expectEnd()
+    const { onRejected } = options
+    if (onRejected !== undefined) this.#notices.add('rejected', ({ event, reason }) => onRejected(event, reason))
+    void this.#spooling?.inherit()
   }
 
   /**
@@ -152,13 +171,15 @@ export class Shipper {
    */
   async flush(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
     const timeoutMs = checkedTimeoutMs(options.timeoutMs, this.#options.flushTimeoutMs)
-    const complete = await isInTime(this.#flushAll(), timeoutMs)
-    return { complete, pending: this.#ledger.pending }
+    const leftBefore = this.#ledger.left
+    const isDone = await isInTime(this.#flushAll(), timeoutMs)
+    // What `close` has left to the next process meanwhile is neither delivered nor dropped.
+    return { complete: isDone && this.#ledger.left <= leftBefore, pending: this.#ledger.pending }
   }
 
   /**
-   * Delivers what is pending, drops (counts, reports) what cannot be delivered in time, and lets go of connections. An
-   * event shipped later is not lost: it opens a connection again.
+   * Delivers what is pending, drops (counts, reports) what cannot be delivered in time, or leaves it in the spool for the
+   * next process, and lets go of connections. An event shipped later is not lost: it opens a connection again.
    *
    * @param options.timeoutMs longest wait in milliseconds, `flushTimeoutMs` by default
    * @returns never rejects for delivery trouble
@@ -168,6 +189,7 @@ export class Shipper {
     const timeoutMs = checkedTimeoutMs(options.timeoutMs, this.#options.flushTimeoutMs)
     const complete = await this.#finish(timeoutMs)
     await isInTime(Promise.all([this.#sender.close(), this.#licence?.close()]), closeConnectionsMs)
+    this.#spooling?.close()
     this.#memory.clear()
     return { complete, pending: this.#ledger.pending }
   }
@@ -192,6 +214,7 @@ export class Shipper {
       maxBatchBytes: this.#batcher.limits.maxBatchBytes,
       maxBatchAgeMs: this.#batcher.limits.maxBatchAgeMs,
       limits: this.#licence?.limits.stats(this.#pace.inForce),
+      spool: this.#spooling?.stats(),
     }
   }
 
@@ -334,7 +357,16 @@ export class Shipper {
     if (!this.#write(dataset, event, severity, Date.now(), undefined)) this.#drop('memory', severity)
   }
 
-  #flushAll(): Promise<void> {
+  /** Lets everything go that is here; what other processes have left in the spool is here only once it is taken over. */
+  async #flushAll(): Promise<void> {
+    const inherited = this.#spooling?.inherit()
+    await this.#flushAtHand()
+    if (inherited === undefined) return
+    await inherited
+    await this.#batcher.flush()
+  }
+
+  #flushAtHand(): Promise<void> {
     for (const source of this.#holding) source.release()
     return this.#batcher.flush()
   }
@@ -349,21 +381,21 @@ export class Shipper {
   }
 
   #giveUp({ how, remedy }: Loss, about?: string): void {
-    const left = this.#ledger.pending
-    if (left === 0) return
-    this.#delivery.abandon('closed')
-    const events = left === 1 ? '1 event' : `${left} events`
-    this.#notices.warn(
-      'LOGFERRY_DROPPED',
-      `${events} could not be delivered ${how}, and had to be dropped. ${remedy}`,
-      about,
-    )
+    const { pending, left, dropped } = this.#ledger
+    if (pending === left) return
+    this.#delivery.abandon('closed', batch => this.#spooling?.leave(batch) ?? false)
+    const [kept, lost] = [this.#ledger.left - left, this.#ledger.dropped - dropped]
+    if (kept > 0)
+      this.#notices.warn('LOGFERRY_SPOOL', `${events(kept)} could not be delivered ${how}; ${inSpool}`, about)
+    if (lost === 0) return
+    const message = `${events(lost)} could not be delivered ${how}, and had to be dropped. ${remedy}`
+    this.#notices.warn('LOGFERRY_DROPPED', message, about)
   }
 
   #handOver(courier: Courier): void {
     this.#breaker.isUrgent = true
     this.#delivery.sendBy((batch, onAttempt) => this.#sender.sendBy(courier, batch, onAttempt))
-    void this.#flushAll()
+    void this.#flushAtHand()
     this.#delivery.hurry()
   }
 
@@ -373,7 +405,7 @@ export class Shipper {
   }
 
   #proceed(): number {
-    if (this.#delivery.inFlight === 0) void this.#flushAll() // for what listeners have logged since
+    if (this.#delivery.inFlight === 0) void this.#flushAtHand() // for what listeners have logged since
     return this.#delivery.wake()
   }
 
@@ -381,6 +413,17 @@ export class Shipper {
     this.#breaker.isUrgent = true
     await this.#finish(this.#options.exitTimeoutMs)
     this.#breaker.isUrgent = false
+    this.#spooling?.close()
+  }
+
+  #openSpooling(spool: ResolvedSpool, durability: 'memory' | 'disk'): Spooling {
+    return new Spooling(spool, durability, {
+      ledger: this.#ledger,
+      notices: this.#notices,
+      memory: this.#memory,
+      batcher: () => this.#batcher,
+      onInherited: () => this.#watch(),
+    })
   }
 
   #watch(): void {
@@ -390,17 +433,34 @@ export class Shipper {
   }
 
   #unwatchWhenDone(): void {
-    if (!this.#isWatched || this.#ledger.pending > 0 || this.#holding.size > 0) return
+    if (!this.#isWatched || this.#ledger.pending > this.#ledger.left || this.#holding.size > 0) return
     this.#isWatched = false
     unwatch(this.#unfinished)
   }
 }
 
+const inSpool =
+  'they are in the spool, and will be delivered by the next process that uses it, or by `logferry spool send`.'
+
+function events(count: number): string {
+  return count === 1 ? '1 event' : `${count} events`
+}
+
 function batchLimits(options: ResolvedOptions): BatchLimits {
-  const { maxBatchBytes, maxBatchEvents, maxBatchAgeMs, maxBufferedBytes } = options
+  const { maxBatchEvents, maxBatchAgeMs, maxBufferedBytes, spool } = options
+  const maxSegmentBytes = spool === undefined ? Number.POSITIVE_INFINITY : Math.floor(spool.maxBytes / 8)
+  const maxBatchBytes = Math.min(options.maxBatchBytes, maxSegmentBytes)
+  const mostTunedBytes = Math.min(spool === undefined ? mostTunedBatchBytes : mostSpooledBatchBytes, maxSegmentBytes)
   // Of an eighth of the memory each, four batches can be in flight while four are being filled or wait.
-  const mostBatchBytes = Math.max(maxBatchBytes, Math.min(mostTunedBatchBytes, Math.floor(maxBufferedBytes / 8)))
-  return { maxBatchBytes, maxBatchAgeMs, mostBatchBytes, maxBlockBytes: maxBatchBytes, maxBatchEvents, sealedBytes: 0 }
+  const mostBatchBytes = Math.max(maxBatchBytes, Math.min(mostTunedBytes, Math.floor(maxBufferedBytes / 8)))
+  return {
+    maxBatchBytes,
+    maxBatchAgeMs,
+    mostBatchBytes,
+    maxBlockBytes: options.maxBatchBytes,
+    maxBatchEvents,
+    sealedBytes: 0,
+  }
 }
 
 function levelOf(event: Readonly<Record<string, unknown>>): Severity {

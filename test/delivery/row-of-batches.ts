@@ -62,7 +62,7 @@ export function rowOfBatches(
     maxBatchEvents,
     sealedBytes: 0,
   }
-  const batcher = new Batcher(limits, memory, () => delivery.pump())
+  const batcher = new Batcher(limits, memory, { onReady: () => delivery.pump(), onLost: () => {} })
   const delivery = new Delivery({
     batches: batcher,
     breaker: new Breaker(30_000, random),

@@ -1,0 +1,30 @@
+/** A place for batches outside memory: what delivery cannot take yet goes there and comes back. */
+export interface Store {
+  /** A copy to which each line is written as it is added; `undefined` where that is not wanted, or cannot be. */
+  open(dataset: string): Copy | undefined
+  /** A copy of all these lines; `undefined` when it cannot be made. */
+  write(dataset: string, lines: Buffer, severities: Uint8Array): Copy | undefined
+}
+
+/** What the store has of a batch. Nothing it does throws, but for `read`, which rejects. */
+export interface Copy {
+  /** Copies are older or younger than one another, whoever wrote them: the lesser is older. */
+  readonly order: string
+  /** Whether it has every line that it was given. */
+  readonly isComplete: boolean
+  /** Adds the line that stands from `from` to `to` in `lines`. */
+  append(number: number, severity: number, lines: Buffer, from: number, to: number): void
+  /** No line will be added. */
+  seal(): void
+  read(): Promise<CopyContent>
+  remove(): void
+}
+
+/** What could be read of a copy. */
+export interface CopyContent {
+  readonly lines: Buffer
+  /** The class of severity of each line. */
+  readonly severities: Uint8Array
+  /** Lines that are missing or damaged. */
+  readonly lost: number
+}

@@ -1,0 +1,21 @@
+/** Where events wait that delivery cannot take yet. */
+export interface SpoolOptions {
+  /**
+   * Directory of the spool, absolute or relative to the working directory of the process. It is made, for its owner alone
+   * (0700), where there is none. Any number of processes may share it, containers with one volume as well: each has a
+   * directory of its own in it, and what a process leaves behind is delivered by one of the others, or by the next.
+   */
+  directory: string
+  /**
+   * Most bytes that this process may have there, what it has taken over from others included. Past it the oldest events
+   * are dropped, counted and reported. Integer, at least 65 536.
+   *
+   * @defaultValue 1073741824 (1 GiB)
+   */
+  maxBytes?: number | undefined
+}
+
+export interface ResolvedSpool {
+  readonly directory: string
+  readonly maxBytes: number
+}

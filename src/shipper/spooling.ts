@@ -1,0 +1,144 @@
+import { Batch } from '../batch/batch.ts'
+import type { Batcher } from '../batch/batcher.ts'
+import type { DropReason, DropsBySeverity, Ledger } from '../batch/ledger.ts'
+import type { Memory } from '../batch/memory.ts'
+import type { Notices } from '../notices.ts'
+import type { ResolvedSpool } from '../options/spool-options.ts'
+import { DeadLetters } from '../spool/dead-letters.ts'
+import { nodeDisk } from '../spool/disk.ts'
+import { Spool } from '../spool/spool.ts'
+
+/** What of the spool is told by `stats()`. */
+export interface SpoolStats {
+  /** Bytes of files, also of batches that are in memory as well. */
+  readonly bytes: number
+  /** Events that earlier processes had left, and that this one has taken over. */
+  readonly inherited: number
+  /** Events that `close()` has left to the next process; they are pending. */
+  readonly left: number
+  /** Whether the disk cannot be written at the moment, and events are in memory alone. */
+  readonly isInTrouble: boolean
+}
+
+export interface SpoolingParts {
+  readonly ledger: Ledger
+  readonly notices: Notices
+  readonly memory: Memory
+  /** The shipper's, which has the spool as its store. */
+  readonly batcher: () => Batcher
+  /** Events have been taken over. */
+  readonly onInherited: () => void
+}
+
+/** How often what other processes have left is looked for, in milliseconds. */
+const inheritEveryMs = 10_000
+
+/** Puts the spool to use: what batches find no place in memory, what the end leaves, and what others have left. */
+export class Spooling {
+  readonly spool: Spool
+  readonly #directory: string
+  readonly #parts: SpoolingParts
+  readonly #deadLetters: DeadLetters
+  #timer: NodeJS.Timeout | undefined
+  #inherited = 0
+
+  constructor({ directory, maxBytes }: ResolvedSpool, durability: 'memory' | 'disk', parts: SpoolingParts) {
+    this.#directory = directory
+    this.#parts = parts
+    this.spool = new Spool({ directory, maxBytes, isWriteThrough: durability === 'disk' }, nodeDisk, {
+      makeRoom: () => this.#dropOldest(),
+      onTrouble: error => this.#warnOfTrouble(error),
+      onFull: () =>
+        this.#warn(`the spool has reached its ${maxBytes} bytes, and events are in memory alone. ${fullRemedy}`),
+    })
+    this.#deadLetters = new DeadLetters(directory, error => this.#warnOfTrouble(error))
+    parts.notices.add('rejected', rejected => this.#deadLetters.write(rejected, new Date()))
+  }
+
+  /** Looks for what other processes have left, now and from time to time. Resolves when what is there now is taken over. */
+  inherit(): Promise<void> {
+    this.#timer ??= setInterval(() => this.inherit(), inheritEveryMs).unref()
+    const { ledger, memory, batcher, onInherited } = this.#parts
+    return this.spool.inherit({
+      onInherited: ({ dataset, severities, byteLength, copy, wasOurs }) => {
+        const count = severities.length
+        this.#inherited += count
+        this.#count(count, wasOurs)
+        batcher().takeIn(Batch.stored(dataset, severities, byteLength, copy, memory))
+        onInherited()
+      },
+      onLost: ({ count, dataset, wasOurs }) => {
+        this.#count(count, wasOurs)
+        this.onLost(count, dataset)
+        if (ledger.pending > ledger.left) onInherited()
+      },
+    })
+  }
+
+  /** Leaves a batch to the next process; `false` when that cannot be done. */
+  leave(batch: Batch): boolean {
+    const { count } = batch
+    if (!batch.leaveTo(this.spool)) return false
+    this.#parts.ledger.left += count
+    return true
+  }
+
+  /** Where a batch was expected, so many lines of it were not there. */
+  onLost(count: number, dataset: string | undefined): void {
+    if (count < 0) {
+      this.#parts.ledger.accepted -= count // somebody has added to it since it was counted
+      return
+    }
+    this.#drop('spool-damaged', { unknown: count })
+    const what = dataset === undefined ? '' : ` for dataset ${JSON.stringify(dataset)}`
+    this.#warn(`the spool in ${this.#directory} is damaged: ${count} events${what} are lost. Check the disk.`)
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+    this.#deadLetters.close()
+    this.spool.close()
+  }
+
+  stats(): SpoolStats {
+    const { usedBytes, isInTrouble } = this.spool
+    return { bytes: usedBytes, inherited: this.#inherited, left: this.#parts.ledger.left, isInTrouble }
+  }
+
+  #count(inherited: number, wasOurs: boolean): void {
+    const { ledger } = this.#parts
+    if (wasOurs) ledger.left -= inherited
+    else ledger.accepted += inherited
+  }
+
+  #dropOldest(): boolean {
+    const batch = this.#parts.batcher().takeOldestStored()
+    if (batch === undefined) return false
+    this.#drop('spool-full', batch.bySeverity)
+    batch.settle()
+    this.#warn(`the spool is full, and the oldest events in it are dropped. ${fullRemedy}`)
+    return true
+  }
+
+  #drop(reason: DropReason, bySeverity: DropsBySeverity): void {
+    const { ledger, notices } = this.#parts
+    const droppedBefore = ledger.dropped
+    ledger.drop(reason, bySeverity)
+    notices.tell('dropped', { reason, count: ledger.dropped - droppedBefore, bySeverity })
+  }
+
+  #warnOfTrouble(error: unknown): void {
+    const { code, message } = error as NodeJS.ErrnoException
+    this.#warn(
+      `the spool in ${this.#directory} cannot be used now (${code ?? message}), and events are in memory alone. Check the ` +
+        'disk, and that the directory may be written to; it is tried again from time to time.',
+    )
+  }
+
+  #warn(message: string): void {
+    this.#parts.notices.warn('LOGFERRY_SPOOL', message, message)
+  }
+}
+
+const fullRemedy = 'Find out why delivery is slow, or raise spool.maxBytes.'

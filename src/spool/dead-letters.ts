@@ -1,0 +1,71 @@
+import * as fs from 'node:fs'
+import { join } from 'node:path'
+
+/** An event that the service has refused, and what it said. */
+export interface DeadLetter {
+  readonly dataset: string
+  /** `undefined` where the service did not say which event it was. */
+  readonly event: unknown
+  readonly status: number
+  readonly reason: string
+}
+
+/** Bytes after which a new file is begun; one older file is kept beside it. */
+const maxFileBytes = 8_388_608
+
+const { constants } = fs
+const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | (constants.O_NOFOLLOW ?? 0)
+
+/** What the service refuses, one line of JSON for each event, in `rejected.ndjson` and, before that, `rejected.1.ndjson`. */
+export class DeadLetters {
+  readonly #directory: string
+  readonly #path: string
+  readonly #onTrouble: (error: unknown) => void
+  readonly #maxFileBytes: number
+  #file: number | undefined
+  #isInTrouble = false
+
+  /** `onTrouble` is told once, until a letter could be written again. */
+  constructor(directory: string, onTrouble: (error: unknown) => void, maxBytes = maxFileBytes) {
+    this.#directory = directory
+    this.#path = join(directory, 'rejected.ndjson')
+    this.#onTrouble = onTrouble
+    this.#maxFileBytes = maxBytes
+  }
+
+  write({ dataset, event, status, reason }: DeadLetter, now: Date): void {
+    const line = Buffer.from(`${JSON.stringify({ time: now, dataset, status, reason, event })}\n`)
+    try {
+      if (this.#file !== undefined && !this.#hasRoom(this.#file, line.length)) this.close()
+      this.#file ??= this.#open(line.length)
+      fs.writeSync(this.#file, line)
+      this.#isInTrouble = false
+    } catch (error) {
+      this.close()
+      if (!this.#isInTrouble) this.#onTrouble(error)
+      this.#isInTrouble = true
+    }
+  }
+
+  close(): void {
+    if (this.#file === undefined) return
+    const file = this.#file
+    this.#file = undefined
+    fs.closeSync(file)
+  }
+
+  /** Other processes write to the same file: its size is what the disk says. */
+  #open(bytes: number): number {
+    fs.mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    const file = fs.openSync(this.#path, flags, 0o600)
+    if (this.#hasRoom(file, bytes)) return file
+    fs.closeSync(file)
+    fs.renameSync(this.#path, join(this.#directory, 'rejected.1.ndjson'))
+    return fs.openSync(this.#path, flags, 0o600)
+  }
+
+  #hasRoom(file: number, bytes: number): boolean {
+    const { size } = fs.fstatSync(file)
+    return size === 0 || size + bytes <= this.#maxFileBytes
+  }
+}

@@ -1,0 +1,140 @@
+import * as fs from 'node:fs'
+import { join } from 'node:path'
+
+/** What the spool needs of a file system. Everything throws as `node:fs` does. */
+export interface Disk {
+  /** Makes a directory for its owner alone, and the way to it. */
+  makeDirectory(path: string): void
+  /** What stands in a directory; nothing where there is none. Links, and what belongs to another user, are left out. */
+  list(path: string): DiskEntry[]
+  removeDirectory(path: string): void
+  /** Makes a file for its owner alone, where there is none yet, to be written from its start to its end. */
+  create(path: string): number
+  /** Writes at the end; returns how many bytes were written, which may be less than given. */
+  write(file: number, bytes: Uint8Array, from: number, to: number): number
+  close(file: number): void
+  /** Resolves when what was written cannot be lost in a failure of power any more. */
+  sync(path: string): Promise<void>
+  read(path: string): Promise<Buffer>
+  remove(path: string): void
+  /**
+   * Claims a directory for this process, as long as it lives or until `release`; `undefined` when somebody has it. Of any
+   * number of processes, also in containers that share a volume, one at a time has it.
+   */
+  claim(path: string): Claim | undefined
+}
+
+export interface DiskEntry {
+  readonly name: string
+  readonly isDirectory: boolean
+  readonly bytes: number
+}
+
+export interface Claim {
+  release(): void
+}
+
+const { constants } = fs
+const ownerOnly = 0o600
+const ownerOnlyDirectory = 0o700
+const noFollow = constants.O_NOFOLLOW ?? 0 // Windows has none
+const lockName = 'lock'
+
+export const nodeDisk: Disk = {
+  makeDirectory(path) {
+    fs.mkdirSync(path, { recursive: true, mode: ownerOnlyDirectory })
+  },
+  list(path) {
+    const entries: DiskEntry[] = []
+    for (const name of namesIn(path)) {
+      const stat = fs.lstatSync(join(path, name), { throwIfNoEntry: false })
+      if (stat === undefined || !(stat.isFile() || stat.isDirectory()) || !isOurs(stat.uid)) continue
+      entries.push({ name, isDirectory: stat.isDirectory(), bytes: stat.size })
+    }
+    return entries
+  },
+  removeDirectory(path) {
+    fs.rmSync(join(path, lockName), { force: true })
+    fs.rmdirSync(path)
+  },
+  create(path) {
+    return fs.openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | noFollow, ownerOnly)
+  },
+  write(file, bytes, from, to) {
+    return fs.writeSync(file, bytes, from, to - from)
+  },
+  close(file) {
+    fs.closeSync(file)
+  },
+  async sync(path) {
+    const file = await fs.promises.open(path, constants.O_RDWR | noFollow)
+    try {
+      await file.datasync()
+    } finally {
+      await file.close()
+    }
+  },
+  async read(path) {
+    return fs.promises.readFile(path, { flag: (constants.O_RDONLY | noFollow) as never })
+  },
+  remove(path) {
+    try {
+      fs.unlinkSync(path)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    }
+  },
+  claim(path) {
+    return claimByLock(join(path, lockName))
+  },
+}
+
+function namesIn(path: string): string[] {
+  try {
+    return fs.readdirSync(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}
+
+/** A directory that others may write to must not become a way to have us send what they like. */
+function isOurs(uid: number): boolean {
+  return process.getuid === undefined || uid === process.getuid()
+}
+
+const sqliteBusy = 5
+const sqliteCannotOpen = 14
+const sqliteNoDatabase = 26
+
+/**
+ * Node has no call for locking a file, but SQLite is part of it, and locks in a way that the kernel undoes when the process
+ * dies: no stale lock, no guess from a process id, which says nothing across containers.
+ */
+function claimByLock(path: string): Claim | undefined {
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
+  try {
+    fs.closeSync(fs.openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | noFollow, ownerOnly))
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return undefined // the directory has just been given up by its heir
+    if (code !== 'EEXIST') throw error
+  }
+  let database: InstanceType<typeof DatabaseSync> | undefined
+  try {
+    database = new DatabaseSync(path, { timeout: 0 })
+    // In memory, what belongs to a transaction leaves no file of its own.
+    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
+  } catch (error) {
+    database?.close()
+    const { errcode } = error as { errcode?: number }
+    if (errcode === sqliteBusy || errcode === sqliteCannotOpen) return undefined
+    if (errcode !== sqliteNoDatabase) throw error
+    fs.rmSync(path) // something was written to it, which SQLite takes for a damaged database
+    return claimByLock(path)
+  }
+  const lock = database
+  if (fs.existsSync(path)) return { release: () => lock.close() }
+  lock.close() // the heir that had it has removed the directory
+  return undefined
+}
