@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest'
+import { startFaultServer, type WireRequest } from '../support/fault-server.ts'
+import { allOnce, maxBufferedBytes, tally, watched } from '../support/laws.ts'
+
+const mostBytes = 20_000
+const page = '<html><head><title>413 Request Entity Too Large</title></head></html>'
+
+const lengthOf = ({ head }: WireRequest) => Number(/content-length: (\d+)/.exec(head)?.[1])
+
+/** How a server refuses a body that is too large for it. */
+const refusals: Readonly<Record<string, (request: WireRequest) => void>> = {
+  'once it has read it': request => {
+    if (request.isWhole) request.answer('413 Payload Too Large', page, 'content-type: text/html')
+  },
+  'once it has read it, with a reset': request => {
+    if (!request.isWhole) return
+    request.answer('413 Payload Too Large', page)
+    request.socket.resetAndDestroy()
+  },
+  'at its head, and closes': request => {
+    request.answer('413 Payload Too Large', page, 'connection: close')
+    request.socket.end()
+  },
+  'at its head, with a reset that overtakes the answer': request => {
+    request.answer('413 Payload Too Large', page)
+    request.socket.resetAndDestroy()
+  },
+  'by a reset alone': request => request.socket.resetAndDestroy(),
+}
+
+describe.concurrent('scenario 6: a batch is too large for the service', () => {
+  it.each(Object.keys(refusals))('refused %s: split, nothing lost, nothing twice', async way => {
+    const limit = way === 'by a reset alone' ? 200_000 : mostBytes // only large batches are suspected where no 413 is read
+    await using server = await startFaultServer(request => {
+      if (lengthOf(request) > limit) refusals[way]?.(request)
+      else if (request.isWhole) request.take()
+    })
+    const options = { compression: 'none', maxRetryDelayMs: 20, maxConcurrentRequests: 2, maxBufferedBytes } as const
+    await using logs = watched({ baseUrl: server.url, ...options })
+    logs.log(0, 5000, { text: 'x'.repeat(100) })
+    expect(await logs.flush()).toEqual({ complete: true, pending: 0 })
+    expect(tally(server.numbers, 5000)).toEqual(allOnce)
+    expect(logs.stats()).toMatchObject({ delivered: 5000, dropped: 0 })
+    expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+    await server.whenDeserted()
+  })
+
+  it('the size that it takes is kept: what follows is not refused again', async () => {
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (lengthOf(request) > mostBytes) request.answer('413 Payload Too Large', page)
+      else request.take()
+    })
+    await using logs = watched({ baseUrl: server.url, compression: 'none' })
+    logs.log(0, 1000, { text: 'x'.repeat(100) })
+    await logs.flush()
+    const requestsToLearn = server.requests.length
+    logs.log(1000, 5000, { text: 'x'.repeat(100) })
+    expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+    const later = server.requests.slice(requestsToLearn).map(lengthOf)
+    expect(Math.max(...later)).toBeLessThanOrEqual(mostBytes)
+    expect(Math.max(...later)).toBeGreaterThan(mostBytes / 4)
+    expect(tally(server.numbers, 5000)).toEqual(allOnce)
+    expect(logs.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_STEPPED_DOWN'])
+  })
+
+  it('a single event that is too large is dropped and counted, its neighbours are delivered', async () => {
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (lengthOf(request) > mostBytes) request.answer('413 Payload Too Large', page)
+      else request.take()
+    })
+    await using logs = watched({ baseUrl: server.url, compression: 'none' })
+    logs.log(0, 10)
+    logs.log(10, 11, { text: 'x'.repeat(50_000) })
+    logs.log(11, 20)
+    expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+    expect(new Set(server.numbers)).toEqual(new Set([...Array(20).keys()].filter(n => n !== 10)))
+    expect(logs.stats()).toMatchObject({ delivered: 19, dropped: 1, drops: { 'too-large': { info: 1 } } })
+    expect(logs.rejections.map(({ event, status }) => [event?.n, status])).toEqual([[10, 413]])
+  })
+})

@@ -1,0 +1,150 @@
+/**
+ * What holds of a shipper whatever happens to it (the first lines of every scenario), checked from outside: what we have
+ * logged and what its listeners have heard against what it says of itself. For tests, and for programs that are none.
+ */
+import assert from 'node:assert/strict'
+import {
+  createShipper,
+  type Dropped,
+  type FlushResult,
+  type Rejected,
+  type Shipper,
+  type ShipperOptions,
+  type ShipperStats,
+  type Warning,
+} from '../../src/index.ts'
+
+/** A shipper that is held to the laws: at every step of its own, every 20 ms, and whenever somebody asks. */
+export interface Watched extends AsyncDisposable {
+  readonly shipper: Shipper
+  readonly warnings: readonly Warning[]
+  readonly rejections: readonly Rejected[]
+  readonly drops: readonly Dropped[]
+  /** Largest `bufferedBytes` seen. */
+  readonly mostBufferedBytes: number
+  /** Logs the events numbered so, up to and without `to`; returns how many the shipper kept. */
+  log(from: number, to?: number, fields?: Readonly<Record<string, unknown>>): number
+  /** Takes the stats, and fails when they break a law. */
+  stats(): ShipperStats
+  /** Flushes or closes the shipper, and holds the result against the stats. */
+  flush(timeoutMs?: number): Promise<FlushResult>
+  close(timeoutMs?: number): Promise<FlushResult>
+}
+
+export const maxBufferedBytes = 64 * 1_048_576
+
+/** Makes a shipper to dataset `d`. A law that was broken meanwhile shows when it is asked for anything. */
+export function watched(options: ShipperOptions): Watched {
+  const given: ShipperOptions = { token: 'a-token-of-tests', dataset: 'd', maxBufferedBytes, ...options }
+  const shipper = createShipper(given)
+  const most = given.maxBufferedBytes as number
+  const warnings: Warning[] = []
+  const rejections: Rejected[] = []
+  const drops: Dropped[] = []
+  let logged = 0
+  let delivered = 0
+  let dropped = 0
+  let mostBufferedBytes = 0
+  let broken: unknown
+
+  const stats = (): ShipperStats => {
+    if (broken !== undefined) throw broken
+    const now = shipper.stats()
+    mostBufferedBytes = Math.max(mostBufferedBytes, now.bufferedBytes)
+    const byReason = Object.values(now.drops).flatMap(bySeverity => Object.values(bySeverity))
+    const isShort = now.drops.memory !== undefined // and it adds events of its own that say so
+    assert.ok(now.accepted === logged || (isShort && now.accepted > logged), `accepted ${now.accepted} of ${logged}`)
+    assert.equal(now.delivered, delivered, 'delivered, as its listeners heard')
+    assert.equal(now.dropped, dropped, 'dropped, as its listeners heard')
+    assert.equal(sum(byReason), dropped, 'dropped, by reason')
+    assert.equal(now.pending, now.accepted - delivered - dropped, 'accepted = delivered + dropped + pending')
+    assert.ok(now.pending >= 0, `pending ${now.pending}`)
+    assert.ok(now.bufferedBytes >= 0 && now.bufferedBytes <= most, `${now.bufferedBytes} bytes buffered of ${most}`)
+    return now
+  }
+  /** For where nobody would see it throw. */
+  const hold = (law: () => unknown): void => {
+    try {
+      law()
+    } catch (error) {
+      broken ??= error
+    }
+  }
+  const settled = (result: FlushResult): FlushResult => {
+    const { pending, bufferedBytes } = stats()
+    assert.equal(result.pending, pending, 'pending, as flush or close says')
+    if (pending === 0) assert.equal(bufferedBytes, 0, 'nothing is pending, and memory is held')
+    return result
+  }
+
+  const clock = setInterval(hold, 20, stats)
+  clock.unref()
+  shipper.on('warning', warning => warnings.push(warning))
+  shipper.on('rejected', rejected => rejections.push(rejected))
+  shipper.on('delivered', ({ count }) => {
+    delivered += count
+  })
+  shipper.on('dropped', notice => {
+    drops.push(notice)
+    hold(() => assert.equal(sum(Object.values(notice.bySeverity)), notice.count, 'dropped, by severity'))
+    dropped += notice.count
+  })
+  const close = async (timeoutMs?: number): Promise<FlushResult> => {
+    const result = await shipper.close({ timeoutMs })
+    clearInterval(clock)
+    return settled(result)
+  }
+  return {
+    shipper,
+    warnings,
+    rejections,
+    drops,
+    get mostBufferedBytes() {
+      return mostBufferedBytes
+    },
+    log(from, to = from + 1, fields = {}) {
+      let kept = 0
+      for (let n = from; n < to; n++) {
+        logged++
+        if (shipper.ship({ level: 'info', n, ...fields })) kept++
+      }
+      hold(stats)
+      return kept
+    },
+    stats,
+    flush: async timeoutMs => settled(await shipper.flush({ timeoutMs })),
+    close,
+    async [Symbol.asyncDispose]() {
+      await close(0)
+    },
+  }
+}
+
+/** How the events numbered from 0 up to and without `count` have arrived. */
+export interface Tally {
+  /** Numbers that did not arrive. */
+  readonly lost: number
+  /** Arrivals beyond the first. */
+  readonly twice: number
+}
+
+export const allOnce: Tally = { lost: 0, twice: 0 }
+
+export function tally(numbers: Iterable<number>, count: number): Tally {
+  const times = new Uint32Array(count)
+  for (const n of numbers) {
+    assert.ok(n < count, `number ${n} was never logged`)
+    times[n] = (times[n] as number) + 1
+  }
+  let lost = 0
+  let twice = 0
+  for (const seen of times) {
+    if (seen === 0) lost++
+    else twice += seen - 1
+  }
+  return { lost, twice }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}
