@@ -1,0 +1,13 @@
+/** Scenarios that take their time, in short. Whole, they are `npm run soak`. */
+import { describe, expect, it } from 'vitest'
+import { longScenarios } from '../soak/scenarios.ts'
+
+const cases = longScenarios.map(scenario => [`scenario ${scenario.number}: ${scenario.what}`, scenario] as const)
+
+describe.concurrent('what npm run soak does at length, in short', { timeout: 60_000 }, () => {
+  it.each(cases)('%s', async (_, scenario) => {
+    const figures = await scenario.short()
+    expect(figures).toMatchObject({ lost: 0, twice: 0, broken: [] })
+    expect(figures.events).toBeGreaterThan(0)
+  })
+})

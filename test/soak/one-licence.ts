@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startEmulator } from '../../src/emulator.ts'
+import { numbersIn } from '../support/emulated.ts'
+import { tally, type Watched, watched } from '../support/laws.ts'
+import { brokenOf, type Figures, noProgress, type Progress } from './figures.ts'
+
+export interface OneLicence {
+  readonly clients: number
+  readonly requestsPerSecond: number
+  readonly seconds: number
+}
+
+/** The first seconds, in which clients find their shares, are not judged. */
+const partToSettle = 1 / 3
+
+/** Scenario 26: many clients that do not know each other, each with more to send than its share, on one licence. */
+export async function oneLicence(scale: OneLicence, progress: Progress = noProgress): Promise<Figures> {
+  const { clients, requestsPerSecond, seconds } = scale
+  await using emulator = await startEmulator({ org: { license: { apiRateLimitPerSecond: requestsPerSecond } } })
+  emulator.enforce({ apiRateLimitPerSecond: true })
+  const { url: baseUrl, token, orgId, accessToken } = emulator
+  const limits = { orgId, accessToken }
+  const everybody: Watched[] = []
+  for (let client = 0; client < clients; client++) {
+    // Batches of 5 events: there is always something to send.
+    everybody.push(watched({ baseUrl, token, limits, maxBatchAgeMs: 100, maxBatchEvents: 5, flushTimeoutMs: 60_000 }))
+    await sleep(1000 / clients)
+  }
+  const startedAtMs = Date.now()
+  let events = 0
+  for (let elapsedMs = 0; elapsedMs < seconds * 1000; elapsedMs = Date.now() - startedAtMs) {
+    for (const logs of everybody) {
+      if (logs.stats().pending < 20) logs.log(events, (events += 10))
+    }
+    progress(`${Math.ceil(seconds - elapsedMs / 1000)} s to go, ${emulator.stats().requests} requests`)
+    await sleep(50)
+  }
+  const endedAtMs = Date.now()
+  const judged = emulator
+    .requests()
+    .filter(
+      ({ atMs, dataset }) => dataset === 'd' && atMs > startedAtMs + seconds * 1000 * partToSettle && atMs < endedAtMs,
+    )
+  const served = judged.filter(({ status }) => status === 200).length
+  const judgedSeconds = (endedAtMs - startedAtMs) / 1000 - seconds * partToSettle
+  const utilisation = served / (judgedSeconds * requestsPerSecond)
+  const refused = judged.filter(({ status }) => status === 429).length / Math.max(judged.length, 1)
+  const starved = everybody.filter(logs => logs.stats().delivered === 0).length
+  progress('draining')
+  emulator.enforce(false)
+  const results = await Promise.all(everybody.map(logs => logs.close(60_000)))
+  const { lost, twice } = tally(numbersIn(emulator), events)
+  const percent = (part: number) => `${(part * 100).toFixed(1)} %`
+  return {
+    events,
+    lost,
+    twice,
+    requests: emulator.stats().requests,
+    notes: `${clients} clients, ${percent(utilisation)} used, ${percent(refused)} refused, ${starved} starved`,
+    broken: brokenOf({
+      'nothing lost, nothing twice': results.every(({ complete }) => complete) && lost === 0 && twice === 0,
+      'few refused': refused < 0.15,
+      'most of the licence is used': utilisation > 0.6,
+      'none starves': starved === 0,
+    }),
+  }
+}

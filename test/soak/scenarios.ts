@@ -1,0 +1,154 @@
+import { blockedLoop } from './blocked-loop.ts'
+import type { Figures, Progress } from './figures.ts'
+import { halfRefused } from './half-refused.ts'
+import { hostileValues } from './hostile-values.ts'
+import { movingClock } from './moving-clock.ts'
+import { oneLicence } from './one-licence.ts'
+import { outage, troubles } from './outage.ts'
+import { ends, processEnds } from './process-ends.ts'
+import { refusedToken } from './refused-token.ts'
+import { type RetryAfter, retryAfter } from './retry-after.ts'
+
+/** A scenario that takes a while: in short for every `npm test`, and whole for `npm run soak`. */
+export interface LongScenario {
+  /** Its number in the list of scenarios; 'outage' is the one of 60 seconds. */
+  readonly number: number | 'outage'
+  readonly what: string
+  readonly inShort: string
+  short(): Promise<Figures>
+  whole(progress: Progress): Promise<Figures>
+}
+
+const MiB = 1_048_576
+const anHourMs = 3_600_000
+const aMinuteMs = 60_000
+
+const patience: readonly (readonly [what: string, scale: Omit<RetryAfter, 'seconds'>])[] = [
+  ['429, seconds', { status: 429, form: 'seconds' }],
+  ['503, a date, our clock an hour fast', { status: 503, form: { clockSkewMs: -anHourMs } }],
+  ['503, a date, our clock an hour slow', { status: 503, form: { clockSkewMs: anHourMs } }],
+]
+
+/** Without a spool, what waits is in memory: enough of it for the whole outage. */
+const inMemory = { maxBufferedBytes: 1024 * MiB } as const
+
+export const longScenarios: readonly LongScenario[] = [
+  ...patience.map(
+    ([what, scale]): LongScenario => ({
+      number: 9,
+      what: `Retry-After 120 (${what}): no request for as long, then all delivered`,
+      inShort: '3 s',
+      short: () => retryAfter({ ...scale, seconds: 3 }),
+      whole: progress => retryAfter({ ...scale, seconds: 120 }, progress),
+    }),
+  ),
+  ...([401, 403] as const).map(
+    (status): LongScenario => ({
+      number: 10,
+      what: `${status} for ten minutes, then put right: few probes, nothing lost`,
+      inShort: '3 s',
+      short: () => refusedToken({ status, durationMs: 3000, perSecond: 1000 }),
+      whole: progress => refusedToken({ status, durationMs: 10 * aMinuteMs, perSecond: 500 }, progress),
+    }),
+  ),
+  {
+    number: 12,
+    what: 'half of the answers 503 at random: no request beyond the necessary ones',
+    inShort: '20,000 events',
+    short: () => halfRefused({ events: 20_000, perSecond: 5000, seed: 1 }),
+    whole: progress => halfRefused({ events: 1_000_000, perSecond: 10_000, seed: 2 }, progress),
+  },
+  ...(Object.keys(ends) as (keyof typeof ends)[]).map(
+    (end): LongScenario => ({
+      number: 15,
+      what: `100 fresh processes that log 1,000 events and end in that tick (${end})`,
+      inShort: '10 processes',
+      short: () => processEnds({ end, processes: 10, eventsEach: 1000 }),
+      whole: progress => processEnds({ end, processes: 100, eventsEach: 1000 }, progress),
+    }),
+  ),
+  {
+    number: 19,
+    what: 'wall clock ± 1 day, a suspend of 60 s: no storm, no stall',
+    inShort: 'a suspend of 1.5 s',
+    short: () => movingClock({ perSecond: 500, stepMs: 100, suspendedMs: 1500 }),
+    whole: progress => movingClock({ perSecond: 2000, stepMs: 5000, suspendedMs: 60_000 }, progress),
+  },
+  {
+    number: 20,
+    what: 'event loop blocked for 10 s, five times: no false time-outs',
+    inShort: '1.5 s, twice',
+    short: () => blockedLoop({ perSecond: 400, blockedMs: 1500, rounds: 2 }),
+    whole: progress => blockedLoop({ perSecond: 1000, blockedMs: 10_000, rounds: 5 }, progress),
+  },
+  {
+    number: 22,
+    what: 'events from 1 byte to 5 MB, every hostile value: never throws, each arrives once',
+    inShort: '300 events',
+    short: () => hostileValues({ events: 300, seed: 1 }),
+    whole: progress => hostileValues({ events: 20_000, seed: 2 }, progress),
+  },
+  {
+    number: 26,
+    what: '500 clients on one licence of 100 requests/s: few 429, high utilisation, none starves',
+    inShort: '10 clients on 40 requests/s for 5 s',
+    short: () => oneLicence({ clients: 10, requestsPerSecond: 40, seconds: 5 }),
+    whole: progress => oneLicence({ clients: 500, requestsPerSecond: 100, seconds: 240 }, progress),
+  },
+  // With the spool: the same with `options: { spool: { directory } }`, and 96 MiB for RSS.
+  {
+    number: 'outage',
+    what: 'the service down for 60 s at 5,000 events/s: nothing lost, 25 requests, drained within 30 s',
+    inShort: '4 s at 2,000 events/s',
+    short: () => outage({ ...shortOutage, mostRssGrowthBytes: 160 * MiB }),
+    whole: progress =>
+      outage(
+        {
+          perSecond: 5000,
+          beforeMs: 10_000,
+          outageMs: aMinuteMs,
+          afterMs: 5000,
+          troubles: ['refuses connections'],
+          options: inMemory,
+          mostRequests: 25,
+          mostRssGrowthBytes: 192 * MiB,
+          drainedWithinMs: 30_000,
+        },
+        progress,
+      ),
+  },
+  {
+    number: 11,
+    what: 'the service down for ten minutes at 5,000 events/s, in every way in turn: nothing lost, drained',
+    inShort: '4 s at 2,000 events/s',
+    short: () =>
+      outage({ ...shortOutage, troubles: ['answers 503', 'closes connections'], mostRssGrowthBytes: 160 * MiB }),
+    whole: progress =>
+      outage(
+        {
+          perSecond: 5000,
+          beforeMs: 10_000,
+          outageMs: 10 * aMinuteMs,
+          afterMs: 10_000,
+          troubles,
+          options: inMemory,
+          mostRequests: 250,
+          mostRssGrowthBytes: 1200 * MiB,
+          drainedWithinMs: 2 * aMinuteMs,
+        },
+        progress,
+      ),
+  },
+  // 13 and 14, a thousand kills with `durability: 'disk'`, go here.
+]
+
+const shortOutage = {
+  perSecond: 2000,
+  beforeMs: 1500,
+  outageMs: 4000,
+  afterMs: 500,
+  troubles: ['refuses connections', 'is a black hole'],
+  options: { requestTimeoutMs: 1000, maxRetryDelayMs: 2000 },
+  mostRequests: 40,
+  drainedWithinMs: 10_000,
+} as const

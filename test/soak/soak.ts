@@ -1,0 +1,72 @@
+/**
+ * The long scenarios, whole: `npm run soak`, or some of them: `npm run soak -- --only 12 --only outage`. With `--short` at
+ * the scale of `npm test`. Shows progress, ends with a table, and with exit code 1 when a law is broken.
+ */
+import { cpus } from 'node:os'
+import { parseArgs } from 'node:util'
+import type { Figures } from './figures.ts'
+import { type LongScenario, longScenarios } from './scenarios.ts'
+
+interface Row extends Pick<LongScenario, 'number' | 'what'> {
+  readonly seconds: number
+  readonly figures: Figures
+}
+
+const { values } = parseArgs({
+  options: { only: { type: 'string', multiple: true }, short: { type: 'boolean', default: false } },
+})
+const chosen = longScenarios.filter(({ number }) => values.only?.includes(String(number)) ?? true)
+if (chosen.length === 0) {
+  const numbers = [...new Set(longScenarios.map(({ number }) => number))].join(', ')
+  console.error(`--only takes one of: ${numbers}`)
+  process.exit(2)
+}
+
+const isTerminal = process.stdout.isTTY
+let lastProgressAtMs = 0
+
+function progress(line: string): void {
+  const nowMs = performance.now()
+  if (nowMs - lastProgressAtMs < (isTerminal ? 200 : 10_000)) return
+  lastProgressAtMs = nowMs
+  process.stdout.write(isTerminal ? `\r\u001b[K  ${line}` : `  ${line}\n`)
+}
+
+async function run(scenario: LongScenario): Promise<Row> {
+  const { number, what, inShort } = scenario
+  const name = values.short ? `${what} [${inShort}]` : what
+  console.log(`${number}: ${name}`)
+  lastProgressAtMs = performance.now()
+  const startedAtMs = performance.now()
+  let figures: Figures
+  try {
+    figures = await (values.short ? scenario.short() : scenario.whole(progress))
+  } catch (error) {
+    const broken = [error instanceof Error ? error.message : String(error)]
+    figures = { events: 0, lost: Number.NaN, twice: Number.NaN, requests: 0, notes: 'did not end', broken }
+  }
+  const seconds = (performance.now() - startedAtMs) / 1000
+  const verdict = figures.broken.length === 0 ? 'holds' : `BROKEN: ${figures.broken.join('; ')}`
+  process.stdout.write(`${isTerminal ? '\r\u001b[K' : ''}  ${verdict} (${seconds.toFixed(0)} s; ${figures.notes})\n`)
+  return { number, what: name, seconds, figures }
+}
+
+function table(rows: readonly Row[]): string {
+  const lines = rows.map(({ number, what, seconds, figures }) => {
+    const { events, lost, twice, requests, rssGrowthBytes, notes, broken } = figures
+    const rss = rssGrowthBytes === undefined ? '' : `${Math.round(rssGrowthBytes / 1_048_576)} MiB`
+    const numbers = [events, lost, twice, requests].map(one => one.toLocaleString('en'))
+    const verdict = broken.length === 0 ? 'holds' : `**${broken.join('; ')}**`
+    return `| ${[number, what, ...numbers, rss, `${seconds.toFixed(0)} s`, notes, verdict].join(' | ')} |`
+  })
+  const head = ['scenario', 'what', 'events', 'lost', 'twice', 'requests', 'RSS growth', 'duration', 'notes', 'verdict']
+  return [`| ${head.join(' | ')} |`, `|${'---|'.repeat(head.length)}`, ...lines].join('\n')
+}
+
+const rows: Row[] = []
+for (const scenario of chosen) rows.push(await run(scenario))
+console.log(
+  `\n${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${cpus().length} × ${cpus()[0]?.model}\n`,
+)
+console.log(table(rows))
+process.exitCode = rows.some(({ figures }) => figures.broken.length > 0) ? 1 : 0

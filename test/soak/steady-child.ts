@@ -1,0 +1,89 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import type { ShipperOptions, ShipperStats } from '../../src/index.ts'
+import { until } from '../support/until.ts'
+
+export interface Job {
+  readonly options: ShipperOptions
+  /** Events. */
+  readonly perSecond: number
+  /** A field of each event, for its size. */
+  readonly text: string
+  /** Longest wait for delivery at the end. */
+  readonly flushTimeoutMs: number
+}
+
+export type Order =
+  | { readonly kind: 'end' }
+  | { readonly kind: 'move the clock'; readonly byMs: number }
+  | { readonly kind: 'block'; readonly forMs: number }
+
+/** What the process says of itself, five times a second. */
+export interface Report {
+  readonly logged: number
+  readonly stats: ShipperStats
+  readonly rssBytes: number
+  readonly warnings: readonly string[]
+  readonly isDone: boolean
+}
+
+/** A process of its own that logs at a steady rate, so that its memory is its own, and its event loop can be stopped. */
+export class SteadyChild implements Disposable {
+  readonly #process: ChildProcess
+  readonly #closed: Promise<unknown[]>
+  #stderr = ''
+  latest: Report | undefined
+  mostRssBytes = 0
+
+  constructor(job: Job) {
+    this.#process = fork(new URL('./steady-logger.ts', import.meta.url), {
+      env: { PATH: process.env.PATH, STEADY_JOB: JSON.stringify(job) },
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    })
+    this.#process.stderr?.setEncoding('utf8').on('data', text => {
+      this.#stderr += text
+    })
+    this.#process.on('message', (report: Report) => {
+      this.latest = report
+      this.mostRssBytes = Math.max(this.mostRssBytes, report.rssBytes)
+    })
+    this.#closed = once(this.#process, 'close')
+  }
+
+  get logged(): number {
+    return this.latest?.logged ?? 0
+  }
+
+  order(order: Order): void {
+    this.#process.send(order)
+  }
+
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#process.kill(signal)
+  }
+
+  /** Waits until so many events have been logged. */
+  async whenLogged(count: number, timeoutMs = 20_000): Promise<void> {
+    await until(() => this.logged >= count, `the process has logged ${count} events ${this.#stderr}`, timeoutMs)
+  }
+
+  /** Has it deliver what it has, and returns its last report once it has ended by itself. */
+  async end(timeoutMs: number): Promise<Report> {
+    this.order({ kind: 'end' })
+    await until(() => this.latest?.isDone === true || this.#hasFailed, 'the process is done', timeoutMs)
+    const report = this.latest
+    if (this.#hasFailed || report === undefined) throw new Error(`the process has failed: ${this.#stderr}`)
+    const endedInTime = await Promise.race([this.#closed, new Promise(resolve => setTimeout(resolve, 10_000))])
+    if (endedInTime === undefined) throw new Error('the process is kept alive by something after close()')
+    return report
+  }
+
+  get #hasFailed(): boolean {
+    return this.#process.exitCode !== null && this.#process.exitCode !== 0
+  }
+
+  [Symbol.dispose](): void {
+    this.#process.kill('SIGKILL')
+  }
+}
