@@ -30,7 +30,9 @@ export async function oneLicence(scale: OneLicence, progress: Progress = noProgr
   let events = 0
   for (let elapsedMs = 0; elapsedMs < seconds * 1000; elapsedMs = Date.now() - startedAtMs) {
     for (const logs of everybody) {
-      if (logs.stats().pending < 20) logs.log(events, (events += 10))
+      if (logs.stats().pending >= 20) continue
+      logs.log(events, events + 10)
+      events += 10
     }
     progress(`${Math.ceil(seconds - elapsedMs / 1000)} s to go, ${emulator.stats().requests} requests`)
     await sleep(50)

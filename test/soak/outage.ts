@@ -52,7 +52,7 @@ export async function outage(scale: Outage, progress: Progress = noProgress): Pr
   await log(child, afterMs, 'after the outage', progress)
   const { logged, stats } = await child.end(150_000)
 
-  const { lost, twice } = tally(service.numbers, logged)
+  const { lost, twice } = tally(service.numbers(), logged)
   const rssGrowthBytes = child.mostRssBytes - rssBeforeBytes
   const drained = `drained after ${(drainedMs / 1000).toFixed(1)} s`
   return {
@@ -85,7 +85,8 @@ async function log(child: SteadyChild, forMs: number, what: string, progress: Pr
 
 /** The service at one address, up or in trouble. */
 class Service implements AsyncDisposable {
-  readonly numbers: number[] = []
+  /** What those before the present server have stored. */
+  readonly #storedEarlier: number[] = []
   #trouble: Trouble | undefined
   #server: FaultServer | undefined
   #port = 0
@@ -94,6 +95,11 @@ class Service implements AsyncDisposable {
     const service = new Service()
     await service.#listen()
     return service
+  }
+
+  *numbers(): Generator<number> {
+    yield* this.#storedEarlier
+    yield* this.#server?.numbers ?? []
   }
 
   get url(): string {
@@ -137,7 +143,7 @@ class Service implements AsyncDisposable {
 
   async #stop(): Promise<void> {
     await this.#server?.close()
-    for (const n of this.#server?.numbers ?? []) this.numbers.push(n)
+    for (const n of this.#server?.numbers ?? []) this.#storedEarlier.push(n)
     this.#server = undefined
   }
 }

@@ -1,0 +1,243 @@
+/** The service behind a real proxy, which answers in its place, with its own pages. Skipped where there is no nginx. */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { type Emulator, startEmulator } from '../../src/emulator.ts'
+import type { ShipperOptions } from '../../src/index.ts'
+import { numbersIn } from '../support/emulated.ts'
+import { allOnce, tally, type Watched, watched } from '../support/laws.ts'
+import { isNginxInstalled, type Nginx, type NginxOptions, startNginx } from '../support/nginx.ts'
+import { until } from '../support/until.ts'
+
+interface Scene {
+  readonly emulator: Emulator
+  readonly nginx: Nginx
+  ship(options?: ShipperOptions): Watched
+}
+
+/** Runs a test with the emulator behind nginx, and ends both. */
+async function behindNginx(
+  options: Omit<NginxOptions, 'upstream'>,
+  test: (scene: Scene) => Promise<void>,
+): Promise<void> {
+  await using emulator = await startEmulator()
+  await using nginx = await startNginx({ upstream: emulator.url, ...options })
+  const ship = (given: ShipperOptions = {}) =>
+    watched({ baseUrl: nginx.url, token: emulator.token, maxRetryDelayMs: 100, ...given })
+  await test({ emulator, nginx, ship })
+}
+
+describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
+  it('scenario 6: client_max_body_size (413, HTML): split, nothing lost, nothing twice', () =>
+    behindNginx({ location: 'client_max_body_size 20k;' }, async ({ emulator, ship }) => {
+      await using logs = ship({ compression: 'none' })
+      logs.log(0, 5000, { text: 'x'.repeat(100) })
+      expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+      expect(tally(numbersIn(emulator), 5000)).toEqual(allOnce)
+      expect(logs.stats()).toMatchObject({ delivered: 5000, dropped: 0 })
+      expect(logs.warnings[0]?.message).toContain('(413)')
+    }))
+
+  it('scenario 9: limit_req (429): slows down, nothing lost, nothing twice', () =>
+    behindNginx(
+      {
+        http: 'limit_req_zone $binary_remote_addr zone=z:1m rate=10r/s; limit_req_status 429;',
+        location: 'limit_req zone=z burst=2 nodelay;',
+      },
+      async ({ emulator, ship }) => {
+        await using logs = ship({ maxBatchEvents: 100 })
+        logs.log(0, 1000)
+        expect(await logs.close(15_000)).toEqual({ complete: true, pending: 0 })
+        expect(tally(numbersIn(emulator), 1000)).toEqual(allOnce)
+        expect(logs.stats().requests).toBeLessThan(25)
+        expect(logs.stats().requests).toBeGreaterThan(10)
+      },
+    ))
+
+  it('scenario 25: the service dies (502), and comes back: nothing lost, nothing twice', async () => {
+    const emulator = await startEmulator()
+    await using nginx = await startNginx({ upstream: emulator.url })
+    await using logs = watched({ baseUrl: nginx.url, token: emulator.token, maxRetryDelayMs: 100, maxBatchAgeMs: 10 })
+    logs.log(0, 100)
+    await logs.flush()
+    expect(tally(numbersIn(emulator), 100)).toEqual(allOnce)
+    await emulator.close()
+    logs.log(100, 200)
+    await until(() => logs.warnings.length > 0, 'the outage is told of')
+    expect(logs.warnings[0]?.message).toMatch(/502 502 Bad Gateway/)
+    const tokens = [{ kind: 'api', token: emulator.token, actions: ['ingest'] }] as const
+    await using revived = await startEmulator({ port: emulator.port, tokens })
+    expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+    expect(numbersIn(revived)).toHaveLength(100)
+    expect(logs.stats()).toMatchObject({ delivered: 200, dropped: 0 })
+  })
+
+  it('scenario 4: the service hangs (504): sent again, only what was in flight may be there twice', () =>
+    behindNginx({ location: 'proxy_read_timeout 300ms; proxy_next_upstream off;' }, async ({ emulator, ship }) => {
+      let requests = 0
+      emulator.faults.latencyMs = () => (requests++ === 0 ? 2000 : 0)
+      await using logs = ship({ maxBatchEvents: 100, maxConcurrentRequests: 1 })
+      logs.log(0, 1000)
+      expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+      expect(tally(numbersIn(emulator), 1000)).toEqual({ lost: 0, twice: 100 })
+      expect(emulator.stats().requests).toBe(11)
+    }))
+
+  it('scenario 1: the proxy itself is killed again and again under load: nothing lost', () =>
+    behindNginx({}, async ({ emulator, nginx, ship }) => {
+      await using logs = ship({ maxBatchAgeMs: 5, maxBatchEvents: 20 })
+      let logged = 0
+      for (let round = 0; round < 4; round++) {
+        for (const untilMs = performance.now() + 100; performance.now() < untilMs; await sleep(1)) {
+          logs.log(logged, logged + 10)
+          logged += 10
+        }
+        await nginx.kill()
+        logs.log(logged, logged + 10)
+        logged += 10
+        await nginx.restart()
+      }
+      expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+      const { lost, twice } = tally(numbersIn(emulator), logged)
+      expect(lost).toBe(0)
+      expect(twice).toBeLessThanOrEqual(4 * 4 * 20) // of each kill, what was under way
+    }))
+
+  it.each([
+    ['keepalive_requests 1;', {}],
+    ['keepalive_requests 3;', {}],
+    ['keepalive_timeout 0;', {}],
+    ['keepalive_time 1ms;', {}],
+    ['proxy_request_buffering off; proxy_http_version 1.1;', {}],
+    ['proxy_buffering off; chunked_transfer_encoding on; client_body_buffer_size 1k;', {}],
+    ['limit_rate 5000; gzip on; gzip_min_length 1; gzip_types *;', {}],
+    ['lingering_close off; tcp_nodelay off;', {}],
+  ])('scenario 21: %s is invisible', async location => {
+    await behindNginx({ location }, async ({ emulator, ship }) => {
+      await using logs = ship({ maxBatchEvents: 100 })
+      logs.log(0, 2000, { text: 'x'.repeat(50) })
+      expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+      expect(tally(numbersIn(emulator), 2000)).toEqual(allOnce)
+      expect(logs.warnings).toEqual([])
+    })
+  })
+
+  it('scenario 21: connections that it closes while they are idle are invisible', () =>
+    behindNginx({ location: 'keepalive_timeout 100ms;' }, async ({ emulator, ship }) => {
+      await using logs = ship()
+      for (let n = 0; n < 6; n++) {
+        logs.log(n)
+        await logs.flush()
+        await sleep(80 + 8 * n)
+      }
+      expect(tally(numbersIn(emulator), 6)).toEqual(allOnce)
+      expect(logs.warnings).toEqual([])
+    }))
+
+  it.each([
+    [444, 'it closes without a word'],
+    [500, 'it answers, and closes'],
+    [408, 'it answers, and closes'],
+  ])('each connection with a %i, which %s: nothing passes, nothing is lost uncounted', async status => {
+    await behindNginx({ location: `return ${status};` }, async ({ ship }) => {
+      await using logs = ship()
+      logs.log(0, 10)
+      expect(await logs.flush(300)).toEqual({ complete: false, pending: 10 })
+      expect(await logs.close(0)).toMatchObject({ complete: false })
+      expect(logs.stats()).toMatchObject({ delivered: 0, dropped: 10 })
+    })
+  })
+
+  it.each([429, 503])('the first request of each connection with a %i: sent again on it', async status => {
+    const location = `if ($connection_requests = 1) { return ${status}; }`
+    await behindNginx({ location }, async ({ emulator, ship }) => {
+      await using logs = ship({ maxConcurrentRequests: 1 })
+      logs.log(0, 10)
+      expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+      expect(tally(numbersIn(emulator), 10)).toEqual(allOnce)
+    })
+  })
+
+  it.each([301, 302, 307, 308])(
+    'scenario 29: its redirect to https (%i) is not followed, and reported',
+    async status => {
+      await behindNginx(
+        { location: `return ${status} https://elsewhere.example$request_uri;` },
+        async ({ emulator, ship }) => {
+          await using logs = ship()
+          logs.log(0, 3)
+          expect(await logs.flush(300)).toEqual({ complete: false, pending: 3 })
+          expect(logs.warnings[0]?.message).toContain('redirects to https://elsewhere.example)')
+          expect(emulator.requests()).toEqual([])
+        },
+      )
+    },
+  )
+
+  describe('scenario 30: TLS with a private CA, by way of an intermediate one', () => {
+    const { ca, leaf, stranger } = certificates()
+
+    it('trusted by the option tls: delivered, and after a restart of nginx too', () =>
+      behindNginx({ tls: leaf }, async ({ emulator, nginx, ship }) => {
+        await using logs = ship({ tls: { ca } })
+        logs.log(0, 100)
+        expect(await logs.flush()).toEqual({ complete: true, pending: 0 })
+        await nginx.kill()
+        logs.log(100, 200)
+        await nginx.restart()
+        expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+        expect(tally(numbersIn(emulator), 200)).toEqual(allOnce)
+      }))
+
+    it.each([
+      ['without that option', undefined],
+      ['with another CA', stranger],
+    ])('refused %s: no token and no event get there', async (_, other) => {
+      await behindNginx({ tls: leaf }, async ({ emulator, ship }) => {
+        await using logs = ship(other === undefined ? {} : { tls: { ca: other } })
+        logs.log(0)
+        expect(await logs.flush(300)).toEqual({ complete: false, pending: 1 })
+        expect(logs.warnings[0]?.message).toMatch(/certificate/)
+        expect(emulator.requests()).toEqual([])
+      })
+    })
+  })
+})
+
+/** A CA, an intermediate one, a certificate for 127.0.0.1 with its chain, and a CA that has nothing to do with them. */
+function certificates() {
+  const directory = mkdtempSync(join(tmpdir(), 'logferry-ca-'))
+  const at = (name: string) => join(directory, name)
+  const read = (name: string) => readFileSync(at(name), 'utf8')
+  const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
+  for (const name of ['root', 'stranger']) {
+    openssl('req', '-x509', ...key, '-keyout', at(`${name}.key`), '-out', at(`${name}.pem`), '-subj', `/CN=${name}`)
+  }
+  const sign = (name: string, issuer: string, extensions: string) => {
+    writeFileSync(at('extensions'), extensions)
+    openssl('req', ...key, '-keyout', at(`${name}.key`), '-out', at(`${name}.csr`), '-subj', `/CN=${name}`)
+    const by = [
+      '-CA',
+      at(`${issuer}.pem`),
+      '-CAkey',
+      at(`${issuer}.key`),
+      '-CAcreateserial',
+      '-extfile',
+      at('extensions'),
+    ]
+    openssl('x509', '-req', '-in', at(`${name}.csr`), ...by, '-out', at(`${name}.pem`), '-days', '2')
+  }
+  sign('middle', 'root', 'basicConstraints=critical,CA:TRUE')
+  sign('leaf', 'middle', 'subjectAltName=IP:127.0.0.1')
+  const made = {
+    ca: read('root.pem'),
+    leaf: { key: read('leaf.key'), cert: read('leaf.pem') + read('middle.pem') },
+    stranger: read('stranger.pem'),
+  }
+  rmSync(directory, { recursive: true })
+  return made
+}
