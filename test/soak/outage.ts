@@ -1,3 +1,6 @@
+import { mkdtempDisposable, readdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ShipperOptions } from '../../src/index.ts'
 import { type FaultServer, startFaultServer } from '../support/fault-server.ts'
@@ -19,18 +22,20 @@ export interface Outage {
   readonly afterMs: number
   /** In turns, for equal parts of the outage. */
   readonly troubles: readonly Trouble[]
-  /** What the shipper gets besides the address; `spool: { directory }` belongs here. */
-  readonly options: ShipperOptions
+  /** What the shipper gets besides the address and a spool. */
+  readonly options?: ShipperOptions
   readonly mostRequests: number
   readonly mostRssGrowthBytes: number
   readonly drainedWithinMs: number
 }
 
-/** Scenario 11, and the 60-second outage: a process logs at a steady rate while the service is down for a while. */
+/** Scenario 11, and the 60-second outage: a process with a spool logs at a steady rate while the service is down. */
 export async function outage(scale: Outage, progress: Progress = noProgress): Promise<Figures> {
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-outage-'))
   const { perSecond, beforeMs, outageMs, afterMs } = scale
   await using service = await Service.start()
-  const options = { baseUrl: service.url, token: 'a-token-of-tests', ...scale.options }
+  const spool = { directory: directory.path }
+  const options = { baseUrl: service.url, token: 'a-token-of-tests', spool, ...scale.options }
   const text = 'order placed, and what else a line may say of it '.repeat(2)
   using child = new SteadyChild({ options, perSecond, text, flushTimeoutMs: 120_000 })
   await child.whenLogged(1)
@@ -44,6 +49,7 @@ export async function outage(scale: Outage, progress: Progress = noProgress): Pr
   }
   const requestsMeanwhile = (child.latest?.stats.requests ?? 0) - requestsBefore
   const pendingMost = child.latest?.stats.pending ?? 0
+  const spooledBytes = child.latest?.stats.spool?.bytes ?? 0
   await service.recover()
   const recoveredAtMs = performance.now()
   progress(`the service is back, ${pendingMost} events wait`)
@@ -53,7 +59,9 @@ export async function outage(scale: Outage, progress: Progress = noProgress): Pr
   const { logged, stats } = await child.end(150_000)
 
   const { lost, twice } = tally(service.numbers(), logged)
+  const left = await readdir(directory.path)
   const rssGrowthBytes = child.mostRssBytes - rssBeforeBytes
+  const spooled = `${Math.round(spooledBytes / 1_048_576)} MiB`
   const drained = `drained after ${(drainedMs / 1000).toFixed(1)} s`
   return {
     events: logged,
@@ -61,10 +69,12 @@ export async function outage(scale: Outage, progress: Progress = noProgress): Pr
     twice,
     requests: stats.requests,
     rssGrowthBytes,
-    notes: `${requestsMeanwhile} requests meanwhile, ${pendingMost} events waited, ${drained}`,
+    notes: `${requestsMeanwhile} requests meanwhile, ${pendingMost} events waited, ${spooled} on disk, ${drained}`,
     broken: brokenOf({
       'nothing lost': lost === 0 && stats.dropped === 0,
       'nothing twice': twice === 0, // trouble begins between requests
+      'what memory is not for goes to disk': spooledBytes > 0,
+      'nothing is left on disk': left.length === 0,
       [`at most ${scale.mostRequests} requests meanwhile`]: requestsMeanwhile <= scale.mostRequests,
       'RSS stays within its bound': rssGrowthBytes <= scale.mostRssGrowthBytes,
       [`drained within ${scale.drainedWithinMs / 1000} s`]: drainedMs <= scale.drainedWithinMs,

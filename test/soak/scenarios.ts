@@ -2,6 +2,7 @@ import { blockedLoop } from './blocked-loop.ts'
 import type { Figures, Progress } from './figures.ts'
 import { halfRefused } from './half-refused.ts'
 import { hostileValues } from './hostile-values.ts'
+import { killsWhileInheriting, killsWhileLogging, orphans } from './kills.ts'
 import { movingClock } from './moving-clock.ts'
 import { oneLicence } from './one-licence.ts'
 import { outage, troubles } from './outage.ts'
@@ -28,9 +29,6 @@ const patience: readonly (readonly [what: string, scale: Omit<RetryAfter, 'secon
   ['503, a date, our clock an hour fast', { status: 503, form: { clockSkewMs: -anHourMs } }],
   ['503, a date, our clock an hour slow', { status: 503, form: { clockSkewMs: anHourMs } }],
 ]
-
-/** Without a spool, what waits is in memory: enough of it for the whole outage. */
-const inMemory = { maxBufferedBytes: 1024 * MiB } as const
 
 export const longScenarios: readonly LongScenario[] = [
   ...patience.map(
@@ -95,12 +93,11 @@ export const longScenarios: readonly LongScenario[] = [
     short: () => oneLicence({ clients: 10, requestsPerSecond: 40, seconds: 5 }),
     whole: progress => oneLicence({ clients: 500, requestsPerSecond: 100, seconds: 240 }, progress),
   },
-  // With the spool: the same with `options: { spool: { directory } }`, and 96 MiB for RSS.
   {
     number: 'outage',
     what: 'the service down for 60 s at 5,000 events/s: nothing lost, 25 requests, drained within 30 s',
     inShort: '4 s at 2,000 events/s',
-    short: () => outage({ ...shortOutage, mostRssGrowthBytes: 160 * MiB }),
+    short: () => outage({ ...shortOutage, mostRssGrowthBytes: 96 * MiB }),
     whole: progress =>
       outage(
         {
@@ -109,9 +106,8 @@ export const longScenarios: readonly LongScenario[] = [
           outageMs: aMinuteMs,
           afterMs: 5000,
           troubles: ['refuses connections'],
-          options: inMemory,
           mostRequests: 25,
-          mostRssGrowthBytes: 192 * MiB,
+          mostRssGrowthBytes: 96 * MiB,
           drainedWithinMs: 30_000,
         },
         progress,
@@ -122,7 +118,7 @@ export const longScenarios: readonly LongScenario[] = [
     what: 'the service down for ten minutes at 5,000 events/s, in every way in turn: nothing lost, drained',
     inShort: '4 s at 2,000 events/s',
     short: () =>
-      outage({ ...shortOutage, troubles: ['answers 503', 'closes connections'], mostRssGrowthBytes: 160 * MiB }),
+      outage({ ...shortOutage, troubles: ['answers 503', 'closes connections'], mostRssGrowthBytes: 96 * MiB }),
     whole: progress =>
       outage(
         {
@@ -131,15 +127,34 @@ export const longScenarios: readonly LongScenario[] = [
           outageMs: 10 * aMinuteMs,
           afterMs: 10_000,
           troubles,
-          options: inMemory,
           mostRequests: 250,
-          mostRssGrowthBytes: 1200 * MiB,
+          mostRssGrowthBytes: 96 * MiB,
           drainedWithinMs: 2 * aMinuteMs,
         },
         progress,
       ),
   },
-  // 13 and 14, a thousand kills with `durability: 'disk'`, go here.
+  {
+    number: 13,
+    what: "1,000 processes killed while they log with durability: 'disk': no event is missing whose log call returned",
+    inShort: '8 processes',
+    short: () => killsWhileLogging({ kills: 8, mostLifeMs: 150 }),
+    whole: progress => killsWhileLogging({ kills: 1000, mostLifeMs: 400 }, progress),
+  },
+  {
+    number: 14,
+    what: 'heirs killed while they take over, read, deliver and remove 150,000 events: the same',
+    inShort: '8 heirs',
+    short: () => killsWhileInheriting({ kills: 8, mostLifeMs: 40 }),
+    whole: progress => killsWhileInheriting({ kills: 1000, mostLifeMs: 15 }, progress),
+  },
+  {
+    number: 23,
+    what: 'eight processes on one spool, four killed: each orphan is adopted once',
+    inShort: '3,000 events each',
+    short: () => orphans({ eventsEach: 3000 }),
+    whole: () => orphans({ eventsEach: 100_000 }),
+  },
 ]
 
 const shortOutage = {
@@ -148,7 +163,12 @@ const shortOutage = {
   outageMs: 4000,
   afterMs: 500,
   troubles: ['refuses connections', 'is a black hole'],
-  options: { requestTimeoutMs: 1000, maxRetryDelayMs: 2000 },
+  options: {
+    requestTimeoutMs: 1000,
+    maxRetryDelayMs: 2000,
+    maxBatchBytes: 65_536,
+    maxBufferedBytes: 16 * 65_536,
+  },
   mostRequests: 40,
   drainedWithinMs: 10_000,
 } as const

@@ -1,0 +1,102 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { until } from '../support/until.ts'
+
+/** Each process logs events with numbers from its own stretch, so long that none gets to its end. */
+export const numbersEach = 1_000_000
+
+/**
+ * A process that logs to a spool with `durability: 'disk'`, in bursts, as long as it lives; after each burst it says how
+ * many log calls have returned. It is the built package: with no types to strip it starts in half the time.
+ */
+const source = `
+  import { writeSync } from 'node:fs'
+  import { createShipper } from 'logferry'
+  const { index, most, mostBurst, options } = JSON.parse(process.env.KILLABLE)
+  const shipper = createShipper({ token: 'a-token-of-tests', dataset: 'd', durability: 'disk', ...options })
+  shipper.on('warning', () => {})
+  const text = 'order placed, and what else a line may say of it '.repeat(4)
+  let logged = 0
+  const burst = () => {
+    const until = Math.min(logged + Math.ceil(Math.random() * mostBurst), most)
+    for (; logged < until; logged++) shipper.ship({ level: 'info', n: index * ${numbersEach} + logged, text })
+    writeSync(1, logged + '\\n')
+    if (logged < most) setTimeout(burst, Math.random() * 5)
+    else if (most === 0) end()
+  }
+  const end = async () => {
+    writeSync(1, JSON.stringify(await shipper.close({ timeoutMs: 60_000 })) + '\\n')
+    process.disconnect() // with nothing left open, the process ends here
+  }
+  process.on('message', end)
+  burst()
+`
+
+export interface KillableOptions {
+  readonly url: string
+  readonly directory: string
+  /** Which process it is; numbers are counted from `index * numbersEach`. */
+  readonly index: number
+  /** It logs no more than these, and then waits; with 0 it only delivers what others have left, and ends. */
+  readonly most: number
+  readonly mostBurst: number
+}
+
+export class Killable {
+  readonly index: number
+  readonly #process: ChildProcess
+  readonly #closed: Promise<unknown[]>
+  #said = ''
+  #stderr = ''
+
+  constructor({ url, directory, index, most, mostBurst }: KillableOptions) {
+    this.index = index
+    const options = { baseUrl: url, spool: { directory }, maxRetryDelayMs: 200 }
+    this.#process = spawn(process.execPath, ['--input-type=module', '--eval', source], {
+      env: { PATH: process.env.PATH, KILLABLE: JSON.stringify({ index, most, mostBurst, options }) },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    })
+    this.#process.stdout?.setEncoding('utf8').on('data', text => {
+      this.#said += text
+    })
+    this.#process.stderr?.setEncoding('utf8').on('data', text => {
+      this.#stderr += text
+    })
+    this.#closed = once(this.#process, 'close')
+  }
+
+  /** How many of its log calls have returned, as far as it came to say so. */
+  get logged(): number {
+    return Number(this.#lines.findLast(line => /^\d+$/.test(line)) ?? 0)
+  }
+
+  /** What it has said that is no number. */
+  get result(): string | undefined {
+    return this.#lines.find(line => line.startsWith('{'))
+  }
+
+  /** Resolves when it logs, and rejects when it cannot. */
+  async started(): Promise<void> {
+    await until(() => this.#lines.length > 0 || this.#stderr !== '', 'the process has started')
+    if (this.#stderr !== '') throw new Error(this.#stderr)
+  }
+
+  get #lines(): string[] {
+    return this.#said.split('\n').slice(0, -1)
+  }
+
+  async kill(): Promise<void> {
+    this.#process.kill('SIGKILL')
+    await this.#closed
+  }
+
+  /** Has it deliver what it has, and what others have left. */
+  async end(): Promise<void> {
+    this.#process.send('end')
+    await this.#closed
+  }
+
+  async closed(): Promise<void> {
+    await this.#closed
+  }
+}

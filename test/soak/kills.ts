@@ -1,0 +1,148 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startFaultServer } from '../support/fault-server.ts'
+import { until } from '../support/until.ts'
+import { brokenOf, type Figures, noProgress, type Progress } from './figures.ts'
+import { Killable, numbersEach } from './killable.ts'
+
+/** The service, and a directory for the spool; both go at the end. */
+async function stage() {
+  const directory = await mkdtemp(join(tmpdir(), 'logferry-kills-'))
+  let share503 = 0
+  const server = await startFaultServer(
+    request => {
+      if (!request.isWhole) return
+      if (Math.random() < share503) request.answer('503 Service Unavailable')
+      else request.take()
+    },
+    { keepsRequests: false },
+  )
+  return {
+    directory,
+    server,
+    /** Which share of the requests is answered with 503 from now on. */
+    refuse(share: number): void {
+      share503 = share
+    },
+    async [Symbol.asyncDispose]() {
+      await server.close()
+      await rm(directory, { recursive: true })
+    },
+  }
+}
+
+/** How the events have arrived whose log calls are known to have returned. */
+function arrivals(numbers: readonly number[], processes: readonly Killable[]) {
+  const seen = new Set(numbers)
+  let events = 0
+  let lost = 0
+  for (const { index, logged } of processes) {
+    events += logged
+    for (let n = 0; n < logged; n++) if (!seen.has(index * numbersEach + n)) lost++
+  }
+  return { events, lost, twice: numbers.length - seen.size }
+}
+
+export interface Kills {
+  readonly kills: number
+  /** A process lives for so long at the most. */
+  readonly mostLifeMs: number
+}
+
+/** Scenario 13: processes are killed at random while they log and deliver; the next ones deliver what is left. */
+export async function killsWhileLogging(
+  { kills, mostLifeMs }: Kills,
+  progress: Progress = noProgress,
+): Promise<Figures> {
+  await using on = await stage()
+  on.refuse(0.3)
+  const { directory, server } = on
+  const processes: Killable[] = []
+  for (let index = 0; index < kills; index++) {
+    const one = new Killable({ url: server.url, directory, index, most: numbersEach, mostBurst: 3000 })
+    processes.push(one)
+    await one.started()
+    await sleep(Math.random() * mostLifeMs)
+    await one.kill()
+    progress(`${index + 1} of ${kills} killed, ${server.numbers.length} events arrived`)
+  }
+  return await conclude(on, processes, 'killed while they logged')
+}
+
+/** Scenario 14: processes are killed while they take over, read, deliver and remove what others have left. */
+export async function killsWhileInheriting(
+  { kills, mostLifeMs }: Kills,
+  progress: Progress = noProgress,
+): Promise<Figures> {
+  await using on = await stage()
+  const { directory, server } = on
+  on.refuse(1)
+  const most = 50_000
+  const loggers = [0, 1, 2].map(index => new Killable({ url: server.url, directory, index, most, mostBurst: 3000 }))
+  await until(() => loggers.every(({ logged }) => logged === most), 'all is logged', 60_000)
+  await Promise.all(loggers.map(one => one.kill()))
+  on.refuse(0.5)
+  let heirs = 0
+  for (; heirs < kills && (await readdir(directory)).length > 0; heirs++) {
+    const heir = new Killable({ url: server.url, directory, index: 3, most: 0, mostBurst: 1 })
+    await heir.started()
+    await sleep(Math.random() * mostLifeMs)
+    await heir.kill()
+    progress(`${heirs + 1} of ${kills} heirs killed, ${server.numbers.length} events arrived`)
+  }
+  return await conclude(on, loggers, `${heirs} heirs killed`)
+}
+
+/** Scenario 23: eight processes share a spool, and four are killed: the others deliver what these have left, once. */
+export async function orphans({ eventsEach }: { readonly eventsEach: number }): Promise<Figures> {
+  await using on = await stage()
+  const { directory, server } = on
+  on.refuse(1)
+  const processes = Array.from({ length: 8 }, (_, index) => {
+    return new Killable({ url: server.url, directory, index, most: eventsEach, mostBurst: 1000 })
+  })
+  await until(() => processes.every(({ logged }) => logged === eventsEach), 'all is logged', 60_000)
+  await Promise.all(processes.slice(0, 4).map(one => one.kill()))
+  on.refuse(0)
+  await Promise.all(processes.slice(4).map(one => one.end()))
+  const { events, lost, twice } = arrivals(server.numbers, processes)
+  const left = await readdir(directory)
+  return {
+    events,
+    lost,
+    twice,
+    requests: server.requestCount,
+    notes: 'four of eight killed',
+    broken: brokenOf({
+      'all delivered': lost === 0,
+      'each orphan adopted once': twice === 0, // nothing had been delivered before
+      'nothing is left': left.length === 0,
+    }),
+  }
+}
+
+async function conclude(
+  { directory, server, refuse }: Awaited<ReturnType<typeof stage>>,
+  processes: readonly Killable[],
+  how: string,
+): Promise<Figures> {
+  refuse(0)
+  const last = new Killable({ url: server.url, directory, index: processes.length, most: 0, mostBurst: 1 })
+  await last.closed()
+  const { events, lost, twice } = arrivals(server.numbers, processes)
+  const left = await readdir(directory)
+  return {
+    events,
+    lost,
+    twice,
+    requests: server.requestCount,
+    notes: `${how}; ${twice} arrived again, as their answers had not been heard`,
+    broken: brokenOf({
+      'no event is missing whose log call returned': lost === 0,
+      'the last one delivers all there is': last.result === '{"complete":true,"pending":0}',
+      'nothing is left': left.length === 0,
+    }),
+  }
+}
