@@ -384,6 +384,7 @@ export class Shipper {
     const { pending, left, dropped } = this.#ledger
     if (pending === left) return
     this.#delivery.abandon('closed', batch => this.#spooling?.leave(batch) ?? false)
+    this.#unwatchWhenDone()
     const [kept, lost] = [this.#ledger.left - left, this.#ledger.dropped - dropped]
     if (kept > 0)
       this.#notices.warn('LOGFERRY_SPOOL', `${events(kept)} could not be delivered ${how}; ${inSpool}`, about)

@@ -1,0 +1,113 @@
+/** With a spool, what the end of a process has no time or no means to deliver is delivered by the next one. */
+import { mkdtempDisposable, readdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { startEmulator } from '../../src/emulator.ts'
+import { numbersIn } from '../support/emulated.ts'
+import { startFaultServer } from '../support/fault-server.ts'
+import { type Ended, runNode, runScript } from '../support/run-script.ts'
+import { core, environmentFor, inOrder, upTo, winston } from './running.ts'
+
+const kept = /(\d+ events?) could not be delivered .*; they are in the spool/
+
+/** Runs a program while the service cannot be reached, then one that only delivers what is there. */
+async function endInTrouble(program: (options: string) => string, args = ['--input-type=module']) {
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
+  await using emulator = await startEmulator()
+  const spool = `spool: { directory: ${JSON.stringify(directory.path)} }`
+  const nobody = await startFaultServer(() => {})
+  await nobody.close()
+  const ended = await runNode([...args, '--eval', program(spool)], environmentFor(nobody))
+  const next = await deliverRest(spool, environmentFor(emulator))
+  return { ended, next, numbers: inOrder(numbersIn(emulator)), left: await readdir(directory.path) }
+}
+
+function deliverRest(spool: string, environment: Record<string, string>): Promise<Ended> {
+  return runScript(`${core(spool)} console.log(JSON.stringify(await shipper.close()))`, environment)
+}
+
+const program = (end: string, options = 'exitTimeoutMs: 300') => {
+  return (spool: string) => `${core(`${spool}, ${options}`)} log(0, 1000); ${end}`
+}
+
+describe.concurrent('a process that ends while the service is away', () => {
+  it.each([
+    ['by process.exit() in the tick of its log calls', program('process.exit(3)'), 3],
+    ['by an uncaught exception', program(`throw new Error('boom')`), 1],
+    ['by an unhandled rejection', program(`void Promise.reject(new Error('boom')); await 1`), 1],
+    ['by itself', program(''), 0],
+    ['by close()', program('await shipper.close({ timeoutMs: 100 })'), 0],
+    [
+      "by logger.end() of Winston's",
+      (spool: string) => `${winston(`${spool}, flushTimeoutMs: 100`)} log(0, 1000); logger.end()`,
+      0,
+    ],
+    [
+      "by process.exit(), with durability: 'disk'",
+      program('process.exit()', `exitTimeoutMs: 300, durability: 'disk'`),
+      0,
+    ],
+  ])('%s leaves its events to the next one', async (_, source, exitCode) => {
+    const { ended, next, numbers, left } = await endInTrouble(source)
+    expect(ended.code).toBe(exitCode)
+    expect(ended.stderr).toMatch(kept)
+    expect(kept.exec(ended.stderr)?.[1]).toBe('1000 events')
+    expect(next).toMatchObject({ code: 0, stdout: '{"complete":true,"pending":0}\n' })
+    expect(numbers).toEqual(upTo(1000))
+    expect(left).toEqual([])
+  })
+
+  it('leaves them, too, where no worker thread may be started', async () => {
+    const permissions = ['--permission', '--allow-fs-read=*', '--allow-fs-write=*']
+    const { ended, numbers } = await endInTrouble(program('process.exit()'), [...permissions, '--input-type=module'])
+    expect(ended.stderr).toMatch(kept)
+    expect(numbers).toEqual(upTo(1000))
+  })
+
+  it('has told of each event by stats(): pending is what is left', async () => {
+    const { ended } = await endInTrouble(
+      program(`
+        await shipper.close({ timeoutMs: 50 })
+        const { accepted, delivered, dropped, pending, spool } = shipper.stats()
+        console.log(JSON.stringify({ accepted, delivered, dropped, pending, left: spool.left, bytes: spool.bytes }))
+      `),
+    )
+    expect(JSON.parse(ended.stdout)).toEqual({
+      accepted: 1000,
+      delivered: 0,
+      dropped: 0,
+      pending: 1000,
+      left: 1000,
+      bytes: 0,
+    })
+  })
+})
+
+describe.concurrent('scenario 5: a service that never answers', () => {
+  it('holds the end up until its deadline, and nothing is lost', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
+    const spool = `spool: { directory: ${JSON.stringify(directory.path)} }`
+    await using blackHole = await startFaultServer(() => {})
+    await using emulator = await startEmulator()
+    const source = `${core(`${spool}, exitTimeoutMs: 500`)} log(0, 1000); process.exit()`
+    const ended = await runScript(source, environmentFor(blackHole))
+    expect(ended.stderr).toMatch(kept)
+    expect(ended.ms).toBeLessThan(5000)
+    await deliverRest(spool, environmentFor(emulator))
+    expect(inOrder(numbersIn(emulator))).toEqual(upTo(1000))
+  })
+})
+
+describe("durability: 'disk' with a service that answers", () => {
+  it.each(['process.exit()', 'await shipper.close()', ''])('leaves nothing to the next process (%s)', async end => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
+    await using emulator = await startEmulator()
+    const options = `spool: { directory: ${JSON.stringify(directory.path)} }, durability: 'disk'`
+    const ended = await runScript(`${core(options)} log(0, 5000); ${end}`, environmentFor(emulator))
+    expect(ended).toMatchObject({ code: 0, stderr: '' })
+    await deliverRest(options, environmentFor(emulator))
+    expect(inOrder(numbersIn(emulator))).toEqual(upTo(5000))
+    expect(await readdir(directory.path)).toEqual([])
+  })
+})
