@@ -6,9 +6,14 @@ import type { Store } from './store.ts'
 
 /** Batches of one dataset that are read back from the store before they are needed. */
 const readAhead = 2
-/** Share of the memory from which on batches that wait move to the store, and those that are open for new lines. */
-const moveWaitingFrom = 1 / 2
-const moveOpenFrom = 3 / 4
+/**
+ * Share of the memory from which on batches that wait move to the store, and those that are open for new lines: before any
+ * event is refused for lack of memory.
+ */
+const moveWaitingFrom = 0.5
+const moveOpenFrom = 0.7
+/** Share of the memory up to which batches come back: a little more, so that what is fresh cannot keep them away. */
+const readUpTo = 0.6
 const retryReadAfterMs = 1000
 
 /** Told of what happens to batches between their taking and giving. */
@@ -40,7 +45,7 @@ export class Batcher {
     this.#rowParts = {
       limits,
       memory,
-      makeRoom: () => this.#makeRoom(),
+      makeRoom: () => this.makeRoom(),
       openCopy: dataset => store?.open(dataset),
       onOpened: batch => this.#track(batch),
       onSealed: () => listeners.onReady(),
@@ -71,7 +76,7 @@ export class Batcher {
   load(): { addedBytes: number; waitingBytes: number; datasets: number } {
     const rows = [...this.#rows.values()]
     const openBytes = rows.reduce((bytes, row) => bytes + row.openBytes, 0)
-    const waitingBytes = rows.reduce((bytes, row) => bytes + row.waitingBytes + row.backlogBytes, 0)
+    const waitingBytes = rows.reduce((bytes, row) => bytes + row.waitingBytes + row.storedBytes, 0)
     return { addedBytes: this.limits.sealedBytes + openBytes, waitingBytes, datasets: rows.length }
   }
 
@@ -107,6 +112,19 @@ export class Batcher {
     for (const row of this.#rows.values()) row.hurry()
   }
 
+  /** Moves batches to the store while memory is short: first those that wait, then those that are open for new lines. */
+  makeRoom(): void {
+    const store = this.#store
+    if (store === undefined) return
+    const { maxBytes } = this.#memory
+    while (this.#memory.usedBytes > maxBytes * moveWaitingFrom) {
+      if (!this.#rowsWithMost(row => row.waitingBytes).some(row => row.moveOldestTo(store))) break
+    }
+    while (this.#memory.usedBytes > maxBytes * moveOpenFrom) {
+      if (!this.#rowsWithMost(row => row.openBytes).some(row => row.moveOpenTo(store))) break
+    }
+  }
+
   /** Takes in batches that somebody has left in the store. */
   takeIn(batch: Batch): void {
     this.row(batch.dataset).putIntoStored(batch)
@@ -139,23 +157,8 @@ export class Batcher {
     this.#listeners.onReady()
   }
 
-  /** Moves batches to the store while memory is short: first those that wait, then those that are open for new lines. */
-  #makeRoom(): void {
-    const store = this.#store
-    if (store === undefined) return
-    const { maxBytes } = this.#memory
-    while (this.#memory.usedBytes > maxBytes * moveWaitingFrom) {
-      if (!this.#rowWithMost(row => row.waitingBytes)?.moveOldestTo(store)) break
-    }
-    while (this.#memory.usedBytes > maxBytes * moveOpenFrom) {
-      if (!this.#rowWithMost(row => row.openBytes)?.moveOpenTo(store)) break
-    }
-  }
-
-  #rowWithMost(bytesOf: (row: Row) => number): Row | undefined {
-    let most: Row | undefined
-    for (const row of this.#rows.values()) if (bytesOf(row) > (most ? bytesOf(most) : 0)) most = row
-    return most
+  #rowsWithMost(bytesOf: (row: Row) => number): Row[] {
+    return [...this.#rows.values()].sort((one, other) => bytesOf(other) - bytesOf(one))
   }
 
   /** Starts reading what can be taken next from the store, as far as memory allows. */
@@ -163,7 +166,7 @@ export class Batcher {
     for (const row of this.#rows.values()) {
       const oldest = row.oldestStored
       if (oldest === undefined || row.backlogCount > 0 || this.#reading.size >= readAhead) continue
-      if (this.#memory.usedBytes + oldest.byteLength > this.#memory.maxBytes * moveOpenFrom) continue
+      if (this.#memory.usedBytes + oldest.byteLength > this.#memory.maxBytes * readUpTo) continue
       void this.#read(row.takeStored() as Batch)
     }
   }

@@ -66,17 +66,17 @@ export class Row {
     return this.#open === undefined && this.#waiting.length + this.#backlog.length + this.#stored.length === 0
   }
 
-  /** Bytes of its lines in the open batch, and in those that wait. */
+  /** Bytes of its lines in the open batch, in those that wait in memory, and in those that are in the store alone. */
   get openBytes(): number {
     return this.#open?.byteLength ?? 0
   }
 
   get waitingBytes(): number {
-    return byteLengthOf(this.#waiting)
+    return byteLengthOf(this.#waiting) + byteLengthOf(this.#backlog)
   }
 
-  get backlogBytes(): number {
-    return byteLengthOf(this.#backlog) + byteLengthOf(this.#stored)
+  get storedBytes(): number {
+    return byteLengthOf(this.#stored)
   }
 
   /** Batches that have come back from the store and wait. */
@@ -109,7 +109,7 @@ export class Row {
     const { maxBatchBytes, maxBlockBytes } = this.#limits
     const { memory, makeRoom, openCopy, onOpened } = this.#parts
     makeRoom()
-    const mostBytes = Math.max(maxBatchBytes, maxBlockBytes)
+    const mostBytes = expectedBytes <= maxBatchBytes ? maxBatchBytes : maxBlockBytes
     const batch = Batch.open(this.dataset, expectedBytes, mostBytes, memory, () => openCopy(this.dataset))
     if (batch === undefined) return false
     if (!batch.append(severity, head, json, tail, maxBlockBytes)) {
@@ -149,10 +149,13 @@ export class Row {
 
   /** Moves what has waited longest to the store; `false` when nothing can be moved. */
   moveOldestTo(store: Store): boolean {
-    const oldest = this.#waiting.findIndex(batch => batch.moveTo(store))
-    if (oldest < 0) return false
-    this.putIntoStored(...this.#waiting.splice(oldest, 1))
-    return true
+    for (const batches of [this.#waiting, this.#backlog]) {
+      const oldest = batches.findIndex(batch => batch.moveTo(store))
+      if (oldest < 0) continue
+      this.putIntoStored(...batches.splice(oldest, 1))
+      return true
+    }
+    return false
   }
 
   /** Moves the batch that is open for new lines to the store, as it is. */

@@ -12,6 +12,8 @@ import type { ShipperOptions } from './shipper-options.ts'
 import type { ResolvedSpool, SpoolOptions } from './spool-options.ts'
 
 const MiB = 1_048_576
+/** With a spool, the memory has room for so many times what may be in flight: batches, and what they are compressed to. */
+const timesInFlight = 4
 
 /**
  * Checks options, fills what is missing from the environment and the defaults.
@@ -33,8 +35,12 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
   if (maxEventBytes > maxBatchBytes) {
     throw invalidOption('maxEventBytes', `at most maxBatchBytes (${maxBatchBytes})`, `${maxEventBytes}`, 'range')
   }
+  const maxConcurrentRequests = options.maxConcurrentRequests ?? 4
   const maxBufferedBytes =
-    options.maxBufferedBytes ?? Math.max(defaultMaxBufferedBytes(spool !== undefined), 8 * maxBatchBytes)
+    options.maxBufferedBytes ??
+    (spool === undefined
+      ? Math.max(defaultMaxBufferedBytes(), 8 * maxBatchBytes)
+      : Math.max(32 * MiB, Math.max(8, timesInFlight * maxConcurrentRequests) * maxBatchBytes))
   if (maxBufferedBytes < 8 * maxBatchBytes) {
     const expected = `at least 8 × maxBatchBytes (${8 * maxBatchBytes})`
     throw invalidOption('maxBufferedBytes', expected, `${maxBufferedBytes}`, 'range')
@@ -62,7 +68,7 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     maxBatchEvents: options.maxBatchEvents ?? 10_000,
     maxEventBytes,
     maxBufferedBytes,
-    maxConcurrentRequests: options.maxConcurrentRequests ?? 4,
+    maxConcurrentRequests,
     requestTimeoutMs: options.requestTimeoutMs ?? 30_000,
     maxRetryDelayMs: options.maxRetryDelayMs ?? 30_000,
     flushTimeoutMs: options.flushTimeoutMs ?? 10_000,
@@ -74,8 +80,8 @@ function resolveSpool({ directory, maxBytes = 1024 * MiB }: SpoolOptions): Resol
   return { directory: resolvePath(directory), maxBytes }
 }
 
-function defaultMaxBufferedBytes(hasSpool: boolean): number {
+function defaultMaxBufferedBytes(): number {
   const limit = process.constrainedMemory() // 0, or more than there is, where no limit is set
   const memory = limit > 0 ? Math.min(limit, totalmem()) : totalmem()
-  return Math.min(Math.max(Math.floor(memory / 8), 32 * MiB), hasSpool ? 32 * MiB : 512 * MiB)
+  return Math.min(Math.max(Math.floor(memory / 8), 32 * MiB), 512 * MiB)
 }

@@ -100,7 +100,8 @@ export interface ShipperOptions {
   maxBatchAgeMs?: number | undefined
   /**
    * Most bytes of a batch before compression. Integer, 1 024 to 16 777 216. A batch that the service answers with 413 is
-   * split, and the size that fitted is kept.
+   * split, and the size that fitted is kept. With a `spool`, also at most an eighth of its `maxBytes`, and of
+   * `maxBufferedBytes` divided by 4 × `maxConcurrentRequests`.
    *
    * @defaultValue 1048576
    */
@@ -123,7 +124,8 @@ export interface ShipperOptions {
    * compressed copies. As it fills, events of low severity are refused first; the last part is kept for errors. With a
    * `spool`, batches go to disk when half of it is used. Integer, at least 8 × `maxBatchBytes`.
    *
-   * @defaultValue an eighth of the memory that the process may use, from 32 MiB to 512 MiB; with a `spool` 32 MiB
+   * @defaultValue an eighth of the memory that the process may use, from 32 MiB to 512 MiB; with a `spool` 32 MiB, or
+   * 4 × `maxConcurrentRequests` × `maxBatchBytes` if that is more
    */
   maxBufferedBytes?: number | undefined
   /**

@@ -71,8 +71,8 @@ export interface ShipperStats {
 
 /** Bytes of the largest batch that is made for a limited request rate. */
 const mostTunedBatchBytes = 16_777_216
-/** The same where it may have to be written to disk in one go, which takes about a millisecond for each MiB. */
-const mostSpooledBatchBytes = 4_194_304
+/** Batches are never made smaller than this for the sake of memory and disk. */
+const leastBatchBytes = 1024
 /** Longest wait for connections to close that nothing more is expected of, in milliseconds. */
 const closeConnectionsMs = 1000
 
@@ -105,13 +105,14 @@ export class Shipper {
   constructor(options: ResolvedOptions) {
     this.#options = options
     this.#timestamper = new Timestamper(options.timeField)
-    this.#memory = new Memory(options.maxBufferedBytes, options.maxBatchBytes)
+    const limits = batchLimits(options)
+    this.#memory = new Memory(options.maxBufferedBytes, limits.maxBatchBytes)
     this.#compression = new Compression(options.compression)
     this.#sender = new Sender(options, this.#compression)
     this.#breaker = new Breaker(options.maxRetryDelayMs)
     this.#spooling = options.spool && this.#openSpooling(options.spool, options.durability)
     this.#batcher = new Batcher(
-      batchLimits(options),
+      limits,
       this.#memory,
       {
         onReady: () => this.#delivery.pump(),
@@ -262,7 +263,7 @@ export class Shipper {
    */
   take(event: object, severity: Severity, time: number | readonly [number, number], tail?: Uint8Array): boolean {
     this.#ledger.accepted++
-    if (severity < this.#memory.floor) return this.#drop('memory', severity)
+    if (severity < this.#memory.floor && !this.#hasRoomFor(severity)) return this.#drop('memory', severity)
     try {
       const dataset = this.#datasetOf(event, tail)
       if (dataset === undefined) return this.#drop('dataset', severity)
@@ -302,6 +303,11 @@ export class Shipper {
     if (!this.#batcher.add(dataset, severity, head, json, kept)) return false
     this.#licence?.limits.count(severity, json.length + around)
     return true
+  }
+
+  #hasRoomFor(severity: Severity): boolean {
+    this.#batcher.makeRoom()
+    return severity >= this.#memory.floor
   }
 
   /** The event as the licence lets it be shipped; `undefined` when it is sampled away. */
@@ -448,20 +454,27 @@ function events(count: number): string {
 }
 
 function batchLimits(options: ResolvedOptions): BatchLimits {
-  const { maxBatchEvents, maxBatchAgeMs, maxBufferedBytes, spool } = options
-  const maxSegmentBytes = spool === undefined ? Number.POSITIVE_INFINITY : Math.floor(spool.maxBytes / 8)
-  const maxBatchBytes = Math.min(options.maxBatchBytes, maxSegmentBytes)
-  const mostTunedBytes = Math.min(spool === undefined ? mostTunedBatchBytes : mostSpooledBatchBytes, maxSegmentBytes)
+  const { maxBatchEvents, maxBatchAgeMs, maxBufferedBytes, maxBatchBytes, spool } = options
+  const within = spool === undefined ? Number.POSITIVE_INFINITY : mostSpooledBytes(options, spool)
   // Of an eighth of the memory each, four batches can be in flight while four are being filled or wait.
-  const mostBatchBytes = Math.max(maxBatchBytes, Math.min(mostTunedBytes, Math.floor(maxBufferedBytes / 8)))
+  const mostTunedBytes = Math.min(mostTunedBatchBytes, Math.floor(maxBufferedBytes / 8))
   return {
-    maxBatchBytes,
+    maxBatchBytes: Math.min(maxBatchBytes, within),
     maxBatchAgeMs,
-    mostBatchBytes,
-    maxBlockBytes: options.maxBatchBytes,
+    mostBatchBytes: Math.min(Math.max(maxBatchBytes, mostTunedBytes), within),
+    maxBlockBytes: maxBatchBytes,
     maxBatchEvents,
     sealedBytes: 0,
   }
+}
+
+/**
+ * With a spool, what is in flight, and what it is compressed to, never takes more than half of the memory: the rest can
+ * always be moved to the disk, of which one batch is a small part.
+ */
+function mostSpooledBytes({ maxBufferedBytes, maxConcurrentRequests }: ResolvedOptions, spool: ResolvedSpool): number {
+  const mostInFlightBytes = maxBufferedBytes / (4 * maxConcurrentRequests)
+  return Math.max(Math.floor(Math.min(mostInFlightBytes, spool.maxBytes / 8)), leastBatchBytes)
 }
 
 function levelOf(event: Readonly<Record<string, unknown>>): Severity {
