@@ -7,7 +7,7 @@ const newline = 0x0a
 const comma = 0x2c
 
 /** A batch starts with a small block and grows, so that many quiet datasets do not take the memory of busy ones. */
-const firstBlockBytes = 65_536
+const firstBlockBytes = 8192
 const growth = 4
 
 /** In place of the block of a batch that is in the store alone. */
@@ -349,7 +349,7 @@ function writeLine(
   return end + 1
 }
 
-/** The smallest block of the row 64 KiB, 256 KiB, 1 MiB, … that holds so many bytes, and never more than a batch may have. */
+/** The smallest block of the row 8 KiB, 32 KiB, 128 KiB, … that holds so many bytes, and never more than a batch may have. */
 export function blockSize(bytes: number, maxBytes: number): number {
   let size = firstBlockBytes
   while (size < bytes) size *= growth

@@ -115,14 +115,17 @@ export class Batcher {
   /** Moves batches to the store while memory is short: first those that wait, then those that are open for new lines. */
   makeRoom(): void {
     const store = this.#store
-    if (store === undefined) return
-    const { maxBytes } = this.#memory
-    while (this.#memory.usedBytes > maxBytes * moveWaitingFrom) {
-      if (!this.#rowsWithMost(row => row.waitingBytes).some(row => row.moveOldestTo(store))) break
-    }
-    while (this.#memory.usedBytes > maxBytes * moveOpenFrom) {
-      if (!this.#rowsWithMost(row => row.openBytes).some(row => row.moveOpenTo(store))) break
-    }
+    if (store === undefined || this.#memory.usedBytes <= this.#memory.maxBytes * moveWaitingFrom) return
+    this.#moveUntil(
+      moveWaitingFrom,
+      ({ waitingBytes }) => waitingBytes,
+      row => row.moveOldestTo(store),
+    )
+    this.#moveUntil(
+      moveOpenFrom,
+      ({ openBytes }) => openBytes,
+      row => row.moveOpenTo(store),
+    )
   }
 
   /** Takes in batches that somebody has left in the store. */
@@ -157,8 +160,19 @@ export class Batcher {
     this.#listeners.onReady()
   }
 
-  #rowsWithMost(bytesOf: (row: Row) => number): Row[] {
-    return [...this.#rows.values()].sort((one, other) => bytesOf(other) - bytesOf(one))
+  /** Moves batches of the row with most bytes, again and again, until no more than that share of the memory is used. */
+  #moveUntil(share: number, bytesOf: (row: Row) => number, move: (row: Row) => boolean): void {
+    const rows = new Set(this.#rows.values())
+    while (this.#memory.usedBytes > this.#memory.maxBytes * share) {
+      let fullest: Row | undefined
+      let most = 0
+      for (const row of rows) {
+        const bytes = bytesOf(row)
+        if (bytes > most) [fullest, most] = [row, bytes]
+      }
+      if (fullest === undefined) return
+      if (!move(fullest)) rows.delete(fullest)
+    }
   }
 
   /** Starts reading what can be taken next from the store, as far as memory allows. */

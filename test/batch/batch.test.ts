@@ -41,7 +41,7 @@ describe('a batch', () => {
   it('starts small and grows without losing a byte', () => {
     const from = memory()
     const batch = open(from)
-    expect(from.usedBytes).toBe(64 * KiB)
+    expect(from.usedBytes).toBe(8 * KiB)
     const lines: string[] = []
     while (batch.append(2, undefined, `{"n":${lines.length},"x":"${'y'.repeat(300)}"}`, undefined, MiB)) {
       lines.push(`{"n":${lines.length},"x":"${'y'.repeat(300)}"}`)
@@ -61,7 +61,7 @@ describe('a batch', () => {
     first.settle()
     right.settle()
     await Promise.resolve()
-    expect([settled, from.usedBytes]).toEqual([0, 64 * KiB])
+    expect([settled, from.usedBytes]).toEqual([0, 8 * KiB])
     second.settle()
     await Promise.resolve()
     expect([settled, from.usedBytes]).toEqual([1, 0])
@@ -104,13 +104,8 @@ describe('memory', () => {
     expect(from.floor).toBe(0)
   })
 
-  it('blocks double twice up to what a batch may have', () => {
-    expect([1, 64 * KiB, 64 * KiB + 1, 300 * KiB, 2 * MiB].map(size => blockSize(size, MiB))).toEqual([
-      64 * KiB,
-      64 * KiB,
-      256 * KiB,
-      MiB,
-      MiB,
-    ])
+  it('blocks grow fourfold up to what a batch may have', () => {
+    const sizes = [1, 8 * KiB, 8 * KiB + 1, 100 * KiB, 300 * KiB, 2 * MiB].map(size => blockSize(size, MiB))
+    expect(sizes).toEqual([8 * KiB, 8 * KiB, 32 * KiB, 128 * KiB, 512 * KiB, MiB])
   })
 })
