@@ -78,21 +78,30 @@ export async function killsWhileInheriting(
 ): Promise<Figures> {
   await using on = await stage()
   const { directory, server } = on
-  on.refuse(1)
-  const most = 50_000
-  const loggers = [0, 1, 2].map(index => new Killable({ url: server.url, directory, index, most, mostBurst: 3000 }))
-  await until(() => loggers.every(({ logged }) => logged === most), 'all is logged', 60_000)
-  await Promise.all(loggers.map(one => one.kill()))
-  on.refuse(0.5)
-  let heirs = 0
-  for (; heirs < kills && (await readdir(directory)).length > 0; heirs++) {
-    const heir = new Killable({ url: server.url, directory, index: 3, most: 0, mostBurst: 1 })
+  const loggers: Killable[] = []
+  for (let heirs = 0; heirs < kills; heirs++) {
+    if ((await readdir(directory)).length === 0) loggers.push(...(await leaveEvents(on, loggers.length)))
+    const heir = new Killable({ url: server.url, directory, index: 0, most: 0, mostBurst: 1 })
     await heir.started()
-    await sleep(Math.random() * mostLifeMs)
+    await sleep(Math.random() ** 2 * mostLifeMs) // many of them early, when they have just begun to take over
     await heir.kill()
     progress(`${heirs + 1} of ${kills} heirs killed, ${server.numbers.length} events arrived`)
   }
-  return await conclude(on, loggers, `${heirs} heirs killed`)
+  return await conclude(on, loggers, `${kills} heirs of ${loggers.length} processes killed`)
+}
+
+/** Has three processes log while the service is down, and kills them. */
+async function leaveEvents(on: Awaited<ReturnType<typeof stage>>, firstIndex: number): Promise<Killable[]> {
+  const { directory, server } = on
+  on.refuse(1)
+  const most = 20_000
+  const loggers = [0, 1, 2].map(index => {
+    return new Killable({ url: server.url, directory, index: firstIndex + index, most, mostBurst: 3000 })
+  })
+  await until(() => loggers.every(({ logged }) => logged === most), 'all is logged', 60_000)
+  await Promise.all(loggers.map(one => one.kill()))
+  on.refuse(0.3)
+  return loggers
 }
 
 /** Scenario 23: eight processes share a spool, and four are killed: the others deliver what these have left, once. */

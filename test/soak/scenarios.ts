@@ -143,10 +143,10 @@ export const longScenarios: readonly LongScenario[] = [
   },
   {
     number: 14,
-    what: 'heirs killed while they take over, read, deliver and remove 150,000 events: the same',
+    what: '1,000 heirs killed while they take over, read, deliver and remove what others have left: the same',
     inShort: '8 heirs',
-    short: () => killsWhileInheriting({ kills: 8, mostLifeMs: 40 }),
-    whole: progress => killsWhileInheriting({ kills: 1000, mostLifeMs: 15 }, progress),
+    short: () => killsWhileInheriting({ kills: 8, mostLifeMs: 200 }),
+    whole: progress => killsWhileInheriting({ kills: 1000, mostLifeMs: 300 }, progress),
   },
   {
     number: 23,
