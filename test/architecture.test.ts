@@ -30,7 +30,8 @@ const parts: Readonly<Record<string, MayLoad>> = {
   index: { parts: ['shipper/', ...common] },
   org: { parts: ['org/', 'http/', ...common] },
   emulator: { parts: ['emulator/'] },
-  'cli/': { parts: ['index', 'org', 'emulator'] },
+  // What applications import, and the spool: showing what waits in it is no task of theirs.
+  'cli/': { parts: ['index', 'org', 'emulator', 'spool/'] },
   // The one wiring
   'shipper/': { parts: [...stages, 'http/', ...common] },
   // Stages. What delivery counts drops by is the one thing it has from another.

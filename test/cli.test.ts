@@ -1,11 +1,11 @@
 /** The command as it is built and installed, in processes of its own. */
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
 import { type Emulator, startEmulator } from '../src/emulator.ts'
+import { logferry, startLogferry } from './support/logferry.ts'
+import type { RunningProcess } from './support/start-node.ts'
 
 describe.concurrent('logferry', () => {
   it.each(['--help', '-h', 'help'])('says with %s which commands there are', async option => {
@@ -14,6 +14,8 @@ describe.concurrent('logferry', () => {
     expect(stdout).toMatch(/^Usage: logferry <command>/)
     expect(stdout).toMatch(/^ {2}emulator /m)
     expect(stdout).toMatch(/^ {2}check /m)
+    expect(stdout).toMatch(/^ {2}spool ls /m)
+    expect(stdout).toMatch(/^ {2}spool send /m)
   })
 
   it('says its version', async () => {
@@ -120,7 +122,7 @@ describe.concurrent('logferry check', () => {
 describe.concurrent('logferry emulator', () => {
   it('prints what an application needs to reach it, and ends on SIGTERM', async () => {
     await using running = startLogferry(['emulator'])
-    const { code } = await logferry(['check'], await running.environment())
+    const { code } = await logferry(['check'], await environmentOf(running))
     expect(code).toBe(0)
     expect(await running.end('SIGTERM')).toBe(0)
     expect(running.stdout()).toMatch(/Events received: 1\n$/)
@@ -129,13 +131,13 @@ describe.concurrent('logferry emulator', () => {
 
   it('ends on SIGINT', async () => {
     await using running = startLogferry(['emulator'])
-    await running.environment()
+    await environmentOf(running)
     expect(await running.end('SIGINT')).toBe(0)
   })
 
   it('prints each event on a line of its own with --tail, and nothing else on standard output', async () => {
     await using running = startLogferry(['emulator', '--tail'])
-    const { LOGFERRY_URL: url, LOGFERRY_TOKEN: token } = await running.environment()
+    const { LOGFERRY_URL: url, LOGFERRY_TOKEN: token } = await environmentOf(running)
     const post = (dataset: string, body: string) => {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
       return fetch(`${url}/v1/datasets/${dataset}/ingest`, { method: 'POST', headers, body })
@@ -153,7 +155,7 @@ describe.concurrent('logferry emulator', () => {
 
   it('listens where it is told to, with the token it is given', async () => {
     await using running = startLogferry(['emulator', '--host', 'localhost', '--token', 'local-token'])
-    const environment = await running.environment()
+    const environment = await environmentOf(running)
     expect(environment.LOGFERRY_URL).toMatch(/^http:\/\/localhost:\d+$/)
     expect(environment.LOGFERRY_TOKEN).toBe('local-token')
     expect((await logferry(['check'], environment)).code).toBe(0)
@@ -170,50 +172,9 @@ describe.concurrent('logferry emulator', () => {
   })
 })
 
-const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
-
-async function logferry(args: readonly string[], environment: Record<string, string> = {}, nodeOptions: string[] = []) {
-  await using running = startLogferry(args, environment, nodeOptions)
-  const code = await running.end()
-  return { code, stdout: running.stdout(), stderr: running.stderr() }
-}
-
-function startLogferry(args: readonly string[], environment: Record<string, string> = {}, nodeOptions: string[] = []) {
-  const env = { PATH: process.env.PATH, ...environment }
-  const child = spawn(process.execPath, [...nodeOptions, main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const closed = once(child, 'close')
-  const printed = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (text: string) => {
-      printed[name] += text
-      child.emit('printed')
-    })
-  }
-  const until = async (pattern: RegExp) => {
-    while (!pattern.test(printed.stdout + printed.stderr)) {
-      const goesOn = await Promise.race([once(child, 'printed').then(() => true), closed.then(() => false)])
-      if (!goesOn) throw new Error(`ended without printing ${pattern}: ${printed.stdout}${printed.stderr}`)
-    }
-  }
-  return {
-    stdout: () => printed.stdout,
-    stderr: () => printed.stderr,
-    until,
-    /** What the emulator says to put into the environment. */
-    async environment(): Promise<Record<string, string>> {
-      await until(/Ctrl-C ends it/)
-      const assignments = (printed.stdout + printed.stderr).matchAll(/^ {2}export (LOGFERRY_\w+)=(.*)$/gm)
-      return Object.fromEntries([...assignments].map(([, name, value]) => [name, value]))
-    },
-    /** Waits for the end, after a signal if there is one; gives the exit code. */
-    async end(signal?: NodeJS.Signals): Promise<number | null> {
-      if (signal !== undefined) child.kill(signal)
-      const [code] = await closed
-      return code
-    },
-    async [Symbol.asyncDispose]() {
-      child.kill('SIGKILL')
-      await closed
-    },
-  }
+/** What the emulator says to put into the environment. */
+async function environmentOf({ until, stdout, stderr }: RunningProcess): Promise<Record<string, string>> {
+  await until(/Ctrl-C ends it/)
+  const assignments = (stdout() + stderr()).matchAll(/^ {2}export (LOGFERRY_\w+)=(.*)$/gm)
+  return Object.fromEntries([...assignments].map(([, name, value]) => [name, value]))
 }

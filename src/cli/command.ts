@@ -8,6 +8,8 @@ export interface Command {
   /** What `logferry <command> --help` prints. */
   readonly help: string
   readonly options: ParseArgsOptionsConfig
+  /** The option that may also be given without its name, where there is one. */
+  readonly argument?: string
   /** Does it, and gives the exit code. A `Misuse` is answered with its message and the exit code 2. */
   run(given: Given): Promise<number>
 }

@@ -1,11 +1,13 @@
 import { parseArgs } from 'node:util'
-import { type Command, Misuse } from './command.ts'
+import { type Command, type Given, Misuse } from './command.ts'
 
 const help = `Usage: logferry <command> [options]
 
 Commands:
   emulator    start the service on this machine, for local work and tests
   check       send one test event with the options of the environment, and say what became of it
+  spool ls    show what waits in the spool of an application
+  spool send  deliver what processes that are no more have left in a spool
 
 Options:
   --help      show this; after a command, what it does and takes
@@ -15,20 +17,25 @@ Options:
 const commands: Readonly<Record<string, () => Promise<{ command: Command }>>> = {
   emulator: () => import('./emulator.ts'),
   check: () => import('./check.ts'),
+  'spool ls': () => import('./spool-ls.ts'),
+  'spool send': () => import('./spool-send.ts'),
 }
 
 /** Does what the command line says, and gives the exit code: 0, 1 when it did not work, 2 when it makes no sense. */
 export async function run(args: readonly string[], version: string): Promise<number> {
-  const [name, ...rest] = args
+  const [name, next] = args
   if (name === '--version' || name === '-v') return say(version)
-  if (name === '--help' || name === '-h' || name === 'help') return say(help)
-  const load = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined
+  if (isHelp(name) || name === 'help') return say(help)
+  const [called = '', load] =
+    Object.entries(commands).find(([words]) => `${args.join(' ')} `.startsWith(`${words} `)) ?? []
   if (load === undefined) {
-    return complain(name === undefined ? 'say which command' : `there is no command or option '${name}'`, help)
+    const group = Object.keys(commands).filter(command => command.startsWith(`${name} `))
+    if (group.length > 0 && isHelp(next)) return say(help)
+    return complain(name === undefined ? 'say which command' : whichOf(group, name, next), help)
   }
   const { command } = await load()
   try {
-    const { help: wantsHelp, ...given } = parsed(rest, command)
+    const { help: wantsHelp, ...given } = parsed(args.slice(called.split(' ').length), command)
     return wantsHelp === true ? say(command.help) : await command.run(given)
   } catch (error) {
     if (error instanceof Misuse) return complain(error.message, command.help)
@@ -36,9 +43,28 @@ export async function run(args: readonly string[], version: string): Promise<num
   }
 }
 
-function parsed(args: string[], { options }: Command) {
+function isHelp(word: string | undefined): boolean {
+  return word === '--help' || word === '-h'
+}
+
+/** What is wrong where no command is called so; `group` has those that begin with the same word. */
+function whichOf(group: readonly string[], name: string, next = ''): string {
+  if (group.length === 0) return `there is no command or option '${name}'`
+  return next === '' ? `say which: ${group.join(' or ')}` : `there is no command '${name} ${next}'`
+}
+
+function parsed(args: string[], { options, argument }: Command): Given {
+  const { values, positionals } = parsedByNode(args, options, argument !== undefined)
+  const [given, ...more] = positionals
+  if (argument === undefined || given === undefined) return values
+  const unexpected = Object.hasOwn(values, argument) ? given : more[0]
+  if (unexpected !== undefined) throw new Misuse(`Unexpected argument '${unexpected}'`)
+  return { ...values, [argument]: given }
+}
+
+function parsedByNode(args: string[], options: Command['options'], allowPositionals: boolean) {
   try {
-    return parseArgs({ args, options: { ...options, help: { type: 'boolean', short: 'h' } } }).values
+    return parseArgs({ args, options: { ...options, help: { type: 'boolean', short: 'h' } }, allowPositionals })
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (!code?.startsWith('ERR_PARSE_ARGS_')) throw error

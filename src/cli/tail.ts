@@ -1,4 +1,5 @@
 import type { Emulator } from '../emulator.ts'
+import { onOneLine } from './on-one-line.ts'
 
 const intervalMs = 100
 
@@ -21,9 +22,4 @@ export function tail(emulator: Emulator, print: (line: string) => void): () => v
     clearInterval(timer)
     look()
   }
-}
-
-/** What was sent is a stranger's text: it may be spread over lines, and hold what a terminal would obey. */
-function onOneLine(text: string): string {
-  return text.replaceAll(/\p{Cc}+/gu, ' ')
 }

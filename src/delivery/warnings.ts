@@ -26,7 +26,7 @@ export function rejected(dataset: string, count: number, reason: string): Warnin
   return [
     'LOGFERRY_REJECTED',
     `the service refused ${events} for dataset ${JSON.stringify(dataset)} (${reason}). What it refused is not sent again; ` +
-      "listen to 'rejected' to see it.",
+      'the option onRejected gives it to you, and with a spool it is kept there, in rejected.ndjson.',
   ]
 }
 

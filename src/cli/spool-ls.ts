@@ -1,0 +1,78 @@
+import type { ProcessContents, SpoolContents } from '../spool/contents.ts'
+import type { Command } from './command.ts'
+import { onOneLine } from './on-one-line.ts'
+import { counted, directoryOf, foreign, inUse, leftBehind, lookInto, sum } from './spool.ts'
+
+const help = `Usage: logferry spool ls [options] <directory>
+
+Shows what waits in a spool: a line for the directory of each process, in use by one that is running, or left behind by
+one that is no more. Changes nothing. Exits with 0, or with 1 where there is no such directory.
+
+Options:
+  --directory <path>   the spool, if it is not given as <directory>
+  --json               print JSON
+  --help               show this`
+
+export const command: Command = {
+  help,
+  argument: 'directory',
+  options: {
+    directory: { type: 'string' },
+    json: { type: 'boolean' },
+  },
+  async run(given) {
+    const directory = directoryOf(given)
+    const contents = await lookInto(directory)
+    if (contents === undefined) return 1
+    console.log(given.json === true ? inJson(directory, contents) : inWords(directory, contents))
+    return 0
+  },
+}
+
+function inJson(directory: string, contents: SpoolContents): string {
+  const totals = { leftBehind: sum(leftBehind(contents)), inUse: sum(inUse(contents)) }
+  return JSON.stringify({ directory, ...contents, ...totals }, null, 2)
+}
+
+function inWords(directory: string, contents: SpoolContents): string {
+  const shown = [...leftBehind(contents), ...inUse(contents)]
+  const { damaged } = sum(shown)
+  const left = leftBehind(contents).length
+  const paragraphs = [
+    shown.length === 0 ? `Nothing waits in ${directory}.` : table(shown),
+    damaged > 0 && `${counted(damaged, 'record is', 'records are')} damaged or missing.`,
+    contents.rejected > 0 && `${counted(contents.rejected, 'event')} that the service refused: in rejected.ndjson.`,
+    foreign(contents),
+    left > 0 &&
+      'What is left behind is delivered by the next process that uses the spool, or by `logferry spool send`.',
+  ]
+  return paragraphs.filter(Boolean).join('\n\n')
+}
+
+const heads = ['directory', 'state', 'events', 'segments', 'bytes', 'damaged', 'oldest', 'newest', 'datasets'] as const
+const numeric: ReadonlySet<string> = new Set(['events', 'segments', 'bytes', 'damaged'])
+
+function table(processes: readonly ProcessContents[]): string {
+  const rows = [[...heads], ...processes.map(row), row({ name: 'total', ...sum(processes) })]
+  const widths = heads.map((_, column) => Math.max(...rows.map(cells => cells[column]?.length ?? 0)))
+  return rows
+    .map(cells => cells.map((cell, column) => padded(cell, column, widths)).join('  '))
+    .map(trimmed)
+    .join('\n')
+}
+
+function row(process: Partial<ProcessContents>): string[] {
+  const { name = '', isInUse, events, segments, bytes, damaged, oldest = '', newest = '', datasets = {} } = process
+  const state = isInUse === undefined ? '' : isInUse ? 'in use' : 'left behind'
+  const counts = [events, segments, bytes, damaged].map((count = 0) => count.toLocaleString('en'))
+  return [name, state, ...counts, oldest, newest, onOneLine(Object.keys(datasets).join(', '))]
+}
+
+function padded(cell: string, column: number, widths: readonly number[]): string {
+  const width = widths[column] ?? 0
+  return numeric.has(heads[column] ?? '') ? cell.padStart(width) : cell.padEnd(width)
+}
+
+function trimmed(line: string): string {
+  return line.trimEnd()
+}

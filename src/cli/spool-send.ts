@@ -1,0 +1,150 @@
+import { join } from 'node:path'
+import { createShipper, type Shipper } from '../index.ts'
+import type { SpoolContents } from '../spool/contents.ts'
+import { type Command, type Given, Misuse } from './command.ts'
+import { counted, directoryOf, foreign, inUse, leftBehind, lookInto, sum } from './spool.ts'
+
+/** How long nothing may be delivered, where no --timeout is given, in seconds. */
+const patienceSeconds = 60
+
+const help = `Usage: logferry spool send [options] <directory>
+
+Delivers what processes that are no more have left in a spool, each event to its own dataset. What running processes have
+is left to them. Ctrl-C ends it, and the rest stays for the next time; what was in flight may then arrive twice.
+Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN.
+
+Exits with 0 when nothing is left behind any more, with 1 if something is. Events that the service refuses are moved to
+rejected.ndjson in the spool.
+
+Options:
+  --directory <path>    the spool, if it is not given as <directory>
+  --url <address>       base address of the service, in place of LOGFERRY_URL
+  --timeout <seconds>   longest time to try (default: until nothing could be delivered for ${patienceSeconds} s)
+  --help                show this`
+
+/** Longest wait that a timer can take, in milliseconds. */
+const foreverMs = 0x7fffffff
+const maxTimeoutSeconds = 1_000_000
+const progressEveryMs = 5000
+
+export const command: Command = {
+  help,
+  argument: 'directory',
+  options: {
+    directory: { type: 'string' },
+    url: { type: 'string' },
+    timeout: { type: 'string' },
+  },
+  async run(given) {
+    const directory = directoryOf(given)
+    const timeoutMs = timeoutMsOf(given)
+    const before = await lookInto(directory)
+    if (before === undefined) return 1
+    if (leftBehind(before).length === 0) {
+      console.log(`Nothing is left behind in ${directory}.`)
+      return tellOfOthers(before) ? 1 : 0
+    }
+    const shipper = shipperOf(given, directory)
+    if (shipper === undefined) return 1
+    const ending = await deliver(shipper, sum(leftBehind(before)).events, timeoutMs)
+    report(shipper, directory)
+    const after = await lookInto(directory)
+    if (after === undefined) return 1
+    const isSomethingLeft = tellOfRest(after, ending)
+    return tellOfOthers(after) || isSomethingLeft ? 1 : 0
+  },
+}
+
+function timeoutMsOf({ timeout }: Given): number | undefined {
+  if (timeout === undefined) return undefined
+  const seconds = /^\d+(\.\d+)?$/.test(String(timeout)) ? Number(timeout) : Number.NaN
+  if (seconds > 0 && seconds <= maxTimeoutSeconds) return seconds * 1000
+  throw new Misuse(`--timeout must be a number of seconds above 0, up to ${maxTimeoutSeconds}, not '${timeout}'`)
+}
+
+/** Made as an application makes it, but it drops nothing for want of room, and is back sooner when the service is. */
+function shipperOf({ url }: Given, directory: string): Shipper | undefined {
+  try {
+    return createShipper({
+      baseUrl: url as string | undefined,
+      dataset: 'none', // for what is logged: here it is nothing, and what is in the spool has its own
+      spool: { directory, maxBytes: Number.MAX_SAFE_INTEGER },
+      maxRetryDelayMs: 5000,
+      exitTimeoutMs: 0, // it is closed before the end
+    })
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'LOGFERRY_INVALID_OPTION') throw error
+    console.error((error as Error).message)
+    return undefined
+  }
+}
+
+/** Why it has come to its end. */
+type Ending = 'done' | 'it was stopped' | 'the time was up' | 'the service did not take it'
+
+/** Delivers, with progress and warnings on standard error. The shipper is closed then. */
+async function deliver(shipper: Shipper, total: number, timeoutMs: number | undefined): Promise<Ending> {
+  const { promise: brokenOff, resolve: breakOff } = Promise.withResolvers<Ending>()
+  let isOver = false
+  shipper.on('warning', ({ code, message }) => {
+    if (!isOver || code === 'LOGFERRY_DROPPED') console.error(message)
+  })
+  const stop = () => breakOff('it was stopped')
+  process.once('SIGINT', stop).once('SIGTERM', stop)
+  const deadline = setTimeout(() => breakOff('the time was up'), timeoutMs ?? foreverMs)
+  const isStuck = standstill(shipper, timeoutMs === undefined ? patienceSeconds * 1000 : foreverMs)
+  const progress = setInterval(() => {
+    console.error(`Delivered so far: ${counted(shipper.stats().delivered, 'event')}`)
+    if (isStuck()) breakOff('the service did not take it')
+  }, progressEveryMs)
+  console.error(`Delivering ${counted(total, 'event')} …`)
+  const ending = await Promise.race([shipper.flush({ timeoutMs: foreverMs }).then(() => 'done' as const), brokenOff])
+  isOver = true // that the rest stays in the spool is said by the report
+  clearTimeout(deadline)
+  clearInterval(progress)
+  await shipper.close({ timeoutMs: 0 })
+  process.off('SIGINT', stop).off('SIGTERM', stop)
+  return ending
+}
+
+/** Tells, when asked, whether nothing has been read or settled for so long. */
+function standstill(shipper: Shipper, forMs: number): () => boolean {
+  let [last, sinceMs] = [0, performance.now()]
+  return () => {
+    const { accepted, delivered, dropped } = shipper.stats()
+    const now = accepted + delivered + dropped
+    if (now !== last) [last, sinceMs] = [now, performance.now()]
+    return performance.now() - sinceMs >= forMs
+  }
+}
+
+function report(shipper: Shipper, directory: string): void {
+  const { delivered, dropped, drops } = shipper.stats()
+  const droppedAs = (reason: keyof typeof drops) =>
+    Object.values(drops[reason] ?? {}).reduce((total, count) => total + count, 0)
+  const refused = droppedAs('rejected') + droppedAs('too-large')
+  const lost = dropped - refused
+  console.log(`Delivered: ${counted(delivered, 'event')}`)
+  if (refused > 0)
+    console.log(`Refused by the service: ${counted(refused, 'event')}, now in ${join(directory, 'rejected.ndjson')}`)
+  if (lost > 0) console.log(`Lost: ${counted(lost, 'event')}; the warnings say why`)
+}
+
+/** Says what is left behind still, and why; whether there is anything. */
+function tellOfRest(contents: SpoolContents, ending: Ending): boolean {
+  const { length } = leftBehind(contents)
+  if (length === 0) return false
+  const { events } = sum(leftBehind(contents))
+  const why = ending === 'done' ? 'it was left meanwhile, or could not be read' : ending
+  console.log(`Still there: ${counted(events, 'event')} in ${counted(length, 'directory', 'directories')}, as ${why}`)
+  return true
+}
+
+/** Says what is not ours to deliver; whether there is anything that nobody else may deliver. */
+function tellOfOthers(contents: SpoolContents): boolean {
+  const { events } = sum(inUse(contents))
+  if (events > 0) console.log(`Left alone: ${counted(events, 'event')} that running processes have`)
+  const others = foreign(contents)
+  if (others !== undefined) console.log(others)
+  return others !== undefined
+}

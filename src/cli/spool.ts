@@ -1,0 +1,60 @@
+/** What the commands of the spool share. */
+import { resolve } from 'node:path'
+import { type ProcessContents, type SpoolContents, spoolContents } from '../spool/contents.ts'
+import { type Given, Misuse } from './command.ts'
+
+export function directoryOf({ directory }: Given): string {
+  if (directory === undefined || directory === '') {
+    throw new Misuse('say which directory: that of the option spool of the application')
+  }
+  return resolve(String(directory))
+}
+
+/** What waits in a spool; `undefined`, and said why, when that cannot be told. */
+export async function lookInto(directory: string): Promise<SpoolContents | undefined> {
+  try {
+    return await spoolContents(directory)
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException
+    if (syscall === undefined) throw error
+    const isThere = code !== 'ENOENT' && code !== 'ENOTDIR'
+    const remedy = 'Run this as the user that the application runs as.'
+    console.error(
+      `logferry: ${isThere ? `${directory} cannot be read (${code}). ${remedy}` : `there is no directory ${directory}`}`,
+    )
+    return undefined
+  }
+}
+
+/** What processes that are no more have left. */
+export function leftBehind({ processes }: SpoolContents): ProcessContents[] {
+  return processes.filter(({ isInUse, segments }) => !isInUse && segments > 0)
+}
+
+/** What processes have that are running. */
+export function inUse({ processes }: SpoolContents): ProcessContents[] {
+  return processes.filter(({ isInUse }) => isInUse)
+}
+
+export function sum(processes: readonly ProcessContents[]) {
+  const total = { segments: 0, events: 0, bytes: 0, damaged: 0 }
+  for (const process of processes) {
+    total.segments += process.segments
+    total.events += process.events
+    total.bytes += process.bytes
+    total.damaged += process.damaged
+  }
+  return total
+}
+
+/** `1 event`, `1,234 events`, `2 directories`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`
+}
+
+/** Says whose directories are left out, where there are any. */
+export function foreign({ foreignDirectories }: SpoolContents): string | undefined {
+  if (foreignDirectories === 0) return undefined
+  const are = counted(foreignDirectories, 'directory belongs', 'directories belong')
+  return `${are} to another user, and cannot be looked into: run this as the user that the application runs as.`
+}

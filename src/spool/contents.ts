@@ -1,0 +1,159 @@
+import * as fs from 'node:fs'
+import { join } from 'node:path'
+import { nodeDisk } from './disk.ts'
+import { readSegment } from './segment-format.ts'
+import { directoriesIn, type SegmentFile, segmentsIn } from './spool-directory.ts'
+
+/** What waits in a spool. */
+export interface SpoolContents {
+  /** Oldest first. */
+  readonly processes: readonly ProcessContents[]
+  /** Events in `rejected.ndjson` and `rejected.1.ndjson`. */
+  readonly rejected: number
+  /** Directories that belong to other users: nobody but they can deliver what is in there. */
+  readonly foreignDirectories: number
+}
+
+/** The directory of one process in the spool. */
+export interface ProcessContents {
+  readonly name: string
+  /** Whether a process that is running has it, its own or by inheritance. */
+  readonly isInUse: boolean
+  readonly segments: number
+  readonly events: number
+  /** Bytes of its segments. */
+  readonly bytes: number
+  /** Events in each dataset. */
+  readonly datasets: Readonly<Record<string, number>>
+  /** RFC 3339; `undefined` where there is no event. */
+  readonly oldest: string | undefined
+  readonly newest: string | undefined
+  /**
+   * Records that are damaged or missing; a file that cannot be read counts as one. Not counted where the directory is in
+   * use, as a record that is half written looks the same.
+   */
+  readonly damaged: number
+}
+
+const newline = 0x0a
+const lockName = 'lock'
+const deadLetterNames = ['rejected.ndjson', 'rejected.1.ndjson']
+
+/**
+ * Looks into a spool, and changes nothing in it.
+ *
+ * @throws what the disk throws, where there is no such directory for instance
+ */
+export async function spoolContents(root: string): Promise<SpoolContents> {
+  const foreignDirectories = countForeignDirectories(root)
+  const processes: ProcessContents[] = []
+  for (const name of directoriesIn(root, nodeDisk)) processes.push(await processContents(root, name))
+  return { processes, rejected: await countDeadLetters(root), foreignDirectories }
+}
+
+async function processContents(root: string, name: string): Promise<ProcessContents> {
+  const isInUse = isLocked(join(root, name, lockName))
+  const datasets = new Map<string, number>()
+  const times: number[] = []
+  let [segments, events, bytes, damaged] = [0, 0, 0, 0]
+  for (const file of segmentsIn(root, name, nodeDisk)) {
+    const segment = await segmentContents(join(root, name), file)
+    if (segment === undefined) continue
+    segments++
+    bytes += file.bytes
+    events += segment.events
+    damaged += segment.damaged
+    times.push(...segment.times)
+    if (segment.dataset !== undefined) {
+      datasets.set(segment.dataset, (datasets.get(segment.dataset) ?? 0) + segment.events)
+    }
+  }
+  return {
+    name,
+    isInUse,
+    segments,
+    events,
+    bytes,
+    datasets: Object.fromEntries(datasets),
+    oldest: times.length === 0 ? undefined : new Date(min(times)).toISOString(),
+    newest: times.length === 0 ? undefined : new Date(-min(times.map(time => -time))).toISOString(),
+    damaged: isInUse ? 0 : damaged,
+  }
+}
+
+interface SegmentContents {
+  readonly dataset: string | undefined
+  readonly events: number
+  readonly damaged: number
+  /** Times of the first and the last event. */
+  readonly times: readonly number[]
+}
+
+/** `undefined` when it has been delivered meanwhile. */
+async function segmentContents(directory: string, { name }: SegmentFile): Promise<SegmentContents | undefined> {
+  const path = join(directory, name)
+  try {
+    const { mtimeMs } = await fs.promises.stat(path)
+    const { dataset, lines, severities, lost } = readSegment(await nodeDisk.read(path))
+    const times = severities.length === 0 ? [] : endsOf(lines).map(line => timeOf(line) ?? mtimeMs)
+    return { dataset, events: severities.length, damaged: lost, times }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    return { dataset: undefined, events: 0, damaged: 1, times: [] }
+  }
+}
+
+/** The first and the last of lines that each end in a newline. */
+function endsOf(lines: Buffer): string[] {
+  const firstEnd = lines.indexOf(newline)
+  const lastStart = lines.lastIndexOf(newline, lines.length - 2) + 1
+  return [lines.toString('utf8', 0, firstEnd), lines.toString('utf8', lastStart)]
+}
+
+/** The time of an event, where it has one in the usual field. */
+function timeOf(line: string): number | undefined {
+  const { _time: time } = JSON.parse(line) as { _time?: unknown }
+  const ms = typeof time === 'string' ? Date.parse(time) : Number.NaN
+  return Number.isNaN(ms) ? undefined : ms
+}
+
+const sqliteBusy = 5
+
+/**
+ * Whether somebody has the lock. Reading tells, as nobody can read while somebody has it, and makes no file. For the time
+ * of the reading, some microseconds, nobody else gets the lock; who is refused makes another directory, or comes again.
+ */
+function isLocked(path: string): boolean {
+  if (!fs.existsSync(path)) return false
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
+  let database: InstanceType<typeof DatabaseSync> | undefined
+  try {
+    database = new DatabaseSync(path, { readOnly: true, timeout: 0 })
+    database.prepare('SELECT count(*) FROM sqlite_schema').get()
+    return false
+  } catch (error) {
+    return (error as { errcode?: number }).errcode === sqliteBusy
+  } finally {
+    database?.close()
+  }
+}
+
+function countForeignDirectories(root: string): number {
+  const ours = new Set(nodeDisk.list(root).map(({ name }) => name))
+  const entries = fs.readdirSync(root, { withFileTypes: true })
+  return entries.filter(entry => entry.isDirectory() && !ours.has(entry.name)).length
+}
+
+async function countDeadLetters(root: string): Promise<number> {
+  let count = 0
+  for (const { name, isDirectory } of nodeDisk.list(root)) {
+    if (isDirectory || !deadLetterNames.includes(name)) continue
+    const bytes = await nodeDisk.read(join(root, name))
+    for (let at = bytes.indexOf(newline); at !== -1; at = bytes.indexOf(newline, at + 1)) count++
+  }
+  return count
+}
+
+function min(numbers: readonly number[]): number {
+  return numbers.reduce((least, number) => Math.min(least, number))
+}

@@ -1,0 +1,335 @@
+/** The commands of the spool as they are built and installed, on what real processes have left. */
+import * as fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { type Emulator, startEmulator } from '../src/emulator.ts'
+import { logferry, startLogferry } from './support/logferry.ts'
+import { runScript } from './support/run-script.ts'
+import { startNode } from './support/start-node.ts'
+
+/** Where nobody listens. */
+const nowhere = 'http://127.0.0.1:1'
+
+describe.concurrent('logferry spool ls', () => {
+  it('shows what a killed process has left, and changes nothing', async () => {
+    using spool = makeSpool()
+    await leaveByKill(spool.directory, 'dataset: ({ n }) => (n % 2 ? "odd" : "even")', 5)
+    const before = spool.files()
+    const { code, stdout, stderr } = await logferry(['spool', 'ls', spool.directory])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const [head, line, total] = stdout.split('\n')
+    expect(head).toMatch(/^directory +state +events +segments +bytes +damaged +oldest +newest +datasets$/)
+    const aTime = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
+    expect(line).toMatch(new RegExp(`^\\S+Z-[0-9a-f]{8} +left behind +5 +2 +\\d+ +0 +${aTime} +${aTime} +even, odd$`))
+    expect(total).toMatch(/^total +5 +2 +\d+ +0$/)
+    expect(stdout).toMatch(/\n\nWhat is left behind is delivered by the next process .*`logferry spool send`\.\n$/)
+    expect(spool.files()).toEqual(before)
+  })
+
+  it('shows what a closed shipper has left, as JSON on demand', async () => {
+    using spool = makeSpool()
+    const startedAtMs = Date.now()
+    await leaveByClose(spool.directory, 3)
+    const { code, stdout } = await logferry(['spool', 'ls', '--directory', spool.directory, '--json'])
+    expect(code).toBe(0)
+    const { processes, ...others } = JSON.parse(stdout)
+    const counts = { segments: 1, events: 3, bytes: expect.any(Number), damaged: 0 }
+    const none = { segments: 0, events: 0, bytes: 0, damaged: 0 }
+    expect(processes).toEqual([
+      {
+        ...counts,
+        name: expect.stringMatching(/^\d{8}T\d{6}Z-[0-9a-f]{8}$/),
+        isInUse: false,
+        datasets: { d: 3 },
+        oldest: expect.any(String),
+        newest: expect.any(String),
+      },
+    ])
+    const [oldestMs, newestMs] = [Date.parse(processes[0].oldest), Date.parse(processes[0].newest)]
+    expect(oldestMs).toBeGreaterThanOrEqual(startedAtMs)
+    expect(newestMs).toBeGreaterThanOrEqual(oldestMs)
+    expect(newestMs).toBeLessThanOrEqual(Date.now())
+    const left = { directory: spool.directory, rejected: 0, foreignDirectories: 0, leftBehind: counts, inUse: none }
+    expect(others).toEqual(left)
+  })
+
+  it('leaves a running process its directory', async () => {
+    using spool = makeSpool()
+    await using running = startLogging(spool.directory, 4)
+    await running.until(/logged/)
+    const { stdout } = await logferry(['spool', 'ls', spool.directory])
+    expect(stdout).toMatch(/Z-[0-9a-f]{8} +in use +4 /)
+    expect(stdout).not.toMatch(/spool send/)
+    await running.end('SIGKILL')
+    expect((await logferry(['spool', 'ls', spool.directory])).stdout).toMatch(/Z-[0-9a-f]{8} +left behind +4 /)
+  })
+
+  it('counts damaged records and refused events', async () => {
+    using spool = makeSpool()
+    await leaveByClose(spool.directory, 10)
+    spool.damage()
+    fs.writeFileSync(join(spool.directory, 'rejected.ndjson'), '{"n":1}\n{"n":2}\n')
+    fs.writeFileSync(join(spool.directory, 'rejected.1.ndjson'), '{"n":0}\n')
+    const { code, stdout } = await logferry(['spool', 'ls', spool.directory])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/left behind +9 +1 +\d+ +1 /)
+    expect(stdout).toMatch(/^1 record is damaged or missing\.$/m)
+    expect(stdout).toMatch(/^3 events that the service refused: in rejected\.ndjson\.$/m)
+  })
+
+  it('takes the times of files for events that have none of their own', async () => {
+    using spool = makeSpool()
+    await leaveByKill(spool.directory, 'timeField: "at"', 2)
+    const [segment] = spool.segments()
+    fs.utimesSync(segment as string, 1e9, 1e9)
+    const { stdout } = await logferry(['spool', 'ls', spool.directory, '--json'])
+    expect(JSON.parse(stdout).processes).toMatchObject([{ oldest: '2001-09-09T01:46:40.000Z' }])
+  })
+
+  it.runIf(process.getuid?.() === 0)('says so where directories belong to somebody else', async () => {
+    using spool = makeSpool()
+    await leaveByKill(spool.directory, '', 2)
+    const [name = ''] = fs.readdirSync(spool.directory)
+    fs.chownSync(join(spool.directory, name), 65_534, 65_534)
+    const { code, stdout } = await logferry(['spool', 'ls', spool.directory])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(
+      /1 directory belongs to another user, .*run this as the user that the application runs as\.$/m,
+    )
+    const sent = await logferry(['spool', 'send', spool.directory])
+    expect(sent.code).toBe(1)
+    expect(sent.stdout).toMatch(/1 directory belongs to another user/)
+  })
+
+  it('says that nothing waits where nothing does', async () => {
+    using spool = makeSpool()
+    const stdout = `Nothing waits in ${spool.directory}.\n`
+    expect(await logferry(['spool', 'ls', spool.directory])).toEqual({ code: 0, stdout, stderr: '' })
+  })
+})
+
+describe.concurrent('logferry spool send', () => {
+  it('delivers what was left behind, each event to its dataset, and leaves nothing', async () => {
+    using spool = makeSpool()
+    await using emulator = await startEmulator()
+    await leaveByKill(spool.directory, 'dataset: ({ n }) => (n % 2 ? "odd" : "even")', 5)
+    await leaveByClose(spool.directory, 3)
+    const { code, stdout, stderr } = await send(spool.directory, emulator)
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'Delivered: 8 events\n' })
+    expect(stderr).toBe('Delivering 8 events …\n')
+    expect(numbers(emulator, 'even')).toEqual([0, 2, 4])
+    expect(numbers(emulator, 'odd')).toEqual([1, 3])
+    expect(numbers(emulator, 'd')).toEqual([0, 1, 2])
+    expect(spool.files()).toEqual([])
+    const again = `Nothing is left behind in ${spool.directory}.\n`
+    expect(await send(spool.directory, emulator)).toEqual({ code: 0, stdout: again, stderr: '' })
+  })
+
+  it('leaves running processes what they have, and says so', async () => {
+    using spool = makeSpool()
+    await using emulator = await startEmulator()
+    await using running = startLogging(spool.directory, 4)
+    await running.until(/logged/)
+    await leaveByKill(spool.directory, '', 2)
+    const { code, stdout } = await send(spool.directory, emulator)
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: 'Delivered: 2 events\nLeft alone: 4 events that running processes have\n',
+    })
+    expect(numbers(emulator, 'd')).toEqual([0, 1])
+  })
+
+  it('says what the service refused, and where it is', async () => {
+    using spool = makeSpool()
+    await using emulator = await startEmulator()
+    emulator.faults.rejectEvents(({ n }) => n === 1, 'no ones')
+    await leaveByKill(spool.directory, '', 3)
+    const { code, stdout, stderr } = await send(spool.directory, emulator)
+    const path = join(spool.directory, 'rejected.ndjson')
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: `Delivered: 2 events\nRefused by the service: 1 event, now in ${path}\n`,
+    })
+    expect(stderr).toMatch(/the service refused an event for dataset "d" \(no ones\)/)
+    expect(JSON.parse(fs.readFileSync(path, 'utf8'))).toMatchObject({ reason: 'no ones', event: { n: 1 } })
+  })
+
+  it('says what is damaged, and delivers the rest', async () => {
+    using spool = makeSpool()
+    await using emulator = await startEmulator()
+    await leaveByClose(spool.directory, 10)
+    spool.damage()
+    const { code, stdout, stderr } = await send(spool.directory, emulator)
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'Delivered: 9 events\nLost: 1 event; the warnings say why\n' })
+    expect(stderr).toMatch(/the spool in .* is damaged: 1 events for dataset "d" are lost\. Check the disk\./)
+    expect(emulator.eventCount('d')).toBe(9)
+  })
+
+  it('tries until --timeout, and leaves everything in place while the service is down', async () => {
+    using spool = makeSpool()
+    await leaveByKill(spool.directory, '', 3)
+    const options = ['--url', nowhere, '--timeout', '0.5']
+    const { code, stdout, stderr } = await logferry(['spool', 'send', spool.directory, ...options], {
+      LOGFERRY_TOKEN: 'some-secret',
+    })
+    expect({ code, stdout }).toEqual({
+      code: 1,
+      stdout: 'Delivered: 0 events\nStill there: 3 events in 1 directory, as the time was up\n',
+    })
+    expect(stderr).toMatch(/^Delivering 3 events …\n/)
+    expect(stderr).not.toMatch(/secret|left to|could not be delivered/)
+    expect((await logferry(['spool', 'ls', spool.directory])).stdout).toMatch(/left behind +3 /)
+  })
+
+  it('says why nothing is delivered, and delivers it the next time', async () => {
+    using spool = makeSpool()
+    await using emulator = await startEmulator()
+    await leaveByKill(spool.directory, '', 3)
+    const { code, stderr } = await send(spool.directory, { url: emulator.url, token: 'wrong-secret' }, '--timeout=1')
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/delivery to dataset "d" is paused: the service answers 403.*Check the token/)
+    expect(stderr).not.toMatch(/secret/)
+    expect((await send(spool.directory, emulator)).stdout).toBe('Delivered: 3 events\n')
+    expect(numbers(emulator, 'd')).toEqual([0, 1, 2])
+  })
+
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    'ends on %s, tells of its progress until then, and leaves the rest',
+    async signal => {
+      using spool = makeSpool()
+      await using emulator = await startEmulator()
+      emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+      await leaveByKill(spool.directory, '', 3)
+      await using running = startLogferry(['spool', 'send', spool.directory], environmentFor(emulator))
+      await running.until(/Delivered so far: 0 events/)
+      expect(await running.end(signal)).toBe(1)
+      expect(running.stdout()).toBe('Delivered: 0 events\nStill there: 3 events in 1 directory, as it was stopped\n')
+      emulator.faults.clear()
+      expect((await send(spool.directory, emulator)).stdout).toBe('Delivered: 3 events\n')
+    },
+  )
+
+  it.each([
+    ['no token', { LOGFERRY_URL: nowhere }, /option `token` must be.*LOGFERRY_TOKEN must be set/],
+    ['no address', { LOGFERRY_TOKEN: 't' }, /option `baseUrl` must be.*LOGFERRY_URL must be set/],
+  ])('exits with 1 for %s, and says what to do', async (_, environment, message) => {
+    using spool = makeSpool()
+    await leaveByKill(spool.directory, '', 1)
+    const { code, stdout, stderr } = await logferry(['spool', 'send', spool.directory], environment)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(message)
+  })
+})
+
+describe.concurrent('misuse of logferry spool', () => {
+  it.each(['ls', 'send'])('exits with 1 when there is no such directory: %s', async command => {
+    const directory = join(tmpdir(), 'logferry-no-such-directory')
+    const stderr = `logferry: there is no directory ${directory}\n`
+    expect(await logferry(['spool', command, directory])).toEqual({ code: 1, stdout: '', stderr })
+    expect(fs.existsSync(directory)).toBe(false)
+  })
+
+  it.each([
+    [['spool'], 'say which: spool ls or spool send', '<command>'],
+    [['spool', 'list'], "there is no command 'spool list'", '<command>'],
+    [['spool', 'ls'], 'say which directory: that of the option spool of the application', 'spool ls'],
+    [['spool', 'send', '--directory='], 'say which directory: that of', 'spool send'],
+    [['spool', 'ls', 'one', 'two'], "Unexpected argument 'two'", 'spool ls'],
+    [['spool', 'ls', 'one', '--directory', 'two'], "Unexpected argument 'one'", 'spool ls'],
+    [['spool', 'send', 'one', '--json'], "Unknown option '--json'", 'spool send'],
+    [['spool', 'send', 'one', '--timeout', 'soon'], '--timeout must be a number of seconds above 0, up', 'spool send'],
+    [['spool', 'send', 'one', '--timeout', '0'], '--timeout must be a number of seconds above 0, up', 'spool send'],
+  ])('exits with 2 for %j, and says what there is', async (args, problem, usage) => {
+    const { code, stdout, stderr } = await logferry(args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(`logferry: ${problem}`)
+    expect(stderr).toContain(`\n\nUsage: logferry ${usage}`)
+  })
+
+  it.each([
+    [['spool', '--help'], '<command>'],
+    [['spool', 'ls', '--help'], 'spool ls'],
+    [['spool', 'send', '-h'], 'spool send'],
+  ])('shows help for %j', async (args, usage) => {
+    const { code, stdout, stderr } = await logferry(args)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(new RegExp(`^Usage: logferry ${usage} `))
+  })
+})
+
+interface SpoolOfTest extends Disposable {
+  readonly directory: string
+  /** Every file in it, with its size. */
+  files(): string[]
+  segments(): string[]
+  /** Overwrites a byte in the middle of the first segment. */
+  damage(): void
+}
+
+function makeSpool(): SpoolOfTest {
+  const around = fs.mkdtempSync(join(tmpdir(), 'logferry-cli-'))
+  const directory = join(around, 'spool')
+  fs.mkdirSync(directory)
+  const names = () => fs.readdirSync(directory, { recursive: true, encoding: 'utf8' }).sort()
+  const segments = () =>
+    names()
+      .filter(name => name.endsWith('.segment'))
+      .map(name => join(directory, name))
+  return {
+    directory,
+    files: () => names().map(name => `${name} ${fs.statSync(join(directory, name)).size}`),
+    segments,
+    damage() {
+      const [path = ''] = segments()
+      const bytes = fs.readFileSync(path)
+      bytes.writeUInt8(bytes.readUInt8(bytes.length >> 1) ^ 1, bytes.length >> 1)
+      fs.writeFileSync(path, bytes)
+    },
+    [Symbol.dispose]: () => fs.rmSync(around, { recursive: true }),
+  }
+}
+
+/** A program that logs so many events while the service is down, each on disk before its log call returns. */
+function logging(directory: string, options: string, count: number, then: string): string {
+  const fixed = `baseUrl: '${nowhere}', token: 't', dataset: 'd', durability: 'disk'`
+  return `
+    import { createShipper } from 'logferry'
+    const spool = { directory: ${JSON.stringify(directory)} }
+    const shipper = createShipper({ ${fixed}, spool, ${options} }).on('warning', () => {})
+    for (let n = 0; n < ${count}; n++) shipper.ship({ level: 'info', n })
+    ${then}
+  `
+}
+
+/** One that goes on running, but stands still: it does not look for what others have left. */
+function startLogging(directory: string, count: number) {
+  const stay = 'console.log("logged"); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)'
+  return startNode(['--input-type=module', '--eval', logging(directory, '', count, stay)])
+}
+
+async function leaveByKill(directory: string, options: string, count: number): Promise<void> {
+  const { signal } = await runScript(logging(directory, options, count, "process.kill(process.pid, 'SIGKILL')"))
+  expect(signal).toBe('SIGKILL')
+}
+
+async function leaveByClose(directory: string, count: number): Promise<void> {
+  const close = 'await shipper.close({ timeoutMs: 100 })'
+  const { code } = await runScript(logging(directory, "durability: 'memory', exitTimeoutMs: 0", count, close))
+  expect(code).toBe(0)
+}
+
+function environmentFor({ url, token }: Pick<Emulator, 'url' | 'token'>): Record<string, string> {
+  return { LOGFERRY_URL: url, LOGFERRY_TOKEN: token }
+}
+
+function send(directory: string, service: Pick<Emulator, 'url' | 'token'>, ...options: string[]) {
+  return logferry(['spool', 'send', directory, ...options], environmentFor(service))
+}
+
+function numbers(emulator: Emulator, dataset: string): number[] {
+  return emulator
+    .events(dataset)
+    .map(({ n }) => n as number)
+    .sort()
+}

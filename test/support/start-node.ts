@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+
+/** A process of its own, as long as it runs; `await using` kills it. */
+export interface RunningProcess extends AsyncDisposable {
+  stdout(): string
+  stderr(): string
+  /** Waits until something that it has printed matches. */
+  until(pattern: RegExp): Promise<void>
+  /** Waits for the end, after a signal if there is one; gives the exit code. */
+  end(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+/** Starts Node with these arguments, and nothing in its environment but the path and what is given. */
+export function startNode(args: readonly string[], environment: Record<string, string> = {}): RunningProcess {
+  const env = { PATH: process.env.PATH, ...environment }
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const closed = once(child, 'close')
+  const printed = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      printed[name] += text
+      child.emit('printed')
+    })
+  }
+  return {
+    stdout: () => printed.stdout,
+    stderr: () => printed.stderr,
+    async until(pattern) {
+      while (!pattern.test(printed.stdout + printed.stderr)) {
+        const goesOn = await Promise.race([once(child, 'printed').then(() => true), closed.then(() => false)])
+        if (!goesOn) throw new Error(`ended without printing ${pattern}: ${printed.stdout}${printed.stderr}`)
+      }
+    },
+    async end(signal) {
+      if (signal !== undefined) child.kill(signal)
+      const [code] = await closed
+      return code
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await closed
+    },
+  }
+}
