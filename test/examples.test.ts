@@ -46,6 +46,11 @@ const shown: Readonly<Record<string, readonly RegExp[]>> = {
     /^requests:\n {2}\{.*"GET \/orders\/42"\}\n {2}\{.*"GET \/orders\/43"\}\n/m,
     /^audit:\n {2}\{.*"role granted"\}\n/m,
   ],
+  'spool.ts': [
+    /logferry: 3 events could not be delivered .* they are in the spool/,
+    /^(\S+ +left behind +3 .* shop\n){2}total +6 /m,
+    /^9 events arrived:\n( {2}\S+Z order placed [123] \(\d+\)\n){9}$/m,
+  ],
   'web-app.ts': [
     /^6 events arrived; those of the requests:$/m,
     /"route":"\/orders\/:id","status":200\}.*"level":"info","message":"GET \/orders\/42"/,
