@@ -92,6 +92,8 @@ describe.concurrent('logferry spool ls', () => {
     await leaveByKill(spool.directory, '', 2)
     const [name = ''] = fs.readdirSync(spool.directory)
     fs.chownSync(join(spool.directory, name), 65_534, 65_534)
+    fs.mkdirSync(join(spool.directory, 'lost+found')) // of a volume, say, and of no concern
+    fs.chownSync(join(spool.directory, 'lost+found'), 65_534, 65_534)
     const { code, stdout } = await logferry(['spool', 'ls', spool.directory])
     expect(code).toBe(0)
     expect(stdout).toMatch(
@@ -162,7 +164,7 @@ describe.concurrent('logferry spool send', () => {
     spool.damage()
     const { code, stdout, stderr } = await send(spool.directory, emulator)
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'Delivered: 9 events\nLost: 1 event; the warnings say why\n' })
-    expect(stderr).toMatch(/the spool in .* is damaged: 1 events for dataset "d" are lost\. Check the disk\./)
+    expect(stderr).toMatch(/the spool in .* is damaged: 1 events? for dataset "d" are lost\. Check the disk\./)
     expect(emulator.eventCount('d')).toBe(9)
   })
 
@@ -186,10 +188,11 @@ describe.concurrent('logferry spool send', () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
     await leaveByKill(spool.directory, '', 3)
-    const { code, stderr } = await send(spool.directory, { url: emulator.url, token: 'wrong-secret' }, '--timeout=1')
-    expect(code).toBe(1)
-    expect(stderr).toMatch(/delivery to dataset "d" is paused: the service answers 403.*Check the token/)
-    expect(stderr).not.toMatch(/secret/)
+    const wrong = environmentFor({ url: emulator.url, token: 'wrong-secret' })
+    await using running = startLogferry(['spool', 'send', spool.directory], wrong)
+    await running.until(/delivery to dataset "d" is paused: the service answers 403.*Check the token/)
+    expect(await running.end('SIGINT')).toBe(1)
+    expect(running.stdout() + running.stderr()).not.toMatch(/secret/)
     expect((await send(spool.directory, emulator)).stdout).toBe('Delivered: 3 events\n')
     expect(numbers(emulator, 'd')).toEqual([0, 1, 2])
   })
@@ -323,8 +326,8 @@ function environmentFor({ url, token }: Pick<Emulator, 'url' | 'token'>): Record
   return { LOGFERRY_URL: url, LOGFERRY_TOKEN: token }
 }
 
-function send(directory: string, service: Pick<Emulator, 'url' | 'token'>, ...options: string[]) {
-  return logferry(['spool', 'send', directory, ...options], environmentFor(service))
+function send(directory: string, service: Emulator) {
+  return logferry(['spool', 'send', directory], environmentFor(service))
 }
 
 function numbers(emulator: Emulator, dataset: string): number[] {

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
-import { nodeDisk } from './disk.ts'
+import { type Disk, nodeDisk } from './disk.ts'
 import { readSegment } from './segment-format.ts'
 import { directoriesIn, type SegmentFile, segmentsIn } from './spool-directory.ts'
 
@@ -54,8 +54,8 @@ export async function spoolContents(root: string): Promise<SpoolContents> {
 async function processContents(root: string, name: string): Promise<ProcessContents> {
   const isInUse = isLocked(join(root, name, lockName))
   const datasets = new Map<string, number>()
-  const times: number[] = []
   let [segments, events, bytes, damaged] = [0, 0, 0, 0]
+  let [oldestMs, newestMs] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
   for (const file of segmentsIn(root, name, nodeDisk)) {
     const segment = await segmentContents(join(root, name), file)
     if (segment === undefined) continue
@@ -63,7 +63,8 @@ async function processContents(root: string, name: string): Promise<ProcessConte
     bytes += file.bytes
     events += segment.events
     damaged += segment.damaged
-    times.push(...segment.times)
+    oldestMs = Math.min(oldestMs, ...segment.timesMs)
+    newestMs = Math.max(newestMs, ...segment.timesMs)
     if (segment.dataset !== undefined) {
       datasets.set(segment.dataset, (datasets.get(segment.dataset) ?? 0) + segment.events)
     }
@@ -75,8 +76,8 @@ async function processContents(root: string, name: string): Promise<ProcessConte
     events,
     bytes,
     datasets: Object.fromEntries(datasets),
-    oldest: times.length === 0 ? undefined : new Date(min(times)).toISOString(),
-    newest: times.length === 0 ? undefined : new Date(-min(times.map(time => -time))).toISOString(),
+    oldest: events === 0 ? undefined : new Date(oldestMs).toISOString(),
+    newest: events === 0 ? undefined : new Date(newestMs).toISOString(),
     damaged: isInUse ? 0 : damaged,
   }
 }
@@ -86,7 +87,7 @@ interface SegmentContents {
   readonly events: number
   readonly damaged: number
   /** Times of the first and the last event. */
-  readonly times: readonly number[]
+  readonly timesMs: readonly number[]
 }
 
 /** `undefined` when it has been delivered meanwhile. */
@@ -95,11 +96,11 @@ async function segmentContents(directory: string, { name }: SegmentFile): Promis
   try {
     const { mtimeMs } = await fs.promises.stat(path)
     const { dataset, lines, severities, lost } = readSegment(await nodeDisk.read(path))
-    const times = severities.length === 0 ? [] : endsOf(lines).map(line => timeOf(line) ?? mtimeMs)
-    return { dataset, events: severities.length, damaged: lost, times }
+    const timesMs = severities.length === 0 ? [] : endsOf(lines).map(line => timeOf(line) ?? mtimeMs)
+    return { dataset, events: severities.length, damaged: lost, timesMs }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    return { dataset: undefined, events: 0, damaged: 1, times: [] }
+    return { dataset: undefined, events: 0, damaged: 1, timesMs: [] }
   }
 }
 
@@ -138,22 +139,35 @@ function isLocked(path: string): boolean {
   }
 }
 
+/** Shows what belongs to other users too. */
+const everybodysDisk: Disk = {
+  ...nodeDisk,
+  list(path) {
+    const entries = fs.readdirSync(path, { withFileTypes: true })
+    return entries.map(entry => ({ name: entry.name, isDirectory: entry.isDirectory(), bytes: 0 }))
+  },
+}
+
 function countForeignDirectories(root: string): number {
-  const ours = new Set(nodeDisk.list(root).map(({ name }) => name))
-  const entries = fs.readdirSync(root, { withFileTypes: true })
-  return entries.filter(entry => entry.isDirectory() && !ours.has(entry.name)).length
+  const user = process.getuid?.()
+  const foreign = directoriesIn(root, everybodysDisk).filter(name => {
+    const owner = fs.lstatSync(join(root, name), { throwIfNoEntry: false })?.uid
+    return owner !== undefined && user !== undefined && owner !== user
+  })
+  return foreign.length
 }
 
 async function countDeadLetters(root: string): Promise<number> {
   let count = 0
   for (const { name, isDirectory } of nodeDisk.list(root)) {
     if (isDirectory || !deadLetterNames.includes(name)) continue
-    const bytes = await nodeDisk.read(join(root, name))
+    const bytes = await nodeDisk.read(join(root, name)).catch(noneIfMissing) // it may just be getting its other name
     for (let at = bytes.indexOf(newline); at !== -1; at = bytes.indexOf(newline, at + 1)) count++
   }
   return count
 }
 
-function min(numbers: readonly number[]): number {
-  return numbers.reduce((least, number) => Math.min(least, number))
+function noneIfMissing(error: NodeJS.ErrnoException): Buffer {
+  if (error.code === 'ENOENT') return Buffer.alloc(0)
+  throw error
 }
