@@ -14,10 +14,19 @@ export function deadline(ms: number, expire: () => void, keepsAlive = false): ()
     const timer = setTimeout(then, delayMs)
     return keepsAlive ? timer : timer.unref()
   }
+  let lastTurn: NodeJS.Immediate | undefined
+  // Timers run before sockets are read: however short the loop was blocked, an answer that is there gets its turn.
+  const expireAfterReading = (): void => {
+    lastTurn = setImmediate(expire)
+    if (!keepsAlive) lastTurn.unref()
+  }
   let timer = start(ms, () => {
     const lateMs = performance.now() - startedAtMs - ms
-    if (lateMs < blockedLoopMs) return expire()
-    timer = start(blockedLoopGraceMs, expire)
+    if (lateMs < blockedLoopMs) return expireAfterReading()
+    timer = start(blockedLoopGraceMs, expireAfterReading)
   })
-  return () => clearTimeout(timer)
+  return () => {
+    clearTimeout(timer)
+    clearImmediate(lastTurn)
+  }
 }

@@ -1,0 +1,25 @@
+/** Ten seconds are `npm run soak`, 1.5 seconds are in at-length.test.ts. */
+import { describe, expect, it } from 'vitest'
+import { startFaultServer } from '../support/fault-server.ts'
+import { allOnce, tally, watched } from '../support/laws.ts'
+
+const requestTimeoutMs = 300
+
+describe('scenario 20: the event loop is blocked past the time-out, while the answer lies in the socket', () => {
+  it.each([1, 50, 200, 400, 1000])('by %i ms: no time-out, nothing twice', async pastMs => {
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      request.take()
+      if (request.index === 0) block(request.atMs + requestTimeoutMs + pastMs)
+    })
+    await using logs = watched({ baseUrl: server.url, requestTimeoutMs })
+    logs.log(0, 100)
+    expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+    expect(tally(server.numbers, 100)).toEqual(allOnce)
+    expect(logs.stats()).toMatchObject({ requests: 1, retries: 0 })
+  })
+})
+
+function block(untilMs: number): void {
+  while (performance.now() < untilMs);
+}
