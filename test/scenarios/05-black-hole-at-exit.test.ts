@@ -1,0 +1,40 @@
+import type { Socket } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { core, environmentFor } from '../exit/running.ts'
+import { startFaultServer } from '../support/fault-server.ts'
+import { runScript } from '../support/run-script.ts'
+
+const exitTimeoutMs = 500
+
+/** Where nothing comes back from. */
+const holes: Readonly<Record<string, (socket: Socket) => void>> = {
+  'reads, and never answers': () => {},
+  'accepts, and never reads': socket => socket.pause(),
+}
+
+const ends = { 'by itself': '', 'by process.exit()': 'process.exit()', 'by an exception': `throw new Error('boom')` }
+
+/** More than the buffers of a connection hold, where nobody reads. */
+const much = `for (let n = 0; n < 2000; n++) shipper.ship({ n, text: 'x'.repeat(4000) })`
+
+describe.concurrent('scenario 5: a black hole at the end of the process', () => {
+  const cases = Object.keys(holes).flatMap(hole => (Object.keys(ends) as (keyof typeof ends)[]).map(end => [hole, end]))
+
+  it.each(cases as [string, keyof typeof ends][])(
+    'that %s: it ends (%s) by its deadline, and says what is lost',
+    async (hole, end) => {
+      await using server = await startFaultServer(() => {}, { onConnection: socket => holes[hole]?.(socket) })
+      const source = `${core(`exitTimeoutMs: ${exitTimeoutMs}, compression: 'none'`)}
+      ${much}
+      process.on('exit', () => console.error('stats ' + JSON.stringify(shipper.stats())))
+      ${ends[end]}`
+      const { stderr, ms } = await runScript(source, environmentFor(server))
+      expect(server.connections).toBeGreaterThan(0)
+      expect(stderr).toContain(`2000 events could not be delivered within ${exitTimeoutMs} ms`)
+      const stats = JSON.parse(/^stats (.*)$/m.exec(stderr)?.[1] ?? '{}')
+      expect(stats).toMatchObject({ accepted: 2000, delivered: 0, dropped: 2000, pending: 0, bufferedBytes: 0 })
+      expect(ms).toBeGreaterThan(exitTimeoutMs)
+      expect(ms).toBeLessThan(exitTimeoutMs + 4000)
+    },
+  )
+})

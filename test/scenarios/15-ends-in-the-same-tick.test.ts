@@ -1,0 +1,20 @@
+/** 100 processes for each end are `npm run soak`, ten are in at-length.test.ts. */
+import { describe, expect, it } from 'vitest'
+import { core, inOrder, run, upTo, winston } from '../exit/running.ts'
+
+describe.concurrent('scenario 15: the process ends in the tick of its log calls', () => {
+  it.each([
+    ['before ours', `process.on('exit', () => log(10))`, core()],
+    ['after ours', '', `${core()} process.on('exit', () => log(10))`],
+    ['before ours, by Winston', `process.on('exit', () => log(10))`, winston()],
+  ])('a log call inside somebody else’s exit handler, registered %s, is delivered', async (_, before, after) => {
+    const { stderr, numbers } = await run(`${before}; ${after}; log(0, 10); process.exit()`)
+    expect([stderr, inOrder(numbers)]).toEqual(['', upTo(11)])
+  })
+
+  it('by an exception inside such a handler: delivered all the same', async () => {
+    const { code, numbers } = await run(`${core()} log(0, 10); process.on('exit', () => { log(10); throw 1 })`)
+    expect(code).not.toBe(0)
+    expect(inOrder(numbers)).toEqual(upTo(11))
+  })
+})
