@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
 import type { Batch } from '../batch/batch.ts'
 import type { Courier } from '../exit/courier.ts'
@@ -26,7 +27,7 @@ const resetCodes = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 export class Sender {
   readonly #options: ResolvedOptions
   readonly #compression: Compression
-  #connections: Promise<Dispatcher> | undefined
+  #connections: { readonly pool: Promise<Dispatcher>; readonly connecting: Set<Socket> } | undefined
 
   constructor(options: ResolvedOptions, compression: Compression) {
     this.#options = options
@@ -64,14 +65,20 @@ export class Sender {
   async close(): Promise<void> {
     const connections = this.#connections
     this.#connections = undefined
-    await (await connections)?.close()
+    if (connections === undefined) return
+    // Nobody waits for these any more, or sends by them what can go by a new one: nothing has been sent yet.
+    for (const socket of connections.connecting) socket.destroy(new Error('closed'))
+    await (await connections.pool).close()
   }
 
   async #dispatcher(): Promise<Dispatcher> {
     const { baseUrl, dispatcher, maxConcurrentRequests, tls } = this.#options
     if (dispatcher !== undefined) return dispatcher
-    this.#connections ??= openConnections(baseUrl.origin, maxConcurrentRequests, tls)
-    return this.#connections
+    if (this.#connections === undefined) {
+      const connecting = new Set<Socket>()
+      this.#connections = { pool: openConnections(baseUrl.origin, maxConcurrentRequests, tls, connecting), connecting }
+    }
+    return this.#connections.pool
   }
 
   #encodingFor(batch: Batch): Encoding {
