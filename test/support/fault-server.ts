@@ -54,7 +54,7 @@ export interface FaultServerOptions {
   readonly onConnection?: (socket: Socket, index: number) => void
 }
 
-/** @param script called each time that something of a request has arrived: once its head is there, and for each piece of its body */
+/** @param script called when the head of a request has arrived, and then for each piece of its body */
 export async function startFaultServer(
   script: (request: WireRequest) => void,
   { host = '127.0.0.1', port = 0, tls, keepsRequests = true, onConnection }: FaultServerOptions = {},
@@ -86,6 +86,8 @@ export async function startFaultServer(
           current = new Received(requestCount++, connection, socket, unread.toString('latin1', 0, headLength), numbers)
           if (keepsRequests) requests.push(current)
           unread = unread.subarray(headLength)
+          script(current)
+          continue
         }
         const piece = unread.subarray(0, current.missingBytes)
         unread = unread.subarray(piece.length)
@@ -118,7 +120,7 @@ export async function startFaultServer(
     get connections() {
       return connections
     },
-    whenDeserted: () => until(() => open.size === 0, `${open.size} connections are still open`),
+    whenDeserted: () => until(() => open.size === 0, 'the client lets go of every connection'),
     close,
     [Symbol.asyncDispose]: close,
   }

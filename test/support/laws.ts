@@ -24,6 +24,8 @@ export interface Watched extends AsyncDisposable {
   readonly mostBufferedBytes: number
   /** Logs the events numbered so, up to and without `to`; returns how many the shipper kept. */
   log(from: number, to?: number, fields?: Readonly<Record<string, unknown>>): number
+  /** Says that so many events were logged by other means, in this tick. */
+  alsoLogged(count: number): void
   /** Takes the stats, and fails when they break a law. */
   stats(): ShipperStats
   /** Flushes or closes the shipper, and holds the result against the stats. */
@@ -110,6 +112,9 @@ export function watched(options: ShipperOptions): Watched {
       }
       hold(stats)
       return kept
+    },
+    alsoLogged(count) {
+      logged += count
     },
     stats,
     flush: async timeoutMs => settled(await shipper.flush({ timeoutMs })),

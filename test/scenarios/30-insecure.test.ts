@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { createShipper } from '../../src/index.ts'
+import { startFaultServer } from '../support/fault-server.ts'
+import { watched } from '../support/laws.ts'
+
+const pem = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8')
+const loopback = { key: pem('../emulator/tls/key.pem'), cert: pem('../emulator/tls/cert.pem') }
+const wrongHost = { key: pem('../support/tls/wrong-host.key.pem'), cert: pem('../support/tls/wrong-host.cert.pem') }
+const expired = { key: pem('../support/tls/expired.key.pem'), cert: pem('../support/tls/expired.cert.pem') }
+
+describe.concurrent('scenario 30: a way that is not secure', () => {
+  it.each([
+    'http://logs.example',
+    'http://10.0.0.1',
+    'http://127.0.0.1.example',
+    'http://[2001:db8::1]',
+    'http://0.0.0.0',
+  ])('plain http to %s is refused at construction, unless allowInsecure says otherwise', baseUrl => {
+    const options = { baseUrl, token: 'a-token-of-tests', dataset: 'd' }
+    expect(() => createShipper(options)).toThrow(expect.objectContaining({ option: 'baseUrl' }))
+    expect(() => createShipper({ ...options, allowInsecure: true })).not.toThrow()
+  })
+
+  it.each([
+    ['is signed by nobody we know', loopback, undefined],
+    ['is for another host', wrongHost, wrongHost.cert],
+    ['has expired', expired, expired.cert],
+    ['is signed by another than the CA given', loopback, wrongHost.cert],
+  ])('a server whose certificate %s hears no token and no event', async (_, tls, ca) => {
+    await using server = await startFaultServer(request => request.isWhole && request.take(), { tls })
+    await using logs = watched({ baseUrl: server.url, maxRetryDelayMs: 50, ...(ca && { tls: { ca } }) })
+    logs.log(0, 3)
+    expect(await logs.flush(500)).toEqual({ complete: false, pending: 3 })
+    expect([server.requestCount, logs.stats().pending]).toEqual([0, 3])
+    expect(logs.warnings[0]?.message).toMatch(/certificate/)
+  })
+})
