@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
 import type { Batch } from '../batch/batch.ts'
 import type { Courier } from '../exit/courier.ts'
@@ -27,7 +26,7 @@ const resetCodes = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 export class Sender {
   readonly #options: ResolvedOptions
   readonly #compression: Compression
-  #connections: { readonly pool: Promise<Dispatcher>; readonly connecting: Set<Socket> } | undefined
+  #connections: { readonly pool: Promise<Dispatcher>; readonly closing: AbortController } | undefined
 
   constructor(options: ResolvedOptions, compression: Compression) {
     this.#options = options
@@ -66,8 +65,7 @@ export class Sender {
     const connections = this.#connections
     this.#connections = undefined
     if (connections === undefined) return
-    // Nobody waits for these any more, or sends by them what can go by a new one: nothing has been sent yet.
-    for (const socket of connections.connecting) socket.destroy(new Error('closed'))
+    connections.closing.abort()
     await (await connections.pool).close()
   }
 
@@ -75,8 +73,9 @@ export class Sender {
     const { baseUrl, dispatcher, maxConcurrentRequests, tls } = this.#options
     if (dispatcher !== undefined) return dispatcher
     if (this.#connections === undefined) {
-      const connecting = new Set<Socket>()
-      this.#connections = { pool: openConnections(baseUrl.origin, maxConcurrentRequests, tls, connecting), connecting }
+      const closing = new AbortController()
+      const pool = openConnections(baseUrl.origin, maxConcurrentRequests, tls, closing.signal)
+      this.#connections = { pool, closing }
     }
     return this.#connections.pool
   }

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net'
 import type { buildConnector, Dispatcher } from 'undici'
 import type { ResolvedTls } from '../options/tls-options.ts'
 
@@ -10,30 +9,47 @@ const connectTimeoutMs = 10_000
  *
  * The connections never keep the process alive: at its natural end the exit hook decides how long it waits for them.
  *
- * @param connecting holds each connection while it is being made: the pool's own `close()` and `destroy()` wait for those
+ * @param closing ends connections that are still being made, and from then on none is: the pool's own `close()` waits for
+ *   them, and makes more for requests that nobody waits for any more
  */
 export async function openConnections(
   origin: string,
   connections: number,
   tls?: ResolvedTls | undefined,
-  connecting?: Set<Socket> | undefined,
+  closing?: AbortSignal | undefined,
 ): Promise<Dispatcher> {
   const { buildConnector, Pool } = await import('undici')
   const connector = buildConnector({ ...tls, timeout: connectTimeoutMs, allowH2: false })
-  const connect = unreferenced(connector, connecting ?? new Set())
+  const connect = unreferenced(closing === undefined ? connector : until(closing, connector))
   // Deadlines are ours (exchange.ts): undici's run per chunk, and a server that trickles never trips them.
   return new Pool(origin, { connections, connect, pipelining: 1, headersTimeout: 0, bodyTimeout: 0, allowH2: false })
 }
 
-function unreferenced(connect: buildConnector.connector, connecting: Set<Socket>): buildConnector.connector {
+function until(closing: AbortSignal, connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) => {
     const socket = connect(options, (...made) => {
-      if (socket !== undefined) connecting.delete(socket)
+      closing.removeEventListener('abort', end)
       callback(...made)
-    }) as unknown as Socket | undefined
+    }) as unknown as ConnectingSocket | undefined
+    const end = (): unknown => socket?.destroy(new Error('closed'))
+    if (closing.aborted) end()
+    else closing.addEventListener('abort', end)
+    return socket as never
+  }
+}
+
+function unreferenced(connect: buildConnector.connector): buildConnector.connector {
+  return (options, callback) => {
+    const socket = connect(options, callback) as unknown as ConnectingSocket | undefined
     if (socket === undefined) return
-    connecting.add(socket)
     socket.unref()
     socket.ref = () => socket // undici references a socket again for each request
   }
+}
+
+/** What a connector returns, other than its type says. */
+interface ConnectingSocket {
+  destroy(error: Error): unknown
+  unref(): void
+  ref(): unknown
 }
