@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { startEmulator } from '../../src/emulator.ts'
 import { startRawServer } from '../support/raw-server.ts'
 import { runScript } from '../support/run-script.ts'
 import { core, environmentFor, inOrder, run, upTo, winston } from './running.ts'
@@ -44,24 +43,6 @@ describe.concurrent('a process that ends in the tick of 1,000 log calls', () => 
   it('delivers what a Winston logger that has just been ended, and a shipper that is being closed, still had', async () => {
     expect((await run(`${winston()} log(0, 1000); logger.end(); process.exit()`)).numbers).toEqual(upTo(1000))
     expect((await run(`${core()} log(0, 1000); void shipper.close(); process.exit()`)).numbers).toEqual(upTo(1000))
-  })
-})
-
-/** 100 make a soak. */
-const processes = Number(process.env.LOGFERRY_SOAK_PROCESSES ?? 15)
-
-describe(`${processes} fresh processes that each log 1,000 events and end in that tick`, { timeout: 60_000 }, () => {
-  it.each(ends)('lose none, and send none twice (%s)', async (_, end) => {
-    await using emulator = await startEmulator()
-    let started = 0
-    const runSome = async () => {
-      while (started < processes) {
-        const from = 1000 * started++
-        await runScript(`${core()} log(${from}, ${from + 1000}); ${end}`, environmentFor(emulator))
-      }
-    }
-    await Promise.all(Array.from({ length: 8 }, runSome))
-    expect(inOrder(emulator.events('d').map(({ n }) => n as number))).toEqual(upTo(1000 * processes))
   })
 })
 

@@ -200,7 +200,7 @@ describe.concurrent('answers that come before the body is there', () => {
       },
     ],
   ])('%s: sent again, nothing lost, nothing twice', async (_, fault) => {
-    const result = await shipThrough(fault, 1, { compression: 'none', maxConcurrentRequests: 1 })
+    const result = await shipThrough(fault, 1, { compression: 'none', maxConcurrentRequests: 1, maxBatchEvents: 300 })
     expect(result).toMatchObject({ complete: true, ...allOnce, delivered: 300, dropped: 0 })
   })
 })
