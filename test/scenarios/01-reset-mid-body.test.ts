@@ -19,7 +19,7 @@ describe.concurrent('scenario 1: the connection ends mid-body, and nothing is st
       if (request.index < 2 && request.body.length >= (cut < 0 ? length + cut : cut)) ways[way]?.(request.socket)
       else if (request.isWhole) request.take()
     })
-    await using logs = watched({ baseUrl: server.url, compression: 'none', maxBatchEvents: 1000 })
+    await using logs = watched({ baseUrl: server.url, compression: 'none', maxBatchEvents: 1000, maxRetryDelayMs: 50 })
     logs.log(0, 1000, { text: 'x'.repeat(100) })
     expect(await logs.flush()).toEqual({ complete: true, pending: 0 })
     expect(tally(server.numbers, 1000)).toEqual(allOnce)

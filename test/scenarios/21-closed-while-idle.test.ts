@@ -5,7 +5,7 @@ import { startFaultServer } from '../support/fault-server.ts'
 import { allOnce, tally, watched } from '../support/laws.ts'
 
 const closings: Readonly<Record<string, (socket: Socket) => void>> = {
-  closes: socket => socket.end(),
+  closes: socket => socket.destroy(),
   resets: socket => socket.resetAndDestroy(),
   'half closes, and goes on reading,': socket => {
     socket.removeAllListeners('data')

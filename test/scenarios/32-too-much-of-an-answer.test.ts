@@ -51,9 +51,12 @@ describe.concurrent('scenario 32: an answer without end is read only so far, and
     expect(await logs.close()).toEqual({ complete: true, pending: 0 })
     await server.whenDeserted()
   })
+})
 
-  it('a gzip bomb in an answer is not opened', async () => {
-    const bomb = gzipSync(Buffer.alloc(2 ** 28))
+// One after the other: the memory of the process is what is looked at.
+describe('scenario 32: a gzip bomb', () => {
+  it('in an answer is not opened', async () => {
+    const bomb = gzipSync(Buffer.alloc(2 ** 26))
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
       request.store()
@@ -63,11 +66,11 @@ describe.concurrent('scenario 32: an answer without end is read only so far, and
     const before = process.memoryUsage().arrayBuffers
     logs.log(0)
     expect(await logs.close()).toEqual({ complete: true, pending: 0 })
-    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 ** 27)
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 ** 25)
     expect(server.numbers).toEqual([0])
   })
 
-  it('nor is one that is sent to the emulator', async () => {
+  it('that is sent to the emulator is opened only so far', async () => {
     await using emulator = await startEmulator()
     const before = process.memoryUsage().arrayBuffers
     const response = await fetch(`${emulator.url}/v1/datasets/d/ingest`, {

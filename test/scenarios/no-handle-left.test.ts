@@ -21,6 +21,7 @@ const source = (options: string) => `${core(options)}
   log(0, 1000)
   await shipper.flush({ timeoutMs: 300 })
   await shipper.close({ timeoutMs: 100 })
+  await new Promise(resolve => setTimeout(resolve, 50)) // for what is cancelled to say so
   const pipes = ['PipeWrap', 'TTYWrap']
   console.log(JSON.stringify({
     resources: process.getActiveResourcesInfo().filter(name => !pipes.includes(name)),

@@ -45,7 +45,7 @@ export async function halfRefused(scale: HalfRefused, progress: Progress = noPro
   const batches = server.requestCount - refused
   const beyond = requests - batches - refused
   const peak = Math.max(...requestsBySecond.map(count => count ?? 0))
-  const seconds = events / perSecond
+  const seconds = (performance.now() - startedAtMs) / 1000
   return {
     events,
     lost,

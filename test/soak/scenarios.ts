@@ -35,8 +35,8 @@ export const longScenarios: readonly LongScenario[] = [
     ([what, scale]): LongScenario => ({
       number: 9,
       what: `Retry-After 120 (${what}): no request for as long, then all delivered`,
-      inShort: '3 s',
-      short: () => retryAfter({ ...scale, seconds: 3 }),
+      inShort: '2 s',
+      short: () => retryAfter({ ...scale, seconds: 2 }),
       whole: progress => retryAfter({ ...scale, seconds: 120 }, progress),
     }),
   ),
@@ -61,7 +61,7 @@ export const longScenarios: readonly LongScenario[] = [
       number: 15,
       what: `100 fresh processes that log 1,000 events and end in that tick (${end})`,
       inShort: '10 processes',
-      short: () => processEnds({ end, processes: 10, eventsEach: 1000 }),
+      short: () => processEnds({ end, processes: 10, eventsEach: 1000, exitTimeoutMs: 20_000 }),
       whole: progress => processEnds({ end, processes: 100, eventsEach: 1000 }, progress),
     }),
   ),
@@ -89,14 +89,14 @@ export const longScenarios: readonly LongScenario[] = [
   {
     number: 26,
     what: '500 clients on one licence of 100 requests/s: few 429, high utilisation, none starves',
-    inShort: '10 clients on 40 requests/s for 5 s',
-    short: () => oneLicence({ clients: 10, requestsPerSecond: 40, seconds: 5 }),
+    inShort: '10 clients on 40 requests/s for 4 s',
+    short: () => oneLicence({ clients: 10, requestsPerSecond: 40, seconds: 4 }),
     whole: progress => oneLicence({ clients: 500, requestsPerSecond: 100, seconds: 240 }, progress),
   },
   {
     number: 'outage',
     what: 'the service down for 60 s at 5,000 events/s: nothing lost, 25 requests, drained within 30 s',
-    inShort: '4 s at 2,000 events/s',
+    inShort: '3 s at 2,000 events/s',
     short: () => outage({ ...shortOutage, mostRssGrowthBytes: 96 * MiB }),
     whole: progress =>
       outage(
@@ -116,7 +116,7 @@ export const longScenarios: readonly LongScenario[] = [
   {
     number: 11,
     what: 'the service down for ten minutes at 5,000 events/s, in every way in turn: nothing lost, drained',
-    inShort: '4 s at 2,000 events/s',
+    inShort: '3 s at 2,000 events/s',
     short: () =>
       outage({ ...shortOutage, troubles: ['answers 503', 'closes connections'], mostRssGrowthBytes: 96 * MiB }),
     whole: progress =>
@@ -159,9 +159,9 @@ export const longScenarios: readonly LongScenario[] = [
 
 const shortOutage = {
   perSecond: 2000,
-  beforeMs: 1500,
-  outageMs: 4000,
-  afterMs: 500,
+  beforeMs: 1000,
+  outageMs: 3000,
+  afterMs: 300,
   troubles: ['refuses connections', 'is a black hole'],
   options: {
     requestTimeoutMs: 1000,
