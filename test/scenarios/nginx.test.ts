@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { type Emulator, startEmulator } from '../../src/emulator.ts'
 import type { ShipperOptions } from '../../src/index.ts'
 import { numbersIn } from '../support/emulated.ts'
@@ -178,11 +178,14 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
   )
 
   describe('scenario 30: TLS with a private CA, by way of an intermediate one', () => {
-    const { ca, leaf, stranger } = certificates()
+    let made: ReturnType<typeof certificates>
+    beforeAll(() => {
+      made = certificates()
+    })
 
     it('trusted by the option tls: delivered, and after a restart of nginx too', () =>
-      behindNginx({ tls: leaf }, async ({ emulator, nginx, ship }) => {
-        await using logs = ship({ tls: { ca } })
+      behindNginx({ tls: made.leaf }, async ({ emulator, nginx, ship }) => {
+        await using logs = ship({ tls: { ca: made.ca } })
         logs.log(0, 100)
         expect(await logs.flush()).toEqual({ complete: true, pending: 0 })
         await nginx.kill()
@@ -193,11 +196,11 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
       }))
 
     it.each([
-      ['without that option', undefined],
-      ['with another CA', stranger],
-    ])('refused %s: no token and no event get there', async (_, other) => {
-      await behindNginx({ tls: leaf }, async ({ emulator, ship }) => {
-        await using logs = ship(other === undefined ? {} : { tls: { ca: other } })
+      ['without that option', () => ({})],
+      ['with another CA', () => ({ tls: { ca: made.stranger } })],
+    ])('refused %s: no token and no event get there', async (_, options) => {
+      await behindNginx({ tls: made.leaf }, async ({ emulator, ship }) => {
+        await using logs = ship(options())
         logs.log(0)
         expect(await logs.flush(300)).toEqual({ complete: false, pending: 1 })
         expect(logs.warnings[0]?.message).toMatch(/certificate/)

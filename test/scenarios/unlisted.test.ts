@@ -1,10 +1,12 @@
 /** Faults that the list of scenarios does not name: what servers, proxies and networks do besides. */
+import { randomBytes } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { startFaultServer, type WireRequest } from '../support/fault-server.ts'
 import { allOnce, tally, watched } from '../support/laws.ts'
+import { until } from '../support/until.ts'
 
 const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'
 const pem = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8')
@@ -352,6 +354,17 @@ describe.concurrent('connections', () => {
 })
 
 describe.concurrent('memory', () => {
+  // Fails for now: compressed copies are counted when they are there, and nobody asks whether they fit.
+  it.fails('that is full when the compressed copies of what is in flight come: never more than the cap', async () => {
+    await using server = await startFaultServer(() => {})
+    const maxBufferedBytes = 4 * 1_048_576
+    await using logs = watched({ baseUrl: server.url, maxBufferedBytes, maxBatchBytes: 524_288 })
+    for (let n = 0; n < 5000; n++) logs.log(n, n + 1, { level: 'error', text: randomBytes(750).toString('base64') })
+    expect(logs.stats().drops.memory?.error).toBeGreaterThan(100)
+    await until(() => server.requestCount >= 4, 'requests are under way')
+    expect(logs.stats().bufferedBytes).toBeLessThanOrEqual(maxBufferedBytes)
+  })
+
   it('that runs short while bodies are compressed for many connections at once: never more than the cap', async () => {
     await using server = await startFaultServer(() => {})
     const maxBufferedBytes = 4 * 1_048_576
