@@ -36,6 +36,8 @@ export class Batch {
   /** Whether it has been in the store alone: fresh batches and such ones take turns. */
   isBacklog = false
   #isPart = false
+  /** Memory held for `body`, there or under way. */
+  #bodyBytes = 0
   #block: Buffer
   #severities: Uint8Array
   /** How many lines of each severity it has, while that cannot be counted as it is in the store alone. */
@@ -225,16 +227,26 @@ export class Batch {
     return true
   }
 
+  /** Whether there is memory for what its bytes may be compressed to; then it is held until `keepBody` or `dropBody`. */
+  reserveBody(): boolean {
+    const mostBytes = this.byteLength + (this.byteLength >> 8) + 64 // what zstd says of its worst case, and gzip's is less
+    if (this.#bodyBytes > 0) return true
+    if (!this.#whole.memory.reserve(mostBytes)) return false
+    this.#bodyBytes = mostBytes
+    return true
+  }
+
   /** Keeps the bytes to send for the next attempt, counted as memory. */
   keepBody(body: NonNullable<Batch['body']>): void {
     this.dropBody()
-    this.#whole.memory.hold(body.bytes.length)
+    this.#bodyBytes = body.bytes.length
+    this.#whole.memory.hold(this.#bodyBytes)
     this.body = body
   }
 
   dropBody(): void {
-    if (this.body === undefined) return
-    this.#whole.memory.release(this.body.bytes.length)
+    this.#whole.memory.release(this.#bodyBytes)
+    this.#bodyBytes = 0
     this.body = undefined
   }
 

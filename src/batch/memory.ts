@@ -32,9 +32,7 @@ export class Memory {
 
   /** A block of that many bytes, or nothing when it would not fit. Its content is whatever stood there before. */
   take(bytes: number): Buffer | undefined {
-    if (this.usedBytes + bytes > this.maxBytes) return undefined
-    if (this.usedBytes + bytes + this.#spare.length * this.#blockBytes > this.maxBytes) this.clear()
-    this.hold(bytes)
+    if (!this.reserve(bytes)) return undefined
     const spare = bytes === this.#blockBytes ? this.#spare.pop() : undefined
     return spare ?? Buffer.allocUnsafeSlow(bytes)
   }
@@ -43,6 +41,14 @@ export class Memory {
     this.release(block.length)
     const isWorthKeeping = block.length === this.#blockBytes && this.#spare.length < maxSpareBlocks
     if (isWorthKeeping && this.usedBytes < this.maxBytes / 2) this.#spare.push(block)
+  }
+
+  /** Whether so many bytes that somebody else is going to allocate still fit; then they are counted. */
+  reserve(bytes: number): boolean {
+    if (this.usedBytes + bytes > this.maxBytes) return false
+    if (this.usedBytes + bytes + this.#spare.length * this.#blockBytes > this.maxBytes) this.clear()
+    this.hold(bytes)
+    return true
   }
 
   /** Counts bytes that somebody else allocated. */

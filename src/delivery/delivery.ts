@@ -102,6 +102,7 @@ export class Delivery {
   /** Makes what waits after a failure due now, for there may be no later. */
   hurry(): void {
     this.#parts.breaker.hurry()
+    this.#parts.pace.hurry(performance.now())
     this.#parts.batches.hurry()
     this.pump()
   }

@@ -61,6 +61,8 @@ export class Pace {
   /** What others have taught us, in requests per second. */
   #learnt = Number.POSITIVE_INFINITY
   #nextMs = 0
+  /** What the service has asked for. */
+  #patienceUntilMs = 0
   #lastStartMs = Number.NEGATIVE_INFINITY
   /** Starts in about the last second, and in about the last five minutes. */
   #startsLately = 0
@@ -101,6 +103,11 @@ export class Pace {
     const dueMs = Math.max(this.#nextMs, nowMs - catchUpMs)
     if (this.#lease !== undefined) return nextSlotMs(this.#lease, dueMs)
     return this.#hasAnswer ? dueMs : Math.max(dueMs, this.#lastStartMs + firstAnswerMs)
+  }
+
+  /** Lets the next request start now, where nothing but what 429s have taught us holds it back. */
+  hurry(nowMs: number): void {
+    if (this.#isShared) this.#nextMs = Math.min(this.#nextMs, Math.max(this.#patienceUntilMs, nowMs))
   }
 
   /** Notes that a request starts. */
@@ -179,6 +186,7 @@ export class Pace {
     const kept = (isAfterSuccess ? keptOnce : keptAgain) + 0.2 * (this.#random() - 0.5)
     // What was allowed but not used says nothing of what there is room for.
     this.#learnt = Math.max(Math.min(this.#perSecond, this.#startsLately) * kept, leastPerSecond)
+    this.#patienceUntilMs = nowMs + resetMs
     this.#nextMs = nowMs + Math.max(resetMs, (1000 / this.#learnt) * this.#spread())
   }
 

@@ -80,8 +80,11 @@ export class Sender {
     return this.#connections.pool
   }
 
+  /** Compressed, as a rule; where there is no memory for that, the lines are sent as they are. */
   #encodingFor(batch: Batch): Encoding {
-    return batch.suspect !== undefined ? 'none' : this.#compression.encodingFor(batch.byteLength)
+    if (batch.suspect !== undefined) return 'none'
+    const encoding = this.#compression.encodingFor(batch.byteLength)
+    return encoding === 'none' || batch.body?.encoding === encoding || batch.reserveBody() ? encoding : 'none'
   }
 
   /** The bytes to send if they exist: the lines themselves, or what was made of them for an earlier attempt. */
