@@ -1,0 +1,60 @@
+/** `npm run bench`: plans, measures, and reports. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { commandLine, help, wanted } from './command-line.ts'
+import { experiments } from './experiments/all.ts'
+import { benchmarksFolder } from './harness/child.ts'
+import { countRuns, measure, type Planned, planned } from './harness/measure.ts'
+import { startReceiver } from './harness/receiver-process.ts'
+import { thisMachine } from './report/machine.ts'
+import type { Results } from './report/results.ts'
+import { resultsAsText } from './report/text.ts'
+
+/** Where the user stands; npm itself goes to the package's folder. */
+const userFolder = process.env.INIT_CWD ?? process.cwd()
+
+try {
+  await main(process.argv.slice(2))
+} catch (error) {
+  console.error(`bench: ${(error as Error).message}\n\n${help}`)
+  process.exitCode = 2
+}
+
+async function main(args: string[]): Promise<void> {
+  const given = commandLine(args)
+  if (given.help) return console.log(help)
+  const names = experiments.map(({ name }) => name)
+  const subjects = experiments.flatMap(experiment => experiment.cases('full').map(({ subject }) => subject))
+  const isWanted = wanted(given.only, names, subjects)
+  const plan = planned(experiments, given.extent, isWanted, given.rounds)
+  if (plan.length === 0) throw new Error('of that, --quick measures nothing; leave it out')
+  if (given.list) return list(plan)
+
+  const startedAt = new Date().toISOString()
+  using receiver = await startReceiver()
+  const results: Results = {
+    startedAt,
+    command: ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' '),
+    version: JSON.parse(readFileSync(resolve(benchmarksFolder, '../package.json'), 'utf8')).version,
+    machine: thisMachine(),
+    experiments: await measure(plan, receiver),
+  }
+  console.log(`\n${resultsAsText(results)}\n`)
+  if (given.json !== undefined) write(resolve(userFolder, given.json), `${JSON.stringify(results, null, 2)}\n`)
+  const { reportPage } = await import('./report/page.ts')
+  write(resolve(userFolder, given.html ?? resolve(benchmarksFolder, 'results/report.html')), reportPage(results))
+}
+
+function list(plan: readonly Planned[]): void {
+  for (const { experiment, cases, rounds } of plan) {
+    console.log(`${experiment.name}: ${experiment.question} (${rounds} rounds)`)
+    for (const { subject, variant } of cases) console.log(`  ${[subject, variant].filter(Boolean).join(', ')}`)
+  }
+  console.log(`\n${countRuns(plan)} runs`)
+}
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, text)
+  console.log(`Written: ${path}`)
+}

@@ -1,0 +1,57 @@
+import type { Case, Experiment, Extent } from '../experiments/experiment.ts'
+import type { ExperimentResults, Row } from '../report/results.ts'
+import { Progress } from './progress.ts'
+import type { Receiver } from './receiver-process.ts'
+
+/** An experiment, and those of its cases that are asked for. */
+export interface Planned {
+  readonly experiment: Experiment
+  readonly cases: readonly Case[]
+  readonly rounds: number
+}
+
+export function planned(
+  experiments: readonly Experiment[],
+  extent: Extent,
+  isWanted: (experiment: string, subject: string) => boolean,
+  rounds: number | undefined,
+): Planned[] {
+  return experiments.flatMap(experiment => {
+    const cases = experiment.cases(extent).filter(({ subject }) => isWanted(experiment.name, subject))
+    return cases.length === 0 ? [] : [{ experiment, cases, rounds: rounds ?? experiment.rounds[extent] }]
+  })
+}
+
+export function countRuns(plan: readonly Planned[]): number {
+  return plan.reduce((sum, { cases, rounds }) => sum + cases.length * rounds, 0)
+}
+
+/**
+ * Measures every case once in each round, so that what the machine does meanwhile meets all of them alike. The order within
+ * a round turns, so that none always follows the same one.
+ */
+export async function measure(plan: readonly Planned[], receiver: Receiver): Promise<ExperimentResults[]> {
+  const progress = new Progress(countRuns(plan))
+  const results: ExperimentResults[] = []
+  for (const { experiment, cases, rounds } of plan) {
+    const { name, question, shows, charts } = experiment
+    const rows: Row[] = cases.map(({ subject, variant }) => ({ subject, variant, rounds: [] }))
+    for (let round = 0; round < rounds; round += 1) {
+      const shift = Math.floor((round * cases.length) / rounds)
+      for (let position = 0; position < cases.length; position += 1) {
+        const index = (position + shift) % cases.length
+        const each = cases[index] as Case
+        const row = rows[index] as Row
+        const what = `${name}: ${[each.subject, each.variant].filter(Boolean).join(', ')}, round ${round + 1} of ${rounds}`
+        progress.begin(what)
+        if (row.rounds.at(-1)?.kind === 'not available') continue
+        const measured = await each.measure(receiver)
+        if (measured.kind !== 'figures') progress.note(`${what}: ${measured.why}`)
+        row.rounds.push(measured)
+      }
+    }
+    results.push({ name, question, shows, charts, rows })
+  }
+  progress.end()
+  return results
+}

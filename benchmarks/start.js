@@ -1,0 +1,41 @@
+/**
+ * Gets everything in place that the benchmarks need, and starts them. Plain JavaScript for any Node that runs npm: what it
+ * starts runs on the Node that package.json pins.
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const here = fileURLToPath(new URL('.', import.meta.url))
+
+if (!isInstalled(root)) npm('Installing what the package needs …', root, ['ci'])
+npm(undefined, root, ['run', '--silent', 'build']) // what is measured is the source as it stands
+if (!isInstalled(here)) npm('Installing the libraries to compare with, into benchmarks/node_modules …', here, ['ci'])
+npm(undefined, here, ['run', '--silent', 'build'])
+
+// The Node of package.json: npm's own may be older.
+const node = createRequire(import.meta.url).resolve('node/bin/node')
+const { status } = spawnSync(node, [`${here}build/bench.js`, ...process.argv.slice(2)], { stdio: 'inherit' })
+process.exitCode = status ?? 1
+
+/** Whether the packages of the lock file, as it is, are there. */
+function isInstalled(folder) {
+  const installed = `${folder}node_modules/.package-lock.json`
+  return existsSync(installed) && statSync(installed).mtimeMs >= statSync(`${folder}package-lock.json`).mtimeMs
+}
+
+function npm(note, folder, args) {
+  if (note !== undefined) console.error(note)
+  const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
+  const cli = process.env.npm_execpath
+  const [command, ...first] = cli === undefined ? ['npm'] : [process.execPath, cli]
+  const { status } = spawnSync(command, [...first, ...args, ...quiet], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  if (status === 0) return
+  console.error(`bench: npm ${args.join(' ')} failed in ${folder}`)
+  process.exit(1)
+}
