@@ -10,9 +10,12 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const here = fileURLToPath(new URL('.', import.meta.url))
 
-if (!isInstalled(root)) npm('Installing what the package needs …', root, ['ci'])
+const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
+
+if (!isInstalled(root)) npm('Installing what the package needs …', root, ['ci', ...quiet])
 npm(undefined, root, ['run', '--silent', 'build']) // what is measured is the source as it stands
-if (!isInstalled(here)) npm('Installing the libraries to compare with, into benchmarks/node_modules …', here, ['ci'])
+if (!isInstalled(here))
+  npm('Installing the libraries to compare with, into benchmarks/node_modules …', here, ['ci', ...quiet])
 npm(undefined, here, ['run', '--silent', 'build'])
 
 // The Node of package.json: npm's own may be older.
@@ -28,12 +31,11 @@ function isInstalled(folder) {
 
 function npm(note, folder, args) {
   if (note !== undefined) console.error(note)
-  const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
   const cli = process.env.npm_execpath
   const [command, ...first] = cli === undefined ? ['npm'] : [process.execPath, cli]
-  const { status } = spawnSync(command, [...first, ...args, ...quiet], {
+  const { status } = spawnSync(command, [...first, ...args], {
     cwd: folder,
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', process.stderr.fd, 'inherit'],
   })
   if (status === 0) return
   console.error(`bench: npm ${args.join(' ')} failed in ${folder}`)

@@ -8,6 +8,7 @@ Commands:
   check       send one test event with the options of the environment, and say what became of it
   spool ls    show what waits in the spool of an application
   spool send  deliver what processes that are no more have left in a spool
+  bench       measure how fast the service takes events, and propose options for it
 
 Options:
   --help      show this; after a command, what it does and takes
@@ -19,6 +20,7 @@ const commands: Readonly<Record<string, () => Promise<{ command: Command }>>> = 
   check: () => import('./check.ts'),
   'spool ls': () => import('./spool-ls.ts'),
   'spool send': () => import('./spool-send.ts'),
+  bench: () => import('./bench.ts'),
 }
 
 /** Does what the command line says, and gives the exit code: 0, 1 when it did not work, 2 when it makes no sense. */

@@ -3,7 +3,7 @@
  * Workload: events of 400 bytes, 4 KB, 100 KB and 950 KB at rates from 40 MB/s down, for 4 seconds (quick: 400 bytes and
  *   950 KB, 2 seconds), while the event loop never sleeps and each of its turns is timed. The log calls of a group are part of
  *   a turn; compare with no-op-winston, which has the same.
- * Excluded: nothing. Garbage collection is in it, and so is what else the machine does: on a busy one look at several rounds.
+ * Excluded: on Linux, what the thread waits for while the processor does something else. Garbage collection is in it.
  * Command: npm run bench -- --only stretches
  */
 import type { Load } from '../workload/load.ts'

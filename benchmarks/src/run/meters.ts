@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { openSync, readFileSync, readSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 /** Processor time used so far, in microseconds. */
@@ -54,17 +54,23 @@ export interface Turns {
 const leastMs = 0.05
 
 /**
- * Keeps the event loop turning, and takes the time at each turn. On the clock: the processor's time of a thread comes in
- * ticks of milliseconds on many systems. It takes a whole processor, so no other figure of such a run means anything.
+ * Keeps the event loop turning, and takes the time at each turn, less what the thread waited for a processor meanwhile. It
+ * takes a whole processor, so no other figure of such a run means anything.
  */
 export function startWatchingTurns(): () => Turns {
+  const waitedMs = waitForProcessor()
   const turnsMs: number[] = []
   let isWatching = true
   let lastMs = performance.now()
+  let lastWaitedMs = waitedMs()
   const turn = () => {
     const nowMs = performance.now()
-    if (nowMs - lastMs > leastMs) turnsMs.push(nowMs - lastMs)
-    lastMs = nowMs
+    if (nowMs - lastMs > leastMs) {
+      const nowWaitedMs = waitedMs()
+      turnsMs.push(nowMs - lastMs - (nowWaitedMs - lastWaitedMs))
+      lastWaitedMs = nowWaitedMs
+    }
+    lastMs = performance.now()
     if (isWatching) setImmediate(turn)
   }
   setImmediate(turn)
@@ -72,5 +78,22 @@ export function startWatchingTurns(): () => Turns {
     isWatching = false
     turnsMs.sort((a, b) => b - a)
     return { longestMs: turnsMs[0] ?? 0, p99Ms: turnsMs[Math.floor(turnsMs.length / 100)] ?? 0 }
+  }
+}
+
+/**
+ * How long this thread has been ready to run while its processor did something else, in milliseconds. Linux tells it exactly,
+ * where the time that a thread did run comes in ticks; elsewhere it is 0, and a busy machine shows in the turns.
+ */
+function waitForProcessor(): () => number {
+  try {
+    const file = openSync('/proc/thread-self/schedstat', 'r')
+    const text = Buffer.alloc(128)
+    return () => {
+      const length = readSync(file, text, 0, text.length, 0)
+      return Number(text.toString('latin1', 0, length).split(' ', 2)[1]) / 1e6
+    }
+  } catch {
+    return () => 0
   }
 }

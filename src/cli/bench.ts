@@ -1,0 +1,148 @@
+import type { ShipperOptions } from '../index.ts'
+import { bestSize, MiB, type Proposal, propose, shownMs } from './bench-proposal.ts'
+import { benchEvent, type Trial, tryOut } from './bench-trial.ts'
+import { type Command, type Given, Misuse } from './command.ts'
+
+const help = `Usage: logferry bench [options]
+
+Measures how fast the service takes events, with batches and connections of several sizes, and proposes options for it.
+It SENDS EVENTS to the dataset, so name one that is meant for it. They have the message 'logferry bench'.
+Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_DATASET.
+
+Options:
+  --url <address>      base address of the service, in place of LOGFERRY_URL
+  --dataset <name>     dataset to send to, in place of LOGFERRY_DATASET
+  --events <number>    most events to send in all, from 1000 (default: 200000, about 100 MB before compression)
+  --seconds <number>   longest time in all, from 1 (default: 60)
+  --help               show this`
+
+const sizesTried = [MiB / 4, MiB, 4 * MiB]
+/** With which the sizes are tried. */
+const usualConnections = 4
+const connectionsTried = [1, 2, 8]
+/** Events of this part of a trial come first, and are not counted: code is compiled meanwhile. */
+const warmUp = 0.5
+const trialCount = sizesTried.length + connectionsTried.length + warmUp
+
+export const command: Command = {
+  help,
+  options: {
+    url: { type: 'string' },
+    dataset: { type: 'string' },
+    events: { type: 'string' },
+    seconds: { type: 'string' },
+  },
+  async run(given) {
+    const events = numberOf(given, 'events', 200_000, 1000)
+    const seconds = numberOf(given, 'seconds', 60, 1)
+    const options = { baseUrl: given.url, dataset: given.dataset } as ShipperOptions
+    const perTrial = { events: Math.floor((events - 1) / trialCount), timeoutMs: (seconds * 1000) / trialCount }
+    const attempt = (maxBatchBytes: number, maxConcurrentRequests: number) =>
+      tryOut(options, { maxBatchBytes, maxConcurrentRequests, ...perTrial })
+
+    const first = await reached(options)
+    if (typeof first === 'string') return complain(first)
+    announce(given, events, seconds)
+    const { events: warmUpEvents, timeoutMs } = perTrial
+    const warming = { events: Math.floor(warmUpEvents * warmUp), timeoutMs: timeoutMs * warmUp }
+    await tryOut(options, { maxBatchBytes: MiB, maxConcurrentRequests: usualConnections, ...warming })
+    const sizes: Trial[] = []
+    for (const size of sizesTried) {
+      const trial = await attempt(size, usualConnections)
+      sizes.push(trial)
+      console.log(rowOf(trial))
+    }
+    const size = bestSize(sizes)
+    if (size === undefined) return complain('Nothing was delivered.', sizes)
+    const connections: Trial[] = [size]
+    for (const count of connectionsTried) {
+      const trial = await attempt(size.maxBatchBytes, count)
+      connections.push(trial)
+      console.log(rowOf(trial))
+    }
+    const eventBytes = size.bytesPerSecond / size.eventsPerSecond
+    const proposal = propose(sizes, connections, eventBytes)
+    if (proposal === undefined) return complain('Nothing was delivered.', connections)
+    console.log(`\n${snippet(proposal)}`)
+    return 0
+  },
+}
+
+/** Sends one event, so that a mistake shows before thousands are sent; says what is wrong, if anything is. */
+async function reached(options: ShipperOptions): Promise<string | undefined> {
+  try {
+    const settings = { maxBatchBytes: MiB, maxConcurrentRequests: 1, events: 1, timeoutMs: 10_000 }
+    const { delivered, warnings } = await tryOut(options, settings)
+    if (delivered === 1) return undefined
+    return warnings.map(({ message }) => message).join('\n') || 'No answer within 10 s.'
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'LOGFERRY_INVALID_OPTION') throw error
+    return (error as Error).message
+  }
+}
+
+function announce({ url, dataset }: Given, events: number, seconds: number): void {
+  const { LOGFERRY_URL, LOGFERRY_DATASET } = process.env
+  const megabytes = Math.round((events * (JSON.stringify(benchEvent(1000)).length + 50)) / 1e6)
+  console.log(
+    `Sending up to ${shown(events)} events (about ${shown(megabytes)} MB before compression) to dataset ` +
+      `'${dataset ?? LOGFERRY_DATASET}' at ${url ?? LOGFERRY_URL}, for ${seconds} s at most. Ctrl-C stops it.\n`,
+  )
+  console.log(columns(['batches', 'connections', 'events/s', 'MB/s', 'answer', 'requests', 'sent again', '']))
+}
+
+function rowOf(trial: Trial): string {
+  const notes: string[] = []
+  if (trial.takesBytes !== undefined) notes.push(`413: takes ${sizeOf(trial.takesBytes)}`)
+  if (trial.requestsPerSecond !== undefined) notes.push(`limited to ${trial.requestsPerSecond.toFixed(1)} requests/s`)
+  if (trial.lost > 0) notes.push(`${shown(trial.lost)} events not delivered in time`)
+  return columns([
+    sizeOf(trial.maxBatchBytes),
+    String(trial.maxConcurrentRequests),
+    shown(trial.eventsPerSecond),
+    (trial.bytesPerSecond / 1e6).toFixed(1),
+    shownMs(trial.answerMs),
+    shown(trial.requests),
+    shown(trial.retries),
+    notes.join(', '),
+  ])
+}
+
+const widths = [8, 11, 9, 7, 8, 8, 10]
+
+function columns(cells: readonly string[]): string {
+  return cells
+    .map((cell, index) => cell.padStart(widths[index] ?? 0))
+    .join('  ')
+    .trimEnd()
+}
+
+function snippet({ reasons, ...options }: Proposal): string {
+  const lines = Object.entries(options).map(([name, value]) => {
+    const reason = reasons[name as keyof typeof reasons]
+    return `  // ${reason}\n  ${name}: ${shown(value).replaceAll(',', '_')},`
+  })
+  return `Proposed, for this service from this machine:\n\n{\n${lines.join('\n')}\n}`
+}
+
+function sizeOf(bytes: number): string {
+  return bytes >= MiB ? `${Math.round((bytes / MiB) * 10) / 10} MiB` : `${Math.round(bytes / 1024)} KiB`
+}
+
+function shown(value: number): string {
+  return Math.round(value).toLocaleString('en')
+}
+
+function numberOf(given: Given, name: string, fallback: number, least: number): number {
+  const text = given[name]
+  if (text === undefined) return fallback
+  const value = /^\d+$/.test(String(text)) ? Number(text) : Number.NaN
+  if (value >= least && value <= 1e9) return value
+  throw new Misuse(`--${name} must be a number from ${least}, not '${text}'`)
+}
+
+function complain(what: string, trials: readonly Trial[] = []): 1 {
+  const warnings = new Set(trials.flatMap(trial => trial.warnings.map(({ message }) => message)))
+  console.error([what, ...warnings].join('\n'))
+  return 1
+}
