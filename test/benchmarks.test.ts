@@ -1,0 +1,104 @@
+/** What the benchmarks count and compute, not how fast anything is: a benchmark is never a timed test. */
+import { describe, expect, it } from 'vitest'
+import { wanted } from '../benchmarks/src/command-line.ts'
+import { eachNumber } from '../benchmarks/src/receiver/numbers.ts'
+import type { Results } from '../benchmarks/src/report/results.ts'
+import { summaryOf } from '../benchmarks/src/report/statistics.ts'
+import { isMet, targetsOf } from '../benchmarks/src/report/targets.ts'
+import { numberField, workloadOf } from '../benchmarks/src/workload/event.ts'
+
+describe('the receiver', () => {
+  const { event } = workloadOf(400, 'compressible')
+  const numbersIn = (body: string | Buffer) => {
+    const found: number[] = []
+    eachNumber(Buffer.from(body as string), n => found.push(n))
+    return found
+  }
+
+  it('finds the number of every event, once, in NDJSON and in an array', () => {
+    const events = [0, 7, 123_456_789].map(event)
+    expect(numbersIn(events.map(each => JSON.stringify(each)).join('\n'))).toEqual([0, 7, 123_456_789])
+    expect(numbersIn(JSON.stringify(events))).toEqual([0, 7, 123_456_789])
+  })
+
+  it('finds it in JSON inside a JSON string', () => {
+    expect(numbersIn(JSON.stringify({ line: JSON.stringify(event(42)) }))).toEqual([42])
+  })
+
+  it.each([0, 127, 128, 300, 9_999_999])('finds %i in an attribute in protobuf', n => {
+    const varint: number[] = []
+    for (let left = n; varint.length === 0 || left > 0; left = Math.floor(left / 128)) {
+      varint.push((left % 128) | (left >= 128 ? 128 : 0))
+    }
+    const keyValue = [0x0a, 0x02, ...Buffer.from(numberField), 0x12, varint.length + 1, 0x18, ...varint]
+    expect(numbersIn(Buffer.from([0x0a, 0x23, ...keyValue, 0x23]))).toEqual([n])
+  })
+})
+
+describe('the workload', () => {
+  it.each([
+    [100, 'compressible'],
+    [400, 'compressible'],
+    [400, 'incompressible'],
+    [4096, 'compressible'],
+    [102_400, 'incompressible'],
+  ] as const)('has events of about %i bytes, %s', (bytes, text) => {
+    const { bytes: average, event } = workloadOf(bytes, text)
+    expect(average).toBeGreaterThan(bytes * 0.9)
+    expect(average).toBeLessThan(bytes * 1.1)
+    expect(JSON.stringify(event(5)).split('#')).toHaveLength(2)
+  })
+
+  it('has twelve fields, some nested, in an ordinary event', () => {
+    const fields = Object.values(workloadOf(400, 'compressible').event(1))
+    expect(fields).toHaveLength(12)
+    expect(fields.filter(value => typeof value === 'object')).toHaveLength(4)
+  })
+})
+
+describe('--only', () => {
+  const subjects = ['no-op-winston', 'logferry-winston', 'logferry-core']
+
+  it('chooses experiments by name and set-ups by pattern', () => {
+    const isWanted = wanted(['sizes', 'logferry-*'], ['sizes', 'burst'], subjects)
+    expect(isWanted('sizes', 'logferry-core')).toBe(true)
+    expect(isWanted('sizes', 'no-op-winston')).toBe(false)
+    expect(isWanted('burst', 'logferry-core')).toBe(false)
+  })
+
+  it('refuses what matches nothing', () => {
+    expect(() => wanted(['logfery-*'], ['sizes'], subjects)).toThrow("nothing is called 'logfery-*'")
+  })
+})
+
+describe('the report', () => {
+  it('takes medians', () => {
+    expect(summaryOf([3, 1, 2])).toEqual({ median: 2, least: 1, most: 3 })
+    expect(summaryOf([4, 1, 2, 3])).toEqual({ median: 2.5, least: 1, most: 4 })
+    expect(summaryOf([])).toBeUndefined()
+  })
+
+  it('compares with targets what was measured, and nothing else', () => {
+    const targets = targetsOf(resultsWith({ 'logferry-winston': 270, 'bare-winston': 300 }))
+    const known = targets.filter(({ value }) => value !== undefined)
+    expect(known.map(({ name, value }) => [name, value])).toEqual([
+      ['Winston, no format: events/s of the bare loop', 0.9],
+    ])
+    expect(known.map(isMet)).toEqual([true])
+  })
+})
+
+function resultsWith(eventsPerSecond: Readonly<Record<string, number>>): Results {
+  const rows = Object.entries(eventsPerSecond).map(([subject, value]) => ({
+    subject,
+    variant: '',
+    rounds: [{ kind: 'figures', figures: { eventsPerSecond: value, lost: 0 } } as const],
+  }))
+  return {
+    startedAt: '2026-11-21T00:00:00.000Z',
+    command: 'npm run bench',
+    version: '0.0.0',
+    machine: { cpu: 'none', cores: 1, memoryGiB: 1, platform: 'none', node: '24.0.0' },
+    experiments: [{ name: 'throughput', question: '', shows: [], charts: [], rows }],
+  }
+}
