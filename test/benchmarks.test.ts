@@ -98,7 +98,7 @@ function resultsWith(eventsPerSecond: Readonly<Record<string, number>>): Results
     startedAt: '2026-11-21T00:00:00.000Z',
     command: 'npm run bench',
     version: '0.0.0',
-    machine: { cpu: 'none', cores: 1, memoryGiB: 1, platform: 'none', node: '24.0.0' },
+    machine: { cpu: 'none', cores: 1, memoryGiB: 1, platform: 'none', node: '24.0.0', load: 0 },
     experiments: [{ name: 'throughput', question: '', shows: [], charts: [], rows }],
   }
 }

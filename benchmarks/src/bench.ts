@@ -31,12 +31,13 @@ async function main(args: string[]): Promise<void> {
   if (given.list) return list(plan)
 
   const startedAt = new Date().toISOString()
+  const machine = thisMachine() // its load is that of others, as long as nothing has begun
   using receiver = await startReceiver()
   const results: Results = {
     startedAt,
     command: ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' '),
     version: JSON.parse(readFileSync(resolve(benchmarksFolder, '../package.json'), 'utf8')).version,
-    machine: thisMachine(),
+    machine,
     experiments: await measure(plan, receiver),
   }
   console.log(`\n${resultsAsText(results)}\n`)

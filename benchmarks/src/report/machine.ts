@@ -8,5 +8,12 @@ export function thisMachine(): Machine {
     memoryGiB: Math.round(os.totalmem() / 2 ** 30),
     platform: `${os.platform()} ${os.arch()}`,
     node: process.versions.node,
+    load: Math.round((os.loadavg()[0] ?? 0) * 10) / 10,
   }
+}
+
+/** What to think of figures that were taken while the machine had other work; undefined when it had little. */
+export function busyNote({ load, cores }: Machine): string | undefined {
+  if (load < cores / 2) return undefined
+  return `The machine was busy when this began (load ${load} on ${cores} cores): figures of processor time hold, those by the clock do not.`
 }

@@ -1,6 +1,7 @@
 import { setUps } from '../set-ups/catalogue.ts'
 import { chart, groupColours } from './charts.ts'
 import { labelOf, written } from './figure-labels.ts'
+import { busyNote } from './machine.ts'
 import { type ExperimentResults, figureOf, type Results, type Row, valuesOf, whyNone } from './results.ts'
 import { isMet, targetsOf } from './targets.ts'
 import { boundAsText, valueAsText } from './text.ts'
@@ -8,6 +9,7 @@ import { boundAsText, valueAsText } from './text.ts'
 /** The report: one HTML file that needs nothing else. */
 export function reportPage(results: Results): string {
   const { machine, version, startedAt, command } = results
+  const busy = busyNote(machine)
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -21,6 +23,7 @@ export function reportPage(results: Results): string {
 <h1>logferry ${escaped(version)}: benchmark</h1>
 <p class="facts">${escaped(startedAt.slice(0, 16).replace('T', ' '))} UTC · ${escaped(machine.cpu)}, ${machine.cores} cores,
 ${machine.memoryGiB} GiB · ${escaped(machine.platform)} · Node ${escaped(machine.node)} · <code>${escaped(command)}</code></p>
+${busy === undefined ? '' : `<p class="missed">${escaped(busy)}</p>`}
 <p class="legend">${legend()}</p>
 ${targetsSection(results)}
 ${results.experiments.map(experimentSection).join('\n')}

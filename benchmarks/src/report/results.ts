@@ -22,6 +22,8 @@ export interface Machine {
   readonly memoryGiB: number
   readonly platform: string
   readonly node: string
+  /** Processes that wanted a processor when it began, on average over a minute; 0 where the system does not tell. */
+  readonly load: number
 }
 
 /** Everything a report is made of; what `--json` writes. */

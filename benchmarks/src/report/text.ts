@@ -1,5 +1,6 @@
 import { styleText } from 'node:util'
 import { labelOf, written } from './figure-labels.ts'
+import { busyNote } from './machine.ts'
 import { type ExperimentResults, figureOf, type Results, type Row, valuesOf, whyNone } from './results.ts'
 import { isMet, type Target, targetsOf } from './targets.ts'
 
@@ -10,8 +11,10 @@ export function resultsAsText(results: Results): string {
     `logferry ${version}, ${startedAt}: ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, Node ${machine.node}`,
     ...results.experiments.map(experimentAsText),
   ]
+  const busy = busyNote(machine)
   const targets = targetsOf(results).filter(({ value }) => value !== undefined)
   if (targets.length > 0) parts.push(targetsAsText(targets))
+  if (busy !== undefined) parts.push(busy)
   return parts.join('\n\n')
 }
 
