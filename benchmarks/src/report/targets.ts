@@ -186,7 +186,11 @@ export function isMet({ value, bound }: Target): boolean | undefined {
 
 const winstonPeers = ['axiom-winston', 'axiom-winston-no-format', 'winston-http', 'winston-loki']
 
+/** Without these, the best of the others says little. */
+const strongestPeers = ['axiom-winston-no-format', 'winston-loki']
+
 function bestLossless(results: Results): number | undefined {
+  if (strongestPeers.some(name => figureOf(rowOf(results, 'throughput', name), 'eventsPerSecond') === undefined)) return
   const speeds = winstonPeers.flatMap(name => {
     const row = rowOf(results, 'throughput', name)
     const isLossless = valuesOf(row, 'lost').every(lost => lost === 0)
