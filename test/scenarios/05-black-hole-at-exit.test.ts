@@ -4,7 +4,7 @@ import { core, environmentFor } from '../exit/running.ts'
 import { startFaultServer } from '../support/fault-server.ts'
 import { runScript } from '../support/run-script.ts'
 
-const exitTimeoutMs = 500
+const exitTimeoutMs = 1500
 
 /** Where nothing comes back from. */
 const holes: Readonly<Record<string, (socket: Socket) => void>> = {

@@ -31,7 +31,8 @@ describe.concurrent('scenario 24: close() during flush() during an outage', () =
       timed('second close', logs.close(20_000)),
     ])
     expect(resolved.toSorted()).toEqual(['close', 'flush', 'second close', 'short flush'])
-    expect(shortFlushMs).toBeLessThan(450)
+    expect(resolved[0]).toBe('short flush')
+    expect(shortFlushMs).toBeGreaterThan(90)
     for (const ms of [flushMs, closeMs, secondCloseMs]) expect([ms > 490, ms < 5000]).toEqual([true, true])
     expect(logs.stats()).toMatchObject({ delivered: 0, dropped: 500, pending: 0, drops: { closed: { info: 500 } } })
     expect(await logs.flush()).toEqual({ complete: true, pending: 0 })

@@ -10,7 +10,6 @@ import type { ShipperOptions } from '../../src/index.ts'
 import { numbersIn } from '../support/emulated.ts'
 import { allOnce, tally, type Watched, watched } from '../support/laws.ts'
 import { isNginxInstalled, type Nginx, type NginxOptions, startNginx } from '../support/nginx.ts'
-import { until } from '../support/until.ts'
 
 interface Scene {
   readonly emulator: Emulator
@@ -66,8 +65,7 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
     expect(tally(numbersIn(emulator), 100)).toEqual(allOnce)
     await emulator.close()
     logs.log(100, 200)
-    await until(() => logs.warnings.length > 0, 'the outage is told of')
-    expect(logs.warnings[0]?.message).toMatch(/502 502 Bad Gateway/)
+    expect((await logs.whenWarned()).message).toMatch(/502 502 Bad Gateway/)
     const tokens = [{ kind: 'api', token: emulator.token, actions: ['ingest'] }] as const
     await using revived = await startEmulator({ port: emulator.port, tokens })
     expect(await logs.close()).toEqual({ complete: true, pending: 0 })
@@ -170,7 +168,7 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
           await using logs = ship()
           logs.log(0, 3)
           expect(await logs.flush(300)).toEqual({ complete: false, pending: 3 })
-          expect(logs.warnings[0]?.message).toContain('redirects to https://elsewhere.example)')
+          expect((await logs.whenWarned()).message).toContain('redirects to https://elsewhere.example)')
           expect(emulator.requests()).toEqual([])
         },
       )
@@ -203,7 +201,7 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
         await using logs = ship(options())
         logs.log(0)
         expect(await logs.flush(300)).toEqual({ complete: false, pending: 1 })
-        expect(logs.warnings[0]?.message).toMatch(/certificate/)
+        expect((await logs.whenWarned()).message).toMatch(/certificate/)
         expect(emulator.requests()).toEqual([])
       })
     })

@@ -44,7 +44,7 @@ export async function halfRefused(scale: HalfRefused, progress: Progress = noPro
   await logs.close()
   const batches = server.requestCount - refused
   const beyond = requests - batches - refused
-  const peak = Math.max(...requestsBySecond.map(count => count ?? 0))
+  const peak = Math.max(...Object.values(requestsBySecond))
   const seconds = (performance.now() - startedAtMs) / 1000
   return {
     events,

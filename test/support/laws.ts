@@ -13,6 +13,7 @@ import {
   type ShipperStats,
   type Warning,
 } from '../../src/index.ts'
+import { until } from './until.ts'
 
 /** A shipper that is held to the laws: at every step of its own, every 20 ms, and whenever somebody asks. */
 export interface Watched extends AsyncDisposable {
@@ -28,6 +29,8 @@ export interface Watched extends AsyncDisposable {
   alsoLogged(count: number): void
   /** Takes the stats, and fails when they break a law. */
   stats(): ShipperStats
+  /** The first warning, once it is given. */
+  whenWarned(): Promise<Warning>
   /** Flushes or closes the shipper, and holds the result against the stats. */
   flush(timeoutMs?: number): Promise<FlushResult>
   close(timeoutMs?: number): Promise<FlushResult>
@@ -117,6 +120,10 @@ export function watched(options: ShipperOptions): Watched {
       logged += count
     },
     stats,
+    async whenWarned() {
+      await until(() => warnings.length > 0, 'a warning')
+      return warnings[0] as Warning
+    },
     flush: async timeoutMs => settled(await shipper.flush({ timeoutMs })),
     close,
     async [Symbol.asyncDispose]() {
