@@ -11,6 +11,9 @@ export interface OneLicence {
   readonly leastUtilisation: number
 }
 
+/** A client that has found little room makes a request in 20 seconds, and each has up to six batches left. */
+const drainTimeoutMs = 300_000
+
 /** The first seconds, in which clients find their shares, are not judged. */
 const partToSettle = 1 / 3
 
@@ -53,7 +56,7 @@ export async function oneLicence(scale: OneLicence, progress: Progress = noProgr
   const starved = everybody.filter(logs => logs.stats().delivered === 0).length
   progress('draining')
   emulator.enforce(false)
-  const results = await Promise.all(everybody.map(logs => logs.close(60_000)))
+  const results = await Promise.all(everybody.map(logs => logs.close(drainTimeoutMs)))
   const { lost, twice } = tally(numbersIn(emulator), events)
   const percent = (part: number) => `${(part * 100).toFixed(1)} %`
   return {

@@ -20,7 +20,7 @@ export async function retryAfter(scale: RetryAfter, progress: Progress = noProgr
     refusedAtMs = performance.now()
     request.answer(`${status} Later`, '', ...patience(seconds, form))
   })
-  await using logs = watched({ baseUrl: server.url, maxBatchAgeMs: 50 })
+  await using logs = watched({ baseUrl: server.url, maxBatchAgeMs: 50, maxConcurrentRequests: 1 })
   let events = 0
   const untilMs = performance.now() + seconds * 1000
   while (performance.now() < untilMs) {
