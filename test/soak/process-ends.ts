@@ -38,12 +38,14 @@ export async function processEnds(scale: ProcessEnds, progress: Progress = noPro
   await Promise.all(Array.from({ length: 8 }, runSome))
   const events = processes * eventsEach
   const { lost, twice } = tally(numbersIn(emulator), events)
+  const said = ended.map(({ stderr }) => /logferry: .{0,100}/.exec(stderr)?.[0]).find(text => text !== undefined)
+  const slowestMs = Math.max(...ended.map(({ ms }) => ms))
   return {
     events,
     lost,
     twice,
     requests: emulator.stats().requests,
-    notes: `${processes} processes`,
+    notes: `slowest process ${Math.round(slowestMs)} ms${said === undefined ? '' : `; “${said}”`}`,
     broken: brokenOf({
       'all delivered, none twice': lost === 0 && twice === 0,
       'exit codes are kept': ended.every(({ code }) => code === exitCode),
