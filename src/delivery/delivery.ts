@@ -195,6 +195,7 @@ export class Delivery {
           return row.putBack(batch)
         }
         if (batch.suspect !== undefined) compression.clear(batch.suspect)
+        batch.suspect = undefined // nor of its parts
         return this.#bisect(batch, row, outcome)
       }
       case 'blocked':

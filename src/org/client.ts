@@ -28,7 +28,7 @@ export class OrgClient {
   readonly #options: ResolvedOrgClientOptions
   /** Whether the process waits for a call before it ends by itself. */
   readonly #keepsAlive: boolean
-  readonly #calls = new Set<Promise<unknown>>()
+  readonly #calls = new Map<Promise<unknown>, AbortController>()
   #connections: Promise<Dispatcher> | undefined
 
   /** @internal */
@@ -57,9 +57,19 @@ export class OrgClient {
     return this.#call({ method: 'PUT', id: checkedId(id), body })
   }
 
+  /**
+   * Breaks off the calls under way, and lets go of the connections.
+   *
+   * @internal
+   */
+  abandon(): Promise<void> {
+    for (const controller of this.#calls.values()) controller.abort()
+    return this.close()
+  }
+
   /** Waits for the calls under way, then lets go of the connections. A later call opens new ones. */
   async close(): Promise<void> {
-    await Promise.allSettled(this.#calls)
+    await Promise.allSettled(this.#calls.keys())
     const connections = this.#connections
     this.#connections = undefined
     await (await connections)?.destroy()
@@ -74,7 +84,7 @@ export class OrgClient {
     const controller = new AbortController()
     const stopClock = deadline(this.#options.timeoutMs, () => controller.abort(), this.#keepsAlive)
     const call = this.#run(operation, controller.signal)
-    this.#calls.add(call)
+    this.#calls.set(call, controller)
     try {
       return await call
     } finally {
@@ -99,7 +109,7 @@ export class OrgClient {
       }
       attempts += 1
       const delayMs = retryDelayMs(result, attempts, Math.random())
-      if (delayMs === undefined || performance.now() + delayMs >= endMs) throw result
+      if (delayMs === undefined || performance.now() + delayMs >= endMs || signal.aborted) throw result
       await this.#wait(delayMs)
     }
   }

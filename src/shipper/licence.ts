@@ -65,7 +65,7 @@ export function openLicence(
     },
     close: async () => {
       keeper.stop()
-      await Promise.all([fleet?.close(), client?.close()])
+      await Promise.all([fleet?.close(), client?.abandon()])
     },
   }
 }
