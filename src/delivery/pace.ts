@@ -29,6 +29,12 @@ const keptAgain = 0.5
 /** What an answer adds to the rate, in requests per second; twice as much after so many without a 429, and so on. */
 const growth = 0.0015
 const answersUntilDoubled = 1000
+/**
+ * Where no 429 has come for so long, whoever shared the limit has gone, or there never was anybody: an answer then adds a
+ * fifth to the rate, twice as much after twice the time, and so on.
+ */
+const quietMs = 240_000
+const growthWhenQuiet = 0.2
 /** Part of the rate that an answer adds under a lease, where nobody needs to be made room for. */
 const growthUnderLease = 0.05
 /** However crowded it is, one request in 20 seconds is tried. */
@@ -70,6 +76,7 @@ export class Pace {
   #wasHeldBack = false
   #hasAnswer = false
   #startedSinceThrottled = true
+  #throttledAtMs = 0
   /** Answers since the last 429; 0 also before the first. */
   #answers = 0
   /** Least part of a window that was left in the answers of the present look. */
@@ -133,7 +140,7 @@ export class Pace {
     if (answer.throttled) return this.#slowDown(nowMs, answer.resetMs)
     this.#answers++
     this.#heedRemaining(nowMs, answer)
-    this.#speedUp()
+    this.#speedUp(nowMs)
   }
 
   /** Requests per second in force, and why. */
@@ -180,6 +187,7 @@ export class Pace {
   #slowDown(nowMs: number, resetMs = 0): void {
     const isAfterSuccess = this.#answers > 0
     this.#answers = 0
+    this.#throttledAtMs = nowMs
     this.#look(nowMs)
     if (!this.#startedSinceThrottled) return // one of several that were under way
     this.#startedSinceThrottled = false
@@ -190,10 +198,13 @@ export class Pace {
     this.#nextMs = nowMs + Math.max(resetMs, (1000 / this.#learnt) * this.#spread())
   }
 
-  #speedUp(): void {
+  #speedUp(nowMs: number): void {
     if (!this.#isShared || !this.#wasHeldBack) return
-    if (this.#lease !== undefined) this.#settleOn(this.#learnt * (1 + growthUnderLease))
-    else this.#settleOn(this.#learnt + growth * (1 + this.#answers / answersUntilDoubled))
+    const quietTimes = Math.floor((nowMs - this.#throttledAtMs) / quietMs)
+    const isAlone = this.#lease !== undefined
+    const part = isAlone ? growthUnderLease : growthWhenQuiet * quietTimes
+    const among = isAlone ? 0 : growth * (1 + this.#answers / answersUntilDoubled)
+    this.#settleOn(this.#learnt + Math.max(this.#learnt * part, among))
   }
 
   /** All that is allowed is no share any more. */

@@ -289,3 +289,20 @@ describe('with a lease', () => {
     expect(pace.inForce.because).toBe('licence')
   })
 })
+
+describe('a burst of 429s where nobody else shares the limit', () => {
+  it('is made up for within a quarter of an hour', () => {
+    const pace = new Pace(() => 0.5)
+    let nowMs = 0
+    const request = (throttled: boolean): void => {
+      nowMs = Math.max(nowMs, pace.notBeforeMs(nowMs))
+      pace.onStart(nowMs)
+      pace.onAnswer(nowMs, { throttled })
+    }
+    for (; nowMs < 20_000; nowMs += 1000) request(false)
+    for (let refused = 0; refused < 5; refused++) request(true)
+    expect(pace.inForce.requestsPerSecond).toBeLessThan(0.1)
+    for (; nowMs < 15 * 60_000; nowMs++) request(false)
+    expect(pace.inForce.requestsPerSecond).toBeGreaterThan(1)
+  })
+})
