@@ -21,9 +21,14 @@ const markNumber = mark.readUInt32LE()
 const version = 1
 const endOfSegment = 255
 
-/** How long the record of a line is. */
+/** How long the record of a line is, or with no line, that which ends a segment. */
 export function recordBytes(dataset: Uint8Array, lineBytes: number): number {
   return headBytes + dataset.length + lineBytes
+}
+
+/** How long a segment of so many lines is, which take so many bytes. */
+export function segmentBytes(dataset: Uint8Array, count: number, linesBytes: number): number {
+  return (count + 1) * recordBytes(dataset, 0) + linesBytes
 }
 
 /** Writes the record of the line that stands from `from` to `to` in `lines`; returns where it ends in `target`. */
@@ -74,48 +79,51 @@ export interface SegmentContent {
   /** The intact lines, one after the other, newlines included; a part of the file's own bytes. */
   readonly lines: Buffer
   readonly severities: Uint8Array
-  /** Lines that are known to have been there and are damaged or missing. */
+  /** Lines that are known to have been there and are damaged or missing: of a torn end, one is. */
   readonly lost: number
 }
 
 /**
- * Finds the intact records among the bytes of a segment, whatever has happened to the others. The bytes are used up: the
- * lines are moved together in them.
+ * Finds the intact records among the bytes of a segment, whatever has happened to the others. What stands there twice is
+ * taken once. The bytes are used up: the lines are moved together in them.
  */
 export function readSegment(bytes: Buffer): SegmentContent {
   const severities: number[] = []
+  const seen = new Set<number>()
   let dataset: Buffer | undefined
-  let expected = 0
-  let lost = 0
+  let count = 0
   let linesEnd = 0
   let isEnded = false
-  let isTailDamaged = false
+  let damagedFrom: number | undefined
   for (let at = 0; at < bytes.length; ) {
     const record = recordAt(bytes, at)
     if (record === undefined) {
+      damagedFrom ??= at
       const next = bytes.indexOf(mark, at + 1)
-      isTailDamaged = next === -1
-      at = isTailDamaged ? bytes.length : next
+      at = next < 0 ? bytes.length : next
       continue
     }
-    isTailDamaged = false
+    damagedFrom = undefined
     at = record.end
-    if (record.number > expected) lost += record.number - expected
-    expected = record.number
-    isEnded = record.severity === endOfSegment
-    if (isEnded) continue
+    if (record.severity === endOfSegment) {
+      isEnded = true
+      count = Math.max(count, record.number)
+      continue
+    }
+    count = Math.max(count, record.number + 1)
+    if (seen.has(record.number)) continue
+    seen.add(record.number)
     dataset ??= Buffer.from(record.dataset) // a copy: the lines are about to be moved over it
     bytes.copyWithin(linesEnd, record.lineStart, record.end)
     linesEnd += record.end - record.lineStart
     severities.push(record.severity)
-    expected++
   }
-  if (isTailDamaged && !isEnded) lost++
+  const isTorn = damagedFrom !== undefined && !isEnded && !isEndAt(bytes, damagedFrom, dataset)
   return {
     dataset: dataset?.toString('utf8'),
     lines: bytes.subarray(0, linesEnd),
     severities: Uint8Array.from(severities),
-    lost,
+    lost: count - seen.size + (isTorn ? 1 : 0),
   }
 }
 
@@ -140,4 +148,11 @@ function recordAt(bytes: Buffer, at: number): Found | undefined {
     lineStart,
     end,
   }
+}
+
+/** Whether it is the record of the end that is damaged there. It is shorter than that of any line, and two fields tell it. */
+function isEndAt(bytes: Buffer, at: number, dataset: Uint8Array | undefined): boolean {
+  if (dataset === undefined || bytes.length - at > recordBytes(dataset, 0)) return false
+  if (bytes[at + 16] === endOfSegment) return true
+  return at + 12 <= bytes.length && bytes.readUInt32LE(at) === markNumber && bytes.readUInt32LE(at + 8) === 0
 }

@@ -1,0 +1,271 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { readSegment, recordBytes, segmentBytes, writeEnd, writeRecord } from '../../src/spool/segment-format.ts'
+import { soakRuns } from './soak-runs.ts'
+
+interface Written {
+  readonly bytes: Buffer
+  /** Where the record of each line begins; then where the last of them ends. */
+  readonly starts: readonly number[]
+}
+
+/** A segment as its process leaves it: `complete`, or as it is while lines are still added. */
+function segmentOf(dataset: string, lines: readonly string[], isComplete: boolean): Written {
+  const name = Buffer.from(dataset)
+  const all = lines.map(line => Buffer.from(line))
+  const linesBytes = all.reduce((sum, { length }) => sum + length, 0)
+  const bytes = Buffer.alloc(segmentBytes(name, lines.length, linesBytes))
+  const starts = [0]
+  let at = 0
+  for (const [number, line] of all.entries()) {
+    at = writeRecord(bytes, at, name, number, number % 5, line, 0, line.length)
+    starts.push(at)
+  }
+  if (isComplete) at = writeEnd(bytes, at, name, lines.length)
+  return { bytes: bytes.subarray(0, at), starts }
+}
+
+function read(bytes: Uint8Array) {
+  const { dataset, lines, severities, lost } = readSegment(Buffer.from(bytes))
+  return { dataset, lines: linesIn(lines), severities: [...severities], lost }
+}
+
+function linesIn(bytes: Buffer): string[] {
+  return bytes.toString('utf8').split(/(?<=\n)/)
+}
+
+const text = fc.string({ unit: fc.oneof(fc.constantFrom('\u0000', '\ud7ff', '😀', 'é', 'ÿþLF'), fc.string()) })
+const line = text.map(value => `${JSON.stringify({ value })}\n`)
+const datasetName = fc.string({ unit: 'grapheme', maxLength: 100 })
+
+describe('a segment', () => {
+  it('gives back every line, the severity of each, and the dataset, whatever their text', () => {
+    fc.assert(
+      fc.property(
+        datasetName,
+        fc.array(line, { minLength: 1, maxLength: 50 }),
+        fc.boolean(),
+        (dataset, lines, isDone) => {
+          expect(read(segmentOf(dataset, lines, isDone).bytes)).toEqual({
+            dataset: Buffer.from(dataset).toString(),
+            lines,
+            severities: lines.map((_, number) => number % 5),
+            lost: 0,
+          })
+        },
+      ),
+      { numRuns: soakRuns(200) },
+    )
+  })
+
+  it('takes exactly the room that is foretold', () => {
+    const { bytes, starts } = segmentOf('käse', ['{"a":1}\n', '{"b":"ß"}\n'], true)
+    expect(starts).toEqual([0, recordBytes(Buffer.from('käse'), 8), bytes.length - recordBytes(Buffer.from('käse'), 0)])
+  })
+
+  it('of no line at all has nothing, and nothing is lost', () => {
+    const nothing = { dataset: undefined, lines: [''], severities: [], lost: 0 }
+    expect(read(Buffer.alloc(0))).toEqual(nothing)
+    expect(read(segmentOf('d', [], true).bytes)).toEqual(nothing)
+  })
+})
+
+/** Short ones, one that holds the mark as text does, one with characters of each length, one longer than the others. */
+const lines = [
+  '{"n":0}\n',
+  '{"n":1,"mark":"ÿþLF"}\n',
+  '{"n":2,"text":"aé€😀"}\n',
+  `{"n":3,"pad":"${'x'.repeat(30)}"}\n`,
+]
+const dataset = 'dä'
+const complete = segmentOf(dataset, lines, true)
+const open = segmentOf(dataset, lines, false)
+const ends = [...complete.starts.slice(1), complete.bytes.length]
+
+/** The records that have a byte from `from` to before `to`; the last number stands for the end of the segment. */
+function recordsAt({ bytes, starts }: Written, from: number, to: number): number[] {
+  return starts.flatMap((start, number) => {
+    const end = starts[number + 1] ?? bytes.length
+    return start < to && from < end ? [number] : []
+  })
+}
+
+function without(numbers: readonly number[]): string[] {
+  return lines.filter((_, number) => !numbers.includes(number))
+}
+
+/** What a segment must give when these records are damaged, and nothing is missing at its end. */
+function expectLost(bytes: Uint8Array, damaged: readonly number[]): void {
+  const { lines: found, lost } = read(bytes)
+  const kept = without(damaged)
+  expect(found).toEqual(kept.length > 0 ? kept : [''])
+  if (!damaged.includes(lines.length)) expect(lost).toBe(lines.length - kept.length)
+}
+
+function changed({ bytes }: Written, at: number, value: (byte: number) => number): Buffer {
+  const copy = Buffer.from(bytes)
+  copy[at] = value(copy[at] as number)
+  return copy
+}
+
+const changes: readonly ((byte: number) => number)[] = [
+  byte => byte ^ 0xff,
+  byte => byte ^ 0x01,
+  byte => byte ^ 0x80,
+  byte => (byte === 0 ? 1 : 0),
+  byte => (byte === 0xff ? 0xfe : 0xff),
+]
+
+describe('damage costs the lines that it hits, and they are counted:', () => {
+  it('any byte changed, of a complete segment', () => {
+    for (let at = 0; at < complete.bytes.length; at++) {
+      for (const change of changes) {
+        const bytes = changed(complete, at, change)
+        expectLost(bytes, recordsAt(complete, at, at + 1))
+        // Nor is the end taken for a line that is lost when it is what the damage hits.
+        expect(read(bytes).lost).toBe(at < (ends[lines.length - 1] as number) ? 1 : 0)
+      }
+    }
+  })
+
+  it('any byte changed, of a segment that its process was still writing to', () => {
+    for (let at = 0; at < open.bytes.length; at++) {
+      for (const change of changes) expectLost(changed(open, at, change), recordsAt(open, at, at + 1))
+    }
+  })
+
+  it('a file that ends anywhere: what is whole before that is there, and of what is torn one line is counted', () => {
+    for (let length = 0; length < complete.bytes.length; length++) {
+      const whole = ends.filter(end => end <= length).length
+      const { lines: found, lost } = read(complete.bytes.subarray(0, length))
+      expect(found).toEqual(whole > 0 ? lines.slice(0, whole) : [''])
+      const torn = length - (complete.starts[whole] as number)
+      if (torn === 0) expect(lost).toBe(0)
+      else if (whole < lines.length) expect(lost).toBe(1)
+      else expect(lost).toBe(torn < 12 ? 1 : 0) // from there on it shows that what is torn is the end, and no line
+    }
+  })
+
+  it('any range of zeros', () => {
+    for (let from = 0; from < complete.bytes.length; from++) {
+      for (let to = from + 1; to <= complete.bytes.length; to++) {
+        const bytes = Buffer.from(complete.bytes).fill(0, from, to)
+        // A byte that was zero before is not damaged.
+        const damaged = recordsAt(complete, from, to).filter(number => {
+          const [start, end] = [Math.max(complete.starts[number] as number, from), Math.min(ends[number] as number, to)]
+          return !bytes.subarray(start, end).equals(complete.bytes.subarray(start, end))
+        })
+        expectLost(bytes, damaged)
+        if (damaged.includes(lines.length)) expectTornTail(bytes)
+      }
+    }
+  })
+
+  it('any range missing', () => {
+    for (let from = 0; from < complete.bytes.length; from++) {
+      for (let to = from + 1; to < complete.bytes.length; to++) {
+        const bytes = Buffer.concat([complete.bytes.subarray(0, from), complete.bytes.subarray(to)])
+        const damaged = recordsAt(complete, from, to)
+        const { lines: found, lost } = read(bytes)
+        // Where both ends of the range are alike, one record may be whole again.
+        for (const one of without(damaged)) expect(found).toContain(one)
+        expectSomeOf(found, lines)
+        if (to <= (ends[lines.length - 1] as number)) expect(lost).toBe(lines.length - countOf(found))
+        else expectTornTail(bytes)
+      }
+    }
+  })
+
+  it('any range that stands there twice: no line comes twice', () => {
+    for (let from = 0; from < complete.bytes.length; from++) {
+      for (let to = from + 1; to <= complete.bytes.length; to++) {
+        const [before, again, after] = [0, from, to].map((start, i) =>
+          complete.bytes.subarray(start, [to, to, complete.bytes.length][i]),
+        ) as [Buffer, Buffer, Buffer]
+        const damaged = recordsAt(complete, from, to)
+        const { lines: found, lost } = read(Buffer.concat([before, again, after]))
+        for (const one of without(damaged)) expect(found).toContain(one)
+        expectSomeOf(found, lines)
+        const missing = lines.length - countOf(found)
+        if (damaged.includes(lines.length)) expect([missing, missing + 1]).toContain(lost)
+        else expect(lost).toBe(missing)
+      }
+    }
+  })
+
+  it('records in any other order: nothing is lost', () => {
+    const records = ends.map((end, number) => complete.bytes.subarray(complete.starts[number], end))
+    fc.assert(
+      fc.property(fc.shuffledSubarray(records, { minLength: records.length }), shuffled => {
+        const { lines: found, lost } = read(Buffer.concat(shuffled))
+        expect([[...found].sort(), lost]).toEqual([[...lines].sort(), 0])
+      }),
+    )
+  })
+
+  it('garbage before, between and after the records', () => {
+    const mark = Buffer.from([0xff, 0xfe, 0x4c, 0x46])
+    const piece = fc.oneof(
+      fc.uint8Array({ minLength: 1, maxLength: 60 }).map(bytes => Buffer.from(bytes)),
+      fc.uint8Array({ maxLength: 30 }).map(bytes => Buffer.concat([mark, bytes])),
+      fc.nat({ max: complete.bytes.length }).map(length => complete.bytes.subarray(0, length)),
+    )
+    fc.assert(
+      fc.property(
+        fc.array(piece, { maxLength: 3 }),
+        fc.nat({ max: lines.length }),
+        fc.boolean(),
+        (pieces, at, isDone) => {
+          const { bytes, starts } = isDone ? complete : open
+          const cut = starts[at] as number
+          const garbage = Buffer.concat(pieces)
+          const { lines: found, lost } = read(Buffer.concat([bytes.subarray(0, cut), garbage, bytes.subarray(cut)]))
+          expect([...found].sort()).toEqual([...lines].sort())
+          if (isDone || at < lines.length) expect(lost).toBe(0)
+          else expect(lost).toBeLessThanOrEqual(1)
+        },
+      ),
+      { numRuns: soakRuns(500) },
+    )
+  })
+
+  it('any bytes at all: nothing comes of them, and at most one line is counted', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 1, maxLength: 300 }), bytes => {
+        expect(read(bytes)).toEqual({ dataset: undefined, lines: [''], severities: [], lost: 1 })
+      }),
+      { numRuns: soakRuns(500) },
+    )
+  })
+
+  it('several places at once: what is there was written, and what is missing is counted where the end is there', () => {
+    const damage = fc.record({ at: fc.nat({ max: open.bytes.length - 1 }), value: fc.integer({ min: 1, max: 255 }) })
+    fc.assert(
+      fc.property(fc.array(damage, { minLength: 1, maxLength: 40 }), places => {
+        const bytes = Buffer.from(complete.bytes)
+        for (const { at, value } of places) bytes[at] = (bytes[at] as number) ^ value
+        const { lines: found, lost } = read(bytes)
+        expectSomeOf(found, lines)
+        expect(lost).toBe(lines.length - countOf(found))
+      }),
+      { numRuns: soakRuns(1000) },
+    )
+  })
+})
+
+/** Where the end is damaged, lines before a later intact one are counted, and of those after the last of them, one. */
+function expectTornTail(bytes: Buffer): void {
+  const { lines: found, lost } = read(bytes)
+  const last = countOf(found) === 0 ? -1 : lines.indexOf(found.at(-1) as string)
+  const gaps = last + 1 - countOf(found)
+  expect([gaps, gaps + 1, lines.length - countOf(found)]).toContain(lost)
+}
+
+function expectSomeOf(found: readonly string[], these: readonly string[]): void {
+  expect(found.filter(one => one !== '' && !these.includes(one))).toEqual([])
+  expect(new Set(found).size).toBe(found.length)
+}
+
+function countOf(found: readonly string[]): number {
+  return found.filter(one => one !== '').length
+}
