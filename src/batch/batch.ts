@@ -217,13 +217,13 @@ export class Batch {
   /** Is left in the store for another process; `false`, and nothing settled, when it cannot be. */
   leaveTo(store: Store): boolean {
     if (this.#isPart || !this.#whole.isStored) {
-      if (store.write(this.dataset, this.bytes, this.severities) === undefined) return false
-      this.settle() // what there is of the whole in the store goes when its last part does
+      const copy = store.write(this.dataset, this.bytes, this.severities)
+      if (copy === undefined) return false
+      copy.leave() // what there is of the whole in the store goes when its last part does
     } else {
-      this.seal()
-      this.#whole.copies.length = 0
-      this.settle()
+      for (const copy of this.#whole.copies.splice(0)) copy.leave()
     }
+    this.settle()
     return true
   }
 
@@ -312,8 +312,11 @@ class Whole {
     for (const copy of this.copies.splice(0, Number.POSITIVE_INFINITY, ...copies)) copy.remove()
   }
 
-  read(): Promise<CopyContent[]> {
-    return Promise.all(this.copies.map(copy => copy.read()))
+  /** One at a time: there may be more copies than files that may be open. */
+  async read(): Promise<CopyContent[]> {
+    const contents: CopyContent[] = []
+    for (const copy of [...this.copies]) contents.push(await copy.read())
+    return contents
   }
 
   join(other: Whole): void {

@@ -47,7 +47,10 @@ export class Batcher {
       memory,
       makeRoom: () => this.makeRoom(),
       openCopy: dataset => store?.open(dataset),
-      onOpened: batch => this.#track(batch),
+      onOpened: batch => {
+        this.#track(batch)
+        listeners.onReady()
+      },
       onSealed: () => listeners.onReady(),
     }
   }
@@ -129,9 +132,12 @@ export class Batcher {
   }
 
   /** Takes in batches that somebody has left in the store. */
-  takeIn(batch: Batch): void {
-    this.row(batch.dataset).putIntoStored(batch)
-    this.#track(batch)
+  takeIn(batches: readonly Batch[]): void {
+    for (const batch of batches) {
+      this.row(batch.dataset).putIntoStored(batch)
+      this.#track(batch)
+    }
+    this.#listeners.onReady()
   }
 
   /** Takes the oldest of the batches that are in the store alone. */
@@ -157,7 +163,6 @@ export class Batcher {
       const row = this.#rows.get(batch.dataset)
       if (row?.isEmpty && row.pause === undefined) this.#rows.delete(batch.dataset)
     })
-    this.#listeners.onReady()
   }
 
   /** Moves batches of the row with most bytes, again and again, until no more than that share of the memory is used. */

@@ -17,6 +17,8 @@ export interface Copy {
   /** No line will be added. */
   seal(): void
   read(): Promise<CopyContent>
+  /** Is another process's from now on. */
+  leave(): void
   remove(): void
 }
 

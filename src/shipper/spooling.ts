@@ -5,7 +5,7 @@ import type { Memory } from '../batch/memory.ts'
 import type { Notices } from '../notices.ts'
 import type { ResolvedSpool } from '../options/spool-options.ts'
 import { DeadLetters } from '../spool/dead-letters.ts'
-import { nodeDisk } from '../spool/disk.ts'
+import { type Disk, nodeDisk } from '../spool/disk.ts'
 import { Spool } from '../spool/spool.ts'
 
 /** What of the spool is told by `stats()`. */
@@ -41,46 +41,62 @@ export class Spooling {
   readonly #deadLetters: DeadLetters
   #timer: NodeJS.Timeout | undefined
   #inherited = 0
+  /** What listeners are to be told. */
+  readonly #news: (() => void)[] = []
 
-  constructor({ directory, maxBytes }: ResolvedSpool, durability: 'memory' | 'disk', parts: SpoolingParts) {
+  constructor(
+    { directory, maxBytes }: ResolvedSpool,
+    durability: 'memory' | 'disk',
+    parts: SpoolingParts,
+    disk: Disk = nodeDisk,
+  ) {
     this.#directory = directory
     this.#parts = parts
-    this.spool = new Spool({ directory, maxBytes, isWriteThrough: durability === 'disk' }, nodeDisk, {
+    this.spool = new Spool({ directory, maxBytes, isWriteThrough: durability === 'disk' }, disk, {
       makeRoom: () => this.#dropOldest(),
       onTrouble: error => this.#warnOfTrouble(error),
       onFull: () =>
         this.#warn(`the spool has reached its ${maxBytes} bytes, and events are in memory alone. ${fullRemedy}`),
     })
-    this.#deadLetters = new DeadLetters(directory, error => this.#warnOfTrouble(error))
+    this.#deadLetters = new DeadLetters(directory, error =>
+      this.#warn(`rejected.ndjson in ${directory} cannot be written (${reasonOf(error)}). Check the disk.`, 'rejected'),
+    )
     parts.notices.add('rejected', rejected => this.#deadLetters.write(rejected, new Date()))
   }
 
   /** Looks for what other processes have left, now and from time to time. Resolves when what is there now is taken over. */
   inherit(): Promise<void> {
     this.#timer ??= setInterval(() => this.inherit(), inheritEveryMs).unref()
-    const { ledger, memory, batcher, onInherited } = this.#parts
+    const { memory, batcher, onInherited } = this.#parts
     return this.spool.inherit({
-      onInherited: ({ dataset, severities, byteLength, copy, wasOurs }) => {
-        const count = severities.length
-        this.#inherited += count
-        this.#count(count, wasOurs)
-        batcher().takeIn(Batch.stored(dataset, severities, byteLength, copy, memory))
+      onInherited: inherited => {
+        for (const { severities, wasOurs } of inherited) {
+          this.#inherited += severities.length
+          this.#count(severities.length, wasOurs)
+        }
+        batcher().takeIn(
+          inherited.map(({ dataset, severities, byteLength, copy }) =>
+            Batch.stored(dataset, severities, byteLength, copy, memory),
+          ),
+        )
         onInherited()
       },
       onLost: ({ count, dataset, wasOurs }) => {
         this.#count(count, wasOurs)
         this.onLost(count, dataset)
-        if (ledger.pending > ledger.left) onInherited()
       },
+      onUnreadable: error => this.#warnOfUnreadable(error),
     })
   }
 
   /** Leaves a batch to the next process; `false` when that cannot be done. */
   leave(batch: Batch): boolean {
     const { count } = batch
-    if (!batch.leaveTo(this.spool)) return false
-    this.#parts.ledger.left += count
-    return true
+    this.spool.hurry()
+    const isLeft = batch.leaveTo(this.spool)
+    if (isLeft) this.#parts.ledger.left += count
+    this.#tellNews() // when the process ends there is no later
+    return isLeft
   }
 
   /** Where a batch was expected, so many lines of it were not there. */
@@ -91,7 +107,10 @@ export class Spooling {
     }
     this.#drop('spool-damaged', { unknown: count })
     const what = dataset === undefined ? '' : ` for dataset ${JSON.stringify(dataset)}`
-    this.#warn(`the spool in ${this.#directory} is damaged: ${count} events${what} are lost. Check the disk.`)
+    this.#warn(
+      `the spool in ${this.#directory} is damaged: ${count} events${what} are lost. Check the disk.`,
+      'damaged',
+    )
   }
 
   close(): void {
@@ -99,6 +118,7 @@ export class Spooling {
     this.#timer = undefined
     this.#deadLetters.close()
     this.spool.close()
+    this.#tellNews()
   }
 
   stats(): SpoolStats {
@@ -125,20 +145,43 @@ export class Spooling {
     const { ledger, notices } = this.#parts
     const droppedBefore = ledger.dropped
     ledger.drop(reason, bySeverity)
-    notices.tell('dropped', { reason, count: ledger.dropped - droppedBefore, bySeverity })
+    const count = ledger.dropped - droppedBefore
+    this.#tellSoon(() => notices.tell('dropped', { reason, count, bySeverity }))
   }
 
   #warnOfTrouble(error: unknown): void {
-    const { code, message } = error as NodeJS.ErrnoException
     this.#warn(
-      `the spool in ${this.#directory} cannot be used now (${code ?? message}), and events are in memory alone. Check the ` +
+      `the spool in ${this.#directory} cannot be used now (${reasonOf(error)}), and events are in memory alone. Check the ` +
         'disk, and that the directory may be written to; it is tried again from time to time.',
+      'trouble',
     )
   }
 
-  #warn(message: string): void {
-    this.#parts.notices.warn('LOGFERRY_SPOOL', message, message)
+  #warnOfUnreadable(error: unknown): void {
+    this.#warn(
+      `a file in the spool in ${this.#directory} cannot be read (${reasonOf(error)}). It is left there, and tried again ` +
+        'from time to time. Check the disk.',
+      'unreadable',
+    )
+  }
+
+  #warn(message: string, about = message): void {
+    this.#tellSoon(() => this.#parts.notices.warn('LOGFERRY_SPOOL', message, about))
+  }
+
+  /** Listeners may log, which must not happen while a batch is on its way to the disk. */
+  #tellSoon(one: () => void): void {
+    if (this.#news.push(one) === 1) queueMicrotask(() => this.#tellNews())
+  }
+
+  #tellNews(): void {
+    for (const one of this.#news.splice(0)) one()
   }
 }
 
 const fullRemedy = 'Find out why delivery is slow, or raise spool.maxBytes.'
+
+function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  return code ?? message
+}

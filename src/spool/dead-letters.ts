@@ -1,5 +1,6 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
+import { isOurs } from './disk.ts'
 
 /** An event that the service has refused, and what it said. */
 export interface DeadLetter {
@@ -14,7 +15,9 @@ export interface DeadLetter {
 const maxFileBytes = 8_388_608
 
 const { constants } = fs
-const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | (constants.O_NOFOLLOW ?? 0)
+/** Links are not followed, and where a pipe stands nobody is waited for; Windows has neither. */
+const unlikeOthers = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
+const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | unlikeOthers
 
 /** What the service refuses, one line of JSON for each event, in `rejected.ndjson` and, before that, `rejected.1.ndjson`. */
 export class DeadLetters {
@@ -57,11 +60,19 @@ export class DeadLetters {
   /** Other processes write to the same file: its size is what the disk says. */
   #open(bytes: number): number {
     fs.mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
-    const file = fs.openSync(this.#path, flags, 0o600)
+    const file = this.#openOwn()
     if (this.#hasRoom(file, bytes)) return file
     fs.closeSync(file)
     fs.renameSync(this.#path, join(this.#directory, 'rejected.1.ndjson'))
-    return fs.openSync(this.#path, flags, 0o600)
+    return this.#openOwn()
+  }
+
+  #openOwn(): number {
+    const file = fs.openSync(this.#path, flags, 0o600)
+    const stat = fs.fstatSync(file)
+    if (stat.isFile() && isOurs(stat.uid)) return file
+    fs.closeSync(file)
+    throw Object.assign(new Error("a file of somebody else's is in the way"), { code: 'EPERM' })
   }
 
   #hasRoom(file: number, bytes: number): boolean {

@@ -99,7 +99,7 @@ function namesIn(path: string): string[] {
 }
 
 /** A directory that others may write to must not become a way to have us send what they like. */
-function isOurs(uid: number): boolean {
+export function isOurs(uid: number): boolean {
   return process.getuid === undefined || uid === process.getuid()
 }
 
@@ -119,6 +119,7 @@ function claimByLock(path: string): Claim | undefined {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return undefined // the directory has just been given up by its heir
     if (code !== 'EEXIST') throw error
+    if (!fs.lstatSync(path, { throwIfNoEntry: false })?.isFile()) return undefined // SQLite would follow a link
   }
   let database: InstanceType<typeof DatabaseSync> | undefined
   try {
@@ -130,7 +131,8 @@ function claimByLock(path: string): Claim | undefined {
     const { errcode } = error as { errcode?: number }
     if (errcode === sqliteBusy || errcode === sqliteCannotOpen) return undefined
     if (errcode !== sqliteNoDatabase) throw error
-    fs.rmSync(path) // something was written to it, which SQLite takes for a damaged database
+    // Something was written to it, which SQLite takes for a damaged database. To remove it could take it from another heir.
+    fs.closeSync(fs.openSync(path, constants.O_WRONLY | constants.O_TRUNC | noFollow))
     return claimByLock(path)
   }
   const lock = database

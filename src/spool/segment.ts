@@ -3,12 +3,16 @@ import type { Disk } from './disk.ts'
 import { readSegment, recordBytes, type SegmentContent, writeEnd, writeRecord } from './segment-format.ts'
 import type { SpoolDirectory } from './spool-directory.ts'
 
-/** What segments share: the disk, how much of it may be used, and whom to tell when it fails. */
+/** What segments share: the disk, how much of it may be used, and whom to tell what becomes of them. */
 export interface SegmentParts {
   readonly disk: Disk
   /** Takes so many bytes of what may be used; `false` when there are not as many. */
   readonly takeBytes: (bytes: number) => boolean
   readonly onRemoved: (segment: Segment, bytes: number) => void
+  /** It could not be removed, and may be tried again. */
+  readonly onUnremoved: (segment: Segment) => void
+  /** It is another process's from now on. */
+  readonly onLeft: (segment: Segment, lines: number) => void
   /** All that a segment will ever hold could be written. */
   readonly onSealed: (segment: Segment) => void
   readonly onTrouble: (error: unknown) => void
@@ -16,6 +20,8 @@ export interface SegmentParts {
 
 /** Reading is tried so often; what cannot be read then is given up. */
 const maxReads = 3
+/** Failures that say nothing of the file: there is no reading any file at the moment. */
+const passing = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'])
 const newline = 0x0a
 const noContent: SegmentContent = { dataset: undefined, lines: Buffer.alloc(0), severities: new Uint8Array(), lost: 0 }
 
@@ -23,7 +29,10 @@ const noContent: SegmentContent = { dataset: undefined, lines: Buffer.alloc(0), 
 let scratch = Buffer.alloc(0)
 const scratchBytes = 262_144
 
-/** A batch as a file: one record for each line. It is removed when its lines are settled, and never changed otherwise. */
+/**
+ * A batch as a file: one record for each line. It is removed when its lines are settled, and never changed otherwise. A
+ * batch holds it until it is removed or left.
+ */
 export class Segment implements Copy {
   readonly order: string
   readonly #parts: SegmentParts
@@ -32,35 +41,46 @@ export class Segment implements Copy {
   readonly #dataset: Uint8Array
   #bytes: number
   #file: number | undefined
+  /** Lines in it. */
   #count = 0
   #reads = 0
   #isComplete = true
+  #isHeld = false
   #isRemoved = false
 
-  private constructor(parts: SegmentParts, directory: SpoolDirectory, name: string, dataset: string, bytes: number) {
+  private constructor(
+    parts: SegmentParts,
+    directory: SpoolDirectory,
+    name: string,
+    dataset: Uint8Array,
+    bytes: number,
+  ) {
     this.#parts = parts
     this.#directory = directory
     this.#path = directory.pathOf(name)
-    this.#dataset = Buffer.from(dataset)
+    this.#dataset = dataset
     this.#bytes = bytes
     this.order = `${directory.name}/${name}`
   }
 
   /**
-   * Makes a file to write to.
+   * Makes a file to write to. So many bytes have been taken for it, the record of its end included; what is appended takes
+   * its own.
    *
    * @throws what the disk throws
    */
-  static create(parts: SegmentParts, directory: SpoolDirectory, dataset: string): Segment {
-    const segment = new Segment(parts, directory, directory.nextSegment(), dataset, 0)
+  static create(parts: SegmentParts, directory: SpoolDirectory, dataset: Uint8Array, takenBytes: number): Segment {
+    const segment = new Segment(parts, directory, directory.nextSegment(), dataset, takenBytes)
     segment.#file = parts.disk.create(segment.#path)
     directory.onCreated()
+    directory.bytes += takenBytes
+    segment.hold()
     return segment
   }
 
   /** One that is there already. */
   static at(parts: SegmentParts, directory: SpoolDirectory, name: string, bytes: number): Segment {
-    return new Segment(parts, directory, name, '', bytes)
+    return new Segment(parts, directory, name, new Uint8Array(), bytes)
   }
 
   get isComplete(): boolean {
@@ -70,12 +90,15 @@ export class Segment implements Copy {
   append(number: number, severity: number, lines: Buffer, from: number, to: number): void {
     if (this.#file === undefined) return
     const bytes = recordBytes(this.#dataset, to - from)
+    if (!this.#parts.takeBytes(bytes)) return this.#fail()
+    this.#bytes += bytes
+    this.#directory.bytes += bytes
     makeScratch(bytes)
     this.#write(writeRecord(scratch, 0, this.#dataset, number, severity, lines, from, to))
     this.#count = number + 1
   }
 
-  /** Adds lines of which each ends in a newline, and seals; whether all of it could be written. */
+  /** Adds lines of which each ends in a newline, for which bytes have been taken, and seals; whether all was written. */
   appendAll(lines: Buffer, severities: Uint8Array): boolean {
     let filled = 0
     let from = 0
@@ -103,17 +126,24 @@ export class Segment implements Copy {
     if (this.#isComplete) this.#parts.onSealed(this)
   }
 
-  async read(): Promise<CopyContent> {
-    return (await this.readAll()) ?? noContent
+  /** What it holds: nothing, where there is no such file. */
+  async readAll(): Promise<SegmentContent> {
+    try {
+      const content = readSegment(await this.#parts.disk.read(this.#path))
+      this.#count = content.severities.length
+      return content
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return noContent
+      throw error
+    }
   }
 
-  /** What it holds; `undefined` when it cannot be read at all. */
-  async readAll(): Promise<SegmentContent | undefined> {
+  async read(): Promise<CopyContent> {
     try {
-      return readSegment(await this.#parts.disk.read(this.#path))
+      return await this.readAll()
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' && ++this.#reads < maxReads) throw error
-      return undefined
+      if (passing.has(codeOf(error)) || ++this.#reads < maxReads) throw error
+      return noContent
     }
   }
 
@@ -127,37 +157,55 @@ export class Segment implements Copy {
     }
   }
 
+  /** From now on a batch stands for it. */
+  hold(): void {
+    this.#isHeld = true
+    this.#directory.hold()
+  }
+
+  leave(): void {
+    this.seal()
+    this.#parts.onLeft(this, this.#count)
+    this.#letGo()
+  }
+
   remove(): void {
-    if (this.#isRemoved) return
-    this.#isRemoved = true
+    if (this.#isRemoved || this.#directory.isReleased) return
     this.#close()
     try {
       this.#parts.disk.remove(this.#path)
+      this.#isRemoved = true
+      this.#parts.onRemoved(this, this.#bytes)
+      this.#directory.bytes -= this.#bytes
+      this.#directory.onRemoved()
     } catch (error) {
-      this.#parts.onTrouble(error) // its lines will be sent once more, by who reads it next
-      return
+      this.#parts.onTrouble(error)
+      this.#parts.onUnremoved(this) // its lines are sent once more, by who reads it next
     }
-    this.#parts.onRemoved(this, this.#bytes)
-    this.#directory.onRemoved()
+    this.#letGo()
+  }
+
+  #letGo(): void {
+    if (!this.#isHeld) return
+    this.#isHeld = false
+    this.#directory.letGo()
   }
 
   /** Writes what stands in the scratch, up to there. */
   #write(bytes: number): void {
-    if (this.#file === undefined) return
-    if (!this.#parts.takeBytes(bytes)) return this.#fail(undefined)
-    this.#bytes += bytes
+    if (this.#file === undefined || bytes === 0) return
     try {
       const written = this.#parts.disk.write(this.#file, scratch, 0, bytes)
       if (written < bytes) throw Object.assign(new Error('the disk took only a part'), { code: 'ENOSPC' })
     } catch (error) {
-      this.#fail(error)
+      this.#fail()
+      this.#parts.onTrouble(error)
     }
   }
 
-  #fail(error: unknown): void {
+  #fail(): void {
     this.#isComplete = false
     this.#close()
-    if (error !== undefined) this.#parts.onTrouble(error)
   }
 
   #close(): void {
@@ -171,6 +219,10 @@ export class Segment implements Copy {
       this.#parts.onTrouble(error)
     }
   }
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? ''
 }
 
 function makeScratch(bytes: number): void {

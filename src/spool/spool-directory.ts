@@ -4,32 +4,54 @@ import type { Claim, Disk } from './disk.ts'
 /** `20261121T104103Z-4f2a9c1b`: in the order of their names, the older directory comes first. */
 const directoryName = /^\d{8}T\d{6}Z-[0-9a-f]{8}$/
 const maxAttempts = 3
-const segmentName = /^\d{8}\.segment$/
+const segmentName = /^\d{12}\.segment$/
 
 export interface SegmentFile {
   readonly name: string
   readonly bytes: number
 }
 
-/** The directory of one process in the spool, for as long as it is claimed. It goes with its last segment. */
+/** Called when a directory is claimed no more, with the bytes that are still in it. */
+export type OnReleased = (directory: SpoolDirectory) => void
+
+/**
+ * The directory of one process in the spool, for as long as it is claimed. It goes with its last segment. Once it is to be
+ * released, it is when nobody here needs a segment of it any more.
+ */
 export class SpoolDirectory {
   readonly name: string
+  /** Bytes of its segments. */
+  bytes: number
   readonly #path: string
   readonly #disk: Disk
   readonly #claim: Claim
+  readonly #onReleased: OnReleased
   #created = 0
   #segments: number
+  /** Segments that a batch in this process stands for. */
+  #held = 0
   /** Whether it stays while there is nothing in it. */
   #isKept: boolean
+  #isToBeReleased = false
   #isReleased = false
 
-  private constructor(root: string, name: string, disk: Disk, claim: Claim, segments: number, isKept: boolean) {
+  private constructor(
+    root: string,
+    name: string,
+    disk: Disk,
+    claim: Claim,
+    files: readonly SegmentFile[],
+    isKept: boolean,
+    onReleased: OnReleased,
+  ) {
     this.name = name
     this.#path = join(root, name)
     this.#disk = disk
     this.#claim = claim
-    this.#segments = segments
+    this.#segments = files.length
+    this.bytes = bytesOf(files)
     this.#isKept = isKept
+    this.#onReleased = onReleased
   }
 
   /**
@@ -38,40 +60,53 @@ export class SpoolDirectory {
    * @param random eight hexadecimal digits
    * @throws what the disk throws
    */
-  static make(root: string, disk: Disk, now: Date, random: () => string): SpoolDirectory {
+  static make(root: string, disk: Disk, now: Date, random: () => string, onReleased: OnReleased): SpoolDirectory {
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
       const time = now.toISOString().replace(/[-:]|\.\d+/g, '')
       const name = `${time}-${random()}`
       disk.makeDirectory(join(root, name))
       const claim = disk.claim(join(root, name))
       // An heir may have been there between the two calls, and have taken it for one that is left.
-      if (claim !== undefined) return new SpoolDirectory(root, name, disk, claim, 0, true)
+      if (claim !== undefined) return new SpoolDirectory(root, name, disk, claim, [], true, onReleased)
     }
     throw new Error('no file can be locked there')
   }
 
-  /** Claims one that is left by its process; `undefined` while it has not left it, or another heir has come first. */
+  /**
+   * Claims one that is left by its process; `undefined` while it has not left it, or another heir has come first, or where
+   * its bytes are not wanted.
+   *
+   * @throws what the disk throws
+   */
   static inherit(
     root: string,
     name: string,
     disk: Disk,
+    isWanted: (bytes: number) => boolean,
+    onReleased: OnReleased,
   ): { directory: SpoolDirectory; files: SegmentFile[] } | undefined {
     const claim = disk.claim(join(root, name))
     if (claim === undefined) return undefined
     try {
       const files = segmentsIn(root, name, disk)
-      const directory = new SpoolDirectory(root, name, disk, claim, files.length, false)
-      directory.#endWhenEmpty()
-      return { directory, files }
+      if (isWanted(bytesOf(files))) {
+        return { directory: new SpoolDirectory(root, name, disk, claim, files, false, onReleased), files }
+      }
     } catch (error) {
       claim.release()
       throw error
     }
+    claim.release()
+    return undefined
+  }
+
+  get isReleased(): boolean {
+    return this.#isReleased
   }
 
   /** Where the next segment is to be made. */
   nextSegment(): string {
-    return `${String(++this.#created).padStart(8, '0')}.segment`
+    return `${String(++this.#created).padStart(12, '0')}.segment`
   }
 
   pathOf(segment: string): string {
@@ -84,30 +119,39 @@ export class SpoolDirectory {
 
   onRemoved(): void {
     this.#segments--
-    this.#endWhenEmpty()
+    this.endWhenDone()
+  }
+
+  hold(): void {
+    this.#held++
+  }
+
+  letGo(): void {
+    this.#held--
+    this.endWhenDone()
   }
 
   /** Lets go of it, for whoever comes next. */
   release(): void {
     this.#isKept = false
-    this.#endWhenEmpty()
-    this.#releaseClaim()
+    this.#isToBeReleased = true
+    this.endWhenDone()
   }
 
-  #endWhenEmpty(): void {
-    if (this.#segments > 0 || this.#isKept || this.#isReleased) return
-    this.#releaseClaim() // first, as Windows does not remove what is open
+  /** Ends when there is nothing in it, or when nothing in it is needed here any more and it is to be released. */
+  endWhenDone(): void {
+    if (this.#isReleased || this.#isKept) return
+    const isEmpty = this.#segments === 0
+    if (!isEmpty && !(this.#isToBeReleased && this.#held === 0)) return
+    this.#isReleased = true
+    this.#claim.release() // first, as Windows does not remove what is open
+    this.#onReleased(this)
+    if (!isEmpty) return
     try {
       this.#disk.removeDirectory(this.#path)
     } catch {
       // Something of somebody else's is in it, or the disk fails; an empty directory does no harm.
     }
-  }
-
-  #releaseClaim(): void {
-    if (this.#isReleased) return
-    this.#isReleased = true
-    this.#claim.release()
   }
 }
 
@@ -126,4 +170,8 @@ export function segmentsIn(root: string, name: string, disk: Disk): SegmentFile[
     .list(join(root, name))
     .filter(entry => !entry.isDirectory && segmentName.test(entry.name))
     .sort((one, other) => (one.name < other.name ? -1 : 1))
+}
+
+function bytesOf(files: readonly SegmentFile[]): number {
+  return files.reduce((sum, { bytes }) => sum + bytes, 0)
 }

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Copy, Store } from '../batch/store.ts'
 import type { Disk } from './disk.ts'
+import { Heir, type HeirListeners } from './heir.ts'
 import { Segment, type SegmentParts } from './segment.ts'
-import type { SegmentContent } from './segment-format.ts'
-import { directoriesIn, SpoolDirectory } from './spool-directory.ts'
+import { segmentBytes } from './segment-format.ts'
+import { SpoolDirectory } from './spool-directory.ts'
 
 export interface SpoolOptions {
   readonly directory: string
@@ -23,32 +23,7 @@ export interface SpoolListeners {
   onFull(): void
 }
 
-/** What another process has left. */
-export interface Inherited {
-  readonly dataset: string
-  readonly severities: Uint8Array
-  /** Bytes of its lines. */
-  readonly byteLength: number
-  readonly copy: Copy
-  /** Whether we have left it ourselves, by `close`. */
-  readonly wasOurs: boolean
-}
-
-/** Lines that are damaged or missing; of which dataset, may not be known. */
-export interface Lost {
-  readonly count: number
-  readonly dataset: string | undefined
-  readonly wasOurs: boolean
-}
-
-/** What is told of what another process has left. */
-export interface HeirListeners {
-  onInherited(inherited: Inherited): void
-  onLost(lost: Lost): void
-}
-
 const retryAfterMs = 30_000
-const retryReadAfterMs = 100
 /** How long after a segment is complete it is made to survive a failure of power, if it is still there, in milliseconds. */
 const syncAfterMs = 1000
 
@@ -58,16 +33,16 @@ export class Spool implements Store {
   readonly #disk: Disk
   readonly #listeners: SpoolListeners
   readonly #parts: SegmentParts
+  readonly #heir: Heir
   #own: SpoolDirectory | undefined
-  readonly #inherited = new Set<SpoolDirectory>()
-  /** Directories that `close` has left with segments of ours. */
-  readonly #left = new Set<string>()
-  #inheriting: Promise<void> | undefined
   /** What would be lost in a failure of power, oldest first. */
   readonly #unsynced = new Set<Segment>()
   #syncTimer: NodeJS.Timeout | undefined
+  /** What is settled, and could not be removed yet. */
+  readonly #unremoved = new Set<Segment>()
   #notBeforeMs = Number.NEGATIVE_INFINITY
   #isInTrouble = false
+  /** Bytes of the segments in the directories that are claimed. */
   usedBytes = 0
 
   constructor(options: SpoolOptions, disk: Disk, listeners: SpoolListeners) {
@@ -80,105 +55,113 @@ export class Spool implements Store {
       onRemoved: (segment, bytes) => {
         this.usedBytes -= bytes
         this.#unsynced.delete(segment)
+        this.#unremoved.delete(segment)
+      },
+      onUnremoved: segment => this.#unremoved.add(segment),
+      onLeft: (segment, lines) => {
+        this.#unsynced.delete(segment)
+        this.#heir.onLeft(segment, lines)
       },
       onSealed: segment => this.#onSealed(segment),
       onTrouble: error => this.#onTrouble(error),
     }
+    this.#heir = new Heir({
+      root: options.directory,
+      segments: this.#parts,
+      hasRoom: bytes => this.usedBytes + bytes <= options.maxBytes,
+      onClaimed: ({ bytes }) => {
+        this.usedBytes += bytes
+      },
+      onReleased: this.#onReleased,
+    })
   }
 
+  /** Whether the disk could not be used when it was last tried. */
   get isInTrouble(): boolean {
     return this.#isInTrouble
   }
 
   open(dataset: string): Copy | undefined {
-    return this.#options.isWriteThrough ? this.#create(dataset) : undefined
+    return this.#options.isWriteThrough ? this.#create(dataset, 0, 0) : undefined
   }
 
   write(dataset: string, lines: Buffer, severities: Uint8Array): Copy | undefined {
-    const segment = this.#create(dataset)
-    if (segment === undefined) return undefined
-    if (segment.appendAll(lines, severities)) return segment
-    segment.remove()
+    const segment = this.#create(dataset, severities.length, lines.length)
+    if (segment?.appendAll(lines, severities)) return segment
+    segment?.remove()
     return undefined
   }
 
   /**
-   * Becomes the heir of all that was left by processes that are no more, and reads it. Resolves when everything has been
-   * told of. Never rejects.
+   * Becomes the heir of what was left by processes that are no more, and reads it. Resolves when all that there is room for
+   * has been told of. Never rejects.
    */
-  inherit(listeners: HeirListeners): Promise<void> {
-    this.#inheriting ??= this.#inheritAll(listeners).finally(() => {
-      this.#inheriting = undefined
+  async inherit(listeners: HeirListeners): Promise<void> {
+    this.#removeAgain()
+    await this.#heir.inherit({
+      ...listeners,
+      onInherited: inherited => {
+        listeners.onInherited(inherited)
+        this.#makeRoom(0)
+      },
     })
-    return this.#inheriting
   }
 
-  /** Lets go of every directory, and with it of what is in there, for whoever comes next. */
+  /** Tries the disk again now, for there may be no later. */
+  hurry(): void {
+    this.#notBeforeMs = Number.NEGATIVE_INFINITY
+  }
+
+  /** Lets go of every directory, and with it of what is left in there, for whoever comes next. */
   close(): void {
-    for (const directory of [this.#own, ...this.#inherited]) {
-      if (directory === undefined) continue
-      this.#left.add(directory.name)
-      directory.release()
-    }
+    this.#removeAgain()
+    this.#unremoved.clear()
+    this.#heir.close()
+    this.#own?.release()
     this.#own = undefined
-    this.#inherited.clear()
-    this.#unsynced.clear()
-    this.usedBytes = 0
   }
 
-  async #inheritAll(listeners: HeirListeners): Promise<void> {
-    const { directory: root } = this.#options
-    try {
-      for (const name of directoriesIn(root, this.#disk)) await this.#inheritFrom(root, name, listeners)
-    } catch (error) {
-      this.#onTrouble(error)
-    }
-  }
-
-  async #inheritFrom(root: string, name: string, listeners: HeirListeners): Promise<void> {
-    if (name === this.#own?.name || [...this.#inherited].some(directory => directory.name === name)) return
-    const found = SpoolDirectory.inherit(root, name, this.#disk)
-    if (found === undefined) return
-    const wasOurs = this.#left.delete(name)
-    const { directory, files } = found
-    if (files.length > 0) this.#inherited.add(directory)
-    for (const { name: file, bytes } of files) {
-      this.usedBytes += bytes
-      const segment = Segment.at(this.#parts, directory, file, bytes)
-      const content = await readFirst(segment)
-      if (!this.#inherited.has(directory)) return // closed meanwhile
-      if (content !== undefined && content.lost > 0)
-        listeners.onLost({ count: content.lost, dataset: content.dataset, wasOurs })
-      if (content?.dataset === undefined) segment.remove()
-      else {
-        const { dataset, severities, lines } = content
-        listeners.onInherited({ dataset, severities, byteLength: lines.length, copy: segment, wasOurs })
-      }
-    }
-    this.#takeBytes(0)
-  }
-
-  #create(dataset: string): Segment | undefined {
+  #create(dataset: string, lines: number, linesBytes: number): Segment | undefined {
     if (performance.now() < this.#notBeforeMs) return undefined
+    const name = Buffer.from(dataset)
+    const bytes = segmentBytes(name, lines, linesBytes)
+    if (!this.#takeBytes(bytes)) return undefined
     try {
-      this.#own ??= SpoolDirectory.make(this.#options.directory, this.#disk, new Date(), () =>
-        randomBytes(4).toString('hex'),
-      )
-      return Segment.create(this.#parts, this.#own, dataset)
+      this.#own ??= this.#makeDirectory()
+      return Segment.create(this.#parts, this.#own, name, bytes)
     } catch (error) {
+      this.usedBytes -= bytes
       this.#onTrouble(error)
       return undefined
     }
   }
 
+  #makeDirectory(): SpoolDirectory {
+    const random = () => randomBytes(4).toString('hex')
+    return SpoolDirectory.make(this.#options.directory, this.#disk, new Date(), random, this.#onReleased)
+  }
+
+  readonly #onReleased = ({ bytes }: SpoolDirectory): void => {
+    this.usedBytes -= bytes
+  }
+
   #takeBytes(bytes: number): boolean {
-    while (this.usedBytes + bytes > this.#options.maxBytes) {
-      if (this.#listeners.makeRoom()) continue
+    if (!this.#makeRoom(bytes)) {
       this.#listeners.onFull()
       return false
     }
     this.usedBytes += bytes
     return true
+  }
+
+  #makeRoom(bytes: number): boolean {
+    const { maxBytes } = this.#options
+    while (bytes <= maxBytes && this.usedBytes + bytes > maxBytes) if (!this.#listeners.makeRoom()) return false
+    return bytes <= maxBytes
+  }
+
+  #removeAgain(): void {
+    for (const segment of this.#unremoved) segment.remove()
   }
 
   #onSealed(segment: Segment): void {
@@ -203,16 +186,5 @@ export class Spool implements Store {
     if (this.#isInTrouble) return
     this.#isInTrouble = true
     this.#listeners.onTrouble(error)
-  }
-}
-
-/** Reads a segment, again where that fails for once. */
-async function readFirst(segment: Segment): Promise<SegmentContent | undefined> {
-  for (;;) {
-    try {
-      return await segment.readAll()
-    } catch {
-      await sleep(retryReadAfterMs)
-    }
   }
 }

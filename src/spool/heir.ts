@@ -1,0 +1,181 @@
+import type { Copy } from '../batch/store.ts'
+import { Segment, type SegmentParts } from './segment.ts'
+import { directoriesIn, type OnReleased, SpoolDirectory } from './spool-directory.ts'
+
+/** What another process has left. */
+export interface Inherited {
+  readonly dataset: string
+  readonly severities: Uint8Array
+  /** Bytes of its lines. */
+  readonly byteLength: number
+  readonly copy: Copy
+  /** Whether we have left it ourselves, by `close`. */
+  readonly wasOurs: boolean
+}
+
+/** Lines that are damaged or missing; of which dataset, may not be known. */
+export interface Lost {
+  readonly count: number
+  readonly dataset: string | undefined
+  readonly wasOurs: boolean
+}
+
+/** What is told of what another process has left. */
+export interface HeirListeners {
+  /** Some of it, oldest first. */
+  onInherited(inherited: readonly Inherited[]): void
+  onLost(lost: Lost): void
+  /** Some of it cannot be read now. It stays where it is, and is tried again. */
+  onUnreadable(error: unknown): void
+}
+
+export interface HeirParts {
+  readonly root: string
+  readonly segments: SegmentParts
+  /** Whether there is room for so many bytes more. */
+  readonly hasRoom: (bytes: number) => boolean
+  readonly onClaimed: (directory: SpoolDirectory) => void
+  readonly onReleased: OnReleased
+}
+
+/** Bytes of lines that are handed over together, so that what many short-lived processes have left makes few requests. */
+const handOverBytes = 1_048_576
+
+/** A segment, and what has been found in it. */
+interface Found {
+  readonly segment: Segment
+  readonly dataset: string | undefined
+  readonly severities: Uint8Array
+  readonly byteLength: number
+  readonly lost: number
+}
+
+/** Takes over what processes have left that are no more, or that have let go of it. */
+export class Heir {
+  readonly #parts: HeirParts
+  readonly #directories = new Map<string, SpoolDirectory>()
+  /** Segments that `close` has left, and the lines in each. */
+  readonly #left = new Map<string, number>()
+  /** What is claimed, and could not be read yet. */
+  readonly #unread = new Set<Segment>()
+  #inheriting: Promise<void> | undefined
+  #closings = 0
+
+  constructor(parts: HeirParts) {
+    this.#parts = parts
+  }
+
+  onLeft(segment: Segment, lines: number): void {
+    this.#left.set(segment.order, lines)
+  }
+
+  /**
+   * Resolves when everything has been told of that is there to be inherited now, and for which there is room. Never
+   * rejects. The event loop has a turn between any two files.
+   */
+  inherit(listeners: HeirListeners): Promise<void> {
+    if (this.#inheriting === undefined) {
+      const inheriting = this.#inheritAll(listeners).finally(() => {
+        if (this.#inheriting === inheriting) this.#inheriting = undefined
+      })
+      this.#inheriting = inheriting
+    }
+    return this.#inheriting
+  }
+
+  /** Lets go of everything, for whoever comes next. What is just being read has not been inherited. */
+  close(): void {
+    this.#closings++
+    this.#inheriting = undefined
+    this.#unread.clear()
+    for (const directory of this.#directories.values()) directory.release()
+  }
+
+  async #inheritAll(listeners: HeirListeners): Promise<void> {
+    const closings = this.#closings
+    let found: Found[] = []
+    let foundBytes = 0
+    for await (const segment of this.#segments(listeners)) {
+      const content = await segment.readAll().catch(error => listeners.onUnreadable(error))
+      if (closings !== this.#closings) return
+      if (content === undefined) {
+        this.#unread.add(segment)
+        continue
+      }
+      this.#unread.delete(segment)
+      // Its lines are read once more when it is their turn.
+      const { dataset, severities, lines, lost } = content
+      found.push({ segment, dataset, severities, byteLength: lines.length, lost })
+      foundBytes += lines.length
+      if (foundBytes < handOverBytes) continue
+      this.#handOver(found, listeners)
+      found = []
+      foundBytes = 0
+    }
+    if (closings === this.#closings) this.#handOver(found, listeners)
+  }
+
+  /** What could not be read before, then what is in one directory after the other. */
+  async *#segments(listeners: HeirListeners): AsyncGenerator<Segment> {
+    yield* [...this.#unread]
+    for (const name of this.#names()) {
+      await nextTurn()
+      yield* this.#claim(name, listeners)
+    }
+  }
+
+  #names(): string[] {
+    const { root, segments } = this.#parts
+    try {
+      return directoriesIn(root, segments.disk)
+    } catch (error) {
+      segments.onTrouble(error)
+      return []
+    }
+  }
+
+  /** The segments of a directory, if it is to be had. One that is in disorder does not stand before the others. */
+  #claim(name: string, { onUnreadable }: HeirListeners): Segment[] {
+    const { root, segments, hasRoom, onClaimed, onReleased } = this.#parts
+    if (this.#directories.has(name)) return []
+    // One that has more than all the room there is comes alone, and loses its oldest.
+    const isWanted = (bytes: number) => bytes === 0 || this.#directories.size === 0 || hasRoom(bytes)
+    try {
+      const claimed = SpoolDirectory.inherit(root, name, segments.disk, isWanted, directory => {
+        this.#directories.delete(name)
+        onReleased(directory)
+      })
+      if (claimed === undefined) return []
+      const { directory, files } = claimed
+      this.#directories.set(name, directory)
+      onClaimed(directory)
+      directory.endWhenDone()
+      return files.map(file => Segment.at(segments, directory, file.name, file.bytes))
+    } catch (error) {
+      onUnreadable(error)
+      return []
+    }
+  }
+
+  #handOver(found: readonly Found[], { onInherited, onLost }: HeirListeners): void {
+    const inherited: Inherited[] = []
+    for (const { segment, dataset, severities, byteLength, lost } of found) {
+      const left = this.#left.get(segment.order)
+      const wasOurs = this.#left.delete(segment.order)
+      const count = left === undefined ? lost : left - severities.length
+      if (count > 0) onLost({ count, dataset, wasOurs })
+      if (dataset === undefined) segment.remove()
+      else {
+        segment.hold()
+        inherited.push({ dataset, severities, byteLength, copy: segment, wasOurs })
+      }
+    }
+    if (inherited.length > 0) onInherited(inherited)
+  }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise(resolve => {
+    setImmediate(resolve)
+  })
+}
