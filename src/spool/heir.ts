@@ -117,9 +117,11 @@ export class Heir {
 
   /** What could not be read before, then what is in one directory after the other. */
   async *#segments(listeners: HeirListeners): AsyncGenerator<Segment> {
+    const closings = this.#closings
     yield* [...this.#unread]
     for (const name of this.#names()) {
       await nextTurn()
+      if (closings !== this.#closings) return
       yield* this.#claim(name, listeners)
     }
   }

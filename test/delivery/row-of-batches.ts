@@ -8,6 +8,7 @@ import { Pace } from '../../src/delivery/pace.ts'
 import { type Dropped, Notices, type Rejected, type Warning } from '../../src/notices.ts'
 import type { Outcome } from '../../src/outcome.ts'
 import type { Severity } from '../../src/record/severity.ts'
+import type { Spooling, SpoolingParts } from '../../src/shipper/spooling.ts'
 
 export interface Sent {
   readonly dataset: string
@@ -40,6 +41,8 @@ export function rowOfBatches(
     maxBatchAgeMs = 1000,
     maxConcurrentRequests = 4,
     random = Math.random,
+    maxBufferedBytes = 64 * 1_048_576,
+    openSpooling = undefined as ((parts: SpoolingParts) => Spooling) | undefined,
   } = {},
 ) {
   const sent: Sent[] = []
@@ -52,7 +55,7 @@ export function rowOfBatches(
   notices.add('warning', warning => warnings.push(warning))
   notices.add('dropped', drop => dropped.push(drop))
   notices.add('rejected', rejection => refused.push(rejection))
-  const memory = new Memory(64 * 1_048_576, maxBatchBytes)
+  const memory = new Memory(maxBufferedBytes, maxBatchBytes)
   const stepping = new Compression(compression)
   const limits = {
     maxBatchBytes,
@@ -62,7 +65,13 @@ export function rowOfBatches(
     maxBatchEvents,
     sealedBytes: 0,
   }
-  const batcher = new Batcher(limits, memory, { onReady: () => delivery.pump(), onLost: () => {} })
+  const spooling = openSpooling?.({ ledger, notices, memory, batcher: () => batcher, onInherited: () => {} })
+  const batcher = new Batcher(
+    limits,
+    memory,
+    { onReady: () => delivery.pump(), onLost: (count, dataset) => spooling?.onLost(count, dataset) },
+    spooling?.spool,
+  )
   const delivery = new Delivery({
     batches: batcher,
     breaker: new Breaker(30_000, random),
@@ -87,7 +96,21 @@ export function rowOfBatches(
     ledger.accepted++
     return batcher.add(dataset, severity, undefined, JSON.stringify({ n, text }), undefined)
   }
-  return { log, batcher, delivery, ledger, memory, compression: stepping, sent, arrived, warnings, dropped, refused }
+  return {
+    log,
+    batcher,
+    delivery,
+    ledger,
+    memory,
+    spooling,
+    notices,
+    compression: stepping,
+    sent,
+    arrived,
+    warnings,
+    dropped,
+    refused,
+  }
 }
 
 /** The lines' numbers, as they were logged. */

@@ -1,0 +1,178 @@
+import { dirname } from 'node:path'
+import type { Claim, Disk, DiskEntry } from '../../src/spool/disk.ts'
+
+type Operation = 'makeDirectory' | 'list' | 'create' | 'write' | 'close' | 'sync' | 'read' | 'remove' | 'claim'
+
+interface File {
+  /** What the processes see. */
+  bytes: Buffer
+  /** What a failure of power leaves in any case; `undefined` while it may leave nothing. */
+  synced: Buffer | undefined
+}
+
+/** What a process has of the disk, until it is killed. */
+export interface Mount {
+  readonly disk: Disk
+  /** Its claims are free, and what its code still does reaches nothing. */
+  kill(): void
+}
+
+/**
+ * A disk in memory that forgets what was not synced when the power fails, and fails as it is told. Everything a process
+ * writes is seen by the others at once, and outlives the process.
+ */
+export class FakeDisk {
+  /** The code of the error that an operation ends in. */
+  readonly faults = new Map<Operation, string>()
+  /** What it still takes; a write that has more comes to its end in the middle, as those of a disk do. */
+  freeBytes = Number.POSITIVE_INFINITY
+  readonly #files = new Map<string, File>()
+  readonly #directories = new Set<string>()
+  readonly #claims = new Map<string, object>()
+  /** What has been removed since the power failed last: it may come back. */
+  readonly #removed = new Map<string, File>()
+
+  mount(): Mount {
+    const process = {}
+    const open = new Map<number, { path: string; file: File }>()
+    let files = 0
+    let isKilled = false
+    const meet = (operation: Operation, path: string): void => {
+      const code = isKilled ? 'EKILLED' : this.faults.get(operation)
+      if (code !== undefined) throw failure(code, operation, path)
+    }
+    const disk: Disk = {
+      makeDirectory: path => {
+        meet('makeDirectory', path)
+        this.#directories.add(path)
+      },
+      list: path => {
+        meet('list', path)
+        return this.#list(path)
+      },
+      removeDirectory: path => {
+        meet('remove', path)
+        if (this.#list(path).length > 0) throw failure('ENOTEMPTY', 'rmdir', path)
+        this.#directories.delete(path)
+      },
+      create: path => {
+        meet('create', path)
+        if (!this.#directories.has(dirname(path))) throw failure('ENOENT', 'open', path)
+        if (this.#files.has(path)) throw failure('EEXIST', 'open', path)
+        const file: File = { bytes: Buffer.alloc(0), synced: undefined }
+        this.#files.set(path, file)
+        open.set(++files, { path, file })
+        return files
+      },
+      write: (number, bytes, from, to) => {
+        const { path, file } = open.get(number) ?? notOpen()
+        meet('write', path)
+        const taken = Math.min(to - from, this.freeBytes)
+        if (taken === 0) throw failure('ENOSPC', 'write', path)
+        this.freeBytes -= taken
+        file.bytes = Buffer.concat([file.bytes, bytes.subarray(from, from + taken)])
+        return taken
+      },
+      close: number => {
+        const { path } = open.get(number) ?? notOpen()
+        open.delete(number) // it is closed even when that fails
+        meet('close', path)
+      },
+      sync: async path => {
+        meet('sync', path)
+        const file = this.#fileAt(path)
+        file.synced = file.bytes
+      },
+      read: async path => {
+        meet('read', path)
+        return Buffer.from(this.#fileAt(path).bytes)
+      },
+      remove: path => {
+        meet('remove', path)
+        const file = this.#files.get(path)
+        if (file === undefined) return
+        this.#files.delete(path)
+        this.#removed.set(path, file)
+        this.freeBytes += file.bytes.length
+      },
+      claim: path => {
+        meet('claim', path)
+        if (!this.#directories.has(path) || this.#claims.has(path)) return undefined
+        this.#claims.set(path, process)
+        const claim: Claim = { release: () => void (this.#claims.get(path) === process && this.#claims.delete(path)) }
+        return claim
+      },
+    }
+    const kill = (): void => {
+      isKilled = true
+      for (const [path, owner] of this.#claims) if (owner === process) this.#claims.delete(path)
+    }
+    return { disk, kill }
+  }
+
+  /** Of each file stays what was synced, and of the rest any part: `share` of it, then `share` of that as zeros. */
+  failPower(share: () => number): void {
+    for (const [path, file] of this.#removed)
+      if (share() < 0.5 && file.synced !== undefined) this.#files.set(path, file)
+    this.#removed.clear()
+    for (const [path, file] of [...this.#files]) {
+      const synced = file.synced?.length ?? 0
+      if (file.synced === undefined && share() < 0.3) {
+        this.#files.delete(path)
+        continue
+      }
+      const end = synced + Math.round((file.bytes.length - synced) * share())
+      const written = synced + Math.round((end - synced) * Math.min(1, 2 * share()))
+      const bytes = Buffer.concat([file.bytes.subarray(0, written), Buffer.alloc(end - written)])
+      this.#files.set(path, { bytes, synced: bytes })
+      this.#directories.add(dirname(path))
+    }
+  }
+
+  /** Every file that there is, by its path: as it is, or what a failure of power would leave of it in any case. */
+  images(what: 'seen' | 'synced'): Map<string, Buffer> {
+    const all = [...this.#files].map(([path, file]) => [path, what === 'seen' ? file.bytes : file.synced] as const)
+    return new Map(all.filter((entry): entry is readonly [string, Buffer] => entry[1] !== undefined))
+  }
+
+  /** Changes what a file holds. */
+  damage(path: string, change: (bytes: Buffer) => Buffer): void {
+    const file = this.#fileAt(path)
+    file.bytes = change(Buffer.from(file.bytes))
+  }
+
+  get directories(): readonly string[] {
+    return [...this.#directories]
+  }
+
+  /** The directories that somebody has claimed. */
+  get claimed(): readonly string[] {
+    return [...this.#claims.keys()]
+  }
+
+  #fileAt(path: string): File {
+    const file = this.#files.get(path)
+    if (file === undefined) throw failure('ENOENT', 'open', path)
+    return file
+  }
+
+  #list(path: string): DiskEntry[] {
+    const entries: DiskEntry[] = []
+    const isIn = (other: string) => dirname(other) === path
+    for (const other of this.#directories) if (isIn(other)) entries.push(entryOf(other, true, 0))
+    for (const [other, { bytes }] of this.#files) if (isIn(other)) entries.push(entryOf(other, false, bytes.length))
+    return entries
+  }
+}
+
+function entryOf(path: string, isDirectory: boolean, bytes: number): DiskEntry {
+  return { name: path.slice(dirname(path).length + 1), isDirectory, bytes }
+}
+
+function failure(code: string, call: string, path: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: ${call} '${path}'`), { code })
+}
+
+function notOpen(): never {
+  throw failure('EBADF', 'write', '')
+}

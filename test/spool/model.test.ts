@@ -1,0 +1,246 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Severity } from '../../src/record/severity.ts'
+import { recordBytes } from '../../src/spool/segment-format.ts'
+import { blocked, delivered, rejected, retryable, tooLarge } from '../delivery/row-of-batches.ts'
+import { soakRuns } from './soak-runs.ts'
+import { maxBufferedBytes, type ServiceAnswer, World } from './world.ts'
+
+let directory: string
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'logferry-model-'))
+})
+afterAll(() => rmSync(directory, { recursive: true }))
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+const dayMs = 86_400_000
+
+const log = fc.record({
+  do: fc.constant('log' as const),
+  process: fc.nat({ max: 3 }),
+  count: fc.integer({ min: 1, max: 60 }),
+  dataset: fc.constantFrom('a', 'b', 'c'),
+  severity: fc.integer({ min: 0, max: 4 }) as fc.Arbitrary<Severity>,
+  bytes: fc.oneof({ weight: 3, arbitrary: fc.nat({ max: 200 }) }, fc.nat({ max: 12_000 })),
+})
+const answer = fc.oneof(
+  { weight: 3, arbitrary: fc.constant<ServiceAnswer>(delivered) },
+  { weight: 3, arbitrary: fc.constant<ServiceAnswer>(retryable()) },
+  fc.integer({ min: 1, max: 60_000 }).map<ServiceAnswer>(retryable),
+  fc.constant<ServiceAnswer>(rejected),
+  fc.constant<ServiceAnswer>(tooLarge),
+  fc.constant<ServiceAnswer>(blocked),
+  fc.constant<ServiceAnswer>('stored, then reset'),
+)
+const answers = fc.oneof(
+  fc.array(answer, { maxLength: 30 }),
+  fc.constant<ServiceAnswer[]>(Array.from({ length: 40 }, () => retryable(20_000))), // an outage
+)
+const ofProcess = <Name extends string>(name: Name) => fc.record({ do: fc.constant(name), process: fc.nat({ max: 3 }) })
+const orderly = fc.oneof(
+  { weight: 5, arbitrary: log },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.nat({ max: 40_000 }) }) },
+  ofProcess('flush'),
+  ofProcess('hurry'),
+  ofProcess('close'),
+  fc.record({ do: fc.constant('start' as const) }),
+  fc.record({ do: fc.constant('clock' as const), byMs: fc.integer({ min: -dayMs, max: dayMs }) }),
+)
+const crash = fc.oneof(
+  { weight: 3, arbitrary: ofProcess('kill') },
+  fc.record({
+    do: fc.constant('power' as const),
+    shares: fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 1, maxLength: 8 }),
+  }),
+)
+const fault = fc.oneof(
+  fc.record({
+    do: fc.constant('fault' as const),
+    operation: fc.constantFrom(
+      ...(['makeDirectory', 'list', 'create', 'write', 'close', 'sync', 'read', 'remove', 'claim'] as const),
+    ),
+    code: fc.constantFrom('EIO', 'ENOSPC', 'EROFS', 'EMFILE'),
+  }),
+  fc.record({ do: fc.constant('fill' as const), freeBytes: fc.nat({ max: 60_000 }) }),
+  fc.record({ do: fc.constant('heal' as const) }),
+)
+const options = fc.record({
+  maxBytes: fc.constantFrom(65_536, 200_000, 4_194_304),
+  durability: fc.constantFrom('memory' as const, 'disk' as const),
+})
+
+type Step =
+  typeof orderly extends fc.Arbitrary<infer O>
+    ?
+        | O
+        | (typeof crash extends fc.Arbitrary<infer C> ? C : never)
+        | (typeof fault extends fc.Arbitrary<infer F> ? F : never)
+    : never
+interface History {
+  readonly options: { readonly maxBytes: number; readonly durability: 'memory' | 'disk' }
+  readonly answers: readonly ServiceAnswer[]
+  readonly steps: readonly Step[]
+}
+
+async function make(world: World, step: Step): Promise<void> {
+  const { processes } = world
+  if (processes.length === 0) world.start()
+  const process = processes['process' in step ? step.process % processes.length : 0]
+  if (process === undefined) return
+  switch (step.do) {
+    case 'log':
+      for (let i = 0; i < step.count; i++) process.logText(step.dataset, step.severity, 'x'.repeat(step.bytes))
+      return
+    case 'wait':
+      return void (await vi.advanceTimersByTimeAsync(step.ms))
+    case 'flush':
+      return process.flush()
+    case 'hurry':
+      return process.delivery.hurry()
+    case 'close':
+      return process.close()
+    case 'start':
+      if (processes.length < 4) world.start()
+      return
+    case 'clock':
+      return void vi.setSystemTime(Date.now() + step.byMs)
+    case 'kill':
+      return world.kill(process)
+    case 'power': {
+      let i = 0
+      return world.failPower(() => step.shares[i++ % step.shares.length] as number)
+    }
+    case 'fault':
+      world.hasFaults = true
+      return void world.disk.faults.set(step.operation, step.code)
+    case 'fill':
+      world.hasFaults = true
+      world.disk.freeBytes = step.freeBytes
+      return
+    case 'heal':
+      world.disk.faults.clear()
+      world.disk.freeBytes = Number.POSITIVE_INFINITY
+  }
+}
+
+/** Bytes that are kept for the end of a segment while it is open. */
+const endBytes = recordBytes(Buffer.from('a'), 0)
+
+/** What holds at every moment. */
+function check(world: World, { options: { maxBytes, durability } }: History): void {
+  expect(world.invented).toEqual([])
+  for (const { ledger, memory, spooling, arrived } of world.processes) {
+    expect(memory.usedBytes).toBeLessThanOrEqual(maxBufferedBytes)
+    expect(ledger.delivered).toBe(arrived.length)
+    expect(ledger.left).toBeGreaterThanOrEqual(0)
+    expect(ledger.pending).toBeGreaterThanOrEqual(ledger.left)
+    // While more is taken over than there is room for, and its oldest has not been dropped yet, it may be twice as much.
+    if (!world.hasFaults) expect(spooling.stats().bytes).toBeLessThanOrEqual(2 * maxBytes)
+  }
+  const used = world.processes.reduce((sum, { spooling }) => sum + spooling.stats().bytes, 0)
+  const claimed = new Set(world.disk.claimed)
+  const files = world.disk.images('seen')
+  let onDisk = 0
+  const written = new Map<string, number>()
+  for (const [path, { length }] of files) {
+    const at = path.slice(0, path.lastIndexOf('/'))
+    if (claimed.has(at)) onDisk += length
+    written.set(at, (written.get(at) ?? 0) + length)
+  }
+  for (const bytes of written.values()) expect(bytes).toBeLessThanOrEqual(maxBytes)
+  expect(onDisk).toBeLessThanOrEqual(used)
+  if (!world.hasFaults) expect(used - onDisk).toBeLessThanOrEqual(endBytes * files.size)
+  if (durability === 'memory' || world.hasFaults || world.hasCrashed || world.dropped() > 0) return
+  if (world.processes.some(({ warnings }) => warnings.length > 0)) return // of a full spool
+  const seen = world.onDisk('seen')
+  expect(world.missing().filter(n => !seen.has(n))).toEqual([])
+}
+
+/** Everything heals, and one more process comes; then it all ends. */
+async function settle(world: World): Promise<void> {
+  world.disk.faults.clear()
+  world.disk.freeBytes = Number.POSITIVE_INFINITY
+  world.answers = []
+  world.start()
+  await vi.advanceTimersByTimeAsync(200_000)
+  for (const process of [...world.processes]) process.flush()
+  await vi.advanceTimersByTimeAsync(200_000)
+}
+
+async function live(history: History): Promise<World> {
+  const world = new World({ directory, ...history.options })
+  world.answers = [...history.answers]
+  world.start()
+  for (const step of history.steps) {
+    await make(world, step)
+    // A turn for what begins at once, of which an inheritance is a part.
+    await vi.advanceTimersByTimeAsync(1)
+    check(world, history)
+  }
+  await settle(world)
+  check(world, history)
+  return world
+}
+
+function expectAllSettled(world: World): void {
+  const { disk, processes } = world
+  expect(world.flushing).toBe(0)
+  for (const { ledger, memory, spooling } of processes) {
+    expect(ledger.pending).toBe(ledger.left)
+    expect(memory.usedBytes).toBe(0)
+    expect(spooling.stats().bytes).toBe(0)
+  }
+  for (const process of processes) process.close()
+  expect(disk.images('seen').size).toBe(0)
+  expect(disk.claimed).toEqual([])
+}
+
+const runs = { numRuns: soakRuns(60) }
+const histories = (step: fc.Arbitrary<Step>) =>
+  fc.record({ options, answers, steps: fc.array(step, { maxLength: 30 }) })
+
+describe('over any history of logs, answers, flushes, ends and starts of processes that share a spool', () => {
+  it('each event is delivered once or dropped once, in the books of one process, and nothing is left behind', async () => {
+    await fc.assert(
+      fc.asyncProperty(histories(orderly), async history => {
+        const world = await live(history)
+        const missing = world.missing().length
+        expect(world.dropped()).toBeGreaterThanOrEqual(missing)
+        expect(world.dropped()).toBeLessThanOrEqual(missing + world.mayComeTwice.size) // it has arrived, unknown to us
+        expect(world.repeated()).toEqual([])
+        expectAllSettled(world)
+        expect(world.disk.directories).toEqual([])
+      }),
+      runs,
+    )
+  })
+
+  it('with processes killed and failures of power: what was on the disk is delivered or counted', async () => {
+    await fc.assert(
+      fc.asyncProperty(histories(fc.oneof({ weight: 5, arbitrary: orderly }, crash)), async history => {
+        const world = await live(history)
+        expect(world.missing().length).toBeLessThanOrEqual(world.dropped())
+        expect(world.repeated()).toEqual([])
+        expectAllSettled(world)
+        expect(world.disk.directories).toEqual([])
+      }),
+      runs,
+    )
+  })
+
+  it('with a disk that fails in every way as well: the same, though what could not be removed may come twice', async () => {
+    const step = fc.oneof({ weight: 6, arbitrary: orderly }, crash, { weight: 2, arbitrary: fault })
+    await fc.assert(
+      fc.asyncProperty(histories(step), async history => {
+        const world = await live(history)
+        expect(world.missing().length).toBeLessThanOrEqual(world.dropped())
+        expectAllSettled(world)
+      }),
+      runs,
+    )
+  })
+})

@@ -1,0 +1,196 @@
+import type { Outcome } from '../../src/outcome.ts'
+import type { Severity } from '../../src/record/severity.ts'
+import { severities } from '../../src/record/severity.ts'
+import { Spooling } from '../../src/shipper/spooling.ts'
+import { delivered, numbers, rowOfBatches } from '../delivery/row-of-batches.ts'
+import { FakeDisk } from './fake-disk.ts'
+
+/** An answer of the service: an outcome, or that it has stored the events and the answer is lost. */
+export type ServiceAnswer = Outcome | 'stored, then reset'
+
+export interface WorldOptions {
+  readonly directory: string
+  readonly maxBytes: number
+  readonly durability: 'memory' | 'disk'
+}
+
+/** A process that ships. */
+export interface Process extends Omit<ReturnType<typeof rowOfBatches>, 'dropped'> {
+  readonly spooling: Spooling
+  /** Numbers of the events that it has logged. */
+  readonly logged: ReadonlySet<number>
+  /** Drops of events whose log call returned true, or that were taken over. */
+  dropped(): number
+  logText(dataset: string, severity: Severity, text: string): void
+  flush(): void
+  /** Does what `close()` does when there is no time left. */
+  close(): void
+  /** Is no more. */
+  end(): void
+}
+
+const answerAfterMs = 50
+export const maxBatchBytes = 16_384
+export const maxBufferedBytes = 8 * maxBatchBytes
+
+/** Processes that share one spool and one service, and what must become of each event. */
+export class World {
+  readonly disk = new FakeDisk()
+  readonly processes: Process[] = []
+  /** The line of every event that was logged, by its number. */
+  readonly lines: string[] = []
+  /** Numbers of the events whose log call returned true. */
+  readonly accepted = new Set<number>()
+  /** How often each event has arrived at the service. */
+  readonly arrivals = new Map<number, number>()
+  /** Lines that arrived and had never been logged. */
+  readonly invented: string[] = []
+  /** What a crash may cost: it was in memory alone. */
+  readonly mayBeMissing = new Set<number>()
+  /** What a crash may bring once more: it was on the disk. */
+  readonly mayComeTwice = new Set<number>()
+  /** What the service says next; then it takes everything. */
+  answers: ServiceAnswer[] = []
+  /** Flushes that nobody has answered yet. */
+  flushing = 0
+  droppedByTheDead = 0
+  hasFaults = false
+  hasCrashed = false
+  readonly #options: WorldOptions
+
+  constructor(options: WorldOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    const { directory, maxBytes, durability } = this.#options
+    const mount = this.disk.mount()
+    /** How often what was in flight has been broken off before the service had it. */
+    let breaks = 0
+    const row = rowOfBatches(
+      async ({ lines }) => {
+        const before = breaks
+        await new Promise(resolve => setTimeout(resolve, answerAfterMs))
+        return before === breaks ? this.#answer(lines) : new Promise(() => {})
+      },
+      {
+        maxBatchBytes,
+        maxBufferedBytes,
+        maxBatchEvents: 40,
+        openSpooling: parts => new Spooling({ directory, maxBytes }, durability, parts, mount.disk),
+      },
+    )
+    const spooling = row.spooling as Spooling
+    const logged = new Set<number>()
+    let refused = 0
+    let flushing = 0
+    void spooling.inherit()
+    const process: Process = {
+      ...row,
+      spooling,
+      logged,
+      dropped: () => row.ledger.dropped - refused,
+      logText: (dataset, severity, text) => {
+        const n = this.lines.length
+        this.lines.push(JSON.stringify({ n, text }))
+        logged.add(n)
+        if (row.log(n, { dataset, severity, text })) {
+          this.accepted.add(n)
+          return
+        }
+        row.ledger.drop('memory', { [severities[severity]]: 1 })
+        refused++
+      },
+      flush: () => {
+        flushing++
+        this.flushing++
+        void Promise.all([row.batcher.flush(), spooling.inherit()]).then(() => {
+          if (!this.processes.includes(process)) return
+          flushing--
+          this.flushing--
+        })
+      },
+      close: () => {
+        breaks++
+        row.delivery.abandon('closed', batch => spooling.leave(batch))
+        spooling.close()
+      },
+      end: () => {
+        breaks++
+        this.flushing -= flushing
+        mount.kill()
+        // No request or clock of it goes on. What it counts from here on is nobody's.
+        row.delivery.abandon('closed')
+        spooling.close()
+        this.processes.splice(this.processes.indexOf(process), 1)
+      },
+    }
+    this.processes.push(process)
+  }
+
+  /** A process is no more; what it has given to the system is still there. */
+  kill(process: Process): void {
+    this.hasCrashed = true
+    const onDisk = this.onDisk('seen')
+    this.#crash([process], onDisk, onDisk)
+  }
+
+  /** The power fails: every process is no more, and what was not synced may be there or not. */
+  failPower(share: () => number): void {
+    this.hasCrashed = true
+    const [synced, seen] = [this.onDisk('synced'), this.onDisk('seen')]
+    this.#crash([...this.processes], synced, seen)
+    for (const n of this.accepted) if (!synced.has(n)) this.mayBeMissing.add(n) // of those that were no more before, too
+    this.disk.failPower(share)
+    for (const n of this.onDisk('seen')) this.mayComeTwice.add(n)
+  }
+
+  /** Numbers of the events that stand whole in a file, found without the product's own reading. */
+  onDisk(what: 'seen' | 'synced'): Set<number> {
+    const found = new Set<number>()
+    for (const bytes of this.disk.images(what).values()) {
+      const text = bytes.toString('latin1')
+      for (const [line, n] of text.matchAll(/\{"n":(\d+),"text":"[^"]*"\}\n/g)) {
+        if (line === `${this.lines[Number(n)]}\n`) found.add(Number(n))
+      }
+    }
+    return found
+  }
+
+  /** Events that were accepted and have not arrived, though no crash excuses it. */
+  missing(): number[] {
+    return [...this.accepted].filter(n => !this.arrivals.has(n) && !this.mayBeMissing.has(n))
+  }
+
+  /** Events that have arrived more than once, though no crash and no lost answer excuses it. */
+  repeated(): number[] {
+    return [...this.arrivals].filter(([n, count]) => count > 1 && !this.mayComeTwice.has(n)).map(([n]) => n)
+  }
+
+  dropped(): number {
+    return this.processes.reduce((sum, process) => sum + process.dropped(), this.droppedByTheDead)
+  }
+
+  #crash(processes: readonly Process[], kept: ReadonlySet<number>, seen: ReadonlySet<number>): void {
+    for (const process of processes) {
+      this.droppedByTheDead += process.dropped()
+      for (const n of process.logged) if (!kept.has(n)) this.mayBeMissing.add(n)
+      process.end()
+    }
+    for (const n of seen) this.mayComeTwice.add(n)
+  }
+
+  #answer(lines: readonly string[]): Outcome {
+    const answer = this.answers.shift() ?? delivered
+    if (answer === 'stored, then reset' || answer.kind === 'delivered') for (const line of lines) this.#arrive(line)
+    if (answer !== 'stored, then reset') return answer
+    for (const n of numbers(lines)) this.mayComeTwice.add(n)
+    return { kind: 'retryable', reason: 'ECONNRESET', reset: true }
+  }
+
+  #arrive(line: string): void {
+    const { n } = JSON.parse(line)
+    if (this.lines[n] !== line) this.invented.push(line)
+    this.arrivals.set(n, (this.arrivals.get(n) ?? 0) + 1)
+  }
+}
