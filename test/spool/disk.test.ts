@@ -1,0 +1,253 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import * as fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Claim, nodeDisk as disk } from '../../src/spool/disk.ts'
+
+const diskModule = new URL('../../src/spool/disk.ts', import.meta.url).href
+const isRoot = process.getuid?.() === 0
+
+let root: string
+const claims: (Claim | undefined)[] = []
+beforeEach(() => {
+  root = fs.mkdtempSync(join(tmpdir(), 'logferry-disk-'))
+})
+afterEach(() => {
+  for (const claim of claims.splice(0)) claim?.release()
+  fs.rmSync(root, { recursive: true })
+})
+
+function claim(path: string): boolean {
+  const claimed = disk.claim(path)
+  claims.push(claimed)
+  return claimed !== undefined
+}
+
+function made(name: string): string {
+  const path = join(root, name)
+  disk.makeDirectory(path)
+  return path
+}
+
+function write(path: string, text: string): void {
+  const file = disk.create(path)
+  expect(disk.write(file, Buffer.from(`-${text}-`), 1, text.length + 1)).toBe(text.length)
+  disk.close(file)
+}
+
+const modeOf = (path: string) => fs.lstatSync(path).mode & 0o777
+
+describe('files and directories', () => {
+  it.each([0o022, 0])('are for their owner alone, with umask %o', mask => {
+    const before = process.umask(mask)
+    try {
+      const directory = made(join('new', 'spool', 'one'))
+      write(join(directory, 'a.segment'), 'text')
+      expect(claim(directory)).toBe(true)
+      for (const path of [directory, join(directory, '..')]) expect(modeOf(path)).toBe(0o700)
+      for (const name of fs.readdirSync(directory)) expect([name, modeOf(join(directory, name))]).toEqual([name, 0o600])
+      expect(fs.readdirSync(directory).sort()).toEqual(['a.segment', 'lock'])
+    } finally {
+      process.umask(before)
+    }
+  })
+
+  it('hold what was written, and tell how much that is', async () => {
+    write(join(root, 'a'), 'some text')
+    expect(String(await disk.read(join(root, 'a')))).toBe('some text')
+    expect(disk.list(root)).toEqual([{ name: 'a', isDirectory: false, bytes: 9 }])
+    await disk.sync(join(root, 'a'))
+  })
+
+  it('are never written over', () => {
+    write(join(root, 'a'), 'first')
+    expect(() => disk.create(join(root, 'a'))).toThrow(/EEXIST/)
+  })
+
+  it('can be removed when they are gone already, or there is no directory', () => {
+    disk.remove(join(root, 'none'))
+    expect(disk.list(join(root, 'none'))).toEqual([])
+  })
+
+  it('that cannot be used are told of as the system does', async () => {
+    fs.writeFileSync(join(root, 'file'), '')
+    const below = join(root, 'file', 'below')
+    expect(() => disk.makeDirectory(below)).toThrow(/ENOTDIR/)
+    expect(() => disk.list(join(root, 'file'))).toThrow(/ENOTDIR/)
+    expect(() => disk.create(below)).toThrow(/ENOTDIR/)
+    expect(() => disk.remove(below)).toThrow(/ENOTDIR/)
+    expect(() => disk.claim(join(root, 'file'))).toThrow(/ENOTDIR/)
+    await expect(disk.read(below)).rejects.toThrow(/ENOTDIR/)
+    await expect(disk.sync(below)).rejects.toThrow(/ENOTDIR/)
+  })
+
+  it.runIf(fs.existsSync('/proc/self/fd'))('are not held open when writing, reading or claiming fails', async () => {
+    const before = fs.readdirSync('/proc/self/fd').length
+    const file = made('directory')
+    for (let i = 0; i < 50; i++) {
+      await disk.read(file).catch(() => {})
+      await disk.sync(file).catch(() => {})
+      fs.writeFileSync(join(file, 'lock'), 'this is no database, but something else '.repeat(30))
+      disk.claim(file)?.release()
+    }
+    expect(fs.readdirSync('/proc/self/fd').length).toBeLessThanOrEqual(before + 5)
+  })
+
+  it('links are neither listed, nor read, nor written', async () => {
+    const target = join(root, 'target')
+    fs.writeFileSync(target, 'private')
+    const directory = made('directory')
+    fs.symlinkSync(target, join(directory, 'a.segment'))
+    fs.symlinkSync(directory, join(root, 'link'))
+    expect(disk.list(directory)).toEqual([])
+    expect(disk.list(root).map(({ name }) => name)).not.toContain('link')
+    await expect(disk.read(join(directory, 'a.segment'))).rejects.toThrow(/ELOOP/)
+    await expect(disk.sync(join(directory, 'a.segment'))).rejects.toThrow(/ELOOP/)
+    expect(() => disk.create(join(directory, 'a.segment'))).toThrow(/EEXIST/)
+    disk.remove(join(directory, 'a.segment'))
+    expect(fs.readFileSync(target, 'utf8')).toBe('private')
+  })
+
+  it.runIf(isRoot)("of another user's are not listed", () => {
+    made('theirs')
+    write(join(root, 'their-file'), 'text')
+    for (const name of ['theirs', 'their-file']) fs.chownSync(join(root, name), 12_345, 12_345)
+    made('ours')
+    expect(disk.list(root).map(({ name }) => name)).toEqual(['ours'])
+  })
+
+  it('of other names stay, and with them the directory', () => {
+    const directory = made('directory')
+    fs.writeFileSync(join(directory, 'notes.txt'), 'mine')
+    expect(() => disk.removeDirectory(directory)).toThrow(/ENOTEMPTY/)
+    expect(fs.readdirSync(directory)).toEqual(['notes.txt'])
+  })
+})
+
+describe('a claim', () => {
+  it('is one at a time, also within one process', () => {
+    const directory = made('directory')
+    const first = disk.claim(directory)
+    expect(claim(directory)).toBe(false)
+    first?.release()
+    expect(claim(directory)).toBe(true)
+  })
+
+  it('of a directory that is no more, or has gone with its heir, is none', () => {
+    expect(claim(join(root, 'none'))).toBe(false)
+    const directory = made('directory')
+    disk.claim(directory)?.release()
+    disk.removeDirectory(directory)
+    expect(claim(directory)).toBe(false)
+    expect(fs.existsSync(directory)).toBe(false)
+  })
+
+  it('is one at a time across threads', async () => {
+    const directory = made('directory')
+    const source = `import { parentPort } from 'node:worker_threads'
+      import { nodeDisk } from ${JSON.stringify(diskModule)}
+      let claim
+      parentPort.on('message', () => {
+        claim ??= nodeDisk.claim(${JSON.stringify(directory)})
+        parentPort.postMessage(claim !== undefined)
+      })`
+    const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`))
+    const claimsIt = async () => {
+      const answer = once(worker, 'message')
+      worker.postMessage('claim')
+      return (await answer)[0]
+    }
+    const first = disk.claim(directory)
+    expect(await claimsIt()).toBe(false)
+    first?.release()
+    expect(await claimsIt()).toBe(true)
+    expect(claim(directory)).toBe(false)
+    await worker.terminate()
+  })
+
+  it('is free as soon as its process is killed', async () => {
+    const directory = made('directory')
+    const source = `import { nodeDisk } from ${JSON.stringify(diskModule)}
+      console.log(nodeDisk.claim(${JSON.stringify(directory)}) !== undefined)
+      setInterval(() => {}, 1000)`
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', source], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const [said] = await once(child.stdout, 'data')
+    expect(String(said).trim()).toBe('true')
+    expect(claim(directory)).toBe(false)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    expect(claim(directory)).toBe(true)
+  })
+
+  it.each([
+    ['garbage', (lock: string) => fs.writeFileSync(lock, 'this is no database, but something else '.repeat(30))],
+    ['zeros', (lock: string) => fs.writeFileSync(lock, Buffer.alloc(5000))],
+    ['the start of a database', (lock: string) => fs.writeFileSync(lock, 'SQLite format 3\0')],
+    ['nothing', (lock: string) => fs.writeFileSync(lock, '')],
+  ])('is to be had where %s stands in the lock file, and is one at a time then', (_, spoil) => {
+    const directory = made('directory')
+    spoil(join(directory, 'lock'))
+    expect(claim(directory)).toBe(true)
+    expect(claim(directory)).toBe(false)
+  })
+
+  it('that is held is not lost when something is written to its file', () => {
+    const directory = made('directory')
+    expect(claim(directory)).toBe(true)
+    const file = fs.openSync(join(directory, 'lock'), 'r+')
+    fs.writeSync(file, 'this is no database, but something else '.repeat(30))
+    expect(claim(directory)).toBe(false)
+    fs.closeSync(file)
+  })
+
+  it('can be had again where the lock file was removed', () => {
+    const directory = made('directory')
+    disk.claim(directory)?.release()
+    fs.unlinkSync(join(directory, 'lock'))
+    expect(claim(directory)).toBe(true)
+  })
+
+  it.each([
+    ['a link to a file', (lock: string, target: string) => fs.symlinkSync(target, lock)],
+    ['a link to nothing', (lock: string, target: string) => fs.symlinkSync(`${target}-none`, lock)],
+    ['a directory', (lock: string) => fs.mkdirSync(lock)],
+  ])('is not to be had where %s stands for the lock file', (_, put) => {
+    const directory = made('directory')
+    const target = join(root, 'target')
+    fs.writeFileSync(target, 'this is no database, but something else '.repeat(30))
+    put(join(directory, 'lock'), target)
+    expect(claim(directory)).toBe(false)
+    expect(fs.readFileSync(target, 'utf8')).toMatch(/^this is no database/)
+    expect(fs.existsSync(`${target}-none`)).toBe(false)
+  })
+
+  it('leaves nothing but an empty file', () => {
+    const directory = made('directory')
+    expect(claim(directory)).toBe(true)
+    expect(disk.list(directory)).toEqual([{ name: 'lock', isDirectory: false, bytes: 0 }])
+  })
+})
+
+// Node 22 calls SQLite experimental.
+it.runIf(Number.parseInt(process.versions.node) >= 24)(
+  'what claims loads without a warning of the runtime',
+  async () => {
+    const source = `const { nodeDisk } = await import(${JSON.stringify(diskModule)})
+    nodeDisk.claim(${JSON.stringify(root)})?.release()`
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', source], {
+      cwd: fileURLToPath(new URL('.', import.meta.url)),
+    })
+    let heard = ''
+    child.stderr.on('data', data => {
+      heard += data
+    })
+    await once(child, 'close')
+    expect(heard).toBe('')
+  },
+)
