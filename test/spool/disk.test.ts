@@ -235,7 +235,7 @@ describe('a claim', () => {
 })
 
 // Node 22 calls SQLite experimental.
-it.runIf(Number.parseInt(process.versions.node) >= 24)(
+it.runIf(Number.parseInt(process.versions.node, 10) >= 24)(
   'what claims loads without a warning of the runtime',
   async () => {
     const source = `const { nodeDisk } = await import(${JSON.stringify(diskModule)})

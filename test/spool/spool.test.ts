@@ -1,0 +1,513 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import * as fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Emulator } from '../../src/emulator.ts'
+import type { Shipper, ShipperOptions } from '../../src/index.ts'
+import { segmentBytes, writeEnd, writeRecord } from '../../src/spool/segment-format.ts'
+import { startShipping } from '../support/shipping.ts'
+
+const isRoot = process.getuid?.() === 0
+
+let directory: string
+beforeEach(() => {
+  directory = join(fs.mkdtempSync(join(tmpdir(), 'logferry-spool-')), 'spool')
+})
+afterEach(() => fs.rmSync(join(directory, '..'), { recursive: true }))
+
+/** Little memory, so that little is needed to fill it, and no long waits. */
+function small(spool: Partial<ShipperOptions['spool']> = {}): ShipperOptions {
+  return {
+    spool: { directory, ...spool },
+    maxBatchBytes: 16_384,
+    maxBufferedBytes: 131_072,
+    maxRetryDelayMs: 50,
+  }
+}
+
+const range = (count: number) => Array.from({ length: count }, (_, index) => index)
+const down = (emulator: Emulator) => emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+const pad = 'x'.repeat(150)
+
+function log(shipper: Shipper, count: number, more: object = {}): void {
+  for (const n of range(count)) shipper.ship({ level: n % 2 ? 'warn' : 'info', n, pad, ...more })
+}
+
+function arrived(emulator: Emulator, dataset = 'd'): number[] {
+  return emulator.events(dataset).map(({ n }) => n as number)
+}
+
+const ascending = (numbers: readonly number[]) => [...numbers].sort((one, other) => one - other)
+
+/** Paths of the files below the spool, of those with this ending. */
+function files(ending = ''): string[] {
+  if (!fs.existsSync(directory)) return []
+  const all = fs.readdirSync(directory, { recursive: true, withFileTypes: true })
+  return all
+    .filter(entry => entry.isFile() && entry.name.endsWith(ending))
+    .map(entry => join(entry.parentPath, entry.name))
+}
+
+function bytesOnDisk(): number {
+  return files().reduce((sum, path) => sum + fs.statSync(path).size, 0)
+}
+
+function expectBooksToBalance(shipper: Shipper): void {
+  const { accepted, delivered, dropped, pending, drops } = shipper.stats()
+  expect(accepted).toBe(delivered + dropped + pending)
+  const byReason = Object.values(drops).flatMap(bySeverity => Object.values(bySeverity))
+  expect(byReason.reduce((sum, count) => sum + count, 0)).toBe(dropped)
+}
+
+/** A directory as a process leaves it: segments of so many lines each. */
+function leave(name: string, segments: number, lines: number, line: (n: number) => object): void {
+  const path = join(directory, name)
+  fs.mkdirSync(path, { recursive: true, mode: 0o700 })
+  const dataset = Buffer.from('d')
+  for (const segment of range(segments)) {
+    const all = range(lines).map(i => Buffer.from(`${JSON.stringify(line(segment * lines + i))}\n`))
+    const bytes = Buffer.alloc(
+      segmentBytes(
+        dataset,
+        lines,
+        all.reduce((sum, { length }) => sum + length, 0),
+      ),
+    )
+    let at = 0
+    for (const [number, one] of all.entries()) at = writeRecord(bytes, at, dataset, number, 2, one, 0, one.length)
+    writeEnd(bytes, at, dataset, lines)
+    fs.writeFileSync(join(path, `${String(segment + 1).padStart(12, '0')}.segment`), bytes)
+  }
+}
+
+describe('while the service is down', () => {
+  it('what memory cannot hold waits on the disk, and all of it is delivered once', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    const shipper = shipping.ship(small())
+    for (const part of range(10)) {
+      for (const i of range(500)) shipper.ship({ level: 'info', n: part * 500 + i, pad })
+      expect(shipper.stats().bufferedBytes).toBeLessThanOrEqual(131_072)
+      await sleep(1)
+    }
+    expect(shipper.stats()).toMatchObject({ accepted: 5000, dropped: 0 })
+    expect(bytesOnDisk()).toBe(shipper.stats().spool?.bytes)
+    expect(bytesOnDisk()).toBeGreaterThan(5000 * 150 - 131_072)
+    shipping.emulator.faults.clear()
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expect(ascending(arrived(shipping.emulator))).toEqual(range(5000))
+    expect(files('.segment')).toEqual([])
+    expect(shipper.stats()).toMatchObject({ delivered: 5000, pending: 0, bufferedBytes: 0, spool: { bytes: 0 } })
+    await shipper.close()
+    expect(fs.readdirSync(directory)).toEqual([])
+  })
+
+  it('no more than maxBytes is on the disk: the oldest events go, counted by severity and told of', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    const maxBytes = 300_000
+    const shipper = shipping.ship(small({ maxBytes }))
+    const told: object[] = []
+    shipper.on('dropped', drop => told.push(drop))
+    for (const part of range(100)) {
+      for (const i of range(100)) shipper.ship({ level: i % 4 ? 'info' : 'error', n: part * 100 + i, pad })
+      expect(bytesOnDisk()).toBeLessThanOrEqual(maxBytes)
+    }
+    const { dropped, drops } = shipper.stats()
+    expect(Object.keys(drops)).toEqual(['spool-full'])
+    expect(drops['spool-full']?.info).toBeGreaterThan(1000)
+    expect(drops['spool-full']?.error).toBeGreaterThan(300)
+    expectBooksToBalance(shipper)
+    await sleep(1)
+    expect(told).toContainEqual(expect.objectContaining({ reason: 'spool-full' }))
+    expect(shipping.warnings.filter(({ message }) => /the spool is full/.test(message))).toHaveLength(1)
+    shipping.emulator.faults.clear()
+    await shipper.flush()
+    const numbers = ascending(arrived(shipping.emulator))
+    expect(numbers).toHaveLength(10_000 - dropped)
+    expect(numbers.filter(n => n >= 9000)).toEqual(range(1000).map(n => n + 9000))
+    expectBooksToBalance(shipper)
+  })
+
+  it('a listener that logs when it hears of drops gets its events delivered as well', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    const shipper = shipping.ship(small({ maxBytes: 100_000 }))
+    let told = 0
+    shipper.on('dropped', () => told++ < 200 && shipper.ship({ level: 'error', told, pad }))
+    for (const _ of range(20)) {
+      log(shipper, 200)
+      await sleep(0)
+    }
+    expect(told).toBeGreaterThan(10)
+    shipping.emulator.faults.clear()
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expectBooksToBalance(shipper)
+    expect(shipping.emulator.eventCount('d')).toBe(shipper.stats().delivered)
+    expect(shipper.stats().accepted).toBe(4000 + Math.min(told, 200))
+  })
+
+  it("with durability 'disk' each event is in a file when its log call returns, and otherwise it is not", async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ ...small(), durability: 'disk' })
+    for (const n of range(3)) {
+      shipper.ship({ n })
+      expect(
+        files('.segment')
+          .map(path => fs.readFileSync(path, 'latin1'))
+          .join(),
+      ).toContain(`"n":${n}}`)
+    }
+    await shipper.close()
+    expect(files()).toEqual([])
+    shipping.ship({ ...small(), durability: 'memory' }).ship({ n: 1 })
+    expect(files()).toEqual([])
+  })
+})
+
+describe('close() while the service is down', () => {
+  it.each(['memory', 'disk'] as const)('leaves everything to the next shipper (durability %s)', async durability => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    const first = shipping.ship({ ...small(), durability })
+    log(first, 2000)
+    expect(await first.close({ timeoutMs: 0 })).toEqual({ complete: false, pending: 2000 })
+    expect(first.stats()).toMatchObject({ accepted: 2000, pending: 2000, dropped: 0, bufferedBytes: 0 })
+    expect(first.stats().spool).toMatchObject({ left: 2000, bytes: 0 })
+    expect(shipping.warnings).toContainEqual(
+      expect.objectContaining({ message: expect.stringMatching(/2000 events .*in the spool/) }),
+    )
+    shipping.emulator.faults.clear()
+    const second = shipping.ship(small())
+    expect(await second.flush()).toEqual({ complete: true, pending: 0 })
+    expect(second.stats()).toMatchObject({ accepted: 2000, delivered: 2000, pending: 0, spool: { inherited: 2000 } })
+    expect(ascending(arrived(shipping.emulator))).toEqual(range(2000))
+    expect(first.stats().pending).toBe(2000)
+    await second.close()
+    expect(fs.readdirSync(directory)).toEqual([])
+  })
+
+  it('leaves it also to the same shipper, whose books stay exact', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    const shipper = shipping.ship(small())
+    log(shipper, 1000)
+    await shipper.close({ timeoutMs: 0 })
+    await shipper.close({ timeoutMs: 0 })
+    shipping.emulator.faults.clear()
+    shipper.ship({ n: 1000 })
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expect(shipper.stats()).toMatchObject({ accepted: 1001, delivered: 1001, pending: 0, spool: { left: 0 } })
+    expect(ascending(arrived(shipping.emulator))).toEqual(range(1001))
+  })
+
+  it('and an event logged while it closes: both are delivered once', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    const shipper = shipping.ship({ ...small(), durability: 'disk' })
+    log(shipper, 100)
+    const closed = shipper.close({ timeoutMs: 0 })
+    shipper.on('warning', () => shipper.ship({ n: 100 })) // when what is left has been told of
+    await closed
+    shipping.emulator.faults.clear()
+    await expect.poll(async () => (await shipper.flush()).pending).toBe(0)
+    expect(new Set(arrived(shipping.emulator))).toEqual(new Set(range(101)))
+    expect(shipping.emulator.eventCount('d')).toBe(shipper.stats().accepted)
+    expectBooksToBalance(shipper)
+  })
+})
+
+describe('what others have left', () => {
+  it('of eight shippers on one directory is delivered once, however many come after', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    const before = range(8).map(() => shipping.ship({ ...small(), durability: 'disk' }))
+    for (const [i, shipper] of before.entries()) for (const n of range(50)) shipper.ship({ n: i * 50 + n })
+    expect(fs.readdirSync(directory)).toHaveLength(8)
+    await Promise.all(before.map(shipper => shipper.close({ timeoutMs: 0 })))
+    shipping.emulator.faults.clear()
+    const heirs = range(4).map(() => shipping.ship(small()))
+    await Promise.all(heirs.map(shipper => shipper.flush()))
+    expect(ascending(arrived(shipping.emulator))).toEqual(range(400))
+    expect(heirs.reduce((sum, heir) => sum + (heir.stats().spool?.inherited ?? 0), 0)).toBe(400)
+    await Promise.all(heirs.map(shipper => shipper.close()))
+    expect(fs.readdirSync(directory)).toEqual([])
+  })
+
+  it('is not touched while its process lives', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    const living = shipping.ship({ ...small(), durability: 'disk' })
+    log(living, 10)
+    const other = shipping.ship(small())
+    expect(await other.flush()).toEqual({ complete: true, pending: 0 })
+    expect(other.stats()).toMatchObject({ accepted: 0, spool: { inherited: 0 } })
+  })
+
+  it('takes turns with what is logged now', async () => {
+    await using shipping = await startShipping()
+    leave('20200101T000000Z-00000001', 10, 10, n => ({ n, fresh: false }))
+    shipping.emulator.faults.latencyMs = 20
+    const shipper = shipping.ship({ spool: { directory }, maxBatchEvents: 10, maxConcurrentRequests: 1 })
+    for (const n of range(100)) shipper.ship({ n, fresh: true })
+    await shipper.flush()
+    const order = shipping.emulator.events('d').filter((_, i) => i % 10 === 0)
+    const turns = order.filter(({ fresh }, i) => i > 0 && fresh !== order[i - 1]?.fresh)
+    expect(order).toHaveLength(20)
+    expect(turns.length).toBeGreaterThanOrEqual(10)
+  })
+
+  it('for a dataset that the service refuses does not hold up that of another', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    const dataset = (event: Readonly<Record<string, unknown>>) => String(event.to)
+    const first = shipping.ship({ ...small(), dataset })
+    for (const to of ['refused', 'taken']) log(first, 1000, { to })
+    await first.close({ timeoutMs: 0 })
+    shipping.emulator.faults.clear()
+    shipping.emulator.faults.rejectRequests(({ to }) => to === 'refused', { status: 403 })
+    const second = shipping.ship({ ...small(), dataset })
+    expect(await second.flush({ timeoutMs: 1500 })).toEqual({ complete: false, pending: 1000 })
+    expect(ascending(arrived(shipping.emulator, 'taken'))).toEqual(range(1000))
+  })
+
+  it('in thousands of small files makes few requests', async () => {
+    await using shipping = await startShipping()
+    leave('20200101T000000Z-00000001', 1000, 3, n => ({ n }))
+    for (const i of range(100))
+      leave(`20200101T000001Z-${String(i).padStart(8, '0')}`, 1, 3, n => ({ n: 3000 + i * 3 + n }))
+    const shipper = shipping.ship({ spool: { directory } })
+    expect(await shipper.flush({ timeoutMs: 20_000 })).toEqual({ complete: true, pending: 0 })
+    expect(ascending(arrived(shipping.emulator))).toEqual(range(3300))
+    expect(shipper.stats().requests).toBeLessThanOrEqual(4)
+    expect(fs.readdirSync(directory)).toEqual([])
+  })
+
+  it('is all delivered by a process that may have few files open', async () => {
+    await using shipping = await startShipping()
+    leave('20200101T000000Z-00000001', 400, 3, n => ({ n }))
+    const index = new URL('../../src/index.ts', import.meta.url).href
+    const source = `const { createShipper } = await import(${JSON.stringify(index)})
+      const shipper = createShipper({ spool: { directory: ${JSON.stringify(directory)} }, dataset: 'd' })
+      console.log(JSON.stringify([await shipper.close(), shipper.stats().dropped]))`
+    const environment = {
+      PATH: process.env.PATH,
+      LOGFERRY_URL: shipping.emulator.url,
+      LOGFERRY_TOKEN: shipping.emulator.token,
+    }
+    const limited = [
+      '-c',
+      'ulimit -n 100 && exec "$@"',
+      'sh',
+      process.execPath,
+      '--input-type=module',
+      '--eval',
+      source,
+    ]
+    const child = spawn('sh', limited, { env: environment, stdio: ['ignore', 'pipe', 'inherit'] })
+    let said = ''
+    child.stdout.on('data', data => {
+      said += data
+    })
+    await once(child, 'close')
+    expect(JSON.parse(said)).toEqual([{ complete: true, pending: 0 }, 0])
+    expect(ascending(arrived(shipping.emulator))).toEqual(range(1200))
+  })
+
+  it('by several processes, and is more than there is room for, waits for its turn and is not dropped', async () => {
+    await using shipping = await startShipping()
+    for (const i of range(3)) leave(`20200101T00000${i}Z-00000000`, 5, 50, n => ({ n: i * 250 + n, pad }))
+    const before = bytesOnDisk()
+    const shipper = shipping.ship(small({ maxBytes: Math.ceil(before * 0.6) }))
+    for (let i = 0; i < 3; i++) await shipper.flush()
+    expect(ascending(arrived(shipping.emulator))).toEqual(range(750))
+    expect(shipper.stats()).toMatchObject({ accepted: 750, delivered: 750, dropped: 0 })
+  })
+
+  it('by one, and is more than there may be, loses its oldest', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    leave('20200101T000000Z-00000001', 40, 50, n => ({ n, pad }))
+    const shipper = shipping.ship(small({ maxBytes: 200_000 }))
+    await expect.poll(() => shipper.stats().spool?.inherited).toBe(2000)
+    expect(bytesOnDisk()).toBeLessThanOrEqual(200_000)
+    expect(shipper.stats().drops['spool-full']?.info).toBe(shipper.stats().dropped)
+    shipping.emulator.faults.clear()
+    await shipper.flush()
+    const numbers = ascending(arrived(shipping.emulator))
+    expect(numbers).toHaveLength(2000 - shipper.stats().dropped)
+    expect(numbers).toContain(1999)
+    expectBooksToBalance(shipper)
+  })
+
+  it('and is damaged costs the events that are, counted and told of', async () => {
+    await using shipping = await startShipping()
+    leave('20200101T000000Z-00000001', 2, 100, n => ({ n }))
+    const [path] = files('.segment') as [string]
+    const bytes = fs.readFileSync(path)
+    bytes[bytes.indexOf('"n":50}')] = 0
+    fs.writeFileSync(path, bytes)
+    fs.writeFileSync(join(directory, '20200101T000000Z-00000001', '000000000009.segment'), 'garbage')
+    const shipper = shipping.ship(small())
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expect(ascending(arrived(shipping.emulator))).toEqual(range(200).filter(n => n !== 50))
+    expect(shipper.stats()).toMatchObject({ accepted: 201, delivered: 199, drops: { 'spool-damaged': { unknown: 2 } } })
+    expect(shipping.warnings).toMatchObject([
+      { code: 'LOGFERRY_SPOOL', message: expect.stringContaining('is damaged') },
+    ])
+    expect(files('.segment')).toEqual([])
+  })
+
+  it('and is damaged after it was taken over: the same', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    leave('20200101T000000Z-00000001', 20, 100, n => ({ n, pad }))
+    const shipper = shipping.ship(small())
+    await expect.poll(() => shipper.stats().spool?.inherited).toBe(2000)
+    const last = files('.segment').sort().at(-1) as string
+    const bytes = fs.readFileSync(last)
+    bytes[bytes.indexOf('"n":1950,')] = 0
+    fs.writeFileSync(last, bytes)
+    shipping.emulator.faults.clear()
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expect(ascending(arrived(shipping.emulator))).toEqual(range(2000).filter(n => n !== 1950))
+    expect(shipper.stats()).toMatchObject({
+      accepted: 2000,
+      delivered: 1999,
+      drops: { 'spool-damaged': { unknown: 1 } },
+    })
+  })
+
+  it.runIf(isRoot)('and is not ours is neither read nor removed', async () => {
+    await using shipping = await startShipping()
+    leave('20200101T000000Z-00000001', 1, 5, n => ({ n }))
+    leave('20200101T000000Z-00000002', 2, 5, n => ({ n }))
+    fs.chownSync(join(directory, '20200101T000000Z-00000001'), 12_345, 12_345)
+    fs.chownSync(join(directory, '20200101T000000Z-00000002', '000000000001.segment'), 12_345, 12_345)
+    fs.symlinkSync('20200101T000000Z-00000001', join(directory, '20200101T000000Z-00000003'))
+    const shipper = shipping.ship(small())
+    await shipper.flush()
+    expect(ascending(arrived(shipping.emulator))).toEqual(range(5).map(n => n + 5))
+    await shipper.close()
+    const kept = ['20200101T000000Z-00000001', '20200101T000000Z-00000002'].map(name => join(directory, name))
+    for (const path of kept) expect(fs.readdirSync(path)).toContain('000000000001.segment')
+  })
+
+  it('beside it, files and directories of other names stay', async () => {
+    await using shipping = await startShipping()
+    leave('20200101T000000Z-00000001', 1, 5, n => ({ n }))
+    const others = ['notes.txt', 'backup/000000000001.segment', '20200101T000000Z-00000001/notes.txt']
+    fs.mkdirSync(join(directory, 'backup'))
+    for (const other of others) fs.writeFileSync(join(directory, other), 'mine')
+    const shipper = shipping.ship(small())
+    await shipper.close()
+    expect(arrived(shipping.emulator)).toHaveLength(5)
+    expect(files().sort()).toEqual(others.map(other => join(directory, other)).sort())
+  })
+})
+
+describe('a disk that fails', () => {
+  /** The application logs on, memory takes what it can, and the rest is counted. */
+  async function expectToLiveWithout(shipper: Shipper, emulator: Emulator, warnings: readonly { message: string }[]) {
+    for (const _ of range(10)) {
+      log(shipper, 200)
+      await sleep(1)
+    }
+    const { dropped, drops, spool, bufferedBytes } = shipper.stats()
+    expect(spool?.isInTrouble).toBe(true)
+    expect(bufferedBytes).toBeLessThanOrEqual(131_072)
+    expect(Object.keys(drops)).toEqual(['memory'])
+    expect(warnings.filter(({ message }) => /the spool in .* cannot be used now/.test(message))).toHaveLength(1)
+    emulator.faults.clear()
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expect(arrived(emulator).filter(n => n !== undefined)).toHaveLength(2000 - dropped)
+    expectBooksToBalance(shipper)
+  }
+
+  it.each(['memory', 'disk'] as const)(
+    'as there is a file where its directory should be (durability %s)',
+    async durability => {
+      await using shipping = await startShipping()
+      down(shipping.emulator)
+      fs.writeFileSync(directory, '')
+      const shipper = shipping.ship({ ...small({ directory: join(directory, 'below') }), durability })
+      await expectToLiveWithout(shipper, shipping.emulator, shipping.warnings)
+    },
+  )
+
+  const canMount = isRoot && mounts(tmpdir())
+  it.runIf(canMount)('as it is read-only', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    using _ = mounted(directory, 'ro')
+    const shipper = shipping.ship({ ...small(), durability: 'disk' })
+    await expectToLiveWithout(shipper, shipping.emulator, shipping.warnings)
+  })
+
+  it.runIf(canMount)('as it is full: it is used again when there is room', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    using disk = mounted(directory, 'size=128k')
+    const shipper = shipping.ship(small())
+    log(shipper, 2000)
+    expect(shipper.stats().spool?.isInTrouble).toBe(true)
+    const { dropped, pending } = shipper.stats()
+    expect(dropped).toBeGreaterThan(0)
+    await sleep(1)
+    expect(shipping.warnings.filter(({ message }) => /cannot be used now \(ENOSPC\)/.test(message))).toHaveLength(1)
+    disk.remount('size=16m')
+    await shipper.close({ timeoutMs: 0 })
+    expect(shipper.stats()).toMatchObject({ dropped, pending, spool: { left: pending, isInTrouble: false } })
+    shipping.emulator.faults.clear()
+    const next = shipping.ship(small())
+    await next.close()
+    expect(next.stats()).toMatchObject({ accepted: pending, delivered: pending, dropped: 0 })
+  })
+})
+
+interface Mounted extends Disposable {
+  remount(options: string): void
+}
+
+function mounted(path: string, options: string): Mounted {
+  fs.mkdirSync(path, { recursive: true })
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `mode=0700,${options}`, 'tmpfs', path], { stdio: 'ignore' })
+  return {
+    remount: other => void execFileSync('mount', ['-o', `remount,${other}`, path], { stdio: 'ignore' }),
+    [Symbol.dispose]: () => void execFileSync('umount', ['-l', path]),
+  }
+}
+
+function mounts(parent: string): boolean {
+  const path = fs.mkdtempSync(join(parent, 'logferry-mount-'))
+  try {
+    using _ = mounted(path, 'size=64k')
+    return true
+  } catch {
+    return false
+  } finally {
+    fs.rmdirSync(path)
+  }
+}
+
+describe('no file', () => {
+  it('holds a token, whatever happens', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.rejectEvents(({ n }) => n === 1, 'not this one')
+    const shipper = shipping.ship({ ...small(), durability: 'disk' })
+    for (const n of range(3)) shipper.ship({ n })
+    await shipper.flush()
+    down(shipping.emulator)
+    for (const n of range(3)) shipper.ship({ n })
+    await shipper.close({ timeoutMs: 0 })
+    expect(
+      files()
+        .map(path => path.slice(path.lastIndexOf('.')))
+        .sort(),
+    ).toContain('.segment')
+    for (const path of files()) expect(fs.readFileSync(path, 'latin1')).not.toContain(shipping.emulator.token)
+  })
+})
