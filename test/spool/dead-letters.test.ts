@@ -1,0 +1,176 @@
+import { execFileSync } from 'node:child_process'
+import * as fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { DeadLetters } from '../../src/spool/dead-letters.ts'
+import { startShipping } from '../support/shipping.ts'
+
+let directory: string
+let path: string
+beforeEach(() => {
+  directory = fs.mkdtempSync(join(tmpdir(), 'logferry-letters-'))
+  path = join(directory, 'rejected.ndjson')
+})
+afterEach(() => fs.rmSync(directory, { recursive: true }))
+
+function lettersIn(file: string): Record<string, unknown>[] {
+  return fs
+    .readFileSync(file, 'utf8')
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => JSON.parse(line))
+}
+
+describe('an event that the service refuses', () => {
+  it('is written to rejected.ndjson with the reason, and given to onRejected', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.rejectEvents(({ n }) => n === 1, 'too many fields')
+    const told: unknown[] = []
+    const onRejected = (event: unknown, reason: string) => told.push([event, reason])
+    const shipper = shipping.ship({ spool: { directory }, onRejected })
+    for (const n of [0, 1, 2]) shipper.ship({ n, text: 'naïve' })
+    await shipper.flush()
+    const [letter, ...others] = lettersIn(path)
+    expect(others).toEqual([])
+    expect(letter).toEqual({
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+      dataset: 'd',
+      status: 200,
+      reason: 'too many fields',
+      event: { _time: expect.any(String), n: 1, text: 'naïve' },
+    })
+    expect(told).toEqual([[letter?.event, 'too many fields']])
+    expect(fs.statSync(path).mode & 0o777).toBe(0o600)
+    expect(shipper.stats()).toMatchObject({ delivered: 2, drops: { rejected: { info: 1 } } })
+  })
+
+  it('with its whole request: the others are delivered, and it is written with the status', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.rejectRequests(({ n }) => n === 3, { status: 422 })
+    const shipper = shipping.ship({ spool: { directory } })
+    for (let n = 0; n < 8; n++) shipper.ship({ n })
+    await shipper.flush()
+    expect(shipping.emulator.eventCount('d')).toBe(7)
+    expect(lettersIn(path)).toMatchObject([{ status: 422, event: { n: 3 } }])
+  })
+
+  it('without saying which is written without the event, and given as undefined', async () => {
+    await using shipping = await startShipping()
+    const body = { ingested: 1, failed: 1, failures: [{ error: 'one of them' }] }
+    shipping.emulator.faults.answerNext(1, { status: 200, body })
+    const told: unknown[] = []
+    const shipper = shipping.ship({ spool: { directory }, onRejected: event => told.push(event) })
+    for (const n of [0, 1]) shipper.ship({ n })
+    await shipper.flush()
+    expect(lettersIn(path)).toEqual([{ time: expect.any(String), dataset: 'd', status: 200, reason: 'one of them' }])
+    expect(told).toEqual([undefined])
+  })
+
+  it('does no harm when onRejected throws: it is said once, and shipping goes on', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.rejectEvents(({ n }) => (n as number) < 3, 'no')
+    const onRejected = () => {
+      throw new TypeError('a mistake')
+    }
+    const shipper = shipping.ship({ onRejected })
+    for (let n = 0; n < 10; n++) shipper.ship({ n })
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expect(shipper.stats()).toMatchObject({ delivered: 7, dropped: 3 })
+    expect(shipping.warnings.filter(({ code }) => code === 'LOGFERRY_CALLBACK_THREW')).toHaveLength(1)
+  })
+
+  it('may be logged again by onRejected', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.rejectEvents(({ bad }) => bad === true, 'no')
+    const shipper = shipping.ship({
+      spool: { directory },
+      durability: 'disk',
+      onRejected: (event, reason) => void shipper.ship({ n: event?.n, reason }),
+    })
+    for (const n of [0, 1]) shipper.ship({ n, bad: true })
+    await shipper.flush()
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toMatchObject([
+      { n: 0, reason: 'no' },
+      { n: 1, reason: 'no' },
+    ])
+  })
+})
+
+describe('rejected.ndjson', () => {
+  const letter = (n: number) => ({ dataset: 'd', event: { n, pad: 'x'.repeat(60) }, status: 400, reason: 'bad' })
+  const numbersIn = (file: string) => lettersIn(file).map(({ event }) => (event as { n: number }).n)
+
+  it('and the one before it are bounded, and hold the last letters, whoever of several processes wrote them', () => {
+    const troubles: unknown[] = []
+    const writers = [0, 1, 2].map(() => new DeadLetters(directory, error => troubles.push(error), 2000))
+    for (let n = 0; n < 300; n++) {
+      writers[n % 3]?.write(letter(n), new Date(0))
+      for (const name of fs.readdirSync(directory)) {
+        expect(fs.statSync(join(directory, name)).size).toBeLessThanOrEqual(2000)
+      }
+    }
+    for (const writer of writers) writer.close()
+    expect(fs.readdirSync(directory).sort()).toEqual(['rejected.1.ndjson', 'rejected.ndjson'])
+    const numbers = [...numbersIn(join(directory, 'rejected.1.ndjson')), ...numbersIn(path)]
+    expect(numbers).toEqual(numbers.map((_, i) => 300 - numbers.length + i))
+    expect(numbers.length).toBeGreaterThan(15)
+    expect(troubles).toEqual([])
+  })
+
+  it('takes a letter that is larger than a file may be, alone', () => {
+    const writer = new DeadLetters(directory, error => expect.unreachable(String(error)), 100)
+    for (const n of [0, 1]) writer.write(letter(n), new Date(0))
+    writer.close()
+    expect([numbersIn(join(directory, 'rejected.1.ndjson')), numbersIn(path)]).toEqual([[0], [1]])
+  })
+
+  it.each([
+    ['a link', () => fs.symlinkSync(join(directory, 'target'), path), 'ELOOP'],
+    ['a pipe that nobody reads', () => execFileSync('mkfifo', [path]), 'ENXIO'],
+    ['a directory', () => fs.mkdirSync(path), 'EISDIR'],
+  ])('is not written where %s stands; that is told once, until it can be written again', (_, put, code) => {
+    fs.writeFileSync(join(directory, 'target'), '')
+    put()
+    const troubles: unknown[] = []
+    const writer = new DeadLetters(directory, error => troubles.push((error as NodeJS.ErrnoException).code))
+    for (const n of [0, 1, 2]) writer.write(letter(n), new Date(0))
+    expect(troubles).toEqual([code])
+    expect(fs.readFileSync(join(directory, 'target'), 'utf8')).toBe('')
+    fs.rmSync(path, { recursive: true })
+    writer.write(letter(3), new Date(0))
+    expect(numbersIn(path)).toEqual([3])
+    writer.close()
+    fs.rmSync(path)
+    fs.mkdirSync(path)
+    writer.write(letter(4), new Date(0))
+    expect(troubles).toEqual([code, 'EISDIR'])
+  })
+
+  it.runIf(process.getuid?.() === 0)('is not written where it is the file of another user', () => {
+    fs.writeFileSync(path, '')
+    fs.chownSync(path, 12_345, 12_345)
+    const troubles: unknown[] = []
+    new DeadLetters(directory, error => troubles.push((error as NodeJS.ErrnoException).code)).write(
+      letter(0),
+      new Date(0),
+    )
+    expect(troubles).toEqual(['EPERM'])
+    expect(fs.statSync(path).size).toBe(0)
+  })
+
+  it('that cannot be written is warned of, and shipping goes on', async () => {
+    await using shipping = await startShipping()
+    fs.mkdirSync(path)
+    shipping.emulator.faults.rejectEvents(({ n }) => n === 1, 'no')
+    const shipper = shipping.ship({ spool: { directory } })
+    for (const n of [0, 1, 2]) shipper.ship({ n })
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    await sleep(1)
+    const messages = shipping.warnings.filter(({ code }) => code === 'LOGFERRY_SPOOL').map(({ message }) => message)
+    expect(messages).toEqual([expect.stringMatching(/rejected\.ndjson .* cannot be written \(EISDIR\)/)])
+    expect(shipper.stats().spool?.isInTrouble).toBe(false)
+  })
+})
