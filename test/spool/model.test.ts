@@ -199,7 +199,7 @@ function expectAllSettled(world: World): void {
   expect(disk.claimed).toEqual([])
 }
 
-const runs = { numRuns: soakRuns(60) }
+const runs = { numRuns: soakRuns(100) }
 const histories = (step: fc.Arbitrary<Step>) =>
   fc.record({ options, answers, steps: fc.array(step, { maxLength: 30 }) })
 

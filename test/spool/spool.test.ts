@@ -396,6 +396,35 @@ describe('what others have left', () => {
     for (const path of kept) expect(fs.readdirSync(path)).toContain('000000000001.segment')
   })
 
+  it('is there for the next shipper when one closes while it takes it over', async () => {
+    await using shipping = await startShipping()
+    for (const i of range(20)) leave(`20200101T000000Z-${String(i).padStart(8, '0')}`, 2, 5, n => ({ n: i * 10 + n }))
+    const first = shipping.ship(small())
+    await new Promise(resolve => setImmediate(resolve))
+    await first.close({ timeoutMs: 0 })
+    await sleep(20)
+    const second = shipping.ship(small())
+    expect(await second.flush()).toEqual({ complete: true, pending: 0 })
+    expect(new Set(arrived(shipping.emulator))).toEqual(new Set(range(200)))
+    for (const shipper of [first, second]) expectBooksToBalance(shipper)
+    expect((first.stats().spool?.left ?? 0) + first.stats().delivered).toBe(first.stats().accepted)
+    await second.close()
+    expect(fs.readdirSync(directory)).toEqual([])
+  })
+
+  it('is not given up for an event that is larger than the whole spool', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    leave('20200101T000000Z-00000001', 40, 5, n => ({ n, pad }))
+    const shipper = shipping.ship({ spool: { directory, maxBytes: 65_536 }, durability: 'disk', maxRetryDelayMs: 50 })
+    await expect.poll(() => shipper.stats().spool?.inherited).toBe(200)
+    shipper.ship({ n: 200, pad: 'x'.repeat(200_000) })
+    expect(shipper.stats()).toMatchObject({ accepted: 201, dropped: 0 })
+    shipping.emulator.faults.clear()
+    await shipper.flush()
+    expect(ascending(arrived(shipping.emulator))).toEqual(range(201))
+  })
+
   it('beside it, files and directories of other names stay', async () => {
     await using shipping = await startShipping()
     leave('20200101T000000Z-00000001', 1, 5, n => ({ n }))
