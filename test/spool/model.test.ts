@@ -7,7 +7,7 @@ import type { Severity } from '../../src/record/severity.ts'
 import { recordBytes } from '../../src/spool/segment-format.ts'
 import { blocked, delivered, rejected, retryable, tooLarge } from '../delivery/row-of-batches.ts'
 import { soakRuns } from './soak-runs.ts'
-import { maxBufferedBytes, type ServiceAnswer, World } from './world.ts'
+import { maxBufferedBytes, type Process, type ServiceAnswer, World } from './world.ts'
 
 let directory: string
 beforeAll(() => {
@@ -214,6 +214,10 @@ describe('over any history of logs, answers, flushes, ends and starts of process
         expect(world.repeated()).toEqual([])
         expectAllSettled(world)
         expect(world.disk.directories).toEqual([])
+        // What one has left another has taken over, and nobody else.
+        const left = world.processes.reduce((sum, { ledger }) => sum + ledger.left, 0)
+        const takenOver = world.processes.reduce((sum, { ledger, logged }) => sum + ledger.accepted - logged.size, 0)
+        expect(takenOver).toBe(left)
       }),
       runs,
     )
@@ -242,5 +246,68 @@ describe('over any history of logs, answers, flushes, ends and starts of process
       }),
       runs,
     )
+  })
+})
+
+it('what has been complete for some seconds survives a failure of power, one file synced after the other', async () => {
+  const world = new World({ directory, maxBytes: 4_194_304, durability: 'disk' })
+  world.answers = Array.from({ length: 100 }, () => retryable(60_000))
+  world.start()
+  for (let i = 0; i < 10; i++) world.processes[0]?.logText('a', 2, 'x'.repeat(5000))
+  expect(world.disk.images('synced').size).toBe(0)
+  await vi.advanceTimersByTimeAsync(5000)
+  expect(world.onDisk('synced').size).toBeGreaterThanOrEqual(8)
+  expect(world.onDisk('seen').size).toBe(10)
+})
+
+describe('a disk that fails for a minute costs nothing:', () => {
+  const outage = Array.from({ length: 100 }, () => retryable(1000))
+
+  function started(durability: 'memory' | 'disk', count: number, bytes: number): World {
+    const world = new World({ directory, maxBytes: 4_194_304, durability })
+    world.answers = [...outage]
+    world.start()
+    for (let i = 0; i < count; i++) world.processes[0]?.logText('a', 2, 'x'.repeat(bytes))
+    return world
+  }
+
+  async function failFor(world: World, ms: number, operation: 'read' | 'remove', code: string): Promise<void> {
+    world.disk.faults.set(operation, code)
+    world.answers = []
+    await vi.advanceTimersByTimeAsync(ms)
+    world.disk.faults.clear()
+    await vi.advanceTimersByTimeAsync(60_000)
+  }
+
+  function expectEachOnce(world: World): void {
+    expect([...world.arrivals.values()]).toEqual(world.lines.map(() => 1))
+    expect(world.dropped()).toBe(0)
+    expectAllSettled(world)
+  }
+
+  it.each(['EIO', 'EMFILE'])('what others have left cannot be read (%s)', async code => {
+    const world = started('disk', 50, 1000)
+    world.kill(world.processes[0] as Process)
+    world.start()
+    await failFor(world, 60_000, 'read', code)
+    expectEachOnce(world)
+  })
+
+  it('what memory had no room for cannot be read, as too many files are open', async () => {
+    const world = started('memory', 300, 1000)
+    expect(world.disk.images('seen').size).toBeGreaterThan(3)
+    await failFor(world, 60_000, 'read', 'EMFILE')
+    expectEachOnce(world)
+  })
+
+  it('what is delivered cannot be removed', async () => {
+    const world = started('disk', 50, 1000)
+    await failFor(world, 60_000, 'remove', 'EIO')
+    expect(world.arrivals.size).toBe(50)
+    expect(world.disk.images('seen').size).toBe(0)
+    world.kill(world.processes[0] as Process)
+    world.start()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expectEachOnce(world)
   })
 })
