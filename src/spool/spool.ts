@@ -127,12 +127,24 @@ export class Spool implements Store {
     const bytes = segmentBytes(name, lines, linesBytes)
     if (!this.#takeBytes(bytes)) return undefined
     try {
-      this.#own ??= this.#makeDirectory()
-      return Segment.create(this.#parts, this.#own, name, bytes)
+      return this.#createInOwn(name, bytes)
     } catch (error) {
       this.usedBytes -= bytes
       this.#onTrouble(error)
       return undefined
+    }
+  }
+
+  #createInOwn(dataset: Uint8Array, takenBytes: number): Segment {
+    const own = this.#own
+    this.#own ??= this.#makeDirectory()
+    try {
+      return Segment.create(this.#parts, this.#own, dataset, takenBytes)
+    } catch (error) {
+      if (own === undefined || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      own.release() // somebody has removed it
+      this.#own = this.#makeDirectory()
+      return Segment.create(this.#parts, this.#own, dataset, takenBytes)
     }
   }
 

@@ -154,6 +154,10 @@ function check(world: World, { options: { maxBytes, durability } }: History): vo
   for (const bytes of written.values()) expect(bytes).toBeLessThanOrEqual(maxBytes)
   expect(onDisk).toBeLessThanOrEqual(used)
   if (!world.hasFaults) expect(used - onDisk).toBeLessThanOrEqual(endBytes * files.size)
+  // As long as there is room on the disk, memory has room.
+  if (!world.hasFaults && maxBytes > 4_000_000) {
+    for (const { ledger } of world.processes) expect(ledger.drops().memory).toBeUndefined()
+  }
   if (durability === 'memory' || world.hasFaults || world.hasCrashed || world.dropped() > 0) return
   if (world.processes.some(({ warnings }) => warnings.length > 0)) return // of a full spool
   const seen = world.onDisk('seen')

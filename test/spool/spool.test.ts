@@ -168,6 +168,22 @@ describe('while the service is down', () => {
   })
 })
 
+it('a directory that somebody removes is made again, for what is logged from then on', async () => {
+  await using shipping = await startShipping()
+  down(shipping.emulator)
+  const shipper = shipping.ship({ ...small(), durability: 'disk' })
+  log(shipper, 100)
+  fs.rmSync(directory, { recursive: true })
+  log(shipper, 100)
+  expect(await shipper.close({ timeoutMs: 0 })).toEqual({ complete: false, pending: 200 })
+  expect(shipper.stats()).toMatchObject({ dropped: 0, spool: { isInTrouble: false } })
+  expect(
+    files('.segment')
+      .map(path => fs.readFileSync(path, 'latin1'))
+      .join(),
+  ).toContain('"n":99,')
+})
+
 describe('close() while the service is down', () => {
   it.each(['memory', 'disk'] as const)('leaves everything to the next shipper (durability %s)', async durability => {
     await using shipping = await startShipping()
