@@ -44,7 +44,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'emulator/': { parts: [] },
   // Common
   'options/': { parts: ['errors', 'http/credentials'], packages: ['valibot'] },
-  'http/': { parts: ['errors'], packages: ['undici'] },
+  'http/': { parts: ['errors'] },
   notices: { parts: ['errors', 'outcome'] },
   outcome: { parts: [] },
   errors: { parts: [] },

@@ -1,7 +1,7 @@
-import type { Dispatcher } from 'undici'
 import type { Batch } from '../batch/batch.ts'
 import type { Courier } from '../exit/courier.ts'
-import { openConnections } from '../http/connections.ts'
+import { Connections } from '../http/connections.ts'
+import type { Dispatcher } from '../http/dispatcher.ts'
 import { type Answer, exchange, type Request } from '../http/exchange.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { Outcome } from '../outcome.ts'
@@ -26,7 +26,7 @@ const resetCodes = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 export class Sender {
   readonly #options: ResolvedOptions
   readonly #compression: Compression
-  #connections: { readonly pool: Promise<Dispatcher>; readonly closing: AbortController } | undefined
+  #connections: Connections | undefined
 
   constructor(options: ResolvedOptions, compression: Compression) {
     this.#options = options
@@ -41,7 +41,7 @@ export class Sender {
         this.#bodyAtHand(batch, encoding) ?? keep(batch, encoding, await compress(this.#plain(batch), encoding))
       bodyBytes = body.length
       const request = this.#request(batch, encoding, body)
-      const answer = await exchange(await this.#dispatcher(), request, this.#options.requestTimeoutMs, signal)
+      const answer = await exchange(this.#dispatcher(), request, this.#options.requestTimeoutMs, signal)
       return this.#answered(answer, encoding, bodyBytes)
     } catch (error) {
       return this.#unanswered(error, encoding, bodyBytes)
@@ -64,20 +64,14 @@ export class Sender {
   async close(): Promise<void> {
     const connections = this.#connections
     this.#connections = undefined
-    if (connections === undefined) return
-    connections.closing.abort()
-    await (await connections.pool).close()
+    await connections?.close()
   }
 
-  async #dispatcher(): Promise<Dispatcher> {
+  #dispatcher(): Dispatcher {
     const { baseUrl, dispatcher, maxConcurrentRequests, tls } = this.#options
     if (dispatcher !== undefined) return dispatcher
-    if (this.#connections === undefined) {
-      const closing = new AbortController()
-      const pool = openConnections(baseUrl.origin, maxConcurrentRequests, tls, closing.signal)
-      this.#connections = { pool, closing }
-    }
-    return this.#connections.pool
+    this.#connections ??= new Connections(baseUrl.origin, maxConcurrentRequests, tls)
+    return this.#connections
   }
 
   /** Compressed, as a rule; where there is no memory for that, the lines are sent as they are. */

@@ -1,5 +1,5 @@
-import type { Dispatcher } from 'undici'
 import { deadline } from './deadline.ts'
+import type { DispatchController, Dispatcher, DispatchHandler } from './dispatcher.ts'
 import { withoutTracing } from './without-tracing.ts'
 
 /** Most bytes of an answer that are read; the connection of one that has more is dropped. */
@@ -36,7 +36,7 @@ export function exchange(
 ): Promise<Answer> {
   if (signal.aborted) return Promise.reject(new Error('aborted'))
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-  let controller: Dispatcher.DispatchController | undefined
+  let controller: DispatchController | undefined
   let head: Pick<Answer, 'status' | 'headers'> | undefined
   const chunks: Buffer[] = []
   let bytes = 0
@@ -57,7 +57,7 @@ export function exchange(
   const stopClock = deadline(timeoutMs, () => giveUp(new Error(`no complete answer within ${timeoutMs} ms`)))
   signal.addEventListener('abort', abort)
 
-  const handler: Dispatcher.DispatchHandler = {
+  const handler: DispatchHandler = {
     onRequestStart(given) {
       controller = given
       if (isSettled) given.abort(new Error('aborted'))
@@ -77,7 +77,7 @@ export function exchange(
     onResponseError: (_, error) => settle('interrupted', error),
   }
   try {
-    withoutTracing(() => dispatcher.dispatch(request as Dispatcher.DispatchOptions, handler))
+    withoutTracing(() => dispatcher.dispatch(request, handler))
   } catch (error) {
     settle('interrupted', error)
   }

@@ -1,5 +1,5 @@
-import type { Dispatcher } from 'undici'
 import type { Credentials } from '../http/credentials.ts'
+import type { Dispatcher } from '../http/dispatcher.ts'
 import type { Region } from './base-url.ts'
 import type { ResolvedLimits } from './resolve-limits.ts'
 import type { ContentType, ShipperOptions } from './shipper-options.ts'

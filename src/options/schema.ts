@@ -1,5 +1,5 @@
-import type { Dispatcher } from 'undici'
 import * as v from 'valibot'
+import type { Dispatcher } from '../http/dispatcher.ts'
 import type { RedisClient } from '../org/fleet.ts'
 import { expectedUrl } from './base-url.ts'
 import { isDatasetName } from './dataset-name.ts'

@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici'
+import type { Dispatcher } from '../http/dispatcher.ts'
 import type { ObtainAccessToken } from '../options/obtain-access-token.ts'
 import type { ShipperOptions } from '../options/shipper-options.ts'
 

@@ -1,7 +1,7 @@
-import type { Dispatcher } from 'undici'
-import { openConnections } from '../http/connections.ts'
+import { Connections } from '../http/connections.ts'
 import type { Credentials } from '../http/credentials.ts'
 import { deadline } from '../http/deadline.ts'
+import type { Dispatcher } from '../http/dispatcher.ts'
 import { exchange } from '../http/exchange.ts'
 import { AccessToken } from './access-token.ts'
 import { answerToOrg } from './answer-to-org.ts'
@@ -29,7 +29,7 @@ export class OrgClient {
   /** Whether the process waits for a call before it ends by itself. */
   readonly #keepsAlive: boolean
   readonly #calls = new Map<Promise<unknown>, AbortController>()
-  #connections: Promise<Dispatcher> | undefined
+  #connections: Connections | undefined
 
   /** @internal */
   constructor(options: ResolvedOrgClientOptions, keepsAlive = true) {
@@ -72,7 +72,7 @@ export class OrgClient {
     await Promise.allSettled(this.#calls.keys())
     const connections = this.#connections
     this.#connections = undefined
-    await (await connections)?.destroy()
+    connections?.destroy()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -129,7 +129,7 @@ export class OrgClient {
     const redact = (text: string) => credentials.redact(text)
     try {
       const request = orgRequest(baseUrl, operation, credentials.headers())
-      const answer = await exchange(await this.#dispatcher(), request, timeoutMs, signal)
+      const answer = await exchange(this.#dispatcher(), request, timeoutMs, signal)
       return answerToOrg(answer, redact, Date.now())
     } catch (error) {
       return noAnswer(error, redact)
@@ -146,9 +146,9 @@ export class OrgClient {
     return new OrgError('TIMEOUT', `timeoutMs (${this.#options.timeoutMs}) ran out, waiting for ${awaited}`)
   }
 
-  async #dispatcher(): Promise<Dispatcher> {
+  #dispatcher(): Dispatcher {
     if (this.#options.dispatcher !== undefined) return this.#options.dispatcher
-    this.#connections ??= openConnections(this.#options.baseUrl.origin, maxConnections, this.#options.tls)
+    this.#connections ??= new Connections(this.#options.baseUrl.origin, maxConnections, this.#options.tls)
     return this.#connections
   }
 }

@@ -6,7 +6,8 @@ export function noAnswer(error: unknown, redact: (text: string) => string): OrgE
   const cause = printableCause(error, redact)
   const { code = '', message } = cause as { code?: string; message: string }
   const reason = [code, message].filter(Boolean).join(': ')
-  if (cause.name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW') {
+  // What Node's parser says, and what undici says of the same where the application brings a dispatcher.
+  if (code.startsWith('HPE_') || cause.name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW') {
     return new OrgError('INVALID_RESPONSE', `what answers at baseUrl is no proper HTTP server (${reason})`, { cause })
   }
   return new OrgError('UNREACHABLE', `no answer: check baseUrl and the way there (${reason})`, { cause })

@@ -1,7 +1,7 @@
-import type { Dispatcher } from 'undici'
 import * as v from 'valibot'
 import { invalidOption } from '../errors.ts'
 import type { Credentials } from '../http/credentials.ts'
+import type { Dispatcher } from '../http/dispatcher.ts'
 import { resolveBaseUrl } from '../options/base-url.ts'
 import { checked } from '../options/checked.ts'
 import { type Environment, withEnvironment } from '../options/environment.ts'

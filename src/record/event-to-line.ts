@@ -14,6 +14,8 @@ export interface Alterations {
 /** Fields that an event cut to fit keeps, whatever else has to go. */
 const keptFields = ['level', 'message', 'trace_id', 'span_id', 'trace_flags']
 
+const openingBrace = 0x7b
+
 /**
  * The JSON text of an event: always that of an object, valid, and at most `maxBytes` long in UTF-8 (256 or more).
  * Never throws, whatever the event holds. What is no object becomes one: a text as `message`, anything else as `body`.
@@ -25,7 +27,7 @@ export function eventToJson(event: object, maxBytes: number, altered: Alteration
   try {
     if (isPlainData(event, maxBytes)) {
       const json = JSON.stringify(event)
-      if (json.startsWith('{') && fits(json, maxBytes)) return json
+      if (json.charCodeAt(0) === openingBrace && fits(json, maxBytes)) return json
     }
   } catch {
     // No object, or a getter or a proxy that throws: the safe way finds out, and keeps what can be kept.

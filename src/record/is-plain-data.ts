@@ -21,32 +21,33 @@ function roomAfter(container: object, room: number, depth: number): number {
     for (let i = 0; i < container.length && room >= 0; i++) room = roomAfterMember(container[i], room, depth)
     return room
   }
-  const prototype = Object.getPrototypeOf(container)
-  if (prototype !== Object.prototype && prototype !== null && prototype !== barePrototype) {
-    return prototype === Date.prototype && isValidDate(container) ? room - isoDateLength : -1
-  }
+  if (!isRecord(container)) return isValidDate(container) ? room - isoDateLength : -1
   for (const name in container) {
-    room = roomAfterMember((container as Record<string, unknown>)[name], room - name.length, depth)
+    room = roomAfterMember(container[name], room - name.length, depth)
     if (room < 0) return room
   }
   return room
 }
 
-function isValidDate(value: object): boolean {
-  return !Number.isNaN(Date.prototype.getTime.call(value))
+/** The branches are what `switch (typeof member)` says, in a form that V8 compiles to a look at the type's tag. */
+function roomAfterMember(member: unknown, room: number, depth: number): number {
+  if (typeof member === 'string') return room - member.length - 1
+  if (typeof member === 'object' && member !== null) return roomAfter(member, room - 1, depth + 1)
+  const isScalar = typeof member === 'number' || typeof member === 'boolean' || member === null || member === undefined
+  return isScalar ? room - 1 : -1
 }
 
-function roomAfterMember(member: unknown, room: number, depth: number): number {
-  switch (typeof member) {
-    case 'string':
-      return room - member.length - 1
-    case 'number':
-    case 'boolean':
-    case 'undefined':
-      return room - 1
-    case 'object':
-      return member === null ? room - 1 : roomAfter(member, room - 1, depth + 1)
-    default:
-      return -1
-  }
+/**
+ * Whether an object is a literal, or as good as one. Its `constructor` tells that faster than its prototype, for which V8
+ * leaves compiled code. What an object with the one of literals has in its prototypes is found by the walk where it
+ * can be enumerated, and is of no interest to `JSON.stringify` where it cannot.
+ */
+function isRecord(container: object): container is Record<string, unknown> {
+  if (container.constructor === Object) return true
+  const prototype = Object.getPrototypeOf(container)
+  return prototype === Object.prototype || prototype === null || prototype === barePrototype
+}
+
+function isValidDate(value: object): boolean {
+  return Object.getPrototypeOf(value) === Date.prototype && !Number.isNaN(Date.prototype.getTime.call(value))
 }

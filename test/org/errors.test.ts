@@ -172,7 +172,7 @@ describe('hostile answers are INVALID_RESPONSE', () => {
     async answer => {
       const server = await startRawServer(socket => socket.end(answer))
       const error = await failure(server.url)
-      expect(error).toMatchObject({ code: 'INVALID_RESPONSE', cause: { name: 'HTTPParserError' } })
+      expect(error).toMatchObject({ code: 'INVALID_RESPONSE', cause: { code: expect.stringMatching(/^HPE_/) } })
       await server.close()
     },
   )

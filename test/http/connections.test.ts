@@ -1,0 +1,137 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { Connections } from '../../src/http/connections.ts'
+import { exchange, type Request } from '../../src/http/exchange.ts'
+import { startRawServer } from '../support/raw-server.ts'
+
+const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+const never = new AbortController().signal
+
+const post = (url: string, body: string | Uint8Array = 'x'): Request => {
+  return { method: 'POST', origin: new URL(url).origin, path: '/p', headers: {}, body: Buffer.from(body) }
+}
+
+const ask = (connections: Connections, request: Request, timeoutMs = 5000) =>
+  exchange(connections, request, timeoutMs, never)
+
+describe('connections of our own', () => {
+  it('are kept for the next request', async () => {
+    const server = await startRawServer(socket => socket.write(ok))
+    const connections = new Connections(server.url, 4)
+    for (const _ of [1, 2, 3])
+      expect(await ask(connections, post(server.url))).toMatchObject({ status: 200, body: 'ok' })
+    expect(server.sockets).toHaveLength(1)
+    await connections.close()
+    await server.close()
+  })
+
+  it('are as many as allowed, and requests beyond wait for one', async () => {
+    const waiting: Socket[] = []
+    const server = await startRawServer(socket => waiting.push(socket))
+    const connections = new Connections(server.url, 2)
+    const answers = [1, 2, 3].map(() => ask(connections, post(server.url)))
+    while (waiting.length < 2) await new Promise(resolve => setTimeout(resolve, 5))
+    expect(server.sockets).toHaveLength(2)
+    for (const socket of waiting.splice(0)) socket.write(ok)
+    while (waiting.length < 1) await new Promise(resolve => setTimeout(resolve, 5))
+    waiting[0]?.write(ok)
+    expect(await Promise.all(answers)).toMatchObject([{ status: 200 }, { status: 200 }, { status: 200 }])
+    expect(server.sockets).toHaveLength(2)
+    await connections.close()
+    await server.close()
+  })
+
+  it.each(['resets', 'closes'])(
+    'a kept one that the server %s as it is used again: the request is made by another',
+    async how => {
+      const server = await startRawServer((socket, heard, index) => {
+        const isSecond = index === 0 && heard.split('POST').length > 2
+        if (!isSecond) return socket.write(ok)
+        return how === 'resets' ? socket.resetAndDestroy() : socket.destroy()
+      })
+      const connections = new Connections(server.url, 1)
+      expect(await ask(connections, post(server.url))).toMatchObject({ status: 200 })
+      expect(await ask(connections, post(server.url, 'again'))).toMatchObject({ status: 200 })
+      expect(server.sockets).toHaveLength(2)
+      expect(server.heard[1]).toMatch(/again$/)
+      await connections.close()
+      await server.close()
+    },
+  )
+
+  it('a new one that is reset is trouble, which nobody hides', async () => {
+    const server = await startRawServer(socket => socket.resetAndDestroy())
+    const connections = new Connections(server.url, 1)
+    await expect(ask(connections, post(server.url))).rejects.toMatchObject({ code: 'ECONNRESET' })
+    expect(server.sockets).toHaveLength(1)
+    await connections.close()
+    await server.close()
+  })
+
+  it('a kept one that breaks after the status has come: the status counts', async () => {
+    const server = await startRawServer((socket, heard) => {
+      if (heard.split('POST').length === 2) socket.write(ok)
+      else socket.write('HTTP/1.1 503 No\r\ncontent-length: 9\r\n\r\nsor', () => socket.destroy())
+    })
+    const connections = new Connections(server.url, 1)
+    await ask(connections, post(server.url))
+    expect(await ask(connections, post(server.url))).toMatchObject({ status: 503, body: 'sor', cut: 'interrupted' })
+    expect(server.sockets).toHaveLength(1)
+    await connections.close()
+    await server.close()
+  })
+
+  it('an answer that comes while the body is being sent ends the request, and its connection', async () => {
+    const large = Buffer.alloc(64_000_000)
+    const server = await startRawServer((socket, _, index) => {
+      if (index === 0) socket.pause()
+      socket.write(index === 0 ? 'HTTP/1.1 413 No\r\ncontent-length: 2\r\n\r\nno' : ok)
+    })
+    const connections = new Connections(server.url, 1)
+    expect(await ask(connections, post(server.url, large))).toMatchObject({ status: 413, body: 'no' })
+    expect(await ask(connections, post(server.url))).toMatchObject({ status: 200 })
+    expect(server.sockets).toHaveLength(2)
+    await connections.close()
+    await server.close()
+  })
+
+  it('a request given up is not made again', async () => {
+    const server = await startRawServer((socket, heard) => {
+      if (heard.split('POST').length === 2) socket.write(ok)
+    })
+    const connections = new Connections(server.url, 1)
+    await ask(connections, post(server.url))
+    await expect(ask(connections, post(server.url), 50)).rejects.toThrow('no complete answer within 50 ms')
+    expect(server.sockets).toHaveLength(1)
+    await connections.close()
+    await server.close()
+  })
+
+  it('close: idle ones at once, those in use when they have their answer', async () => {
+    const server = await startRawServer((socket, heard) => {
+      if (!heard.includes('slow')) socket.write(ok)
+    })
+    const connections = new Connections(server.url, 2)
+    const slow = ask(connections, post(server.url, 'slow'))
+    await ask(connections, post(server.url))
+    const idle = server.sockets.find((_, index) => !server.heard[index]?.includes('slow')) as Socket
+    const busy = server.sockets.find(socket => socket !== idle) as Socket
+    const closed = connections.close()
+    if (!idle.closed) await once(idle, 'close')
+    expect(busy.destroyed).toBe(false)
+    busy.write(ok)
+    expect(await slow).toMatchObject({ status: 200 })
+    await closed
+    if (!busy.closed) await once(busy, 'close')
+    await server.close()
+  })
+
+  it('no answer at all is said', async () => {
+    const server = await startRawServer(socket => socket.end())
+    const connections = new Connections(server.url, 1)
+    await expect(ask(connections, post(server.url))).rejects.toThrow('socket hang up')
+    await connections.close()
+    await server.close()
+  })
+})
