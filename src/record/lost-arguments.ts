@@ -13,8 +13,7 @@ export function areArgumentsFound(info: Info): boolean {
   const args = argumentsOf(info)
   if (args.length === 0) return true
   const first = args[0]
-  const isLiteral = isObject(first) && first.constructor === Object // and no Error, which takes longer to find out
-  if (!isLiteral && isError(first)) return false
+  if (isError(first)) return false
   if (args.length === 1 && isObject(first)) return !hasToken(info.message) && !hidesFields(first)
   return lostArguments(info).length === 0
 }
