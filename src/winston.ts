@@ -1,5 +1,6 @@
 import TransportStream from 'winston-transport'
 import { emitProcessWarning, type Warning } from './notices.ts'
+import { loggedLine } from './record/logged-line.ts'
 import { activeTraceIds } from './record/trace-context.ts'
 import { severityOfInfo, winstonToEvent } from './record/winston-to-event.ts'
 import type { Shipper } from './shipper/shipper.ts'
@@ -52,7 +53,9 @@ export class LogferryTransport extends TransportStream {
     const isUncaught = info.exception === true || info.rejection === true
     // A transport that stands among `transports` and `exceptionHandlers` gets the same info twice.
     if (!isUncaught || info !== this.#lastUncaught) {
-      this.shipper.take(winstonToEvent(info, activeTraceIds(info)), severityOfInfo(info), Date.now())
+      const event = winstonToEvent(info, activeTraceIds(info))
+      const line = event === info ? loggedLine(info, this.parent, this) : undefined
+      this.shipper.take(event, severityOfInfo(info), Date.now(), undefined, line)
     }
     if (isUncaught) this.#deliverUncaught(info)
     callback?.()

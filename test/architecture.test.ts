@@ -35,7 +35,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
   // The one wiring
   'shipper/': { parts: [...stages, 'http/', ...common] },
   // Stages. What delivery counts drops by is the one thing it has from another.
-  'record/': { parts: [] },
+  'record/': { parts: [], packages: ['logform'] },
   'batch/': { parts: ['record/severity', ...common] },
   'delivery/': { parts: ['record/severity', 'http/', ...common] },
   'spool/': { parts: common },

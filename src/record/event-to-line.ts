@@ -14,20 +14,20 @@ export interface Alterations {
 /** Fields that an event cut to fit keeps, whatever else has to go. */
 const keptFields = ['level', 'message', 'trace_id', 'span_id', 'trace_flags']
 
-const openingBrace = 0x7b
-
 /**
  * The JSON text of an event: always that of an object, valid, and at most `maxBytes` long in UTF-8 (256 or more).
  * Never throws, whatever the event holds. What is no object becomes one: a text as `message`, anything else as `body`.
  *
  * The fast way is `JSON.stringify`, for events of plain data that fit. All others are first copied into plain data, and
  * cut where they are too large.
+ *
+ * @param written what `JSON.stringify` would say of plain data, where that has been written already
  */
-export function eventToJson(event: object, maxBytes: number, altered: Alterations): string {
+export function eventToJson(event: object, maxBytes: number, altered: Alterations, written?: string): string {
   try {
     if (isPlainData(event, maxBytes)) {
-      const json = JSON.stringify(event)
-      if (json.charCodeAt(0) === openingBrace && fits(json, maxBytes)) return json
+      const json = written ?? JSON.stringify(event)
+      if (json.startsWith('{') && fits(json, maxBytes)) return json
     }
   } catch {
     // No object, or a getter or a proxy that throws: the safe way finds out, and keeps what can be kept.

@@ -259,9 +259,16 @@ export class Shipper {
    * nanoseconds.
    *
    * @param tail bytes to stand in place of the closing brace of the event's JSON
+   * @param written what `JSON.stringify` would make of an event of plain data, where somebody has done that already
    * @internal
    */
-  take(event: object, severity: Severity, time: number | readonly [number, number], tail?: Uint8Array): boolean {
+  take(
+    event: object,
+    severity: Severity,
+    time: number | readonly [number, number],
+    tail?: Uint8Array,
+    written?: string,
+  ): boolean {
     this.#ledger.accepted++
     if (severity < this.#memory.floor && !this.#hasRoomFor(severity)) return this.#drop('memory', severity)
     try {
@@ -272,7 +279,9 @@ export class Shipper {
         fitted = this.#fit(dataset, event, severity, tail)
         if (fitted === undefined) return this.#drop('budget', severity)
       }
-      if (!this.#write(dataset, fitted, severity, time, tail)) return this.#drop('memory', severity)
+      // A function that names the dataset has had the event in its hands.
+      const json = fitted === event && typeof this.#options.dataset === 'string' ? written : undefined
+      if (!this.#write(dataset, fitted, severity, time, tail, json)) return this.#drop('memory', severity)
     } catch (error) {
       // What people log cannot bring us here; running out of memory can, and a mistake of ours.
       return this.#drop('error', severity, error)
@@ -287,6 +296,7 @@ export class Shipper {
     severity: Severity,
     time: number | readonly [number, number],
     tail: Uint8Array | undefined,
+    written?: string,
   ): boolean {
     const head = this.#hasOwnTime(event)
       ? undefined
@@ -299,7 +309,7 @@ export class Shipper {
     if (isTailTooLong) this.#altered.cut++
     const kept = isTailTooLong ? undefined : tail
     const around = (head?.length ?? 0) + (kept?.length ?? 0)
-    const json = eventToJson(event, maxEventBytes - around - 1, this.#altered)
+    const json = eventToJson(event, maxEventBytes - around - 1, this.#altered, written)
     if (!this.#batcher.add(dataset, severity, head, json, kept)) return false
     this.#licence?.limits.count(severity, json.length + around)
     return true
