@@ -1,9 +1,10 @@
 /**
- * How the parts of the product may depend on one another. Read from `dist`, where types are gone and what is left is
- * what runs; a type may be imported from anywhere. That there are no cycles is checked by Biome (`noImportCycles`).
+ * How the parts of the product may depend on one another. Read from `src` without its types, so that what is left is what
+ * runs; a type may be imported from anywhere. That there are no cycles is checked by Biome (`noImportCycles`).
  */
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
 import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -60,13 +61,13 @@ const entryPoints: Readonly<Record<string, MayLoad>> = {
   './emulator': { parts: ['emulator', 'emulator/'] },
 }
 
-const dist = new URL('../dist/', import.meta.url)
+const src = new URL('../src/', import.meta.url)
 
 describe('imports', async () => {
   await init
-  const imports = readdirSync(dist, { recursive: true, encoding: 'utf8' })
+  const imports = readdirSync(src, { recursive: true, encoding: 'utf8' })
     .map(file => file.replaceAll('\\', '/'))
-    .filter(file => file.endsWith('.js'))
+    .filter(file => file.endsWith('.ts'))
     .flatMap(file => importsOf(file))
 
   it('are found: those of the transport, for one', () => {
@@ -101,20 +102,20 @@ describe('entry points', () => {
   })
 
   it.concurrent.each(names)('%s loads nothing that belongs to another, and nothing before it is needed', async name => {
-    const loaded = await loadedBy(posix.join(packageJson.name, name))
+    const loaded = await loadedBy(new URL(name === '.' ? 'index.ts' : `${name}.ts`, src).href)
     expect(loaded).not.toEqual([])
     for (const { url, parent } of loaded) {
       expect(url).not.toMatch(/\/node_modules\/(@opentelemetry|winston|undici)\//)
-      if (parent === undefined || !parent.startsWith(dist.href)) continue
+      if (parent === undefined || !parent.startsWith(src.href)) continue
       const { parts = [], packages = [] } = entryPoints[name] ?? {}
-      if (url.startsWith(dist.href)) expect(parts).toContain(partOf(withoutExtension(url.slice(dist.href.length))))
+      if (url.startsWith(src.href)) expect(parts).toContain(partOf(withoutExtension(url.slice(src.href.length))))
       else if (!url.startsWith('node:')) expect(packages).toContain(packageOf(url))
     }
   })
 })
 
 interface Import {
-  /** Path in `dist` without its extension: `delivery/send`. */
+  /** Path in `src` without its extension: `delivery/send`. */
   file: string
   /** Such a path, or the name of a package. */
   target: string
@@ -122,7 +123,7 @@ interface Import {
 }
 
 function importsOf(path: string): Import[] {
-  const [found] = parse(readFileSync(new URL(path, dist), 'utf8'))
+  const [found] = parse(stripTypeScriptTypes(readFileSync(new URL(path, src), 'utf8')))
   const file = withoutExtension(path)
   return found
     .filter(({ n, d }) => d !== -2 && !n?.startsWith('node:')) // -2 is import.meta
@@ -142,7 +143,7 @@ function isCovered(target: string, allowed: readonly string[] = []): boolean {
 }
 
 function withoutExtension(path: string): string {
-  return path.replace(/\.js$/, '')
+  return path.replace(/\.ts$/, '')
 }
 
 function packageOf(url: string): string | undefined {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Lease } from '../delivery/pace.ts'
 import { type RedisClient, Register, type Registration } from './fleet-redis.ts'
 
@@ -44,7 +43,7 @@ export class Fleet {
   readonly #leaseMs: number
   readonly #random: () => number
   readonly #register: Register
-  readonly #id = randomUUID()
+  readonly #id = crypto.randomUUID()
   #timer: NodeJS.Timeout | undefined
   /** Counts starts and closes: what one run has under way does nothing in the next. */
   #run = 0
