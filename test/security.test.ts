@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
 import { inspect } from 'node:util'
 import { context, trace } from '@opentelemetry/api'
@@ -74,6 +75,22 @@ describe('tracing', () => {
     context.disable()
     expect(suppressed).toEqual([true])
     await dispatcher.close()
+  })
+})
+
+describe('tracing, over connections of our own', () => {
+  it('is suppressed as well', async () => {
+    context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+    const suppressed: boolean[] = []
+    const watch = () => suppressed.push(isTracingSuppressed(context.active()))
+    subscribe('http.client.request.created', watch)
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    shipper.ship({ n: 1 })
+    await shipper.close()
+    unsubscribe('http.client.request.created', watch)
+    context.disable()
+    expect(suppressed).toEqual([true])
   })
 })
 

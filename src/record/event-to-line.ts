@@ -24,27 +24,30 @@ const keptFields = ['level', 'message', 'trace_id', 'span_id', 'trace_flags']
  * @param written what `JSON.stringify` would say of plain data, where that has been written already
  */
 export function eventToJson(event: object, maxBytes: number, altered: Alterations, written?: string): string {
+  let isTooLarge = false
   try {
     if (isPlainData(event, maxBytes)) {
       const json = written ?? JSON.stringify(event)
-      if (json.startsWith('{') && fits(json, maxBytes)) return json
+      const isObject = json.startsWith('{')
+      if (isObject && fits(json, maxBytes)) return json
+      isTooLarge = isObject
     }
   } catch {
     // No object, or a getter or a proxy that throws: the safe way finds out, and keeps what can be kept.
   }
   try {
-    return eventToJsonSafely(event, maxBytes, altered)
+    return eventToJsonSafely(event, maxBytes, altered, isTooLarge)
   } catch {
     altered.stubbed++ // no stack or memory left, which is not for a log call to report
     return '{"message":"[Event could not be serialised]"}'
   }
 }
 
-function eventToJsonSafely(event: unknown, maxBytes: number, altered: Alterations): string {
+function eventToJsonSafely(event: unknown, maxBytes: number, altered: Alterations, isTooLarge: boolean): string {
   const copy = new SafeCopy(maxBytes)
   const plain = asObject(copy.of(event, keptFields))
   if (copy.stubbed) altered.stubbed++
-  if (!copy.cut && copy.characters <= maxBytes) {
+  if (!isTooLarge && !copy.cut && copy.characters <= maxBytes) {
     const json = JSON.stringify(plain)
     if (fits(json, maxBytes)) return json
   }

@@ -55,6 +55,25 @@ describe('an event too large to be sent', () => {
     }
   })
 
+  test.each([
+    ['characters of three bytes', '漢'],
+    ['surrogate pairs', '\u{1f600}'],
+    ['surrogate pairs at odd places', 'a\u{1f600}\u{1f600}'],
+    ['halves of surrogate pairs', '\udc00'],
+    ['halves the other way round', '\udc00\ud800'],
+    ['a mixture', 'aé漢\u{1f600}\n"\\\u007f\ud800'],
+  ])('uses the room it has with a long text of %s', (_, unit) => {
+    const text = `x${unit.repeat(20_000)}`
+    for (let maxBytes = 30_000; maxBytes < 30_012; maxBytes++) {
+      const { fields, bytes } = cut({ message: text }, maxBytes)
+      const start = fields.message.split('… [')[0] as string
+      expect(text.startsWith(start)).toBe(true)
+      if (!/[\ud800-\udfff]$/.test(text.at(start.length - 1) as string)) continue
+      expect((text.codePointAt(start.length - 1) as number) > 0xffff).toBe(false) // not within a pair
+      expect(bytes).toBeGreaterThan(maxBytes - 60)
+    }
+  })
+
   test('is shortened where it has too many fields, and keeps those that matter though they come last', () => {
     const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`field${i}`, i]))
     const { fields } = cut({ ...many, level: 'error', message: 'the end', trace_id: traceId }, 10_000)
