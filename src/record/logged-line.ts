@@ -34,18 +34,28 @@ let isLoading = false
  * Whether the line is of use is for the caller to say: an event that is not the info itself, or no plain data, has another.
  */
 export function loggedLine(info: Info, logger: unknown, transport: object): string | undefined {
-  const { format, _transformState: writing, _readableState: reading } = (logger ?? {}) as Partial<Logger>
-  if (format === undefined || format === null || writing?.writechunk !== info || reading === undefined) return undefined
+  try {
+    const line = info[formattedText]
+    if (typeof line !== 'string' || !isFresh(info, logger as Logger, transport)) return undefined
+    return line
+  } catch {
+    return undefined // no logger, or an accessor of the application's
+  }
+}
+
+/** Whether `format.json()` alone has run on the info, just now, and nobody has had it since. */
+function isFresh(info: Info, logger: Logger, transport: object): boolean {
+  const { format } = logger
+  if (logger._transformState?.writechunk !== info || format == null) return false
   if (format.transform !== jsonTransform) {
     if (!isLoading) void load()
-    return undefined
+    return false
   }
-  const { pipes, pipesCount } = reading
+  const { pipes, pipesCount } = logger._readableState ?? {}
   const isFirst = pipes === transport || (Array.isArray(pipes) && pipes[0] === transport)
-  if (!isFirst || (logger as Logger).listenerCount('data') !== pipesCount) return undefined
-  if (!Array.isArray(info[splat]) || hasFields(format.options)) return undefined
-  const line = info[formattedText]
-  return typeof line === 'string' ? line : undefined
+  return (
+    isFirst && logger.listenerCount('data') === pipesCount && Array.isArray(info[splat]) && !hasFields(format.options)
+  )
 }
 
 /** Winston has it loaded by now. Where it uses another copy, lines are never found to be made by this one. */

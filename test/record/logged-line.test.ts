@@ -232,6 +232,19 @@ describe('the event itself is shipped', () => {
     expect(await logging.shipped()).toEqual(['{"z":1,"a":2,"message":"x","level":"info"}'])
   })
 
+  it('where it cannot be told whether there is a line: nothing throws', async () => {
+    await using logging = await startLogging()
+    const throwing = Object.defineProperty({ level: 'info', message: 'x' }, formatted, {
+      get: () => {
+        throw new Error('no')
+      },
+    })
+    expect(() => logging.transport.log(throwing)).not.toThrow()
+    const orphan = new LogferryTransport({ shipper: logging.transport.shipper })
+    orphan.log({ level: 'info', message: 'y', [formatted]: '{' })
+    expect(await logging.shipped()).toEqual(['{"level":"info","message":"x"}', '{"level":"info","message":"y"}'])
+  })
+
   it('as it is logged, many at once', async () => {
     await using logging = await startLogging()
     for (const n of range(5000)) logging.logger.info('x', { n, z: [n], a: `${n}` })
