@@ -439,7 +439,7 @@ describe('memory', () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
     const maxBufferedBytes = 2 ** 20
-    const shipper = shipping.ship({ maxBatchBytes: 65_536, maxBufferedBytes, maxRetryDelayMs: 50 })
+    const shipper = shipping.ship({ maxBatchBytes: 65_536, maxBufferedBytes, maxRetryDelayMs: 50, compression: 'none' })
     const kept: Record<string, number> = { debug: 0, info: 0, warn: 0, error: 0 }
     let most = 0
     for (const n of range(2000)) {

@@ -55,6 +55,10 @@ export class Connections implements Dispatcher {
     request.on('socket', socket => this.#prepare(socket, request))
     request.on('response', response => {
       hasAnswer = true
+      if (!request.writableFinished && (response.statusCode as number) < 300) {
+        request.destroy(new Error('the service has answered before it had the request'))
+        return
+      }
       handler.onResponseStart(controller, response.statusCode as number, response.headers)
       response.on('data', chunk => handler.onResponseData(controller, chunk))
       response.on('end', () => {

@@ -5,7 +5,7 @@ import { allOnce, maxBufferedBytes, tally, watched } from '../support/laws.ts'
 const mostBytes = 20_000
 const page = '<html><head><title>413 Request Entity Too Large</title></head></html>'
 
-const lengthOf = ({ head }: WireRequest) => Number(/content-length: (\d+)/.exec(head)?.[1])
+const lengthOf = ({ head }: WireRequest) => Number(/content-length: (\d+)/i.exec(head)?.[1])
 
 /** How a server refuses a body that is too large for it. */
 const refusals: Readonly<Record<string, (request: WireRequest) => void>> = {
