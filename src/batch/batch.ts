@@ -216,13 +216,11 @@ export class Batch {
 
   /** Is left in the store for another process; `false`, and nothing settled, when it cannot be. */
   leaveTo(store: Store): boolean {
-    if (this.#isPart || !this.#whole.isStored) {
-      const copy = store.write(this.dataset, this.bytes, this.severities)
-      if (copy === undefined) return false
-      copy.leave() // what there is of the whole in the store goes when its last part does
-    } else {
-      for (const copy of this.#whole.copies.splice(0)) copy.leave()
-    }
+    // A part gets a copy of its own, so that what is settled of the whole is not delivered again.
+    const isWhole = !this.#isPart && this.#whole.isStored
+    const copy = isWhole ? undefined : store.write(this.dataset, this.bytes, this.severities)
+    if (copy !== undefined) copy.leave()
+    else if (!this.#whole.leave()) return false
     this.settle()
     return true
   }
@@ -289,6 +287,7 @@ class Whole {
   readonly memory: Memory
   /** More than one where batches were joined. */
   readonly copies: Copy[]
+  #isLeft = false
   #block: Buffer
   readonly #waiters: PromiseWithResolvers<void>[] = []
 
@@ -317,6 +316,13 @@ class Whole {
     const contents: CopyContent[] = []
     for (const copy of [...this.copies]) contents.push(await copy.read())
     return contents
+  }
+
+  /** Leaves what is in the store to another process; `false` when not every line is there. */
+  leave(): boolean {
+    this.#isLeft ||= this.isStored
+    if (this.#isLeft) for (const copy of this.copies.splice(0)) copy.leave()
+    return this.#isLeft
   }
 
   join(other: Whole): void {

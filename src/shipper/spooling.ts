@@ -107,10 +107,7 @@ export class Spooling {
     }
     this.#drop('spool-damaged', { unknown: count })
     const what = dataset === undefined ? '' : ` for dataset ${JSON.stringify(dataset)}`
-    this.#warn(
-      `the spool in ${this.#directory} is damaged: ${count} events${what} are lost. Check the disk.`,
-      'damaged',
-    )
+    this.#warn(`the spool in ${this.#directory} is damaged, events lost${what}: ${count}. Check the disk.`, 'damaged')
   }
 
   close(): void {

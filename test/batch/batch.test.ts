@@ -1,7 +1,8 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { Batch, blockSize } from '../../src/batch/batch.ts'
 import { Memory } from '../../src/batch/memory.ts'
+import type { Copy, Store } from '../../src/batch/store.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -107,5 +108,43 @@ describe('memory', () => {
   it('blocks grow fourfold up to what a batch may have', () => {
     const sizes = [1, 8 * KiB, 8 * KiB + 1, 100 * KiB, 300 * KiB, 2 * MiB].map(size => blockSize(size, MiB))
     expect(sizes).toEqual([8 * KiB, 8 * KiB, 32 * KiB, 128 * KiB, 512 * KiB, MiB])
+  })
+})
+
+describe('a batch whose lines are all in the store', () => {
+  const store = (copies: readonly unknown[]): Store => {
+    const left = [...copies] as (Copy | undefined)[]
+    return { open: () => undefined, write: () => left.shift() }
+  }
+  const copy = () => ({
+    order: '1',
+    isComplete: true,
+    append: vi.fn(),
+    seal: vi.fn(),
+    read: vi.fn(),
+    leave: vi.fn(),
+    remove: vi.fn(),
+  })
+  const splitWith = (whole: Copy) => {
+    const batch = Batch.open('d', 100, MiB, memory(), () => whole) as Batch
+    for (const n of [1, 2]) batch.append(2, undefined, `{"n":${n}}`, undefined, MiB)
+    return batch.split()
+  }
+
+  it('and that was split is left part by part, and the whole removed with the last of them', () => {
+    const [whole, one, other] = [copy(), copy(), copy()]
+    const [first, second] = splitWith(whole)
+    const to = store([one, other])
+    expect([first.leaveTo(to), whole.remove.mock.calls.length, second.leaveTo(to)]).toEqual([true, 0, true])
+    expect([one.leave, other.leave, whole.remove].map(({ mock }) => mock.calls.length)).toEqual([1, 1, 1])
+    expect(whole.leave).not.toHaveBeenCalled()
+  })
+
+  it('and that was split is left as a whole where the disk takes nothing more: nothing is lost', () => {
+    const whole = copy()
+    const [first, second] = splitWith(whole)
+    const to = store([])
+    expect([first.leaveTo(to), second.leaveTo(to)]).toEqual([true, true])
+    expect([whole.leave, whole.remove].map(({ mock }) => mock.calls.length)).toEqual([1, 0])
   })
 })
