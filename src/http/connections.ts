@@ -1,4 +1,4 @@
-import type { Agent, ClientRequest, RequestOptions } from 'node:http'
+import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ResolvedTls } from '../options/tls-options.ts'
 import { deadline } from './deadline.ts'
@@ -36,9 +36,14 @@ export class Connections implements Dispatcher {
 
   /**
    * Starts a request. Where the server closes a kept connection just as it is used for another one, the request is made
-   * again by the next: that is no trouble of the service's.
+   * again by a new one: that is no trouble of the service's. Once only, as nobody knows whether the first has arrived.
    */
   dispatch(options: DispatchOptions, handler: DispatchHandler): true {
+    this.#start(options, handler, true)
+    return true
+  }
+
+  #start(options: DispatchOptions, handler: DispatchHandler, mayBeMadeAgain: boolean): void {
     const { path, method, headers, body } = options
     const request = this.#http.request({ ...this.#target, path, method, headers, agent: this.#agent })
     const controller = { abort: (reason: Error) => void request.destroy(reason) }
@@ -48,17 +53,13 @@ export class Connections implements Dispatcher {
       if (isOver) return
       isOver = true
       const wasClosed = error.code === 'ECONNRESET' || error.code === 'EPIPE'
-      if (request.reusedSocket && wasClosed && !hasAnswer) this.dispatch(options, handler)
-      else handler.onResponseError(controller, error)
-    }
-    this.#requests.add(request)
-    request.on('socket', socket => this.#prepare(socket, request))
-    request.on('response', response => {
-      hasAnswer = true
-      if (!request.writableFinished && (response.statusCode as number) < 300) {
-        request.destroy(new Error('the service has answered before it had the request'))
-        return
+      if (!(mayBeMadeAgain && request.reusedSocket && wasClosed && !hasAnswer)) {
+        return handler.onResponseError(controller, error)
       }
+      this.#closeIdle() // what the server closes for its age, it closes with others of that age
+      this.#start(options, handler, false)
+    }
+    const take = (response: IncomingMessage): void => {
       handler.onResponseStart(controller, response.statusCode as number, response.headers)
       response.on('data', chunk => handler.onResponseData(controller, chunk))
       response.on('end', () => {
@@ -67,7 +68,18 @@ export class Connections implements Dispatcher {
         if (!request.writableFinished) request.destroy()
         handler.onResponseEnd()
       })
+    }
+    const takeIfSent = (response: IncomingMessage): void => {
+      if (!request.writableFinished) request.destroy(new Error('the service has answered before it had the request'))
+      else if (!isOver) take(response)
+    }
+    this.#requests.add(request)
+    request.on('socket', socket => this.#prepare(socket, request))
+    request.on('response', response => {
+      hasAnswer = true
       response.on('error', fail)
+      if (request.writableFinished || (response.statusCode as number) >= 300) take(response)
+      else setImmediate(takeIfSent, response) // that all is sent TLS tells at the end of the turn, maybe after the answer
     })
     request.on('error', fail)
     request.on('close', () => {
@@ -77,7 +89,6 @@ export class Connections implements Dispatcher {
     })
     handler.onRequestStart(controller)
     request.end(body)
-    return true
   }
 
   /** Lets go of each connection once its request has ended. */
@@ -85,7 +96,7 @@ export class Connections implements Dispatcher {
     this.#agent.maxFreeSockets = 0
     const idle = this.#requests.size === 0 ? undefined : Promise.withResolvers<void>()
     this.#onIdle = idle?.resolve
-    for (const sockets of Object.values(this.#agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy()
+    this.#closeIdle()
     await idle?.promise
     this.#agent.destroy()
   }
@@ -93,6 +104,10 @@ export class Connections implements Dispatcher {
   /** Lets go of the connections at once. */
   destroy(): void {
     this.#agent.destroy()
+  }
+
+  #closeIdle(): void {
+    for (const sockets of Object.values(this.#agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy()
   }
 
   #prepare(socket: Socket, request: ClientRequest): void {

@@ -1,11 +1,15 @@
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
+import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from 'vitest'
 import { Connections } from '../../src/http/connections.ts'
-import { exchange, type Request } from '../../src/http/exchange.ts'
+import { type Answer, exchange, type Request } from '../../src/http/exchange.ts'
 import { startRawServer } from '../support/raw-server.ts'
 
 const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+const tlsFiles = new URL('../emulator/tls/', import.meta.url)
+const certificate = readFileSync(new URL('cert.pem', tlsFiles), 'utf8')
 const never = new AbortController().signal
 
 const post = (url: string, body: string | Uint8Array = 'x'): Request => {
@@ -14,6 +18,24 @@ const post = (url: string, body: string | Uint8Array = 'x'): Request => {
 
 const ask = (connections: Connections, request: Request, timeoutMs = 5000) =>
   exchange(connections, request, timeoutMs, never)
+
+/** A server that answers while this thread is blocked. */
+async function startBusyServer() {
+  const worker = new Worker(
+    `const { workerData, parentPort } = require('node:worker_threads')
+    const server = require('node:https').createServer(workerData, (request, response) => {
+      request.resume().on('end', () => response.end('ok'))
+    })
+    server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port))`,
+    { eval: true, workerData: { cert: certificate, key: readFileSync(new URL('key.pem', tlsFiles), 'utf8') } },
+  )
+  const [port] = await once(worker, 'message')
+  return { url: `https://localhost:${port}`, close: () => worker.terminate() }
+}
+
+function blockLoop(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
 
 describe('connections of our own', () => {
   it('are kept for the next request', async () => {
@@ -55,6 +77,40 @@ describe('connections of our own', () => {
       expect(await ask(connections, post(server.url, 'again'))).toMatchObject({ status: 200 })
       expect(server.sockets).toHaveLength(2)
       expect(server.heard[1]).toMatch(/again$/)
+      await connections.close()
+      await server.close()
+    },
+  )
+
+  it('a request is made again once, by a new one: a server that resets each after it was stored gets it twice', async () => {
+    const server = await startRawServer((socket, heard) => {
+      if (heard.includes('poison')) socket.resetAndDestroy()
+      else if (server.heard.join('').split('POST').length > 4) for (const open of server.sockets) open.write(ok)
+    })
+    const connections = new Connections(server.url, 4)
+    await Promise.all([1, 2, 3, 4].map(() => ask(connections, post(server.url))))
+    await expect(ask(connections, post(server.url, 'poison'))).rejects.toMatchObject({ code: 'ECONNRESET' })
+    expect(server.heard.filter(heard => heard.includes('poison'))).toHaveLength(2)
+    expect(server.sockets).toHaveLength(5)
+    await connections.close()
+    await server.close()
+  })
+
+  it.each(['timer', 'immediate'])(
+    'by TLS, an answer is that to a request sent in a %s, though the event loop was blocked since',
+    async by => {
+      const server = await startBusyServer()
+      const connections = new Connections(server.url, 1, { ca: [certificate] })
+      for (const _ of Array.from({ length: 4 })) {
+        const { promise, resolve } = Promise.withResolvers<Answer>()
+        const send = () => {
+          resolve(ask(connections, post(server.url)))
+          process.nextTick(process.nextTick, blockLoop, 20)
+        }
+        if (by === 'timer') setTimeout(send, 1)
+        else setImmediate(send)
+        expect(await promise).toMatchObject({ status: 200 })
+      }
       await connections.close()
       await server.close()
     },
