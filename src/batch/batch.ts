@@ -210,19 +210,23 @@ export class Batch {
     const lost = this.count - this.#severities.length
     this.count -= lost
     this.isBacklog = true
-    this.#whole.settle(lost)
+    this.#whole.lose(lost)
     return lost
   }
 
-  /** Is left in the store for another process; `false`, and nothing settled, when it cannot be. */
-  leaveTo(store: Store): boolean {
+  /**
+   * Is left in the store for another process; says how many lines are, or `undefined`, and nothing is settled, when it
+   * cannot be. More than it has, where lines are left with it that were settled already.
+   */
+  leaveTo(store: Store): number | undefined {
     // A part gets a copy of its own, so that what is settled of the whole is not delivered again.
-    const isWhole = !this.#isPart && this.#whole.isStored
-    const copy = isWhole ? undefined : store.write(this.dataset, this.bytes, this.severities)
-    if (copy !== undefined) copy.leave()
-    else if (!this.#whole.leave()) return false
+    const needsCopy = !this.#whole.isLeft && (this.#isPart || !this.#whole.isStored)
+    const copy = needsCopy ? store.write(this.dataset, this.bytes, this.severities) : undefined
+    copy?.leave()
+    const again = copy === undefined ? this.#whole.leave() : 0
+    if (again === undefined) return undefined
     this.settle()
-    return true
+    return this.count + again
   }
 
   /** Whether there is memory for what its bytes may be compressed to; then it is held until `keepBody` or `dropBody`. */
@@ -287,7 +291,9 @@ class Whole {
   readonly memory: Memory
   /** More than one where batches were joined. */
   readonly copies: Copy[]
-  #isLeft = false
+  isLeft = false
+  /** Lines that are settled, and in the copies still. */
+  #settled = 0
   #block: Buffer
   readonly #waiters: PromiseWithResolvers<void>[] = []
 
@@ -318,11 +324,16 @@ class Whole {
     return contents
   }
 
-  /** Leaves what is in the store to another process; `false` when not every line is there. */
-  leave(): boolean {
-    this.#isLeft ||= this.isStored
-    if (this.#isLeft) for (const copy of this.copies.splice(0)) copy.leave()
-    return this.#isLeft
+  /**
+   * Leaves what is in the store to another process; says how many lines are left with it that were settled already, or
+   * `undefined` when not every line is there.
+   */
+  leave(): number | undefined {
+    if (this.isLeft) return 0
+    if (!this.isStored) return undefined
+    this.isLeft = true
+    for (const copy of this.copies.splice(0)) copy.leave()
+    return this.#settled
   }
 
   join(other: Whole): void {
@@ -337,6 +348,12 @@ class Whole {
   }
 
   settle(count: number): void {
+    this.#settled += count
+    this.lose(count)
+  }
+
+  /** So many lines are settled that are not in the copies any more. */
+  lose(count: number): void {
     this.unsettled -= count
     if (this.unsettled > 0) return
     this.replaceBlock(noBlock)

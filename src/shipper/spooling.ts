@@ -93,10 +93,13 @@ export class Spooling {
   leave(batch: Batch): boolean {
     const { count } = batch
     this.spool.hurry()
-    const isLeft = batch.leaveTo(this.spool)
-    if (isLeft) this.#parts.ledger.left += count
+    const left = batch.leaveTo(this.spool)
+    if (left !== undefined) {
+      this.#parts.ledger.left += left
+      this.#parts.ledger.accepted += left - count // what is left although it was settled is to be settled again
+    }
     this.#tellNews() // when the process ends there is no later
-    return isLeft
+    return left !== undefined
   }
 
   /** Where a batch was expected, so many lines of it were not there. */

@@ -135,7 +135,7 @@ describe('a batch whose lines are all in the store', () => {
     const [whole, one, other] = [copy(), copy(), copy()]
     const [first, second] = splitWith(whole)
     const to = store([one, other])
-    expect([first.leaveTo(to), whole.remove.mock.calls.length, second.leaveTo(to)]).toEqual([true, 0, true])
+    expect([first.leaveTo(to), whole.remove.mock.calls.length, second.leaveTo(to)]).toEqual([1, 0, 1])
     expect([one.leave, other.leave, whole.remove].map(({ mock }) => mock.calls.length)).toEqual([1, 1, 1])
     expect(whole.leave).not.toHaveBeenCalled()
   })
@@ -144,7 +144,21 @@ describe('a batch whose lines are all in the store', () => {
     const whole = copy()
     const [first, second] = splitWith(whole)
     const to = store([])
-    expect([first.leaveTo(to), second.leaveTo(to)]).toEqual([true, true])
+    expect([first.leaveTo(to), second.leaveTo(to)]).toEqual([1, 1])
     expect([whole.leave, whole.remove].map(({ mock }) => mock.calls.length)).toEqual([1, 0])
+  })
+
+  it('is left once, though the disk takes another part again', () => {
+    const [whole, late] = [copy(), copy()]
+    const [first, second] = splitWith(whole)
+    const to = store([undefined, late])
+    expect([first.leaveTo(to), second.leaveTo(to)]).toEqual([1, 1])
+    expect([whole.leave, late.leave].map(({ mock }) => mock.calls.length)).toEqual([1, 0])
+  })
+
+  it('and of which a part is delivered says that it leaves that part again', () => {
+    const [first, second] = splitWith(copy())
+    first.settle()
+    expect(second.leaveTo(store([]))).toBe(2)
   })
 })
