@@ -13,7 +13,7 @@ const readAhead = 2
 const moveWaitingFrom = 0.5
 const moveOpenFrom = 0.7
 /** Share of the memory up to which batches come back: a little more, so that what is fresh cannot keep them away. */
-const readUpTo = 0.6
+export const readUpTo = 0.6
 const retryReadAfterMs = 1000
 
 /** Told of what happens to batches between their taking and giving. */
@@ -143,10 +143,11 @@ export class Batcher {
   /** Takes the oldest of the batches that are in the store alone. */
   takeOldestStored(): Batch | undefined {
     let oldest: Batch | undefined
-    for (const { oldestStored } of this.#rows.values()) {
-      if (oldestStored && (oldest === undefined || oldestStored.order < oldest.order)) oldest = oldestStored
+    for (const row of this.#rows.values()) {
+      const batch = row.oldestStored()
+      if (batch && (oldest === undefined || batch.order < oldest.order)) oldest = batch
     }
-    return oldest && this.row(oldest.dataset).takeStored(1)
+    return oldest && this.row(oldest.dataset).takeOldestStored()
   }
 
   /** Takes every batch that is not in flight, held back or not. */
@@ -180,13 +181,17 @@ export class Batcher {
     }
   }
 
-  /** Starts reading what can be taken next from the store, as far as memory allows. */
+  /**
+   * Starts reading what can be taken next from the store, as far as memory allows. What there can never be memory for, as
+   * another process with more of it has left it, does not stand before the others.
+   */
   #readBack(): void {
+    const mostBytes = this.#memory.maxBytes * readUpTo
     for (const row of this.#rows.values()) {
-      const oldest = row.oldestStored
+      const oldest = row.oldestStored(mostBytes)
       if (oldest === undefined || row.backlogCount > 0 || this.#reading.size >= readAhead) continue
-      if (this.#memory.usedBytes + oldest.byteLength > this.#memory.maxBytes * readUpTo) continue
-      void this.#read(row.takeStored() as Batch)
+      if (this.#memory.usedBytes + oldest.byteLength > mostBytes) continue
+      void this.#read(row.takeStored(mostBytes) as Batch)
     }
   }
 

@@ -84,9 +84,9 @@ export class Row {
     return this.#backlog.length
   }
 
-  /** The one of those that are in the store alone that stands first. */
-  get oldestStored(): Batch | undefined {
-    return this.#stored[0]
+  /** The oldest of those that are in the store alone and have at most so many bytes. */
+  oldestStored(mostBytes = Number.POSITIVE_INFINITY): Batch | undefined {
+    return this.#stored.find(({ byteLength }) => byteLength <= mostBytes)
   }
 
   /** Monotonic time at which the open batch has waited long enough for company; `Infinity` when there is none. */
@@ -177,18 +177,25 @@ export class Row {
     }
   }
 
-  /** Takes the oldest of those that are in the store alone, and with it as many of the next as make one batch. */
-  takeStored(most = Number.POSITIVE_INFINITY): Batch | undefined {
-    const batch = this.#stored.shift()
+  /** Takes the oldest of those that are in the store alone. */
+  takeOldestStored(): Batch | undefined {
+    return this.#stored.shift()
+  }
+
+  /** Takes that one, and with it as many of the next as make one batch. */
+  takeStored(mostBytes: number): Batch | undefined {
+    const batch = this.oldestStored(mostBytes)
+    if (batch === undefined) return undefined
+    const at = this.#stored.indexOf(batch)
+    this.#stored.splice(at, 1)
     const { maxBatchBytes, maxBatchEvents } = this.#limits
-    for (let joined = 1; batch !== undefined && joined < most; joined++) {
-      const next = this.#stored[0]
-      if (next === undefined || batch.byteLength + next.byteLength > maxBatchBytes) break
-      if (batch.count + next.count > maxBatchEvents) break
+    for (;;) {
+      const next = this.#stored[at]
+      if (next === undefined || batch.byteLength + next.byteLength > maxBatchBytes) return batch
+      if (batch.count + next.count > maxBatchEvents) return batch
       batch.join(next)
-      this.#stored.shift()
+      this.#stored.splice(at, 1)
     }
-    return batch
   }
 
   /** Monotonic time from which on `take` may give a batch that it does not give now; `Infinity` when that is not known. */

@@ -1,5 +1,5 @@
 import { Batch } from '../batch/batch.ts'
-import type { Batcher } from '../batch/batcher.ts'
+import { type Batcher, readUpTo } from '../batch/batcher.ts'
 import type { DropReason, DropsBySeverity, Ledger } from '../batch/ledger.ts'
 import type { Memory } from '../batch/memory.ts'
 import type { Notices } from '../notices.ts'
@@ -70,7 +70,8 @@ export class Spooling {
     const { memory, batcher, onInherited } = this.#parts
     return this.spool.inherit({
       onInherited: inherited => {
-        for (const { severities, wasOurs } of inherited) {
+        for (const { severities, byteLength, wasOurs } of inherited) {
+          if (byteLength > memory.maxBytes * readUpTo) this.#warnOfTooLarge(byteLength)
           this.#inherited += severities.length
           this.#count(severities.length, wasOurs)
         }
@@ -162,6 +163,14 @@ export class Spooling {
       `a file in the spool in ${this.#directory} cannot be read (${reasonOf(error)}). It is left there, and tried again ` +
         'from time to time. Check the disk.',
       'unreadable',
+    )
+  }
+
+  #warnOfTooLarge(bytes: number): void {
+    this.#warn(
+      `a file of ${bytes} bytes of events in the spool in ${this.#directory} is too large for the memory that this process ` +
+        'may use, and stays there. Raise maxBufferedBytes, or stop the process and run `logferry spool send`.',
+      'too-large',
     )
   }
 

@@ -427,6 +427,21 @@ describe('what others have left', () => {
     expect(fs.readdirSync(directory)).toEqual([])
   })
 
+  it('and is larger than the memory allows, is told of and stays, and what comes after it is delivered', async () => {
+    await using shipping = await startShipping()
+    leave('20260101T000000Z-00000001', 1, 1000, n => ({ n, pad }))
+    leave('20260101T000001Z-00000002', 1, 10, n => ({ n: 1000 + n, pad }))
+    const shipper = shipping.ship(small())
+    await expect.poll(() => ascending(arrived(shipping.emulator))).toEqual(range(10).map(n => 1000 + n))
+    expect(shipping.warnings).toEqual([
+      expect.objectContaining({ message: expect.stringMatching(/too large for the memory .*maxBufferedBytes/) }),
+    ])
+    expect(await shipper.close({ timeoutMs: 0 })).toEqual({ complete: false, pending: 1000 })
+    const other = shipping.ship({ ...small(), maxBufferedBytes: 1_048_576 })
+    expect(await other.flush()).toEqual({ complete: true, pending: 0 })
+    expect(ascending(arrived(shipping.emulator))).toEqual(range(1010))
+  })
+
   it('is not given up for an event that is larger than the whole spool', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
