@@ -44,9 +44,8 @@ export class DeadLetters {
       fs.writeSync(this.#file, line)
       this.#isInTrouble = false
     } catch (error) {
+      this.#fail(error)
       this.close()
-      if (!this.#isInTrouble) this.#onTrouble(error)
-      this.#isInTrouble = true
     }
   }
 
@@ -54,7 +53,16 @@ export class DeadLetters {
     if (this.#file === undefined) return
     const file = this.#file
     this.#file = undefined
-    fs.closeSync(file)
+    try {
+      fs.closeSync(file)
+    } catch (error) {
+      this.#fail(error) // some file systems tell only now what they could not write
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (!this.#isInTrouble) this.#onTrouble(error)
+    this.#isInTrouble = true
   }
 
   /** Other processes write to the same file: its size is what the disk says. */

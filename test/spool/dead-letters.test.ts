@@ -23,6 +23,31 @@ function lettersIn(file: string): Record<string, unknown>[] {
     .map(line => JSON.parse(line))
 }
 
+/** Has the closing of the file fail, as it does on a network's disk that could not write. */
+function closeBehindItsBack(): void {
+  const open = fs.readdirSync('/proc/self/fd').find(file => {
+    const link = join('/proc/self/fd', file)
+    return fs.lstatSync(link, { throwIfNoEntry: false }) !== undefined && fs.readlinkSync(link) === path
+  })
+  fs.closeSync(Number(open))
+}
+
+describe.runIf(process.platform === 'linux')('a file whose closing fails', () => {
+  it('is told of, and close() does not reject', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.rejectEvents(() => true, 'no')
+    const shipper = shipping.ship({ spool: { directory } })
+    shipper.ship({ n: 0 })
+    await shipper.flush()
+    closeBehindItsBack()
+    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    expect(shipping.warnings).toContainEqual(
+      expect.objectContaining({ message: expect.stringMatching(/rejected\.ndjson .* cannot be written \(EBADF\)/) }),
+    )
+    expect(fs.readdirSync(directory)).toEqual(['rejected.ndjson'])
+  })
+})
+
 describe('an event that the service refuses', () => {
   it('is written to rejected.ndjson with the reason, and given to onRejected', async () => {
     await using shipping = await startShipping()
