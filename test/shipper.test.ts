@@ -435,6 +435,23 @@ describe('when the service misbehaves', () => {
 })
 
 describe('memory', () => {
+  it.each(['none', 'gzip'] as const)('has room for JSON arrays too, compressed by %s', async compression => {
+    await using shipping = await startShipping()
+    const limits = { maxBatchBytes: 65_536, maxBufferedBytes: 2 ** 20 }
+    const shipper = shipping.ship({ ...limits, contentType: 'application/json', compression })
+    while (shipper.ship({ level: 'error', text: 'x'.repeat(900) }));
+    const { accepted } = shipper.stats()
+    let most = 0
+    while (shipper.stats().pending > 0) {
+      most = Math.max(most, shipper.stats().bufferedBytes)
+      await new Promise(setImmediate)
+    }
+    expect(most).toBeGreaterThan(2 ** 19)
+    expect(most).toBeLessThanOrEqual(limits.maxBufferedBytes)
+    expect(shipping.emulator.eventCount('d')).toBeGreaterThanOrEqual(accepted - 1)
+    expect(shipper.stats().bufferedBytes).toBe(0)
+  })
+
   it('stays within maxBufferedBytes in an outage: low severities go first, errors last, and afterwards one event says so', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })

@@ -229,8 +229,12 @@ export class Batch {
     return this.count + again
   }
 
-  /** Whether there is memory for what its bytes may be compressed to; then it is held until `keepBody` or `dropBody`. */
+  /**
+   * Whether there is memory for what its bytes may become, in place of what they became before; then it is held until
+   * `keepBody` or `dropBody`.
+   */
   reserveBody(): boolean {
+    if (this.body !== undefined) this.dropBody()
     const mostBytes = this.byteLength + (this.byteLength >> 8) + 64 // what zstd says of its worst case, and gzip's is less
     if (this.#bodyBytes > 0) return true
     if (!this.#whole.memory.reserve(mostBytes)) return false

@@ -117,8 +117,11 @@ export class Sender {
   }
 }
 
-/** Keeps bytes that are not the lines themselves, so that a retry sends the same at no cost. */
+/**
+ * Keeps bytes that are not the lines themselves, so that a retry sends the same at no cost. What is compressed has its
+ * memory by now; a JSON array that there is none for is there for the one attempt.
+ */
 function keep(batch: Batch, encoding: Encoding, bytes: Buffer): Buffer {
-  batch.keepBody({ encoding, bytes })
+  if (encoding !== 'none' || batch.reserveBody()) batch.keepBody({ encoding, bytes })
   return bytes
 }
