@@ -198,6 +198,7 @@ export class Batcher {
   async #read(batch: Batch): Promise<void> {
     this.#reading.add(batch)
     const lost = await batch.moveBack(this.limits.maxBatchBytes).catch(() => undefined)
+    if (lost !== undefined && lost !== 0) this.#listeners.onLost(lost, batch.dataset)
     if (!this.#reading.delete(batch)) return // it was taken meanwhile
     const row = this.row(batch.dataset)
     if (lost === undefined) {
@@ -205,7 +206,6 @@ export class Batcher {
       setTimeout(() => this.#listeners.onReady(), retryReadAfterMs).unref()
       return
     }
-    if (lost !== 0) this.#listeners.onLost(lost, batch.dataset)
     if (batch.count > 0) row.putBack(batch)
     this.#listeners.onReady()
   }

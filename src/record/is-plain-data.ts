@@ -39,7 +39,7 @@ function roomAfterMember(member: unknown, room: number, depth: number): number {
 /**
  * Whether an object is a literal, or as good as one. Its `constructor` says so faster than its prototype, for which V8
  * leaves compiled code. What else an object inherits that has the one of literals is found by the walk, which takes what
- * is inherited too, and where it cannot be enumerated it is nothing to `JSON.stringify` either.
+ * is inherited too; a `toJSON` that cannot be enumerated is called, and what comes of it is checked as any other text.
  */
 function isRecord(container: object): container is Record<string, unknown> {
   if (container.constructor === Object) return true
