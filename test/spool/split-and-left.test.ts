@@ -12,12 +12,14 @@ it('a half-delivered batch that is left whole, as the disk is full, is settled a
   world.answers = [{ kind: 'too-large' }, delivered, refused]
   for (let n = 0; n < 10; n++) process.logText('d', 2, 'x'.repeat(1000))
   process.flush()
-  await expect.poll(() => [world.answers.length, process.delivery.inFlight], { interval: 1 }).toEqual([0, 0])
+  await expect
+    .poll(() => [world.answers.length, process.delivery.inFlight], { interval: 1, timeout: 10_000 })
+    .toEqual([0, 0])
   world.disk.freeBytes = 0
   process.close()
   expect(ledger).toMatchObject({ accepted: 15, delivered: 5, left: 10, pending: 10 })
   world.disk.freeBytes = Number.POSITIVE_INFINITY
   process.flush()
-  await expect.poll(() => ledger.pending).toBe(0)
+  await expect.poll(() => ledger.pending, { timeout: 10_000 }).toBe(0)
   expect(ledger).toMatchObject({ accepted: 15, delivered: 15, left: 0, dropped: 0 })
 })
