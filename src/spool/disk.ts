@@ -1,5 +1,5 @@
 import * as fs from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 
 /** What the spool needs of a file system. Everything throws as `node:fs` does. */
 export interface Disk {
@@ -42,7 +42,13 @@ const lockName = 'lock'
 
 export const nodeDisk: Disk = {
   makeDirectory(path) {
-    fs.mkdirSync(path, { recursive: true, mode: ownerOnlyDirectory })
+    try {
+      fs.mkdirSync(path, { recursive: true, mode: ownerOnlyDirectory })
+    } catch (error) {
+      // Node says ENOENT for whatever went wrong below a directory that is there: this says what it was.
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') makeFirstMissing(path)
+      throw error
+    }
   },
   list(path) {
     const entries: DiskEntry[] = []
@@ -139,4 +145,10 @@ function claimByLock(path: string): Claim | undefined {
   if (fs.existsSync(path)) return { release: () => lock.close() }
   lock.close() // the heir that had it has removed the directory
   return undefined
+}
+
+function makeFirstMissing(path: string): void {
+  let missing = resolve(path)
+  while (dirname(missing) !== missing && !fs.existsSync(dirname(missing))) missing = dirname(missing)
+  fs.mkdirSync(missing, { mode: ownerOnlyDirectory })
 }
