@@ -215,8 +215,9 @@ export class Batch {
   }
 
   /**
-   * Is left in the store for another process; says how many lines are, or `undefined`, and nothing is settled, when it
-   * cannot be. More than it has, where lines are left with it that were settled already.
+   * Is left in the store for another process; says how many lines are, or `undefined` when not all of it can be. What is
+   * there of it is left even then, and settled: the batch has the others from then on. More than it has, where lines are
+   * left with it that were settled already.
    */
   leaveTo(store: Store): number | undefined {
     // A part gets a copy of its own, so that what is settled of the whole is not delivered again.
@@ -224,7 +225,10 @@ export class Batch {
     const copy = needsCopy ? store.write(this.dataset, this.bytes, this.severities) : undefined
     copy?.leave()
     const again = copy === undefined ? this.#whole.leave() : 0
-    if (again === undefined) return undefined
+    if (again === undefined) {
+      this.#leaveFirstLines()
+      return undefined
+    }
     this.settle()
     return this.count + again
   }
@@ -268,6 +272,21 @@ export class Batch {
     part.suspect = this.suspect
     part.notBeforeMs = this.notBeforeMs
     return part
+  }
+
+  /** Of a part it is not known which of them have been settled. */
+  #leaveFirstLines(): void {
+    const left = this.#isPart ? 0 : this.#whole.leaveSome()
+    if (left === 0) return
+    this.dropBody()
+    const bytes = this.bytes
+    let from = 0
+    for (let line = 0; line < left; line++) from = bytes.indexOf(newline, from) + 1
+    this.#block = bytes.subarray(from)
+    this.#severities = this.severities.subarray(left)
+    this.byteLength -= from
+    this.count -= left
+    this.#whole.settle(left)
   }
 
   #leaveMemory(): void {
@@ -338,6 +357,15 @@ class Whole {
     this.isLeft = true
     for (const copy of this.copies.splice(0)) copy.leave()
     return this.#settled
+  }
+
+  /** Leaves what is in the store although not every line is there; says how many are. */
+  leaveSome(): number {
+    const [copy] = this.copies
+    if (copy === undefined || copy.count === 0) return 0
+    this.copies.shift()
+    copy.leave()
+    return copy.count
   }
 
   join(other: Whole): void {

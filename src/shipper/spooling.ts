@@ -90,15 +90,13 @@ export class Spooling {
     })
   }
 
-  /** Leaves a batch to the next process; `false` when that cannot be done. */
+  /** Leaves a batch to the next process; `false` when that cannot be done for the lines that it has then. */
   leave(batch: Batch): boolean {
     const { count } = batch
     this.spool.hurry()
     const left = batch.leaveTo(this.spool)
-    if (left !== undefined) {
-      this.#parts.ledger.left += left
-      this.#parts.ledger.accepted += left - count // what is left although it was settled is to be settled again
-    }
+    this.#parts.ledger.left += left ?? count - batch.count
+    if (left !== undefined) this.#parts.ledger.accepted += left - count // what was settled already is to be settled again
     this.#tellNews() // when the process ends there is no later
     return left !== undefined
   }

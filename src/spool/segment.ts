@@ -87,6 +87,10 @@ export class Segment implements Copy {
     return this.#isComplete
   }
 
+  get count(): number {
+    return this.#count
+  }
+
   append(number: number, severity: number, lines: Buffer, from: number, to: number): void {
     if (this.#file === undefined) return
     const bytes = recordBytes(this.#dataset, to - from)
@@ -94,8 +98,7 @@ export class Segment implements Copy {
     this.#bytes += bytes
     this.#directory.bytes += bytes
     makeScratch(bytes)
-    this.#write(writeRecord(scratch, 0, this.#dataset, number, severity, lines, from, to))
-    this.#count = number + 1
+    if (this.#write(writeRecord(scratch, 0, this.#dataset, number, severity, lines, from, to))) this.#count = number + 1
   }
 
   /** Adds lines of which each ends in a newline, for which bytes have been taken, and seals; whether all was written. */
@@ -191,15 +194,17 @@ export class Segment implements Copy {
     this.#directory.letGo()
   }
 
-  /** Writes what stands in the scratch, up to there. */
-  #write(bytes: number): void {
-    if (this.#file === undefined || bytes === 0) return
+  /** Writes what stands in the scratch, up to there; whether it was written. */
+  #write(bytes: number): boolean {
+    if (this.#file === undefined || bytes === 0) return false
     try {
       const written = this.#parts.disk.write(this.#file, scratch, 0, bytes)
       if (written < bytes) throw Object.assign(new Error('the disk took only a part'), { code: 'ENOSPC' })
+      return true
     } catch (error) {
       this.#fail()
       this.#parts.onTrouble(error)
+      return false
     }
   }
 

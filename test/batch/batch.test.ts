@@ -119,6 +119,7 @@ describe('a batch whose lines are all in the store', () => {
   const copy = () => ({
     order: '1',
     isComplete: true,
+    count: 2,
     append: vi.fn(),
     seal: vi.fn(),
     read: vi.fn(),
@@ -161,4 +162,23 @@ describe('a batch whose lines are all in the store', () => {
     first.settle()
     expect(second.leaveTo(store([]))).toBe(2)
   })
+})
+
+it('that the store has only a part of is left as far as that goes, and the rest is as it was', () => {
+  const some = {
+    order: '1',
+    isComplete: false,
+    count: 2,
+    append() {},
+    seal() {},
+    read: vi.fn(),
+    leave: vi.fn(),
+    remove: vi.fn(),
+  }
+  const batch = Batch.open('d', 100, MiB, memory(), () => some) as Batch
+  for (const n of [1, 2, 3]) batch.append(n === 3 ? 4 : 2, undefined, `{"n":${n}}`, undefined, MiB)
+  const left = batch.leaveTo({ open: () => undefined, write: () => undefined })
+  expect([left, batch.count, [...batch.lines()], batch.bySeverity]).toEqual([undefined, 1, ['{"n":3}'], { error: 1 }])
+  batch.settle()
+  expect([some.leave, some.remove].map(({ mock }) => mock.calls.length)).toEqual([1, 0])
 })

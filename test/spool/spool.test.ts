@@ -504,6 +504,7 @@ describe('a disk that fails', () => {
     using _ = mounted(directory, 'ro')
     const shipper = shipping.ship({ ...small(), durability: 'disk' })
     await expectToLiveWithout(shipper, shipping.emulator, shipping.warnings)
+    expect(shipping.warnings.some(({ message }) => message.includes('cannot be used now (EROFS)'))).toBe(true)
   })
 
   it.runIf(canMount)('as it is full: it is used again when there is room', async () => {
@@ -525,6 +526,30 @@ describe('a disk that fails', () => {
     await next.close()
     expect(next.stats()).toMatchObject({ accepted: pending, delivered: pending, dropped: 0 })
   })
+})
+
+describe('with durability disk', () => {
+  it.runIf(isRoot && mounts(tmpdir()))(
+    'what was on a disk that is full by the end is left to the next process',
+    async () => {
+      await using shipping = await startShipping()
+      down(shipping.emulator)
+      using _ = mounted(directory, 'size=128k')
+      const shipper = shipping.ship({ spool: { directory }, durability: 'disk' })
+      log(shipper, 2000)
+      await shipper.close({ timeoutMs: 0 })
+      const { dropped, spool } = shipper.stats()
+      const left = spool?.left ?? 0
+      expect(left).toBeGreaterThan(100)
+      expect(dropped).toBe(2000 - left)
+      expectBooksToBalance(shipper)
+      shipping.emulator.faults.clear()
+      const next = shipping.ship({ spool: { directory } })
+      await next.close()
+      expect(next.stats().delivered).toBe(left)
+      expect(arrived(shipping.emulator)).toEqual(range(left))
+    },
+  )
 })
 
 interface Mounted extends Disposable {
