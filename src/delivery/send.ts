@@ -3,6 +3,7 @@ import type { Courier } from '../exit/courier.ts'
 import { Connections } from '../http/connections.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
 import { type Answer, exchange, type Request } from '../http/exchange.ts'
+import { short } from '../http/reason.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { Outcome } from '../outcome.ts'
 import { answerToOutcome } from './answer-to-outcome.ts'
@@ -112,7 +113,7 @@ export class Sender {
 
   #unanswered(error: unknown, encoding: Encoding, bodyBytes: number): Attempt {
     const { code, message } = error as { code?: string; message?: string }
-    const reason = this.#options.credentials.redact(message || code || 'no connection')
+    const reason = short(this.#options.credentials.redact(message || code || 'no connection'))
     return { outcome: { kind: 'retryable', reason, reset: resetCodes.has(code ?? '') }, encoding, bodyBytes }
   }
 }
