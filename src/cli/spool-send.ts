@@ -80,7 +80,7 @@ function shipperOf({ url }: Given, directory: string): Shipper | undefined {
 }
 
 /** Why it has come to its end. */
-type Ending = 'done' | 'it was stopped' | 'the time was up' | 'the service did not take it'
+type Ending = 'done' | 'it was stopped' | 'the time was up' | 'the service did not take them'
 
 /** Delivers, with progress and warnings on standard error. The shipper is closed then. */
 async function deliver(shipper: Shipper, total: number, timeoutMs: number | undefined): Promise<Ending> {
@@ -95,7 +95,7 @@ async function deliver(shipper: Shipper, total: number, timeoutMs: number | unde
   const isStuck = standstill(shipper, timeoutMs === undefined ? patienceSeconds * 1000 : foreverMs)
   const progress = setInterval(() => {
     console.error(`Delivered so far: ${counted(shipper.stats().delivered, 'event')}`)
-    if (isStuck()) breakOff('the service did not take it')
+    if (isStuck()) breakOff('the service did not take them')
   }, progressEveryMs)
   console.error(`Delivering ${counted(total, 'event')} …`)
   const ending = await Promise.race([shipper.flush({ timeoutMs: foreverMs }).then(() => 'done' as const), brokenOff])
@@ -135,7 +135,7 @@ function tellOfRest(contents: SpoolContents, ending: Ending): boolean {
   const { length } = leftBehind(contents)
   if (length === 0) return false
   const { events } = sum(leftBehind(contents))
-  const why = ending === 'done' ? 'it was left meanwhile, or could not be read' : ending
+  const why = ending === 'done' ? 'they were left meanwhile, or could not be read' : ending
   console.log(`Still there: ${counted(events, 'event')} in ${counted(length, 'directory', 'directories')}, as ${why}`)
   return true
 }

@@ -16,7 +16,7 @@ export function paused(dataset: string, status: number, reason: string): Warning
   return [
     'LOGFERRY_PAUSED',
     `delivery to dataset ${JSON.stringify(dataset)} is paused: the service answers ${status} (${reason}). ` +
-      `${remedyFor(status)} Events are kept while memory lasts, and the service is asked again from time to time.`,
+      `${remedyFor(status)} Events are kept while memory lasts, or the spool, and the service is asked again from time to time.`,
     dataset,
   ]
 }

@@ -24,7 +24,8 @@ export interface Loss {
 export function outOfTime(timeoutMs: number): Loss {
   return {
     how: `within ${timeoutMs} ms before the end`,
-    remedy: 'Find out why delivery is slow, or allow more time (flushTimeoutMs, exitTimeoutMs).',
+    remedy:
+      'Find out why the service is slow or does not take them, or allow more time (flushTimeoutMs, exitTimeoutMs).',
   }
 }
 
