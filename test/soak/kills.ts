@@ -35,14 +35,27 @@ async function stage() {
 
 /** How the events have arrived whose log calls are known to have returned. */
 function arrivals(numbers: readonly number[], processes: readonly Killable[]) {
-  const seen = new Set(numbers)
+  // One bit for each number: there are more than a Set can hold.
+  const seen = new Map(processes.map(({ index }) => [index, new Uint8Array(numbersEach / 8)]))
+  let twice = 0
+  for (const number of numbers) {
+    const bits = seen.get(Math.floor(number / numbersEach)) as Uint8Array
+    const n = number % numbersEach
+    if (has(bits, n)) twice++
+    bits[n >> 3] = (bits[n >> 3] as number) | (1 << (n & 7))
+  }
   let events = 0
   let lost = 0
   for (const { index, logged } of processes) {
     events += logged
-    for (let n = 0; n < logged; n++) if (!seen.has(index * numbersEach + n)) lost++
+    const bits = seen.get(index) as Uint8Array
+    for (let n = 0; n < logged; n++) if (!has(bits, n)) lost++
   }
-  return { events, lost, twice: numbers.length - seen.size }
+  return { events, lost, twice }
+}
+
+function has(bits: Uint8Array, n: number): boolean {
+  return ((bits[n >> 3] as number) & (1 << (n & 7))) !== 0
 }
 
 export interface Kills {

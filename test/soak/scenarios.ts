@@ -140,7 +140,7 @@ export const longScenarios: readonly LongScenario[] = [
     what: "1,000 processes killed while they log with durability: 'disk': no event is missing whose log call returned",
     inShort: '8 processes',
     short: () => killsWhileLogging({ kills: 8, mostLifeMs: 150 }),
-    whole: progress => killsWhileLogging({ kills: 1000, mostLifeMs: 400 }, progress),
+    whole: progress => killsWhileLogging({ kills: 1000, mostLifeMs: 250 }, progress),
   },
   {
     number: 14,
