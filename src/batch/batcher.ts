@@ -33,6 +33,7 @@ export class Batcher {
   readonly #rowParts: RowParts
   /** Those that are being read back from the store. */
   readonly #reading = new Set<Batch>()
+  #resting: NodeJS.Timeout | undefined
   /** In the order in which they are served; the one served last stands last. */
   readonly #rows = new Map<string, Row>()
   readonly #unsettled = new Set<Batch>()
@@ -85,7 +86,7 @@ export class Batcher {
 
   /** The next batch that may be sent now; datasets take turns. */
   take(nowMs: number): Batch | undefined {
-    if (this.#store !== undefined) this.#readBack()
+    this.#readBack()
     for (const row of this.#rows.values()) {
       const batch = row.take(nowMs)
       if (batch === undefined) continue
@@ -98,6 +99,7 @@ export class Batcher {
 
   /** Monotonic time from which on `take` may give a batch; `Infinity` when nothing waits. */
   wakeAtMs(): number {
+    if (this.#rowToRead() !== undefined) return 0 // by `take`
     let atMs = Number.POSITIVE_INFINITY
     for (const row of this.#rows.values()) atMs = Math.min(atMs, row.wakeAtMs())
     return atMs
@@ -186,13 +188,31 @@ export class Batcher {
    * another process with more of it has left it, does not stand before the others.
    */
   #readBack(): void {
-    const mostBytes = this.#memory.maxBytes * readUpTo
-    for (const row of this.#rows.values()) {
-      const oldest = row.oldestStored(mostBytes)
-      if (oldest === undefined || row.backlogCount > 0 || this.#reading.size >= readAhead) continue
-      if (this.#memory.usedBytes + oldest.byteLength > mostBytes) continue
-      void this.#read(row.takeStored(mostBytes) as Batch)
+    for (let row = this.#rowToRead(); row !== undefined; row = this.#rowToRead()) {
+      void this.#read(row.takeStored(this.#mostReadBytes) as Batch)
     }
+  }
+
+  /** A row of which nothing is ready that is not fresh, and that has something in the store for which there is memory. */
+  #rowToRead(): Row | undefined {
+    if (this.#store === undefined || this.#resting !== undefined || this.#reading.size >= readAhead) return undefined
+    for (const row of this.#rows.values()) {
+      const oldest = row.backlogCount > 0 ? undefined : row.oldestStored(this.#mostReadBytes)
+      if (oldest !== undefined && this.#memory.usedBytes + oldest.byteLength <= this.#mostReadBytes) return row
+    }
+    return undefined
+  }
+
+  /** Leaves the store alone for a while, as reading has failed. */
+  #rest(): void {
+    this.#resting ??= setTimeout(() => {
+      this.#resting = undefined
+      this.#listeners.onReady()
+    }, retryReadAfterMs).unref()
+  }
+
+  get #mostReadBytes(): number {
+    return this.#memory.maxBytes * readUpTo
   }
 
   async #read(batch: Batch): Promise<void> {
@@ -203,7 +223,7 @@ export class Batcher {
     const row = this.row(batch.dataset)
     if (lost === undefined) {
       row.putIntoStored(batch)
-      setTimeout(() => this.#listeners.onReady(), retryReadAfterMs).unref()
+      this.#rest()
       return
     }
     if (batch.count > 0) row.putBack(batch)
