@@ -13,7 +13,10 @@ describe('scenario 9: requests are refused for their rate, without a word of how
     })
     await using logs = watched({ baseUrl: server.url, maxBatchAgeMs: 20 })
     logs.log(0, 100)
-    await until(() => server.requestCount === 2, 'the second request is refused')
+    await until(
+      () => logs.stats().requests === 2 && logs.stats().requestsInFlight === 0,
+      'the second request is refused',
+    )
     expect(await logs.close(1000)).toEqual({ complete: true, pending: 0 })
     expect(tally(server.numbers, 100)).toEqual(allOnce)
   })
