@@ -41,7 +41,7 @@ function write(path: string, text: string): void {
 
 const modeOf = (path: string) => fs.lstatSync(path).mode & 0o777
 
-describe('files and directories', () => {
+describe('scenario 33: files and directories', () => {
   it.each([0o022, 0])('are for their owner alone, with umask %o', mask => {
     const before = process.umask(mask)
     try {

@@ -116,7 +116,7 @@ const changes: readonly ((byte: number) => number)[] = [
   byte => (byte === 0xff ? 0xfe : 0xff),
 ]
 
-describe('damage costs the lines that it hits, and they are counted:', () => {
+describe('scenario 18: damage costs the lines that it hits, and they are counted:', () => {
   it('any byte changed, of a complete segment', () => {
     for (let at = 0; at < complete.bytes.length; at++) {
       for (const change of changes) {

@@ -468,7 +468,7 @@ describe('what others have left', () => {
   })
 })
 
-describe('a disk that fails', () => {
+describe('scenario 17: a disk that fails', () => {
   /** The application logs on, memory takes what it can, and the rest is counted. */
   async function expectToLiveWithout(shipper: Shipper, emulator: Emulator, warnings: readonly { message: string }[]) {
     for (const _ of range(10)) {
@@ -577,7 +577,7 @@ function mounts(parent: string): boolean {
   }
 }
 
-describe('no file', () => {
+describe('scenario 31: no file', () => {
   it('holds a token, whatever happens', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.rejectEvents(({ n }) => n === 1, 'not this one')
