@@ -419,6 +419,7 @@ export class Shipper {
   #takeBack(): void {
     this.#breaker.isUrgent = false
     this.#delivery.sendBy(undefined)
+    this.#spooling?.tellNews()
   }
 
   #proceed(): number {

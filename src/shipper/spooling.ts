@@ -97,7 +97,7 @@ export class Spooling {
     const left = batch.leaveTo(this.spool)
     this.#parts.ledger.left += left ?? count - batch.count
     if (left !== undefined) this.#parts.ledger.accepted += left - count // what was settled already is to be settled again
-    this.#tellNews() // when the process ends there is no later
+    this.tellNews()
     return left !== undefined
   }
 
@@ -117,7 +117,12 @@ export class Spooling {
     this.#timer = undefined
     this.#deadLetters.close()
     this.spool.close()
-    this.#tellNews()
+    this.tellNews()
+  }
+
+  /** Tells listeners what there is to tell, as is done soon by itself: when the process ends there is no later. */
+  tellNews(): void {
+    for (const one of this.#news.splice(0)) one()
   }
 
   stats(): SpoolStats {
@@ -178,11 +183,7 @@ export class Spooling {
 
   /** Listeners may log, which must not happen while a batch is on its way to the disk. */
   #tellSoon(one: () => void): void {
-    if (this.#news.push(one) === 1) queueMicrotask(() => this.#tellNews())
-  }
-
-  #tellNews(): void {
-    for (const one of this.#news.splice(0)) one()
+    if (this.#news.push(one) === 1) queueMicrotask(() => this.tellNews())
   }
 }
 

@@ -1,0 +1,66 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdtempDisposable } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { startEmulator } from '../../src/emulator.ts'
+import { core, environmentFor, inOrder, upTo } from '../exit/running.ts'
+import { numbersIn } from '../support/emulated.ts'
+import { runScript } from '../support/run-script.ts'
+import { leaveInSpool } from '../support/spool-left.ts'
+
+const temporary = () => mkdtempDisposable(join(tmpdir(), 'logferry-17-'))
+
+/** A file system of its own, for those who may mount one. */
+function mounted(path: string, options: string): Disposable | undefined {
+  mkdirSync(path)
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path], { stdio: 'ignore' })
+  } catch {
+    return undefined
+  }
+  return { [Symbol.dispose]: () => void execFileSync('umount', ['-l', path]) }
+}
+
+describe.concurrent('scenario 17: a spool on a disk that takes nothing', () => {
+  it('where a file is in the way: the process lives from memory, says so once, and delivers', async () => {
+    await using directory = await temporary()
+    await using emulator = await startEmulator()
+    writeFileSync(join(directory.path, 'file'), '')
+    const spool = JSON.stringify(join(directory.path, 'file', 'spool'))
+    const source = `${core(`spool: { directory: ${spool} }, durability: 'disk'`)} log(0, 5000); process.exit()`
+    const { code, stderr } = await runScript(source, environmentFor(emulator))
+    expect(code).toBe(0)
+    expect(stderr.match(/cannot be used now \(ENOTDIR\), and events are in memory alone/g)).toHaveLength(1)
+    expect(inOrder(numbersIn(emulator))).toEqual(upTo(5000))
+  })
+
+  it('and the service away as well: what is lost at the end is counted and told', async () => {
+    await using directory = await temporary()
+    writeFileSync(join(directory.path, 'file'), '')
+    const { code, stderr } = await leaveInSpool(join(directory.path, 'file', 'spool'), 1000)
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/1000 events could not be delivered .*, and had to be dropped\./)
+  })
+
+  it('as it is full (where we may mount one): what it holds is delivered by the next, the rest was counted as lost', async ({
+    skip,
+  }) => {
+    await using directory = await temporary()
+    const path = join(directory.path, 'full')
+    using disk = mounted(path, 'size=200k,mode=0700')
+    if (disk === undefined) return skip('no file system can be mounted')
+    const { code, stderr } = await leaveInSpool(path, 5000)
+    expect(code).toBe(0)
+    const kept = Number(/(\d+) events? could not be delivered .*; they are in the spool/.exec(stderr)?.[1])
+    const lost = Number(/(\d+) events? could not be delivered .*, and had to be dropped/.exec(stderr)?.[1])
+    expect(kept).toBeGreaterThan(100)
+    expect(kept + lost).toBe(5000)
+    await using emulator = await startEmulator()
+    const spool = `spool: { directory: ${JSON.stringify(path)} }`
+    const next = await runScript(`${core(spool)} await shipper.close()`, environmentFor(emulator))
+    expect(next.code).toBe(0)
+    expect(inOrder(numbersIn(emulator))).toEqual(upTo(kept))
+  })
+})

@@ -1,0 +1,77 @@
+import { chownSync, cpSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdtempDisposable } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { startEmulator } from '../../src/emulator.ts'
+import { core, environmentFor, inOrder, upTo } from '../exit/running.ts'
+import { numbersIn } from '../support/emulated.ts'
+import { runScript } from '../support/run-script.ts'
+import { leaveInSpool } from '../support/spool-left.ts'
+
+const temporary = () => mkdtempDisposable(join(tmpdir(), 'logferry-33-'))
+const modeOf = (path: string) => (lstatSync(path).mode & 0o777).toString(8)
+
+async function deliverFrom(directory: string): Promise<number[]> {
+  await using emulator = await startEmulator()
+  const spool = `spool: { directory: ${JSON.stringify(directory)} }`
+  await runScript(`${core(spool)} await shipper.close()`, environmentFor(emulator))
+  return inOrder(numbersIn(emulator))
+}
+
+describe.concurrent('scenario 33: the directory of a spool', () => {
+  it.skipIf(process.platform === 'win32')(
+    'is for its owner alone, whatever the umask, and so is all in it',
+    async () => {
+      await using directory = await temporary()
+      const spool = join(directory.path, 'spool')
+      await leaveInSpool(spool, 100, 'process.umask(0)')
+      expect(modeOf(spool)).toBe('700')
+      const entries = readdirSync(spool, { recursive: true, withFileTypes: true })
+      expect(entries.length).toBeGreaterThanOrEqual(3) // a directory, its lock, a segment
+      for (const entry of entries) {
+        expect(modeOf(join(entry.parentPath, entry.name))).toBe(entry.isDirectory() ? '700' : '600')
+      }
+    },
+  )
+
+  it('may hold links: they are not followed, and what they point to stays', async () => {
+    await using directory = await temporary()
+    const spool = join(directory.path, 'spool')
+    const elsewhere = join(directory.path, 'elsewhere')
+    await leaveInSpool(elsewhere, 100)
+    const [name] = readdirSync(elsewhere) as [string]
+    mkdirSync(spool)
+    symlinkSync(join(elsewhere, name), join(spool, name))
+    expect(await deliverFrom(spool)).toEqual([])
+    expect(readdirSync(spool)).toEqual([name])
+    expect(await deliverFrom(elsewhere)).toEqual(upTo(100))
+  })
+
+  it("may hold somebody else's files: they are left alone", async () => {
+    await using directory = await temporary()
+    const spool = join(directory.path, 'spool')
+    await leaveInSpool(spool, 100)
+    const [name] = readdirSync(spool) as [string]
+    writeFileSync(join(spool, 'notes.txt'), 'mine')
+    writeFileSync(join(spool, name, 'notes.txt'), 'mine, too')
+    expect(await deliverFrom(spool)).toEqual(upTo(100))
+    expect(readFileSync(join(spool, 'notes.txt'), 'utf8')).toBe('mine')
+    expect(readFileSync(join(spool, name, 'notes.txt'), 'utf8')).toBe('mine, too')
+  })
+
+  it.runIf(process.getuid?.() === 0)(
+    'may hold segments that another user has put there: they are not sent',
+    async () => {
+      await using directory = await temporary()
+      const spool = join(directory.path, 'spool')
+      const theirs = join(directory.path, 'theirs')
+      await leaveInSpool(theirs, 100)
+      cpSync(theirs, spool, { recursive: true })
+      const [name] = readdirSync(spool) as [string]
+      chownSync(join(spool, name), 12_345, 12_345)
+      expect(await deliverFrom(spool)).toEqual([])
+      expect(readdirSync(spool)).toEqual([name])
+    },
+  )
+})
