@@ -38,6 +38,7 @@ export class LogferryTransport extends TransportStream {
   #lastUncaught: object | undefined
   /** Set by Winston while the transport belongs to a logger. */
   declare parent?: ParentLogger | null
+  declare readonly _writableState: { readonly ending: boolean }
 
   constructor(options: LogferryTransportOptions = {}) {
     const { level, format, silent, handleExceptions, handleRejections, ...shipping } = options
@@ -46,6 +47,16 @@ export class LogferryTransport extends TransportStream {
     this.shipper = shipper
     this.#isOwn = isOwn
     if (isOwn) shipper.on('warning', warning => this.#warn(warning))
+  }
+
+  /**
+   * Called by the logger, for each info. A stream's own `write` keeps account of what it buffers, and has a callback wait
+   * for the next tick; as `log` never keeps an event waiting, nothing of that is needed.
+   */
+  override write(info: unknown, ...rest: never[]): boolean {
+    if (rest.length > 0 || this._writableState.ending || info === null) return super.write(info, ...rest)
+    this._write(info, 'utf8', ignore)
+    return true
   }
 
   /** Called by Winston. The callback is called at once: the event is serialised, and Winston's buffers stay empty. */
@@ -93,6 +104,8 @@ export class LogferryTransport extends TransportStream {
     if (!isHeard) emitProcessWarning(warning)
   }
 }
+
+function ignore(): void {}
 
 interface ParentLogger {
   readonly exitOnError?: unknown
