@@ -1,10 +1,10 @@
+import type { Line } from '../record/event-to-line.ts'
 import type { Severity } from '../record/severity.ts'
 import { type DropsBySeverity, tally } from './ledger.ts'
 import type { Memory } from './memory.ts'
 import type { Copy, CopyContent, Store } from './store.ts'
 
 const newline = 0x0a
-const comma = 0x2c
 
 /** A batch starts with a small block and grows, so that many quiet datasets do not take the memory of busy ones. */
 const firstBlockBytes = 8192
@@ -107,26 +107,14 @@ export class Batch {
     return this.#whole.whenSettled()
   }
 
-  /**
-   * Writes a line: the JSON object `json`, with `head` in place of its opening brace and `tail` (only together with a
-   * head) in place of its closing one. Returns false, with nothing written, when the line does not fit within `maxBytes`
-   * or the memory.
-   */
-  append(
-    severity: Severity,
-    head: Uint8Array | undefined,
-    json: string,
-    tail: Uint8Array | undefined,
-    maxBytes: number,
-  ): boolean {
-    const around = (head?.length ?? 0) + (tail?.length ?? 0) + 1
-    // Three bytes are the most that a UTF-16 unit takes in UTF-8: counting exactly is left for the last lines of a block.
-    if (this.byteLength + around + 3 * json.length > Math.min(this.#block.length, maxBytes)) {
-      const needed = this.byteLength + around + Buffer.byteLength(json)
-      if (needed > maxBytes || (needed > this.#block.length && !this.#grow(needed, maxBytes))) return false
-    }
+  /** Adds a line. Returns false, with nothing added, when it does not fit within `maxBytes` or the memory. */
+  append(severity: Severity, { bytes, length }: Line, maxBytes: number): boolean {
     const start = this.byteLength
-    this.byteLength = writeLine(this.#block, start, head, json, tail)
+    const end = start + length + 1
+    if (end > maxBytes || (end > this.#block.length && !this.#grow(end, maxBytes))) return false
+    bytes.copy(this.#block, start, 0, length)
+    this.#block[end - 1] = newline
+    this.byteLength = end
     this.#whole.copies[0]?.append(this.count, severity, this.#block, start, this.byteLength)
     if (this.count === this.#severities.length) this.#severities = larger(this.#severities)
     this.#severities[this.count++] = severity
@@ -392,31 +380,6 @@ class Whole {
     this.replaceCopies()
     for (const { resolve } of this.#waiters) resolve()
   }
-}
-
-function writeLine(
-  block: Buffer,
-  start: number,
-  head: Uint8Array | undefined,
-  json: string,
-  tail: Uint8Array | undefined,
-): number {
-  let end: number
-  if (head === undefined) {
-    end = start + block.write(json, start)
-  } else {
-    block.set(head, start)
-    const at = start + head.length
-    const isEmpty = json.length === 2
-    end = at + block.write(isEmpty ? '}' : json, at)
-    if (!isEmpty) block[at] = comma
-    if (tail !== undefined) {
-      block.set(tail, end - 1)
-      end += tail.length - 1
-    }
-  }
-  block[end] = newline
-  return end + 1
 }
 
 /** The smallest block of the row 8 KiB, 32 KiB, 128 KiB, … that holds so many bytes, and never more than a batch may have. */

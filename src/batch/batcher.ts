@@ -1,3 +1,4 @@
+import type { Line } from '../record/event-to-line.ts'
 import type { Severity } from '../record/severity.ts'
 import type { Batch } from './batch.ts'
 import type { Memory } from './memory.ts'
@@ -57,14 +58,8 @@ export class Batcher {
   }
 
   /** Adds a line; `false` when there is no memory for it. */
-  add(
-    dataset: string,
-    severity: Severity,
-    head: Uint8Array | undefined,
-    json: string,
-    tail: Uint8Array | undefined,
-  ): boolean {
-    return this.row(dataset).add(severity, head, json, tail)
+  add(dataset: string, severity: Severity, line: Line): boolean {
+    return this.row(dataset).add(severity, line)
   }
 
   row(dataset: string): Row {

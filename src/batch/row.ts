@@ -1,3 +1,4 @@
+import type { Line } from '../record/event-to-line.ts'
 import type { Severity } from '../record/severity.ts'
 import { Batch } from './batch.ts'
 import type { Memory } from './memory.ts'
@@ -96,23 +97,23 @@ export class Row {
   }
 
   /** Adds a line; `false` when there is no memory for it. */
-  add(severity: Severity, head: Uint8Array | undefined, json: string, tail: Uint8Array | undefined): boolean {
+  add(severity: Severity, line: Line): boolean {
     const open = this.#open
     if (open !== undefined) {
-      if (open.append(severity, head, json, tail, this.#limits.maxBatchBytes)) {
+      if (open.append(severity, line, this.#limits.maxBatchBytes)) {
         if (open.count >= this.#limits.maxBatchEvents) this.#sealFull()
         return true
       }
       this.#sealFull()
     }
-    const expectedBytes = Math.max(this.#lastSealedBytes, json.length)
+    const expectedBytes = Math.max(this.#lastSealedBytes, line.length + 1)
     const { maxBatchBytes, maxBlockBytes } = this.#limits
     const { memory, makeRoom, openCopy, onOpened } = this.#parts
     makeRoom()
     const mostBytes = expectedBytes <= maxBatchBytes ? maxBatchBytes : maxBlockBytes
     const batch = Batch.open(this.dataset, expectedBytes, mostBytes, memory, () => openCopy(this.dataset))
     if (batch === undefined) return false
-    if (!batch.append(severity, head, json, tail, maxBlockBytes)) {
+    if (!batch.append(severity, line, maxBlockBytes)) {
       batch.settle()
       return false
     }

@@ -41,12 +41,12 @@ function roomAfterMember(member: unknown, room: number, depth: number): number {
  * leaves compiled code. What else an object inherits that has the one of literals is found by the walk, which takes what
  * is inherited too; a `toJSON` that cannot be enumerated is called, and what comes of it is checked as any other text.
  */
-function isRecord(container: object): container is Record<string, unknown> {
+export function isRecord(container: object): container is Record<string, unknown> {
   if (container.constructor === Object) return true
   const prototype = Object.getPrototypeOf(container)
   return prototype === Object.prototype || prototype === null || prototype === barePrototype
 }
 
-function isValidDate(value: object): boolean {
+export function isValidDate(value: object): value is Date {
   return Object.getPrototypeOf(value) === Date.prototype && !Number.isNaN(Date.prototype.getTime.call(value))
 }

@@ -21,6 +21,9 @@ interface ApiRegistry {
 const apiRegistry = Symbol.for('opentelemetry.js.api.1')
 const spanKey = Symbol.for('OpenTelemetry Context Key SPAN')
 
+const noTraceId = '0'.repeat(32)
+const noSpanId = '0'.repeat(16)
+
 /** Where @opentelemetry/instrumentation-winston leaves the context of the log call. */
 const winstonContext = Symbol.for('opentelemetry.js.contrib.winston.context')
 
@@ -39,11 +42,11 @@ export function activeTraceIds(info?: object): TraceIds | undefined {
 /** A span context as it is, if it names a span: both ids of the right length, and not the all-zero ids of no span. */
 export function validTraceIds(spanContext: unknown): TraceIds | undefined {
   const ids = spanContext as TraceIds | null | undefined
-  return isId(ids?.traceId, 32, '0'.repeat(32)) && isId(ids?.spanId, 16, '0'.repeat(16)) ? (ids as TraceIds) : undefined
+  return isId(ids?.traceId, noTraceId) && isId(ids?.spanId, noSpanId) ? (ids as TraceIds) : undefined
 }
 
-function isId(id: unknown, length: number, none: string): boolean {
-  return typeof id === 'string' && id.length === length && id !== none
+function isId(id: unknown, none: string): boolean {
+  return typeof id === 'string' && id.length === none.length && id !== none
 }
 
 /** Trace flags as OpenTelemetry writes them in log records: two hexadecimal digits. */

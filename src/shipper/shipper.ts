@@ -16,7 +16,8 @@ import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { ShipperOptions } from '../options/shipper-options.ts'
 import type { ResolvedSpool } from '../options/spool-options.ts'
 import type { LimitsStats } from '../org/limits.ts'
-import { type Alterations, eventToJson } from '../record/event-to-line.ts'
+import type { Alterations } from '../record/event-to-json.ts'
+import { eventToLine } from '../record/event-to-line.ts'
 import { tailFields } from '../record/resource-tail.ts'
 import { type Severity, severities, severityOfLevel } from '../record/severity.ts'
 import { Timestamper } from '../record/timestamp.ts'
@@ -308,10 +309,9 @@ export class Shipper {
     const isTailTooLong = tail !== undefined && tail.length > maxEventBytes / 4
     if (isTailTooLong) this.#altered.cut++
     const kept = isTailTooLong ? undefined : tail
-    const around = (head?.length ?? 0) + (kept?.length ?? 0)
-    const json = eventToJson(event, maxEventBytes - around - 1, this.#altered, written)
-    if (!this.#batcher.add(dataset, severity, head, json, kept)) return false
-    this.#licence?.limits.count(severity, json.length + around)
+    const line = eventToLine(event, head, kept, maxEventBytes - 1, this.#altered, written)
+    if (!this.#batcher.add(dataset, severity, line)) return false
+    this.#licence?.limits.count(severity, line.length)
     return true
   }
 

@@ -3,36 +3,21 @@ import { describe, expect, it, vi } from 'vitest'
 import { Batch, blockSize } from '../../src/batch/batch.ts'
 import { Memory } from '../../src/batch/memory.ts'
 import type { Copy, Store } from '../../src/batch/store.ts'
+import { lineOf } from '../support/line-of.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
 const memory = () => new Memory(64 * MiB, MiB)
-const bytes = (text: string) => Buffer.from(text)
 const open = (from = memory()) => Batch.open('d', 0, MiB, from) as Batch
-const text = (batch: Batch) => batch.bytes.toString()
 
-describe('a line in a batch', () => {
-  it.each([
-    ['{"a":1}', undefined, undefined, '{"a":1}\n'],
-    ['{"a":1}', '{"t":"x"', undefined, '{"t":"x","a":1}\n'],
-    ['{}', '{"t":"x"', undefined, '{"t":"x"}\n'],
-    ['{"a":1}', '{"t":"x"', ',"r":2}', '{"t":"x","a":1,"r":2}\n'],
-    ['{}', '{"t":"x"', ',"r":2}', '{"t":"x","r":2}\n'],
-    ['{"ü":"😀"}', '{"t":"x"', ',"r":"é"}', '{"t":"x","ü":"😀","r":"é"}\n'],
-  ])('%s with head %s and tail %s is %s', (json, head, tail, expected) => {
-    const batch = open()
-    expect(batch.append(2, head ? bytes(head) : undefined, json, tail ? bytes(tail) : undefined, MiB)).toBe(true)
-    expect(text(batch)).toBe(expected)
-    expect(batch.byteLength).toBe(Buffer.byteLength(expected))
-  })
-
+describe('lines in a batch', () => {
   it('fills a batch to its last byte, and no further', () => {
     const batch = open()
     const line = JSON.stringify({ a: 'é'.repeat(500) })
     const lineBytes = Buffer.byteLength(line) + 1
     const limit = 10 * lineBytes
-    for (let i = 0; i < 10; i++) expect(batch.append(2, undefined, line, undefined, limit)).toBe(true)
-    expect(batch.append(2, undefined, '{}', undefined, limit)).toBe(false)
+    for (let i = 0; i < 10; i++) expect(batch.append(2, lineOf(line), limit)).toBe(true)
+    expect(batch.append(2, lineOf('{}'), limit)).toBe(false)
     expect(batch.byteLength).toBe(limit)
     expect(batch.count).toBe(10)
   })
@@ -44,7 +29,7 @@ describe('a batch', () => {
     const batch = open(from)
     expect(from.usedBytes).toBe(8 * KiB)
     const lines: string[] = []
-    while (batch.append(2, undefined, `{"n":${lines.length},"x":"${'y'.repeat(300)}"}`, undefined, MiB)) {
+    while (batch.append(2, lineOf(`{"n":${lines.length},"x":"${'y'.repeat(300)}"}`), MiB)) {
       lines.push(`{"n":${lines.length},"x":"${'y'.repeat(300)}"}`)
     }
     expect(from.usedBytes).toBe(MiB)
@@ -54,7 +39,7 @@ describe('a batch', () => {
   it('gives its memory back and tells who waits when its last part is settled, once', async () => {
     const from = memory()
     const batch = open(from)
-    for (let i = 0; i < 4; i++) batch.append(2, undefined, '{}', undefined, MiB)
+    for (let i = 0; i < 4; i++) batch.append(2, lineOf('{}'), MiB)
     let settled = 0
     void batch.whenSettled().then(() => settled++)
     const [left, right] = batch.split()
@@ -74,7 +59,7 @@ describe('a batch', () => {
         fc.array(fc.tuple(fc.json(), fc.integer({ min: 0, max: 5 })), { minLength: 2, maxLength: 80 }),
         lines => {
           const batch = open()
-          for (const [json, severity] of lines) batch.append(severity as 0, undefined, `{"v":${json}}`, undefined, MiB)
+          for (const [json, severity] of lines) batch.append(severity as 0, lineOf(`{"v":${json}}`), MiB)
           const [left, right] = batch.split()
           expect(left.count + right.count).toBe(batch.count)
           expect(Buffer.concat([left.bytes, right.bytes]).equals(batch.bytes)).toBe(true)
@@ -128,7 +113,7 @@ describe('a batch whose lines are all in the store', () => {
   })
   const splitWith = (whole: Copy) => {
     const batch = Batch.open('d', 100, MiB, memory(), () => whole) as Batch
-    for (const n of [1, 2]) batch.append(2, undefined, `{"n":${n}}`, undefined, MiB)
+    for (const n of [1, 2]) batch.append(2, lineOf(`{"n":${n}}`), MiB)
     return batch.split()
   }
 
@@ -176,7 +161,7 @@ it('that the store has only a part of is left as far as that goes, and the rest 
     remove: vi.fn(),
   }
   const batch = Batch.open('d', 100, MiB, memory(), () => some) as Batch
-  for (const n of [1, 2, 3]) batch.append(n === 3 ? 4 : 2, undefined, `{"n":${n}}`, undefined, MiB)
+  for (const n of [1, 2, 3]) batch.append(n === 3 ? 4 : 2, lineOf(`{"n":${n}}`), MiB)
   const left = batch.leaveTo({ open: () => undefined, write: () => undefined })
   expect([left, batch.count, [...batch.lines()], batch.bySeverity]).toEqual([undefined, 1, ['{"n":3}'], { error: 1 }])
   batch.settle()

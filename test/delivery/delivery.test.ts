@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Outcome } from '../../src/outcome.ts'
+import { lineOf } from '../support/line-of.ts'
 import { blocked, delivered, numbers, rejected, retryable, rowOfBatches, tooLarge } from './row-of-batches.ts'
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
@@ -240,7 +241,7 @@ describe('when the service refuses what is in a batch', () => {
     }))
     for (const n of range(10)) {
       ledger.accepted++
-      batcher.add('d', 3, Buffer.from(`{"_time":"2026-11-21T00:00:00.00000150${n}Z"`), `{"n":${n}}`, undefined)
+      batcher.add('d', 3, lineOf(`{"_time":"2026-11-21T00:00:00.00000150${n}Z","n":${n}}`))
     }
     await vi.advanceTimersByTimeAsync(5000)
     expect(sent).toHaveLength(1)

@@ -9,6 +9,7 @@ import { type Dropped, Notices, type Rejected, type Warning } from '../../src/no
 import type { Outcome } from '../../src/outcome.ts'
 import type { Severity } from '../../src/record/severity.ts'
 import type { Spooling, SpoolingParts } from '../../src/shipper/spooling.ts'
+import { lineOf } from '../support/line-of.ts'
 
 export interface Sent {
   readonly dataset: string
@@ -94,7 +95,7 @@ export function rowOfBatches(
   })
   const log = (n: number, { dataset = 'd', severity = 2 as Severity, text = '' } = {}) => {
     ledger.accepted++
-    return batcher.add(dataset, severity, undefined, JSON.stringify({ n, text }), undefined)
+    return batcher.add(dataset, severity, lineOf(JSON.stringify({ n, text })))
   }
   return {
     log,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { eventToJson } from '../../src/record/event-to-line.ts'
+import { eventToJson } from '../../src/record/event-to-json.ts'
 
 /** The line of an event that is too large for `maxBytes`. */
 function cut(event: object, maxBytes: number) {

@@ -1,434 +1,238 @@
-import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
-import { eventToJson } from '../../src/record/event-to-line.ts'
-import { SafeCopy } from '../../src/record/safe-copy.ts'
+import { describe, expect, it } from 'vitest'
+import { eventToLine, type Line } from '../../src/record/event-to-line.ts'
+import { LearnedName } from '../../src/record/learned-names.ts'
 
-const maxBytes = 1_000_000
+const bytesOf = (text: string | undefined) => (text === undefined ? undefined : Buffer.from(text))
+const textOf = ({ bytes, length }: Line) => bytes.toString('utf8', 0, length)
 
-/** What is found in the line of an event, and how the event was altered. */
-function sent(event: unknown, limit = maxBytes) {
+/** The line of an event, and how the event was altered. */
+function made(
+  event: object,
+  { head, tail, maxBytes = 1_000_000 }: { head?: string; tail?: string; maxBytes?: number } = {},
+) {
   const altered = { stubbed: 0, cut: 0 }
-  const json = eventToJson(event as object, limit, altered)
-  expect(json).toMatch(/^\{.*\}$/s)
-  expect(Buffer.byteLength(json)).toBeLessThanOrEqual(limit)
-  return { fields: JSON.parse(json), json, ...altered }
+  const line = eventToLine(event, bytesOf(head), bytesOf(tail), maxBytes, altered)
+  return { text: textOf(line), length: line.length, ...altered }
 }
 
-/** What is found for a value that was logged as metadata. */
-function found(value: unknown): unknown {
-  return sent({ level: 'info', message: 'm', value }).fields.value
+/** Plain data is written one way only: as `JSON.stringify` does. */
+function expectAsIs(event: object): void {
+  expect(made(event)).toMatchObject({ text: JSON.stringify(event), stubbed: 0, cut: 0 })
 }
 
-function cyclic(): object {
-  const node: Record<string, unknown> = { name: 'a' }
-  node.child = { parent: node, list: [node] }
-  return node
-}
-
-function nestedTo(depth: number): object {
-  let value: object = { end: true }
-  for (let i = 0; i < depth; i++) value = i % 2 ? [value] : { value }
-  return value
-}
-
-function revoked(target: object): object {
-  const { proxy, revoke } = Proxy.revocable(target, {})
-  revoke()
-  return proxy
-}
-
-const throwing = new Proxy(
-  {},
-  {
-    ownKeys: () => {
-      throw new Error('no keys')
-    },
-  },
+const text = fc.oneof(
+  fc.string(),
+  fc.string({ unit: 'binary', maxLength: 150 }),
+  fc.constantFrom('info', 'a"b', '\\', ''),
 )
-class Point {
-  x = 1
-  y = 2
-  get sum() {
-    return this.x + this.y
-  }
-}
+const number = fc.oneof(
+  fc.integer(),
+  fc.double(),
+  fc.integer({ min: -3_000_000_000, max: 3_000_000_000 }).map(n => n / 1000),
+  fc.integer({ min: 0, max: 9_999_999 }).map(n => n / 10_000),
+  fc.constantFrom(
+    0,
+    -0,
+    9,
+    10,
+    99,
+    100,
+    2 ** 31 - 1,
+    2 ** 31,
+    -(2 ** 31),
+    1e21,
+    5e-324,
+    1_999_999.999,
+    2_000_000.001,
+    0.1 + 0.2,
+  ),
+)
+const { event: plain } = fc.letrec(tie => ({
+  value: fc.oneof(
+    { maxDepth: 4 },
+    text,
+    number,
+    fc.boolean(),
+    fc.constantFrom(null, undefined),
+    fc.date(),
+    fc.array(tie('value'), { maxLength: 4 }),
+    tie('event'),
+  ),
+  event: fc.dictionary(fc.oneof(fc.constantFrom('a', 'b', 'c', 'level', '7', '__proto__'), text), tie('value'), {
+    maxKeys: 6,
+  }),
+}))
 
-describe('plain data is sent as it is', () => {
-  test.each([
-    [{}],
-    [{ a: 1, b: 'two', c: true, d: null, e: [1, [2, { three: 3 }]], f: { g: {} } }],
-    [{ a: undefined, b: [undefined, null], c: Number.NaN, d: Number.POSITIVE_INFINITY, e: -0 }],
-    [{ a: '\ud800 "\\\u0000\u2028 \u{1f600}' }],
-    [JSON.parse('{"__proto__":{"polluted":true},"constructor":{"prototype":1},"toString":"x"}')],
-    [Object.assign(Object.create(null), { a: 1 })],
-    [{ a: new Date(0) }],
-    // biome-ignore lint/suspicious/noSparseArray: it is what is tested
-    [{ a: [1, , 3] }],
-    [{ ['k'.repeat(1000)]: 1 }],
-    [{ [Symbol('ignored')]: 1, a: 1 }],
-    [{ value: nestedTo(63) }],
-  ])('%#', event => {
-    const { json, stubbed, cut } = sent(event)
-    expect(json).toBe(JSON.stringify(event))
-    expect({ stubbed, cut }).toEqual({ stubbed: 0, cut: 0 })
-  })
-
-  test('up to the last byte', () => {
-    const event = { message: '漢'.repeat(100), count: 1 }
-    const bytes = Buffer.byteLength(JSON.stringify(event))
-    expect(sent(event, bytes)).toMatchObject({ fields: event, cut: 0 })
-    expect(sent(event, bytes - 1).cut).toBe(1)
-  })
-})
-
-describe('what JSON has no words for is told in others', () => {
-  test.each<[string, unknown, unknown]>([
-    ['a BigInt', 12345678901234567890n, '12345678901234567890'],
-    ['an array of BigInt', [1n, -2n], ['1', '-2']],
-    [
-      'a Map with texts as keys',
-      new Map<string, unknown>([
-        ['a', 1],
-        ['__proto__', new Set([2])],
-      ]),
-      JSON.parse('{"a":1,"__proto__":[2]}'),
-    ],
-    [
-      'a Map with other keys',
-      new Map<unknown, unknown>([
-        [1, 'one'],
-        [{ k: 1 }, 'two'],
-      ]),
-      [
-        [1, 'one'],
-        [{ k: 1 }, 'two'],
-      ],
-    ],
-    ['a Set', new Set(['a', { b: 1 }]), ['a', { b: 1 }]],
-    ['a Buffer', Buffer.from('hello'), 'aGVsbG8='],
-    ['part of a Uint8Array', new Uint8Array([0, 1, 2, 3]).subarray(1, 3), 'AQI='],
-    ['an ArrayBuffer', new Uint8Array([1, 2]).buffer, 'AQI='],
-    ['a DataView', new DataView(new Uint8Array([1, 2, 3]).buffer, 1), 'AgM='],
-    ['a Float64Array', new Float64Array([1.5, Number.NaN]), [1.5, null]],
-    ['a BigInt64Array', new BigInt64Array([1n]), ['1']],
-    ['a RegExp', /a+/gi, '/a+/gi'],
-    ['a URL', new URL('https://a.example/b?c=1'), 'https://a.example/b?c=1'],
-    ['search parameters', new URLSearchParams({ a: '1' }), 'a=1'],
-    ['boxed primitives', [Object('a'), Object(1), Object(false), Object(2n)], ['a', 1, false, '2']],
-    ['an instance of a class', new Point(), { x: 1, y: 2 }],
-    ['an object with toJSON', { toJSON: () => ({ shown: 1n }) }, { shown: '1' }],
-    [
-      'an object whose toJSON copies it',
-      {
-        a: 1,
-        toJSON() {
-          return { ...this }
-        },
-      },
-      { a: 1, toJSON: '[Function toJSON]' },
-    ],
-    [
-      'an object whose toJSON returns itself',
-      {
-        a: 1n,
-        toJSON() {
-          return this
-        },
-      },
-      { a: '1', toJSON: '[Function toJSON]' },
-    ],
-    ['an object whose toJSON returns undefined', { toJSON: () => undefined }, undefined],
-    [
-      'an object whose toJSON returns an Error',
-      { toJSON: () => new RangeError('r') },
-      expect.objectContaining({ name: 'RangeError', message: 'r' }),
-    ],
-    [
-      'an object of another realm',
-      runInNewContext('({ a: 1n, d: new Date(0), m: new Map([["k", [1]]]) })'),
-      { a: '1', d: '1970-01-01T00:00:00.000Z', m: { k: [1] } },
-    ],
-    ['an empty class instance', new (class {})(), {}],
-    ['a proxy of plain data', new Proxy({ a: [1] }, {}), { a: [1] }],
-  ])('%s', (_, value, expected) => {
-    expect(found(value)).toEqual(expected)
-    expect(sent({ value: expected === undefined ? { v: value } : value, big: 1n }).cut).toBe(0)
-  })
-
-  test('an object twice, in full each time when it is no cycle', () => {
-    const shared = { a: 1n }
-    expect(found([shared, { shared }])).toEqual([{ a: '1' }, { shared: { a: '1' } }])
-  })
-})
-
-describe('an Error is told in full', () => {
-  test('its name, message, stack, code, what was put on it, and its causes', () => {
-    const cause = new TypeError('root', { cause: 'a text' })
-    const error = Object.assign(new Error('top', { cause }), { code: 'E_TOP', details: { id: 1n } })
-    expect(found(error)).toEqual({
-      name: 'Error',
-      message: 'top',
-      stack: error.stack,
-      code: 'E_TOP',
-      details: { id: '1' },
-      cause: { name: 'TypeError', message: 'root', stack: cause.stack, cause: 'a text' },
-    })
-  })
-
-  test('the errors in an AggregateError', () => {
-    expect(found(new AggregateError([new Error('one'), 'two'], 'all'))).toMatchObject({
-      name: 'AggregateError',
-      message: 'all',
-      errors: [{ name: 'Error', message: 'one' }, 'two'],
-    })
-  })
-
-  test('one that is its own cause', () => {
-    const error = new Error('loop')
-    error.cause = { error }
-    expect(found(error)).toMatchObject({ message: 'loop', cause: { error: '[Circular]' } })
-  })
-
-  test.each([
-    ['another realm', runInNewContext('new RangeError("far")'), { name: 'RangeError', message: 'far' }],
-    ['the platform', new DOMException('aborted', 'AbortError'), { name: 'AbortError', message: 'aborted', code: 20 }],
-    [
-      'a constructor of the old kind',
-      Object.assign(Object.create(Error.prototype), { message: 'old' }),
-      { name: 'Error', message: 'old' },
-    ],
-  ])('one of %s', (_, error, expected) => {
-    expect(found([error])).toMatchObject([expected])
-  })
-
-  test('one with throwing getters, but for what they throw', () => {
-    const error = new Error('visible')
-    Object.defineProperty(error, 'stack', {
-      get: () => {
-        throw new Error('no stack')
-      },
-    })
-    expect(found(error)).toMatchObject({ message: 'visible', stack: '[Throws: no stack]' })
-  })
-
-  test('one with a toJSON, by that and by small data that was put on it', () => {
-    const error = Object.assign(new Error('Request failed'), {
-      level: 'error',
-      config: { url: '/x', secret: 1 },
-      request: new Point(),
-      tags: ['a'],
-      toJSON: () => ({ message: 'Request failed', config: { url: '/x' }, status: 404 }),
-    })
-    expect(found(error)).toEqual({
-      name: 'Error',
-      message: 'Request failed',
-      stack: error.stack,
-      level: 'error',
-      config: { url: '/x' },
-      status: 404,
-      tags: ['a'],
-    })
-  })
-})
-
-describe('what cannot be told is replaced by a stub, and the rest is sent', () => {
-  test.each<[string, unknown, unknown]>([
-    [
-      'a function',
-      { f: function named() {}, g: (() => () => {})() },
-      { f: '[Function named]', g: '[Function anonymous]' },
-    ],
-    ['a symbol', Symbol('s'), 'Symbol(s)'],
-    ['a boxed symbol', Object(Symbol('s')), 'Symbol(s)'],
-    ['an invalid date', new Date(Number.NaN), 'Invalid Date'],
-    ['a promise', Promise.resolve(1), '[Promise]'],
-    ['weak collections', [new WeakMap(), new WeakSet(), new WeakRef({})], ['[WeakMap]', '[WeakSet]', '[WeakRef]']],
-    ['a huge BigInt', 7n ** 100_000n, '[BigInt]'],
-    ['a cycle', cyclic(), { name: 'a', child: { parent: '[Circular]', list: ['[Circular]'] } }],
-    [
-      'a throwing getter',
-      {
-        a: 1,
-        get b(): never {
-          throw new Error('no b')
-        },
-        c: 3,
-      },
-      { a: 1, b: '[Throws: no b]', c: 3 },
-    ],
-    [
-      'a throwing toJSON',
-      [
-        1,
-        {
-          toJSON() {
-            throw new TypeError('no')
-          },
-        },
-      ],
-      [1, '[Throws: no]'],
-    ],
-    [
-      'a getter that throws what throws',
-      {
-        get a(): never {
-          throw revoked({})
-        },
-      },
-      { a: '[Throws]' },
-    ],
-    [
-      'a revoked proxy',
-      [revoked({}), revoked([]), revoked(() => {})],
-      expect.arrayContaining([expect.stringContaining('[Throws: ')]),
-    ],
-    ['a proxy that throws', { throwing, after: 1 }, { throwing: '[Throws: no keys]', after: 1 }],
-  ])('%s', (_, value, expected) => {
-    const { fields, stubbed, cut } = sent({ level: 'warn', value, after: true })
-    expect(fields).toEqual({ level: 'warn', value: expected, after: true })
-    expect({ stubbed, cut }).toEqual({ stubbed: 1, cut: 0 })
-  })
-
-  test('nesting of 10,000 levels, below the 64th', () => {
-    const { fields, json, stubbed } = sent({ message: 'm', deep: nestedTo(10_000) })
-    expect(fields.message).toBe('m')
-    expect(json).toContain('"[Depth]"')
-    expect(stubbed).toBe(1)
-  })
-
-  test('endless nesting of a proxy', () => {
-    const endless: object = new Proxy(
-      {},
-      {
-        get: (_, name) => (name === 'toJSON' ? undefined : endless),
-        ownKeys: () => ['a', 'b'],
-        getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true, value: 1 }),
-      },
-    )
-    expect(sent({ message: 'm', endless }).fields.message).toBe('m')
-    const fresh = (): object => ({
-      get next() {
-        return fresh()
-      },
-    })
-    expect(sent({ message: 'm', fresh: fresh() }).fields.message).toBe('m')
-  })
-
-  test.each([Number.NaN, -1, 'many', {}, 1n, Number.POSITIVE_INFINITY])(
-    'an array that claims to have %s items',
-    length => {
-      const array = new Proxy([], { get: (_, name) => (name === 'length' ? length : 1) })
-      class Liar extends Set<unknown> {
-        override get size() {
-          return length as number
-        }
-      }
-      expect(sent({ big: 1n, array, set: new Liar([1]), after: [1n] }).fields).toMatchObject({ after: ['1'] })
-    },
-  )
-
-  test('counted once for an event, however many stubs it has', () => {
-    expect(sent({ a: Symbol('a'), b: Symbol('b') }).stubbed).toBe(1)
-  })
-})
-
-test('a getter and a toJSON that the safe way meets are called once', () => {
-  let calls = 0
-  const told = new (class {
-    toJSON() {
-      calls++
-      return {}
-    }
-  })()
-  sent({ told })
-  expect(calls).toBe(1)
-})
-
-test('nothing is changed: not the event, nor any prototype', () => {
-  const event = Object.freeze({ a: Object.freeze([Object.freeze({ b: 1n })]), big: 'x'.repeat(5000) })
-  const pollution = JSON.parse('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}')
-  sent(event, 1000)
-  sent({ ...pollution, big: 1n, m: new Map([['__proto__', { polluted: 1 }]]) })
-  expect(({} as Record<string, unknown>).polluted).toBeUndefined()
-})
-
-describe('an event that is no object is made one', () => {
-  test.each<[unknown, unknown]>([
-    ['text', { message: 'text' }],
-    [5, { body: 5 }],
-    [null, { body: null }],
-    [undefined, { body: null }],
-    [[1, 2n], { body: [1, '2'] }],
-    [true, { body: true }],
-    [() => 1, { message: '[Function anonymous]' }],
-    [new Date(0), { message: '1970-01-01T00:00:00.000Z' }],
-    [{ toJSON: () => 'told' }, { message: 'told' }],
-    [{ toJSON: () => [1] }, { body: [1] }],
-    [new Map([['a', 1]]), { a: 1 }],
-  ])('%#', (event, expected) => {
-    expect(sent(event).fields).toEqual(expected)
-  })
-
-  test('as is a revoked proxy', () => {
-    expect(sent(revoked({})).fields).toEqual({ message: expect.stringContaining('[Throws: ') })
-  })
-
-  test('and an Error is one', () => {
-    expect(sent(Object.assign(new Error('e'), { level: 'error' })).fields).toMatchObject({
-      name: 'Error',
-      message: 'e',
-      level: 'error',
-    })
-  })
-})
-
-describe('laws', () => {
-  const anything = fc.anything({
-    withBigInt: true,
-    withBoxedValues: true,
-    withDate: true,
-    withMap: true,
-    withSet: true,
-    withNullPrototype: true,
-    withObjectString: true,
-    withTypedArray: true,
-    withSparseArray: true,
-    withUnicodeString: true,
-  } as fc.ObjectConstraints)
-
-  test('plain data comes out as from JSON.stringify, the fast way and the safe way', () => {
+describe('plain data', () => {
+  it('is written as JSON.stringify writes it, in whatever order events come and come again', () => {
     fc.assert(
-      fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()), event => {
-        const json = JSON.stringify(event)
-        expect(eventToJson(event, maxBytes, { stubbed: 0, cut: 0 })).toBe(json)
-        expect(JSON.stringify(new SafeCopy(maxBytes).of(event, []))).toBe(json)
-      }),
-    )
-  })
-
-  test('anything becomes a valid line', () => {
-    fc.assert(
-      fc.property(anything, event => void sent(event)),
-      { numRuns: 1000 },
-    )
-  })
-
-  test('no line is larger than the limit, and one that had to be cut says so', () => {
-    const large = fc.dictionary(
-      fc.string({ maxLength: 300, unit: 'binary' }),
-      fc.oneof(fc.string({ maxLength: 3000, unit: 'binary' }), anything),
-    )
-    fc.assert(
-      fc.property(large, fc.integer({ min: 256, max: 4000 }), (event, limit) => {
-        const { fields, cut } = sent(event, limit)
-        if (cut === 1) expect(fields.logferry.cut).toBe(true)
-        else
-          expect(
-            Buffer.byteLength(JSON.stringify(event, (_, v) => (typeof v === 'bigint' ? `${v}` : v)) ?? ''),
-          ).toBeLessThanOrEqual(limit * 6)
-      }),
+      fc.property(
+        fc.array(plain as fc.Arbitrary<object>, { maxLength: 8 }),
+        fc.infiniteStream(fc.nat()),
+        (events, choices) => {
+          for (const event of events) expectAsIs(event)
+          for (const choice of choices.take(20))
+            if (events.length > 0) expectAsIs(events[choice % events.length] as object)
+        },
+      ),
       { numRuns: 500 },
     )
+  })
+
+  it('of any number', () => {
+    fc.assert(
+      fc.property(number, value => expectAsIs({ value, list: [value] })),
+      { numRuns: 20_000 },
+    )
+  })
+
+  it('of numbers with up to three decimals, each', () => {
+    for (let thousandths = 0; thousandths < 20_000; thousandths++) {
+      const value = thousandths / 1000
+      const { text } = made({ value })
+      if (text !== `{"value":${value}}`) expect(text).toBe(JSON.stringify({ value }))
+    }
+  })
+
+  it.each([
+    ['an empty object', {}],
+    ['members that are undefined', { a: undefined, b: [undefined], c: undefined }],
+    // biome-ignore lint/suspicious/noSparseArray: it is what is tested
+    ['holes', { a: [1, , 3] }],
+    ['what is no number', { a: Number.NaN, b: -Infinity }],
+    ['names that are numbers, which come first', { b: 1, 10: 2, 9: 3 }],
+    ['a name of any length', { ['n'.repeat(3000)]: 1, ['"'.repeat(64)]: 2, '': 3 }],
+    [
+      'names that objects inherit',
+      JSON.parse('{"__proto__":{"a":1},"constructor":{"a":1},"hasOwnProperty":1,"toString":"x"}'),
+    ],
+    ['an object that inherits nothing', Object.assign(Object.create(null), { a: 1 })],
+    ['an object that inherits fields', Object.assign(Object.create({ inherited: 1 }), { a: 1 })],
+    ['symbols', { [Symbol('s')]: 1, a: 1 }],
+    ['fields that cannot be enumerated', Object.defineProperty({ a: 1 }, 'hidden', { value: 1 })],
+    ['a toJSON that cannot be enumerated', { a: Object.defineProperty({ b: 1 }, 'toJSON', { value: () => 'short' }) }],
+    ['an array with a toJSON', { a: Object.assign([1], { toJSON: () => 'short' }) }],
+    ['a toJSON that is no function', { toJSON: 1, a: { toJSON: 'x' } }],
+    [
+      'accessors',
+      {
+        get a() {
+          return 'read'
+        },
+        b: {
+          get c() {
+            return [1]
+          },
+        },
+      },
+    ],
+    ['a date, and one with a toJSON', { a: new Date(0), b: Object.assign(new Date(0), { toJSON: () => 'short' }) }],
+    ['texts beyond ASCII', { a: 'é', b: '漢字', c: '😀', d: '\ud800', e: '\u007f\u0080\u07ff\u0800\uffff\u2028' }],
+    ['long texts', { a: 'x'.repeat(101), b: '"'.repeat(20_000), c: 'é'.repeat(15_000), d: 'z'.repeat(100) }],
+    ['more than the place for lines holds', { a: 'x'.repeat(65_000), b: Array.from({ length: 30_000 }, (_, i) => i) }],
+  ])('with %s', (_, event) => {
+    for (let i = 0; i < 3; i++) expectAsIs(event)
+  })
+
+  it('that inherits what somebody has put on every object', () => {
+    const everything = Object.prototype as { polluted?: string }
+    everything.polluted = 'x'
+    try {
+      expectAsIs({ a: 1, b: { c: [{}] } })
+    } finally {
+      delete everything.polluted
+    }
+  })
+
+  it('whose texts change after they were the same for long', () => {
+    for (let i = 0; i < 100; i++)
+      expectAsIs({ host: i < 50 ? 'one' : `another ${i}`, level: i % 7 === 0 ? 'error' : 'info' })
+  })
+})
+
+describe('a line', () => {
+  it.each([
+    [{ a: 1 }, undefined, undefined, '{"a":1}'],
+    [{ a: 1 }, '{"t":"x"', undefined, '{"t":"x","a":1}'],
+    [{}, '{"t":"x"', undefined, '{"t":"x"}'],
+    [{ a: 1 }, '{"t":"x"', ',"r":2}', '{"t":"x","a":1,"r":2}'],
+    [{}, '{"t":"x"', ',"r":2}', '{"t":"x","r":2}'],
+    [{ a: 1 }, undefined, ',"r":2}', '{"a":1,"r":2}'],
+    [{}, undefined, ',"r":2}', '{"r":2}'],
+    [{}, undefined, '}', '{}'],
+    [{ a: 1 }, '{"t":"x"', '}', '{"t":"x","a":1}'],
+    [{ ü: '😀' }, '{"t":"x"', ',"r":"é"}', '{"t":"x","ü":"😀","r":"é"}'],
+    [{ a: 1n }, '{"t":"x"', ',"r":2}', '{"t":"x","a":"1","r":2}'],
+    [{ a: 'x'.repeat(70_000) }, '{"t":"x"', ',"r":2}', `{"t":"x","a":"${'x'.repeat(70_000)}","r":2}`],
+    [{ a: 1 }, '{"t":"x"', `,"r":"${'r'.repeat(70_000)}"}`, `{"t":"x","a":1,"r":"${'r'.repeat(70_000)}"}`],
+  ])('of %j with head %s and tail %s', (event, head, tail, expected) => {
+    const { text, length } = made(event, { ...(head && { head }), ...(tail && { tail }) })
+    expect(text).toBe(expected)
+    expect(length).toBe(Buffer.byteLength(expected))
+  })
+
+  it('is never longer than allowed, and says so where something was cut', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ maxLength: 2000, unit: 'binary' }),
+        fc.integer({ min: 400, max: 2000 }),
+        (message, maxBytes) => {
+          const { text, length, cut } = made({ message }, { head: '{"t":"x"', tail: ',"r":2}', maxBytes })
+          expect(length).toBeLessThanOrEqual(maxBytes)
+          expect(JSON.parse(text).message === message).toBe(cut === 0)
+        },
+      ),
+    )
+  })
+
+  it('is whole where an accessor makes others meanwhile', () => {
+    const head = Buffer.from('{"t":"1"')
+    const others: string[] = []
+    const event = {
+      a: 'before',
+      get b() {
+        head.write('{"t":"2"') // as the time stamps of events share their bytes
+        others.push(textOf(eventToLine({ other: 'x'.repeat(50) }, head, undefined, 1000, { stubbed: 0, cut: 0 })))
+        return 'read'
+      },
+      c: 1n, // has the event read a second time
+    }
+    expect(textOf(eventToLine(event, head, undefined, 1000, { stubbed: 0, cut: 0 }))).toBe(
+      '{"t":"1","a":"before","b":"read","c":"1"}',
+    )
+    expect(others.length).toBeGreaterThan(0)
+    expect(new Set(others)).toEqual(new Set([`{"t":"2","other":"${'x'.repeat(50)}"}`]))
+  })
+
+  it('comes after one whose accessor threw', () => {
+    const event = {
+      a: 1,
+      get b() {
+        throw new Error('no')
+      },
+    }
+    expect(made(event)).toMatchObject({ stubbed: 1 })
+    expectAsIs({ a: 1 })
+  })
+})
+
+describe('names are learned', () => {
+  it('up to a number in each place, and in all', () => {
+    const all = { count: 0 }
+    const place = new LearnedName(undefined)
+    const found = Array.from({ length: 5000 }, (_, i) => place.find(`name ${i}`, all)?.find('within', all))
+    expect(found.filter(Boolean).length).toBe(256)
+    expect(place.find('name 7', all)).toBeDefined()
+    for (const { name } of Array.from({ length: 5000 }, (_, i) => ({ name: `name ${i}` }))) {
+      Array.from({ length: 100 }, (_, i) => place.find(name, all)?.find(`${i}`, all))
+    }
+    expect(all.count).toBe(2048)
+  })
+
+  it('and events with more of them are written all the same', () => {
+    const wide = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`field ${i}`, { [`inner ${i}`]: `${i}` }]))
+    for (let i = 0; i < 3; i++) expectAsIs(wide)
+    for (let i = 0; i < 5000; i++) expectAsIs({ [`once ${i}`]: i, last: { [`${i} times`]: 'x' } })
   })
 })
