@@ -20,7 +20,8 @@ interface Member {
 }
 
 /**
- * The event cut to `maxBytes` of JSON, 256 or more, and marked at its root: `"logferry":{"cut":true,"original_bytes":…}`.
+ * The event cut to `maxBytes` of JSON, 256 or more, and marked at its root: `"logferry":{"cut":true,"original_bytes":…}`. The
+ * same object where it fits.
  *
  * What is largest gives way: the members of a container share its room so that small ones stay whole and the others get
  * equal parts. Where a part would be too small to say anything, the last members are left out, those in `kept` at last.
@@ -28,21 +29,22 @@ interface Member {
  */
 export function cutToFit(event: PlainObject, maxBytes: number, kept: readonly string[], whole: boolean): PlainObject {
   const sizes = new JsonSizes()
-  const originalBytes = sizes.of(event)
-  const { logferry, ...fields } = event
+  const { members, bytes } = membersOf(event, sizes)
+  if (whole && bytes <= maxBytes) return event
   const mark: PlainObject = { cut: true }
-  if (whole && sizes.areExact) mark.original_bytes = originalBytes
-  const ownMark =
-    logferry !== undefined && isPlainObject(logferry) && sizes.of(logferry) <= maxBytes / 4 ? logferry : {}
+  if (whole && sizes.areExact) mark.original_bytes = bytes
+  const own = members.find(({ name }) => name === 'logferry')
+  const ownMark = own !== undefined && isPlainObject(own.value) && own.size <= maxBytes / 4 ? own.value : {}
   const root = { logferry: { ...ownMark, ...mark } }
-  return Object.assign(shortenFields(fields, maxBytes - sizes.of(root), sizes, kept), root)
+  const others = own === undefined ? members : members.filter(member => member !== own)
+  return Object.assign(shortenMembers(others, event, maxBytes - sizes.of(root), sizes, kept), root)
 }
 
 function shorten({ value, size }: Member, maxBytes: number, sizes: JsonSizes): Plain {
   if (size <= maxBytes) return value
   if (typeof value === 'string') return cutText(value, maxBytes)
   if (Array.isArray(value)) return shortenItems(value, maxBytes, sizes)
-  return isPlainObject(value) ? shortenFields(value, maxBytes, sizes, []) : value
+  return isPlainObject(value) ? shortenMembers(membersOf(value, sizes).members, value, maxBytes, sizes, []) : value
 }
 
 function shortenItems(items: readonly Plain[], maxBytes: number, sizes: JsonSizes): Plain[] {
@@ -53,19 +55,35 @@ function shortenItems(items: readonly Plain[], maxBytes: number, sizes: JsonSize
   return cut
 }
 
-function shortenFields(fields: PlainObject, maxBytes: number, sizes: JsonSizes, kept: readonly string[]): PlainObject {
+/** The fields of an object, and its size. */
+function membersOf(fields: PlainObject, sizes: JsonSizes): { members: Member[]; bytes: number } {
+  let bytes = 1 // each field ends with a comma or the closing brace
   const members = Object.entries(fields).map(([name, value], i): Member => {
-    // The number keeps names apart that begin alike.
-    const shortName = name.length > maxNameLength ? `${name.slice(0, maxNameLength)}…${i}` : name
-    return { name: shortName, value, size: sizes.of(value), overhead: sizes.of(shortName) + 2 }
+    const size = sizes.of(value)
+    const overhead = sizes.of(name) + 2
+    bytes += overhead + size
+    if (name.length <= maxNameLength) return { name, value, size, overhead }
+    const shortName = `${name.slice(0, maxNameLength)}…${i}` // the number keeps names apart that begin alike
+    return { name: shortName, value, size, overhead: sizes.of(shortName) + 2 }
   })
+  return { members, bytes: Math.max(bytes, 2) }
+}
+
+/** The first ones of the members of `whole`, those in `kept` before the others, shortened where they are large. */
+function shortenMembers(
+  members: readonly Member[],
+  whole: PlainObject,
+  maxBytes: number,
+  sizes: JsonSizes,
+  kept: readonly string[],
+): PlainObject {
   const isKept = ({ name }: Member) => kept.includes(name)
   const byWorth = [...members.filter(isKept), ...members.filter(member => !isKept(member))]
   const { taken, mostBytes } = share(byWorth, maxBytes)
   const isTaken = new Set(taken)
   const cut = bareObject() as PlainObject
   for (const member of members) if (isTaken.has(member)) cut[member.name] = shorten(member, mostBytes, sizes)
-  if (taken.length < members.length) endFieldsAs(fields, cut)
+  if (taken.length < members.length) endFieldsAs(whole, members.length, cut)
   return cut
 }
 

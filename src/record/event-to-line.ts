@@ -1,10 +1,6 @@
-import { type Alterations, eventToJson } from './event-to-json.ts'
+import { type Alterations, eventToPlain } from './event-to-plain.ts'
+import { isPlainData } from './is-plain-data.ts'
 import { LineWriter } from './line-writer.ts'
-
-/** Lines up to nearly so many bytes are written in one pass, and all in the same place. */
-const usualBytes = 65_536
-/** `{}` */
-const emptyObject = 2
 
 /** The line of one event, without its newline. */
 export interface Line {
@@ -13,15 +9,15 @@ export interface Line {
   readonly length: number
 }
 
-const nothing = new Uint8Array(0)
-const place = Buffer.allocUnsafeSlow(usualBytes)
-const writer = new LineWriter(place)
-/** Whether somebody is at work in the place: an accessor that is read meanwhile may log. */
+const shared = new LineWriter()
+/** Whether somebody is at work with it: an accessor that is read meanwhile may log. */
 let isTaken = false
 
 /**
- * The line of an event: its JSON as of `eventToJson`, with `head` in place of its opening brace and `tail` in place of its
- * closing one, at most `maxBytes` in all. Never throws, whatever the event holds.
+ * The line of an event: always a JSON object, with `head` in place of its opening brace and `tail` in place of its closing
+ * one, and at most `maxBytes` in all, of which 256 or more are for the event. Never throws, whatever the event holds.
+ *
+ * Plain data that fits is written as it is. Anything else is first copied into plain data, and cut where it is too large.
  *
  * @param written what `JSON.stringify` would say of plain data, where that has been written already
  */
@@ -33,50 +29,40 @@ export function eventToLine(
   altered: Alterations,
   written?: string,
 ): Line {
-  const start = head?.length ?? 0
-  const tailBytes = tail?.length ?? 0
-  const mostJsonBytes = maxBytes - start - tailBytes
-  if (isTaken) {
-    const ownHead = head?.slice() // it is written anew for an event that is logged meanwhile
-    return lineOfJson(eventToJson(event, mostJsonBytes, altered, written), ownHead, tail)
-  }
+  if (isTaken) return writeLine(new LineWriter(), event, head, tail, maxBytes, altered, written)
   isTaken = true
   try {
-    if (head !== undefined) place.set(head)
-    const end = written === undefined ? writer.write(event, start) : -1
-    if (end >= 0 && end - start <= mostJsonBytes && end + tailBytes <= usualBytes) return inPlace(start, end, tail)
-    const json = eventToJson(event, mostJsonBytes, altered, written)
-    if (start + 3 * json.length + tailBytes > usualBytes) return lineOfJson(json, place.subarray(0, start), tail)
-    return inPlace(start, start + place.write(json, start), tail)
+    return writeLine(shared, event, head, tail, maxBytes, altered, written)
   } finally {
     isTaken = false
   }
 }
 
-function inPlace(start: number, end: number, tail: Uint8Array | undefined): Line {
-  return { bytes: place, length: framed(place, start, end, tail) }
+/** The same as a text, without head and tail. */
+export function eventToJson(event: object, maxBytes: number, altered: Alterations): string {
+  const { bytes, length } = eventToLine(event, undefined, undefined, maxBytes, altered)
+  return bytes.toString('utf8', 0, length)
 }
 
-function lineOfJson(json: string, head: Uint8Array = nothing, tail: Uint8Array | undefined): Line {
-  const start = head.length
-  const bytes = Buffer.allocUnsafe(start + Buffer.byteLength(json) + (tail?.length ?? 0))
-  bytes.set(head)
-  return { bytes, length: framed(bytes, start, start + bytes.write(json, start), tail) }
-}
-
-/** Joins the object that stands from `start` to `end` to what stands before it, and the tail to both; says where it all ends. */
-function framed(bytes: Buffer, start: number, end: number, tail: Uint8Array | undefined): number {
-  let to = end
-  if (start > 0) {
-    const isEmpty = end - start === emptyObject
-    bytes[start] = isEmpty ? closingBrace : comma
-    if (isEmpty) to = start + 1
+function writeLine(
+  writer: LineWriter,
+  event: object,
+  head: Uint8Array | undefined,
+  tail: Uint8Array | undefined,
+  maxBytes: number,
+  altered: Alterations,
+  written: string | undefined,
+): Line {
+  const mostBytes = maxBytes - writer.begin(head) - (tail?.length ?? 0)
+  const isWritten =
+    written === undefined
+      ? writer.write(event, mostBytes)
+      : isPlainData(event, mostBytes) && written.startsWith('{') && writer.writeJson(written, mostBytes)
+  if (!isWritten) {
+    const plain = eventToPlain(event, mostBytes, altered)
+    // What everything inherits, if somebody has added to it, keeps the writer from what is plain otherwise.
+    if (!writer.write(plain, mostBytes)) writer.writeJson(JSON.stringify(plain), Number.POSITIVE_INFINITY)
   }
-  if (tail === undefined) return to
-  const rest = to === emptyObject && tail.length > 1 ? tail.subarray(1) : tail // there is nothing before its comma
-  bytes.set(rest, to - 1)
-  return to - 1 + rest.length
+  const length = writer.end(tail)
+  return { bytes: writer.bytes, length }
 }
-
-const comma = 0x2c
-const closingBrace = 0x7d

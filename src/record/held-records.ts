@@ -1,4 +1,4 @@
-import { eventToJson } from './event-to-json.ts'
+import { eventToJson } from './event-to-line.ts'
 import { type OtelLogRecord, otelToEvent, recordTime, severityOfRecord } from './otel-to-event.ts'
 import type { Severity } from './severity.ts'
 

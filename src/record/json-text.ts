@@ -1,11 +1,35 @@
+import { firstEscape } from './escapes.ts'
+
 /** Texts up to this length are looked at for what JSON and UTF-8 write longer: most have nothing of it. */
 const shortText = 64
 const asItIs = /^[ !#-[\]-~]*$/
 
+/** Longer ones are measured by their bytes, which is twice as fast as by their JSON, in pieces of so many units. */
+const longText = 256
+const pieceUnits = 4096
+const pieceBytes = Buffer.allocUnsafeSlow(3 * pieceUnits)
+const pieceView = new DataView(pieceBytes.buffer)
+
 /** Bytes that a text takes as JSON in UTF-8, its quotes included. */
 export function jsonBytes(text: string): number {
   if (text.length <= shortText && asItIs.test(text)) return text.length + 2
-  return Buffer.byteLength(JSON.stringify(text))
+  if (text.length <= longText || !text.isWellFormed()) return Buffer.byteLength(JSON.stringify(text))
+  let bytes = '""'.length
+  for (let start = 0; start < text.length; ) {
+    const end = pieceEnd(text, start)
+    bytes += bytesOfPiece(text.slice(start, end))
+    start = end
+  }
+  return bytes
+}
+
+function bytesOfPiece(text: string): number {
+  const length = pieceBytes.write(text)
+  let bytes = length
+  for (let at = firstEscape(pieceView, 0, length); at >= 0; at = firstEscape(pieceView, at + 1, length)) {
+    bytes += codePointBytes(pieceView.getUint8(at)) - 1
+  }
+  return bytes
 }
 
 /** Bytes that a text of this length takes at most: each unit may be written as `\u0000`. */
@@ -13,7 +37,7 @@ export function mostJsonBytes(text: string): number {
   return text.length * 6 + 2
 }
 
-/** Quotes, and `… [3999000 more characters]` for the longest text there can be. */
+/** Quotes, and `... [3999000 more characters]` for the longest text there can be. */
 const quotesAndMarkBytes = 36
 
 /**
@@ -23,11 +47,9 @@ const quotesAndMarkBytes = 36
 export function cutText(text: string, maxBytes: number): string {
   const length = unitsWithin(text, maxBytes - quotesAndMarkBytes)
   if (text.length - length <= quotesAndMarkBytes && jsonBytes(text) <= maxBytes) return text
-  return `${text.slice(0, length)}… [${text.length - length} more characters]`
+  // In ASCII: another character would have V8 keep the whole text with two bytes for each unit, 2 ms for a megabyte.
+  return `${text.slice(0, length)}... [${text.length - length} more characters]`
 }
-
-/** Texts are measured in pieces of so many units, which takes a tenth of the time that looking at each of them does. */
-const pieceUnits = 4096
 
 /** How many UTF-16 units from the start of a text take at most `maxBytes`. */
 function unitsWithin(text: string, maxBytes: number): number {
@@ -35,9 +57,9 @@ function unitsWithin(text: string, maxBytes: number): number {
   let i = 0
   while (i < text.length) {
     const end = pieceEnd(text, i)
-    const pieceBytes = jsonBytes(text.slice(i, end)) - '""'.length
-    if (bytes + pieceBytes > maxBytes) break
-    bytes += pieceBytes
+    const more = jsonBytes(text.slice(i, end)) - '""'.length
+    if (bytes + more > maxBytes) break
+    bytes += more
     i = end
   }
   while (i < text.length) {

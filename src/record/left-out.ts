@@ -16,11 +16,11 @@ export function markItemsLeftOut(items: Plain[], total: number): void {
   items.push(`${mark} of ${total} items`)
 }
 
-/** Gives `fields`, the first ones of `whole`, the end they need: that of `whole` if it has been shortened before. */
-export function endFieldsAs(whole: PlainObject, fields: PlainObject): void {
+/** Gives `fields`, the first ones of `total`, the end they need: that of the whole if it has been shortened before. */
+export function endFieldsAs(whole: PlainObject, total: number, fields: PlainObject): void {
   const end = whole[mark]
   if (typeof end === 'string' && /^of \d{1,10} fields$/.test(end)) fields[mark] = end
-  else markFieldsLeftOut(fields, Object.keys(whole).length)
+  else markFieldsLeftOut(fields, total)
 }
 
 /** Gives `items`, the first ones of `whole`, the end they need: that of `whole` if it has been shortened before. */

@@ -1,46 +1,88 @@
+import { firstEscape, isEscaped } from './escapes.ts'
 import { isRecord, isValidDate } from './is-plain-data.ts'
 import { LearnedName, type Piece } from './learned-names.ts'
 import { maxDepth } from './plain.ts'
 
-/** What a name, or a text that was learned, takes at most: the end is looked at only after each member. */
-const slackBytes = 512
-/** Longer texts are left to `JSON.stringify`, which is faster per character and slower per call. */
-const longText = 100
+/** Lines up to nearly so many bytes need no larger buffer; one that is larger than that is not kept for the next line. */
+const usualBytes = 65_536
+const mostKeptBytes = 1_100_000
+const growth = 4
+/** What one name and a short text or a number take at most: whether there is room is asked after each member. */
+const slackBytes = 1024
+/** Texts up to this length are looked at one unit after the other. */
+const shortText = 100
 /** Numbers below this with up to three decimals are written as whole thousandths, which then fit in 32 bits. */
 const mostInThousandths = 2_000_000
 
 const hasOwn = Object.prototype.hasOwnProperty
 
 /**
- * Writes plain data as the bytes that `JSON.stringify` would make of it, in one pass: whether there is anything that JSON
- * has no words for is found on the way. It takes half the time of looking for that, `JSON.stringify` and writing its text
- * into a buffer, because the names of fields come again and again: they are learned, and guessed one after the other.
+ * Writes lines: what stands before an object's members (`{"_time":"…"`), the object, what stands after them.
+ *
+ * Objects of plain data are written as the bytes that `JSON.stringify` would make of them, in one pass: whether there is
+ * anything that JSON has no words for is found on the way. That takes half the time of looking for it, of `JSON.stringify`
+ * and of writing its text into a buffer, because the names of fields come again and again: they are learned, and guessed one
+ * after the other.
  */
 export class LineWriter {
-  readonly #bytes: Buffer
-  readonly #view: DataView
-  readonly #limit: number
+  /** Has the line, once it has ended, until the next one begins. */
+  bytes: Buffer
+  #view: DataView
+  /** From here on there is no room for another member, and no line may be longer than that. */
+  #limit: number
+  #mostEnd = 0
+  #start = 0
+  #at = 0
   readonly #root = new LearnedName(undefined)
   readonly #learned = { count: 0 }
-  #at = 0
 
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
-    this.#limit = bytes.length - slackBytes
+  constructor() {
+    this.bytes = Buffer.allocUnsafeSlow(usualBytes)
+    this.#view = viewOf(this.bytes)
+    this.#limit = usualBytes - slackBytes
   }
 
-  /**
-   * Writes an object from `at` on. Says where it ends, or -1 when it is no plain data, or too large for the buffer. Not to be
-   * called while it is at work.
-   */
-  write(event: object, at: number): number {
-    this.#at = at
+  /** Begins a line with an object whose first members are given, without its closing brace; says how long that is. */
+  begin(head: Uint8Array | undefined): number {
+    if (this.bytes.length > mostKeptBytes) this.#replace(Buffer.allocUnsafeSlow(usualBytes))
+    this.#start = head?.length ?? 0
+    if (head !== undefined) this.bytes.set(head)
+    return this.#start
+  }
+
+  /** Writes an object. `false` when it is no plain data, or takes more than `mostBytes`. Not to be called by its accessors. */
+  write(event: object, mostBytes: number): boolean {
+    this.#at = this.#start
+    this.#mostEnd = this.#start + mostBytes
     try {
-      return isRecord(event) && this.#writeRecord(event, 0, this.#root) ? this.#at : -1
+      return isRecord(event) && this.#writeRecord(event, 0, this.#root) && this.#at <= this.#mostEnd
     } catch {
-      return -1 // an accessor or a proxy that throws
+      return false // an accessor or a proxy that throws
     }
+  }
+
+  /** Writes an object of which the JSON is there. `false` when it takes more than `mostBytes`. */
+  writeJson(json: string, mostBytes: number): boolean {
+    this.#at = this.#start
+    this.#mostEnd = this.#start + mostBytes
+    return this.#writeAll(json) && this.#at <= this.#mostEnd
+  }
+
+  /** Ends the line with other members of the object and its closing brace, where there are any; says how long it is. */
+  end(tail: Uint8Array | undefined): number {
+    const start = this.#start
+    let end = this.#at
+    if (start > 0) {
+      const isEmpty = end - start === emptyObjectBytes
+      this.bytes[start] = isEmpty ? closingBrace : comma
+      if (isEmpty) end = start + 1
+    }
+    if (tail === undefined) return end
+    this.#at = end
+    if (end + tail.length > this.bytes.length) this.#replace(Buffer.allocUnsafeSlow(end + tail.length + slackBytes))
+    const rest = end === emptyObjectBytes && tail.length > 1 ? tail.subarray(1) : tail // there is nothing before its comma
+    this.bytes.set(rest, end - 1)
+    return end - 1 + rest.length
   }
 
   #writeRecord(record: Record<string, unknown>, depth: number, place: LearnedName): boolean {
@@ -57,7 +99,7 @@ export class LineWriter {
         if (learned !== undefined) last.next = learned
       }
       if (learned === undefined) {
-        if (!this.#writeOther(name, value, depth)) return false
+        if (!this.#writeUnlearned(name, value, depth)) return false
         continue
       }
       last = learned
@@ -71,19 +113,20 @@ export class LineWriter {
         if (!this.#writeText(value)) return false
         learned.learn(value)
       }
-      if (this.#at > this.#limit) return false
+      if (this.#at > this.#limit && !this.#grow(this.#at)) return false
     }
     if (this.#at === start) this.#at++
-    this.#bytes[start] = openingBrace // in place of the first comma
-    this.#bytes[this.#at++] = closingBrace
+    this.bytes[start] = openingBrace // in place of the first comma
+    this.bytes[this.#at++] = closingBrace
     return true
   }
 
-  #writeOther(name: string, value: unknown, depth: number): boolean {
-    this.#bytes[this.#at++] = comma
+  #writeUnlearned(name: string, value: unknown, depth: number): boolean {
+    this.bytes[this.#at++] = comma
     if (!this.#writeText(name)) return false
-    this.#bytes[this.#at++] = colon
-    return this.#writeValue(value, depth, unlearned)
+    this.bytes[this.#at++] = colon
+    if (!this.#writeValue(value, depth, unlearned)) return false
+    return this.#at <= this.#limit || this.#grow(this.#at)
   }
 
   #writeValue(value: unknown, depth: number, place: LearnedName): boolean {
@@ -95,19 +138,19 @@ export class LineWriter {
     if (depth === maxDepth) return false
     if (Array.isArray(value)) return this.#writeArray(value, depth + 1, place)
     if (isRecord(value)) return this.#writeRecord(value, depth + 1, place)
-    return isValidDate(value) && this.#writeLongText(value)
+    return isValidDate(value) && this.#writeAll(JSON.stringify(value))
   }
 
   #writeArray(array: readonly unknown[] & { toJSON?: unknown }, depth: number, place: LearnedName): boolean {
     if (array.toJSON !== undefined) return false
-    this.#bytes[this.#at++] = openingBracket
+    this.bytes[this.#at++] = openingBracket
     for (let i = 0; i < array.length; i++) {
-      if (i > 0) this.#bytes[this.#at++] = comma
+      if (i > 0) this.bytes[this.#at++] = comma
       const item = array[i]
       if (!(item === undefined ? this.#writeAscii('null') : this.#writeValue(item, depth, place))) return false
-      if (this.#at > this.#limit) return false
+      if (this.#at > this.#limit && !this.#grow(this.#at)) return false
     }
-    this.#bytes[this.#at++] = closingBracket
+    this.bytes[this.#at++] = closingBracket
     return true
   }
 
@@ -120,15 +163,14 @@ export class LineWriter {
 
   #writeText(text: string): boolean {
     const { length } = text
-    if (length > longText) return this.#writeLongText(text)
+    if (length > shortText) return this.#writeLongText(text)
+    const { bytes } = this
     let at = this.#at
-    if (at + 3 * length > this.#limit) return false
-    const bytes = this.#bytes
     bytes[at++] = quote
     for (let i = 0; i < length; i++) {
       const unit = text.charCodeAt(i)
       if (unit < 0x80) {
-        if (unit < 0x20 || unit === quote || unit === backslash) return this.#writeLongText(text)
+        if (isEscaped(unit)) return this.#writeAll(JSON.stringify(text))
         bytes[at++] = unit
       } else if (unit < 0x800) {
         bytes[at++] = 0xc0 | (unit >> 6)
@@ -138,7 +180,7 @@ export class LineWriter {
         bytes[at++] = 0x80 | ((unit >> 6) & 0x3f)
         bytes[at++] = 0x80 | (unit & 0x3f)
       } else {
-        return this.#writeLongText(text)
+        return this.#writeAll(JSON.stringify(text))
       }
     }
     bytes[at++] = quote
@@ -146,11 +188,23 @@ export class LineWriter {
     return true
   }
 
-  #writeLongText(text: string | Date): boolean {
-    if (typeof text === 'string' && this.#at + text.length > this.#limit) return false
-    const json = JSON.stringify(text)
-    if (this.#at + 3 * json.length > this.#limit) return false
-    this.#at += this.#bytes.write(json, this.#at)
+  /** Natively, in the hope that nothing in it has to be escaped; that is looked for in its bytes. */
+  #writeLongText(text: string): boolean {
+    if (!this.#hasRoomFor(text)) return false
+    if (!text.isWellFormed()) return this.#writeAll(JSON.stringify(text))
+    const { bytes } = this
+    const start = this.#at + 1
+    const end = start + bytes.write(text, start)
+    if (firstEscape(this.#view, start, end) >= 0) return this.#writeAll(JSON.stringify(text))
+    bytes[this.#at] = quote
+    bytes[end] = quote
+    this.#at = end + 1
+    return true
+  }
+
+  #writeAll(json: string): boolean {
+    if (!this.#hasRoomFor(json)) return false
+    this.#at += this.bytes.write(json, this.#at)
     return true
   }
 
@@ -179,7 +233,7 @@ export class LineWriter {
     let rest = value | 0
     do {
       const tenth = (rest / 10) | 0
-      this.#bytes[--at] = zero + rest - tenth * 10
+      this.bytes[--at] = zero + rest - tenth * 10
       rest = tenth
     } while (--count > 0)
   }
@@ -188,7 +242,7 @@ export class LineWriter {
   #writeDecimals(thousandths: number): void {
     const hundredths = (thousandths / 10) | 0
     const tenths = (hundredths / 10) | 0
-    const bytes = this.#bytes
+    const { bytes } = this
     bytes[this.#at++] = dot
     bytes[this.#at++] = zero + tenths
     if (thousandths === tenths * 100) return
@@ -198,9 +252,34 @@ export class LineWriter {
   }
 
   #writeAscii(text: string): boolean {
-    for (let i = 0; i < text.length; i++) this.#bytes[this.#at++] = text.charCodeAt(i)
+    for (let i = 0; i < text.length; i++) this.bytes[this.#at++] = text.charCodeAt(i)
     return true
   }
+
+  /** Counting bytes is worth it only near the limit: a UTF-16 unit never takes more than three. */
+  #hasRoomFor(text: string): boolean {
+    if (this.#at + 3 * text.length <= this.#limit) return true
+    const end = this.#at + Buffer.byteLength(text)
+    return end <= this.#limit || this.#grow(end)
+  }
+
+  #grow(neededBytes: number): boolean {
+    if (neededBytes > this.#mostEnd) return false
+    const bytes = Math.min(Math.max(neededBytes, this.bytes.length * growth), this.#mostEnd)
+    this.#replace(Buffer.allocUnsafeSlow(bytes + slackBytes))
+    return true
+  }
+
+  #replace(bytes: Buffer): void {
+    this.bytes.copy(bytes, 0, 0, this.#at)
+    this.bytes = bytes
+    this.#view = viewOf(bytes)
+    this.#limit = bytes.length - slackBytes
+  }
+}
+
+function viewOf({ buffer, byteOffset, length }: Buffer): DataView {
+  return new DataView(buffer, byteOffset, length)
 }
 
 /** Stands for every name that was not learned: nothing is learned within it either. */
@@ -208,6 +287,8 @@ const unlearned = new (class extends LearnedName {
   override find(): undefined {}
 })(undefined)
 
+/** `{}` */
+const emptyObjectBytes = 2
 const openingBrace = 0x7b
 const closingBrace = 0x7d
 const openingBracket = 0x5b
@@ -215,6 +296,5 @@ const closingBracket = 0x5d
 const comma = 0x2c
 const colon = 0x3a
 const quote = 0x22
-const backslash = 0x5c
 const dot = 0x2e
 const zero = 0x30

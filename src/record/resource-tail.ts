@@ -1,4 +1,4 @@
-import { eventToJson } from './event-to-json.ts'
+import { eventToJson } from './event-to-line.ts'
 import { nestAttributes } from './nested.ts'
 import type { OtelResource, OtelScope } from './otel-record.ts'
 

@@ -1,6 +1,7 @@
 import { types } from 'node:util'
 import { bareObject } from './bare-object.ts'
 import { errorFields, isError } from './error-fields.ts'
+import { mostJsonBytes } from './json-text.ts'
 import { markFieldsLeftOut, markItemsLeftOut } from './left-out.ts'
 import { isPlainObject, maxDepth, type Plain, type PlainObject } from './plain.ts'
 import { bytesOf, primitiveOf } from './special-value.ts'
@@ -9,6 +10,8 @@ import { functionStub, objectStub, throwsStub } from './stub.ts'
 /** Fewest bytes that a member takes in JSON: `0,` in an array, `"a":0,` in an object. */
 const itemBytes = 2
 const fieldBytes = 6
+/** The longest number, as that is longer than brackets, and colon and comma. */
+const mostMemberBytes = 26
 const base64BytesPerByte = 4 / 3
 
 /** A larger BigInt takes long to write in decimal; nobody logs one on purpose. */
@@ -28,8 +31,8 @@ export class SafeCopy {
   stubbed = false
   /** Whether members were left out because the event cannot fit. */
   cut = false
-  /** Characters in all names and texts: the JSON takes at least as many bytes. */
-  characters = 0
+  /** Bytes that the JSON takes at most. */
+  mostBytes = 0
   #room: number
   readonly #ancestors: object[] = []
 
@@ -58,6 +61,7 @@ export class SafeCopy {
 
   /** `wasTold`: the value is the answer of a `toJSON`, so its own `toJSON` is not asked; `JSON.stringify` does the same. */
   #value(value: unknown, key: Key, wasTold = false): Plain | undefined {
+    this.mostBytes += mostMemberBytes
     switch (typeof value) {
       case 'string':
         return this.#text(value)
@@ -78,7 +82,7 @@ export class SafeCopy {
   }
 
   #text(text: string): string {
-    this.characters += text.length
+    this.mostBytes += mostJsonBytes(text)
     return text
   }
 
@@ -167,7 +171,7 @@ export class SafeCopy {
   #base64(bytes: Uint8Array): string {
     const count = this.#afford(bytes.length, base64BytesPerByte)
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, count).toString('base64')
-    return this.#text(count < bytes.length ? `${text}… [${bytes.length - count} more bytes]` : text)
+    return this.#text(count < bytes.length ? `${text}... [${bytes.length - count} more bytes]` : text)
   }
 
   /** Pays for `count` members, or for as many as there is room for. */

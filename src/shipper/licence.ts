@@ -5,7 +5,8 @@ import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { OrgClient } from '../org/client.ts'
 import { Fleet } from '../org/fleet.ts'
 import { Limits } from '../org/limits.ts'
-import { type Alterations, eventToJson } from '../record/event-to-json.ts'
+import { eventToJson } from '../record/event-to-line.ts'
+import type { Alterations } from '../record/event-to-plain.ts'
 
 /** What keeps to the organization's licence: the limits, and the fleet that shares them. */
 export interface Licence {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { FieldGuard } from '../../src/org/field-guard.ts'
-import { eventToJson } from '../../src/record/event-to-json.ts'
+import { eventToJson } from '../../src/record/event-to-line.ts'
 import { nestAttributes } from '../../src/record/nested.ts'
 
 type Fields = Record<string, unknown>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { eventToJson } from '../../src/record/event-to-json.ts'
+import { eventToJson } from '../../src/record/event-to-line.ts'
 
 /** The line of an event that is too large for `maxBytes`. */
 function cut(event: object, maxBytes: number) {
@@ -21,8 +21,8 @@ describe('an event too large to be sent', () => {
     const event = { level: 'info', message: 'm', body: 'x'.repeat(5_000_000), user: { id: 7 } }
     const { fields, bytes } = cut(event, 1_000_000)
     expect(fields).toMatchObject({ level: 'info', message: 'm', user: { id: 7 } })
-    expect(fields.body).toMatch(/^x{900000,}… \[\d+ more characters\]$/)
-    expect(fields.body.indexOf('…') + Number(/(\d+) more/.exec(fields.body)?.[1])).toBe(5_000_000)
+    expect(fields.body).toMatch(/^x{900000,}\.\.\. \[\d+ more characters\]$/)
+    expect(fields.body.indexOf('...') + Number(/(\d+) more/.exec(fields.body)?.[1])).toBe(5_000_000)
     expect(fields.logferry).toEqual({ cut: true, original_bytes: bytesOf(event) })
     expect(bytes).toBeGreaterThan(999_900)
   })
@@ -32,7 +32,7 @@ describe('an event too large to be sent', () => {
       { a: 'a'.repeat(9000), b: ['b'.repeat(9000), 1], c: { d: 'd'.repeat(9000) }, e: 'e'.repeat(500) },
       4000,
     )
-    const kept = [fields.a, fields.b[0], fields.c.d].map(text => text.indexOf('…'))
+    const kept = [fields.a, fields.b[0], fields.c.d].map(text => text.indexOf('...'))
     expect(Math.max(...kept) - Math.min(...kept)).toBeLessThan(50)
     expect(fields.b[1]).toBe(1)
     expect(fields.e).toBe('e'.repeat(500))
@@ -48,7 +48,7 @@ describe('an event too large to be sent', () => {
   ])('uses the room it has with %s, and never cuts within one', (_, unit) => {
     for (let maxBytes = 400; maxBytes < 420; maxBytes++) {
       const { fields, bytes } = cut({ message: unit.repeat(1000) }, maxBytes)
-      const start = fields.message.split('… [')[0] as string
+      const start = fields.message.split('... [')[0] as string
       expect(unit.repeat(1000).startsWith(start)).toBe(true)
       if (unit.length === 2) expect(start.isWellFormed()).toBe(true)
       expect(bytes).toBeGreaterThan(maxBytes - 60)
@@ -66,7 +66,7 @@ describe('an event too large to be sent', () => {
     const text = `x${unit.repeat(20_000)}`
     for (let maxBytes = 30_000; maxBytes < 30_012; maxBytes++) {
       const { fields, bytes } = cut({ message: text }, maxBytes)
-      const start = fields.message.split('… [')[0] as string
+      const start = fields.message.split('... [')[0] as string
       expect(text.startsWith(start)).toBe(true)
       if (!/[\ud800-\udfff]$/.test(text.at(start.length - 1) as string)) continue
       expect((text.codePointAt(start.length - 1) as number) > 0xffff).toBe(false) // not within a pair

@@ -1,7 +1,7 @@
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { eventToJson } from '../../src/record/event-to-json.ts'
+import { eventToJson } from '../../src/record/event-to-line.ts'
 import { SafeCopy } from '../../src/record/safe-copy.ts'
 
 const maxBytes = 1_000_000

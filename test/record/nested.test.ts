@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { eventToJson } from '../../src/record/event-to-json.ts'
+import { eventToJson } from '../../src/record/event-to-line.ts'
 import { isPlainData } from '../../src/record/is-plain-data.ts'
 import { nestAttributes } from '../../src/record/nested.ts'
 

@@ -2,7 +2,7 @@ import { type LogRecord, ROOT_CONTEXT, SeverityNumber, trace } from '@openteleme
 import { type Resource, resourceFromAttributes } from '@opentelemetry/resources'
 import { LoggerProvider, type ReadableLogRecord } from '@opentelemetry/sdk-logs'
 import { describe, expect, test } from 'vitest'
-import { eventToJson } from '../../src/record/event-to-json.ts'
+import { eventToJson } from '../../src/record/event-to-line.ts'
 import {
   type OtelLogRecord,
   otelToEvent,

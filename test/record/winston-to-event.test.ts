@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import winston from 'winston'
 import Transport from 'winston-transport'
-import { eventToJson } from '../../src/record/event-to-json.ts'
+import { eventToJson } from '../../src/record/event-to-line.ts'
 import { severityOfInfo, winstonToEvent } from '../../src/record/winston-to-event.ts'
 
 const { combine, colorize, splat, errors, label, timestamp, metadata } = winston.format
