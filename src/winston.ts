@@ -53,8 +53,10 @@ export class LogferryTransport extends TransportStream {
    * Called by the logger, for each info. A stream's own `write` keeps account of what it buffers, and has a callback wait
    * for the next tick; as `log` never keeps an event waiting, nothing of that is needed.
    */
-  override write(info: unknown, ...rest: never[]): boolean {
-    if (rest.length > 0 || this._writableState.ending || info === null) return super.write(info, ...rest)
+  override write(info: unknown, callback?: Written): boolean
+  override write(info: unknown, encoding: BufferEncoding, callback?: Written): boolean
+  override write(info: unknown, ...rest: unknown[]): boolean {
+    if (rest.length > 0 || this._writableState.ending || info === null) return super.write(info, ...(rest as []))
     this._write(info, 'utf8', ignore)
     return true
   }
@@ -104,6 +106,8 @@ export class LogferryTransport extends TransportStream {
     if (!isHeard) emitProcessWarning(warning)
   }
 }
+
+type Written = (error: Error | null | undefined) => void
 
 function ignore(): void {}
 

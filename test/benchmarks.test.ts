@@ -1,6 +1,6 @@
 /** What the benchmarks count and compute, not how fast anything is: a benchmark is never a timed test. */
 import { describe, expect, it } from 'vitest'
-import { wanted } from '../benchmarks/src/command-line.ts'
+import { commandLine, wanted } from '../benchmarks/src/command-line.ts'
 import { eachNumber } from '../benchmarks/src/receiver/numbers.ts'
 import type { Results } from '../benchmarks/src/report/results.ts'
 import { summaryOf } from '../benchmarks/src/report/statistics.ts'
@@ -64,6 +64,10 @@ describe('--only', () => {
     expect(isWanted('sizes', 'logferry-core')).toBe(true)
     expect(isWanted('sizes', 'no-op-winston')).toBe(false)
     expect(isWanted('burst', 'logferry-core')).toBe(false)
+  })
+
+  it('takes several, with commas between or one by one', () => {
+    expect(commandLine(['--only', 'sizes,logferry-*', '--only', 'bare']).only).toEqual(['sizes', 'logferry-*', 'bare'])
   })
 
   it('refuses what matches nothing', () => {

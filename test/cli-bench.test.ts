@@ -31,6 +31,7 @@ describe('logferry bench', () => {
       'maxBatchAgeMs',
       'maxConcurrentRequests',
     ])
+    expect(stdout).toMatch(/at least one row stands for (a single request|\d requests) only/)
     await shipper.close()
   })
 

@@ -144,6 +144,50 @@ describe('a Winston logger', () => {
   })
 })
 
+describe('the transport as a stream', () => {
+  it('calls back for what is written to it directly, later, as any stream does', async () => {
+    await using logging = await startLogging()
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    let isLater = false
+    logging.transport.write({ level: 'info', message: 'direct', [Symbol.for('level')]: 'info' }, () => resolve(isLater))
+    isLater = true
+    expect(await promise).toBe(true)
+    await logging.transport.shipper.flush()
+    expect(logging.emulator.eventCount('d')).toBe(1)
+  })
+
+  it('takes nothing after its end, and says so', async () => {
+    await using logging = await startLogging()
+    const { transport, logger } = logging
+    const ended = once(logger, 'error')
+    await once(transport.end(), 'finish')
+    transport.write({ level: 'info', message: 'late' })
+    expect((await ended)[0]).toMatchObject({ code: 'ERR_STREAM_WRITE_AFTER_END' })
+  })
+
+  it('never asks a logger to wait, however much is logged at once', async () => {
+    await using logging = await startLogging()
+    for (const n of range(10_000)) logging.logger.info('m', { n })
+    expect([logging.logger.writableLength, logging.transport.writableLength]).toEqual([0, 0])
+    await end(logging.logger)
+    expect(logging.emulator.eventCount('d')).toBe(10_000)
+  })
+
+  it('lets an error of its own format reach the log call, and goes on', async () => {
+    const format = {
+      transform: (info: winston.Logform.TransformableInfo) => {
+        if (info.message === 'bad') throw new Error('from the format')
+        return info
+      },
+    }
+    await using logging = await startLogging({ format })
+    expect(() => logging.logger.info('bad')).toThrow('from the format')
+    logging.logger.info('good')
+    await end(logging.logger)
+    expect(logging.emulator.events('d').map(({ message }) => message)).toEqual(['good'])
+  })
+})
+
 describe('the end of a logger', () => {
   it('close() delivers, and the transport goes on when it is added again', async () => {
     await using logging = await startLogging()

@@ -7,7 +7,7 @@ Measures logferry, other libraries, and the limits of both, side by side; see be
 
 Options:
   --quick              the most telling part, in under two minutes
-  --only <pattern>     an experiment, or set-ups whose name matches ('logferry-*'); can be given several times
+  --only <pattern>     an experiment, or set-ups whose name matches ('logferry-*'); several with commas between
   --rounds <number>    how often each is measured
   --json <file>        writes every sample
   --html <file>        writes the report there (default: benchmarks/results/report.html)
@@ -38,7 +38,8 @@ export function commandLine(args: string[]): CommandLine {
       help: { type: 'boolean', default: false },
     },
   })
-  const { quick, only, json, html, list, help } = values
+  const { quick, json, html, list, help } = values
+  const only = values.only.flatMap(patterns => patterns.split(','))
   return { extent: quick ? 'quick' : 'full', only, rounds: roundsOf(values.rounds), json, html, list, help }
 }
 

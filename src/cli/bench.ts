@@ -22,6 +22,8 @@ const usualConnections = 4
 const connectionsTried = [1, 2, 8]
 /** Events of this part of a trial come first, and are not counted: code is compiled meanwhile. */
 const warmUp = 0.5
+/** With fewer, how fast a trial was is as much chance as anything. */
+const enoughRequests = 8
 const trialCount = sizesTried.length + connectionsTried.length + warmUp
 
 export const command: Command = {
@@ -64,6 +66,8 @@ export const command: Command = {
     const proposal = propose(sizes, connections, eventBytes)
     if (proposal === undefined) return complain('Nothing was delivered.', connections)
     console.log(`\n${snippet(proposal)}`)
+    const fewest = Math.min(...[...sizes, ...connections].map(({ requests }) => requests))
+    if (fewest < enoughRequests) console.log(`\n${doubt(fewest)}`)
     return 0
   },
 }
@@ -115,6 +119,11 @@ function columns(cells: readonly string[]): string {
     .map((cell, index) => cell.padStart(widths[index] ?? 0))
     .join('  ')
     .trimEnd()
+}
+
+function doubt(requests: number): string {
+  const what = requests === 1 ? 'a single request' : `${requests} requests`
+  return `Be careful with this: at least one row stands for ${what} only. More events (--events) would tell more.`
 }
 
 function snippet({ reasons, ...options }: Proposal): string {

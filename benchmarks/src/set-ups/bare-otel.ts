@@ -49,8 +49,16 @@ class BareExporter implements LogRecordExporter {
   }
 }
 
-function jsonOf({ severityText, body, attributes }: ReadableLogRecord): string {
-  return JSON.stringify({ level: severityText, message: body, attributes })
+/** What we ship of a record too, but for its time. */
+function jsonOf({ severityNumber, severityText, body, attributes, resource, instrumentationScope }: ReadableLogRecord) {
+  return JSON.stringify({
+    level: severityText,
+    message: body,
+    severity_number: severityNumber,
+    attributes,
+    resource: resource.attributes,
+    scope: instrumentationScope,
+  })
 }
 
 export function openProcessor({ url, workload }: Target): Source {
