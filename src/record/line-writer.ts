@@ -32,7 +32,7 @@ export class LineWriter {
   #limit: number
   #mostEnd = 0
   #start = 0
-  #at = 0
+  #end = 0
   readonly #root = new LearnedName(undefined)
   readonly #learned = { count: 0 }
 
@@ -44,7 +44,7 @@ export class LineWriter {
 
   /** Begins a line with an object whose first members are given, without its closing brace; says how long that is. */
   begin(head: Uint8Array | undefined): number {
-    if (this.bytes.length > mostKeptBytes) this.#replace(Buffer.allocUnsafeSlow(usualBytes))
+    if (this.bytes.length > mostKeptBytes) this.#replace(Buffer.allocUnsafeSlow(usualBytes), 0)
     this.#start = head?.length ?? 0
     if (head !== undefined) this.bytes.set(head)
     return this.#start
@@ -52,10 +52,9 @@ export class LineWriter {
 
   /** Writes an object. `false` when it is no plain data, or takes more than `mostBytes`. Not to be called by its accessors. */
   write(event: object, mostBytes: number): boolean {
-    this.#at = this.#start
     this.#mostEnd = this.#start + mostBytes
     try {
-      return isRecord(event) && this.#writeRecord(event, 0, this.#root) && this.#at <= this.#mostEnd
+      return this.#isAt(isRecord(event) ? this.#writeRecord(event, this.#start, 0, this.#root) : failed)
     } catch {
       return false // an accessor or a proxy that throws
     }
@@ -63,34 +62,40 @@ export class LineWriter {
 
   /** Writes an object of which the JSON is there. `false` when it takes more than `mostBytes`. */
   writeJson(json: string, mostBytes: number): boolean {
-    this.#at = this.#start
     this.#mostEnd = this.#start + mostBytes
-    return this.#writeAll(json) && this.#at <= this.#mostEnd
+    return this.#isAt(this.#writeAll(json, this.#start))
   }
 
   /** Ends the line with other members of the object and its closing brace, where there are any; says how long it is. */
   end(tail: Uint8Array | undefined): number {
     const start = this.#start
-    let end = this.#at
+    let end = this.#end
     if (start > 0) {
       const isEmpty = end - start === emptyObjectBytes
       this.bytes[start] = isEmpty ? closingBrace : comma
       if (isEmpty) end = start + 1
     }
     if (tail === undefined) return end
-    this.#at = end
-    if (end + tail.length > this.bytes.length) this.#replace(Buffer.allocUnsafeSlow(end + tail.length + slackBytes))
+    if (end + tail.length > this.bytes.length)
+      this.#replace(Buffer.allocUnsafeSlow(end + tail.length + slackBytes), end)
     const rest = end === emptyObjectBytes && tail.length > 1 ? tail.subarray(1) : tail // there is nothing before its comma
     this.bytes.set(rest, end - 1)
     return end - 1 + rest.length
   }
 
-  #writeRecord(record: Record<string, unknown>, depth: number, place: LearnedName): boolean {
-    if (typeof record.toJSON === 'function') return false
-    const start = this.#at
+  #isAt(end: number): boolean {
+    this.#end = end
+    return end >= 0 && end <= this.#mostEnd
+  }
+
+  // What follows writes at a place, and says where it ends, or that it failed.
+
+  #writeRecord(record: Record<string, unknown>, start: number, depth: number, place: LearnedName): number {
+    if (typeof record.toJSON === 'function') return failed
+    let at = start
     let last = place.start
     for (const name in record) {
-      if (!hasOwn.call(record, name)) return false
+      if (!hasOwn.call(record, name)) return failed
       const value = record[name]
       if (value === undefined) continue
       let learned: LearnedName | undefined = last.next
@@ -99,78 +104,81 @@ export class LineWriter {
         if (learned !== undefined) last.next = learned
       }
       if (learned === undefined) {
-        if (!this.#writeUnlearned(name, value, depth)) return false
-        continue
-      }
-      last = learned
-      if (typeof value !== 'string') {
-        this.#copy(learned.piece)
-        if (!this.#writeValue(value, depth, learned)) return false
-      } else if (value === learned.text) {
-        this.#copy(learned.withText)
+        at = this.#writeUnlearned(name, value, at, depth)
       } else {
-        this.#copy(learned.piece)
-        if (!this.#writeText(value)) return false
-        learned.learn(value)
+        last = learned
+        if (typeof value !== 'string') {
+          at = this.#writeValue(value, this.#copy(learned.piece, at), depth, learned)
+        } else if (value === learned.text) {
+          at = this.#copy(learned.withText, at)
+        } else {
+          at = this.#writeText(value, this.#copy(learned.piece, at))
+          learned.learn(value)
+        }
       }
-      if (this.#at > this.#limit && !this.#grow(this.#at)) return false
+      if (at < 0 || (at > this.#limit && !this.#grow(at, at))) return failed
     }
-    if (this.#at === start) this.#at++
+    if (at === start) at++
     this.bytes[start] = openingBrace // in place of the first comma
-    this.bytes[this.#at++] = closingBrace
-    return true
+    this.bytes[at] = closingBrace
+    return at + 1
   }
 
-  #writeUnlearned(name: string, value: unknown, depth: number): boolean {
-    this.bytes[this.#at++] = comma
-    if (!this.#writeText(name)) return false
-    this.bytes[this.#at++] = colon
-    if (!this.#writeValue(value, depth, unlearned)) return false
-    return this.#at <= this.#limit || this.#grow(this.#at)
+  #writeUnlearned(name: string, value: unknown, at: number, depth: number): number {
+    this.bytes[at] = comma
+    const end = this.#writeText(name, at + 1)
+    if (end < 0) return failed
+    this.bytes[end] = colon
+    return this.#writeValue(value, end + 1, depth, unlearned)
   }
 
-  #writeValue(value: unknown, depth: number, place: LearnedName): boolean {
-    if (typeof value === 'string') return this.#writeText(value)
-    if (typeof value === 'number') return this.#writeNumber(value)
-    if (typeof value === 'boolean') return this.#writeAscii(value ? 'true' : 'false')
-    if (typeof value !== 'object') return false
-    if (value === null) return this.#writeAscii('null')
-    if (depth === maxDepth) return false
-    if (Array.isArray(value)) return this.#writeArray(value, depth + 1, place)
-    if (isRecord(value)) return this.#writeRecord(value, depth + 1, place)
-    return isValidDate(value) && this.#writeAll(JSON.stringify(value))
+  #writeValue(value: unknown, at: number, depth: number, place: LearnedName): number {
+    if (typeof value === 'string') return this.#writeText(value, at)
+    if (typeof value === 'number') return this.#writeNumber(value, at)
+    if (typeof value === 'boolean') return this.#writeAscii(value ? 'true' : 'false', at)
+    if (typeof value !== 'object') return failed
+    if (value === null) return this.#writeAscii('null', at)
+    if (depth === maxDepth) return failed
+    if (Array.isArray(value)) return this.#writeArray(value, at, depth + 1, place)
+    if (isRecord(value)) return this.#writeRecord(value, at, depth + 1, place)
+    return isValidDate(value) ? this.#writeAll(JSON.stringify(value), at) : failed
   }
 
-  #writeArray(array: readonly unknown[] & { toJSON?: unknown }, depth: number, place: LearnedName): boolean {
-    if (array.toJSON !== undefined) return false
-    this.bytes[this.#at++] = openingBracket
+  #writeArray(
+    array: readonly unknown[] & { toJSON?: unknown },
+    start: number,
+    depth: number,
+    place: LearnedName,
+  ): number {
+    if (array.toJSON !== undefined) return failed
+    let at = start + 1
     for (let i = 0; i < array.length; i++) {
-      if (i > 0) this.bytes[this.#at++] = comma
+      if (i > 0) this.bytes[at++] = comma
       const item = array[i]
-      if (!(item === undefined ? this.#writeAscii('null') : this.#writeValue(item, depth, place))) return false
-      if (this.#at > this.#limit && !this.#grow(this.#at)) return false
+      at = item === undefined ? this.#writeAscii('null', at) : this.#writeValue(item, at, depth, place)
+      if (at < 0 || (at > this.#limit && !this.#grow(at, at))) return failed
     }
-    this.bytes[this.#at++] = closingBracket
-    return true
+    this.bytes[start] = openingBracket
+    this.bytes[at] = closingBracket
+    return at + 1
   }
 
-  #copy({ words, length }: Piece): void {
+  #copy({ words, length }: Piece, at: number): number {
     const view = this.#view
-    let at = this.#at
-    for (let i = 0; i < words.length; i++, at += 4) view.setInt32(at, words[i] as number, true)
-    this.#at += length
+    for (let i = 0, to = at; i < words.length; i++, to += 4) view.setInt32(to, words[i] as number, true)
+    return at + length
   }
 
-  #writeText(text: string): boolean {
+  #writeText(text: string, start: number): number {
     const { length } = text
-    if (length > shortText) return this.#writeLongText(text)
+    if (length > shortText) return this.#writeLongText(text, start)
     const { bytes } = this
-    let at = this.#at
+    let at = start
     bytes[at++] = quote
     for (let i = 0; i < length; i++) {
       const unit = text.charCodeAt(i)
       if (unit < 0x80) {
-        if (isEscaped(unit)) return this.#writeAll(JSON.stringify(text))
+        if (isEscaped(unit)) return this.#writeAll(JSON.stringify(text), start)
         bytes[at++] = unit
       } else if (unit < 0x800) {
         bytes[at++] = 0xc0 | (unit >> 6)
@@ -180,103 +188,98 @@ export class LineWriter {
         bytes[at++] = 0x80 | ((unit >> 6) & 0x3f)
         bytes[at++] = 0x80 | (unit & 0x3f)
       } else {
-        return this.#writeAll(JSON.stringify(text))
+        return this.#writeAll(JSON.stringify(text), start)
       }
     }
-    bytes[at++] = quote
-    this.#at = at
-    return true
+    bytes[at] = quote
+    return at + 1
   }
 
   /** Natively, in the hope that nothing in it has to be escaped; that is looked for in its bytes. */
-  #writeLongText(text: string): boolean {
-    if (!this.#hasRoomFor(text)) return false
-    if (!text.isWellFormed()) return this.#writeAll(JSON.stringify(text))
-    const { bytes } = this
-    const start = this.#at + 1
-    const end = start + bytes.write(text, start)
-    if (firstEscape(this.#view, start, end) >= 0) return this.#writeAll(JSON.stringify(text))
-    bytes[this.#at] = quote
-    bytes[end] = quote
-    this.#at = end + 1
-    return true
+  #writeLongText(text: string, at: number): number {
+    if (!this.#hasRoomFor(text, at)) return failed
+    if (!text.isWellFormed()) return this.#writeAll(JSON.stringify(text), at)
+    const start = at + 1
+    const end = start + this.bytes.write(text, start)
+    if (firstEscape(this.#view, start, end) >= 0) return this.#writeAll(JSON.stringify(text), at)
+    this.bytes[at] = quote
+    this.bytes[end] = quote
+    return end + 1
   }
 
-  #writeAll(json: string): boolean {
-    if (!this.#hasRoomFor(json)) return false
-    this.#at += this.bytes.write(json, this.#at)
-    return true
+  #writeAll(json: string, at: number): number {
+    return this.#hasRoomFor(json, at) ? at + this.bytes.write(json, at) : failed
   }
 
-  #writeNumber(value: number): boolean {
+  #writeNumber(value: number, at: number): number {
     const whole = value | 0
-    if (whole === value && whole >= 0) {
-      this.#writeDigits(whole)
-      return true
-    }
+    if (whole === value && whole >= 0) return this.#writeDigits(whole, at)
     // A number has at most one decimal of 15 digits or fewer, and of the decimals that stand for it JSON has the shortest.
     const thousandths = value > 0 && value < mostInThousandths ? Math.round(value * 1000) : 0
     if (thousandths === 0 || thousandths / 1000 !== value) {
-      return this.#writeAscii(Number.isFinite(value) ? String(value) : 'null')
+      return this.#writeAscii(Number.isFinite(value) ? String(value) : 'null', at)
     }
-    this.#writeDigits(whole)
-    this.#writeDecimals(thousandths - whole * 1000)
-    return true
+    return this.#writeDecimals(thousandths - whole * 1000, this.#writeDigits(whole, at))
   }
 
   /** A number from 0 to 2^31 - 1. */
-  #writeDigits(value: number): void {
+  #writeDigits(value: number, start: number): number {
+    const { bytes } = this
     let count = 1
     for (let limit = 10; count < 10 && value >= limit; limit *= 10) count++
-    this.#at += count
-    let at = this.#at
     let rest = value | 0
-    do {
+    for (let at = start + count - 1; at >= start; at--) {
       const tenth = (rest / 10) | 0
-      this.bytes[--at] = zero + rest - tenth * 10
+      bytes[at] = zero + rest - tenth * 10
       rest = tenth
-    } while (--count > 0)
+    }
+    return start + count
   }
 
   /** From 1 to 999 thousandths, without zeros at the end. */
-  #writeDecimals(thousandths: number): void {
+  #writeDecimals(thousandths: number, at: number): number {
     const hundredths = (thousandths / 10) | 0
     const tenths = (hundredths / 10) | 0
     const { bytes } = this
-    bytes[this.#at++] = dot
-    bytes[this.#at++] = zero + tenths
-    if (thousandths === tenths * 100) return
-    bytes[this.#at++] = zero + hundredths - tenths * 10
-    if (thousandths === hundredths * 10) return
-    bytes[this.#at++] = zero + thousandths - hundredths * 10
+    bytes[at] = dot
+    bytes[at + 1] = zero + tenths
+    if (thousandths === tenths * 100) return at + 2
+    bytes[at + 2] = zero + hundredths - tenths * 10
+    if (thousandths === hundredths * 10) return at + 3
+    bytes[at + 3] = zero + thousandths - hundredths * 10
+    return at + 4
   }
 
-  #writeAscii(text: string): boolean {
-    for (let i = 0; i < text.length; i++) this.bytes[this.#at++] = text.charCodeAt(i)
-    return true
+  #writeAscii(text: string, at: number): number {
+    for (let i = 0; i < text.length; i++) this.bytes[at + i] = text.charCodeAt(i)
+    return at + text.length
   }
 
   /** Counting bytes is worth it only near the limit: a UTF-16 unit never takes more than three. */
-  #hasRoomFor(text: string): boolean {
-    if (this.#at + 3 * text.length <= this.#limit) return true
-    const end = this.#at + Buffer.byteLength(text)
-    return end <= this.#limit || this.#grow(end)
+  #hasRoomFor(text: string, at: number): boolean {
+    if (at + 3 * text.length <= this.#limit) return true
+    const end = at + Buffer.byteLength(text)
+    return end <= this.#limit || this.#grow(end, at)
   }
 
-  #grow(neededBytes: number): boolean {
+  /** A larger buffer, with what has been written so far. */
+  #grow(neededBytes: number, writtenBytes: number): boolean {
     if (neededBytes > this.#mostEnd) return false
     const bytes = Math.min(Math.max(neededBytes, this.bytes.length * growth), this.#mostEnd)
-    this.#replace(Buffer.allocUnsafeSlow(bytes + slackBytes))
+    this.#replace(Buffer.allocUnsafeSlow(bytes + slackBytes), writtenBytes)
     return true
   }
 
-  #replace(bytes: Buffer): void {
-    this.bytes.copy(bytes, 0, 0, this.#at)
+  #replace(bytes: Buffer, writtenBytes: number): void {
+    this.bytes.copy(bytes, 0, 0, writtenBytes)
     this.bytes = bytes
     this.#view = viewOf(bytes)
     this.#limit = bytes.length - slackBytes
   }
 }
+
+/** In place of where something ends that could not be written. */
+const failed = -1
 
 function viewOf({ buffer, byteOffset, length }: Buffer): DataView {
   return new DataView(buffer, byteOffset, length)

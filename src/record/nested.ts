@@ -17,14 +17,15 @@ const remembered = new Map<string, readonly string[]>()
  * - Without any dotted name the same object is returned.
  */
 export function nestAttributes(attributes: object): object {
+  if (!hasDottedName(attributes)) return attributes
   const names = Object.keys(attributes)
-  if (!names.some(isDotted)) return attributes
   const values = attributes as Record<string, unknown>
   return nest(values, names, segmentsOf) ?? nest(values, names, name => segmentsBeside(values, name)) ?? attributes
 }
 
-function isDotted(name: string): boolean {
-  return name.includes('.')
+function hasDottedName(attributes: object): boolean {
+  for (const name in attributes) if (name.includes('.')) return true
+  return false
 }
 
 /** The nested object; `undefined` as soon as a value and a group collide. */
