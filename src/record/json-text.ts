@@ -2,7 +2,6 @@ import { firstEscape } from './escapes.ts'
 
 /** Texts up to this length are looked at for what JSON and UTF-8 write longer: most have nothing of it. */
 const shortText = 64
-const asItIs = /^[ !#-[\]-~]*$/
 
 /** Longer ones are measured by their bytes, which is twice as fast as by their JSON, in pieces of so many units. */
 const longText = 256
@@ -10,9 +9,14 @@ const pieceUnits = 4096
 const pieceBytes = Buffer.allocUnsafeSlow(3 * pieceUnits)
 const pieceView = new DataView(pieceBytes.buffer)
 
+/** Whether JSON and UTF-8 write a text as it is, but for the quotes. */
+export function isAsItIs(text: string): boolean {
+  return /^[ !#-[\]-~]*$/.test(text)
+}
+
 /** Bytes that a text takes as JSON in UTF-8, its quotes included. */
 export function jsonBytes(text: string): number {
-  if (text.length <= shortText && asItIs.test(text)) return text.length + 2
+  if (text.length <= shortText && isAsItIs(text)) return text.length + 2
   if (text.length <= longText || !text.isWellFormed()) return Buffer.byteLength(JSON.stringify(text))
   let bytes = '""'.length
   for (let start = 0; start < text.length; ) {

@@ -1,3 +1,5 @@
+import { isAsItIs } from './json-text.ts'
+
 /** Names longer than this are not learned, nor texts longer than that. */
 const longestName = 64
 const longestText = 32
@@ -6,8 +8,6 @@ const mostInPlace = 256
 const mostInAll = 2048
 /** How often a text is learned anew; a field whose text still changes after that has none that is worth it. */
 const mostTexts = 16
-/** Texts that JSON and UTF-8 write as they are. */
-const asItIs = /^[ !#-[\]-~]*$/
 
 /** Bytes, as words that are copied four at a time. After `length`, up to three bytes are of no account. */
 export interface Piece {
@@ -62,7 +62,7 @@ export class LearnedName {
   /** Learns the text of the member, unless it changes too often. */
   learn(text: string): void {
     if (this.#texts === mostTexts) return
-    const isWorthIt = ++this.#texts < mostTexts && text.length <= longestText && asItIs.test(text)
+    const isWorthIt = ++this.#texts < mostTexts && text.length <= longestText && isAsItIs(text)
     this.text = isWorthIt ? ownCopy(text) : undefined
     if (isWorthIt) this.withText = pieceOf(`,${JSON.stringify(this.name)}:"${text}"`)
   }

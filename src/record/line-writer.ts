@@ -7,7 +7,7 @@ import { maxDepth } from './plain.ts'
 const usualBytes = 65_536
 const mostKeptBytes = 1_100_000
 const growth = 4
-/** What one name and a short text or a number take at most: whether there is room is asked after each member. */
+/** What a name, a short text or a number, and the ends of all containers take at most: room is asked for before each member. */
 const slackBytes = 1024
 /** Texts up to this length are looked at one unit after the other. */
 const shortText = 100
@@ -98,6 +98,7 @@ export class LineWriter {
       if (!hasOwn.call(record, name)) return failed
       const value = record[name]
       if (value === undefined) continue
+      if (at > this.#limit && !this.#grow(at, at)) return failed
       let learned: LearnedName | undefined = last.next
       if (learned.name !== name) {
         learned = place.find(name, this.#learned)
@@ -116,7 +117,7 @@ export class LineWriter {
           learned.learn(value)
         }
       }
-      if (at < 0 || (at > this.#limit && !this.#grow(at, at))) return failed
+      if (at < 0) return failed
     }
     if (at === start) at++
     this.bytes[start] = openingBrace // in place of the first comma
@@ -153,10 +154,11 @@ export class LineWriter {
     if (array.toJSON !== undefined) return failed
     let at = start + 1
     for (let i = 0; i < array.length; i++) {
+      if (at > this.#limit && !this.#grow(at, at)) return failed
       if (i > 0) this.bytes[at++] = comma
       const item = array[i]
       at = item === undefined ? this.#writeAscii('null', at) : this.#writeValue(item, at, depth, place)
-      if (at < 0 || (at > this.#limit && !this.#grow(at, at))) return failed
+      if (at < 0) return failed
     }
     this.bytes[start] = openingBracket
     this.bytes[at] = closingBracket
@@ -178,8 +180,14 @@ export class LineWriter {
     for (let i = 0; i < length; i++) {
       const unit = text.charCodeAt(i)
       if (unit < 0x80) {
-        if (isEscaped(unit)) return this.#writeAll(JSON.stringify(text), start)
-        bytes[at++] = unit
+        if (isEscaped(unit)) {
+          const letter = shortEscapes[unit] as number
+          if (letter === 0) return this.#writeAll(JSON.stringify(text), start)
+          bytes[at++] = backslash
+          bytes[at++] = letter
+        } else {
+          bytes[at++] = unit
+        }
       } else if (unit < 0x800) {
         bytes[at++] = 0xc0 | (unit >> 6)
         bytes[at++] = 0x80 | (unit & 0x3f)
@@ -195,10 +203,13 @@ export class LineWriter {
     return at + 1
   }
 
-  /** Natively, in the hope that nothing in it has to be escaped; that is looked for in its bytes. */
+  /**
+   * Natively, in the hope that nothing in it has to be escaped; that is looked for in its bytes. There is little hope for
+   * a text of several lines, as stacks are.
+   */
   #writeLongText(text: string, at: number): number {
     if (!this.#hasRoomFor(text, at)) return failed
-    if (!text.isWellFormed()) return this.#writeAll(JSON.stringify(text), at)
+    if (text.includes('\n') || !text.isWellFormed()) return this.#writeAll(JSON.stringify(text), at)
     const start = at + 1
     const end = start + this.bytes.write(text, start)
     if (firstEscape(this.#view, start, end) >= 0) return this.#writeAll(JSON.stringify(text), at)
@@ -290,6 +301,12 @@ const unlearned = new (class extends LearnedName {
   override find(): undefined {}
 })(undefined)
 
+/** What follows a backslash in place of a character; 0 where it is longer than a letter. */
+const shortEscapes = new Uint8Array(128)
+for (const [character, letter] of ['""', '\\\\', '\nn', '\rr', '\tt', '\bb', '\ff']) {
+  shortEscapes[(character as string).charCodeAt(0)] = (letter as string).charCodeAt(0)
+}
+
 /** `{}` */
 const emptyObjectBytes = 2
 const openingBrace = 0x7b
@@ -299,5 +316,6 @@ const closingBracket = 0x5d
 const comma = 0x2c
 const colon = 0x3a
 const quote = 0x22
+const backslash = 0x5c
 const dot = 0x2e
 const zero = 0x30

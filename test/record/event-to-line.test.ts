@@ -135,6 +135,14 @@ describe('plain data', () => {
     for (let i = 0; i < 3; i++) expectAsIs(event)
   })
 
+  it('that outgrows the place for lines at any point of deep nesting', () => {
+    for (let length = 40_000; length < 66_000; length += 97) {
+      let nested: unknown = length
+      for (let level = 0; level < 60; level++) nested = { [`${level} of ${length} `.padEnd(100, '漢')]: nested }
+      expectAsIs({ filler: 'x'.repeat(length), list: [[[[nested]]]] })
+    }
+  })
+
   it('that inherits what somebody has put on every object', () => {
     const everything = Object.prototype as { polluted?: string }
     everything.polluted = 'x'
