@@ -54,7 +54,13 @@ const limit: readonly SetUp[] = [
   {
     name: 'bare-winston-json',
     family: 'limit',
-    what: "the bare loop behind Winston with format.json(), posting the logger's line",
+    what: 'the bare loop behind Winston with format.json()',
+    open: async target => (await import('./bare-winston.ts')).open(target, await jsonFormat()),
+  },
+  {
+    name: 'bare-winston-json-line',
+    family: 'limit',
+    what: "the same, posting the logger's line, whatever that leaves out",
     open: async target => (await import('./bare-winston.ts')).open(target, await jsonFormat(), { postsLine: true }),
   },
   {
