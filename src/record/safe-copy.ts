@@ -103,13 +103,12 @@ export class SafeCopy {
   }
 
   #contents(value: object, key: Key, wasTold: boolean): Plain | undefined {
-    if (Array.isArray(value)) return this.#items(i => value[i], value.length)
     if (isError(value)) {
       const { names, read } = errorFields(value)
       return this.#fields(names, read)
     }
     const prototype = Object.getPrototypeOf(value)
-    if (prototype !== Object.prototype && prototype !== null) {
+    if (prototype !== Object.prototype && prototype !== Array.prototype && prototype !== null) {
       const special = this.#special(value, key)
       if (special !== undefined) return special
     }
@@ -118,6 +117,7 @@ export class SafeCopy {
       const told = source.toJSON(key)
       if (told !== value) return this.#value(told, key, true)
     }
+    if (Array.isArray(value)) return this.#items(i => value[i], value.length)
     return this.#fields(Object.keys(value), name => source[name])
   }
 

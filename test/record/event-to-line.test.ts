@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { eventToLine, type Line } from '../../src/record/event-to-line.ts'
 import { LearnedName } from '../../src/record/learned-names.ts'
+import { LineWriter } from '../../src/record/line-writer.ts'
 
 const bytesOf = (text: string | undefined) => (text === undefined ? undefined : Buffer.from(text))
 const textOf = ({ bytes, length }: Line) => bytes.toString('utf8', 0, length)
@@ -135,11 +136,15 @@ describe('plain data', () => {
     for (let i = 0; i < 3; i++) expectAsIs(event)
   })
 
-  it('that outgrows the place for lines at any point of deep nesting', () => {
+  it('that outgrows the buffer at any point of deep nesting', () => {
     for (let length = 40_000; length < 66_000; length += 97) {
       let nested: unknown = length
       for (let level = 0; level < 60; level++) nested = { [`${level} of ${length} `.padEnd(100, '漢')]: nested }
-      expectAsIs({ filler: 'x'.repeat(length), list: [[[[nested]]]] })
+      const event = { filler: 'x'.repeat(length), list: [[[[nested]]]] }
+      const writer = new LineWriter() // whose buffer is as small as it ever is
+      writer.begin(undefined)
+      expect(writer.write(event, 1_000_000)).toBe(true)
+      expect(writer.bytes.toString('utf8', 0, writer.end(undefined))).toBe(JSON.stringify(event))
     }
   })
 
@@ -174,7 +179,7 @@ describe('a line', () => {
     [{ a: 1n }, '{"t":"x"', ',"r":2}', '{"t":"x","a":"1","r":2}'],
     [{ a: 'x'.repeat(70_000) }, '{"t":"x"', ',"r":2}', `{"t":"x","a":"${'x'.repeat(70_000)}","r":2}`],
     [{ a: 1 }, '{"t":"x"', `,"r":"${'r'.repeat(70_000)}"}`, `{"t":"x","a":1,"r":"${'r'.repeat(70_000)}"}`],
-  ])('of %j with head %s and tail %s', (event, head, tail, expected) => {
+  ])('of %o with head %s and tail %s', (event, head, tail, expected) => {
     const { text, length } = made(event, { ...(head && { head }), ...(tail && { tail }) })
     expect(text).toBe(expected)
     expect(length).toBe(Buffer.byteLength(expected))
