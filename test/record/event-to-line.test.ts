@@ -22,6 +22,14 @@ function expectAsIs(event: object): void {
   expect(made(event)).toMatchObject({ text: JSON.stringify(event), stubbed: 0, cut: 0 })
 }
 
+/** The same in a buffer that is as small as it ever is. */
+function expectGrown(event: object): void {
+  const writer = new LineWriter()
+  writer.begin(undefined)
+  expect(writer.write(event, 1_000_000)).toBe(true)
+  expect(writer.bytes.toString('utf8', 0, writer.end(undefined))).toBe(JSON.stringify(event))
+}
+
 const text = fc.oneof(
   fc.string(),
   fc.string({ unit: 'binary', maxLength: 150 }),
@@ -149,12 +157,16 @@ describe('plain data', () => {
     for (let length = 40_000; length < 66_000; length += 97) {
       let nested: unknown = length
       for (let level = 0; level < 60; level++) nested = { [`${level} of ${length} `.padEnd(100, '漢')]: nested }
-      const event = { filler: 'x'.repeat(length), list: [[[[nested]]]] }
-      const writer = new LineWriter() // whose buffer is as small as it ever is
-      writer.begin(undefined)
-      expect(writer.write(event, 1_000_000)).toBe(true)
-      expect(writer.bytes.toString('utf8', 0, writer.end(undefined))).toBe(JSON.stringify(event))
+      expectGrown({ filler: 'x'.repeat(length), list: [[[[nested]]]] })
     }
+  })
+
+  it('that outgrows the buffer with very many small members', () => {
+    const names = Array.from({ length: 20_000 }, (_, i) => `name ${i}`)
+    expectGrown({ list: names.map((_, i) => i) })
+    expectGrown({ list: names.map(name => [name]) })
+    expectGrown(Object.fromEntries(names.map((name, i) => [name, i])))
+    expectGrown(Object.fromEntries(names.map((name, i) => [name, i % 2 === 0 ? 'é' : { name }])))
   })
 
   it('that inherits what somebody has put on every object', () => {
