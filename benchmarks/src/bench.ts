@@ -27,7 +27,13 @@ async function main(args: string[]): Promise<void> {
   const subjects = experiments.flatMap(experiment => experiment.cases('full').map(({ subject }) => subject))
   const isWanted = wanted(given.only, names, subjects)
   const plan = planned(experiments, given.extent, isWanted, given.rounds)
-  if (plan.length === 0) throw new Error('of that, --quick measures nothing; leave it out')
+  if (plan.length === 0) {
+    const why =
+      given.extent === 'quick'
+        ? '--quick measures nothing; leave it out'
+        : 'nothing is measured together: these experiments do not have these set-ups; see --list'
+    throw new Error(`of that, ${why}`)
+  }
   if (given.list) return list(plan)
 
   const startedAt = new Date().toISOString()
