@@ -38,6 +38,7 @@ export class LogferryTransport extends TransportStream {
   #lastUncaught: object | undefined
   /** Set by Winston while the transport belongs to a logger. */
   declare parent?: ParentLogger | null
+  /** @internal */
   declare readonly _writableState: { readonly ending: boolean }
 
   constructor(options: LogferryTransportOptions = {}) {

@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { Agent } from 'undici'
 import { describe, expect, it } from 'vitest'
 import { createShipper } from '../src/index.ts'
 import { startRawServer } from './support/raw-server.ts'
@@ -33,6 +34,30 @@ describe('events', () => {
     for (const time of times) expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/)
     const contentEncoding = compression === 'none' ? undefined : compression
     expect(shipping.emulator.requests()[0]).toMatchObject({ contentType, contentEncoding })
+  })
+
+  it('arrive once and unchanged where making a request logs as well', async () => {
+    await using shipping = await startShipping()
+    const agent = new Agent()
+    let requests = 0
+    const dispatcher = {
+      dispatch: (...args: Parameters<Agent['dispatch']>) => {
+        if (requests++ < 100) shipper.ship({ level: 'debug', request: requests, text: 'é'.repeat(requests) })
+        return agent.dispatch(...args)
+      },
+    }
+    const shipper = shipping.ship({ compression: 'none', maxBatchBytes: 2000, maxConcurrentRequests: 64, dispatcher })
+    for (const n of range(1000)) shipper.ship({ level: 'info', n, text: `event ${n}` })
+    while (shipper.stats().pending > 0) expect(await shipper.flush()).toMatchObject({ complete: true }) // each may log one more
+    await agent.close()
+    const events = shipping.emulator.events('d')
+    const logged = events.filter(({ level }) => level === 'info')
+    expect(sorted(logged.map(({ n }) => n))).toEqual(range(1000))
+    for (const { n, text } of logged) expect(text).toBe(`event ${n}`)
+    const others = events.filter(({ level }) => level === 'debug')
+    expect(sorted(others.map(({ request }) => request))).toEqual(range(Math.min(requests, 100)).map(n => n + 1))
+    for (const { request, text } of others) expect(text).toBe('é'.repeat(request as number))
+    expect(new Set(events.map(({ _time }) => _time)).size).toBe(events.length)
   })
 
   it('are what they were at the call, whatever happens to the object afterwards', async () => {

@@ -28,11 +28,8 @@ async function main(args: string[]): Promise<void> {
   const isWanted = wanted(given.only, names, subjects)
   const plan = planned(experiments, given.extent, isWanted, given.rounds)
   if (plan.length === 0) {
-    const why =
-      given.extent === 'quick'
-        ? '--quick measures nothing; leave it out'
-        : 'nothing is measured together: these experiments do not have these set-ups; see --list'
-    throw new Error(`of that, ${why}`)
+    if (given.extent === 'quick') throw new Error('of that, --quick measures nothing; leave it out')
+    throw new Error('none of these experiments has one of these set-ups; see --list')
   }
   if (given.list) return list(plan)
 

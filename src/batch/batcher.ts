@@ -103,8 +103,9 @@ export class Batcher {
   /** Lets every open batch go; resolves when all lines that are here now have been delivered or dropped. */
   async flush(): Promise<void> {
     for (const row of this.#rows.values()) row.flush()
+    const settled = [...this.#unsettled].map(batch => batch.whenSettled()) // and not what making requests for them may log
     this.#listeners.onReady()
-    await Promise.all([...this.#unsettled].map(batch => batch.whenSettled()))
+    await Promise.all(settled)
   }
 
   /** Makes everything due that waits after a failure. */

@@ -96,32 +96,21 @@ export class Row {
     return this.#isFlushing ? 0 : this.#openedAtMs + this.#limits.maxBatchAgeMs
   }
 
-  /** Adds a line; `false` when there is no memory for it. */
+  /**
+   * Adds a line; `false` when there is no memory for it. Nobody is told before the line has its place: who makes a request
+   * then may log, and be here again.
+   */
   add(severity: Severity, line: Line): boolean {
     const open = this.#open
-    if (open !== undefined) {
-      if (open.append(severity, line, this.#limits.maxBatchBytes)) {
-        if (open.count >= this.#limits.maxBatchEvents) this.#sealFull()
-        return true
-      }
-      this.#sealFull()
+    if (open?.append(severity, line, this.#limits.maxBatchBytes)) {
+      if (open.count >= this.#limits.maxBatchEvents) this.#sealFull()
+      return true
     }
-    const expectedBytes = Math.max(this.#lastSealedBytes, line.length + 1)
-    const { maxBatchBytes, maxBlockBytes } = this.#limits
-    const { memory, makeRoom, openCopy, onOpened } = this.#parts
-    makeRoom()
-    const mostBytes = expectedBytes <= maxBatchBytes ? maxBatchBytes : maxBlockBytes
-    const batch = Batch.open(this.dataset, expectedBytes, mostBytes, memory, () => openCopy(this.dataset))
-    if (batch === undefined) return false
-    if (!batch.append(severity, line, maxBlockBytes)) {
-      batch.settle()
-      return false
-    }
-    this.#open = batch
-    this.#openedAtMs = performance.now()
-    onOpened(batch)
-    if (this.#limits.maxBatchEvents === 1) this.#sealFull()
-    return true
+    if (open !== undefined) this.#seal()
+    const batch = this.#openWith(severity, line)
+    if (batch !== undefined) this.#parts.onOpened(batch)
+    else if (open !== undefined) this.#parts.onSealed()
+    return batch !== undefined
   }
 
   /** Lets the open batch go without waiting for company. */
@@ -224,6 +213,25 @@ export class Row {
     if (ready !== undefined || this.dueAtMs > nowMs) return ready
     this.#seal()
     return this.#waiting.pop()
+  }
+
+  /** A new batch with this line in it; nothing when there is no memory for it. */
+  #openWith(severity: Severity, line: Line): Batch | undefined {
+    const expectedBytes = Math.max(this.#lastSealedBytes, line.length + 1)
+    const { maxBatchBytes, maxBlockBytes, maxBatchEvents } = this.#limits
+    const { memory, makeRoom, openCopy } = this.#parts
+    makeRoom()
+    const mostBytes = expectedBytes <= maxBatchBytes ? maxBatchBytes : maxBlockBytes
+    const batch = Batch.open(this.dataset, expectedBytes, mostBytes, memory, () => openCopy(this.dataset))
+    if (batch === undefined) return undefined
+    if (!batch.append(severity, line, maxBlockBytes)) {
+      batch.settle()
+      return undefined
+    }
+    this.#open = batch
+    this.#openedAtMs = performance.now()
+    if (maxBatchEvents === 1) this.#seal()
+    return batch
   }
 
   #sealFull(): void {

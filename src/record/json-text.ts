@@ -2,6 +2,7 @@ import { firstEscape } from './escapes.ts'
 
 /** Texts up to this length are looked at for what JSON and UTF-8 write longer: most have nothing of it. */
 const shortText = 64
+const asItIs = /^[ !#-[\]-~]*$/
 
 /** Longer ones are measured by their bytes, which is twice as fast as by their JSON, in pieces of so many units. */
 const longText = 256
@@ -11,7 +12,7 @@ const pieceView = new DataView(pieceBytes.buffer)
 
 /** Whether JSON and UTF-8 write a text as it is, but for the quotes. */
 export function isAsItIs(text: string): boolean {
-  return /^[ !#-[\]-~]*$/.test(text)
+  return asItIs.test(text)
 }
 
 /** Bytes that a text takes as JSON in UTF-8, its quotes included. */
