@@ -112,7 +112,7 @@ export class Connections implements Dispatcher {
 
   #prepare(socket: Socket, request: ClientRequest): void {
     socket.unref()
-    socket.ref = () => socket // the agent references a socket again for each request
+    socket.ref = itself // the agent references a socket again for each request
     if (!socket.connecting) return
     const stopClock = deadline(connectTimeoutMs, () => {
       request.destroy(new Error(`no connection within ${connectTimeoutMs} ms`))
@@ -120,4 +120,9 @@ export class Connections implements Dispatcher {
     socket.once(this.#isSecure ? 'secureConnect' : 'connect', stopClock)
     request.once('close', stopClock)
   }
+}
+
+/** No arrow function in `#prepare`: that would keep the request that it was set for in memory as long as the socket. */
+function itself(this: Socket): Socket {
+  return this
 }

@@ -1,6 +1,9 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { ClientRequest } from 'node:http'
 import type { Socket } from 'node:net'
+import { setImmediate as turnOfTheLoop } from 'node:timers/promises'
+import { queryObjects } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from 'vitest'
 import { Connections } from '../../src/http/connections.ts'
@@ -44,6 +47,16 @@ describe('connections of our own', () => {
     for (const _ of [1, 2, 3])
       expect(await ask(connections, post(server.url))).toMatchObject({ status: 200, body: 'ok' })
     expect(server.sockets).toHaveLength(1)
+    await connections.close()
+    await server.close()
+  })
+
+  it('keep nothing of a request that is over', async () => {
+    const server = await startRawServer(socket => socket.write(ok))
+    const connections = new Connections(server.url, 1)
+    for (const _ of [1, 2, 3]) await ask(connections, post(server.url))
+    await turnOfTheLoop() // the socket goes back to the agent
+    expect(queryObjects(ClientRequest)).toBe(0)
     await connections.close()
     await server.close()
   })
