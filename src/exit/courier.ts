@@ -2,6 +2,9 @@ import type { MessagePort, Worker } from 'node:worker_threads'
 import type { Answer } from '../http/exchange.ts'
 import { type Errand, type Report, runErrands } from './errands.ts'
 
+/** Longest that the end of the worker is waited for, in milliseconds; it takes one or two. */
+const endTimeoutMs = 500
+
 /** What comes back: an answer, or why there is none. */
 export type Receipt = Answer | Error
 
@@ -14,6 +17,8 @@ export class Courier {
   readonly #port: MessagePort
   /** Counts what the worker has reported; the main thread sleeps on it. */
   readonly #reports = new Int32Array(new SharedArrayBuffer(4))
+  /** Whether the worker has come to its end; the main thread sleeps on that, too. */
+  readonly #end = new Int32Array(new SharedArrayBuffer(4))
   readonly #recipients = new Map<number, (receipt: Receipt) => void>()
   readonly #receive: (port: MessagePort) => { message: Report } | undefined
   #seen = 0
@@ -32,7 +37,7 @@ export class Courier {
       eval: true,
       execArgv: [], // without it, and with NODE_OPTIONS, what the application preloads would run again
       env: workerEnvironment(),
-      workerData: { port: port2, reports: this.#reports },
+      workerData: { port: port2, reports: this.#reports, end: this.#end },
       transferList: [port2],
       stdout: true, // not piped to that of the process, which would have to be opened first
       stderr: true,
@@ -67,8 +72,13 @@ export class Courier {
     }
   }
 
+  /**
+   * Ends the worker, and waits for that. At the end of the process Node would wait for it, and meanwhile collect no garbage
+   * for the compilers that V8 runs in other threads: where one of them needs that, such a process hangs and never ends.
+   */
   dismiss(): void {
-    void this.#worker.terminate()
+    this.#port.postMessage(null)
+    if (Atomics.wait(this.#end, 0, 0, endTimeoutMs) === 'timed-out') void this.#worker.terminate()
   }
 }
 

@@ -26,14 +26,19 @@ export interface Report {
  */
 export function runErrands(): void {
   const maxAnswerBytes = 65_536
-  const { port, reports } = process.getBuiltinModule('node:worker_threads').workerData as {
+  const { port, reports, end } = process.getBuiltinModule('node:worker_threads').workerData as {
     port: MessagePort
     reports: Int32Array
+    end: Int32Array
   }
   const agents: Record<string, unknown> = {}
 
   process.on('uncaughtException', error => report({ error: { message: String(error) } }))
-  port.on('message', run)
+  process.on('exit', () => {
+    Atomics.store(end, 0, 1)
+    Atomics.notify(end, 0)
+  })
+  port.on('message', (errand: Errand | null) => (errand === null ? process.exit() : run(errand)))
 
   function report(one: Report): void {
     port.postMessage(one)

@@ -47,6 +47,7 @@ function deliverAll(): void {
   last = delivery
   warnAtOnce(true)
   delivery.deliver(unfinished)
+  delivery.dismiss()
   // Comes only where somebody emitted 'exit' in a process that goes on.
   setImmediate(() => {
     delivery.dismiss()
