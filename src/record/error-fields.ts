@@ -1,4 +1,4 @@
-import { types } from 'node:util'
+import * as types from 'node:util/types'
 import { isPlainData } from './is-plain-data.ts'
 
 /** Characters of data put on an Error that has a `toJSON`, up to which they are kept beside what that tells. */

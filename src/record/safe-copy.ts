@@ -1,4 +1,4 @@
-import { types } from 'node:util'
+import * as types from 'node:util/types'
 import { bareObject } from './bare-object.ts'
 import { errorFields, isError } from './error-fields.ts'
 import { mostJsonBytes } from './json-text.ts'

@@ -1,4 +1,4 @@
-import { types } from 'node:util'
+import * as types from 'node:util/types'
 
 // Objects of the language and the platform whose content is not in their fields. `util.types` looks at what an object
 // is, not at its prototype: it tells true for objects of other realms, and neither traps nor getters are called.

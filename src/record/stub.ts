@@ -1,4 +1,4 @@
-import { types } from 'node:util'
+import * as types from 'node:util/types'
 import { isError } from './error-fields.ts'
 
 // Texts that stand for what JSON has no words for.

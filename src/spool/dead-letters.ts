@@ -1,6 +1,5 @@
-import * as fs from 'node:fs'
 import { join } from 'node:path'
-import { isOurs } from './disk.ts'
+import { fs, isOurs } from './disk.ts'
 
 /** An event that the service has refused, and what it said. */
 export interface DeadLetter {

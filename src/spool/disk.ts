@@ -1,5 +1,7 @@
-import * as fs from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+
+/** Not by `import`, which would read all that the module exports (1 ms), and so load what nobody asks for. */
+export const fs = process.getBuiltinModule('node:fs')
 
 /** What the spool needs of a file system. Everything throws as `node:fs` does. */
 export interface Disk {

@@ -1,4 +1,4 @@
-import { crc32 } from 'node:zlib'
+const { crc32 } = process.getBuiltinModule('node:zlib') // as in compression.ts
 
 /**
  * A segment is a file of records, one for each line:
