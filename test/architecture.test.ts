@@ -32,7 +32,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
   org: { parts: ['org/', 'http/', ...common] },
   emulator: { parts: ['emulator/'] },
   // What applications import, and the spool: showing what waits in it is no task of theirs.
-  'cli/': { parts: ['index', 'org', 'emulator', 'spool/'] },
+  'cli/': { parts: ['index', 'org', 'emulator', 'spool/', 'options/node-version'] },
   // The one wiring
   'shipper/': { parts: [...stages, 'http/', ...common] },
   // Stages. What delivery counts drops by is the one thing it has from another.

@@ -1,8 +1,11 @@
 import { inspect } from 'node:util'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import packageJson from '../package.json' with { type: 'json' }
+import { createShipper } from '../src/index.ts'
 import { resolveOptions } from '../src/options/resolve.ts'
 import type { ResolvedOptions } from '../src/options/resolved-options.ts'
 import type { ShipperOptions } from '../src/options/shipper-options.ts'
+import { createOrgClient } from '../src/org.ts'
 
 const good = { baseUrl: 'https://logs.example', dataset: 'checkout', token: 'xaat-secret-0001' }
 const secret = 'xaat-secret-0001'
@@ -16,6 +19,20 @@ function refusal(options: unknown, environment = {}): Error & { code: string; op
   }
   throw new Error('accepted')
 }
+
+describe.each(['20.20.2', '22.18.0'])('Node %s', version => {
+  const real = process.versions.node
+  const pretend = (value: string) => Object.defineProperty(process.versions, 'node', { value })
+  beforeAll(() => pretend(version))
+  afterAll(() => pretend(real))
+
+  it.each([
+    ['the shipper', () => createShipper(good)],
+    ['the client of the organization', () => createOrgClient({ baseUrl: good.baseUrl, token: secret })],
+  ])('is too old, and is refused where %s is made', (_, make) => {
+    expect(make).toThrow(`logferry needs Node ${packageJson.engines.node}; this is Node ${version} (`)
+  })
+})
 
 describe('options that cannot be used throw where the shipper is made', () => {
   it.each<[string, object | string | null, string, RegExp, 'TypeError' | 'RangeError']>([

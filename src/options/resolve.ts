@@ -4,6 +4,7 @@ import { invalidOption } from '../errors.ts'
 import { resolveBaseUrl } from './base-url.ts'
 import { checked } from './checked.ts'
 import { type Environment, withEnvironment } from './environment.ts'
+import { checkNode } from './node-version.ts'
 import { resolveCredentials } from './resolve-credentials.ts'
 import { resolveLimits } from './resolve-limits.ts'
 import type { ResolvedOptions } from './resolved-options.ts'
@@ -19,8 +20,10 @@ const timesInFlight = 4
  * Checks options, fills what is missing from the environment and the defaults.
  *
  * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`, naming the option, what it must be and what came
+ * @throws Error when this Node is too old
  */
 export function resolveOptions(given: ShipperOptions | undefined, environment: Environment): ResolvedOptions {
+  checkNode()
   if (given !== undefined && (typeof given !== 'object' || given === null)) {
     throw invalidOption('options', 'an object', typeof given)
   }

@@ -5,6 +5,7 @@ import type { Dispatcher } from '../http/dispatcher.ts'
 import { resolveBaseUrl } from '../options/base-url.ts'
 import { checked } from '../options/checked.ts'
 import { type Environment, withEnvironment } from '../options/environment.ts'
+import { checkNode } from '../options/node-version.ts'
 import { resolveCredentials } from '../options/resolve-credentials.ts'
 import { AccessTokenSchema, integer, serviceEntries } from '../options/schema.ts'
 import type { ResolvedTls } from '../options/tls-options.ts'
@@ -33,11 +34,13 @@ const OrgClientOptionsSchema = v.strictObject({
  * Checks options, fills what is missing from the environment and the defaults.
  *
  * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`, naming the option, what it must be and what came
+ * @throws Error when this Node is too old
  */
 export function resolveClientOptions(
   given: OrgClientOptions | undefined,
   environment: Environment,
 ): ResolvedOrgClientOptions {
+  checkNode()
   if (given !== undefined && (typeof given !== 'object' || given === null)) {
     throw invalidOption('options', 'an object', typeof given)
   }
