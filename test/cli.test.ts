@@ -79,6 +79,14 @@ describe.concurrent('logferry check', () => {
     expect(emulator.eventCount('from-option')).toBe(1)
   })
 
+  it('uses plain http to a host that is not loopback by its name with --allow-insecure only', async () => {
+    const url = emulator.url.replace('127.0.0.1', '[::ffff:127.0.0.1]')
+    expect(url).not.toBe(emulator.url)
+    const refused = await logferry(['check', '--url', url], environment)
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/baseUrl.*must be https:.*allowInsecure/) })
+    expect(await logferry(['check', '--url', url, '--allow-insecure'], environment)).toMatchObject({ code: 0 })
+  })
+
   it.each([
     ['a wrong token', { LOGFERRY_TOKEN: 'wrong-secret' }, /the service answers 403.*Check the token/],
     ['a wrong path', { LOGFERRY_URL: '/nowhere' }, /the service answers 404.*Check the dataset name and baseUrl/],

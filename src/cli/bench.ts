@@ -2,6 +2,7 @@ import type { ShipperOptions } from '../index.ts'
 import { bestSize, MiB, type Proposal, propose, shownMs } from './bench-proposal.ts'
 import { benchEvent, type Trial, tryOut } from './bench-trial.ts'
 import { type Command, type Given, Misuse } from './command.ts'
+import { serviceOf, serviceOptions } from './service.ts'
 
 const help = `Usage: logferry bench [options]
 
@@ -11,6 +12,7 @@ Takes its options from the environment, as an application does: LOGFERRY_URL, LO
 
 Options:
   --url <address>      base address of the service, in place of LOGFERRY_URL
+  --allow-insecure     allow plain http to another host: the token can be read on the way
   --dataset <name>     dataset to send to, in place of LOGFERRY_DATASET
   --events <number>    most events to send in all, from 1000 (default: 200000, about 100 MB before compression)
   --seconds <number>   longest time in all, from 1 (default: 60)
@@ -29,7 +31,7 @@ const trialCount = sizesTried.length + connectionsTried.length + warmUp
 export const command: Command = {
   help,
   options: {
-    url: { type: 'string' },
+    ...serviceOptions,
     dataset: { type: 'string' },
     events: { type: 'string' },
     seconds: { type: 'string' },
@@ -37,7 +39,7 @@ export const command: Command = {
   async run(given) {
     const events = numberOf(given, 'events', 200_000, 1000)
     const seconds = numberOf(given, 'seconds', 60, 1)
-    const options = { baseUrl: given.url, dataset: given.dataset } as ShipperOptions
+    const options: ShipperOptions = { ...serviceOf(given), dataset: given.dataset as string | undefined }
     const perTrial = { events: Math.floor((events - 1) / trialCount), timeoutMs: (seconds * 1000) / trialCount }
     const attempt = (maxBatchBytes: number, maxConcurrentRequests: number) =>
       tryOut(options, { maxBatchBytes, maxConcurrentRequests, ...perTrial })

@@ -1,5 +1,6 @@
 import { createShipper, type Shipper, type Warning } from '../index.ts'
 import type { Command, Given } from './command.ts'
+import { serviceOf, serviceOptions } from './service.ts'
 
 const help = `Usage: logferry check [options]
 
@@ -8,6 +9,7 @@ Takes its options from the environment, as an application does: LOGFERRY_URL, LO
 
 Options:
   --url <address>    base address of the service, in place of LOGFERRY_URL
+  --allow-insecure   allow plain http to another host: the token can be read on the way
   --dataset <name>   dataset to send to, in place of LOGFERRY_DATASET
   --help             show this`
 
@@ -17,7 +19,7 @@ const timeoutMs = 10_000
 export const command: Command = {
   help,
   options: {
-    url: { type: 'string' },
+    ...serviceOptions,
     dataset: { type: 'string' },
   },
   async run(given) {
@@ -36,11 +38,11 @@ export const command: Command = {
 }
 
 /** Made as an application makes it, but in a hurry: somebody waits, and sees what went wrong. */
-function shipperOf({ url, dataset }: Given): Shipper | undefined {
+function shipperOf(given: Given): Shipper | undefined {
   try {
     return createShipper({
-      baseUrl: url as string | undefined,
-      dataset: dataset as string | undefined,
+      ...serviceOf(given),
+      dataset: given.dataset as string | undefined,
       maxRetryDelayMs: 100,
       requestTimeoutMs: 5000,
     })

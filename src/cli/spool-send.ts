@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { createShipper, type Shipper } from '../index.ts'
 import type { SpoolContents } from '../spool/contents.ts'
 import { type Command, type Given, Misuse } from './command.ts'
+import { serviceOf, serviceOptions } from './service.ts'
 import { counted, directoryOf, foreign, inUse, leftBehind, lookInto, sum } from './spool.ts'
 
 /** How long nothing may be delivered, where no --timeout is given, in seconds. */
@@ -19,6 +20,7 @@ rejected.ndjson in the spool.
 Options:
   --directory <path>    the spool, if it is not given as <directory>
   --url <address>       base address of the service, in place of LOGFERRY_URL
+  --allow-insecure      allow plain http to another host: the token can be read on the way
   --timeout <seconds>   longest time to try (default: until nothing could be delivered for ${patienceSeconds} s)
   --help                show this`
 
@@ -32,7 +34,7 @@ export const command: Command = {
   argument: 'directory',
   options: {
     directory: { type: 'string' },
-    url: { type: 'string' },
+    ...serviceOptions,
     timeout: { type: 'string' },
   },
   async run(given) {
@@ -63,10 +65,10 @@ function timeoutMsOf({ timeout }: Given): number | undefined {
 }
 
 /** Made as an application makes it, but it drops nothing for want of room, and is back sooner when the service is. */
-function shipperOf({ url }: Given, directory: string): Shipper | undefined {
+function shipperOf(given: Given, directory: string): Shipper | undefined {
   try {
     return createShipper({
-      baseUrl: url as string | undefined,
+      ...serviceOf(given),
       dataset: 'none', // for what is logged: here it is nothing, and what is in the spool has its own
       spool: { directory, maxBytes: Number.MAX_SAFE_INTEGER },
       maxRetryDelayMs: 5000,
