@@ -82,9 +82,10 @@ describe.concurrent('logferry check', () => {
   it('uses plain http to a host that is not loopback by its name with --allow-insecure only', async () => {
     const url = emulator.url.replace('127.0.0.1', '[::ffff:127.0.0.1]')
     expect(url).not.toBe(emulator.url)
-    const refused = await logferry(['check', '--url', url], environment)
+    const check = ['check', '--url', url, '--dataset', 'insecure']
+    const refused = await logferry(check, environment)
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/baseUrl.*must be https:.*allowInsecure/) })
-    expect(await logferry(['check', '--url', url, '--allow-insecure'], environment)).toMatchObject({ code: 0 })
+    expect(await logferry([...check, '--allow-insecure'], environment)).toMatchObject({ code: 0 })
   })
 
   it.each([
