@@ -52,11 +52,23 @@ export async function compress(bytes: Buffer, encoding: Encoding): Promise<Buffe
   const done = (error: Error | null, compressed: Buffer) => (error === null ? resolve(compressed) : reject(error))
   if (encoding === 'gzip') gzip(bytes, gzipOptions, done)
   else zstdCompress(bytes, zstdOptions, done)
-  return promise
+  return asOneFrame(await promise)
 }
 
 /** The same on this thread, where nothing can be waited for. */
 export function compressNow(bytes: Buffer, encoding: Encoding): Buffer {
   if (encoding === 'none') return bytes
-  return encoding === 'gzip' ? gzipSync(bytes, gzipOptions) : zstdCompressSync(bytes, zstdOptions)
+  return encoding === 'gzip' ? gzipSync(bytes, gzipOptions) : asOneFrame(zstdCompressSync(bytes, zstdOptions))
+}
+
+/** What zstd makes of nothing. */
+const emptyFrame = Buffer.from('28b52ffd2000010000', 'hex')
+
+/**
+ * Where a frame just fills the buffer of 16 KiB that Node compresses into, Node has an empty one follow it, and a server
+ * may take what comes after the first frame for garbage. gzip has nothing that looks like it.
+ */
+function asOneFrame(compressed: Buffer): Buffer {
+  const end = compressed.length - emptyFrame.length
+  return end > 0 && compressed.indexOf(emptyFrame, end) === end ? compressed.subarray(0, end) : compressed
 }
