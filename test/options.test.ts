@@ -293,6 +293,7 @@ describe('options', () => {
       timeField: '_time',
       maxBatchAgeMs: 1000,
       maxBatchBytes: 1_048_576,
+      mostUnlimitedBatchBytes: 4_194_304,
       maxBatchEvents: 10_000,
       maxEventBytes: 1_000_000,
       maxConcurrentRequests: 4,
@@ -310,6 +311,10 @@ describe('options', () => {
     LOGFERRY_ORG_ID: 'env-org',
     LOGFERRY_REGION: 'eu',
   }
+
+  it('batches do not grow by themselves beyond a size that is given', () => {
+    expect(resolveOptions({ ...good, maxBatchBytes: 1_048_576 }, {}).mostUnlimitedBatchBytes).toBe(1_048_576)
+  })
 
   it('that are not given come from the environment', () => {
     const options = resolveOptions(undefined, environment)

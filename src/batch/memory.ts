@@ -10,8 +10,8 @@ const thresholds: readonly (readonly [share: number, atLeast: Severity])[] = [
   [0.75, 2],
 ]
 
-/** Blocks kept for use again: a batch's block costs page faults when it is new. */
-const maxSpareBlocks = 4
+/** What is kept for use again, in blocks of the usual size: the block of a batch costs page faults when it is new. */
+const maxSpareBlocks = 8
 
 /**
  * The bytes that the core may hold: blocks being filled, waiting or in flight, and their compressed copies. Counted by
@@ -23,8 +23,11 @@ export class Memory {
   /** The least severity that is let in at this fullness. */
   floor: Severity = 0
   readonly #blockBytes: number
+  /** The one that was used last stands last. */
   readonly #spare: Buffer[] = []
+  #spareBytes = 0
 
+  /** @param blockBytes of a usual block; smaller ones are not kept for use again */
   constructor(maxBytes: number, blockBytes: number) {
     this.maxBytes = maxBytes
     this.#blockBytes = blockBytes
@@ -33,20 +36,22 @@ export class Memory {
   /** A block of that many bytes, or nothing when it would not fit. Its content is whatever stood there before. */
   take(bytes: number): Buffer | undefined {
     if (!this.reserve(bytes)) return undefined
-    const spare = bytes === this.#blockBytes ? this.#spare.pop() : undefined
-    return spare ?? Buffer.allocUnsafeSlow(bytes)
+    const spare = this.#spare.findLastIndex(block => block.length === bytes)
+    return spare < 0 ? Buffer.allocUnsafeSlow(bytes) : this.#takeSpare(spare)
   }
 
   give(block: Buffer): void {
     this.release(block.length)
-    const isWorthKeeping = block.length === this.#blockBytes && this.#spare.length < maxSpareBlocks
-    if (isWorthKeeping && this.usedBytes < this.maxBytes / 2) this.#spare.push(block)
+    if (block.length < this.#blockBytes || this.usedBytes >= this.maxBytes / 2) return
+    this.#spare.push(block)
+    this.#spareBytes += block.length
+    while (this.#spareBytes > maxSpareBlocks * this.#blockBytes) this.#takeSpare(0)
   }
 
   /** Whether so many bytes that somebody else is going to allocate still fit; then they are counted. */
   reserve(bytes: number): boolean {
     if (this.usedBytes + bytes > this.maxBytes) return false
-    if (this.usedBytes + bytes + this.#spare.length * this.#blockBytes > this.maxBytes) this.clear()
+    if (this.usedBytes + bytes + this.#spareBytes > this.maxBytes) this.clear()
     this.hold(bytes)
     return true
   }
@@ -65,6 +70,13 @@ export class Memory {
   /** Lets go of the blocks that are kept for use again. */
   clear(): void {
     this.#spare.length = 0
+    this.#spareBytes = 0
+  }
+
+  #takeSpare(index: number): Buffer {
+    const [block] = this.#spare.splice(index, 1) as [Buffer]
+    this.#spareBytes -= block.length
+    return block
   }
 
   #setFloor(): void {

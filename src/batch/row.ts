@@ -10,6 +10,8 @@ export interface BatchLimits {
   maxBatchAgeMs: number
   /** What `maxBatchBytes` may never exceed; shrinks when the service finds a batch too large. */
   mostBatchBytes: number
+  /** The same while requests are not limited. */
+  readonly mostUnlimitedBytes: number
   /** What one event alone may always take. */
   readonly maxBlockBytes: number
   readonly maxBatchEvents: number

@@ -249,8 +249,8 @@ export class Delivery {
       return this.#reject(batch, 'too-large', 413, 'too large')
     }
     const halfBytes = Math.max(Math.ceil(batch.byteLength / 2), 1024)
-    if (halfBytes < batches.limits.maxBatchBytes) {
-      batches.limits.maxBatchBytes = halfBytes
+    if (halfBytes < batches.limits.mostBatchBytes) {
+      batches.limits.maxBatchBytes = Math.min(batches.limits.maxBatchBytes, halfBytes)
       batches.limits.mostBatchBytes = halfBytes
       notices.warn(...batchTooLarge(batch.byteLength, halfBytes))
     }

@@ -16,6 +16,8 @@ export interface Configured {
   readonly maxBatchAgeMs: number
   /** Bytes that no batch may exceed: what memory, the service and our own limit allow. */
   readonly mostBatchBytes: number
+  /** What `maxBatchBytes` may be raised to where requests are not limited. */
+  readonly mostUnlimitedBytes: number
 }
 
 export interface Tuned {
@@ -32,16 +34,25 @@ const partOfLoad = 0.9
 const ageMargin = 1.25
 /** What waits is to be worked off in this time, in seconds. */
 const catchUpSeconds = 5
+/** Where requests are not limited, more of them in a second bring nothing but what each one costs. */
+const plentyPerSecond = 40
 /** Longest that an event waits for company for the sake of fewer requests, in milliseconds. */
 const mostBatchAgeMs = 60_000
 
 /**
  * Size and age of batches so that the load fits into the requests that may be made: events wait longer and travel in
- * larger batches before any is lost for the rate. Never less than what is configured.
+ * larger batches before any is lost for the rate. Never less than what is configured. Where requests are not limited,
+ * batches grow when a load of more than 40 MB/s fills them so fast that the requests are what costs.
  */
 export function tune(load: Load, configured: Configured): Tuned {
   const { requestsPerSecond, bytesPerSecond, waitingBytes, datasets } = load
-  if (requestsPerSecond === Number.POSITIVE_INFINITY) return configured
+  if (requestsPerSecond === Number.POSITIVE_INFINITY) {
+    const { maxBatchBytes, maxBatchAgeMs, mostUnlimitedBytes } = configured
+    return {
+      maxBatchBytes: doubled(maxBatchBytes, bytesPerSecond / plentyPerSecond, mostUnlimitedBytes),
+      maxBatchAgeMs,
+    }
+  }
   const neededBytes = (bytesPerSecond * partOfLoad + waitingBytes / catchUpSeconds) / requestsPerSecond
   const neededAgeMs = (Math.max(datasets, 1) / requestsPerSecond) * ageMargin * 1000
   return {
@@ -50,16 +61,22 @@ export function tune(load: Load, configured: Configured): Tuned {
   }
 }
 
-/** How often batches are tuned at the most, in milliseconds. */
+/** How often batches are tuned at the most, in milliseconds: to a limit that holds for seconds, and without one. */
 const intervalMs = 500
+const unlimitedIntervalMs = 50
 
 /** What the tuner reads and sets. */
 export interface Tunable {
-  readonly limits: { maxBatchBytes: number; maxBatchAgeMs: number; readonly mostBatchBytes: number }
+  readonly limits: {
+    maxBatchBytes: number
+    maxBatchAgeMs: number
+    readonly mostBatchBytes: number
+    readonly mostUnlimitedBytes: number
+  }
   load(): { readonly addedBytes: number; readonly waitingBytes: number; readonly datasets: number }
 }
 
-/** Keeps size and age of batches tuned to the pace while one is in force. Time is monotonic, in milliseconds. */
+/** Keeps size and age of batches tuned to the pace, or to the load while there is none. Time is monotonic, in milliseconds. */
 export class Tuner {
   readonly #batches: Tunable
   readonly #requestsPerSecond: () => number
@@ -75,20 +92,31 @@ export class Tuner {
 
   tune(nowMs: number): void {
     const elapsedMs = nowMs - this.#tunedAtMs
-    if (elapsedMs < intervalMs) return
-    this.#tunedAtMs = nowMs
     const requestsPerSecond = this.#requestsPerSecond()
+    if (elapsedMs < (requestsPerSecond === Number.POSITIVE_INFINITY ? unlimitedIntervalMs : intervalMs)) return
+    this.#tunedAtMs = nowMs
     const { limits } = this.#batches
     const { addedBytes, waitingBytes, datasets } = this.#batches.load()
     const bytesPerSecond = ((addedBytes - this.#addedBytes) / elapsedMs) * 1000
     this.#addedBytes = addedBytes
-    const { maxBatchAgeMs } = this.#configured
-    const maxBatchBytes = Math.min(this.#configured.maxBatchBytes, limits.mostBatchBytes)
+    const { mostBatchBytes } = limits
     const load = { requestsPerSecond, bytesPerSecond, waitingBytes, datasets }
-    const tuned = tune(load, { maxBatchBytes, maxBatchAgeMs, mostBatchBytes: limits.mostBatchBytes })
+    const tuned = tune(load, {
+      maxBatchBytes: Math.min(this.#configured.maxBatchBytes, mostBatchBytes),
+      maxBatchAgeMs: this.#configured.maxBatchAgeMs,
+      mostBatchBytes,
+      mostUnlimitedBytes: Math.min(limits.mostUnlimitedBytes, mostBatchBytes),
+    })
     limits.maxBatchBytes = tuned.maxBatchBytes
     limits.maxBatchAgeMs = tuned.maxBatchAgeMs
   }
+}
+
+/** Full blocks of few sizes are kept for use again: `least`, twice as much, and so on. */
+function doubled(least: number, wanted: number, most: number): number {
+  let bytes = least
+  while (bytes < wanted && bytes * 2 <= most) bytes *= 2
+  return bytes
 }
 
 function between(least: number, wanted: number, most: number): number {

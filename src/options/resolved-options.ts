@@ -24,6 +24,8 @@ export interface ResolvedOptions {
   readonly timeField: string
   readonly maxBatchAgeMs: number
   readonly maxBatchBytes: number
+  /** What batches may grow to under a heavy load: the same, where it was given. */
+  readonly mostUnlimitedBatchBytes: number
   readonly maxBatchEvents: number
   readonly maxEventBytes: number
   readonly maxBufferedBytes: number

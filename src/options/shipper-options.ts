@@ -103,7 +103,8 @@ export interface ShipperOptions {
    * split, and the size that fitted is kept. With a `spool`, also at most an eighth of its `maxBytes`, and of
    * `maxBufferedBytes` divided by 4 × `maxConcurrentRequests`.
    *
-   * @defaultValue 1048576
+   * @defaultValue 1048576, and up to 4194304 while so much is logged (more than 40 MB/s) that there would be more than 40
+   * requests a second
    */
   maxBatchBytes?: number | undefined
   /**

@@ -61,7 +61,10 @@ export interface ShipperStats {
   readonly compression: Encoding
   /** Most requests per second that may be made now; `Infinity` when nothing limits them. */
   readonly requestsPerSecond: number
-  /** Size and age of batches in force: larger than configured while the request rate is limited, or what the service takes. */
+  /**
+   * Size and age of batches in force: larger than configured while the request rate is limited, larger than the default
+   * under a heavy load, or what the service takes.
+   */
   readonly maxBatchBytes: number
   readonly maxBatchAgeMs: number
   /** What of the licence is in force, and why; `undefined` without the option `limits`. */
@@ -473,6 +476,7 @@ function batchLimits(options: ResolvedOptions): BatchLimits {
     maxBatchBytes: Math.min(maxBatchBytes, within),
     maxBatchAgeMs,
     mostBatchBytes: Math.min(Math.max(maxBatchBytes, mostTunedBytes), within),
+    mostUnlimitedBytes: options.mostUnlimitedBatchBytes,
     maxBlockBytes: maxBatchBytes,
     maxBatchEvents,
     sealedBytes: 0,

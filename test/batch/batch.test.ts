@@ -90,6 +90,17 @@ describe('memory', () => {
     expect(from.floor).toBe(0)
   })
 
+  it('gives blocks that came back out again, by their size, and keeps eight of the usual size or as many bytes', () => {
+    const from = new Memory(64 * MiB, MiB)
+    const taken = (sizes: readonly number[]) => sizes.map(size => from.take(size) as Buffer)
+    const blocks = taken([8 * KiB, MiB, 4 * MiB, 3 * MiB, 2 * MiB])
+    for (const block of blocks) from.give(block)
+    const again = taken([2 * MiB, 4 * MiB, 3 * MiB, MiB, 8 * KiB])
+    // 10 MiB came back, the oldest of it first; of 8 KiB nothing is kept.
+    expect(again.map(block => blocks.indexOf(block))).toEqual([4, -1, 3, -1, -1])
+    expect(from.usedBytes).toBe(10 * MiB + 8 * KiB)
+  })
+
   it('blocks grow fourfold up to what a batch may have', () => {
     const sizes = [1, 8 * KiB, 8 * KiB + 1, 100 * KiB, 300 * KiB, 2 * MiB].map(size => blockSize(size, MiB))
     expect(sizes).toEqual([8 * KiB, 8 * KiB, 32 * KiB, 128 * KiB, 512 * KiB, MiB])

@@ -155,6 +155,67 @@ describe('when the service cannot take it', () => {
   })
 })
 
+describe('when more is logged than 40 requests a second take', () => {
+  const sizes = { maxBatchBytes: 10_000, mostUnlimitedBytes: 40_000, maxBatchAgeMs: 100 }
+  const bytesOf = ({ lines }: { lines: readonly string[] }) => lines.join('\n').length + 1
+
+  it('batches grow, and are as they were when it is over', async () => {
+    const { log, sent, arrived } = rowOfBatches(() => delivered, sizes)
+    for (const n of range(800)) {
+      log(n, { text: 'x'.repeat(1000) })
+      if (n % 20 === 0) await vi.advanceTimersByTimeAsync(5)
+    }
+    await vi.advanceTimersByTimeAsync(1000)
+    const largest = Math.max(...sent.map(bytesOf))
+    expect(largest).toBeGreaterThan(38_000)
+    expect(largest).toBeLessThanOrEqual(40_000)
+    expect(sent.length).toBeLessThan(40)
+    const before = sent.length
+    for (const n of range(100)) log(800 + n, { text: 'x'.repeat(1000) })
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(Math.max(...sent.slice(before).map(bytesOf))).toBeLessThanOrEqual(10_000)
+    expect(sorted(numbers(arrived))).toEqual(range(900))
+  })
+
+  it('they grow no further than the service takes', async () => {
+    const { log, sent, arrived, warnings } = rowOfBatches(
+      request => (bytesOf(request) > 25_000 ? tooLarge : delivered),
+      sizes,
+    )
+    for (const n of range(4000)) {
+      log(n, { text: 'x'.repeat(1000) })
+      if (n % 20 === 0) await vi.advanceTimersByTimeAsync(5)
+    }
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(sent.filter(request => bytesOf(request) > 25_000).length).toBeLessThanOrEqual(4) // as many as were under way
+    expect(warnings).toHaveLength(1)
+    expect(sorted(numbers(arrived))).toEqual(range(4000))
+  })
+
+  it('what the service takes is kept in mind, though it says so when it is over', async () => {
+    const { log, sent, arrived } = rowOfBatches(
+      async request => {
+        await new Promise(resolve => setTimeout(resolve, 300))
+        return bytesOf(request) > 25_000 ? tooLarge : delivered
+      },
+      { ...sizes, maxConcurrentRequests: 100 },
+    )
+    const load = async (from: number) => {
+      for (const n of range(800)) {
+        log(from + n, { text: 'x'.repeat(1000) })
+        if (n % 20 === 0) await vi.advanceTimersByTimeAsync(5)
+      }
+      await vi.advanceTimersByTimeAsync(5000)
+    }
+    await load(0)
+    expect(sent.some(request => bytesOf(request) > 25_000)).toBe(true)
+    const before = sent.length
+    await load(800)
+    expect(sent.slice(before).some(request => bytesOf(request) > 25_000)).toBe(false)
+    expect(sorted(numbers(arrived))).toEqual(range(1600))
+  })
+})
+
 describe('when the service finds a batch too large', () => {
   it('it is split until it fits, nothing is lost, and the size that fits is kept', async () => {
     const { log, sent, arrived, batcher } = rowOfBatches(

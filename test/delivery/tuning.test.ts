@@ -2,12 +2,20 @@ import { describe, expect, it } from 'vitest'
 import { tune } from '../../src/delivery/tuning.ts'
 
 const MiB = 1_048_576
-const configured = { maxBatchBytes: MiB, maxBatchAgeMs: 1000, mostBatchBytes: 16 * MiB }
+const configured = { maxBatchBytes: MiB, maxBatchAgeMs: 1000, mostBatchBytes: 16 * MiB, mostUnlimitedBytes: 4 * MiB }
+const unlimited = { requestsPerSecond: Number.POSITIVE_INFINITY }
 const load = { requestsPerSecond: 5, bytesPerSecond: 0, waitingBytes: 0, datasets: 1 }
 
 describe('batches tuned to the pace', () => {
   it.each([
-    ['no limit: as configured', { requestsPerSecond: Number.POSITIVE_INFINITY, bytesPerSecond: 1e9 }, MiB, 1000],
+    ['no limit, 40 MB/s: as configured', { ...unlimited, bytesPerSecond: 40e6 }, MiB, 1000],
+    [
+      'no limit, 50 MB/s: twice as much, for there would be more than 40 requests a second',
+      { ...unlimited, bytesPerSecond: 50e6 },
+      2 * MiB,
+      1000,
+    ],
+    ['no limit, 1 GB/s: no more than was allowed', { ...unlimited, bytesPerSecond: 1e9 }, 4 * MiB, 1000],
     ['a little load: as configured', { bytesPerSecond: 100_000 }, MiB, 1000],
     [
       '8 MB/s in 5 requests: nine tenths of what a fifth of a second brings',
