@@ -12,6 +12,9 @@ export interface BodyLimits {
 
 const chunkSize = 64 * 1024
 
+/** What Node appends to a body that it compresses with zstd, where that is a multiple of 16 KiB long: a frame of nothing. */
+const emptyFrame = Buffer.from('28b52ffd2000010000', 'hex')
+
 // A zstd frame may ask its reader for a window of up to 2 GiB; in HTTP, 8 MiB is the most it may ask for (RFC 9659).
 const zstdWindow = { [constants.ZSTD_d_windowLogMax]: 23 }
 
@@ -44,8 +47,10 @@ export function readBody(request: IncomingMessage, entry: RequestEntry, limits: 
       decoder.destroy()
       resolve(outcome)
     }
+    let tail = Buffer.alloc(0)
     request.on('data', (chunk: Buffer) => {
       entry.wireBytes += chunk.length
+      tail = Buffer.concat([tail, chunk.subarray(-emptyFrame.length)]).subarray(-emptyFrame.length)
       if (entry.wireBytes > limits.maxRequestBytes) settle(overWireLimit(limits))
     })
     request.once('close', () => request.complete || settle(reset))
@@ -57,8 +62,9 @@ export function readBody(request: IncomingMessage, entry: RequestEntry, limits: 
     decoder.once('error', () => settle(undecodable()))
     decoder.once('end', () => {
       // The decoders leave what follows their first complete frame; a body must not lose its second half silently.
-      const unread = decoder.bytesWritten !== undefined && decoder.bytesWritten < entry.wireBytes
-      settle(unread ? undecodable() : decoded.content())
+      const unreadBytes = entry.wireBytes - (decoder.bytesWritten ?? entry.wireBytes)
+      const isNothing = unreadBytes === 0 || (unreadBytes === emptyFrame.length && tail.equals(emptyFrame))
+      settle(isNothing ? decoded.content() : undecodable())
     })
     request.pipe(decoder)
   })

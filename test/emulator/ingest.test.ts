@@ -105,6 +105,13 @@ describe('encoded bodies', () => {
     })
   })
 
+  it('zstd is decoded with the empty frame that Node appends to one of a multiple of 16 KiB', async () => {
+    const dataset = freshDataset()
+    const encoded = Buffer.concat([zstdCompressSync(body), zstdCompressSync(Buffer.alloc(0))])
+    const response = await post(emulator, { dataset, type: ndjson, encoding: 'zstd', body: encoded })
+    expect(await response.json()).toMatchObject({ ingested: 1000, processedBytes: body.length })
+  })
+
   it.each([
     ['gzip that is not gzip', 'gzip', body],
     ['gzip cut short', 'gzip', gzipSync(body).subarray(0, -5)],
@@ -112,6 +119,7 @@ describe('encoded bodies', () => {
     ['zstd that is not zstd', 'zstd', body],
     ['zstd cut short', 'zstd', zstdCompressSync(body).subarray(0, -5)],
     ['zstd followed by something else', 'zstd', Buffer.concat([zstdCompressSync(body), body])],
+    ['zstd in two frames', 'zstd', Buffer.concat([zstdCompressSync(body), zstdCompressSync(body)])],
     ['zstd of nothing', 'zstd', Buffer.alloc(0)],
   ])('%s is a 400', async (_, encoding, encoded) => {
     const response = await post(emulator, { type: ndjson, encoding, body: encoded })
