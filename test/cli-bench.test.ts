@@ -21,6 +21,14 @@ describe('logferry bench', () => {
     expect(stdout.match(/^ +(256 KiB|1 MiB|4 MiB) +\d/gm)).toHaveLength(6)
   })
 
+  it('uses plain http to a host that is not loopback by its name with --allow-insecure only', async () => {
+    await using emulator = await startEmulator()
+    const url = emulator.url.replace('127.0.0.1', '[::ffff:127.0.0.1]')
+    const args = ['--url', url, '--events', '1000', '--seconds', '5']
+    expect(await bench(emulator, args)).toMatchObject({ code: 1, stderr: expect.stringMatching(/must be https:/) })
+    expect(await bench(emulator, [...args, '--allow-insecure'])).toMatchObject({ code: 0, stderr: '' })
+  })
+
   it('proposes options that a shipper takes', async () => {
     await using emulator = await startEmulator()
     const { stdout } = await bench(emulator, ['--events', '6000', '--seconds', '15'])

@@ -128,6 +128,18 @@ describe.concurrent('logferry spool send', () => {
     expect(await send(spool.directory, emulator)).toEqual({ code: 0, stdout: again, stderr: '' })
   })
 
+  it('uses plain http to a host that is not loopback by its name with --allow-insecure only', async () => {
+    using spool = makeSpool()
+    await using emulator = await startEmulator()
+    await leaveByKill(spool.directory, '', 2)
+    const insecure = { url: emulator.url.replace('127.0.0.1', '[::ffff:127.0.0.1]'), token: emulator.token }
+    const args = ['spool', 'send', spool.directory]
+    const refused = await logferry(args, environmentFor(insecure))
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/must be https:/) })
+    expect(await logferry([...args, '--allow-insecure'], environmentFor(insecure))).toMatchObject({ code: 0 })
+    expect(numbers(emulator, 'd')).toEqual([0, 1])
+  })
+
   it('leaves running processes what they have, and says so', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
