@@ -1,5 +1,5 @@
 /** Not by `import`, which would read all that the module exports (0.7 ms). */
-const { constants, gzip, gzipSync, zstdCompress, zstdCompressSync } = process.getBuiltinModule('node:zlib')
+const { constants, gzipSync, zstdCompressSync } = process.getBuiltinModule('node:zlib')
 
 export type Encoding = 'zstd' | 'gzip' | 'none'
 
@@ -42,30 +42,28 @@ export class Compression {
 }
 
 /** Level 1: four fifths of what higher levels save, for a tenth of their time. */
-const gzipOptions = { level: 1 }
-const zstdOptions = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
+export const gzipOptions = { level: 1 }
+export const zstdOptions = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 
-/** Compresses off the main thread. */
-export async function compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
-  if (encoding === 'none') return bytes
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  const done = (error: Error | null, compressed: Buffer) => (error === null ? resolve(compressed) : reject(error))
-  if (encoding === 'gzip') gzip(bytes, gzipOptions, done)
-  else zstdCompress(bytes, zstdOptions, done)
-  return asOneFrame(await promise)
-}
-
-/** The same on this thread, where nothing can be waited for. */
+/** Compresses on this thread, where nothing can be waited for. */
 export function compressNow(bytes: Buffer, encoding: Encoding): Buffer {
   if (encoding === 'none') return bytes
-  return encoding === 'gzip' ? gzipSync(bytes, gzipOptions) : asOneFrame(zstdCompressSync(bytes, zstdOptions))
+  const chunkSize = Math.max(bytes.length >> 1, 16_384) // in one go, as a rule
+  if (encoding === 'gzip') return toBeKept(gzipSync(bytes, { ...gzipOptions, chunkSize }))
+  return toBeKept(zstdCompressSync(bytes, { ...zstdOptions, chunkSize }))
+}
+
+/** What has been compressed: one frame, and not a small part of a larger buffer, which would all be kept with it. */
+export function toBeKept(compressed: Buffer): Buffer {
+  const frame = asOneFrame(compressed)
+  return frame.length < frame.buffer.byteLength / 2 ? Buffer.from(frame) : frame
 }
 
 /** What zstd makes of nothing. */
 const emptyFrame = Buffer.from('28b52ffd2000010000', 'hex')
 
 /**
- * Where a frame just fills the buffer of 16 KiB that Node compresses into, Node has an empty one follow it, and a server
+ * Where a frame just fills the buffer that Node compresses into, Node has an empty one follow it, and a server
  * may take what comes after the first frame for garbage. gzip has nothing that looks like it.
  */
 function asOneFrame(compressed: Buffer): Buffer {

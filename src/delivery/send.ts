@@ -7,7 +7,8 @@ import { short } from '../http/reason.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { Outcome } from '../outcome.ts'
 import { answerToOutcome } from './answer-to-outcome.ts'
-import { type Compression, compress, compressNow, type Encoding } from './compression.ts'
+import { type Compression, compressNow, type Encoding } from './compression.ts'
+import { Compressors } from './compressors.ts'
 import { ingestHeaders, ingestPath, jsonArray } from './request.ts'
 
 /** One attempt to send one batch. */
@@ -27,6 +28,7 @@ const resetCodes = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 export class Sender {
   readonly #options: ResolvedOptions
   readonly #compression: Compression
+  readonly #compressors = new Compressors()
   #connections: Connections | undefined
 
   constructor(options: ResolvedOptions, compression: Compression) {
@@ -39,7 +41,8 @@ export class Sender {
     let bodyBytes = 0
     try {
       const body =
-        this.#bodyAtHand(batch, encoding) ?? keep(batch, encoding, await compress(this.#plain(batch), encoding))
+        this.#bodyAtHand(batch, encoding) ??
+        keep(batch, encoding, await this.#compressors.compress(this.#plain(batch), encoding))
       bodyBytes = body.length
       const request = this.#request(batch, encoding, body)
       const answer = await exchange(this.#dispatcher(), request, this.#options.requestTimeoutMs, signal)
@@ -63,6 +66,7 @@ export class Sender {
 
   /** Lets go of the connections once what is under way has ended; the next attempt opens new ones. */
   async close(): Promise<void> {
+    this.#compressors.clear()
     const connections = this.#connections
     this.#connections = undefined
     await connections?.close()

@@ -1,26 +1,50 @@
-import { zstdDecompressSync } from 'node:zlib'
+import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { compress, compressNow } from '../../src/delivery/compression.ts'
+import { compressNow } from '../../src/delivery/compression.ts'
+import { Compressors } from '../../src/delivery/compressors.ts'
 import { randomFrom } from '../support/random.ts'
 
+const compressors = new Compressors()
 const random = randomFrom(1)
 const noise = Buffer.from(Array.from({ length: 16_400 }, () => random() * 256))
 /** With which a frame of zstd begins. */
 const magic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 
 describe.each([
-  ['in the thread pool', compress],
+  ['in the thread pool', (bytes: Buffer) => compressors.compress(bytes, 'zstd')],
   ['at the end of the process', async (bytes: Buffer) => compressNow(bytes, 'zstd')],
 ])('a body compressed with zstd, %s', (_, zstd) => {
-  it('is one frame, also where that just fills the 16 KiB that Node compresses into at a time', async () => {
+  it('is one frame, also where that just fills the buffer that Node compresses into', async () => {
     const lengths: number[] = []
     for (let size = 16_350; size < 16_400; size++) {
       const bytes = noise.subarray(0, size)
-      const compressed = await zstd(bytes, 'zstd')
+      const compressed = await zstd(bytes)
       expect(zstdDecompressSync(compressed).equals(bytes)).toBe(true)
       expect(compressed.lastIndexOf(magic)).toBe(0)
       lengths.push(compressed.length)
     }
     expect(lengths).toContain(16_384)
+  })
+  it('does not keep the larger buffer that Node compressed it into', async () => {
+    const compressed = await zstd(Buffer.alloc(1_000_000, noise))
+    expect(compressed.length).toBeLessThan(50_000)
+    expect(compressed.buffer.byteLength).toBeLessThan(100_000)
+  })
+})
+
+describe.each(['zstd', 'gzip'] as const)('bodies compressed with %s, one after another and side by side', encoding => {
+  it('are each complete by themselves', async () => {
+    const decompress = encoding === 'zstd' ? zstdDecompressSync : gunzipSync
+    const bodies = Array.from({ length: 60 }, (_, i) => {
+      const bytes = i % 3 === 0 ? noise.subarray(0, random() * noise.length) : Buffer.alloc(random() * 700_000, noise)
+      return Buffer.concat([Buffer.from(`body ${i}`), bytes])
+    })
+    for (let first = 0; first < bodies.length; first += 4) {
+      const some = bodies.slice(first, first + 4)
+      const compressed = await Promise.all(some.map(bytes => compressors.compress(bytes, encoding)))
+      for (const [i, bytes] of some.entries()) {
+        expect(decompress(compressed[i] as Buffer).equals(bytes)).toBe(true)
+      }
+    }
   })
 })
