@@ -2,9 +2,14 @@ import TransportStream from 'winston-transport'
 import { emitProcessWarning, type Warning } from './notices.ts'
 import { loggedLine } from './record/logged-line.ts'
 import { activeTraceIds } from './record/trace-context.ts'
-import { severityOfInfo, winstonToEvent } from './record/winston-to-event.ts'
+import { plainInfo, severityOfInfo, winstonToEvent } from './record/winston-to-event.ts'
 import type { Shipper } from './shipper/shipper.ts'
 import { type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
+
+/** What is logged: an object of the application's or Winston's own, with what Winston keeps of it under symbols. */
+type Info = Record<PropertyKey, unknown>
+
+const loggedLevel = Symbol.for('level')
 
 /** What Winston itself understands of a transport's options. */
 interface WinstonOptions {
@@ -35,15 +40,25 @@ export class LogferryTransport extends TransportStream {
   /** What delivers the events: `transport.shipper.stats()`, `transport.shipper.on('rejected', …)`. */
   readonly shipper: Shipper
   readonly #isOwn: boolean
-  #lastUncaught: object | undefined
+  /** Those that it belongs to now, the first of which decides on level and levels. */
+  readonly #loggers: ParentLogger[] = []
+  #lastUncaught: unknown
+  /** Nothing has been logged, and no logger has taken it up, since it was removed. */
+  #isOutOfUse = false
   /** Set by Winston while the transport belongs to a logger. */
   declare parent?: ParentLogger | null
-  /** @internal */
-  declare readonly _writableState: { readonly ending: boolean }
+  /** Set by Winston, as `parent` is. */
+  declare levels?: Readonly<Record<string, number>> | undefined
+  /** @internal Set by Winston when it has caught an error and is about to log it, and waits for 'finish'. */
+  declare readonly _ending?: boolean
 
   constructor(options: LogferryTransportOptions = {}) {
     const { level, format, silent, handleExceptions, handleRejections, ...shipping } = options
     super({ level, format, silent, handleExceptions, handleRejections } as TransportStream.TransportStreamOptions)
+    // Winston's own listeners follow one logger, once; a transport is taken off and put back by logger.configure().
+    this.removeAllListeners('pipe').removeAllListeners('unpipe')
+    this.on('pipe', logger => this.#join(logger as unknown as ParentLogger))
+    this.on('unpipe', logger => this.#leave(logger as unknown as ParentLogger))
     const { shipper, isOwn } = shipperOf(shipping as ShipperOrOptions)
     this.shipper = shipper
     this.#isOwn = isOwn
@@ -51,22 +66,48 @@ export class LogferryTransport extends TransportStream {
   }
 
   /**
-   * Called by the logger, for each info. A stream's own `write` keeps account of what it buffers, and has a callback wait
-   * for the next tick; as `log` never keeps an event waiting, nothing of that is needed.
+   * Called by the logger, for each info. A stream's own `write` keeps account of what it buffers, has a callback wait for
+   * the next tick, and throws while another logger of the same transport is ending. As `log` never keeps an event
+   * waiting, nothing of that is needed.
    */
   override write(info: unknown, callback?: Written): boolean
   override write(info: unknown, encoding: BufferEncoding, callback?: Written): boolean
   override write(info: unknown, ...rest: unknown[]): boolean {
-    if (rest.length > 0 || this._writableState.ending || info === null) return super.write(info, ...(rest as []))
-    this._write(info, 'utf8', ignore)
+    if (rest.length > 0 || info === null) return super.write(info, ...(rest as []))
+    this._write(info as Info, 'utf8', ignore)
     return true
   }
 
-  /** Called by Winston. The callback is called at once: the event is serialised, and Winston's buffers stay empty. */
-  override log(info: Record<PropertyKey, unknown>, callback?: () => void): true {
-    const isUncaught = info.exception === true || info.rejection === true
-    // A transport that stands among `transports` and `exceptionHandlers` gets the same info twice.
-    if (!isUncaught || info !== this.#lastUncaught) {
+  /** What Winston's own does, and the format of the transport gets an Error with all its fields. */
+  override _write(info: Info, _encoding: BufferEncoding, callback: Written): void {
+    try {
+      if (this.#isWanted(info)) this.#takeFormatted(info)
+    } finally {
+      callback(null)
+    }
+  }
+
+  #isWanted(info: Info): boolean {
+    if (this.silent || (info.exception === true && !this.handleExceptions)) return false
+    const level = this.level || this.parent?.level
+    if (!level || this.levels === undefined) return true
+    return (this.levels[level] as number) >= (this.levels[info[loggedLevel] as string] as number)
+  }
+
+  #takeFormatted(info: Info): void {
+    const { format } = this
+    if (format == null) return void this.log(info)
+    const formatted = format.transform(plainInfo(info) as never, format.options)
+    if (typeof formatted === 'object' && formatted !== null) this.log(formatted as Info)
+  }
+
+  /** Called for each info. It is serialised at once. */
+  override log(info: Info, callback?: () => void): true {
+    this.#isOutOfUse = false
+    const isUncaught = this._ending === true && (info.exception === true || info.rejection === true)
+    // A transport that stands among `transports` and `exceptionHandlers` gets the same twice, in copies if it has a format.
+    const isRepeated = isUncaught && info.trace !== undefined && info.trace === this.#lastUncaught
+    if (!isRepeated) {
       const event = winstonToEvent(info, activeTraceIds(info))
       const line = event === info ? loggedLine(info, this.parent, this) : undefined
       this.shipper.take(event, severityOfInfo(info), Date.now(), undefined, line)
@@ -82,18 +123,43 @@ export class LogferryTransport extends TransportStream {
     void this.#deliver().then(() => callback())
   }
 
-  /** Called by Winston when the transport is removed or its logger closed. It may be added again, and goes on. */
+  /**
+   * Called by Winston when the transport is removed or its logger closed. It may be added again, and goes on: only one that
+   * nobody has used since gives up what cannot be delivered within `flushTimeoutMs`.
+   */
   override close(): void {
-    void this.#deliver()
+    this.#isOutOfUse = true
+    void this.shipper.flush().then(() => {
+      if (this.#isOwn && this.#isOutOfUse) void this.shipper.close({ timeoutMs: 0 })
+    })
   }
 
   async #deliver(): Promise<void> {
     await (this.#isOwn ? this.shipper.close() : this.shipper.flush())
   }
 
+  #join(logger: ParentLogger): void {
+    this.#loggers.push(logger)
+    this.#isOutOfUse = false
+    this.#follow()
+  }
+
+  #leave(logger: ParentLogger): void {
+    const at = this.#loggers.indexOf(logger)
+    if (at < 0) return
+    this.#loggers.splice(at, 1)
+    this.#follow()
+    if (this.#loggers.length === 0) this.close()
+  }
+
+  #follow(): void {
+    this.parent = this.#loggers[0] ?? null
+    if (this.parent !== null) this.levels = this.parent.levels
+  }
+
   /** Winston ends the process when the transport has finished, or after three seconds. */
-  #deliverUncaught(info: Record<PropertyKey, unknown>): void {
-    this.#lastUncaught = info
+  #deliverUncaught(info: Info): void {
+    this.#lastUncaught = info.trace
     void this.shipper.flush().then(() => {
       // Without `parent` the transport stands in `exceptionHandlers`. With one, 'finish' takes it off its logger, which
       // must not happen to a logger that goes on.
@@ -113,11 +179,13 @@ type Written = (error: Error | null | undefined) => void
 function ignore(): void {}
 
 interface ParentLogger {
+  readonly level?: string
+  readonly levels?: Readonly<Record<string, number>>
   readonly exitOnError?: unknown
   listenerCount(name: string): number
 }
 
-function exits(logger: ParentLogger, info: Record<PropertyKey, unknown>): boolean {
+function exits(logger: ParentLogger, info: Info): boolean {
   const { exitOnError } = logger
   if (typeof exitOnError !== 'function') return Boolean(exitOnError)
   try {

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import winston from 'winston'
 import { createShipper } from '../src/index.ts'
@@ -122,6 +123,48 @@ describe('a Winston logger', () => {
     expect(logging.emulator.events('d')).toMatchObject([{ message: 'hello', extra: 1 }])
   })
 
+  it('applies it to an Error with all its fields', async () => {
+    await using logging = await startLogging({ format: winston.format.timestamp() })
+    logging.logger.error(new TypeError('boom', { cause: new Error('root') }))
+    await end(logging.logger)
+    expect(logging.emulator.events('d')).toMatchObject([
+      { level: 'error', name: 'TypeError', message: 'boom', cause: { message: 'root' }, timestamp: expect.any(String) },
+    ])
+  })
+
+  it('ships nothing of what a format has taken out or put in the place of an Error’s fields', async () => {
+    const fields = { password: 'hunter2', user: { id: 1, ssn: 'hunter3' }, config: { headers: ['hunter4'] } }
+    class ToldError extends Error {
+      toJSON() {
+        return { ...this }
+      }
+    }
+    const redact = winston.format(info => {
+      info.password = '***'
+      info.user = { id: 1 }
+      delete info.config
+      return info
+    })
+    await using logging = await startLogging({}, { format: winston.format.combine(redact(), winston.format.json()) })
+    logging.logger.error('login failed', Object.assign(new Error('bad'), fields))
+    logging.logger.error('login failed', Object.assign(new ToldError('bad'), fields))
+    await end(logging.logger)
+    expect(logging.emulator.events('d')).toMatchObject([{ password: '***' }, { password: '***' }])
+    expect(logging.emulator.lines('d').join()).not.toContain('hunter')
+  })
+
+  it('goes on when metadata says `exception` or `rejection`', async () => {
+    await using logging = await startLogging({ handleExceptions: true, handleRejections: true })
+    const loan = { rejection: true }
+    logging.logger.info('one', { exception: true })
+    logging.logger.info('two', loan)
+    await logging.transport.shipper.flush()
+    await delay(20)
+    logging.logger.info('three', loan)
+    await end(logging.logger)
+    expect(logging.emulator.events('d').map(({ message }) => message)).toEqual(['one', 'two', 'three'])
+  })
+
   it('can log anything', async () => {
     await using logging = await startLogging()
     const hostile = [
@@ -156,13 +199,18 @@ describe('the transport as a stream', () => {
     expect(logging.emulator.eventCount('d')).toBe(1)
   })
 
-  it('takes nothing after its end, and says so', async () => {
+  it('takes what another logger logs while the first to end waits for delivery', async () => {
     await using logging = await startLogging()
-    const { transport, logger } = logging
-    const ended = once(logger, 'error')
-    await once(transport.end(), 'finish')
-    transport.write({ level: 'info', message: 'late' })
-    expect((await ended)[0]).toMatchObject({ code: 'ERR_STREAM_WRITE_AFTER_END' })
+    const { transport, emulator } = logging
+    const other = winston.createLogger({ transports: [transport] })
+    emulator.faults.latencyMs = 200
+    logging.logger.info('first')
+    const ended = end(logging.logger)
+    await delay(50)
+    other.info('second')
+    await ended
+    await transport.shipper.flush()
+    expect(emulator.events('d').map(({ message }) => message)).toEqual(['first', 'second'])
   })
 
   it('never asks a logger to wait, however much is logged at once', async () => {
@@ -199,6 +247,56 @@ describe('the end of a logger', () => {
     logger.info('after')
     await end(logger)
     expect(emulator.eventCount('d')).toBe(101)
+  })
+
+  it('that is put back by configure() during an outage loses nothing, however long that lasts', async () => {
+    await using logging = await startLogging({ flushTimeoutMs: 100, maxRetryDelayMs: 50 })
+    const { logger, transport, emulator } = logging
+    emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    logger.on('warn', () => {})
+    logger.info('before')
+    logger.configure({ transports: [transport] })
+    logger.info('after')
+    await delay(300)
+    emulator.faults.clear()
+    await transport.shipper.flush({ timeoutMs: 5000 })
+    expect(emulator.events('d').map(({ message }) => message)).toEqual(['before', 'after'])
+  })
+
+  it('that is removed for good gives up after flushTimeoutMs, and says so', async () => {
+    await using logging = await startLogging({ flushTimeoutMs: 100, maxRetryDelayMs: 50 })
+    const { logger, transport, emulator } = logging
+    emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    const warned: string[] = []
+    transport.on('warn', ({ message }) => warned.push(message))
+    process.once('warning', () => {}) // nobody listens for those of the logger any more
+    logger.info('before')
+    logger.remove(transport)
+    await delay(300)
+    expect(transport.shipper.stats().drops).toEqual({ closed: { info: 1 } })
+    expect(warned.at(-1)).toContain('1 event could not be delivered in the time there was')
+  })
+
+  it('that is put back follows the logger’s level and levels, as before', async () => {
+    await using logging = await startLogging({}, { level: 'info' })
+    const { logger, transport, emulator } = logging
+    logger.remove(transport).add(transport)
+    expect(transport.parent).toBe(logger)
+    logger.debug('below the level')
+    logger.info('on it')
+    await end(logger)
+    expect(emulator.events('d').map(({ message }) => message)).toEqual(['on it'])
+  })
+
+  it('that two loggers share follows the one that is left', async () => {
+    await using logging = await startLogging({}, { level: 'debug' })
+    const { logger, transport, emulator } = logging
+    const other = winston.createLogger({ level: 'warn', transports: [transport] })
+    logger.remove(transport)
+    other.info('below its level')
+    other.warn('on it')
+    await end(other)
+    expect(emulator.events('d').map(({ message }) => message)).toEqual(['on it'])
   })
 
   it('remove() delivers', async () => {

@@ -23,7 +23,7 @@ export interface Loss {
 
 export function outOfTime(timeoutMs: number): Loss {
   return {
-    how: `within ${timeoutMs} ms before the end`,
+    how: timeoutMs > 0 ? `within ${timeoutMs} ms before the end` : 'in the time there was',
     remedy:
       'Find out why the service is slow or does not take them, or allow more time (flushTimeoutMs, exitTimeoutMs).',
   }

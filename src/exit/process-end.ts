@@ -14,10 +14,12 @@ let last: LastDelivery | undefined
 /**
  * To be called by whoever may have something to deliver one day: the first log call of all may be made inside somebody's
  * handler of 'exit', where it is too late to listen.
+ *
+ * Listens before all others, of which one may throw, or call `process.exit()` once more: then none after it is called.
  */
 export function expectEnd(): void {
-  process.off('exit', deliverAll)
-  process.on('exit', deliverAll)
+  process.off('exit', deliverAll).off('exit', endDelivery)
+  process.prependListener('exit', deliverAll).on('exit', endDelivery)
 }
 
 /**
@@ -27,7 +29,7 @@ export function expectEnd(): void {
 export function watch(one: Unfinished): void {
   if (unfinished.size === 0 && last === undefined) {
     process.on('beforeExit', finishAll)
-    expectEnd() // once more, to come after handlers that log
+    expectEnd() // once more, to come before and after handlers that are there by now
   }
   unfinished.add(one)
   last?.deliver(unfinished)
@@ -43,14 +45,19 @@ function finishAll(): void {
 }
 
 function deliverAll(): void {
-  const delivery = new LastDelivery()
-  last = delivery
+  last = new LastDelivery()
   warnAtOnce(true)
-  delivery.deliver(unfinished)
-  delivery.dismiss()
+  last.deliver(unfinished)
+  last.dismiss()
+}
+
+function endDelivery(): void {
+  const delivery = last
+  delivery?.deliver(unfinished)
+  delivery?.dismiss()
   // Comes only where somebody emitted 'exit' in a process that goes on.
   setImmediate(() => {
-    delivery.dismiss()
+    delivery?.dismiss()
     warnAtOnce(false)
     last = undefined
   }).unref()

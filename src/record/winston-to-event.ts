@@ -25,6 +25,15 @@ export function winstonToEvent(info: Info, trace: TraceIds | undefined): object 
   }
 }
 
+/** A copy of an info, for a format to change: of an Error with those of its fields that a spread would lose. */
+export function plainInfo(info: Info): Info {
+  try {
+    return isError(info) ? fieldsOf(info) : { ...info }
+  } catch {
+    return { ...info }
+  }
+}
+
 /** How severe an info is, by its level; one without a level, or with one that cannot be read, counts as info. */
 export function severityOfInfo(info: Info): Severity {
   try {
@@ -48,7 +57,7 @@ function repaired(info: Info, trace: TraceIds | undefined): Info {
   if (typeof info[loggedLevel] === 'string') event.level = info[loggedLevel]
   repairMessage(event)
   const error = mergedError(info)
-  if (error !== undefined) event.error ??= fieldsBeside(error, info)
+  if (error !== undefined) event.error ??= fieldsBeside(error)
   const lost = lostArguments(info)
   if (lost.length > 0) event.splat ??= lost
   if (trace !== undefined && event.trace_id === undefined) {
@@ -62,7 +71,12 @@ function repaired(info: Info, trace: TraceIds | undefined): Info {
 /** An Error as an event: Winston has put the level and the default metadata on it. */
 function fieldsOf(info: Error): Info {
   const { names, read } = errorFields(info)
-  return { level: undefined, message: undefined, ...Object.fromEntries(names.map(name => [name, read(name)])) }
+  const symbols = Object.getOwnPropertySymbols(info).map(symbol => [symbol, (info as unknown as Info)[symbol]])
+  return {
+    level: undefined,
+    message: undefined,
+    ...Object.fromEntries([...names.map(name => [name, read(name)]), ...symbols]),
+  }
 }
 
 function repairMessage(event: Info): void {
@@ -79,9 +93,9 @@ function repairMessage(event: Info): void {
   }
 }
 
-/** The fields of an Error that are not in `info` already. */
-function fieldsBeside(error: Error, info: Info): Info {
+/** The fields of an Error that Winston has not put into the info: what is there is what formats have left of them. */
+function fieldsBeside(error: Error): Info {
   const { names, read } = errorFields(error)
-  const isNew = (name: string) => name === 'name' || name === 'message' || read(name) !== info[name]
-  return Object.fromEntries(names.filter(isNew).map(name => [name, read(name)]))
+  const isLost = (name: string) => name !== 'stack' && name !== 'cause' && !Object.keys(error).includes(name)
+  return Object.fromEntries(['name', 'message', ...names.filter(isLost)].map(name => [name, read(name)]))
 }

@@ -94,6 +94,24 @@ describe('an uncaught exception that Winston handles', () => {
     expect(ms).toBeLessThan(2500)
   })
 
+  it.each(['exception', 'rejection'])('is one event where the transport has a format, too (an %s)', async kind => {
+    const options = `format: winston.format.timestamp(), handleExceptions: true, handleRejections: true`
+    const { events } = await run(`${winstonLogger(options, `${kind}Handlers: [transport]`)}
+      setTimeout(() => { ${kind === 'exception' ? `throw new Error('boom')` : `Promise.reject(new Error('boom'))`} })
+    `)
+    expect(events).toHaveLength(1)
+  })
+
+  it('does not take a transport that was put back off a logger that goes on', async () => {
+    const { code, events } = await run(`${winstonLogger('handleExceptions: true', 'exitOnError: false')}
+      logger.remove(transport).add(transport)
+      setTimeout(() => { throw new Error('boom') })
+      setTimeout(() => logger.info('after'), 300)
+    `)
+    expect(code).toBe(0)
+    expect(events.map(({ message }) => String(message).split('\n')[0])).toEqual(['uncaughtException: boom', 'after'])
+  })
+
   it('does not take the transport off a logger that goes on', async () => {
     const { code, events } = await run(`${winstonLogger('handleExceptions: true', 'exitOnError: false')}
       setTimeout(() => { throw new Error('boom') })

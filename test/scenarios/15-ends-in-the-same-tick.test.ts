@@ -17,4 +17,14 @@ describe.concurrent('scenario 15: the process ends in the tick of its log calls'
     expect(code).not.toBe(0)
     expect(inOrder(numbers)).toEqual(upTo(11))
   })
+  it.each([
+    ['throws', `throw new Error('theirs')`],
+    ['calls process.exit() once more', 'process.exit(4)'],
+  ])('although somebody else’s exit handler, which logs as well, %s: all is delivered', async (_, then) => {
+    const handler = `process.on('exit', () => { log(10); ${then} })`
+    const byCall = await run(`${handler}; ${core()} log(0, 10); process.exit(3)`)
+    expect(inOrder(byCall.numbers)).toEqual(upTo(11))
+    const natural = await run(`${handler}; ${core()} log(0, 10)`)
+    expect(inOrder(natural.numbers)).toEqual(upTo(11))
+  })
 })
