@@ -32,8 +32,8 @@ export class Courier {
     this.#port = port1
     this.#port.unref()
     this.#receive = receiveMessageOnPort
-    // As text, the worker needs no file: none can be found in a bundled application. Some bundlers write `__name(f, 'f')`.
-    this.#worker = new Worker(`const __name = f => f\n;(${runErrands})()`, {
+    // As text, the worker needs no file: none can be found in a bundled application.
+    this.#worker = new Worker(`(${runErrands})()`, {
       eval: true,
       execArgv: [], // without it, and with NODE_OPTIONS, what the application preloads would run again
       env: workerEnvironment(),

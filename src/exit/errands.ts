@@ -20,9 +20,9 @@ export interface Report {
 }
 
 /**
- * All that the worker runs: makes requests as they come, and reports each answer. It is handed over as text, so nothing
- * from outside the function can be used in it, and no syntax for which compilers bring a function of their own: no spread,
- * no `async`, no `for … of`. By node:http, which loads in a fraction of the time that undici takes.
+ * All that the worker runs: makes requests as they come, and reports each answer. It is handed over as text (published as
+ * text, too: `rolldown.config.js`), so nothing from outside the function can be used in it. By node:http, which loads in
+ * a fraction of the time that undici takes.
  */
 export function runErrands(): void {
   const maxAnswerBytes = 65_536
