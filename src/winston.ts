@@ -15,7 +15,10 @@ const loggedLevel = Symbol.for('level')
 interface WinstonOptions {
   /** Least severe level to ship. By default the logger's. */
   level?: string | undefined
-  /** A format for this transport alone. None is needed: events are shipped as they are logged, which is also fastest. */
+  /**
+   * A format for this transport alone. None is needed: events are shipped as they are logged, which is also fastest. What a
+   * format changes in the info is shipped so; a text that it makes (`format.json()` with a `replacer`) is not.
+   */
   format?: TransportStream.TransportStreamOptions['format']
   /** Ships nothing. @defaultValue false */
   silent?: boolean | undefined

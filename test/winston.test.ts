@@ -153,6 +153,22 @@ describe('a Winston logger', () => {
     expect(logging.emulator.lines('d').join()).not.toContain('hunter')
   })
 
+  it('ships no argument that Winston has left out where a format takes them away', async () => {
+    const forget = winston.format(info => {
+      delete info[Symbol.for('splat') as never]
+      return info
+    })
+    await using kept = await startLogging()
+    await using forgotten = await startLogging({}, { format: forget() })
+    for (const { logger } of [kept, forgotten]) {
+      logger.info('two', { one: 1 }, { password: 'hunter2' })
+      logger.info('caf%c3%a9', { password: 'hunter3' })
+      await end(logger)
+    }
+    expect(kept.emulator.events('d')).toMatchObject([{ one: 1 }, { splat: [{ password: 'hunter3' }] }])
+    expect(forgotten.emulator.lines('d').join()).not.toMatch(/hunter|splat/)
+  })
+
   it('goes on when metadata says `exception` or `rejection`', async () => {
     await using logging = await startLogging({ handleExceptions: true, handleRejections: true })
     const loan = { rejection: true }
