@@ -28,6 +28,7 @@ export class Courier {
   constructor() {
     // Loaded here, as it takes longer than all that a log call needs.
     const { MessageChannel, receiveMessageOnPort, Worker } = process.getBuiltinModule('node:worker_threads')
+    leaveRemovedFolder()
     const { port1, port2 } = new MessageChannel()
     this.#port = port1
     this.#port.unref()
@@ -79,6 +80,15 @@ export class Courier {
   dismiss(): void {
     this.#port.postMessage(null)
     if (Atomics.wait(this.#end, 0, 0, endTimeoutMs) === 'timed-out') void this.#worker.terminate()
+  }
+}
+
+/** No worker starts in a folder that is gone, as that of an old release may be. Nothing can be found in it any more. */
+function leaveRemovedFolder(): void {
+  try {
+    process.getBuiltinModule('node:fs').realpathSync.native('.')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') process.chdir('/')
   }
 }
 

@@ -142,6 +142,19 @@ describe.concurrent('applications', () => {
     expect([ended.code, ended.stderr, emulator.eventCount('d')]).toEqual([4, '', 10])
   })
 
+  it('whose folder has been removed, as of an old release, deliver', async () => {
+    const folder = join(directory, 'release-1')
+    const source = `${core()}
+      const fs = process.getBuiltinModule('node:fs')
+      fs.mkdirSync(${JSON.stringify(folder)})
+      process.chdir(${JSON.stringify(folder)})
+      process.cwd()
+      fs.rmdirSync(${JSON.stringify(folder)})
+      log(0, 7)
+      process.exit(5)`
+    expect(await run(source)).toMatchObject({ code: 5, stderr: '', numbers: upTo(7) })
+  })
+
   it('that may not start workers lose what is left, and are told', async () => {
     const args = ['--permission', '--allow-fs-read=*', '--input-type=module']
     const { code, stdout, stderr, numbers } = await run(`${core()} log(0, 7); process.exit(5)`, { args })
