@@ -1,6 +1,6 @@
 /** Stable codes of what logferry throws or reports. Match on these, never on the text. */
 export type ErrorCode =
-  /** An option is missing or malformed; thrown where the object is created. */
+  /** An option is missing or malformed; thrown where the object is created. A `level` that its logger lacks is reported. */
   | 'LOGFERRY_INVALID_OPTION'
   /** The service refuses the token, the dataset or the address; delivery to that dataset is paused and probed. */
   | 'LOGFERRY_PAUSED'

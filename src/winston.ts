@@ -1,4 +1,5 @@
 import TransportStream from 'winston-transport'
+import { invalidOption } from './errors.ts'
 import { emitProcessWarning, type Warning } from './notices.ts'
 import { loggedLine } from './record/logged-line.ts'
 import { activeTraceIds } from './record/trace-context.ts'
@@ -145,6 +146,7 @@ export class LogferryTransport extends TransportStream {
     this.#loggers.push(logger)
     this.#isOutOfUse = false
     this.#follow()
+    this.#checkLevel(logger)
   }
 
   #leave(logger: ParentLogger): void {
@@ -158,6 +160,15 @@ export class LogferryTransport extends TransportStream {
   #follow(): void {
     this.parent = this.#loggers[0] ?? null
     if (this.parent !== null) this.levels = this.parent.levels
+  }
+
+  /** Of a level that the logger does not have, Winston ships nothing, and says nothing. */
+  #checkLevel({ level: loggersLevel, levels }: ParentLogger): void {
+    const level = this.level || loggersLevel
+    if (!level || levels === undefined || Object.hasOwn(levels, level)) return
+    const expected = `one of the logger's (${Object.keys(levels).join(', ')}), or nothing is shipped`
+    const { code, message } = invalidOption('level', expected, JSON.stringify(level), 'range')
+    this.#warn({ code, message, suppressed: 0 })
   }
 
   /** Winston ends the process when the transport has finished, or after three seconds. */

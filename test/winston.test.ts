@@ -374,6 +374,19 @@ describe('trouble of delivery', () => {
     expect(limited.shipper.stats()).toMatchObject({ accepted: 50, pending: 50 })
   })
 
+  it.each([
+    ['its own', { level: 'WARN' }, {}],
+    ['its logger’s', {}, { level: 'WARN' }],
+  ])('of a level that there is not (%s): Winston would ship nothing, and say nothing', async (_, options, logger) => {
+    const warned = once(process, 'warning')
+    await using logging = await startLogging(options, logger)
+    expect((await warned)[0]).toMatchObject({
+      code: 'LOGFERRY_INVALID_OPTION',
+      message: expect.stringMatching(/`level` must be one of the logger's \(error, warn, .*got "WARN"/),
+    })
+    logging.logger.close()
+  })
+
   it('is a process warning when nobody listens', async () => {
     await using shipping = await startShipping()
     const { code, stderr, stdout } = await runScript(
