@@ -138,9 +138,11 @@ describe.concurrent('logferry emulator', () => {
     expect(running.stderr()).toBe('')
   })
 
-  it('ends on SIGINT', async () => {
+  it('refuses a malformed path once it is bundled too, and ends on SIGINT', async () => {
     await using running = startLogferry(['emulator'])
-    await environmentOf(running)
+    const { LOGFERRY_URL: url } = await environmentOf(running)
+    const response = await fetch(`${url}/v1/datasets/%ff/ingest`, { method: 'POST' })
+    expect([response.status, await response.json()]).toEqual([400, expect.objectContaining({ code: 'malformed-path' })])
     expect(await running.end('SIGINT')).toBe(0)
   })
 
