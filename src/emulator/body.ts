@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { PassThrough, type Transform } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { type Answer, type Ending, refusal, reset } from './answer.ts'
 import { GrowingBuffer } from './growing-buffer.ts'
@@ -11,6 +12,9 @@ export interface BodyLimits {
 }
 
 const chunkSize = 64 * 1024
+
+/** How long a client may go on sending a body that nobody wants, in milliseconds. */
+const restMs = 10_000
 
 /** What Node appends to a body that it compresses with zstd, where that is a multiple of 16 KiB long: a frame of nothing. */
 const emptyFrame = Buffer.from('28b52ffd2000010000', 'hex')
@@ -43,16 +47,18 @@ export function readBody(request: IncomingMessage, entry: RequestEntry, limits: 
   return new Promise(resolve => {
     const decoded = new GrowingBuffer()
     const settle = (outcome: Buffer | Ending) => {
+      request.off('data', count)
       request.unpipe(decoder)
       decoder.destroy()
       resolve(outcome)
     }
     let tail = Buffer.alloc(0)
-    request.on('data', (chunk: Buffer) => {
+    const count = (chunk: Buffer) => {
       entry.wireBytes += chunk.length
       tail = Buffer.concat([tail, chunk.subarray(-emptyFrame.length)]).subarray(-emptyFrame.length)
       if (entry.wireBytes > limits.maxRequestBytes) settle(overWireLimit(limits))
-    })
+    }
+    request.on('data', count)
     request.once('close', () => request.complete || settle(reset))
     decoder.on('data', (chunk: Buffer) => {
       decoded.append(chunk)
@@ -79,6 +85,15 @@ export function drainBody(request: IncomingMessage, entry: RequestEntry): Promis
     request.once('end', resolve)
     request.once('close', resolve)
   })
+}
+
+/**
+ * Lets what is left of a body pass by, for 10 seconds at most: then the connection is ended. `undefined` where nothing is
+ * left; never rejects.
+ */
+export function restOfBody(request: IncomingMessage): Promise<void> | undefined {
+  if (request.complete) return undefined
+  return finished(request.resume(), { signal: AbortSignal.timeout(restMs) }).catch(() => void request.socket.destroy())
 }
 
 /** Waits until a body has begun to arrive; with a big one, its sender is then in the middle of it. */

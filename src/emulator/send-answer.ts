@@ -1,18 +1,25 @@
 import type { ServerResponse } from 'node:http'
 import type { Answer } from './answer.ts'
+import { restOfBody } from './body.ts'
 import { pause } from './pause.ts'
 
 const ticksPerSecond = 20
 
-/** Writes an answer; one with a speed gets its headers at once and its body bit by bit. */
+/**
+ * Writes an answer; one with a speed gets its headers at once and its body bit by bit. It ends when the body of the request
+ * has: many a client sends all of it before it reads, and a connection that is closed meanwhile takes the answer with it.
+ */
 export async function sendAnswer(response: ServerResponse, answer: Answer): Promise<void> {
   const body = Buffer.from(answer.body as string)
   // Statuses that have no body may not announce one either.
   const hasBody = answer.status !== 204 && answer.status !== 304
+  const passed = restOfBody(response.req)
   response.writeHead(answer.status, { ...(hasBody && { 'content-length': body.length }), ...answer.headers })
   if (answer.bytesPerSecond === undefined) {
-    response.end(body)
-    return
+    if (passed === undefined) return void response.end(body)
+    response.write(body)
+    await passed
+    return void response.end()
   }
   response.flushHeaders()
   const step = Math.max(1, Math.floor(answer.bytesPerSecond / ticksPerSecond))
@@ -20,5 +27,6 @@ export async function sendAnswer(response: ServerResponse, answer: Answer): Prom
     if (!(await pause(response, (1000 * step) / answer.bytesPerSecond))) return
     response.write(body.subarray(at, at + step))
   }
+  await passed
   response.end()
 }

@@ -1,7 +1,8 @@
+import type { Socket } from 'node:net'
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
-import { afterAll, describe, expect, it } from 'vitest'
-import { startEmulator } from '../../src/emulator.ts'
-import { post } from './wire.ts'
+import { afterAll, describe, expect, it, vi } from 'vitest'
+import { type Emulator, startEmulator } from '../../src/emulator.ts'
+import { exchangeRaw, jsonOf, post } from './wire.ts'
 
 const emulator = await startEmulator()
 afterAll(() => emulator.close())
@@ -196,6 +197,38 @@ describe('a body over a limit is a 413 and leaves the emulator well', () => {
     } as RequestInit)
     expect(response.status).toBe(413)
     expect(await response.json()).toMatchObject({ message: 'a body may have up to 100000 bytes' })
+  })
+
+  /** Sends chunks for as long as they are wanted, and reads nothing before. */
+  const sendChunks = async (own: Emulator, socket: Socket, connection: string, chunks: number): Promise<void> => {
+    const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536, ' '), Buffer.from('\r\n')])
+    socket.pause()
+    socket.write(
+      `POST /v1/datasets/a/ingest HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${own.token}\r\n` +
+        `Content-Type: ${ndjson}\r\nTransfer-Encoding: chunked\r\nConnection: ${connection}\r\n\r\n`,
+    )
+    for (let sent = 0; sent < chunks && !socket.destroyed; sent++) {
+      await new Promise(resolve => socket.write(chunk, resolve))
+    }
+    socket.end('0\r\n\r\n')
+    socket.resume()
+  }
+
+  it.each(['keep-alive', 'close'])('to a client that reads once all is sent (connection: %s)', async connection => {
+    await using small = await startEmulator({ maxRequestBytes: 100_000 })
+    const answer = await exchangeRaw(small, socket => void sendChunks(small, socket, connection, 300))
+    expect(answer).toMatch(/^HTTP\/1.1 413 /)
+    expect(jsonOf(answer)).toMatchObject({ message: 'a body may have up to 100000 bytes' })
+  })
+
+  it('whose client is cut off when it goes on sending for ten seconds', async () => {
+    const { timeout } = AbortSignal
+    const hurried = vi.spyOn(AbortSignal, 'timeout').mockImplementation(ms => timeout(ms / 100))
+    await using small = await startEmulator({ maxRequestBytes: 100_000 })
+    await exchangeRaw(small, socket => void sendChunks(small, socket, 'keep-alive', Number.POSITIVE_INFINITY))
+    expect(hurried).toHaveBeenCalledWith(10_000)
+    expect(small.requests()[0]?.status).toBe(413)
+    hurried.mockRestore()
   })
 })
 
