@@ -265,6 +265,18 @@ describe('options that cannot be used throw where the shipper is made', () => {
     expect(refusal({ ...good, dataset }).option).toBe('dataset')
   })
 
+  const takenHeaders = [
+    ...['accept', 'Authorization', 'connection', 'CONTENT-ENCODING', 'content-length', 'Content-Type', 'cookie'],
+    ...['expect', 'Host', 'keep-alive', 'proxy-authorization', 'te', 'Transfer-Encoding', 'upgrade', 'user-agent'],
+  ]
+  it.each(takenHeaders)('%s cannot carry the id of the organization, as requests use it themselves', orgIdHeader => {
+    const error = refusal({ ...good, token: undefined, personalAccessToken: 'p', orgId: 'o', orgIdHeader })
+    expect([error.name, error.option]).toEqual(['RangeError', 'orgIdHeader'])
+    expect(error.message).toMatch(
+      /an HTTP header that a request does not have for a purpose of its own, as authorization/,
+    )
+  })
+
   it('an address with a password is refused, and not shown', () => {
     const error = refusal({ ...good, baseUrl: 'https://me:hunter2@logs.example' })
     expect(inspect(error)).not.toContain('hunter2')

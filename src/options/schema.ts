@@ -19,11 +19,20 @@ export const expectedOrgId = 'an id of visible ASCII characters without spaces'
 export const expectedDataset =
   'a dataset name (not empty, no control characters, not "." or "..") or a function that gives one'
 const expectedHeaderName = 'the name of an HTTP header'
+const expectedOwnHeader = `${expectedHeaderName} that a request does not have for a purpose of its own, as authorization is`
 const expectedField = 'the name of a field, 1 to 200 characters'
 const expectedShare = 'a number above 0, up to 1'
 
 const expectedRedis = 'a client of ioredis or redis'
 const expectedFleet = 'an object: { redis }'
+
+/** Headers that say who asks, what the body is, or how it travels: an id in the place of one breaks every request. */
+const headersOfRequests = new Set(
+  (
+    'accept accept-encoding authorization connection content-encoding content-length content-type cookie expect host ' +
+    'keep-alive proxy-authorization proxy-connection te trailer transfer-encoding upgrade user-agent'
+  ).split(' '),
+)
 
 /** Visible ASCII characters without spaces: what can stand in a header as it is. */
 const headerValue = (expected: string) => v.pipe(v.string(expected), v.regex(/^[\x21-\x7e]+$/, expected))
@@ -69,7 +78,11 @@ export const serviceEntries = {
   personalAccessToken: v.optional(TokenSchema),
   orgId: v.optional(headerValue(expectedOrgId)),
   orgIdHeader: v.optional(
-    v.pipe(v.string(expectedHeaderName), v.regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, expectedHeaderName)),
+    v.pipe(
+      v.string(expectedHeaderName),
+      v.regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, expectedHeaderName),
+      v.check(name => !headersOfRequests.has(name.toLowerCase()), expectedOwnHeader),
+    ),
     'x-service-org-id',
   ),
   allowInsecure: v.optional(v.boolean('true or false'), false),

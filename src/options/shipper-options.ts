@@ -46,7 +46,7 @@ export interface ShipperOptions {
    */
   orgId?: string | undefined
   /**
-   * Name of the header that carries `orgId`.
+   * Name of the header that carries `orgId`. None that a request has anyway, such as `authorization` or `content-type`.
    *
    * @defaultValue 'x-service-org-id'
    */
