@@ -1,4 +1,5 @@
 import { invalidOption } from './errors.ts'
+import { checkIsObject } from './options/checked.ts'
 import { type HeldRecord, HeldRecords, isResourcePending } from './record/held-records.ts'
 import { type OtelLogRecord, otelToEvent, recordTime, resourceTail, severityOfRecord } from './record/otel-to-event.ts'
 import type { Shipper } from './shipper/shipper.ts'
@@ -37,6 +38,7 @@ export class LogferryLogRecordExporter {
   #isShutDown = false
 
   constructor(options: LogferryLogRecordExporterOptions = {}) {
+    checkIsObject(options)
     const { acknowledge = 'accepted', ...shipping } = options
     if (acknowledge !== 'accepted' && acknowledge !== 'delivered') {
       throw invalidOption('acknowledge', "'accepted' or 'delivered'", typeof acknowledge, 'range')

@@ -1,6 +1,7 @@
 import TransportStream from 'winston-transport'
 import { invalidOption } from './errors.ts'
 import { emitProcessWarning, type Warning } from './notices.ts'
+import { checkIsObject } from './options/checked.ts'
 import { loggedLine } from './record/logged-line.ts'
 import { activeTraceIds } from './record/trace-context.ts'
 import { plainInfo, severityOfInfo, winstonToEvent } from './record/winston-to-event.ts'
@@ -57,6 +58,7 @@ export class LogferryTransport extends TransportStream {
   declare readonly _ending?: boolean
 
   constructor(options: LogferryTransportOptions = {}) {
+    checkIsObject(options)
     const { level, format, silent, handleExceptions, handleRejections, ...shipping } = options
     super({ level, format, silent, handleExceptions, handleRejections } as TransportStream.TransportStreamOptions)
     // Winston's own listeners follow one logger, once; a transport is taken off and put back by logger.configure().

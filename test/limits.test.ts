@@ -177,7 +177,7 @@ describe('options of limits', () => {
     ['a refresh too quick', { orgId: 'o', refreshMs: 10 }, /`limits\.refreshMs` must be an integer from 1000/],
     ['a policy unknown', { orgId: 'o', onBudget: 'stop' }, /`limits\.onBudget` must be 'warn' or 'shed'/],
     ['an overflow field without a name', { orgId: 'o', overflowField: '' }, /`limits\.overflowField`/],
-    ['a fleet without Redis', { orgId: 'o', fleet: {} }, /`limits\.fleet\.redis` must be an object: \{ redis \}/],
+    ['a fleet without Redis', { orgId: 'o', fleet: {} }, /`limits\.fleet\.redis` must be a client of .*; got nothing/],
     [
       'a token with a line break',
       { orgId: 'o', accessToken: 'secret\n' },

@@ -6,6 +6,8 @@ import { resolveOptions } from '../src/options/resolve.ts'
 import type { ResolvedOptions } from '../src/options/resolved-options.ts'
 import type { ShipperOptions } from '../src/options/shipper-options.ts'
 import { createOrgClient } from '../src/org.ts'
+import { LogferryLogRecordExporter, LogferryLogRecordProcessor } from '../src/otel.ts'
+import { LogferryTransport } from '../src/winston.ts'
 
 const good = { baseUrl: 'https://logs.example', dataset: 'checkout', token: 'xaat-secret-0001' }
 const secret = 'xaat-secret-0001'
@@ -34,9 +36,25 @@ describe.each(['20.20.2', '22.18.0'])('Node %s', version => {
   })
 })
 
+describe.each([null, 'https://logs.example', 5, [], () => good])('%j in place of options', options => {
+  it.each<[string, (options: never) => unknown]>([
+    ['the shipper', createShipper],
+    ['the transport', given => new LogferryTransport(given)],
+    ['the exporter', given => new LogferryLogRecordExporter(given)],
+    ['the processor', given => new LogferryLogRecordProcessor(given)],
+    ['the client of the organization', createOrgClient],
+  ])('is refused where %s is made', (_, make) => {
+    const message = expect.stringMatching(/^logferry: option `options` must be an object; got (null|an? .*)$/)
+    const refused = { name: 'TypeError', code: 'LOGFERRY_INVALID_OPTION', option: 'options', message }
+    expect(() => make(options as never)).toThrow(expect.objectContaining(refused))
+  })
+})
+
 describe('options that cannot be used throw where the shipper is made', () => {
   it.each<[string, object | string | null, string, RegExp, 'TypeError' | 'RangeError']>([
-    ['no options', 'https://logs.example', 'options', /an object; got string/, 'TypeError'],
+    ['no options', 'https://logs.example', 'options', /an object; got a string of 20/, 'TypeError'],
+    ['null', null, 'options', /an object; got null$/, 'TypeError'],
+    ['a list', [good], 'options', /an object; got an array$/, 'TypeError'],
     [
       'no base address',
       { ...good, baseUrl: undefined },
@@ -143,7 +161,7 @@ describe('options that cannot be used throw where the shipper is made', () => {
       'an unknown option of TLS',
       { ...good, tls: { rejectUnauthorized: false } },
       'tls.rejectUnauthorized',
-      /ca/,
+      /must be one of tls\.ca, tls\.cert, tls\.key; got an unknown option$/,
       'TypeError',
     ],
     ['a format unknown', { ...good, contentType: 'xml' }, 'contentType', /'application\/json'; got "xml"/, 'TypeError'],
@@ -196,7 +214,7 @@ describe('options that cannot be used throw where the shipper is made', () => {
       'a spool nowhere',
       { ...good, spool: {} },
       'spool.directory',
-      /\{ directory, maxBytes \}; got undefined/,
+      /must be the path of a directory: .*; got nothing$/,
       'TypeError',
     ],
     ['a spool in an empty path', { ...good, spool: { directory: '' } }, 'spool.directory', /not empty/, 'RangeError'],
@@ -219,7 +237,28 @@ describe('options that cannot be used throw where the shipper is made', () => {
       'an unknown option of the spool',
       { ...good, spool: { directory: 'd', path: 'd' } },
       'spool.path',
-      /\{ directory, maxBytes \}; got "path"/,
+      /must be one of spool\.directory, spool\.maxBytes; got an unknown option$/,
+      'TypeError',
+    ],
+    [
+      'an unknown option of the limits',
+      { ...good, limits: { accesToken: secret } },
+      'limits.accesToken',
+      /must be one of limits\.orgId, limits\.accessToken, .*; got an unknown option$/,
+      'TypeError',
+    ],
+    [
+      'a fleet without Redis',
+      { ...good, limits: { orgId: 'o', fleet: {} } },
+      'limits.fleet.redis',
+      /must be a client of ioredis or redis; got nothing$/,
+      'TypeError',
+    ],
+    [
+      'an unknown option with the name of a method',
+      { ...good, spool: { directory: 'd', constructor: 1 } },
+      'spool.constructor',
+      /got an unknown option$/,
       'TypeError',
     ],
     [
@@ -243,6 +282,7 @@ describe('options that cannot be used throw where the shipper is made', () => {
     expect(error.message).toMatch(message)
     expect(error.message).toContain(`\`${option}\``)
     expect([error.name, error.code, error.option]).toEqual([type, 'LOGFERRY_INVALID_OPTION', option])
+    expect(inspect(error)).not.toContain(secret)
   })
 
   const hostile = ['secret\r\nX-Evil: 1', 'secret\n', 'secret\0', 'sec ret', 'secrét', ' secret', 'secret\u2028']

@@ -2,7 +2,7 @@ import { totalmem } from 'node:os'
 import { resolve as resolvePath } from 'node:path'
 import { invalidOption } from '../errors.ts'
 import { resolveBaseUrl } from './base-url.ts'
-import { checked } from './checked.ts'
+import { checked, checkIsObject } from './checked.ts'
 import { type Environment, withEnvironment } from './environment.ts'
 import { checkNode } from './node-version.ts'
 import { resolveCredentials } from './resolve-credentials.ts'
@@ -24,9 +24,7 @@ const timesInFlight = 4
  */
 export function resolveOptions(given: ShipperOptions | undefined, environment: Environment): ResolvedOptions {
   checkNode()
-  if (given !== undefined && (typeof given !== 'object' || given === null)) {
-    throw invalidOption('options', 'an object', typeof given)
-  }
+  if (given !== undefined) checkIsObject(given)
   const dataset = given?.dataset ?? (environment.LOGFERRY_DATASET || undefined)
   const options = checked(ShipperOptionsSchema, { ...withEnvironment(given ?? {}, environment), dataset })
   const spool = options.spool && resolveSpool(options.spool)

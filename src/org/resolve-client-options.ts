@@ -3,7 +3,7 @@ import { invalidOption } from '../errors.ts'
 import type { Credentials } from '../http/credentials.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
 import { resolveBaseUrl } from '../options/base-url.ts'
-import { checked } from '../options/checked.ts'
+import { checked, checkIsObject } from '../options/checked.ts'
 import { type Environment, withEnvironment } from '../options/environment.ts'
 import { checkNode } from '../options/node-version.ts'
 import { resolveCredentials } from '../options/resolve-credentials.ts'
@@ -41,9 +41,7 @@ export function resolveClientOptions(
   environment: Environment,
 ): ResolvedOrgClientOptions {
   checkNode()
-  if (given !== undefined && (typeof given !== 'object' || given === null)) {
-    throw invalidOption('options', 'an object', typeof given)
-  }
+  if (given !== undefined) checkIsObject(given)
   const options = checked(OrgClientOptionsSchema, withEnvironment(given ?? {}, environment))
   const [token, secondToken] = tokenOptions.filter(name => options[name] !== undefined)
   if (token === undefined) {

@@ -1,4 +1,5 @@
 import { invalidOption } from '../errors.ts'
+import { checkIsObject } from '../options/checked.ts'
 import type { ShipperOptions } from '../options/shipper-options.ts'
 import { createShipper, Shipper } from './shipper.ts'
 
@@ -7,6 +8,7 @@ export type ShipperOrOptions = { readonly shipper: Shipper } | (ShipperOptions &
 
 /** @internal */
 export function shipperOf(given: ShipperOrOptions): { shipper: Shipper; isOwn: boolean } {
+  checkIsObject(given)
   const { shipper, ...options } = given
   if (shipper === undefined) return { shipper: createShipper(options), isOwn: true }
   if (!(shipper instanceof Shipper)) throw invalidOption('shipper', 'what createShipper() returns', typeof shipper)

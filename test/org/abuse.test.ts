@@ -20,7 +20,7 @@ function refusal(options: unknown): Error {
 
 describe('options that cannot be used throw where the client is made', () => {
   it.each<[string, unknown, string, RegExp, 'TypeError' | 'RangeError']>([
-    ['no options', null, 'options', /an object; got object/, 'TypeError'],
+    ['no options', null, 'options', /an object; got null$/, 'TypeError'],
     ['no base address', { token: 't' }, 'baseUrl', /LOGFERRY_URL must be set; got nothing/, 'TypeError'],
     [
       'no token',
