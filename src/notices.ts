@@ -42,6 +42,8 @@ export interface NoticeListeners {
   delivered: (delivered: Delivered) => void
 }
 
+export const noticeNames = ['warning', 'dropped', 'rejected', 'delivered'] as const satisfies (keyof NoticeListeners)[]
+
 const oneMinuteMs = 60_000
 /** Matters that are remembered; past it all may be warned of anew. */
 const maxQuietMatters = 1000

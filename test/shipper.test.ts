@@ -227,7 +227,31 @@ describe('a shipper', () => {
     await shipper.flush()
     expect(told).toEqual([{ dataset: 'd', count: 1, bytes: expect.any(Number) }])
     expect(shipping.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_CALLBACK_THREW'])
-    shipper.off('delivered', told.push as never)
+  })
+
+  it('tells a listener that is taken off no more', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const told: unknown[] = []
+    const listener = (notice: unknown) => told.push(notice)
+    shipper.on('delivered', listener).off('delivered', listener).ship({ n: 1 })
+    await shipper.flush()
+    expect(told).toEqual([])
+  })
+
+  it.each([
+    ['warn', () => {}, 'event', 'one of warning, dropped, rejected, delivered; got "warn"'],
+    ['__proto__', () => {}, 'event', 'one of warning, dropped, rejected, delivered; got "__proto__"'],
+    [undefined, () => {}, 'event', 'one of warning, dropped, rejected, delivered; got undefined'],
+    ['warning', undefined, 'listener', "a function for 'warning'; got undefined"],
+    ['rejected', 'console.log', 'listener', "a function for 'rejected'; got a string of 11 characters (not shown)"],
+  ])('refuses to listen for %s with %s', async (event, listener, option, expected) => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const message = `logferry: option \`${option}\` must be ${expected}`
+    const refused = expect.objectContaining({ name: 'TypeError', code: 'LOGFERRY_INVALID_OPTION', option, message })
+    expect(() => shipper.on(event as never, listener as never)).toThrow(refused)
+    expect(() => shipper.off(event as never, listener as never)).toThrow(refused)
   })
 
   it('uses a dispatcher that it is given, and leaves it open', async () => {

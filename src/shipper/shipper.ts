@@ -21,6 +21,7 @@ import type { Alterations } from '../record/event-to-plain.ts'
 import { tailFields } from '../record/resource-tail.ts'
 import { type Severity, severities, severityOfLevel } from '../record/severity.ts'
 import { Timestamper } from '../record/timestamp.ts'
+import { checkListener } from './check-listener.ts'
 import { datasetOf } from './dataset-of.ts'
 import { checkedTimeoutMs, isInTime } from './in-time.ts'
 import { type Licence, openLicence } from './licence.ts'
@@ -226,14 +227,23 @@ export class Shipper {
   /**
    * Calls `listener` when something happens: `warning` (in place of Node's process warnings), `dropped`, `rejected`
    * (with the event that the service refused), `delivered`. A listener that throws does no harm.
+   *
+   * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` for any other event, or where `listener` is no function
    */
-  on<Name extends keyof NoticeListeners>(name: Name, listener: NoticeListeners[Name]): this {
-    this.#notices.add(name, listener)
+  on<Name extends keyof NoticeListeners>(event: Name, listener: NoticeListeners[Name]): this {
+    checkListener(event, listener)
+    this.#notices.add(event, listener)
     return this
   }
 
-  off<Name extends keyof NoticeListeners>(name: Name, listener: NoticeListeners[Name]): this {
-    this.#notices.remove(name, listener)
+  /**
+   * Calls `listener` no longer.
+   *
+   * @throws TypeError as `on` does
+   */
+  off<Name extends keyof NoticeListeners>(event: Name, listener: NoticeListeners[Name]): this {
+    checkListener(event, listener)
+    this.#notices.remove(event, listener)
     return this
   }
 

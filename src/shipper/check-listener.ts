@@ -1,0 +1,15 @@
+import { invalidOption } from '../errors.ts'
+import { noticeNames } from '../notices.ts'
+import { shape, shown } from '../options/checked.ts'
+
+/**
+ * Refuses an event that there is none of, and a listener that cannot be called: one for `warning` would mute them all.
+ *
+ * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION`
+ */
+export function checkListener(event: unknown, listener: unknown): void {
+  if (!noticeNames.some(name => name === event)) {
+    throw invalidOption('event', `one of ${noticeNames.join(', ')}`, shown(event))
+  }
+  if (typeof listener !== 'function') throw invalidOption('listener', `a function for '${event}'`, shape(listener))
+}
