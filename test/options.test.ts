@@ -1,21 +1,27 @@
+import { readFileSync } from 'node:fs'
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
-import { createShipper } from '../src/index.ts'
+import { createShipper, type TlsOptions } from '../src/index.ts'
 import { resolveOptions } from '../src/options/resolve.ts'
 import type { ResolvedOptions } from '../src/options/resolved-options.ts'
 import type { ShipperOptions } from '../src/options/shipper-options.ts'
 import { createOrgClient } from '../src/org.ts'
 import { LogferryLogRecordExporter, LogferryLogRecordProcessor } from '../src/otel.ts'
 import { LogferryTransport } from '../src/winston.ts'
+import { runScript } from './support/run-script.ts'
 
 const good = { baseUrl: 'https://logs.example', dataset: 'checkout', token: 'xaat-secret-0001' }
 const secret = 'xaat-secret-0001'
 const pem = `-----BEGIN CERTIFICATE-----\n${secret}`
 
 function refusal(options: unknown, environment = {}): Error & { code: string; option: string } {
+  return thrownBy(() => resolveOptions(options as ShipperOptions, environment))
+}
+
+function thrownBy(make: () => unknown): Error & { code: string; option: string } {
   try {
-    resolveOptions(options as ShipperOptions, environment)
+    make()
   } catch (error) {
     return error as Error & { code: string; option: string }
   }
@@ -321,6 +327,63 @@ describe('options that cannot be used throw where the shipper is made', () => {
     const error = refusal({ ...good, baseUrl: 'https://me:hunter2@logs.example' })
     expect(inspect(error)).not.toContain('hunter2')
     expect(error.message).toContain('without user name and password')
+  })
+})
+
+describe('the option tls', () => {
+  const file = (name: string) => readFileSync(new URL(name, import.meta.url), 'utf8')
+  const [cert, key] = [file('emulator/tls/cert.pem'), file('emulator/tls/key.pem')]
+  const [otherCert, otherKey] = [file('support/tls/wrong-host.cert.pem'), file('support/tls/wrong-host.key.pem')]
+  const garbage = `-----BEGIN CERTIFICATE-----\n${secret}\n-----END CERTIFICATE-----\n`
+
+  it.each<[string, TlsOptions]>([
+    ['one authority', { ca: cert }],
+    ['several in one text, with comments', { ca: `# one\n${cert}# two\r\n${otherCert.replaceAll('\n', '\r\n')}` }],
+    ['several texts', { ca: [cert, Buffer.from(otherCert)] }],
+    ['a key pair', { cert, key }],
+    ['a key pair in one text', { cert: key + cert, key: key + cert }],
+    ['a chain', { cert: cert + otherCert, key }],
+  ])('takes %s', (_, tls) => {
+    expect(resolveOptions({ ...good, tls }, {}).tls).toEqual(
+      Object.fromEntries(Object.entries(tls).map(([name, pem]) => [name, [pem].flat().map(String)])),
+    )
+  })
+
+  const certificates = 'must be certificates in PEM'
+  it.each<[string, TlsOptions, string, string]>([
+    ['a key for an authority', { ca: key }, 'tls.ca', certificates],
+    ['garbage for an authority', { ca: garbage }, 'tls.ca', certificates],
+    ['garbage after an authority', { ca: cert + garbage }, 'tls.ca', certificates],
+    ['garbage beside an authority', { ca: [cert, garbage] }, 'tls.ca', certificates],
+    ['an authority cut short', { ca: cert.slice(0, 200) }, 'tls.ca', certificates],
+    ['a second one cut short', { ca: otherCert + cert.slice(0, 200) }, 'tls.ca', certificates],
+    ['certificate and key swapped', { cert: key, key: cert }, 'tls.cert', certificates],
+    ['garbage for a certificate', { cert: garbage, key }, 'tls.cert', certificates],
+    ['a certificate for a key', { cert, key: cert }, 'tls.key', 'must be a private key in PEM'],
+    [
+      'garbage for a key',
+      { cert, key: garbage.replaceAll('CERTIFICATE', 'PRIVATE KEY') },
+      'tls.key',
+      'must be a private',
+    ],
+    ['a key cut short', { cert, key: key.slice(0, 100) }, 'tls.key', 'must be a private key in PEM'],
+    ['the key of another certificate', { cert, key: otherKey }, 'tls.key', 'must be the private key of `tls.cert`'],
+  ])('refuses %s, and shows none of it', (_, tls, option, message) => {
+    const { baseUrl, token } = good
+    for (const make of [() => createShipper({ ...good, tls }), () => createOrgClient({ baseUrl, token, tls })]) {
+      const error = thrownBy(make)
+      expect(error).toMatchObject({ name: 'RangeError', code: 'LOGFERRY_INVALID_OPTION', option })
+      expect(error.message).toContain(message)
+      expect(inspect(error, { showHidden: true })).not.toMatch(/xaat|secret|MII|MIG/)
+    }
+  })
+
+  it('where it is not given, loads neither TLS nor cryptography', async () => {
+    const source = `
+      import { createShipper } from './dist/index.js'
+      createShipper(${JSON.stringify({ ...good, baseUrl: 'http://127.0.0.1:1' })})
+      console.log(process.moduleLoadList.filter(name => /^NativeModule (tls|crypto|internal.tls.*)$/.test(name)).join())`
+    expect(await runScript(source)).toMatchObject({ stdout: '\n', stderr: '' })
   })
 })
 

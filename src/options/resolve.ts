@@ -2,6 +2,7 @@ import { totalmem } from 'node:os'
 import { resolve as resolvePath } from 'node:path'
 import { invalidOption } from '../errors.ts'
 import { resolveBaseUrl } from './base-url.ts'
+import { checkTls } from './check-tls.ts'
 import { checked, checkIsObject } from './checked.ts'
 import { type Environment, withEnvironment } from './environment.ts'
 import { checkNode } from './node-version.ts'
@@ -60,7 +61,7 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     durability: options.durability,
     onRejected: options.onRejected,
     dispatcher: options.dispatcher,
-    tls: options.tls,
+    tls: options.tls && checkTls(options.tls),
     contentType: options.contentType,
     compression: options.compression,
     timeField: options.timeField,

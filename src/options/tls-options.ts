@@ -1,13 +1,13 @@
 /** Text in PEM; several in an array, or one after the other in one text. */
 export type Pem = string | Uint8Array | readonly (string | Uint8Array)[]
 
-/** How TLS connections to the service are made. */
+/** How TLS connections to the service are made. What cannot be read throws where the shipper is made. */
 export interface TlsOptions {
   /** Certificates of the authorities to trust, in place of those that Node trusts. */
   ca?: Pem | undefined
   /** A client's certificate, with what stands between it and its authority; needs `key`. */
   cert?: Pem | undefined
-  /** The private key of `cert`. */
+  /** The private key of `cert`; without a passphrase. */
   key?: Pem | undefined
 }
 

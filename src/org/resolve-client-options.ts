@@ -3,6 +3,7 @@ import { invalidOption } from '../errors.ts'
 import type { Credentials } from '../http/credentials.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
 import { resolveBaseUrl } from '../options/base-url.ts'
+import { checkTls } from '../options/check-tls.ts'
 import { checked, checkIsObject } from '../options/checked.ts'
 import { type Environment, withEnvironment } from '../options/environment.ts'
 import { checkNode } from '../options/node-version.ts'
@@ -58,7 +59,7 @@ export function resolveClientOptions(
         ? new AccessToken(accessToken, timeoutMs)
         : resolveCredentials({ ...options, token: options.token ?? accessToken }),
     dispatcher,
-    tls,
+    tls: tls && checkTls(tls),
     timeoutMs,
   }
 }
