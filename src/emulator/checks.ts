@@ -50,11 +50,23 @@ export function checkObject<T extends object>(name: string, value: T): T {
   throw mistake(name, 'an object', value)
 }
 
+/** Refuses names that mean nothing: a misspelt one would silently stand for the default. */
+export function checkKeys(name: string, value: object, known: readonly string[]): void {
+  const unknown = Object.keys(value).find(key => !known.includes(key))
+  if (unknown !== undefined)
+    throw new TypeError(`${name}: there is no ${inspect(unknown)}; there is ${known.join(', ')}`)
+}
+
 /** A list of non-empty strings, or `*` for all. */
 export function checkNames(name: string, value: unknown): void {
   if (value === '*') return
   if (!Array.isArray(value)) throw mistake(name, "a list of names or '*'", value)
-  for (const [index, each] of value.entries()) checkText(`${name}[${index}]`, each)
+  checkTexts(name, value)
+}
+
+/** A list of non-empty strings. */
+export function checkTexts(name: string, value: unknown): readonly string[] {
+  return checkList(name, value as readonly unknown[]).map((each, index) => checkText(`${name}[${index}]`, each))
 }
 
 export function checkList<T>(name: string, value: readonly T[]): readonly T[] {

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { EventObject } from './body-events.ts'
-import { checkDelay, checkInteger, checkObject } from './checks.ts'
+import { checkDelay, checkInteger } from './checks.ts'
 import type { Connections } from './connections.ts'
 import { type Enforcement, enforcedLimits } from './enforcement.ts'
 import { Faults } from './faults.ts'
 import { checkGrant } from './grant.ts'
-import type { Org, OrgOverrides } from './organization.ts'
+import { checkOverrides, type Org, type OrgOverrides } from './organization.ts'
 import type { ReceivedRequest } from './request-log.ts'
 import type { Service } from './service.ts'
 import { arrivedSoFar, type EmulatorStats, statsOf } from './stats.ts'
@@ -67,7 +67,7 @@ export class Emulator {
     return this.#service.organizations.defaultId
   }
 
-  /** Accepts one more token and returns it. A grant that makes no sense throws. */
+  /** Accepts one more token and returns it. A grant that makes no sense throws, one for a token that is accepted already too. */
   addToken(grant: TokenGrant): string {
     return this.#service.tokens.add(checkGrant('addToken: grant', grant))
   }
@@ -84,7 +84,7 @@ export class Emulator {
 
   /** Changes fields of an organization, of its license for example; `metaModified` and `metaVersion` follow. */
   changeOrg(overrides: OrgOverrides, orgId: string = this.orgId): Org {
-    checkObject('changeOrg: overrides', overrides)
+    checkOverrides('changeOrg: overrides', overrides)
     const changes = structuredClone({ ...overrides, id: orgId })
     return structuredClone(this.#service.organizations.change(this.#org(orgId), changes, Date.now()))
   }

@@ -1,4 +1,4 @@
-import { checkCount, checkDelay, checkFunction, checkOneOf, checkRange } from './checks.ts'
+import { checkCount, checkDelay, checkFunction, checkObject, checkOneOf, checkRange, checkTexts } from './checks.ts'
 import { type EventPredicate, type FaultPlan, noFaults } from './fault-plan.ts'
 import type { ReceivedRequest } from './request-log.ts'
 import { type ScriptedAnswer, scripted } from './scripted-answer.ts'
@@ -58,7 +58,8 @@ export class Faults {
    * Sends the headers of the next answers at once and lets the bodies trickle. `bytesPerSecond`: 0.001 to 1e9.
    * `answers`: integer from 1, or `Infinity`, the default.
    */
-  slowBody({ bytesPerSecond, answers = Number.POSITIVE_INFINITY }: { bytesPerSecond: number; answers?: number }): void {
+  slowBody(options: { bytesPerSecond: number; answers?: number }): void {
+    const { bytesPerSecond, answers = Number.POSITIVE_INFINITY } = checkObject('slowBody: options', options)
     checkRange('slowBody: bytesPerSecond', bytesPerSecond, 0.001, 1e9)
     this.#plan.slow = { left: checkCount('slowBody: answers', answers), value: bytesPerSecond }
   }
@@ -74,17 +75,21 @@ export class Faults {
   /** Refuses every request that holds an event that matches; status 400 by default. Calls add up. */
   rejectRequests(predicate: EventPredicate, answer: Partial<ScriptedAnswer> = {}): void {
     checkFunction('rejectRequests: predicate', predicate)
+    checkObject('rejectRequests: answer', answer)
     this.#plan.poisons.push({ predicate, answer: scripted('rejectRequests', { status: 400, ...answer }) })
   }
 
   /** Answers 413 when a decoded body has more bytes than this, and then resets the connection if `reset` is true. */
-  maxBytes(bytes: number, { reset = false }: { reset?: boolean } = {}): void {
+  maxBytes(bytes: number, options: { reset?: boolean } = {}): void {
+    const { reset = false } = checkObject('maxBytes: options', options)
     this.#plan.maxBytes = { bytes: checkRange('maxBytes: bytes', bytes, 0, Number.POSITIVE_INFINITY), thenReset: reset }
   }
 
   /** Answers 415 to bodies with one of these content encodings. Replaces what an earlier call said. */
   refuseEncodings(encodings: readonly string[]): void {
-    this.#plan.refusedEncodings = new Set(encodings.map(encoding => encoding.toLowerCase()))
+    this.#plan.refusedEncodings = new Set(
+      checkTexts('refuseEncodings: encodings', encodings).map(encoding => encoding.toLowerCase()),
+    )
   }
 
   /** Forgets every fault. */

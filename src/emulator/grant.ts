@@ -1,13 +1,16 @@
-import { checkNames, checkOneOf, mistake } from './checks.ts'
+import { checkKeys, checkNames, checkOneOf, mistake } from './checks.ts'
 import type { TokenGrant } from './tokens.ts'
 
 const kinds = ['api', 'personal', 'access']
 const actions = ['ingest', 'org:read', 'org:write']
+const ofEach = ['kind', 'token', 'orgs']
+const ofApi = [...ofEach, 'actions', 'datasets']
 
 /** Refuses a grant that makes no sense. The token itself is in no error. */
 export function checkGrant(name: string, grant: TokenGrant): TokenGrant {
   if (typeof grant !== 'object' || grant === null) throw new TypeError(`${name} must be an object`)
   checkOneOf(`${name}.kind`, grant.kind, kinds)
+  checkKeys(name, grant, grant.kind === 'api' ? ofApi : ofEach)
   if (grant.token !== undefined && !(typeof grant.token === 'string' && /^[\x21-\x7e]+$/.test(grant.token))) {
     throw new TypeError(`${name}.token must be a non-empty string of visible ASCII characters`)
   }

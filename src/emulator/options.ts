@@ -4,7 +4,7 @@ import type { BodyLimits } from './body.ts'
 import { checkInteger, checkList, checkObject, checkText, mistake } from './checks.ts'
 import { type Enforcement, enforcedLimits, type Limit } from './enforcement.ts'
 import { checkGrant } from './grant.ts'
-import type { OrgOverrides } from './organization.ts'
+import { checkOverrides, type OrgOverrides } from './organization.ts'
 import type { TokenGrant } from './tokens.ts'
 
 /** Options of `startEmulator`. A bad value or an unknown name throws before anything is started. */
@@ -100,8 +100,8 @@ function checkHeaderName(name: string): string {
 function checkOrgs(orgs: readonly OrgOverrides[]): readonly OrgOverrides[] {
   for (const [index, org] of orgs.entries()) {
     const name = index === 0 ? 'org' : `orgs[${index - 1}]`
-    checkObject(name, org)
-    if (index > 0 || org.id !== undefined) checkText(`${name}.id`, org.id)
+    checkOverrides(name, org)
+    if (index > 0) checkText(`${name}.id`, org.id)
   }
   return orgs
 }

@@ -1,4 +1,5 @@
 import type { License, Org as SpecifiedOrg } from '../org/organization.ts'
+import { checkInteger, checkKeys, checkObject, checkOneOf, checkText, checkTexts, mistake } from './checks.ts'
 
 /** An organization of the emulator: its license has every field. */
 export interface Org extends SpecifiedOrg {
@@ -58,6 +59,38 @@ export function defaultOrg(id: string, nowMs: number): Org {
     metaVersion: '1',
     role: 'owner',
   }
+}
+
+const payments = ['na', 'failed', 'success', 'blocked']
+const plans = /^(personal|basicDirect|teamMonthlyDirect|teamMonthlyAws|\S*Cloud|teamPlus|enterprise|comped)$/
+const times = new Set(['issuedAt', 'validFrom', 'expiresAt', 'billingPeriodStart', 'billingPeriodEnd'])
+
+/** Refuses fields that the specification does not have, and values that it does not allow for them. */
+export function checkOverrides(name: string, overrides: OrgOverrides): OrgOverrides {
+  const { license, ...fields } = checkObject(name, overrides)
+  const { license: ofLicense, ...ofOrg } = defaultOrg('', 0)
+  checkFields(name, fields, ofOrg)
+  if (license !== undefined) checkFields(`${name}.license`, checkObject(`${name}.license`, license), ofLicense)
+  return overrides
+}
+
+function checkFields(name: string, fields: object, defaults: object): void {
+  checkKeys(name, fields, Object.keys(defaults))
+  for (const [field, value] of Object.entries(fields)) {
+    if (value !== undefined) checkField(`${name}.${field}`, field, value, defaults[field as keyof typeof defaults])
+  }
+}
+
+/** A value must be what the default is: a number, a list of texts, an object or a text. */
+function checkField(name: string, field: string, value: unknown, byDefault: unknown): void {
+  if (typeof byDefault === 'number') checkInteger(name, value, 0, Number.MAX_SAFE_INTEGER)
+  else if (Array.isArray(byDefault)) checkTexts(name, value)
+  else if (typeof byDefault === 'object') checkObject(name, value as object)
+  else if (typeof value !== 'string') throw mistake(name, 'a string', value)
+  else if (field === 'id') checkText(name, value)
+  else if (field === 'paymentStatus') checkOneOf(name, value, payments)
+  else if (field === 'plan' && !plans.test(value)) throw mistake(name, 'a plan of the specification', value)
+  else if (times.has(field) && Number.isNaN(Date.parse(value))) throw mistake(name, 'a time in ISO 8601', value)
 }
 
 export function withOverrides(org: Org, overrides: OrgOverrides): Org {

@@ -1,6 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { type Answer, json, refusal } from './answer.ts'
-import { checkInteger } from './checks.ts'
+import { checkInteger, checkKeys, checkObject } from './checks.ts'
 
 /** An answer a test dictates. */
 export interface ScriptedAnswer {
@@ -17,7 +17,10 @@ export interface ScriptedAnswer {
 }
 
 /** Checks what a test dictated; `what` names the call in the error. */
-export function scripted(what: string, { status, headers = {}, body }: ScriptedAnswer): Answer {
+export function scripted(what: string, answer: ScriptedAnswer): Answer {
+  const { status, headers = {}, body } = checkObject(`${what}: answer`, answer)
+  checkKeys(`${what}: answer`, answer, ['status', 'headers', 'body'])
+  checkObject(`${what}: headers`, headers)
   checkInteger(`${what}: status`, status, 200, 599)
   const own: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {

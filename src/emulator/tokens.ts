@@ -50,6 +50,7 @@ export class Tokens {
 
   add(grant: TokenGrant): string {
     const token = grant.token ?? `${grant.kind}-${randomUUID()}`
+    if (this.#grants.has(token)) throw new TypeError('a token must be in one grant only, and this one is in two')
     this.#grants.set(token, structuredClone(grant))
     return token
   }

@@ -32,10 +32,55 @@ describe('an option that makes no sense is refused with its name, what was expec
     [{ tokens: 'secret' }, 'tokens must be a list'],
     [{ tokens: ['secret'] }, 'tokens[0] must be an object'],
     [{ tokens: [{ kind: 'root' }] }, "tokens[0].kind must be 'api' or 'personal' or 'access', not 'root'"],
+    [
+      { tokens: [{ kind: 'api', actions: ['ingest'], dataset: ['only-this'] }] },
+      "tokens[0]: there is no 'dataset'; there is kind, token, orgs, actions, datasets",
+    ],
+    [
+      { tokens: [{ kind: 'access' }, { kind: 'personal', actions: ['ingest'] }] },
+      "tokens[1]: there is no 'actions'; there is kind, token, orgs",
+    ],
+    [{ tokens: [{ kind: 'personal', orgs: 'a' }] }, "tokens[0].orgs must be a list of names or '*', not 'a'"],
+    [
+      {
+        tokens: [
+          { kind: 'access', token: 'secret' },
+          { kind: 'personal', token: 'secret' },
+        ],
+      },
+      'a token must be in one grant only, and this one is in two',
+    ],
+    [
+      { org: { paymentStatus: 'nope' } },
+      "org.paymentStatus must be 'na' or 'failed' or 'success' or 'blocked', not 'nope'",
+    ],
+    [{ org: { plan: 'gold' } }, "org.plan must be a plan of the specification, not 'gold'"],
+    [{ org: { name: null } }, 'org.name must be a string, not null'],
+    [{ orgs: [{ id: 7 }] }, 'orgs[0].id must be a string, not 7'],
+    [{ org: { license: [] } }, 'org.license must be an object, not []'],
+    [
+      { orgs: [{ id: 'a', license: { maxFields: 'many' } }] },
+      "orgs[0].license.maxFields must be an integer from 0 to 9007199254740991, not 'many'",
+    ],
+    [{ org: { license: { expiresAt: 'soon' } } }, "org.license.expiresAt must be a time in ISO 8601, not 'soon'"],
+    [{ org: { license: { regions: 'eu' } } }, "org.license.regions must be a list, not 'eu'"],
+    [{ org: { license: { features: 'all' } } }, "org.license.features must be an object, not 'all'"],
     [{ tls: 'secret' }, 'tls must be an object with key and cert'],
     [{ tls: { key: 'secret', cert: 'secret' } }, 'tls must hold a key and its certificate in PEM'],
   ])('%j', async (options: Misuse, message) => {
     await expect(startEmulator(options)).rejects.toMatchObject({ message })
+  })
+
+  it('a misspelt field of an organization, or of its license', async () => {
+    const misspelt: Misuse = { license: { maxField: 10 } }
+    await expect(startEmulator({ org: misspelt })).rejects.toThrow(
+      /^org\.license: there is no 'maxField'; there is id, /,
+    )
+    await expect(startEmulator({ orgs: [{ id: 'a', ...misspelt }] })).rejects.toThrow(
+      /^orgs\[0\]\.license: there is no/,
+    )
+    expect(() => emulator.changeOrg({ licence: {} } as Misuse)).toThrow(/^changeOrg: overrides: there is no 'licence'/)
+    expect(() => emulator.changeOrg(misspelt)).toThrow(/^changeOrg: overrides\.license: there is no 'maxField'/)
   })
 
   it('takes undefined for the default', async () => {
@@ -62,6 +107,7 @@ describe('a token that makes no sense is refused without being shown', () => {
     [{ kind: 'api', actions: ['all'] }, "grant.actions must be 'ingest' or 'org:read' or 'org:write', not 'all'"],
     [{ kind: 'api', actions: [], datasets: 'a' }, "grant.datasets must be a list of names or '*', not 'a'"],
     [{ kind: 'personal', orgs: [''] }, "grant.orgs[0] must be a non-empty string, not ''"],
+    [{ kind: 'personal', org: ['secret'] }, "addToken: grant: there is no 'org'; there is kind, token, orgs"],
     [{ kind: 'personal', token: 'secret\r\n' }, 'grant.token must be a non-empty string of visible ASCII characters'],
   ])('%j', (grant: Misuse, message) => {
     expect(() => emulator.addToken(grant)).toThrow(message)
@@ -76,10 +122,21 @@ describe('a fault that makes no sense is refused when it is scripted', () => {
     [() => faults.answerNext(0, { status: 500 }), 'answerNext: count must be an integer from 1, or Infinity, not 0'],
     [() => faults.answerNext(1, { status: 99 }), 'answerNext: status must be an integer from 200 to 599, not 99'],
     [() => faults.answerNext(1, { status: 500, headers: { a: 'b\r\nc' } }), 'Invalid character in header content'],
+    [() => faults.answerNext(1), 'answerNext: answer must be an object, not undefined'],
+    [
+      () => faults.answerNext(1, { status: 500, header: {} }),
+      "answerNext: answer: there is no 'header'; there is status",
+    ],
+    [() => faults.answerNext(1, { status: 500, headers: 'a: b' }), "answerNext: headers must be an object, not 'a: b'"],
     [() => faults.resetNext(1, 'later'), "resetNext: moment must be 'before-storing' or 'after-storing', not 'later'"],
+    [() => faults.refuseEncodings('gzip'), "refuseEncodings: encodings must be a list, not 'gzip'"],
+    [() => faults.refuseEncodings([1]), 'refuseEncodings: encodings[0] must be a non-empty string, not 1'],
+    [() => faults.slowBody(), 'slowBody: options must be an object, not undefined'],
     [() => faults.slowBody({ bytesPerSecond: 0 }), 'slowBody: bytesPerSecond must be a number'],
     [() => faults.rejectEvents('all', 'x'), "rejectEvents: predicate must be a function, not 'all'"],
     [() => faults.rejectRequests(null), 'rejectRequests: predicate must be a function, not null'],
+    [() => faults.rejectRequests(() => true, 422), 'rejectRequests: answer must be an object, not 422'],
+    [() => faults.maxBytes(1, true), 'maxBytes: options must be an object, not true'],
     [() => faults.maxBytes(-1), 'maxBytes: bytes must be a number from 0 to Infinity, not -1'],
     [() => (faults.latencyMs = -1), 'latencyMs must be a number from 0'],
   ])('%s', (script, message) => {
