@@ -2,15 +2,12 @@ import { deadline } from './deadline.ts'
 import type { DispatchController, Dispatcher, DispatchHandler } from './dispatcher.ts'
 import { withoutTracing } from './without-tracing.ts'
 
-/** Most bytes of an answer that are read; the connection of one that has more is dropped. */
-const maxAnswerBytes = 65_536
-
-/** What we look at in an answer. Header names are lower case; `body` is at most the first 64 KiB. */
+/** What we look at in an answer. Header names are lower case; `body` is at most its beginning. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: string
-  /** Why `body` is not the whole of it: it has more than 64 KiB, or the connection or the time ended before it did. */
+  /** Why `body` is not the whole of it: it has more bytes than are read, or the connection or the time ended before it did. */
   readonly cut?: 'too-long' | 'interrupted' | undefined
 }
 
@@ -27,12 +24,14 @@ export interface Request {
  * happens to the rest of the answer, the status counts.
  *
  * @param timeoutMs from now to the end of the answer, in milliseconds; a server that trickles does not get more
+ * @param maxAnswerBytes most bytes of the answer that are read; the connection of one that has more is dropped
  */
 export function exchange(
   dispatcher: Dispatcher,
   request: Request,
   timeoutMs: number,
   signal: AbortSignal,
+  maxAnswerBytes = 65_536,
 ): Promise<Answer> {
   if (signal.aborted) return Promise.reject(new Error('aborted'))
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()

@@ -40,7 +40,7 @@ function bodyToOrg({ status, body, cut }: Answer, redact: (text: string) => stri
   if (cut === 'interrupted') {
     return new OrgError('UNREACHABLE', 'the connection was lost in the middle of the answer', { status })
   }
-  const read = cut === 'too-long' ? { problem: 'it is longer than 64 KiB' } : readOrg(body, redact)
+  const read = cut === 'too-long' ? { problem: 'it is longer than 1 MiB' } : readOrg(body, redact)
   if ('org' in read) return read.org
   return new OrgError('INVALID_RESPONSE', `the answer is no organization of this service: ${read.problem}`, { status })
 }

@@ -1,3 +1,5 @@
+import { isoTimeMs } from './iso-time.ts'
+
 /** A billing period; times are milliseconds since 1970. */
 export interface Period {
   readonly startMs: number
@@ -136,8 +138,8 @@ export function periodAt(
   license: { readonly billingPeriodStart?: string | undefined; readonly billingPeriodEnd?: string | undefined },
   nowMs: number,
 ): Period {
-  const startMs = Date.parse(license.billingPeriodStart ?? '')
-  const endMs = Date.parse(license.billingPeriodEnd ?? '')
+  const startMs = isoTimeMs(license.billingPeriodStart)
+  const endMs = isoTimeMs(license.billingPeriodEnd)
   if (startMs <= nowMs && nowMs < endMs) return { startMs, endMs }
   const now = new Date(nowMs)
   const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()]

@@ -17,12 +17,15 @@ import { retryDelayMs } from './retry-delay.ts'
 
 const maxConnections = 4
 
+/** An organization takes a few KiB, but nothing limits its lists and maps; ours does: 1 MiB. */
+const maxAnswerBytes = 1_048_576
+
 /**
  * Reads and updates organizations. Made by `createOrgClient`.
  *
  * Both operations are idempotent, so either is tried up to three times where the service is unreachable, in trouble, or
  * asked too often (status 429), as long as `timeoutMs` allows for the wait. A call keeps the process alive until it is
- * answered; connections do not.
+ * answered; connections do not. An answer may have up to 1 MiB.
  */
 export class OrgClient {
   readonly #options: ResolvedOrgClientOptions
@@ -129,7 +132,7 @@ export class OrgClient {
     const redact = (text: string) => credentials.redact(text)
     try {
       const request = orgRequest(baseUrl, operation, credentials.headers())
-      const answer = await exchange(this.#dispatcher(), request, timeoutMs, signal)
+      const answer = await exchange(this.#dispatcher(), request, timeoutMs, signal, maxAnswerBytes)
       return answerToOrg(answer, redact, Date.now())
     } catch (error) {
       return noAnswer(error, redact)

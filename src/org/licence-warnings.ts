@@ -1,3 +1,4 @@
+import { isoTimeMs } from './iso-time.ts'
 import type { Org } from './organization.ts'
 
 /** What the licence is held against. */
@@ -30,8 +31,8 @@ export function licenceWarnings(org: Org, usage: Usage): LicenceWarning[] {
 }
 
 function validity({ license }: Org, nowMs: number): LicenceWarning[] {
-  const validFromMs = Date.parse(license.validFrom ?? '')
-  const expiresMs = Date.parse(license.expiresAt ?? '')
+  const validFromMs = isoTimeMs(license.validFrom)
+  const expiresMs = isoTimeMs(license.expiresAt)
   if (nowMs < validFromMs) {
     return [{ about: 'validFrom', message: `the licence is valid only from ${license.validFrom} on. Check its dates.` }]
   }

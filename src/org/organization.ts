@@ -35,7 +35,7 @@ export interface Org {
 
 /**
  * What an organization may use. The service does not say which of these fields it always answers, nor what happens when
- * a limit is exceeded. Times are ISO 8601 texts.
+ * a limit is exceeded. Times are ISO 8601 texts, as it gives them; they are not checked.
  */
 export interface License {
   /** Identifier of the license. */

@@ -103,6 +103,13 @@ describe('the period', () => {
   it.each([
     ['the licence’s', license, '2026-11-21T00:00:00Z', '2026-11-10T00:00:00.000Z', '2026-12-10T00:00:00.000Z'],
     [
+      'the licence’s in the basic format',
+      { billingPeriodStart: '20261110', billingPeriodEnd: '20261210T000000Z' },
+      '2026-11-21T00:00:00Z',
+      '2026-11-10T00:00:00.000Z',
+      '2026-12-10T00:00:00.000Z',
+    ],
+    [
       'the calendar month, where it names none',
       {},
       '2026-12-31T23:59:59Z',

@@ -119,8 +119,8 @@ describe('hostile answers are INVALID_RESPONSE', () => {
     ['a list', '[]', 'got an array'],
     ['null', 'null', 'got null'],
     ['a string', '"x"', 'got a string of 1 characters'],
-    ['deep', '['.repeat(60_000), 'got a text that is no JSON'],
-    ['of 64 KiB and more', JSON.stringify(orgWith({ more: 'x'.repeat(65_536) })), 'it is longer than 64 KiB'],
+    ['deep', '['.repeat(1_000_000), 'got a text that is no JSON'],
+    ['of more than 1 MiB', JSON.stringify(orgWith({ more: 'x'.repeat(2 ** 20) })), 'it is longer than 1 MiB'],
   ])('%s', async (_, body, problem) => {
     await using service = await startAnswering(200, body)
     const error = await failure(service.url)

@@ -28,6 +28,13 @@ describe('a licence', () => {
     ['that says nothing gives no warning', {}, {}, {}, undefined],
     ['that ends in two weeks', { expiresAt: '2026-12-04T00:00:00Z' }, {}, {}, /expires at 2026-12-04/],
     ['that has ended', { expiresAt: '2026-11-20T23:59:59Z' }, {}, {}, /has expired \(2026-11-20/],
+    [
+      'that has ended by a date in the basic format',
+      { expiresAt: '20261120T235959Z' },
+      {},
+      {},
+      /has expired \(20261120T/,
+    ],
     ['that is not valid yet', { validFrom: '2026-11-22T00:00:00Z' }, {}, {}, /valid only from 2026-11-22/],
     ['with a date that is none gives no warning', { expiresAt: 'never', validFrom: '' }, {}, {}, undefined],
     [
