@@ -9,7 +9,7 @@ function org(from: Emulator, id: string, init: RequestInit = {}): Promise<Respon
   return fetch(`${from.url}/v2/orgs/${encodeURIComponent(id)}`, { ...init, headers })
 }
 
-const put = (body: string) => org(emulator, emulator.orgId, { method: 'PUT', body })
+const put = (body: string | Uint8Array<ArrayBuffer>) => org(emulator, emulator.orgId, { method: 'PUT', body })
 
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
@@ -131,6 +131,7 @@ describe('an update', () => {
   it.each([
     ['{"name":', 'malformed JSON at line 1, column 9 of the body'],
     ['', 'malformed JSON at line 1, column 1 of the body'],
+    [Buffer.from('{"name":"caf\xe9"}', 'latin1'), 'the body is not valid UTF-8'],
     ['[]', 'the body must be a JSON object'],
     ['{}', '"name" must be a non-empty string'],
     ['{"name":""}', '"name" must be a non-empty string'],

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { type Answer, type Ending, json, refusal } from '../answer.ts'
 import { type BodyLimits, readBody } from '../body.ts'
 import type { Exchange } from '../exchange.ts'
@@ -23,6 +24,7 @@ export async function updateOrganization(
   if (refused) return refused
   const body = await readBody(request, entry, limits)
   if (!Buffer.isBuffer(body)) return body
+  if (!isUtf8(body)) return refusal(400, 'not-utf-8', 'the body is not valid UTF-8')
   const update = parsedJson(body.toString())
   if (update === undefined) return refusal(400, 'malformed-json', malformedJson(body.toString()))
   if (!isJsonObject(update)) return refusal(400, 'not-an-object', 'the body must be a JSON object')
