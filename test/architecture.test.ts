@@ -42,7 +42,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'spool/': { parts: common },
   'exit/': { parts: common },
   'org/': { parts: ['http/', ...common], packages: ['valibot'] },
-  'emulator/': { parts: [] },
+  'emulator/': { parts: ['options/node-version'] },
   // Common
   'options/': { parts: ['errors', 'http/credentials'], packages: ['valibot'] },
   'http/': { parts: ['errors'] },
@@ -58,7 +58,7 @@ const entryPoints: Readonly<Record<string, MayLoad>> = {
   './winston': { parts: ['winston', ...core], packages: ['valibot', 'winston-transport'] },
   './otel': { parts: ['otel', ...core], packages: ['valibot'] },
   './org': { parts: ['org', 'org/', 'http/', ...common], packages: ['valibot'] },
-  './emulator': { parts: ['emulator', 'emulator/'] },
+  './emulator': { parts: ['emulator', 'emulator/', 'options/'] },
 }
 
 const src = new URL('../src/', import.meta.url)

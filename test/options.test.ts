@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
+import { startEmulator } from '../src/emulator.ts'
 import { createShipper, type TlsOptions } from '../src/index.ts'
 import { resolveOptions } from '../src/options/resolve.ts'
 import type { ResolvedOptions } from '../src/options/resolved-options.ts'
@@ -9,7 +10,7 @@ import type { ShipperOptions } from '../src/options/shipper-options.ts'
 import { createOrgClient } from '../src/org.ts'
 import { LogferryLogRecordExporter, LogferryLogRecordProcessor } from '../src/otel.ts'
 import { LogferryTransport } from '../src/winston.ts'
-import { runScript } from './support/run-script.ts'
+import { runNode, runScript } from './support/run-script.ts'
 
 const good = { baseUrl: 'https://logs.example', dataset: 'checkout', token: 'xaat-secret-0001' }
 const secret = 'xaat-secret-0001'
@@ -37,9 +38,26 @@ describe.each(['20.20.2', '22.18.0'])('Node %s', version => {
   it.each([
     ['the shipper', () => createShipper(good)],
     ['the client of the organization', () => createOrgClient({ baseUrl: good.baseUrl, token: secret })],
-  ])('is too old, and is refused where %s is made', (_, make) => {
-    expect(make).toThrow(`logferry needs Node ${packageJson.engines.node}; this is Node ${version} (`)
+    ['the emulator', () => startEmulator()],
+  ])('is too old, and is refused where %s is made', async (_, make) => {
+    await expect(async () => make()).rejects.toThrow(
+      `logferry needs Node ${packageJson.engines.node}; this is Node ${version} (`,
+    )
   })
+})
+
+it('a Node that lacks what the emulator needs can load it, and is told so', async () => {
+  const module = (source: string) => `data:text/javascript,${encodeURIComponent(source)}`
+  const withoutNames = module(`export default process.getBuiltinModule('zlib')`)
+  const old = module(`
+    import { registerHooks } from 'node:module'
+    const url = ${JSON.stringify(withoutNames)}
+    registerHooks({ resolve: (name, context, next) => name === 'node:zlib' ? { url, shortCircuit: true } : next(name, context) })
+    Object.defineProperty(process.versions, 'node', { value: '20.20.2' })`)
+  const source = `import { startEmulator } from './dist/emulator.js'
+    await startEmulator().catch(error => console.log(error.message))`
+  const { stdout, stderr } = await runNode(['--import', old, '--input-type=module', '--eval', source])
+  expect(stdout + stderr).toMatch(`logferry needs Node ${packageJson.engines.node}; this is Node 20.20.2 (`)
 })
 
 describe.each([null, 'https://logs.example', 5, [], () => good])('%j in place of options', options => {

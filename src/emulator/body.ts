@@ -1,10 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import { PassThrough, type Transform } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+import zlib from 'node:zlib'
 import { type Answer, type Ending, refusal, reset } from './answer.ts'
 import { GrowingBuffer } from './growing-buffer.ts'
 import type { RequestEntry } from './request-log.ts'
+
+// Not imported by their names: a Node that is too old has not all of them, and is to be told so when an emulator is started.
+const { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } = zlib
 
 export interface BodyLimits {
   maxRequestBytes: number

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import http, { type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { checkNode } from '../options/node-version.ts'
 import { Connections } from './connections.ts'
 import { Emulator } from './emulator.ts'
 import { type EmulatorOptions, type Settings, settingsOf } from './options.ts'
@@ -13,8 +14,12 @@ import { answerUnreadable } from './unreadable.ts'
 /**
  * Starts the service in this process: a real HTTP server with the ingest and the organization endpoints, for tests and
  * local work. It keeps the process alive until it is closed.
+ *
+ * @throws TypeError | RangeError when an option makes no sense
+ * @throws Error when this Node is too old, or the port cannot be listened on
  */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
+  checkNode()
   const settings = settingsOf(options)
   const service = new Service(settings, Date.now())
   const server = createServer(settings)
