@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
 import { type Emulator, startEmulator } from '../src/emulator.ts'
+import { createOrgClient } from '../src/org.ts'
 import { logferry, startLogferry } from './support/logferry.ts'
 import type { RunningProcess } from './support/start-node.ts'
 
@@ -26,6 +27,7 @@ describe.concurrent('logferry', () => {
     [[], 'say which command', '<command>'],
     [['chek'], "there is no command or option 'chek'", '<command>'],
     [['constructor'], "there is no command or option 'constructor'", '<command>'],
+    [['help', 'chek'], "there is no command or option 'chek'", '<command>'],
     [['--loud'], "there is no command or option '--loud'", '<command>'],
     [['check', '--loud'], "Unknown option '--loud'", 'check'],
     [['check', 'twice'], "Unexpected argument 'twice'", 'check'],
@@ -42,10 +44,17 @@ describe.concurrent('logferry', () => {
     expect(stderr).toContain(`logferry: ${problem}\n\nUsage: logferry ${usage}`)
   })
 
-  it.each(['emulator', 'check'])('says with --help what %s does and takes', async command => {
-    const { code, stdout, stderr } = await logferry([command, '--help'])
+  it.each([
+    ['emulator --help', 'emulator'],
+    ['check -h', 'check'],
+    ['help emulator', 'emulator'],
+    ['help spool send', 'spool send'],
+    ['help spool', '<command>'],
+    ['help help', '<command>'],
+  ])('says with %j what %s does and takes', async (words, usage) => {
+    const { code, stdout, stderr } = await logferry(words.split(' '))
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toMatch(new RegExp(`^Usage: logferry ${command} `))
+    expect(stdout).toMatch(new RegExp(`^Usage: logferry ${usage} `))
   })
 
   it.each(['20.20.2', '22.18.0'])('says that Node %s is too old', async version => {
@@ -136,6 +145,14 @@ describe.concurrent('logferry emulator', () => {
     expect(await running.end('SIGTERM')).toBe(0)
     expect(running.stdout()).toMatch(/Events received: 1\n$/)
     expect(running.stderr()).toBe('')
+  })
+
+  it('prints what it takes to read its organization', async () => {
+    await using running = startLogferry(['emulator'])
+    const { LOGFERRY_URL: baseUrl, LOGFERRY_ORG_ID: orgId = '' } = await environmentOf(running)
+    const accessToken = /access token.*\n\n {2}(\S+)\n/.exec(running.stdout())?.[1]
+    await using client = createOrgClient({ baseUrl, accessToken })
+    expect(await client.get(orgId)).toMatchObject({ id: orgId })
   })
 
   it('refuses a malformed path once it is bundled too, and ends on SIGINT', async () => {

@@ -64,6 +64,11 @@ function welcome(emulator: Emulator, token: string): string {
   export LOGFERRY_URL=${emulator.url}
   export LOGFERRY_TOKEN=${token}
   export LOGFERRY_DATASET=local
+  export LOGFERRY_ORG_ID=${emulator.orgId}
+
+Its organization is read with this access token (option \`accessToken\` of \`limits\` and logferry/org):
+
+  ${emulator.accessToken}
 
 Ctrl-C ends it.
 `

@@ -11,7 +11,7 @@ Commands:
   bench       measure how fast the service takes events, and propose options for it
 
 Options:
-  --help      show this; after a command, what it does and takes
+  --help      show this; after a command, what it does and takes, as does 'logferry help <command>'
   --version   show the version of logferry`
 
 /** A command's module is loaded when it is asked for. */
@@ -27,6 +27,7 @@ const commands: Readonly<Record<string, () => Promise<{ command: Command }>>> = 
 export async function run(args: readonly string[], version: string): Promise<number> {
   const [name, next] = args
   if (name === '--version' || name === '-v') return say(version)
+  if (name === 'help' && next !== undefined) return run([...args.slice(1), '--help'], version)
   if (isHelp(name) || name === 'help') return say(help)
   const [called = '', load] =
     Object.entries(commands).find(([words]) => `${args.join(' ')} `.startsWith(`${words} `)) ?? []
