@@ -81,8 +81,9 @@ describe('logferry bench', () => {
   })
 
   it.each([
-    [['--events', '10'], "--events must be a number from 1000, not '10'"],
-    [['--seconds', 'x'], "--seconds must be a number from 1, not 'x'"],
+    [['--events', '10'], "--events must be a whole number from 1000, not '10'"],
+    [['--seconds', 'x'], "--seconds must be a whole number from 1, not 'x'"],
+    [['--seconds', '1.5'], "--seconds must be a whole number from 1, not '1.5'"],
   ])('exits with 2 for %j', async (args, problem) => {
     await using emulator = await startEmulator()
     const { code, stdout, stderr } = await bench(emulator, args)

@@ -149,7 +149,7 @@ function numberOf(given: Given, name: string, fallback: number, least: number): 
   if (text === undefined) return fallback
   const value = /^\d+$/.test(String(text)) ? Number(text) : Number.NaN
   if (value >= least && value <= 1e9) return value
-  throw new Misuse(`--${name} must be a number from ${least}, not '${text}'`)
+  throw new Misuse(`--${name} must be a whole number from ${least}, not '${text}'`)
 }
 
 function complain(what: string, trials: readonly Trial[] = []): 1 {
