@@ -126,7 +126,7 @@ export interface ShipperOptions {
    * `spool`, batches go to disk when half of it is used. Integer, at least 8 × `maxBatchBytes`.
    *
    * @defaultValue an eighth of the memory that the process may use, from 32 MiB to 512 MiB; with a `spool` 32 MiB, or
-   * 4 × `maxConcurrentRequests` × `maxBatchBytes` if that is more
+   * 4 × `maxConcurrentRequests` × `maxBatchBytes` if that is more; in either case at least 8 × `maxBatchBytes`
    */
   maxBufferedBytes?: number | undefined
   /**
