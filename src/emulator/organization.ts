@@ -1,5 +1,14 @@
 import type { License, Org as SpecifiedOrg } from '../org/organization.ts'
-import { checkInteger, checkKeys, checkObject, checkOneOf, checkText, checkTexts, mistake } from './checks.ts'
+import {
+  checkInteger,
+  checkKeys,
+  checkObject,
+  checkOneOf,
+  checkRange,
+  checkText,
+  checkTexts,
+  mistake,
+} from './checks.ts'
 
 /** An organization of the emulator: its license has every field. */
 export interface Org extends SpecifiedOrg {
@@ -83,7 +92,9 @@ function checkFields(name: string, fields: object, defaults: object): void {
 
 /** A value must be what the default is: a number, a list of texts, an object or a text. */
 function checkField(name: string, field: string, value: unknown, byDefault: unknown): void {
-  if (typeof byDefault === 'number') checkInteger(name, value, 0, Number.MAX_SAFE_INTEGER)
+  // A test can use up a small part of a GB.
+  if (field === 'monthlyIngestGb') checkRange(name, value, 0, Number.MAX_SAFE_INTEGER)
+  else if (typeof byDefault === 'number') checkInteger(name, value, 0, Number.MAX_SAFE_INTEGER)
   else if (Array.isArray(byDefault)) checkTexts(name, value)
   else if (typeof byDefault === 'object') checkObject(name, value as object)
   else if (typeof value !== 'string') throw mistake(name, 'a string', value)
