@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import type { OrgOverrides } from '../src/emulator.ts'
 import type { LimitsOptions, Shipper, ShipperOptions } from '../src/index.ts'
 import { LogferryLogRecordProcessor } from '../src/otel.ts'
+import { startAnswering, startService } from './org/service.ts'
 import { type Shipping, startShipping } from './support/shipping.ts'
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
@@ -166,6 +167,40 @@ describe('a licence that cannot be read', () => {
     expect(performance.now() - startedAt).toBeLessThan(500)
     expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
     expect(performance.now() - startedAt).toBeLessThan(3000)
+  })
+})
+
+describe('close()', () => {
+  const limitsAt = (baseUrl: string): ShipperOptions => ({
+    baseUrl,
+    limits: { orgId: 'acme', accessToken: 'a', refreshMs: 1000 },
+  })
+
+  it.each([0, 5, 100])(
+    'ends the reading of the licence, %d ms after its start: nothing more is asked, nothing warned of',
+    async ms => {
+      await using shipping = await startShipping()
+      await using service = await startService(() => {}) // which never answers
+      const shipper = shipping.ship(limitsAt(service.url))
+      await sleep(ms)
+      await shipper.close()
+      const { length } = service.requests
+      await sleep(1500)
+      expect(service.requests).toHaveLength(length)
+      expect(shipping.warnings).toEqual([])
+    },
+  )
+
+  it('does not wait as long as the organization’s Retry-After says', async () => {
+    await using shipping = await startShipping()
+    await using service = await startAnswering(503, {}, { 'retry-after': '5' })
+    const shipper = shipping.ship(limitsAt(service.url))
+    while (service.requests.length === 0) await sleep(10)
+    await sleep(50)
+    const startedAtMs = performance.now()
+    await shipper.close()
+    expect(performance.now() - startedAtMs).toBeLessThan(500)
+    expect(shipping.warnings).toEqual([])
   })
 })
 

@@ -66,7 +66,8 @@ export class OrgClient {
    * @internal
    */
   abandon(): Promise<void> {
-    for (const controller of this.#calls.values()) controller.abort()
+    const reason = new OrgError('UNREACHABLE', 'the call was broken off')
+    for (const controller of this.#calls.values()) controller.abort(reason)
     return this.close()
   }
 
@@ -113,18 +114,20 @@ export class OrgClient {
       attempts += 1
       const delayMs = retryDelayMs(result, attempts, Math.random())
       if (delayMs === undefined || performance.now() + delayMs >= endMs || signal.aborted) throw result
-      await this.#wait(delayMs)
+      await this.#wait(delayMs, signal)
     }
   }
 
-  async #wait(ms: number): Promise<void> {
-    await new Promise<void>(resolve => void deadline(ms, resolve, this.#keepsAlive))
+  async #wait(ms: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const stopClock = deadline(ms, resolve, this.#keepsAlive)
+    await beforeAbort(promise, signal, () => this.#cutShort(signal, 'the service')).finally(stopClock)
   }
 
   async #attempt(operation: Operation, credentials: Credentials, signal: AbortSignal): Promise<Org | OrgError> {
     const result = await this.#answer(operation, credentials, signal)
     const isCutShort = signal.aborted && result instanceof OrgError && result.code === 'UNREACHABLE'
-    return isCutShort ? this.#timeout('the service') : result
+    return isCutShort ? this.#cutShort(signal, 'the service') : result
   }
 
   async #answer(operation: Operation, credentials: Credentials, signal: AbortSignal): Promise<Org | OrgError> {
@@ -142,10 +145,11 @@ export class OrgClient {
   async #credentials(signal: AbortSignal, refused?: Credentials): Promise<Credentials> {
     const { credentials } = this.#options
     if (!(credentials instanceof AccessToken)) return credentials
-    return beforeAbort(credentials.get(refused), signal, () => this.#timeout('the accessToken function'))
+    return beforeAbort(credentials.get(refused), signal, () => this.#cutShort(signal, 'the accessToken function'))
   }
 
-  #timeout(awaited: string): OrgError {
+  #cutShort({ reason }: AbortSignal, awaited: string): OrgError {
+    if (reason instanceof OrgError) return reason
     return new OrgError('TIMEOUT', `timeoutMs (${this.#options.timeoutMs}) ran out, waiting for ${awaited}`)
   }
 

@@ -138,23 +138,32 @@ export class Limits {
   }
 
   async #read(): Promise<void> {
+    const run = this.#tickTimer
+    let org: Org
     try {
-      this.#org = await this.#parts.readOrg()
-      this.#readAtMs = Date.now()
-      this.#problem = undefined
-      this.#failures = 0
-      this.#apply(this.#org)
-      this.#readIn(this.#settings.refreshMs)
+      org = await this.#parts.readOrg()
     } catch (error) {
-      this.#problem = error instanceof OrgError ? `${error.code}: ${error.message}` : 'the accessToken function failed'
-      this.#warnOnce(
-        'LOGFERRY_LIMITS',
-        'read',
-        `the organization's licence could not be read (${this.#problem}). Delivery goes on with what the answers tell; ` +
-          'check limits.orgId, and that the token may read the organization.',
-      )
-      this.#readIn(Math.min(firstRetryMs * 2 ** this.#failures++, this.#settings.refreshMs))
+      if (run === this.#tickTimer) this.#onUnreadable(error)
+      return
     }
+    if (run !== this.#tickTimer) return // stopped meanwhile
+    this.#org = org
+    this.#readAtMs = Date.now()
+    this.#problem = undefined
+    this.#failures = 0
+    this.#apply(org)
+    this.#readIn(this.#settings.refreshMs)
+  }
+
+  #onUnreadable(error: unknown): void {
+    this.#problem = error instanceof OrgError ? `${error.code}: ${error.message}` : 'the accessToken function failed'
+    this.#warnOnce(
+      'LOGFERRY_LIMITS',
+      'read',
+      `the organization's licence could not be read (${this.#problem}). Delivery goes on with what the answers tell; ` +
+        'check limits.orgId, and that the token may read the organization.',
+    )
+    this.#readIn(Math.min(firstRetryMs * 2 ** this.#failures++, this.#settings.refreshMs))
   }
 
   #apply(org: Org): void {

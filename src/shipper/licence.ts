@@ -28,13 +28,16 @@ export function openLicence(
 ): Licence {
   const { share, refreshMs, onBudget, overflowField, redis, orgId } = limits
   const { timeField, region } = options
-  let client: OrgClient | undefined
+  let opening: Promise<OrgClient> | undefined
+  let isOpen = false
   let limitPerSecond: number | undefined
   const keeper = new Limits(
     { share, refreshMs, onBudget, overflowField, timeField, region },
     {
       readOrg: async () => {
-        client ??= await openClient(options, limits)
+        opening ??= openClient(options, limits)
+        const client = await opening
+        if (!isOpen) throw new Error('closed while the client was loaded')
         return client.get(orgId)
       },
       setRate: requestsPerSecond => {
@@ -61,12 +64,15 @@ export function openLicence(
   return {
     limits: keeper,
     start: () => {
+      isOpen = true
       keeper.start()
       fleet?.start()
     },
     close: async () => {
+      isOpen = false
       keeper.stop()
-      await Promise.all([fleet?.close(), client?.abandon()])
+      const abandoned = opening?.then(client => client.abandon()).catch(() => {}) // what was not loaded need not be closed
+      await Promise.all([fleet?.close(), abandoned])
     },
   }
 }

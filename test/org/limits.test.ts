@@ -120,4 +120,35 @@ describe('the limits of a licence', () => {
     await vi.advanceTimersByTimeAsync(5000)
     expect(reads).toBe(6)
   })
+
+  it.each<[string, (answer: PromiseWithResolvers<Org>) => void]>([
+    ['comes', answer => answer.resolve(org)],
+    ['fails', answer => answer.reject(new Error('broken off'))],
+  ])('are not read any more once they are stopped while an answer is awaited, which then %s', async (_, settle) => {
+    const answer = Promise.withResolvers<Org>()
+    let reads = 0
+    const { limits, rates, warnings } = await start({ refreshMs: 1000 }, () => {
+      reads++
+      return answer.promise
+    })
+    limits.stop()
+    settle(answer)
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect({ reads, rates, warnings }).toEqual({ reads: 1, rates: [], warnings: [] })
+  })
+
+  it('are read anew when they are started again while an answer is awaited', async () => {
+    const answers: PromiseWithResolvers<Org>[] = []
+    const { limits, rates } = await start({ refreshMs: 1000 }, () => {
+      const answer = Promise.withResolvers<Org>()
+      answers.push(answer)
+      return answer.promise
+    })
+    limits.stop()
+    limits.start()
+    await vi.advanceTimersByTimeAsync(0)
+    for (const answer of answers) answer.resolve(org)
+    await vi.advanceTimersByTimeAsync(1000)
+    expect([answers.length, rates]).toEqual([3, [8]])
+  })
 })
