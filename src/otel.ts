@@ -1,3 +1,4 @@
+import type { DropReason } from './batch/ledger.ts'
 import { invalidOption } from './errors.ts'
 import { checkIsObject } from './options/checked.ts'
 import { type HeldRecord, HeldRecords, isResourcePending } from './record/held-records.ts'
@@ -53,16 +54,8 @@ export class LogferryLogRecordExporter {
   export(records: readonly OtelLogRecord[], resultCallback: (result: ExportResult) => void): void {
     if (this.#isShutDown)
       return resultCallback({ code: 1, error: new Error('logferry: the exporter has been shut down') })
-    let refused = 0
-    for (const record of records) if (!takeRecord(this.shipper, record)) refused++
-    if (refused > 0) {
-      const error = new Error(
-        `logferry: ${refused} of ${records.length} records were dropped; see shipper.stats().drops`,
-      )
-      return resultCallback({ code: 1, error })
-    }
-    if (this.#acknowledge === 'accepted') return resultCallback({ code: 0 })
-    void this.#whenDelivered().then(resultCallback)
+    if (this.#acknowledge === 'delivered') void this.#deliver(records).then(resultCallback)
+    else resultCallback(this.#resultOf(this.#take(records), records.length))
   }
 
   /** Waits until what was exported has been delivered or dropped, for `flushTimeoutMs` at most. */
@@ -76,13 +69,31 @@ export class LogferryLogRecordExporter {
     this.#isShutDown = true
   }
 
-  async #whenDelivered(): Promise<ExportResult> {
-    const droppedBefore = this.shipper.stats().dropped
-    const { complete, pending } = await this.shipper.flush()
-    const dropped = this.shipper.stats().dropped - droppedBefore
-    if (complete && dropped === 0) return { code: 0 }
-    const what = complete ? `${dropped} records were dropped` : `${pending} records are not delivered yet, and are kept`
-    return { code: 1, error: new Error(`logferry: ${what}; see shipper.stats()`) }
+  /** Says how many could not be kept. Those that are sampled away, as the application wants it, are no failure. */
+  #take(records: readonly OtelLogRecord[]): number {
+    let dropped = 0
+    for (const record of records) {
+      const reason = takeRecord(this.shipper, record)
+      if (reason !== undefined && reason !== 'budget') dropped++
+    }
+    return dropped
+  }
+
+  async #deliver(records: readonly OtelLogRecord[]): Promise<ExportResult> {
+    let dropped = 0
+    const { lost, pending } = await this.shipper.fateOf(() => {
+      dropped = this.#take(records)
+    })
+    return this.#resultOf(dropped + lost, records.length, pending)
+  }
+
+  #resultOf(dropped: number, count: number, pending = 0): ExportResult {
+    if (dropped + pending === 0) return { code: 0 }
+    const problems = [
+      dropped > 0 && `${dropped} of ${count} records were dropped`,
+      pending > 0 && `${pending} of ${count} records are not delivered yet, and are kept`,
+    ]
+    return { code: 1, error: new Error(`logferry: ${problems.filter(Boolean).join('; ')}; see shipper.stats()`) }
   }
 }
 
@@ -135,7 +146,7 @@ export class LogferryLogRecordProcessor {
   }
 }
 
-function takeRecord(shipper: Shipper, record: OtelLogRecord): boolean {
+function takeRecord(shipper: Shipper, record: OtelLogRecord): DropReason | undefined {
   return shipper.take(otelToEvent(record), severityOfRecord(record), recordTime(record), tailOf(record))
 }
 

@@ -6,10 +6,12 @@ import {
   type LogRecordProcessor,
   SimpleLogRecordProcessor,
 } from '@opentelemetry/sdk-logs'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Shipper } from '../src/index.ts'
+import { Budget } from '../src/org/budget.ts'
 import { LogferryLogRecordExporter, LogferryLogRecordProcessor } from '../src/otel.ts'
 import { type Shipping, startShipping } from './support/shipping.ts'
+import { until } from './support/until.ts'
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 const byTime = (a: Record<string, unknown>, b: Record<string, unknown>) => (String(a._time) < String(b._time) ? -1 : 1)
@@ -263,7 +265,7 @@ describe('the exporter', () => {
     shipping.emulator.faults.rejectEvents(() => true, 'no')
     expect(await exported(exporter, 3)).toMatchObject({
       code: 1,
-      error: { message: expect.stringMatching(/3 records were dropped/) },
+      error: { message: expect.stringMatching(/3 of 3 records were dropped/) },
     })
   })
 
@@ -274,11 +276,59 @@ describe('the exporter', () => {
     const exporter = new LogferryLogRecordExporter({ shipper, acknowledge: 'delivered' })
     expect(await exported(exporter, 3)).toMatchObject({
       code: 1,
-      error: { message: expect.stringMatching(/3 records are not delivered yet/) },
+      error: { message: expect.stringMatching(/3 of 3 records are not delivered yet/) },
     })
     shipping.emulator.faults.clear()
     await shipper.close()
     expect(shipping.emulator.eventCount('d')).toBe(3)
+  })
+
+  it('answers for its own records alone where others ship through the same shipper', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const exporter = new LogferryLogRecordExporter({ shipper, acknowledge: 'delivered' })
+    shipping.emulator.faults.rejectEvents(({ bad }) => bad === true, 'no')
+    const answerAmongOthers = (others: object) => {
+      shipper.ship({ ...others, n: 1 })
+      const answer = exported(exporter, 3)
+      shipper.ship({ ...others, n: 2 })
+      return answer
+    }
+    expect(await answerAmongOthers({ bad: true })).toEqual({ code: 0 })
+    expect(shipper.stats().drops).toMatchObject({ rejected: { info: 1 } }) // the one that travelled with them
+    shipping.emulator.faults.rejectEvents(({ message }) => message === 'n 1', 'no')
+    expect(await answerAmongOthers({})).toMatchObject({ code: 1, error: { message: /1 of 3 records were dropped/ } })
+  })
+
+  it('answers for its own records alone where the others wait for a dataset that is paused', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ dataset: event => (event.elsewhere ? 'e' : 'd'), flushTimeoutMs: 300 })
+    const exporter = new LogferryLogRecordExporter({ shipper, acknowledge: 'delivered' })
+    shipping.emulator.faults.answerNext(1, { status: 404 })
+    shipper.ship({ elsewhere: true })
+    await shipper.flush({ timeoutMs: 100 })
+    expect(await exported(exporter, 3)).toEqual({ code: 0 })
+    await shipper.close()
+  })
+
+  it('follows its records through a batch that is cut in halves', async () => {
+    await using shipping = await startShipping()
+    const exporter = new LogferryLogRecordExporter({ shipper: shipping.ship(), acknowledge: 'delivered' })
+    shipping.emulator.faults.rejectRequests(({ message }) => message === 'n 5')
+    const answers = range(8).map(count => exported(exporter, count))
+    expect((await Promise.all(answers)).map(({ code }) => code)).toEqual([0, 0, 0, 0, 0, 0, 1, 1])
+  })
+
+  it('answers with success where records are sampled away as the application wants it', async () => {
+    await using shipping = await startShipping({ org: { license: { monthlyIngestGb: 1 } } })
+    const kept = vi.spyOn(Budget.prototype, 'kept').mockReturnValue(0)
+    onTestFinished(() => kept.mockRestore())
+    const { orgId, accessToken } = shipping.emulator
+    const shipper = shipping.ship({ limits: { orgId, accessToken, onBudget: 'shed' } })
+    await until(() => shipper.stats().limits?.ingest !== undefined, 'the licence')
+    expect(await exported(new LogferryLogRecordExporter({ shipper }), 3)).toEqual({ code: 0 })
+    expect(await exported(new LogferryLogRecordExporter({ shipper, acknowledge: 'delivered' }), 3)).toEqual({ code: 0 })
+    expect(shipper.stats().drops).toEqual({ budget: { info: 6 } })
   })
 
   it('behind a BatchLogRecordProcessor with default settings loses nothing at 10,000 records a second and 100 ms a request', {

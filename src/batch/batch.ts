@@ -1,5 +1,6 @@
 import type { Line } from '../record/event-to-line.ts'
 import type { Severity } from '../record/severity.ts'
+import { type Fate, Followers } from './fate.ts'
 import { type DropsBySeverity, tally } from './ledger.ts'
 import type { Memory } from './memory.ts'
 import type { Copy, CopyContent, Store } from './store.ts'
@@ -36,6 +37,8 @@ export class Batch {
   /** Whether it has been in the store alone: fresh batches and such ones take turns. */
   isBacklog = false
   #isPart = false
+  /** Number of its first line among those of the whole. */
+  #first = 0
   /** Memory held for `body`, there or under way. */
   #bodyBytes = 0
   #block: Buffer
@@ -122,6 +125,16 @@ export class Batch {
     return true
   }
 
+  /** Has `fate` told what becomes of the line that was added last. */
+  follow(fate: Fate): void {
+    this.#whole.followers.add(fate, this.#first + this.count - 1)
+  }
+
+  /** Whether somebody follows all of its lines. */
+  get isOfOne(): boolean {
+    return this.#whole.followers.isOne(this.#first, this.#first + this.count)
+  }
+
   /** Each line as text, without its newline. */
   *lines(): Generator<string> {
     const bytes = this.bytes
@@ -142,9 +155,10 @@ export class Batch {
     return [this.#part(0, cut, 0, count), this.#part(cut, this.byteLength, count, this.count)]
   }
 
-  /** To be called once for each batch that is not split: its lines are delivered or dropped. */
-  settle(): void {
+  /** To be called once for each batch that is not split: its lines are delivered, or lost as `isLost` says. */
+  settle(isLost: (line: number) => boolean = () => false): void {
     this.dropBody()
+    this.#whole.followers.settle(this.#first, this.#first + this.count, line => isLost(line - this.#first))
     this.#whole.settle(this.count)
   }
 
@@ -167,6 +181,7 @@ export class Batch {
 
   /** Takes in a batch that is in the store alone, as this one is: they come back as one. */
   join(other: Batch): void {
+    this.#whole.followers.takeOver(other.#whole.followers, this.#first + this.count - other.#first)
     this.count += other.count
     this.byteLength += other.byteLength
     this.#bySeverity = sum(this.bySeverity, other.bySeverity)
@@ -198,6 +213,8 @@ export class Batch {
     const lost = this.count - this.#severities.length
     this.count -= lost
     this.isBacklog = true
+    // Nobody knows which are lost: whoever follows one of them is told of more rather than of none.
+    if (lost > 0) this.#whole.followers.settle(this.count, this.count + lost, () => true)
     this.#whole.lose(lost)
     return lost
   }
@@ -217,7 +234,7 @@ export class Batch {
       this.#leaveFirstLines()
       return undefined
     }
-    this.settle()
+    this.settle(() => true)
     return this.count + again
   }
 
@@ -252,6 +269,7 @@ export class Batch {
     const severities = this.#severities.subarray(fromLine, toLine)
     const part = new Batch(this.dataset, this.#block.subarray(from, to), severities, this.#whole)
     part.#isPart = true
+    part.#first = this.#first + fromLine
     part.isBacklog = this.isBacklog
     part.byteLength = to - from
     part.count = toLine - fromLine
@@ -274,6 +292,8 @@ export class Batch {
     this.#severities = this.severities.subarray(left)
     this.byteLength -= from
     this.count -= left
+    this.#whole.followers.settle(this.#first, this.#first + left, () => true)
+    this.#first += left
     this.#whole.settle(left)
   }
 
@@ -300,6 +320,7 @@ class Whole {
   unsettled = 0
   requests = 0
   readonly memory: Memory
+  readonly followers = new Followers()
   /** More than one where batches were joined. */
   readonly copies: Copy[]
   isLeft = false

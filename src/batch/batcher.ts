@@ -1,6 +1,7 @@
 import type { Line } from '../record/event-to-line.ts'
 import type { Severity } from '../record/severity.ts'
 import type { Batch } from './batch.ts'
+import type { Fate } from './fate.ts'
 import type { Memory } from './memory.ts'
 import { type BatchLimits, Row, type RowParts } from './row.ts'
 import type { Store } from './store.ts'
@@ -57,9 +58,11 @@ export class Batcher {
     }
   }
 
-  /** Adds a line; `false` when there is no memory for it. */
-  add(dataset: string, severity: Severity, line: Line): boolean {
-    return this.row(dataset).add(severity, line)
+  /** Adds a line; `false` when there is no memory for it. What becomes of it is told to `fate`. */
+  add(dataset: string, severity: Severity, line: Line, fate?: Fate): boolean {
+    const batch = this.row(dataset).add(severity, line)
+    if (fate !== undefined) batch?.follow(fate)
+    return batch !== undefined
   }
 
   row(dataset: string): Row {

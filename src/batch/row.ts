@@ -99,20 +99,20 @@ export class Row {
   }
 
   /**
-   * Adds a line; `false` when there is no memory for it. Nobody is told before the line has its place: who makes a request
+   * Adds a line, and gives the batch it is in; `undefined` when there is no memory for it. Nobody is told before the line has its place: who makes a request
    * then may log, and be here again.
    */
-  add(severity: Severity, line: Line): boolean {
+  add(severity: Severity, line: Line): Batch | undefined {
     const open = this.#open
     if (open?.append(severity, line, this.#limits.maxBatchBytes)) {
       if (open.count >= this.#limits.maxBatchEvents) this.#sealFull()
-      return true
+      return open
     }
     if (open !== undefined) this.#seal()
     const batch = this.#openWith(severity, line)
     if (batch !== undefined) this.#parts.onOpened(batch)
     else if (open !== undefined) this.#parts.onSealed()
-    return batch !== undefined
+    return batch
   }
 
   /** Lets the open batch go without waiting for company. */

@@ -207,16 +207,18 @@ export class Delivery {
     const { ledger, notices } = this.#parts
     const failed = outcome.kind === 'partly-rejected' ? Math.min(outcome.failed, batch.count) : 0
     ledger.delivered += batch.count - failed
-    if (outcome.kind === 'partly-rejected') this.#countFailures(batch, failed, outcome.failures)
+    const refused =
+      outcome.kind === 'partly-rejected' ? this.#countFailures(batch, failed, outcome.failures) : new Set<number>()
     if (notices.has('delivered')) {
       notices.tell('delivered', { dataset: batch.dataset, count: batch.count - failed, bytes: batch.byteLength })
     }
-    batch.settle()
+    batch.settle(line => refused.has(line))
     this.#parts.onDelivered(batch.dataset)
     this.#parts.onSettled()
   }
 
-  #countFailures(batch: Batch, failed: number, failures: readonly EventFailure[]): void {
+  /** Returns the places of the lines that failed, as far as that can be told. */
+  #countFailures(batch: Batch, failed: number, failures: readonly EventFailure[]): Set<number> {
     const { notices } = this.#parts
     const reasons = new Set<string>()
     const bySeverity: DropsBySeverity = {}
@@ -230,6 +232,10 @@ export class Delivery {
     }
     this.#countDropped('rejected', failed, bySeverity)
     notices.warn(...rejected(batch.dataset, failed, [...reasons].slice(0, 3).join('; ')))
+    const places = new Set(lines.slice(0, failed).flatMap(line => line?.index ?? []))
+    // Which of several that are all one's own does not matter.
+    if (batch.isOfOne || failed === batch.count) for (let place = 0; places.size < failed; place++) places.add(place)
+    return places
   }
 
   #retry(batch: Batch, row: Row, outcome: Outcome & { kind: 'retryable' }): void {
@@ -292,7 +298,7 @@ export class Delivery {
 
   #drop(batch: Batch, reason: DropReason): void {
     this.#countDropped(reason, batch.count, batch.bySeverity)
-    batch.settle()
+    batch.settle(() => true)
     this.#parts.onSettled()
   }
 

@@ -4,6 +4,8 @@ import type { Severity } from '../record/severity.ts'
 
 /** A line of a batch. */
 export interface Line {
+  /** Its place in the batch, from 0. */
+  readonly index: number
   readonly json: string
   readonly severity: Severity
 }
@@ -17,9 +19,10 @@ export function failedLines(batch: Batch, failures: readonly EventFailure[]): (L
   if (failures.some(failure => failure.timestamp !== undefined)) {
     let index = 0
     for (const json of batch.lines()) {
-      const severity = batch.severities[index++] as Severity
+      const severity = batch.severities[index] as Severity
       const time = /^\{"[^"]+":"([^"]+)"/.exec(json)?.[1]
-      if (time !== undefined) byTime.set(withoutTrailingZeros(time), { json, severity })
+      if (time !== undefined) byTime.set(withoutTrailingZeros(time), { index, json, severity })
+      index++
     }
   }
   return failures.map(({ timestamp }) => byTime.get(withoutTrailingZeros(timestamp ?? '')))

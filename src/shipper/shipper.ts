@@ -1,4 +1,5 @@
 import { Batcher } from '../batch/batcher.ts'
+import { Fate } from '../batch/fate.ts'
 import { type DropReason, type DropsBySeverity, Ledger } from '../batch/ledger.ts'
 import { Memory } from '../batch/memory.ts'
 import type { BatchLimits } from '../batch/row.ts'
@@ -105,6 +106,7 @@ export class Shipper {
   /** Who holds events back that are not accepted yet. */
   readonly #holding = new Set<{ release(): void }>()
   readonly #shed = new ShedReport()
+  #fate: Fate | undefined
 
   /** @internal */
   constructor(options: ResolvedOptions) {
@@ -164,7 +166,7 @@ export class Shipper {
    * Never throws. Returns false when the event had to be dropped (it is then counted and reported).
    */
   ship(event: Readonly<Record<string, unknown>>): boolean {
-    return this.take(event, levelOf(event), Date.now())
+    return this.take(event, levelOf(event), Date.now()) === undefined
   }
 
   /**
@@ -274,6 +276,7 @@ export class Shipper {
    *
    * @param tail bytes to stand in place of the closing brace of the event's JSON
    * @param written what `JSON.stringify` would make of an event of plain data, where somebody has done that already
+   * @returns why the event had to be dropped; `undefined` when it was kept
    * @internal
    */
   take(
@@ -282,7 +285,7 @@ export class Shipper {
     time: number | readonly [number, number],
     tail?: Uint8Array,
     written?: string,
-  ): boolean {
+  ): DropReason | undefined {
     this.#ledger.accepted++
     if (severity < this.#memory.floor && !this.#hasRoomFor(severity)) return this.#drop('memory', severity)
     try {
@@ -301,7 +304,26 @@ export class Shipper {
       return this.#drop('error', severity, error)
     }
     if (!this.#isWatched) this.#watch()
-    return true
+    return undefined
+  }
+
+  /**
+   * Sends the events that `give` has taken without further delay, and waits until the service has answered for them, but
+   * for `flushTimeoutMs` at most.
+   *
+   * @internal
+   */
+  async fateOf(give: () => void): Promise<Fate> {
+    const fate = new Fate()
+    this.#fate = fate
+    try {
+      give()
+    } finally {
+      this.#fate = undefined
+    }
+    void this.#batcher.flush()
+    await isInTime(fate.whenSettled(), this.#options.flushTimeoutMs)
+    return fate
   }
 
   #write(
@@ -323,7 +345,7 @@ export class Shipper {
     if (isTailTooLong) this.#altered.cut++
     const kept = isTailTooLong ? undefined : tail
     const line = eventToLine(event, head, kept, maxEventBytes - 1, this.#altered, written)
-    if (!this.#batcher.add(dataset, severity, line)) return false
+    if (!this.#batcher.add(dataset, severity, line, this.#fate)) return false
     this.#licence?.limits.count(severity, line.length)
     return true
   }
@@ -356,7 +378,7 @@ export class Shipper {
     return undefined
   }
 
-  #drop(reason: DropReason, severity: Severity, error?: unknown): false {
+  #drop(reason: DropReason, severity: Severity, error?: unknown): DropReason {
     const bySeverity = { [severities[severity]]: 1 }
     this.#ledger.drop(reason, bySeverity)
     if (this.#notices.has('dropped')) this.#notices.tell('dropped', { reason, count: 1, bySeverity })
@@ -365,7 +387,7 @@ export class Shipper {
       const what = error instanceof Error ? `${error.name}: ${error.message}` : typeof error
       this.#notices.warn('LOGFERRY_DROPPED', `an event could not be kept (${what}); it is dropped.`)
     }
-    return false
+    return reason
   }
 
   #noteShed(severity: Severity): void {

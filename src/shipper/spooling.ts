@@ -140,7 +140,7 @@ export class Spooling {
     const batch = this.#parts.batcher().takeOldestStored()
     if (batch === undefined) return false
     this.#drop('spool-full', batch.bySeverity)
-    batch.settle()
+    batch.settle(() => true)
     this.#warn(`the spool is full, and the oldest events in it are dropped. ${fullRemedy}`)
     return true
   }

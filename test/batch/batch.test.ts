@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { Batch, blockSize } from '../../src/batch/batch.ts'
+import { Fate } from '../../src/batch/fate.ts'
 import { Memory } from '../../src/batch/memory.ts'
 import type { Copy, Store } from '../../src/batch/store.ts'
 import { lineOf } from '../support/line-of.ts'
@@ -51,6 +52,34 @@ describe('a batch', () => {
     second.settle()
     await Promise.resolve()
     expect([settled, from.usedBytes]).toEqual([1, 0])
+  })
+
+  it('tells each who follows lines of it what becomes of those, whatever is cut and joined', () => {
+    const fates = [new Fate(), new Fate(), new Fate()] as const
+    const filled = (...followers: (Fate | undefined)[]) => {
+      const batch = open()
+      for (const fate of followers) {
+        batch.append(2, lineOf('{}'), MiB)
+        if (fate !== undefined) batch.follow(fate)
+      }
+      return batch
+    }
+    const [one, two, three] = fates
+    const batch = filled(one, two)
+    batch.join(filled(two, undefined, three, three))
+    const [left, right] = batch.split()
+    expect([left.isOfOne, right.isOfOne]).toEqual([false, false])
+    left.settle(line => line === 1)
+    expect(fates.map(({ pending, lost }) => [pending, lost])).toEqual([
+      [0, 0],
+      [0, 1],
+      [2, 0],
+    ])
+    const [first, last] = right.split()
+    expect([first.isOfOne, last.isOfOne]).toEqual([false, true])
+    first.settle(() => true)
+    last.settle()
+    expect([three.pending, three.lost]).toEqual([0, 0])
   })
 
   it('split at a newline holds the same lines and severities in the same order', () => {
