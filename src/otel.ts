@@ -1,8 +1,16 @@
 import type { DropReason } from './batch/ledger.ts'
 import { invalidOption } from './errors.ts'
 import { checkIsObject } from './options/checked.ts'
-import { type HeldRecord, HeldRecords, isResourcePending } from './record/held-records.ts'
-import { type OtelLogRecord, otelToEvent, recordTime, resourceTail, severityOfRecord } from './record/otel-to-event.ts'
+import { HeldRecords, isResourcePending, toHeldRecord } from './record/held-records.ts'
+import {
+  type OtelLogRecord,
+  type OtelResource,
+  otelToEvent,
+  recordTime,
+  resourceTail,
+  severityOfRecord,
+} from './record/otel-to-event.ts'
+import { isInTime, maxTimeoutMs } from './shipper/in-time.ts'
 import type { Shipper } from './shipper/shipper.ts'
 import { type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
 
@@ -107,7 +115,8 @@ export class LogferryLogRecordProcessor {
   /** What delivers the records: `processor.shipper.stats()`, `processor.shipper.on('rejected', …)`. */
   readonly shipper: Shipper
   readonly #isOwn: boolean
-  #held: HeldRecords | undefined
+  /** By resource: a processor may serve several providers. */
+  readonly #held = new Map<OtelResource, HeldRecords>()
 
   constructor(options: ShipperOrOptions = {}) {
     const { shipper, isOwn } = shipperOf(options)
@@ -117,32 +126,61 @@ export class LogferryLogRecordProcessor {
 
   /** Called by the SDK for each record. Serialises it at once; never throws. */
   onEmit(record: OtelLogRecord): void {
-    if (this.#held !== undefined || isResourcePending(record)) this.#hold(record)
-    else takeRecord(this.shipper, record)
+    const mayBeHeld = this.#held.size > 0 || isResourcePending(record)
+    if (!mayBeHeld || !this.#hold(record)) takeRecord(this.shipper, record)
   }
 
-  /** Waits until what was emitted has been delivered or dropped, for `flushTimeoutMs` at most. */
-  async forceFlush(): Promise<void> {
-    await this.#held?.whenReleased
-    await this.shipper.flush()
+  /**
+   * Waits until what was emitted has been delivered or dropped, for `timeoutMillis` at most, or else `flushTimeoutMs`. Of
+   * that, one half at most is for resource attributes that are still being detected.
+   */
+  async forceFlush(options?: { timeoutMillis?: number | undefined }): Promise<void> {
+    await this.shipper.flush({ timeoutMs: await this.#afterResources(options?.timeoutMillis) })
   }
 
   /** The same; then lets go of connections. */
   async shutdown(): Promise<void> {
-    await this.#held?.whenReleased
-    await (this.#isOwn ? this.shipper.close() : this.shipper.flush())
+    const timeoutMs = await this.#afterResources(undefined)
+    await (this.#isOwn ? this.shipper.close({ timeoutMs }) : this.shipper.flush({ timeoutMs }))
   }
 
-  #hold(record: OtelLogRecord): void {
-    if (this.#held !== undefined) return this.#held.add(record)
-    const held = new HeldRecords(record.resource, this.shipper.maxEventBytes, records => {
-      this.#held = undefined
-      for (const each of records) takeHeld(this.shipper, each)
-      this.shipper.letGo(held)
+  /** Waits for the resources of records that are held; says how much is left of the time. */
+  async #afterResources(givenMs: number | undefined): Promise<number> {
+    const timeoutMs =
+      givenMs !== undefined && givenMs >= 0 ? Math.min(givenMs, maxTimeoutMs) : this.shipper.flushTimeoutMs
+    const startedAtMs = performance.now()
+    const released = [...this.#held.values()].map(({ whenReleased }) => whenReleased)
+    if (released.length > 0) await isInTime(Promise.all(released), timeoutMs / 2)
+    return Math.max(timeoutMs - (performance.now() - startedAtMs), 0)
+  }
+
+  /** Holds a record back whose resource is not known yet, or that comes after such a one; `false` for all others. */
+  #hold(record: OtelLogRecord): boolean {
+    try {
+      const { resource } = record
+      const held = this.#held.get(resource) ?? (isResourcePending(record) ? this.#holdFor(resource) : undefined)
+      held?.add(toHeldRecord(record, this.shipper.maxEventBytes))
+      return held !== undefined
+    } catch {
+      return false // no record of the SDK's
+    }
+  }
+
+  #holdFor(resource: OtelResource): HeldRecords {
+    const { shipper } = this
+    const held = new HeldRecords(resource, {
+      mayHold: ({ severity, json }) => shipper.mayHold(severity, json.length),
+      onHeld: () => shipper.onHeld(),
+      hasRoom: () => shipper.hasRoomForHeld(),
+      take: (record, wasHeld) => shipper.takeHeld(record, resourceTail(record.resource, record.scope), wasHeld),
+      onReleased: () => {
+        this.#held.delete(resource)
+        shipper.letGo(held)
+      },
     })
-    this.#held = held
-    held.add(record)
-    this.shipper.holdFor(held) // which, while the process ends, asks for it at once
+    this.#held.set(resource, held)
+    shipper.holdFor(held)
+    return held
   }
 }
 
@@ -156,8 +194,4 @@ function tailOf(record: OtelLogRecord): Uint8Array | undefined {
   } catch {
     return undefined // no record of the SDK's; the event says which of its fields throw
   }
-}
-
-function takeHeld(shipper: Shipper, held: HeldRecord): void {
-  shipper.take(held.event, held.severity, held.time, resourceTail(held.resource, held.scope))
 }

@@ -10,6 +10,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Shipper } from '../src/index.ts'
 import { Budget } from '../src/org/budget.ts'
 import { LogferryLogRecordExporter, LogferryLogRecordProcessor } from '../src/otel.ts'
+import type { OtelLogRecord } from '../src/record/otel-to-event.ts'
 import { type Shipping, startShipping } from './support/shipping.ts'
 import { until } from './support/until.ts'
 
@@ -167,7 +168,8 @@ describe('the processor', () => {
     provider.getLogger('x').emit({ body: 'early', attributes })
     attributes.list[0] = 'changed'
     const flushed = provider.forceFlush()
-    expect(shipper.stats().accepted).toBe(0)
+    expect(shipper.stats()).toMatchObject({ accepted: 1, pending: 1 })
+    expect(shipper.stats().bufferedBytes).toBeGreaterThan(50)
     detected.resolve('h-1')
     await flushed
     provider.getLogger('x').emit({ body: 'late' })
@@ -192,6 +194,126 @@ describe('the processor', () => {
       { message: 'one', resource: { service: { name: 'checkout' } } },
       { message: 'two', resource: { service: { name: 'checkout' } } },
     ])
+  })
+
+  it.each<[string, (processor: LogferryLogRecordProcessor) => Promise<void>]>([
+    ['forceFlush()', processor => processor.forceFlush()],
+    ['forceFlush() in the time that it is given', processor => processor.forceFlush({ timeoutMillis: 300 })],
+    ['shutdown()', processor => processor.shutdown()],
+  ])('%s waits no longer than it may, whether resource or service never answer', async (name, end) => {
+    for (const isServiceAway of [false, true]) {
+      await using shipping = await startShipping()
+      if (isServiceAway) shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+      const shipper = shipping.ship({ flushTimeoutMs: name.includes('given') ? 10_000 : 300 })
+      const processor = new LogferryLogRecordProcessor({ shipper })
+      const never = resourceFromAttributes({ 'service.name': 'checkout', 'host.id': new Promise<string>(() => {}) })
+      new LoggerProvider({ resource: never, processors: [processor] }).getLogger('x').emit({ body: 'm' })
+      const startedAtMs = performance.now()
+      await end(processor)
+      expect(performance.now() - startedAtMs).toBeLessThan(450)
+      expect(shipping.emulator.eventCount('d')).toBe(isServiceAway ? 0 : 1)
+    }
+  })
+
+  it('waits for the resource of each of several providers', async () => {
+    await using shipping = await startShipping()
+    const processor = new LogferryLogRecordProcessor({ shipper: shipping.ship() })
+    const hosts = range(2).map(() => Promise.withResolvers<string>())
+    const loggers = hosts.map(({ promise }) => {
+      const pending = resourceFromAttributes({ 'host.id': promise })
+      return new LoggerProvider({ resource: pending, processors: [processor] }).getLogger('x')
+    })
+    for (const [n, logger] of loggers.entries()) logger.emit({ body: `n ${n}` })
+    hosts[0]?.resolve('h-0')
+    await until(() => shipping.emulator.eventCount('d') === 1, 'the first')
+    hosts[1]?.resolve('h-1')
+    await processor.forceFlush()
+    expect(shipping.emulator.events('d').sort(byTime)).toMatchObject([
+      { message: 'n 0', resource: { host: { id: 'h-0' } } },
+      { message: 'n 1', resource: { host: { id: 'h-1' } } },
+    ])
+  })
+
+  it('ships a record whose resource throws when it is waited for', async () => {
+    await using shipping = await startShipping()
+    const processor = new LogferryLogRecordProcessor({ shipper: shipping.ship() })
+    const throwing = {
+      attributes: { 'service.name': 'checkout' },
+      asyncAttributesPending: true,
+      waitForAsyncAttributes: () => {
+        throw new Error('no detector')
+      },
+    }
+    const records: OtelLogRecord[] = []
+    const catcher = {
+      onEmit: (record: OtelLogRecord) => void records.push(record),
+      forceFlush: async () => {},
+      shutdown: async () => {},
+    }
+    new LoggerProvider({ processors: [catcher] }).getLogger('x').emit({ body: 'm' })
+    processor.onEmit(Object.create(records[0] as OtelLogRecord, { resource: { value: throwing } }))
+    await processor.forceFlush()
+    expect(shipping.emulator.events('d')).toMatchObject([{ message: 'm', resource: { service: { name: 'checkout' } } }])
+  })
+
+  it('holds no more than memory allows, and loses nothing that delivery can keep up with', async () => {
+    await using shipping = await startShipping()
+    const maxBufferedBytes = 16 * 1_048_576
+    const shipper = shipping.ship({ maxBufferedBytes })
+    const host = Promise.withResolvers<string>()
+    const pending = resourceFromAttributes({ 'host.id': host.promise })
+    const provider = new LoggerProvider({
+      resource: pending,
+      processors: [new LogferryLogRecordProcessor({ shipper })],
+    })
+    const logger = provider.getLogger('x')
+    let mostBytes = 0
+    for (const n of range(3000)) {
+      logger.emit({ body: 'x'.repeat(10_000), attributes: { n } })
+      mostBytes = Math.max(mostBytes, shipper.stats().bufferedBytes)
+      if (n % 20 === 0) await new Promise(resolve => setTimeout(resolve, 2))
+    }
+    expect(mostBytes).toBeLessThanOrEqual(maxBufferedBytes)
+    expect(mostBytes).toBeGreaterThan(maxBufferedBytes / 5)
+    host.resolve('h-1')
+    await provider.forceFlush()
+    expect(shipper.stats()).toMatchObject({ accepted: 3000, delivered: 3000, dropped: 0, pending: 0, bufferedBytes: 0 })
+    const events = shipping.emulator.events('d').sort(byTime)
+    expect(events.map(({ attributes }) => (attributes as { n: number }).n)).toEqual(range(3000))
+    expect(events.at(-1)).toMatchObject({ resource: { host: { id: 'h-1' } } })
+  })
+
+  it('gives what it holds when there is room for it', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.latencyMs = 50
+    const shipper = shipping.ship({ maxBufferedBytes: 16 * 1_048_576 })
+    const host = Promise.withResolvers<string>()
+    const pending = resourceFromAttributes({ 'host.id': host.promise })
+    const provider = new LoggerProvider({
+      resource: pending,
+      processors: [new LogferryLogRecordProcessor({ shipper })],
+    })
+    const logger = provider.getLogger('x')
+    const severityNumber = SeverityNumber.DEBUG
+    for (const n of range(380)) logger.emit({ severityNumber, body: 'x'.repeat(10_000), attributes: { n } })
+    for (const n of range(500)) shipper.ship({ level: 'info', n, text: 'x'.repeat(10_000) })
+    host.resolve('h-1')
+    await provider.forceFlush()
+    expect(shipper.stats()).toMatchObject({ delivered: 880, dropped: 0, bufferedBytes: 0 })
+    const held = shipping.emulator.events('d').filter(({ level }) => level === 'debug')
+    expect(held.sort(byTime).map(({ attributes }) => (attributes as { n: number }).n)).toEqual(range(380))
+  })
+
+  it('counts what it holds as dropped where close() cannot wait for it', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    const shipper = shipping.ship({ maxBufferedBytes: 16 * 1_048_576 })
+    const never = resourceFromAttributes({ 'host.id': new Promise<string>(() => {}) })
+    const provider = new LoggerProvider({ resource: never, processors: [new LogferryLogRecordProcessor({ shipper })] })
+    for (const n of range(700)) shipper.ship({ n, text: 'x'.repeat(10_000) })
+    for (const n of range(380)) provider.getLogger('x').emit({ body: 'x'.repeat(10_000), attributes: { n } })
+    expect(await shipper.close({ timeoutMs: 100 })).toEqual({ complete: false, pending: 0 })
+    expect(shipper.stats()).toMatchObject({ accepted: 1080, dropped: 1080, bufferedBytes: 0 })
   })
 
   it('leaves a resource out that would crowd out the event, and counts that as a cut', async () => {

@@ -1,7 +1,7 @@
 import { invalidOption } from '../errors.ts'
 
 /** The longest that a timer can wait, in milliseconds. */
-const maxTimeoutMs = 0x7fffffff
+export const maxTimeoutMs = 0x7fffffff
 
 /** Whether the work ends within the time. Keeps the process alive until then: somebody waits for it. */
 export async function isInTime(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {

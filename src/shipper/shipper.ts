@@ -79,8 +79,30 @@ export interface ShipperStats {
 const mostTunedBatchBytes = 16_777_216
 /** Batches are never made smaller than this for the sake of memory and disk. */
 const leastBatchBytes = 1024
+/** Share of the memory that events may take that are held back, and up to which they are given on. */
+const mostHeld = 0.25
+const giveUpTo = 0.5
+/** What an event that is held back takes besides its JSON, in bytes, about. */
+const heldOverheadBytes = 256
 /** Longest wait for connections to close that nothing more is expected of, in milliseconds. */
 const closeConnectionsMs = 1000
+
+/** An event that is held back, as JSON. */
+interface HeldEvent {
+  readonly json: Buffer
+  readonly severity: Severity
+  readonly time: readonly [number, number]
+}
+
+/** Who holds events back that are accepted already. */
+interface Holder {
+  /** Gives them on as there is room for them; resolves when all are given. */
+  release(): Promise<void>
+  /** Goes on with that, where there was no room. */
+  resume(): void
+  /** Gives all of them on at once. */
+  giveAll(): void
+}
 
 /**
  * Ships events: record → line → batch → request → outcome. Made by `createShipper`; can be shared by any number of
@@ -103,8 +125,8 @@ export class Shipper {
   readonly #altered: Alterations = { stubbed: 0, cut: 0 }
   readonly #unfinished: Unfinished
   #isWatched = false
-  /** Who holds events back that are not accepted yet. */
-  readonly #holding = new Set<{ release(): void }>()
+  readonly #holding = new Set<Holder>()
+  #heldBytes = 0
   readonly #shed = new ShedReport()
   #fate: Fate | undefined
 
@@ -136,7 +158,7 @@ export class Shipper {
       ledger: this.#ledger,
       notices: this.#notices,
       maxConcurrentRequests: options.maxConcurrentRequests,
-      onSettled: () => this.#unwatchWhenDone(),
+      onSettled: () => this.#onSettled(),
       onAnswer: headers => this.#licence?.limits.onAnswer(headers),
       onDelivered: dataset => this.#reportShed(dataset),
     })
@@ -254,20 +276,67 @@ export class Shipper {
     return this.#options.maxEventBytes
   }
 
+  /** @internal */
+  get flushTimeoutMs(): number {
+    return this.#options.flushTimeoutMs
+  }
+
   /**
-   * Has `source` give what it holds back, when somebody asks for delivery or the process ends. Until `letGo`.
+   * Has `holder` give what it holds back, when somebody asks for delivery or the process ends. Until `letGo`.
    *
    * @internal
    */
-  holdFor(source: { release(): void }): void {
-    this.#holding.add(source)
-    this.#watch()
+  holdFor(holder: Holder): void {
+    this.#holding.add(holder)
   }
 
   /** @internal */
-  letGo(source: { release(): void }): void {
-    this.#holding.delete(source)
+  letGo(holder: Holder): void {
+    this.#holding.delete(holder)
     this.#unwatchWhenDone()
+  }
+
+  /**
+   * Whether there is memory to hold an event back that has so many bytes as JSON. Then it is accepted, until `takeHeld`.
+   *
+   * @internal
+   */
+  mayHold(severity: Severity, bytes: number): boolean {
+    const heldBytes = bytes + heldOverheadBytes
+    if (severity < this.#memory.floor || this.#heldBytes + heldBytes > this.#memory.maxBytes * mostHeld) return false
+    if (!this.#memory.reserve(heldBytes)) return false
+    this.#heldBytes += heldBytes
+    this.#ledger.accepted++
+    return true
+  }
+
+  /** @internal */
+  onHeld(): void {
+    if (!this.#isWatched) this.#watch()
+  }
+
+  /**
+   * Whether an event that was held back may come now: many at once must not take the room of what is logged meanwhile. If
+   * not, what takes it is sent without further delay, and the holder told when there may be more.
+   *
+   * @internal
+   */
+  hasRoomForHeld(): boolean {
+    this.#batcher.makeRoom()
+    const hasRoom = this.#memory.usedBytes <= this.#memory.maxBytes * giveUpTo
+    if (!hasRoom) void this.#batcher.flush()
+    return hasRoom
+  }
+
+  /** @internal */
+  takeHeld({ json, severity, time }: HeldEvent, tail: Uint8Array, wasHeld: boolean): void {
+    if (wasHeld) {
+      this.#memory.release(json.length + heldOverheadBytes)
+      this.#heldBytes -= json.length + heldOverheadBytes
+      this.#ledger.accepted-- // until it is taken
+    }
+    const written = json.toString()
+    this.take(JSON.parse(written) as object, severity, time, tail, written)
   }
 
   /**
@@ -417,9 +486,12 @@ export class Shipper {
     await this.#batcher.flush()
   }
 
-  #flushAtHand(): Promise<void> {
-    for (const source of this.#holding) source.release()
-    return this.#batcher.flush()
+  async #flushAtHand(): Promise<void> {
+    const released = [...this.#holding].map(holder => holder.release())
+    const flushed = this.#batcher.flush()
+    if (released.length === 0) return flushed
+    await Promise.all(released)
+    await Promise.all([flushed, this.#batcher.flush()])
   }
 
   /** Delivers what is pending, with no regard for waits after failures; drops what is left when the time is up. */
@@ -432,6 +504,7 @@ export class Shipper {
   }
 
   #giveUp({ how, remedy }: Loss, about?: string): void {
+    for (const holder of this.#holding) holder.giveAll()
     const { pending, left, dropped } = this.#ledger
     if (pending === left) return
     this.#delivery.abandon('closed', batch => this.#spooling?.leave(batch) ?? false)
@@ -485,8 +558,13 @@ export class Shipper {
     watch(this.#unfinished)
   }
 
+  #onSettled(): void {
+    for (const holder of this.#holding) holder.resume()
+    this.#unwatchWhenDone()
+  }
+
   #unwatchWhenDone(): void {
-    if (!this.#isWatched || this.#ledger.pending > this.#ledger.left || this.#holding.size > 0) return
+    if (!this.#isWatched || this.#ledger.pending > this.#ledger.left) return
     this.#isWatched = false
     unwatch(this.#unfinished)
   }

@@ -40,6 +40,19 @@ describe.concurrent('a process that ends in the tick of 1,000 log calls', () => 
     expect(numbers).toEqual(upTo(1000))
   })
 
+  it('delivers what is held until a resource is known, although memory is short', async () => {
+    const processor = 'globalThis.processor = new LogferryLogRecordProcessor({ maxBufferedBytes: 2 ** 24 })'
+    const { code, stderr, numbers } = await run(`
+      ${otel(`resource, processors: [${processor}]`)}
+      const others = new LoggerProvider({ processors: [processor] }).getLogger('others')
+      const body = 'x'.repeat(10_000)
+      for (let n = 0; n < 850; n++) (n < 500 ? others : logger).emit({ body, attributes: { n } })
+      process.exit()
+    `)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(inOrder(numbers)).toEqual(upTo(850))
+  })
+
   it('delivers what a Winston logger that has just been ended, and a shipper that is being closed, still had', async () => {
     expect((await run(`${winston()} log(0, 1000); logger.end(); process.exit()`)).numbers).toEqual(upTo(1000))
     expect((await run(`${core()} log(0, 1000); void shipper.close(); process.exit()`)).numbers).toEqual(upTo(1000))
