@@ -6,6 +6,8 @@ export interface FieldGuardOptions {
   maxFields: number
   /** Name of the field at the root that takes what goes over: a text with JSON in it. */
   overflowField: string
+  /** Name of the field that every event has for its time. */
+  timeField?: string | undefined
   /**
    * What is sent of an event: its line, parsed. Asked when an event is not plain data, as what becomes of an Error or of a
    * `toJSON` shows only there; and when fields of it have to be folded.
@@ -38,6 +40,8 @@ const maxDatasets = 1000
 
 interface Dataset {
   readonly fields: FieldSet
+  /** What is known to stand around its events. */
+  readonly around: WeakSet<object>
   isOver: boolean
 }
 
@@ -54,6 +58,8 @@ export class FieldGuard {
   /** May change at any time. With more, new fields are let in again; with less, those let in stay. */
   maxFields: number
   readonly #overflowField: string
+  /** Fields that are taken from the start. */
+  readonly #takenFields: readonly string[]
   readonly #asSent: FieldGuardOptions['asSent']
   readonly #onOver: FieldGuardOptions['onOver']
   /** The one used last is at the end. */
@@ -61,9 +67,10 @@ export class FieldGuard {
   #latestName: string | undefined
   #latest: Dataset | undefined
 
-  constructor({ maxFields, overflowField, asSent, onOver }: FieldGuardOptions) {
+  constructor({ maxFields, overflowField, timeField, asSent, onOver }: FieldGuardOptions) {
     this.maxFields = maxFields
     this.#overflowField = overflowField
+    this.#takenFields = [...commonFields, overflowField, ...(timeField === undefined ? [] : [timeField])]
     this.#asSent = asSent
     this.#onOver = onOver
   }
@@ -93,13 +100,21 @@ export class FieldGuard {
   }
 
   /**
-   * Takes in fields that lines of a dataset carry besides those of the event: the time field, those of a resource and a
-   * scope. They are not folded, so they count however many there are.
+   * Takes in fields that lines of a dataset carry besides those of the event, as of a resource and a scope. They are not
+   * folded, so they count however many there are.
    *
-   * @param fields plain data
+   * @param fields plain data that stays as it is
    */
   know(dataset: string, fields: object): void {
-    this.#use(dataset).fields.add(fields)
+    const { around, fields: known } = this.#use(dataset)
+    if (around.has(fields)) return
+    around.add(fields)
+    known.add(fields)
+  }
+
+  /** The datasets that are remembered. */
+  get datasets(): string[] {
+    return [...this.#datasets.keys()]
   }
 
   /** How many fields of a dataset are taken, including those that there is always room for. */
@@ -120,7 +135,7 @@ export class FieldGuard {
     if (this.#latest !== undefined && name === this.#latestName) return this.#latest
     let dataset = this.#datasets.get(name)
     if (dataset === undefined) {
-      dataset = { fields: new FieldSet([...commonFields, this.#overflowField]), isOver: false }
+      dataset = { fields: new FieldSet(this.#takenFields), around: new WeakSet(), isOver: false }
       const [oldest] = this.#datasets.keys()
       if (oldest !== undefined && this.#datasets.size >= maxDatasets) this.#datasets.delete(oldest)
     } else {

@@ -19,7 +19,7 @@ export interface LimitsStats {
   readonly ingest:
     | { readonly bytes: number; readonly usedBytes: number; readonly usedUpAt: string | undefined }
     | undefined
-  /** Most fields of a dataset, and how many each has from this process. */
+  /** Most fields of a dataset, and how many each has from this process, of the thousand datasets used last. */
   readonly maxFields: number | undefined
   readonly fields: Readonly<Record<string, number>>
 }
@@ -45,6 +45,8 @@ export interface LimitsParts {
 }
 
 const bytesPerGb = 1e9
+/** Past it, more datasets are not counted: somebody makes names of values. */
+const maxNamedDatasets = 10_000
 /** How often the budget and the licence's dates are looked at, in milliseconds. */
 const tickMs = 10_000
 /** How soon a licence that could not be read is tried again, in milliseconds; doubled each time, up to `refreshMs`. */
@@ -58,8 +60,9 @@ export class Limits {
   readonly #settings: LimitsSettings
   readonly #parts: LimitsParts
   readonly #guard: FieldGuard
-  /** By dataset, what is known to stand around its events. */
-  readonly #datasets = new Map<string, WeakSet<object>>()
+  /** Names of datasets, `maxNamedDatasets` at most. */
+  readonly #datasets = new Set<string>()
+  #latestDataset: string | undefined
   readonly #warned = new Set<string>()
   #org: Org | undefined
   #readAtMs: number | undefined
@@ -75,6 +78,7 @@ export class Limits {
     this.#guard = new FieldGuard({
       maxFields: Number.POSITIVE_INFINITY,
       overflowField: settings.overflowField,
+      timeField: settings.timeField,
       asSent: parts.asSent,
       onOver: (dataset, path) => this.#warnOfFields(dataset, path),
     })
@@ -133,7 +137,7 @@ export class Limits {
         usedUpAt: usedUpAtMs === undefined ? undefined : new Date(usedUpAtMs).toISOString(),
       },
       maxFields,
-      fields: Object.fromEntries([...this.#datasets.keys()].map(dataset => [dataset, this.#guard.fieldCount(dataset)])),
+      fields: Object.fromEntries(this.#guard.datasets.map(dataset => [dataset, this.#guard.fieldCount(dataset)])),
     }
   }
 
@@ -194,15 +198,9 @@ export class Limits {
   }
 
   #know(dataset: string, around: object | undefined): void {
-    let known = this.#datasets.get(dataset)
-    if (known === undefined) {
-      known = new WeakSet()
-      this.#datasets.set(dataset, known)
-      this.#guard.know(dataset, { [this.#settings.timeField]: '' })
-    }
-    if (around === undefined || known.has(around)) return
-    known.add(around)
-    this.#guard.know(dataset, around)
+    if (dataset !== this.#latestDataset && this.#datasets.size < maxNamedDatasets) this.#datasets.add(dataset)
+    this.#latestDataset = dataset
+    if (around !== undefined) this.#guard.know(dataset, around)
   }
 
   #warnOfLicence(org: Org): void {
@@ -234,6 +232,7 @@ export class Limits {
 
   #warnOnce(code: ErrorCode, about: string, message: string): void {
     if (this.#warned.has(about)) return
+    if (this.#warned.size >= maxNamedDatasets) this.#warned.clear()
     this.#warned.add(about)
     this.#parts.warn(code, message, about)
   }

@@ -96,6 +96,18 @@ describe('the limits of a licence', () => {
     expect(limits.stats({ requestsPerSecond: 8, because: 'licence' })).toMatchObject({ maxFields: undefined })
   })
 
+  it('of fields hold for more datasets than are remembered, with what stands around their events', async () => {
+    const { limits } = await start({}, async () => ({ ...org, license: { maxFields: 30 } }))
+    const resource = { resource: Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`r${n}`, n])) }
+    const event = Object.fromEntries(Array.from({ length: 15 }, (_, n) => [`k${n}`, n]))
+    const round = () => Array.from({ length: 1100 }, (_, n) => limits.fit(`d${n}`, event, 2, resource))
+    const [first] = round()
+    expect(Object.keys(first as object)).toContain('overflow')
+    for (const fitted of round()) expect(fitted).toEqual(first)
+    const { fields } = limits.stats({ requestsPerSecond: 8, because: 'licence' })
+    expect(Object.keys(fields)).toHaveLength(1000)
+  })
+
   it('that cannot be read are tried again, ever less often, and told of once', async () => {
     let reads = 0
     const { warnings } = await start({}, async () => {
