@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { LoggerProvider } from '@opentelemetry/sdk-logs'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { OrgOverrides } from '../src/emulator.ts'
 import type { LimitsOptions, Shipper, ShipperOptions } from '../src/index.ts'
+import { Budget } from '../src/org/budget.ts'
 import { LogferryLogRecordProcessor } from '../src/otel.ts'
 import { startAnswering, startService } from './org/service.ts'
 import { type Shipping, startShipping } from './support/shipping.ts'
@@ -120,8 +121,38 @@ describe('monthlyIngestGb', () => {
     expect(ingest?.usedBytes).toBeGreaterThan(950_000)
     while (warnings.length < 2) await sleep(50)
     expect(warnings.map(({ code, message }) => [code, message.slice(10, 40)])).toEqual([
-      ['LOGFERRY_BUDGET', expect.stringContaining('80 % of the 0.0 GB')],
-      ['LOGFERRY_BUDGET', expect.stringContaining('95 % of the 0.0 GB')],
+      ['LOGFERRY_BUDGET', expect.stringContaining('80 % of the 0.001 GB')],
+      ['LOGFERRY_BUDGET', expect.stringContaining('95 % of the 0.001 GB')],
+    ])
+  })
+})
+
+describe('onBudget: shed', () => {
+  it('marks whatever is logged, and loses nothing of it', async () => {
+    await using limited = await startLimited({ monthlyIngestGb: 1 }, { limits: { onBudget: 'shed' } })
+    const { shipper, emulator } = limited
+    await whenRead(shipper)
+    const kept = vi.spyOn(Budget.prototype, 'kept').mockReturnValue(0.999_999)
+    onTestFinished(() => kept.mockRestore())
+    class Order {
+      #total = 99.5
+      toJSON() {
+        return { total: this.#total }
+      }
+    }
+    const throwing = {
+      n: 1,
+      get bad() {
+        throw new Error('no')
+      },
+    }
+    for (const event of [throwing, new Error('boom'), new Order()]) shipper.ship(event as never)
+    await shipper.flush()
+    const logferry = { sampling_rate: 1 }
+    expect(emulator.events('d')).toMatchObject([
+      { n: 1, bad: expect.stringContaining('Throws'), logferry },
+      { name: 'Error', message: 'boom', stack: expect.any(String), logferry },
+      { total: 99.5, logferry },
     ])
   })
 })

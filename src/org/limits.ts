@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../errors.ts'
 import { Budget, type BudgetNews, periodAt } from './budget.ts'
 import { FieldGuard } from './field-guard.ts'
+import { shapeOf } from './field-routes.ts'
 import { ingestLimitIn } from './ingest-limit.ts'
 import { licenceWarnings } from './licence-warnings.ts'
 import { OrgError } from './org-error.ts'
@@ -107,7 +108,7 @@ export class Limits {
     this.#know(dataset, around)
     const kept = this.#settings.onBudget === 'shed' ? (this.#budget?.kept(severity) ?? 1) : 1
     if (kept === 1) return this.#guard.fold(dataset, event)
-    if ((this.#parts.random ?? Math.random)() < kept) return this.#guard.fold(dataset, marked(event, kept))
+    if ((this.#parts.random ?? Math.random)() < kept) return this.#guard.fold(dataset, this.#marked(event, kept))
     this.#budget?.spare(severity)
     return undefined
   }
@@ -197,6 +198,16 @@ export class Limits {
     for (const news of this.#budget.tick(nowMs)) this.#warnOfBudget(news)
   }
 
+  /** The event, or what is sent of it where more than its own fields are, with its mark. */
+  #marked(event: object, kept: number): object {
+    try {
+      if (shapeOf(event) === 'group') return marked(event, kept)
+    } catch {
+      // A getter or a proxy that throws: what is sent says so.
+    }
+    return marked(this.#parts.asSent(event), kept)
+  }
+
   #know(dataset: string, around: object | undefined): void {
     if (dataset !== this.#latestDataset && this.#datasets.size < maxNamedDatasets) this.#datasets.add(dataset)
     this.#latestDataset = dataset
@@ -210,7 +221,7 @@ export class Limits {
 
   #warnOfBudget(news: BudgetNews): void {
     const { bytes, period } = this.#budget as Budget
-    const gb = (bytes / bytesPerGb).toFixed(1)
+    const gb = inGb(bytes)
     const remedy =
       this.#settings.onBudget === 'warn' ? " Log less, extend the licence, or set limits.onBudget: 'shed'." : ''
     const message =
@@ -241,6 +252,11 @@ export class Limits {
 /** A limit that can be kept to; zero and less stand for none. */
 function limit(value: number | undefined): number | undefined {
   return value !== undefined && value > 0 ? value : undefined
+}
+
+function inGb(bytes: number): string {
+  const gb = bytes / bytesPerGb
+  return gb < 0.1 ? String(Number(gb.toPrecision(2))) : gb.toFixed(1)
 }
 
 function day(ms: number): string {
