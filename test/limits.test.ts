@@ -70,6 +70,16 @@ describe('apiRateLimitPerSecond', () => {
     expect(requestsPerSecond).toBeLessThanOrEqual(25)
   })
 
+  it('counts the reading of the licence, too', async () => {
+    await using limited = await startLimited({ apiRateLimitPerSecond: 1 })
+    const { shipper, emulator } = limited
+    await whenRead(shipper)
+    shipper.ship({ n: 1 })
+    await shipper.flush()
+    expect(emulator.eventCount('d')).toBe(1)
+    expect(emulator.stats().refusedByLimit.apiRateLimitPerSecond).toBe(0)
+  })
+
   it('is read again after refreshMs, and what changed is in force', async () => {
     await using limited = await startLimited({ apiRateLimitPerSecond: 100 }, { limits: { refreshMs: 1000 } })
     await whenRead(limited.shipper)

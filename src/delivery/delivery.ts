@@ -99,10 +99,10 @@ export class Delivery {
     if (this.#inFlight.size < limit) this.#wakeAt(Math.max(batches.wakeAtMs(), notBeforeMs()), nowMs)
   }
 
-  /** Makes what waits after a failure due now, for there may be no later. */
-  hurry(): void {
+  /** Makes what waits after a failure due now, for there is no later than in `timeoutMs`. */
+  hurry(timeoutMs: number): void {
     this.#parts.breaker.hurry()
-    this.#parts.pace.hurry(performance.now())
+    this.#parts.pace.hurry(performance.now() + timeoutMs)
     this.#parts.batches.hurry()
     this.pump()
   }

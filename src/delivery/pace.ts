@@ -42,6 +42,9 @@ const leastPerSecond = 1 / 20
 /** What is looked at before more is said to be free: longer than a `Retry-After` of 1 that somebody else waits out. */
 const lookMs = 3000
 const lookAnswers = 8
+/** Requests that may start early before the end, and the time that the last request before it needs, in milliseconds. */
+const mostEarlyStarts = 4
+const lastRequestMs = 250
 /** Part of a window that is left free. */
 const keptFree = 0.03
 
@@ -69,6 +72,9 @@ export class Pace {
   #nextMs = 0
   /** What the service has asked for. */
   #patienceUntilMs = 0
+  /** When everything ends, and how many requests may start early for that. */
+  #endMs = Number.NEGATIVE_INFINITY
+  #earlyStarts = 0
   #lastStartMs = Number.NEGATIVE_INFINITY
   /** Starts in about the last second, and in about the last five minutes. */
   #startsLately = 0
@@ -95,7 +101,8 @@ export class Pace {
     const wasPaced = this.#isPaced
     this.#limit = limit
     this.#learnt = Number.POSITIVE_INFINITY // was learnt without a limit, or under another
-    if (!wasPaced) this.#countStarts()
+    if (wasPaced) this.#nextMs = Math.min(this.#nextMs, this.#soonestMs)
+    else this.#countStarts()
   }
 
   /** Slots to use from now on; `undefined` for the limit alone. */
@@ -106,20 +113,31 @@ export class Pace {
 
   /** Time before which no request may start. */
   notBeforeMs(nowMs: number): number {
+    const slotMs = this.#slotMs(nowMs)
+    return this.#isTooLate(slotMs, nowMs) ? Math.min(slotMs, this.#patienceUntilMs) : slotMs
+  }
+
+  #slotMs(nowMs: number): number {
     if (!this.#isPaced) return Number.NEGATIVE_INFINITY
     const dueMs = Math.max(this.#nextMs, nowMs - catchUpMs)
     if (this.#lease !== undefined) return nextSlotMs(this.#lease, dueMs)
     return this.#hasAnswer ? dueMs : Math.max(dueMs, this.#lastStartMs + firstAnswerMs)
   }
 
-  /** Lets the next request start now, where nothing but what 429s have taught us holds it back. */
-  hurry(nowMs: number): void {
-    if (this.#isShared) this.#nextMs = Math.min(this.#nextMs, Math.max(this.#patienceUntilMs, nowMs))
+  /**
+   * Lets the next request start as soon as it may, whatever 429s have taught us. At `endMs` everything ends: some of the
+   * requests that had to wait longer start early, as too many of them are a lesser evil than what would be lost.
+   */
+  hurry(endMs: number): void {
+    this.#endMs = endMs
+    this.#earlyStarts = mostEarlyStarts
+    if (this.#isShared) this.#nextMs = Math.min(this.#nextMs, this.#soonestMs)
   }
 
   /** Notes that a request starts. */
   onStart(nowMs: number): void {
-    const dueMs = this.notBeforeMs(nowMs)
+    const dueMs = this.#slotMs(nowMs)
+    if (this.#isTooLate(dueMs, nowMs)) this.#earlyStarts--
     const elapsedMs = nowMs - this.#lastStartMs
     this.#startsLately = 1 + this.#startsLately * Math.exp(-elapsedMs / 1000)
     this.#starts = 1 + this.#starts * Math.exp(-elapsedMs / 300_000)
@@ -168,6 +186,16 @@ export class Pace {
   /** Whether others leave us less than we are allowed. */
   get #isShared(): boolean {
     return this.#learnt < this.#allowed
+  }
+
+  /** When the next request may start after the last, by what is allowed. */
+  get #soonestMs(): number {
+    const sameSlotMs = this.#lease === undefined ? 0 : this.#lease.periodMs / 2
+    return Math.max(this.#lastStartMs + 1000 / this.#allowed - sameSlotMs, this.#patienceUntilMs)
+  }
+
+  #isTooLate(slotMs: number, nowMs: number): boolean {
+    return this.#earlyStarts > 0 && nowMs < this.#endMs && slotMs > this.#endMs - lastRequestMs
   }
 
   #heedLimit(nowMs: number, limitPerSecond: number | undefined): void {

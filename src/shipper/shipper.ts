@@ -497,7 +497,7 @@ export class Shipper {
   /** Delivers what is pending, with no regard for waits after failures; drops what is left when the time is up. */
   async #finish(timeoutMs: number): Promise<boolean> {
     const flushed = this.#flushAll()
-    this.#delivery.hurry()
+    this.#delivery.hurry(timeoutMs)
     const complete = await isInTime(flushed, timeoutMs)
     if (!complete) this.#giveUp(outOfTime(timeoutMs))
     return complete
@@ -521,7 +521,7 @@ export class Shipper {
     this.#breaker.isUrgent = true
     this.#delivery.sendBy((batch, onAttempt) => this.#sender.sendBy(courier, batch, onAttempt))
     void this.#flushAtHand()
-    this.#delivery.hurry()
+    this.#delivery.hurry(this.#options.exitTimeoutMs)
   }
 
   #takeBack(): void {

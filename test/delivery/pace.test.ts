@@ -116,6 +116,26 @@ describe("with the licence's limit", () => {
     expect(paced(5).inForce).toEqual({ requestsPerSecond: 4.9, because: 'licence' })
   })
 
+  it('a higher one is used at once, and a request does not wait for a slot of the lower', () => {
+    const pace = paced(0.01)
+    for (const ms of [0, 100]) {
+      pace.onStart(ms)
+      pace.onAnswer(ms, accepted)
+    }
+    expect(pace.notBeforeMs(200)).toBeGreaterThan(100_000)
+    pace.setLimit(1000)
+    expect(pace.notBeforeMs(200)).toBeLessThanOrEqual(200)
+    expect(mostInASecond([100, ...starts(pace, 101, 5000)])).toBeLessThanOrEqual(1000)
+  })
+
+  it('a higher one does not shorten what a 429 has asked for', () => {
+    const pace = paced(1)
+    pace.onStart(0)
+    pace.onAnswer(5, { ...refused, resetMs: 30_000 })
+    pace.setLimit(1000)
+    expect(pace.notBeforeMs(10)).toBe(30_005)
+  })
+
   it('forgets what 429s taught when the licence says otherwise, and only then', () => {
     const pace = paced(100)
     pace.onStart(0)
@@ -304,5 +324,62 @@ describe('a burst of 429s where nobody else shares the limit', () => {
     expect(pace.inForce.requestsPerSecond).toBeLessThan(0.1)
     for (; nowMs < 15 * 60_000; nowMs++) request(false)
     expect(pace.inForce.requestsPerSecond).toBeGreaterThan(1)
+  })
+})
+
+describe('before the end', () => {
+  const throttledOnce = (limit?: number) => {
+    const pace = new Pace(() => 0.5)
+    pace.setLimit(limit)
+    pace.onStart(0)
+    pace.onAnswer(5, { ...refused, resetMs: 1000 })
+    pace.onStart(3000)
+    pace.onAnswer(3005, accepted)
+    return pace
+  }
+
+  it('what 429s have taught does not hold requests back', () => {
+    const pace = throttledOnce()
+    expect(pace.notBeforeMs(3010)).toBeGreaterThan(4000)
+    pace.hurry(5000)
+    expect(pace.notBeforeMs(3010)).toBeLessThanOrEqual(3010)
+  })
+
+  it('what the licence allows does', () => {
+    const pace = throttledOnce(1)
+    expect(pace.notBeforeMs(3010)).toBeGreaterThan(5000)
+    pace.hurry(13_000)
+    expect(pace.notBeforeMs(3010)).toBeCloseTo(3000 + 1000 / 0.98, 0)
+  })
+
+  it('and the slots of a lease do', () => {
+    const pace = paced(100)
+    pace.setLease({ firstSlotMs: 0, periodMs: 500 })
+    starts(pace, 0, 900)
+    pace.onAnswer(900, refused)
+    pace.hurry(10_000)
+    expect(starts(pace, 901, 2400)).toEqual([1000, 1500, 2000])
+  })
+
+  it('requests whose turn would come too late start at once, four of them', () => {
+    const pace = paced(0.1)
+    starts(pace, 0, 100)
+    pace.hurry(2000)
+    expect(starts(pace, 100, 50_000).filter(ms => ms < 10_000)).toEqual([100, 100, 100, 100])
+  })
+
+  it('but not before the time that the service has asked for', () => {
+    const pace = paced(0.1)
+    pace.onStart(0)
+    pace.onAnswer(5, { ...refused, resetMs: 1000 })
+    pace.hurry(2000)
+    expect(pace.notBeforeMs(10)).toBe(1005)
+  })
+
+  it('once it has passed, and somebody goes on, the pace is kept again', () => {
+    const pace = paced(0.1)
+    starts(pace, 0, 100)
+    pace.hurry(2000)
+    expect(pace.notBeforeMs(2001)).toBeGreaterThan(10_000)
   })
 })

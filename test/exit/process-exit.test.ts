@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Emulator } from '../../src/emulator.ts'
 import { startRawServer } from '../support/raw-server.ts'
 import { runScript } from '../support/run-script.ts'
 import { core, environmentFor, inOrder, run, upTo, winston } from './running.ts'
@@ -56,6 +57,29 @@ describe.concurrent('a process that ends in the tick of 1,000 log calls', () => 
   it('delivers what a Winston logger that has just been ended, and a shipper that is being closed, still had', async () => {
     expect((await run(`${winston()} log(0, 1000); logger.end(); process.exit()`)).numbers).toEqual(upTo(1000))
     expect((await run(`${core()} log(0, 1000); void shipper.close(); process.exit()`)).numbers).toEqual(upTo(1000))
+  })
+})
+
+describe.concurrent('a process whose licence allows its next request long after its end', () => {
+  it.each(['process.exit()', ''])('delivers what it has logged: %s', async end => {
+    const emulatorOptions = { org: { license: { apiRateLimitPerSecond: 1 } } }
+    const environment: Record<string, string> = {}
+    const prepare = ({ orgId, accessToken }: Emulator) =>
+      void Object.assign(environment, { ORG_ID: orgId, ACCESS_TOKEN: accessToken })
+    const { code, stderr, numbers } = await run(
+      `
+      ${core(`limits: { orgId: process.env.ORG_ID, accessToken: process.env.ACCESS_TOKEN, share: 0.1 }`)}
+      const alive = setInterval(() => {}, 1000)
+      while (shipper.stats().limits.readAt === undefined) await new Promise(resolve => setTimeout(resolve, 5))
+      log(0)
+      await shipper.flush()
+      log(1)
+      clearInterval(alive)
+      ${end}
+    `,
+      { emulatorOptions, environment, prepare },
+    )
+    expect([code, stderr, numbers]).toEqual([0, '', [0, 1]])
   })
 })
 

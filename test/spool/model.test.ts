@@ -100,7 +100,7 @@ async function make(world: World, step: Step): Promise<void> {
     case 'flush':
       return process.flush()
     case 'hurry':
-      return process.delivery.hurry()
+      return process.delivery.hurry(10_000)
     case 'close':
       return process.close()
     case 'start':
