@@ -72,7 +72,7 @@ function names(ofLicence: string, region: string): boolean {
 
 function datasets({ license }: Org, count: number): LicenceWarning[] {
   const { maxDatasets } = license
-  if (maxDatasets === undefined || count <= maxDatasets) return []
+  if (maxDatasets === undefined || maxDatasets <= 0 || count <= maxDatasets) return [] // no limit, as with the others
   const message = `this process ships to ${count} datasets; the licence has ${maxDatasets}. Use fewer, or extend the licence.`
   return [{ about: 'maxDatasets', message }]
 }

@@ -56,6 +56,7 @@ describe('a licence', () => {
       { region: undefined },
       undefined,
     ],
+    ['for no number of datasets gives no warning', { maxDatasets: 0 }, {}, {}, undefined],
     ['for fewer datasets', { maxDatasets: 2 }, {}, {}, /ships to 3 datasets; the licence has 2/],
   ])('%s', (_, license, fields, used, message) => {
     const messages = licenceWarnings(org(license, fields), { ...usage, ...used }).map(warning => warning.message)
