@@ -1,7 +1,7 @@
 import { isError } from './error-fields.ts'
 import { nestAttributes } from './nested.ts'
 import type { HrTime, OtelLogRecord } from './otel-record.ts'
-import { type Severity, severities, severityOfLevel, severityOfNumber } from './severity.ts'
+import { isSeverityNumber, type Severity, severities, severityOfLevel, severityOfNumber } from './severity.ts'
 import { formatNanoTime, isHrTime } from './timestamp.ts'
 import { traceFlagsHex, validTraceIds } from './trace-context.ts'
 
@@ -15,7 +15,7 @@ const unknownTime: HrTime = [0, 0]
  * The event that a log record stands for, without its time, resource and scope. Fields that are `undefined` are not in
  * the line. Never throws: what cannot be read is said in its place.
  *
- * - `level` is the class of the severity number (`info` for INFO to INFO4), else the severity text in lower case, else
+ * - `level` is the class of the severity number (`info` for INFO to INFO4), where it is one of the 24, else the severity text in lower case, else
  *   `info`, which is also what such a record counts as.
  * - A text as body becomes `message`. An Error becomes `body`, and its message `message`. All else becomes `body`.
  * - Attributes are nested by the dots in their names. `observed_time` is given when it is not the time of the record.
@@ -42,7 +42,9 @@ export function recordTime(record: OtelLogRecord): HrTime {
 export function severityOfRecord(record: OtelLogRecord): Severity {
   try {
     const { severityNumber } = record
-    return severityNumber ? severityOfNumber(severityNumber) : severityOfLevel(record.severityText)
+    return isSeverityNumber(severityNumber)
+      ? severityOfNumber(severityNumber)
+      : severityOfLevel(nameIn(record.severityText))
   } catch {
     return severityOfLevel(undefined)
   }
@@ -91,8 +93,14 @@ function attempt(read: () => unknown): unknown {
 }
 
 function levelOf(severityNumber: number | undefined, severityText: string | undefined): string {
-  if (severityNumber) return severities[severityOfNumber(severityNumber)]
-  return typeof severityText === 'string' && severityText !== '' ? severityText.toLowerCase() : 'info'
+  if (isSeverityNumber(severityNumber)) return severities[severityOfNumber(severityNumber)]
+  return nameIn(severityText) ?? 'info'
+}
+
+/** A severity text in lower case; `ERROR2` and its like, as OpenTelemetry names the numbers, by the name of their class. */
+function nameIn(severityText: string | undefined): string | undefined {
+  if (typeof severityText !== 'string' || severityText === '') return undefined
+  return severityText.toLowerCase().replace(/^(trace|debug|info|warn|error|fatal)[2-4]$/, '$1')
 }
 
 function messageOf(body: unknown): string | undefined {

@@ -47,8 +47,13 @@ export function severityOfLevel(level: unknown): Severity {
   return byLevelName[level] ?? byLevelName[level.toLowerCase()] ?? info
 }
 
+/** Whether it is one of OpenTelemetry's; 0 stands for none. */
+export function isSeverityNumber(value: number | undefined): value is number {
+  return value !== undefined && value >= 1 && value <= 24
+}
+
 /** The class of an OpenTelemetry severity number; unspecified (0, absent, out of range) counts as info. */
 export function severityOfNumber(severityNumber: number | undefined): Severity {
-  if (severityNumber === undefined || !(severityNumber >= 1 && severityNumber <= 24)) return info
+  if (!isSeverityNumber(severityNumber)) return info
   return ((severityNumber - 1) >> 2) as Severity
 }

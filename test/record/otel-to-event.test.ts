@@ -102,6 +102,9 @@ describe('the level', () => {
     [SeverityNumber.UNSPECIFIED, 'Critical', 'critical', 5],
     [undefined, undefined, 'info', 2],
     [99, undefined, 'info', 2],
+    [25, 'ERROR2', 'error', 4],
+    [undefined, 'Fatal4', 'fatal', 5],
+    [undefined, 'LEVEL2', 'level2', 2],
     [Number.NaN, '', 'info', 2],
   ])('of number %s and text %s is %s', (severityNumber, severityText, level, severity) => {
     const record = made({ severityNumber, severityText })
