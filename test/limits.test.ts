@@ -6,7 +6,7 @@ import type { OrgOverrides } from '../src/emulator.ts'
 import type { LimitsOptions, Shipper, ShipperOptions } from '../src/index.ts'
 import { Budget } from '../src/org/budget.ts'
 import { LogferryLogRecordProcessor } from '../src/otel.ts'
-import { startAnswering, startService } from './org/service.ts'
+import { specifiedOrg, startAnswering, startService } from './org/service.ts'
 import { type Shipping, startShipping } from './support/shipping.ts'
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
@@ -197,6 +197,25 @@ describe('a licence that cannot be read', () => {
       readAt: undefined,
       problem: expect.stringContaining('UNAUTHORIZED'),
     })
+  })
+
+  it.each<[string, object, string | undefined]>([
+    ['maxMonitors', { license: { maxMonitors: 1.5, maxFields: 20 } }, undefined],
+    ['issuedAt', { license: { issuedAt: '', maxFields: 20 } }, undefined],
+    ['withAuths', { license: { withAuths: [1], maxFields: 20 } }, undefined],
+    ['planCreated', { planCreated: 5, license: { maxFields: 20 } }, undefined],
+    ['maxFields', { license: { maxFields: 1.5 } }, 'license.maxFields: expected an integer'],
+    ['regions', { license: { regions: [1] } }, 'license.regions.0: expected a string'],
+    ['license', { license: [] }, 'license: expected an object'],
+  ])('is one with a field out of order only where that field is used: %s', async (_, fields, problem) => {
+    await using shipping = await startShipping()
+    await using service = await startAnswering(200, { ...specifiedOrg, ...fields })
+    const { url: baseUrl } = service
+    const shipper = shipping.ship({ baseUrl, limits: { orgId: 'acme', accessToken: 'a' } })
+    await whenRead(shipper)
+    const { limits } = shipper.stats()
+    if (problem === undefined) expect(limits).toMatchObject({ problem: undefined, maxFields: 20 })
+    else expect(limits?.problem).toContain(problem)
   })
 
   it('does not delay a log call, nor hold up the end', async () => {

@@ -9,10 +9,16 @@ import { readOrg } from './organization-schema.ts'
  * The organization that an answer holds, or the error it means. Decided by the status; the content type does not matter.
  *
  * @param redact takes the token out of what the service says
+ * @param isUsed whether a field must be as specified; all must where it is not given
  */
-export function answerToOrg(answer: Answer, redact: (text: string) => string, nowMs: number): Org | OrgError {
+export function answerToOrg(
+  answer: Answer,
+  redact: (text: string) => string,
+  nowMs: number,
+  isUsed?: (field: string) => boolean,
+): Org | OrgError {
   const { status, headers } = answer
-  if (status >= 200 && status < 300) return bodyToOrg(answer, redact)
+  if (status >= 200 && status < 300) return bodyToOrg(answer, redact, isUsed)
   const said = `status ${status}: ${reasonIn(answer, redact)}`
   if (status < 400) {
     const message = `redirects are not followed: baseUrl must be the service's own address (${said})`
@@ -36,11 +42,15 @@ export function answerToOrg(answer: Answer, redact: (text: string) => string, no
   return new OrgError('INVALID_REQUEST', `the service refuses the request (${said})`, { status })
 }
 
-function bodyToOrg({ status, body, cut }: Answer, redact: (text: string) => string): Org | OrgError {
+function bodyToOrg(
+  { status, body, cut }: Answer,
+  redact: (text: string) => string,
+  isUsed: ((field: string) => boolean) | undefined,
+): Org | OrgError {
   if (cut === 'interrupted') {
     return new OrgError('UNREACHABLE', 'the connection was lost in the middle of the answer', { status })
   }
-  const read = cut === 'too-long' ? { problem: 'it is longer than 1 MiB' } : readOrg(body, redact)
+  const read = cut === 'too-long' ? { problem: 'it is longer than 1 MiB' } : readOrg(body, redact, isUsed)
   if ('org' in read) return read.org
   return new OrgError('INVALID_RESPONSE', `the answer is no organization of this service: ${read.problem}`, { status })
 }

@@ -20,6 +20,14 @@ const maxConnections = 4
 /** An organization takes a few KiB, but nothing limits its lists and maps; ours does: 1 MiB. */
 const maxAnswerBytes = 1_048_576
 
+/** What the client is used for, where it is not the application that uses it. */
+interface OrgClientUse {
+  /** Whether the process waits for a call before it ends by itself. */
+  readonly keepsAlive?: boolean
+  /** Whether a field of the organization must be as specified. */
+  readonly isUsed?: (field: string) => boolean
+}
+
 /**
  * Reads and updates organizations. Made by `createOrgClient`.
  *
@@ -29,15 +37,16 @@ const maxAnswerBytes = 1_048_576
  */
 export class OrgClient {
   readonly #options: ResolvedOrgClientOptions
-  /** Whether the process waits for a call before it ends by itself. */
   readonly #keepsAlive: boolean
+  readonly #isUsed: OrgClientUse['isUsed']
   readonly #calls = new Map<Promise<unknown>, AbortController>()
   #connections: Connections | undefined
 
   /** @internal */
-  constructor(options: ResolvedOrgClientOptions, keepsAlive = true) {
+  constructor(options: ResolvedOrgClientOptions, { keepsAlive = true, isUsed }: OrgClientUse = {}) {
     this.#options = options
     this.#keepsAlive = keepsAlive
+    this.#isUsed = isUsed
   }
 
   /**
@@ -136,7 +145,7 @@ export class OrgClient {
     try {
       const request = orgRequest(baseUrl, operation, credentials.headers())
       const answer = await exchange(this.#dispatcher(), request, timeoutMs, signal, maxAnswerBytes)
-      return answerToOrg(answer, redact, Date.now())
+      return answerToOrg(answer, redact, Date.now(), this.#isUsed)
     } catch (error) {
       return noAnswer(error, redact)
     }

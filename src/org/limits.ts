@@ -45,6 +45,24 @@ export interface LimitsParts {
   readonly random?: () => number
 }
 
+/** What is read of an organization; nothing else need be as specified. */
+const usedFields: ReadonlySet<string> = new Set([
+  'license',
+  'license.apiRateLimitPerSecond',
+  'license.monthlyIngestGb',
+  'license.billingPeriodStart',
+  'license.billingPeriodEnd',
+  'license.maxFields',
+  'license.maxDatasets',
+  'license.regions',
+  'license.defaultRegion',
+  'license.validFrom',
+  'license.expiresAt',
+  'paymentStatus',
+  'firstFailedPayment',
+])
+export const isUsed = (field: string): boolean => usedFields.has(field)
+
 const bytesPerGb = 1e9
 /** Past it, more datasets are not counted: somebody makes names of values. */
 const maxNamedDatasets = 10_000

@@ -62,17 +62,28 @@ const OrgSchema = v.looseObject({
  * The organization in the body of an answer, or what is wrong with it: `license.maxFields: expected an integer, got "many"`.
  *
  * @param redact takes tokens out of what is shown of the body
+ * @param isUsed whether a field (`name`, `license.maxFields`) must be as specified; what others hold is then not checked
  */
-export function readOrg(body: string, redact: (text: string) => string): { org: Org } | { problem: string } {
+export function readOrg(
+  body: string,
+  redact: (text: string) => string,
+  isUsed: (field: string) => boolean = () => true,
+): { org: Org } | { problem: string } {
   const value = parsed(body)
   if (value === undefined) return { problem: `expected a JSON object, got ${whatElse(body)}` }
   if (!isMap(value)) return { problem: `expected a JSON object, got ${shape(value)}` }
   const result = v.safeParse(OrgSchema, withoutNullFields(value))
-  if (result.success) return { org: result.output }
-  const { issues } = result
+  const issues = (result.issues ?? []).filter(issue => isUsed(fieldOf(issue)))
+  if (issues.length === 0) return { org: result.output as Org }
   const problems = issues.slice(0, maxProblems).map(issue => problemOf(issue, redact))
   if (issues.length > maxProblems) problems.push(`${issues.length - maxProblems} more`)
   return { problem: problems.join('; ') }
+}
+
+/** A list counts as one field. */
+function fieldOf({ path }: v.BaseIssue<unknown>): string {
+  const keys = (path ?? []).map(({ key }) => key)
+  return keys.filter(key => typeof key === 'string').join('.')
 }
 
 function problemOf(issue: v.BaseIssue<unknown>, redact: (text: string) => string): string {

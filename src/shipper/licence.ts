@@ -4,7 +4,7 @@ import type { ResolvedLimits } from '../options/resolve-limits.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { OrgClient } from '../org/client.ts'
 import { Fleet } from '../org/fleet.ts'
-import { Limits } from '../org/limits.ts'
+import { isUsed, Limits } from '../org/limits.ts'
 import { eventToJson } from '../record/event-to-line.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 
@@ -86,5 +86,8 @@ async function openClient(options: ResolvedOptions, { bearer }: ResolvedLimits):
   const { OrgClient } = await import('../org/client.ts')
   const credentials = typeof bearer === 'function' ? new AccessToken(bearer, readTimeoutMs) : bearer
   const { baseUrl, dispatcher, tls } = options
-  return new OrgClient({ baseUrl, credentials, dispatcher, tls, timeoutMs: readTimeoutMs }, false)
+  return new OrgClient(
+    { baseUrl, credentials, dispatcher, tls, timeoutMs: readTimeoutMs },
+    { keepsAlive: false, isUsed },
+  )
 }
