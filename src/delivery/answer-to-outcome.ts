@@ -1,24 +1,27 @@
+import { bodyOf } from '../http/answer-body.ts'
 import type { Answer } from '../http/exchange.ts'
-import { one, parsed, reasonIn, short } from '../http/reason.ts'
+import { one } from '../http/header.ts'
+import { jsonObject } from '../http/json-object.ts'
+import { reasonIn, short } from '../http/reason.ts'
 import { retryAfterMs } from '../http/retry-after.ts'
 import type { EventFailure, Outcome } from '../outcome.ts'
-
-/** The most failures of one answer that are looked at one by one; the rest are counted. */
-const maxFailuresRead = 1000
+import { maxAnswerBytes } from './request.ts'
 
 /**
  * Decides what an answer means, by its status alone wherever the body does not help: proxies answer with HTML, with
  * nothing, with half a JSON object and with the wrong content type.
  *
+ * @param events how many it is to
  * @param redact takes the token out of what the service says
  */
 export function answerToOutcome(
   answer: Answer,
+  events: number,
   nowMs: number,
   redact: (text: string) => string = text => text,
 ): Outcome {
   const { status } = answer
-  if (status >= 200 && status < 300) return delivered(answer.body, redact)
+  if (status >= 200 && status < 300) return delivered(answer, events, redact)
   if (isRetryable(status)) {
     const waitMs = retryAfterMs(one(answer.headers['retry-after']), nowMs, one(answer.headers.date))
     return { kind: 'retryable', status, reason: reasonIn(answer, redact), retryAfterMs: waitMs }
@@ -34,12 +37,14 @@ function isRetryable(status: number): boolean {
   return status >= 500 || status === 408 || status === 425 || status === 429 || status === 430
 }
 
-function delivered(body: string, redact: (text: string) => string): Outcome {
-  const answer = parsed(body)
-  const failed = answer?.failed
-  if (typeof failed !== 'number' || !(failed > 0)) return { kind: 'delivered' }
-  const failures = Array.isArray(answer?.failures) ? answer.failures.slice(0, maxFailuresRead) : []
-  return { kind: 'partly-rejected', failed: Math.floor(failed), failures: failures.map(one => failureIn(one, redact)) }
+/** Where less arrived than was sent, what is there counts: `failed`, or at least the failures that are told of. */
+function delivered(answer: Answer, events: number, redact: (text: string) => string): Outcome {
+  const { text, isWhole } = bodyOf(answer, maxAnswerBytes(events))
+  const body = jsonObject(text, isWhole)
+  const told = Array.isArray(body?.failures) ? body.failures.slice(0, events) : []
+  const failed = typeof body?.failed === 'number' ? Math.floor(body.failed) : isWhole ? 0 : told.length
+  if (!(failed > 0)) return { kind: 'delivered' }
+  return { kind: 'partly-rejected', failed, failures: told.map(one => failureIn(one, redact)) }
 }
 
 function failureIn(value: unknown, redact: (text: string) => string): EventFailure {

@@ -1,5 +1,11 @@
+import { usualAnswerBytes } from '../http/exchange.ts'
 import type { ContentType } from '../options/shipper-options.ts'
 import type { Encoding } from './compression.ts'
+
+/** Most bytes of an answer to a batch, however many events are in it. */
+const mostAnswerBytes = 16_777_216
+/** What the service says of an event that it refuses: a time stamp, a reason, their names. */
+const bytesOfFailure = 512
 
 const newline = 0x0a
 const comma = 0x2c
@@ -20,6 +26,11 @@ export function ingestHeaders(
     ...(encoding === 'none' ? {} : { 'content-encoding': encoding }),
     'user-agent': 'logferry',
   }
+}
+
+/** How many bytes are read of an answer that may have something to say of each event. */
+export function maxAnswerBytes(events: number): number {
+  return Math.min(usualAnswerBytes + events * bytesOfFailure, mostAnswerBytes)
 }
 
 /** A batch as a JSON array: the same bytes, with commas where NDJSON has newlines. */

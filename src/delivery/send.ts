@@ -9,7 +9,7 @@ import type { Outcome } from '../outcome.ts'
 import { answerToOutcome } from './answer-to-outcome.ts'
 import { type Compression, compressNow, type Encoding } from './compression.ts'
 import { Compressors } from './compressors.ts'
-import { ingestHeaders, ingestPath, jsonArray } from './request.ts'
+import { ingestHeaders, ingestPath, jsonArray, maxAnswerBytes } from './request.ts'
 
 /** One attempt to send one batch. */
 export interface Attempt {
@@ -45,8 +45,9 @@ export class Sender {
         keep(batch, encoding, await this.#compressors.compress(this.#plain(batch), encoding))
       bodyBytes = body.length
       const request = this.#request(batch, encoding, body)
-      const answer = await exchange(this.#dispatcher(), request, this.#options.requestTimeoutMs, signal)
-      return this.#answered(answer, encoding, bodyBytes)
+      const maxBytes = maxAnswerBytes(batch.count)
+      const answer = await exchange(this.#dispatcher(), request, this.#options.requestTimeoutMs, signal, maxBytes)
+      return this.#answered(answer, batch, encoding, bodyBytes)
     } catch (error) {
       return this.#unanswered(error, encoding, bodyBytes)
     }
@@ -57,10 +58,11 @@ export class Sender {
     const { requestTimeoutMs, tls } = this.#options
     const encoding = this.#encodingFor(batch)
     const body = this.#bodyAtHand(batch, encoding) ?? keep(batch, encoding, compressNow(this.#plain(batch), encoding))
-    const errand = { ...this.#request(batch, encoding, body), tls, timeoutMs: requestTimeoutMs }
+    const maxBytes = maxAnswerBytes(batch.count)
+    const errand = { ...this.#request(batch, encoding, body), tls, timeoutMs: requestTimeoutMs, maxBytes }
     courier.post(errand, receipt => {
       if (receipt instanceof Error) onAttempt(this.#unanswered(receipt, encoding, body.length))
-      else onAttempt(this.#answered(receipt, encoding, body.length))
+      else onAttempt(this.#answered(receipt, batch, encoding, body.length))
     })
   }
 
@@ -110,8 +112,9 @@ export class Sender {
     }
   }
 
-  #answered(answer: Answer, encoding: Encoding, bodyBytes: number): Attempt {
-    const outcome = answerToOutcome(answer, Date.now(), text => this.#options.credentials.redact(text))
+  #answered(answer: Answer, batch: Batch, encoding: Encoding, bodyBytes: number): Attempt {
+    const redact = (text: string) => this.#options.credentials.redact(text)
+    const outcome = answerToOutcome(answer, batch.count, Date.now(), redact)
     return { outcome, encoding, bodyBytes, answer }
   }
 

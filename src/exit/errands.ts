@@ -10,6 +10,8 @@ export interface Errand extends Request {
   readonly tls: ResolvedTls | undefined
   /** From the start to the end of the answer, in milliseconds. */
   readonly timeoutMs: number
+  /** Most bytes that are read of an answer. */
+  readonly maxBytes: number
 }
 
 /** What has become of an errand; without `id`, why the worker itself has failed. */
@@ -25,7 +27,6 @@ export interface Report {
  * a fraction of the time that undici takes.
  */
 export function runErrands(): void {
-  const maxAnswerBytes = 65_536
   const { port, reports, end } = process.getBuiltinModule('node:worker_threads').workerData as {
     port: MessagePort
     reports: Int32Array
@@ -67,7 +68,7 @@ export function runErrands(): void {
         const message = (error?.message || error?.code) ?? 'the connection was closed without an answer'
         return report({ id: errand.id, error: { code: error?.code, message } })
       }
-      const body = Buffer.concat(chunks).toString('utf8')
+      const body = Buffer.concat(chunks)
       report({
         id: errand.id,
         answer: { status: head.statusCode as number, headers: head.headers, body: body, cut: cut },
@@ -83,7 +84,7 @@ export function runErrands(): void {
       response.on('data', chunk => {
         chunks.push(chunk)
         bytes += chunk.length
-        if (bytes <= maxAnswerBytes) return
+        if (bytes <= errand.maxBytes) return
         settle('too-long')
         request.destroy()
       })

@@ -2,12 +2,16 @@ import { deadline } from './deadline.ts'
 import type { DispatchController, Dispatcher, DispatchHandler } from './dispatcher.ts'
 import { withoutTracing } from './without-tracing.ts'
 
-/** What we look at in an answer. Header names are lower case; `body` is at most its beginning. */
+/** Most bytes of an answer that are read where nobody needs more; the connection of one that has more is dropped. */
+export const usualAnswerBytes = 65_536
+
+/** What we look at in an answer. Header names are lower case. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly body: string
-  /** Why `body` is not the whole of it: it has more bytes than are read, or the connection or the time ended before it did. */
+  /** As it came, and maybe compressed: `bodyOf` reads it. */
+  readonly body: Uint8Array
+  /** Why `body` is not the whole of it: it is longer than is read, or the connection or the time ended before it did. */
   readonly cut?: 'too-long' | 'interrupted' | undefined
 }
 
@@ -24,14 +28,14 @@ export interface Request {
  * happens to the rest of the answer, the status counts.
  *
  * @param timeoutMs from now to the end of the answer, in milliseconds; a server that trickles does not get more
- * @param maxAnswerBytes most bytes of the answer that are read; the connection of one that has more is dropped
+ * @param maxAnswerBytes most bytes that are read of an answer with a status of 2xx; of any other, 64 KiB
  */
 export function exchange(
   dispatcher: Dispatcher,
   request: Request,
   timeoutMs: number,
   signal: AbortSignal,
-  maxAnswerBytes = 65_536,
+  maxAnswerBytes = usualAnswerBytes,
 ): Promise<Answer> {
   if (signal.aborted) return Promise.reject(new Error('aborted'))
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
@@ -45,7 +49,7 @@ export function exchange(
     isSettled = true
     stopClock()
     signal.removeEventListener('abort', abort)
-    if (head !== undefined) resolve({ ...head, body: Buffer.concat(chunks).toString('utf8'), cut })
+    if (head !== undefined) resolve({ ...head, body: Buffer.concat(chunks), cut })
     else reject(error)
   }
   const giveUp = (reason: Error): void => {
@@ -67,7 +71,7 @@ export function exchange(
     onResponseData(given, chunk) {
       chunks.push(chunk)
       bytes += chunk.length
-      if (bytes > maxAnswerBytes) {
+      if (bytes > (head !== undefined && head.status < 300 ? maxAnswerBytes : usualAnswerBytes)) {
         settle('too-long')
         given.abort(new Error('answer too long'))
       }

@@ -1,4 +1,7 @@
+import { bodyOf } from './answer-body.ts'
 import type { Answer } from './exchange.ts'
+import { one } from './header.ts'
+import { jsonObject } from './json-object.ts'
 
 /**
  * The service's own words about a refusal, as one short line; a redirect says where it points to.
@@ -10,19 +13,10 @@ export function reasonIn(answer: Answer, redact: (text: string) => string = text
   if (answer.status >= 300 && answer.status < 400 && location) {
     return short(`redirects to ${originOf(redact(location))}`)
   }
-  const body = parsed(answer.body)
-  const text = [body?.message, body?.error, body?.reason].find(said => typeof said === 'string')
-  return short(redact((text as string | undefined) ?? textOf(redact(answer.body))))
-}
-
-/** The fields of a JSON object; `undefined` where the text is none. */
-export function parsed(body: string): Record<string, unknown> | undefined {
-  if (!body.trimStart().startsWith('{')) return undefined
-  try {
-    return JSON.parse(body) as Record<string, unknown>
-  } catch {
-    return undefined
-  }
+  const { text, isWhole } = bodyOf(answer)
+  const body = jsonObject(text, isWhole)
+  const said = [body?.message, body?.error, body?.reason].find(one => typeof one === 'string')
+  return short(redact((said as string | undefined) ?? textOf(redact(text))))
 }
 
 /** What a server says as one line of at most 200 characters. */
@@ -31,11 +25,6 @@ export function short(text: string): string {
   const line = text.replaceAll(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ').trim()
   if (line === '') return 'no reason given'
   return line.length > 200 ? `${line.slice(0, 200)}…` : line
-}
-
-/** The value of a header, the first where it was sent more than once. */
-export function one(header: string | string[] | undefined): string | undefined {
-  return Array.isArray(header) ? header[0] : header
 }
 
 /** What a page says without its tags; its first 4,000 characters, as the pattern takes quadratic time on hostile ones. */

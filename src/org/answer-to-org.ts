@@ -1,9 +1,14 @@
+import { bodyOf } from '../http/answer-body.ts'
 import type { Answer } from '../http/exchange.ts'
-import { one, reasonIn } from '../http/reason.ts'
+import { one } from '../http/header.ts'
+import { reasonIn } from '../http/reason.ts'
 import { retryAfterMs } from '../http/retry-after.ts'
 import { OrgError } from './org-error.ts'
 import type { Org } from './organization.ts'
 import { readOrg } from './organization-schema.ts'
+
+/** An organization takes a few KiB, but nothing limits its lists and maps; ours does: 1 MiB. */
+export const maxAnswerBytes = 1_048_576
 
 /**
  * The organization that an answer holds, or the error it means. Decided by the status; the content type does not matter.
@@ -43,14 +48,16 @@ export function answerToOrg(
 }
 
 function bodyToOrg(
-  { status, body, cut }: Answer,
+  answer: Answer,
   redact: (text: string) => string,
   isUsed: ((field: string) => boolean) | undefined,
 ): Org | OrgError {
+  const { status, cut } = answer
   if (cut === 'interrupted') {
     return new OrgError('UNREACHABLE', 'the connection was lost in the middle of the answer', { status })
   }
-  const read = cut === 'too-long' ? { problem: 'it is longer than 1 MiB' } : readOrg(body, redact, isUsed)
+  const { text, isWhole } = bodyOf(answer, maxAnswerBytes)
+  const read = isWhole ? readOrg(text, redact, isUsed) : { problem: 'it is longer than 1 MiB' }
   if ('org' in read) return read.org
   return new OrgError('INVALID_RESPONSE', `the answer is no organization of this service: ${read.problem}`, { status })
 }

@@ -4,7 +4,7 @@ import { deadline } from '../http/deadline.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
 import { exchange } from '../http/exchange.ts'
 import { AccessToken } from './access-token.ts'
-import { answerToOrg } from './answer-to-org.ts'
+import { answerToOrg, maxAnswerBytes } from './answer-to-org.ts'
 import { checkedId, checkedUpdate } from './arguments.ts'
 import { beforeAbort } from './before-abort.ts'
 import type { OrgClientOptions } from './client-options.ts'
@@ -16,9 +16,6 @@ import { type ResolvedOrgClientOptions, resolveClientOptions } from './resolve-c
 import { retryDelayMs } from './retry-delay.ts'
 
 const maxConnections = 4
-
-/** An organization takes a few KiB, but nothing limits its lists and maps; ours does: 1 MiB. */
-const maxAnswerBytes = 1_048_576
 
 /** What the client is used for, where it is not the application that uses it. */
 interface OrgClientUse {

@@ -1,9 +1,29 @@
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { answerToOutcome } from '../../src/delivery/answer-to-outcome.ts'
 
 const now = Date.parse('2026-11-21T12:00:00Z')
-const outcome = (status: number, body = '', headers: Record<string, string> = {}) =>
-  answerToOutcome({ status, headers, body }, now)
+const outcome = (status: number, body: string | Uint8Array = '', headers: Record<string, string> = {}) =>
+  answerToOutcome({ status, headers, body: Buffer.from(body as string) }, 10, now)
+
+/** A body that refuses two of ten events, and how much of it has come. */
+const refusal = JSON.stringify({
+  ingested: 8,
+  failed: 2,
+  failures: [
+    { timestamp: 'T1', error: 'a }, "[' },
+    { timestamp: 'T2', error: 'b' },
+  ],
+})
+const cutAfter = (text: string, body = refusal) => {
+  const end = body.indexOf(text) + text.length
+  return answerToOutcome(
+    { status: 200, headers: {}, body: Buffer.from(body).subarray(0, end), cut: 'interrupted' },
+    10,
+    now,
+  )
+}
+const told = { t1: { timestamp: 'T1', reason: 'a }, "[' }, t2: { timestamp: 'T2', reason: 'b' } }
 
 describe('what an answer means', () => {
   it.each([
@@ -50,6 +70,7 @@ describe('what an answer means', () => {
     ['null', 'null'],
     ['failed as a text', '{"failed":"three"}'],
     ['failed below zero', '{"failed":-1}'],
+    ['failed below one', '{"failed":0.5}'],
   ])('a 200 with %s as its body is delivered', (_, body) => {
     expect(outcome(200, body)).toEqual({ kind: 'delivered' })
   })
@@ -65,6 +86,65 @@ describe('what an answer means', () => {
         { timestamp: undefined, reason: 'no reason given' },
       ],
     })
+  })
+
+  it.each([
+    ['"b"}', [told.t1, told.t2]],
+    ['"b', [told.t1, { timestamp: 'T2', reason: 'no reason given' }]],
+    ['"T2', [told.t1]],
+    ['},{"', [told.t1]],
+    ['"a },', [{ timestamp: 'T1', reason: 'no reason given' }]],
+    ['\\"', [{ timestamp: 'T1', reason: 'no reason given' }]],
+    ['"failed":2,', []],
+  ])('of a 200 that breaks off after %s, what has come counts', (text, failures) => {
+    expect(cutAfter(text)).toEqual({ kind: 'partly-rejected', failed: 2, failures })
+  })
+
+  it('a count that breaks off is none: it may go on', () => {
+    expect(cutAfter('"failed":2')).toEqual({ kind: 'delivered' })
+    expect(cutAfter('"ingested":8,')).toEqual({ kind: 'delivered' })
+  })
+
+  it('where the count is still to come, it is that of the failures that have', () => {
+    const body = '{"failures":[{"error":"a"},{"error":"b"},{"error":{"deep":[[[1,2],3],4]}},{"er'
+    expect(cutAfter(body, body)).toMatchObject({ failed: 3, failures: [{ reason: 'a' }, { reason: 'b' }, {}] })
+  })
+
+  it.each([
+    ['a byte order mark', Buffer.from(`\ufeff${refusal}`), undefined],
+    ['gzip', gzipSync(refusal), 'gzip'],
+    ['gzip by another name', gzipSync(refusal), ' X-GZIP'],
+    ['deflate', deflateSync(refusal), 'deflate'],
+    ['deflate without its header', deflateRawSync(refusal), 'deflate'],
+    ['br', brotliCompressSync(refusal), 'br'],
+    ['zstd', zstdCompressSync(refusal), 'zstd'],
+    ['a header that says gzip, and is wrong', Buffer.from(refusal), 'gzip'],
+    ['identity', Buffer.from(refusal), 'identity'],
+  ])('a body with %s is read', (_, body, encoding) => {
+    const headers = encoding === undefined ? {} : { 'content-encoding': encoding }
+    expect(outcome(200, body, headers)).toMatchObject({ failed: 2, failures: [told.t1, told.t2] })
+  })
+
+  it('of a compressed body that breaks off, what can be unpacked counts', () => {
+    const body = gzipSync(refusal).subarray(0, -20)
+    const answer = { status: 200, headers: { 'content-encoding': 'gzip' }, body, cut: 'interrupted' } as const
+    expect(answerToOutcome(answer, 10, now)).toMatchObject({ failed: 2 })
+  })
+
+  it.each([
+    ['gzip', gzipSync],
+    ['br', brotliCompressSync],
+    ['zstd', zstdCompressSync],
+  ] as const)('a bomb of %s is unpacked only so far, and what is there counts', (encoding, compress) => {
+    const bomb = compress(Buffer.concat([Buffer.from('{"failed":3,"failures":["'), Buffer.alloc(2 ** 24, 120)]))
+    const before = process.memoryUsage().arrayBuffers
+    const found = outcome(200, bomb, { 'content-encoding': encoding })
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 ** 22)
+    expect(found.kind).toMatch(/delivered|partly-rejected/)
+  })
+
+  it('a compressed reason is read', () => {
+    expect(outcome(403, gzipSync('{"message":"no"}'), { 'content-encoding': 'gzip' })).toMatchObject({ reason: 'no' })
   })
 
   it('the reason is the service’s message, on one short line without control characters', () => {

@@ -236,6 +236,17 @@ describe.concurrent('trouble while the process ends', () => {
     expect(statsIn(stderr)).toMatchObject({ delivered: 999, dropped: 1, pending: 0, drops: { rejected: { info: 1 } } })
   })
 
+  it('half of the events refused in one long answer: each is counted and told of', async () => {
+    const { numbers, stderr } = await run(
+      `${core()} log(0, 2000); let told = 0; shipper.on('rejected', ({ event }) => { if (event.n % 2) told++ })
+      process.on('exit', () => console.error('told', told)); ${counted}; process.exit()`,
+      { prepare: ({ faults }) => faults.rejectEvents(event => (event.n as number) % 2 === 1, 'no '.repeat(60)) },
+    )
+    expect(numbers).toEqual(upTo(2000).filter(n => n % 2 === 0))
+    expect(stderr).toContain('told 1000')
+    expect(statsIn(stderr)).toMatchObject({ delivered: 1000, drops: { rejected: { info: 1000 } } })
+  })
+
   it('an encoding that is refused: sent without', async () => {
     const { numbers } = await run(`${core()} log(0, 1000); process.exit()`, {
       prepare: ({ faults }) => faults.refuseEncodings(['zstd', 'gzip']),

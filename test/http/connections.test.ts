@@ -6,8 +6,9 @@ import { setImmediate as turnOfTheLoop } from 'node:timers/promises'
 import { queryObjects } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from 'vitest'
+import { bodyOf } from '../../src/http/answer-body.ts'
 import { Connections } from '../../src/http/connections.ts'
-import { type Answer, exchange, type Request } from '../../src/http/exchange.ts'
+import { exchange, type Request } from '../../src/http/exchange.ts'
 import { startRawServer } from '../support/raw-server.ts'
 
 const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
@@ -19,8 +20,10 @@ const post = (url: string, body: string | Uint8Array = 'x'): Request => {
   return { method: 'POST', origin: new URL(url).origin, path: '/p', headers: {}, body: Buffer.from(body) }
 }
 
-const ask = (connections: Connections, request: Request, timeoutMs = 5000) =>
-  exchange(connections, request, timeoutMs, never)
+const ask = async (connections: Connections, request: Request, timeoutMs = 5000) => {
+  const answer = await exchange(connections, request, timeoutMs, never)
+  return { ...answer, body: bodyOf(answer).text }
+}
 
 /** A server that answers while this thread is blocked. */
 async function startBusyServer() {
@@ -115,7 +118,7 @@ describe('connections of our own', () => {
       const server = await startBusyServer()
       const connections = new Connections(server.url, 1, { ca: [certificate] })
       for (const _ of Array.from({ length: 4 })) {
-        const { promise, resolve } = Promise.withResolvers<Answer>()
+        const { promise, resolve } = Promise.withResolvers<{ status: number }>()
         const send = () => {
           resolve(ask(connections, post(server.url)))
           process.nextTick(process.nextTick, blockLoop, 20)
