@@ -15,10 +15,10 @@ export function deadline(ms: number, expire: () => void, keepsAlive = false): ()
     return keepsAlive ? timer : timer.unref()
   }
   let lastTurn: NodeJS.Immediate | undefined
-  // Timers run before sockets are read: however short the loop was blocked, an answer that is there gets its turn.
+  // Timers run before sockets are read: however short the loop was blocked, an answer that is there gets its turn. Not
+  // unreferenced, as a loop that has nothing else to do would sleep on: it keeps the process alive for this one turn.
   const expireAfterReading = (): void => {
     lastTurn = setImmediate(expire)
-    if (!keepsAlive) lastTurn.unref()
   }
   let timer = start(ms, () => {
     const lateMs = performance.now() - startedAtMs - ms

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { startFaultServer } from '../support/fault-server.ts'
 import { startRawServer } from '../support/raw-server.ts'
 import { runScript } from '../support/run-script.ts'
 import { startShipping } from '../support/shipping.ts'
+import { core, environmentFor } from './running.ts'
 
 const winstonLogger = (transport = '', logger = '') => `
   import winston from 'winston'
@@ -70,6 +72,18 @@ describe('a process that just ends', () => {
     expect(code).toBe(0)
     expect(stderr).toContain('7 events could not be delivered within 500 ms')
     expect(ms).toBeLessThan(3000)
+  })
+
+  it('sends again what is not answered within requestTimeoutMs, though nothing else happens in it', async () => {
+    await using server = await startFaultServer(request => {
+      if (request.isWhole && request.index >= 2) request.take()
+    })
+    const { stdout, stderr } = await runScript(
+      `${core('requestTimeoutMs: 500, maxRetryDelayMs: 50')} const startedAtMs = performance.now(); log(0)
+      process.on('exit', () => console.log(shipper.stats().delivered, performance.now() - startedAtMs < 1900))`,
+      environmentFor(server),
+    )
+    expect([stdout, stderr, server.requestCount]).toEqual(['1 true\n', '', 3])
   })
 
   it('does not wait when exitTimeoutMs is 0', async () => {
