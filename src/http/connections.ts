@@ -114,6 +114,7 @@ export class Connections implements Dispatcher {
     socket.unref()
     socket.ref = itself // the agent references a socket again for each request
     if (!socket.connecting) return
+    socket.on('connectionAttempt', socket.unref) // a host with several addresses: each has a handle of its own
     const stopClock = deadline(connectTimeoutMs, () => {
       request.destroy(new Error(`no connection within ${connectTimeoutMs} ms`))
     })

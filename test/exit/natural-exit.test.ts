@@ -74,6 +74,21 @@ describe('a process that just ends', () => {
     expect(ms).toBeLessThan(3000)
   })
 
+  it.each(['http', 'https'])('nor later where %s has a host of two addresses, the first of which refuses', async by => {
+    const server = await startRawServer(() => {})
+    const { code, stdout, stderr } = await runScript(
+      `import dns from 'node:dns'
+      dns.lookup = (name, options, tell) => tell(null, [{ address: '::1', family: 6 }, { address: '127.0.0.1', family: 4 }])
+      ${core('exitTimeoutMs: 500, requestTimeoutMs: 4000')} const startedAtMs = performance.now(); log(0)
+      await shipper.flush({ timeoutMs: 100 })
+      process.on('exit', () => console.log(performance.now() - startedAtMs < 2000))`,
+      environmentFor({ url: `${by}://localhost:${new URL(server.url).port}` }),
+    )
+    await server.close()
+    expect([code, stdout, server.sockets.length]).toEqual([0, 'true\n', 1])
+    expect(stderr).toContain('1 event could not be delivered within 500 ms')
+  })
+
   it('sends again what is not answered within requestTimeoutMs, though nothing else happens in it', async () => {
     await using server = await startFaultServer(request => {
       if (request.isWhole && request.index >= 2) request.take()
