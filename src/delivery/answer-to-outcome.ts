@@ -7,6 +7,9 @@ import { retryAfterMs } from '../http/retry-after.ts'
 import type { EventFailure, Outcome } from '../outcome.ts'
 import { maxAnswerBytes } from './request.ts'
 
+/** Characters of a reason that are looked at; 200 are shown. */
+const maxReasonRead = 4000
+
 /**
  * Decides what an answer means, by its status alone wherever the body does not help: proxies answer with HTML, with
  * nothing, with half a JSON object and with the wrong content type.
@@ -51,6 +54,6 @@ function failureIn(value: unknown, redact: (text: string) => string): EventFailu
   const { timestamp, error } = (value ?? {}) as Record<string, unknown>
   return {
     timestamp: typeof timestamp === 'string' ? timestamp : undefined,
-    reason: typeof error === 'string' ? short(redact(error)) : 'no reason given',
+    reason: typeof error === 'string' ? short(redact(error.slice(0, maxReasonRead))) : 'no reason given',
   }
 }

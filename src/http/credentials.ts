@@ -1,9 +1,12 @@
+import { Secret } from './secret.ts'
+
 /** Shorter tokens stand in tests, and would be found in the middle of ordinary words. */
 const minTokenLength = 8
 
 /** Headers that authenticate a request. Not enumerable, so that printing an object that holds them shows nothing. */
 export class Credentials {
   readonly #token: string
+  #secret: Secret | undefined
   readonly #headers: Readonly<Record<string, string>>
 
   constructor(token: string, orgIdHeader?: string, orgId?: string) {
@@ -16,9 +19,12 @@ export class Credentials {
     return this.#headers
   }
 
-  /** The text without the token, should a server repeat it to us. A token too short to be one is left in words. */
+  /** The text without the token, should a server repeat it to us in whatever form. A token too short to be one is left in words. */
   redact(text: string): string {
-    if (this.#token.length >= minTokenLength) return text.replaceAll(this.#token, '[token]')
-    return text.replaceAll(/[\x21-\x7e]+/g, word => (word === this.#token ? '[token]' : word))
+    if (this.#token.length < minTokenLength) {
+      return text.replaceAll(/[\x21-\x7e]+/g, word => (word === this.#token ? '[token]' : word))
+    }
+    this.#secret ??= new Secret(this.#token)
+    return this.#secret.replacedIn(text, '[token]')
   }
 }

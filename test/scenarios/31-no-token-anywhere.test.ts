@@ -51,6 +51,23 @@ describe('scenario 31: the token is nowhere to be seen', () => {
     expect(JSON.stringify(heard)).toContain('[token]')
   })
 
+  it.each([
+    ['JSON', '{"detail":"bad xaat\\/0123\\u002b4567\\u003d"}'],
+    ['HTML', '<p>bad xaat/0123&#43;4567&#x3D;</p>'],
+    ['a URL', 'bad ?token=xaat%2F0123%2b4567%3D'],
+    ['base64', `bad ${Buffer.from('Bearer xaat/0123+4567=').toString('base64')}`],
+  ])('in a warning, where the service escapes it by %s', async (_, body) => {
+    await using server = await startFaultServer(request => {
+      if (request.isWhole) request.answer('403 Forbidden', body)
+    })
+    await using logs = watched({ baseUrl: server.url, token: 'xaat/0123+4567=' })
+    logs.log(0)
+    await logs.flush(100)
+    const { message } = await logs.whenWarned()
+    expect(message).toContain('[token]')
+    expect(message).not.toMatch(/0123|4567/)
+  })
+
   it('on standard error, when the process ends in trouble', async () => {
     await using server = await tellTale()
     const source = `${core()} log(0, 3); process.exit()`

@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest'
+import { Credentials } from '../../src/http/credentials.ts'
+
+const token = 'xa/t-0+1=2&3"4%41'
+const credentials = new Credentials(token)
+const json = (text: string) => JSON.stringify(text).slice(1, -1)
+const each = (by: (character: string) => string) => Array.from(token, by).join('')
+const hexOf = (character: string) => character.charCodeAt(0).toString(16)
+const html = (text: string) => text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('+', '&#43;')
+
+describe('a text that repeats the token', () => {
+  it.each([
+    ['as it is', token],
+    ['twice', `${token} or ${token}`],
+    ['in JSON', json(token)],
+    ['in JSON with escaped slashes', json(token).replaceAll('/', '\\/')],
+    ['in JSON in JSON', json(json(token).replaceAll('/', '\\/'))],
+    ['in JSON that escapes each character', each(character => `\\u00${hexOf(character)}`)],
+    ['in JSON with capital digits', token.replaceAll('+', '\\u002B')],
+    ['in JSON in JSON that escapes some', json(token.replaceAll(/[+&=]/g, found => `\\u00${hexOf(found)}`))],
+    ['in a source text', each(character => `\\x${hexOf(character)}`)],
+    ['in HTML', html(token)],
+    ['in HTML, twice', html(html(token))],
+    ['in HTML by hexadecimal numbers', each(character => `&#x${hexOf(character)};`)],
+    ['in HTML by decimal numbers with zeros', each(character => `&#0${character.charCodeAt(0)};`)],
+    ['in HTML by names', token.replaceAll('&', '&amp;').replaceAll('/', '&sol;').replaceAll('=', '&equals;')],
+    ['in a URL', encodeURIComponent(token)],
+    ['in a URL in a URL', encodeURIComponent(encodeURIComponent(token))],
+    ['in a URL in HTML in JSON', json(html(encodeURIComponent(token)))],
+  ])('%s, is shown without it', (_, repeated) => {
+    const shown = credentials.redact(`no \\ 5% & ${repeated} C:\\dir &c; 100%`)
+    expect(shown.replaceAll('[token]', '?')).toMatch(/^no \\ 5% & \?( or \?)? C:\\dir &c; 100%$/)
+  })
+
+  it.each([token, `Bearer ${token}`, `user:${token}`, `me ${token} `])('in base64, as %s', text => {
+    for (const encoding of ['base64', 'base64url'] as const) {
+      const encoded = Buffer.from(text).toString(encoding)
+      expect(credentials.redact(`got ${encoded}!`)).toMatch(/^got .{0,12}\[token\].{0,4}!$/)
+    }
+  })
+
+  it('of other texts, nothing is changed', () => {
+    const text = `{"message":"bad \\/ \\u0041 &amp; %2B ${token.slice(0, -1)} xa/t-0+1=2&3"4%4"}`
+    expect(credentials.redact(text)).toBe(text)
+  })
+
+  it.each(['\\', '&', '%', '&amp;', '%25', '\\x', 'amp;', token.slice(0, -1)])(
+    'costs no time, however many %s',
+    piece => {
+      const startedAt = performance.now()
+      credentials.redact(`&%${piece.repeat(65_536 / piece.length)}`)
+      expect(performance.now() - startedAt).toBeLessThan(200)
+    },
+  )
+})
