@@ -4,7 +4,7 @@ export type ErrorCode =
   | 'LOGFERRY_INVALID_OPTION'
   /** The service refuses the token, the dataset or the address; delivery to that dataset is paused and probed. */
   | 'LOGFERRY_PAUSED'
-  /** The service cannot be reached or is in trouble; delivery goes on by itself. */
+  /** The service cannot be reached, is in trouble or is asked too often; delivery goes on by itself. */
   | 'LOGFERRY_UNREACHABLE'
   /** The service refused single events; they are not sent again. */
   | 'LOGFERRY_REJECTED'

@@ -364,6 +364,16 @@ describe('when the service misbehaves', () => {
     expect(shipping.emulator.eventCount('d')).toBe(1)
   })
 
+  it('a 304 is told of as what it is: no redirect', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.answerNext(1, { status: 304 })
+    const shipper = shipping.ship()
+    shipper.ship({ n: 1 })
+    await shipper.flush({ timeoutMs: 300 })
+    expect(shipping.warnings[0]?.message).toMatch(/answers 304 .*Check baseUrl/)
+    expect(shipping.warnings[0]?.message).not.toContain('edirect')
+  })
+
   it('a wrong token is reported once, without showing it, and nothing is lost once it is right', async () => {
     await using shipping = await startShipping()
     const token = 'xaat-not-yet-known'

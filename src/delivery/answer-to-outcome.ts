@@ -36,8 +36,12 @@ export function answerToOutcome(
 }
 
 /** 430 is what the public service that resembles this one answers beside 429. */
+export function isThrottled(status: number | undefined): status is 429 | 430 {
+  return status === 429 || status === 430
+}
+
 function isRetryable(status: number): boolean {
-  return status >= 500 || status === 408 || status === 425 || status === 429 || status === 430
+  return status >= 500 || status === 408 || status === 425 || isThrottled(status)
 }
 
 /** Where less arrived than was sent, what is there counts: `failed`, or at least the failures that are told of. */

@@ -5,6 +5,7 @@ import type { Answer } from '../http/exchange.ts'
 import type { Notices, Rejected } from '../notices.ts'
 import type { EventFailure, Outcome } from '../outcome.ts'
 import { type Severity, severities } from '../record/severity.ts'
+import { isThrottled } from './answer-to-outcome.ts'
 import type { Breaker } from './breaker.ts'
 import type { Compression, Encoding } from './compression.ts'
 import { failedLines } from './failed-lines.ts'
@@ -12,7 +13,15 @@ import type { Pace } from './pace.ts'
 import { rateLimitIn } from './rate-limit-headers.ts'
 import type { Attempt } from './send.ts'
 import { Tuner } from './tuning.ts'
-import { batchTooLarge, encodingRefused, eventTooLarge, paused, rejected, unreachable } from './warnings.ts'
+import {
+  askedTooOften,
+  batchTooLarge,
+  encodingRefused,
+  eventTooLarge,
+  paused,
+  rejected,
+  unreachable,
+} from './warnings.ts'
 
 /** Where batches come from, and go back to. */
 export interface Batches {
@@ -69,6 +78,8 @@ export class Delivery {
   requests = 0
   retries = 0
   bytesOnWire = 0
+  /** The last answer that asked for another attempt. */
+  lastTrouble: string | undefined
 
   constructor(parts: DeliveryParts) {
     this.#parts = parts
@@ -160,8 +171,10 @@ export class Delivery {
 
   /** Takes from an answer what it says of rates and limits. */
   #heed({ status, headers }: Answer): void {
-    const throttled = status === 429 || status === 430
-    this.#parts.pace.onAnswer(performance.now(), { throttled, ...rateLimitIn(headers, Date.now()) })
+    this.#parts.pace.onAnswer(performance.now(), {
+      throttled: isThrottled(status),
+      ...rateLimitIn(headers, Date.now()),
+    })
     this.#parts.onAnswer(headers)
   }
 
@@ -239,13 +252,18 @@ export class Delivery {
   }
 
   #retry(batch: Batch, row: Row, outcome: Outcome & { kind: 'retryable' }): void {
-    const { breaker, notices } = this.#parts
-    batch.notBeforeMs = breaker.onFailed(performance.now(), outcome.retryAfterMs)
+    const { breaker, pace, notices } = this.#parts
+    const nowMs = performance.now()
+    if (outcome.status !== undefined) this.lastTrouble = `${outcome.status} ${outcome.reason}`
+    batch.notBeforeMs = breaker.onFailed(nowMs, outcome.retryAfterMs)
     const isSuspect = outcome.reset === true && batch.byteLength > suspectBytes && batch.count > 1
     if (isSuspect && ++batch.resets >= resetsUntilSplit) row.putBack(...batch.split())
     else row.putBack(batch)
     if (!breaker.isOpen && outcome.retryAfterMs === undefined) return
-    notices.warn(...unreachable(outcome.reason, outcome.status))
+    if (isThrottled(outcome.status)) {
+      const waitMs = Math.max(batch.notBeforeMs, breaker.notBeforeMs, pace.notBeforeMs(nowMs)) - nowMs
+      notices.warn(...askedTooOften(outcome.reason, outcome.status, waitMs))
+    } else notices.warn(...unreachable(outcome.reason, outcome.status))
   }
 
   #shrink(batch: Batch, row: Row): void {

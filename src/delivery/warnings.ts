@@ -12,6 +12,18 @@ export function unreachable(reason: string, status: number | undefined): Warning
   ]
 }
 
+/** @param waitMs until the next request, in milliseconds */
+export function askedTooOften(reason: string, status: number, waitMs: number): WarningText {
+  const wait = waitMs < 1000 ? `${Math.ceil(waitMs)} ms` : `${Math.round(waitMs / 1000)} s`
+  return [
+    'LOGFERRY_UNREACHABLE',
+    `the service takes no events now, as it is asked too often: its rate limit is reached (${status} ${reason}). They are ` +
+      `kept, and the next request is made in ${wait}. If this lasts, have fewer processes share the limit, or raise it; ` +
+      'the option limits keeps to that of the licence.',
+    'rate limit',
+  ]
+}
+
 export function paused(dataset: string, status: number, reason: string): WarningText {
   return [
     'LOGFERRY_PAUSED',
@@ -56,7 +68,8 @@ export function encodingRefused(refused: string, used: string): WarningText {
 function remedyFor(status: number): string {
   if (status === 401 || status === 403) return 'Check the token, and that it may ingest into this dataset.'
   if (status === 404) return 'Check the dataset name and baseUrl.'
-  if (status >= 300 && status < 400) return 'Redirects are not followed: set baseUrl to the final address.'
+  if (status >= 300 && status < 400 && status !== 304)
+    return 'Redirects are not followed: set baseUrl to the final address.'
   if (status === 407) return 'Check the credentials of the proxy.'
   return 'Check baseUrl and the options.'
 }

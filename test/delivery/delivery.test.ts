@@ -145,6 +145,18 @@ describe('when the service cannot take it', () => {
     expect(warnings[0]?.message).toMatch(/503 busy.*kept and sent again.*check/)
   })
 
+  it.each([
+    ['and how long the service asked to wait', 7000, /429 busy.*next request is made in [78] s/],
+    ['and how long the wait is where it asked for none', undefined, /429 busy.*next request is made in \d+ m?s\b/],
+  ])('says that the rate limit is reached, %s', async (_, retryAfterMs, message) => {
+    const { log, warnings } = rowOfBatches(() => ({ kind: 'retryable', reason: 'busy', status: 429, retryAfterMs }))
+    log(1)
+    await vi.advanceTimersByTimeAsync(55_000)
+    expect(warnings.map(({ code }) => code)).toEqual(['LOGFERRY_UNREACHABLE'])
+    expect(warnings[0]?.message).toMatch(message)
+    expect(warnings[0]?.message).not.toMatch(/network|certificates/)
+  })
+
   it('a batch whose connection breaks again and again is split, for some servers refuse a body that way', async () => {
     const { log, arrived } = rowOfBatches(({ lines }) =>
       lines.join().length > 100_000 ? { kind: 'retryable', reason: 'ECONNRESET', reset: true } : delivered,
