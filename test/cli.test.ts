@@ -125,6 +125,16 @@ describe.concurrent('logferry check', () => {
     })
   })
 
+  it('says what was answered last when no answer settles it', async () => {
+    await using slow = await startEmulator()
+    slow.faults.latencyMs = 3500
+    slow.faults.answerNext(9, { status: 503, body: { message: 'try later' } })
+    const given = { ...environment, LOGFERRY_URL: slow.url, LOGFERRY_TOKEN: slow.token }
+    const { code, stderr } = await logferry(['check'], given)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/\n\nNot taken within 10 s\. The last answer was 503 try later\.\n$/)
+  })
+
   it('passes on what the service has against the event', async () => {
     await using strict = await startEmulator()
     strict.faults.rejectEvents(() => true, 'too many fields')

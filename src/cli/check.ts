@@ -32,9 +32,15 @@ export const command: Command = {
     if (delivered === 1) console.log(`Delivered to ${where}: one event with the message 'logferry check'.`)
     else console.error(`Not delivered to ${where}.`)
     for (const { message } of warnings) console.error(`\nAn application would be warned:\n  ${message}`)
-    if (delivered === 0 && warnings.length === 0) console.error(`\nNo answer within ${timeoutMs / 1000} s.`)
+    if (delivered === 0 && warnings.length === 0) console.error(`\n${untilTimeout(shipper.lastTrouble)}`)
     return delivered === 1 ? 0 : 1
   },
+}
+
+function untilTimeout(lastTrouble: string | undefined): string {
+  const seconds = timeoutMs / 1000
+  if (lastTrouble === undefined) return `No answer within ${seconds} s.`
+  return `Not taken within ${seconds} s. The last answer was ${lastTrouble}.`
 }
 
 /** Made as an application makes it, but in a hurry: somebody waits, and sees what went wrong. */

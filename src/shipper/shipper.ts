@@ -282,6 +282,15 @@ export class Shipper {
   }
 
   /**
+   * The last answer of the service that asked for another attempt.
+   *
+   * @internal
+   */
+  get lastTrouble(): string | undefined {
+    return this.#delivery.lastTrouble
+  }
+
+  /**
    * Has `holder` give what it holds back, when somebody asks for delivery or the process ends. Until `letGo`.
    *
    * @internal
