@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { inspect } from 'node:util'
+import { Agent, interceptors, MockAgent, Pool, ProxyAgent } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
 import { startEmulator } from '../src/emulator.ts'
@@ -15,6 +16,25 @@ import { runNode, runScript } from './support/run-script.ts'
 const good = { baseUrl: 'https://logs.example', dataset: 'checkout', token: 'xaat-secret-0001' }
 const secret = 'xaat-secret-0001'
 const pem = `-----BEGIN CERTIFICATE-----\n${secret}`
+
+/** As undici 6 makes it: its base class has this getter, and composes by a class of its own. */
+const agentOfUndici6 = new (class Agent {
+  dispatch() {
+    return true
+  }
+  get interceptors() {
+    return []
+  }
+  compose() {
+    class ComposedDispatcher {
+      dispatch = () => true
+      compose() {
+        return new ComposedDispatcher()
+      }
+    }
+    return new ComposedDispatcher()
+  }
+})()
 
 function refusal(options: unknown, environment = {}): Error & { code: string; option: string } {
   return thrownBy(() => resolveOptions(options as ShipperOptions, environment))
@@ -165,6 +185,14 @@ describe('options that cannot be used throw where the shipper is made', () => {
       'RangeError',
     ],
     ['a dispatcher that is none', { ...good, dispatcher: {} }, 'dispatcher', /undici Dispatcher/, 'TypeError'],
+    ['an Agent of undici 6', { ...good, dispatcher: agentOfUndici6 }, 'dispatcher', /undici 7 or later/, 'RangeError'],
+    [
+      'an Agent of undici 6 with interceptors',
+      { ...good, dispatcher: agentOfUndici6.compose() },
+      'dispatcher',
+      /undici 7 or later/,
+      'RangeError',
+    ],
     [
       'the path of a certificate',
       { ...good, tls: { ca: '/etc/ca.pem' } },
@@ -406,6 +434,14 @@ describe('the option tls', () => {
 })
 
 describe('options', () => {
+  it('take a dispatcher of any kind that undici has now', () => {
+    const agent = new Agent()
+    const composed = agent.compose(interceptors.retry()).compose(interceptors.dump())
+    for (const dispatcher of [agent, composed, new Pool('http://a'), new MockAgent(), new ProxyAgent('http://a')]) {
+      expect(resolveOptions({ ...good, dispatcher }, {}).dispatcher).toBe(dispatcher)
+    }
+  })
+
   it('have defaults', () => {
     const { baseUrl, credentials, maxBufferedBytes, ...rest } = resolveOptions(good, {})
     expect(baseUrl.href).toBe('https://logs.example/')

@@ -68,6 +68,11 @@ function pemTexts(value: unknown): (string | undefined)[] {
   return [typeof value === 'string' ? value : undefined]
 }
 
+/** Older ones call other methods of the handler. Told by what undici 7 has done away with; they bear no version. */
+function isOfUndici7(dispatcher: Dispatcher & { compose?: unknown }): boolean {
+  return !('interceptors' in dispatcher) && !String(dispatcher.compose).includes('ComposedDispatcher')
+}
+
 /** Where the service is, and who asks. */
 export const serviceEntries = {
   baseUrl: v.optional(
@@ -87,9 +92,12 @@ export const serviceEntries = {
   ),
   allowInsecure: v.optional(v.boolean('true or false'), false),
   dispatcher: v.optional(
-    v.custom<Dispatcher>(
-      value => typeof (value as Dispatcher | null)?.dispatch === 'function',
-      'an undici Dispatcher (an object with a dispatch method)',
+    v.pipe(
+      v.custom<Dispatcher>(
+        value => typeof (value as Dispatcher | null)?.dispatch === 'function',
+        'an undici Dispatcher (an object with a dispatch method)',
+      ),
+      v.check(isOfUndici7, 'a Dispatcher of undici 7 or later, and this one is of an older undici'),
     ),
   ),
   tls: v.optional(TlsSchema),
