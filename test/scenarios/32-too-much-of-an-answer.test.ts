@@ -53,7 +53,26 @@ describe.concurrent('scenario 32: an answer without end is read only so far, and
   })
 })
 
-// One after the other: the memory of the process is what is looked at.
+// One after the other from here: the memory of the process is what is looked at.
+describe('scenario 32: an answer in pieces of one byte', () => {
+  it('takes no more memory than one in large pieces', async () => {
+    let mostBytes = 0
+    const pieces = '1\r\nx\r\n'.repeat(5000)
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      flood(request, 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n', pieces, () => {
+        mostBytes = Math.max(mostBytes, process.memoryUsage().heapUsed)
+      })
+    })
+    await using logs = watched({ baseUrl: server.url })
+    logs.log(0, 2000) // of whose answer a megabyte is read
+    const before = process.memoryUsage().heapUsed
+    expect(await logs.flush()).toEqual({ complete: true, pending: 0 })
+    expect(mostBytes - before).toBeLessThan(2 ** 27)
+    expect(logs.stats()).toMatchObject({ delivered: 2000, requests: 1 })
+  })
+})
+
 describe('scenario 32: a gzip bomb', () => {
   it('in an answer is opened only so far', async () => {
     const bomb = gzipSync(Buffer.alloc(2 ** 26))
