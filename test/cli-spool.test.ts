@@ -19,9 +19,11 @@ describe.concurrent('logferry spool ls', () => {
     const { code, stdout, stderr } = await logferry(['spool', 'ls', spool.directory])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const [head, line, total] = stdout.split('\n')
-    expect(head).toMatch(/^directory +state +events +segments +bytes +damaged +oldest +newest +datasets$/)
+    expect(head).toMatch(/^directory +state +events +segments +bytes +damaged +oldest +newest +service +datasets$/)
     const aTime = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
-    expect(line).toMatch(new RegExp(`^\\S+Z-[0-9a-f]{8} +left behind +5 +2 +\\d+ +0 +${aTime} +${aTime} +even, odd$`))
+    expect(line).toMatch(
+      new RegExp(`^\\S+Z-[0-9a-f]{8} +left behind +5 +2 +\\d+ +0 +${aTime} +${aTime} +${nowhere}/ +even, odd$`),
+    )
     expect(total).toMatch(/^total +5 +2 +\d+ +0$/)
     expect(stdout).toMatch(/\n\nWhat is left behind is delivered by the next process .*`logferry spool send`\.\n$/)
     expect(spool.files()).toEqual(before)
@@ -39,8 +41,9 @@ describe.concurrent('logferry spool ls', () => {
     expect(processes).toEqual([
       {
         ...counts,
-        name: expect.stringMatching(/^\d{8}T\d{6}Z-[0-9a-f]{8}$/),
+        name: expect.stringMatching(/^\d{8}T\d{6}Z-[0-9a-f]{8}-http%3a%2f%2f127\.0\.0\.1%3a1%2f$/),
         isInUse: false,
+        destination: `${nowhere}/`,
         datasets: { d: 3 },
         oldest: expect.any(String),
         newest: expect.any(String),
@@ -115,8 +118,8 @@ describe.concurrent('logferry spool send', () => {
   it('delivers what was left behind, each event to its dataset, and leaves nothing', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
-    await leaveByKill(spool.directory, 'dataset: ({ n }) => (n % 2 ? "odd" : "even")', 5)
-    await leaveByClose(spool.directory, 3)
+    await leaveByKill(spool.directory, 'dataset: ({ n }) => (n % 2 ? "odd" : "even")', 5, emulator.url)
+    await leaveByClose(spool.directory, 3, emulator)
     const { code, stdout, stderr } = await send(spool.directory, emulator)
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'Delivered: 8 events\n' })
     expect(stderr).toBe('Delivering 8 events …\n')
@@ -131,8 +134,8 @@ describe.concurrent('logferry spool send', () => {
   it('uses plain http to a host that is not loopback by its name with --allow-insecure only', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
-    await leaveByKill(spool.directory, '', 2)
     const insecure = { url: emulator.url.replace('127.0.0.1', '[::ffff:127.0.0.1]'), token: emulator.token }
+    await leaveByKill(spool.directory, 'allowInsecure: true', 2, insecure.url)
     const args = ['spool', 'send', spool.directory]
     const refused = await logferry(args, environmentFor(insecure))
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/must be https:/) })
@@ -145,7 +148,7 @@ describe.concurrent('logferry spool send', () => {
     await using emulator = await startEmulator()
     await using running = startLogging(spool.directory, 4)
     await running.until(/logged/)
-    await leaveByKill(spool.directory, '', 2)
+    await leaveByKill(spool.directory, '', 2, emulator.url)
     const { code, stdout } = await send(spool.directory, emulator)
     expect({ code, stdout }).toEqual({
       code: 0,
@@ -158,7 +161,7 @@ describe.concurrent('logferry spool send', () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
     emulator.faults.rejectEvents(({ n }) => n === 1, 'no ones')
-    await leaveByKill(spool.directory, '', 3)
+    await leaveByKill(spool.directory, '', 3, emulator.url)
     const { code, stdout, stderr } = await send(spool.directory, emulator)
     const path = join(spool.directory, 'rejected.ndjson')
     expect({ code, stdout }).toEqual({
@@ -172,7 +175,7 @@ describe.concurrent('logferry spool send', () => {
   it('says what is damaged, and delivers the rest', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
-    await leaveByClose(spool.directory, 10)
+    await leaveByClose(spool.directory, 10, emulator)
     spool.damage()
     const { code, stdout, stderr } = await send(spool.directory, emulator)
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'Delivered: 9 events\nLost: 1 event; the warnings say why\n' })
@@ -199,7 +202,7 @@ describe.concurrent('logferry spool send', () => {
   it('says why nothing is delivered, and delivers it the next time', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
-    await leaveByKill(spool.directory, '', 3)
+    await leaveByKill(spool.directory, '', 3, emulator.url)
     const wrong = environmentFor({ url: emulator.url, token: 'wrong-secret' })
     await using running = startLogferry(['spool', 'send', spool.directory], wrong)
     await running.until(/delivery to dataset "d" is paused: the service answers 403.*Check the token/)
@@ -209,13 +212,37 @@ describe.concurrent('logferry spool send', () => {
     expect(numbers(emulator, 'd')).toEqual([0, 1, 2])
   })
 
+  it('leaves alone what is for another service or organization, says so, and exits with 1', async () => {
+    using spool = makeSpool()
+    await using emulator = await startEmulator()
+    await leaveByKill(spool.directory, '', 2)
+    await leaveByKill(spool.directory, 'orgId: "another"', 3, emulator.url)
+    await leaveByKill(spool.directory, '', 4, emulator.url)
+    const { code, stdout } = await send(spool.directory, emulator)
+    const [delivered, ...others] = stdout.trimEnd().split('\n')
+    expect([code, delivered]).toEqual([1, 'Delivered: 4 events'])
+    const alone = (what: string) => new RegExp(`^Left alone: ${what}, which is not the service given, in [0-9TZ]+-`)
+    expect(others.sort()).toEqual([
+      expect.stringMatching(alone(`2 events for ${nowhere}/`)),
+      expect.stringMatching(alone(`3 events for ${emulator.url}/#another`)),
+    ])
+    expect(numbers(emulator, 'd')).toEqual([0, 1, 2, 3])
+    const organization = { ...environmentFor(emulator), LOGFERRY_ORG_ID: 'another' }
+    expect((await logferry(['spool', 'send', spool.directory], organization)).stdout).toMatch(/^Delivered: 3 events\n/)
+    // The service has moved.
+    for (const name of fs.readdirSync(spool.directory)) {
+      fs.renameSync(join(spool.directory, name), join(spool.directory, name.split('-', 2).join('-')))
+    }
+    expect(await send(spool.directory, emulator)).toMatchObject({ code: 0, stdout: 'Delivered: 2 events\n' })
+  })
+
   it.each(['SIGINT', 'SIGTERM'] as const)(
     'ends on %s, tells of its progress until then, and leaves the rest',
     async signal => {
       using spool = makeSpool()
       await using emulator = await startEmulator()
       emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
-      await leaveByKill(spool.directory, '', 3)
+      await leaveByKill(spool.directory, '', 3, emulator.url)
       await using running = startLogferry(['spool', 'send', spool.directory], environmentFor(emulator))
       await running.until(/Delivered so far: 0 events/)
       expect(await running.end(signal)).toBe(1)
@@ -306,8 +333,8 @@ function makeSpool(): SpoolOfTest {
 }
 
 /** A program that logs so many events while the service is down, each on disk before its log call returns. */
-function logging(directory: string, options: string, count: number, then: string): string {
-  const fixed = `baseUrl: '${nowhere}', token: 't', dataset: 'd', durability: 'disk'`
+function logging(directory: string, options: string, count: number, then: string, url = nowhere): string {
+  const fixed = `baseUrl: '${url}', token: 'another-token', dataset: 'd', durability: 'disk'`
   return `
     import { createShipper } from 'logferry'
     const spool = { directory: ${JSON.stringify(directory)} }
@@ -323,14 +350,17 @@ function startLogging(directory: string, count: number) {
   return startNode(['--input-type=module', '--eval', logging(directory, '', count, stay)])
 }
 
-async function leaveByKill(directory: string, options: string, count: number): Promise<void> {
-  const { signal } = await runScript(logging(directory, options, count, "process.kill(process.pid, 'SIGKILL')"))
+async function leaveByKill(directory: string, options: string, count: number, url?: string): Promise<void> {
+  const { signal } = await runScript(logging(directory, options, count, "process.kill(process.pid, 'SIGKILL')", url))
   expect(signal).toBe('SIGKILL')
 }
 
-async function leaveByClose(directory: string, count: number): Promise<void> {
+async function leaveByClose(directory: string, count: number, emulator?: Emulator): Promise<void> {
   const close = 'await shipper.close({ timeoutMs: 100 })'
-  const { code } = await runScript(logging(directory, "durability: 'memory', exitTimeoutMs: 0", count, close))
+  const options = "durability: 'memory', exitTimeoutMs: 0"
+  emulator?.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+  const { code } = await runScript(logging(directory, options, count, close, emulator?.url))
+  emulator?.faults.clear()
   expect(code).toBe(0)
 }
 

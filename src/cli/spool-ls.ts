@@ -44,12 +44,25 @@ function inWords(directory: string, contents: SpoolContents): string {
     contents.rejected > 0 && `${counted(contents.rejected, 'event')} that the service refused: in rejected.ndjson.`,
     foreign(contents),
     left > 0 &&
-      'What is left behind is delivered by the next process that uses the spool, or by `logferry spool send`.',
+      'What is left behind is delivered by the next process that ships to the same service, or by `logferry spool send`.',
   ]
   return paragraphs.filter(Boolean).join('\n\n')
 }
 
-const heads = ['directory', 'state', 'events', 'segments', 'bytes', 'damaged', 'oldest', 'newest', 'datasets'] as const
+const heads = [
+  'directory',
+  'state',
+  'events',
+  'segments',
+  'bytes',
+  'damaged',
+  'oldest',
+  'newest',
+  'service',
+  'datasets',
+] as const
+/** What comes after it in a name is the service. */
+const shortNameLength = '20261121T104103Z-4f2a9c1b'.length
 const numeric: ReadonlySet<string> = new Set(['events', 'segments', 'bytes', 'damaged'])
 
 function table(processes: readonly ProcessContents[]): string {
@@ -62,10 +75,12 @@ function table(processes: readonly ProcessContents[]): string {
 }
 
 function row(process: Partial<ProcessContents>): string[] {
-  const { name = '', isInUse, events, segments, bytes, damaged, oldest = '', newest = '', datasets = {} } = process
+  const { name = '', isInUse, events, segments, bytes, damaged, oldest = '', newest = '' } = process
+  const { destination = '', datasets = {} } = process
   const state = isInUse === undefined ? '' : isInUse ? 'in use' : 'left behind'
   const counts = [events, segments, bytes, damaged].map((count = 0) => count.toLocaleString('en'))
-  return [name, state, ...counts, oldest, newest, onOneLine(Object.keys(datasets).join(', '))]
+  const shortName = name.slice(0, shortNameLength)
+  return [shortName, state, ...counts, oldest, newest, destination, onOneLine(Object.keys(datasets).join(', '))]
 }
 
 function padded(cell: string, column: number, widths: readonly number[]): string {

@@ -11,8 +11,9 @@ const patienceSeconds = 60
 const help = `Usage: logferry spool send [options] <directory>
 
 Delivers what processes that are no more have left in a spool, each event to its own dataset. What running processes have
-is left to them. Ctrl-C ends it, and the rest stays for the next time; what was in flight may then arrive twice.
-Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN.
+is left to them, and what is for another service, or another organization, is left alone. Ctrl-C ends it, and the rest stays
+for the next time; what was in flight may then arrive twice.
+Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_ORG_ID.
 
 Exits with 0 when nothing is left behind any more, with 1 if something is. Events that the service refuses are moved to
 rejected.ndjson in the spool.
@@ -48,12 +49,14 @@ export const command: Command = {
     }
     const shipper = shipperOf(given, directory)
     if (shipper === undefined) return 1
-    const ending = await deliver(shipper, sum(leftBehind(before)).events, timeoutMs)
+    const { destination } = shipper
+    const ending = await deliver(shipper, sum(leftBehind(before, destination)).events, timeoutMs)
     report(shipper, directory)
     const after = await lookInto(directory)
     if (after === undefined) return 1
-    const isSomethingLeft = tellOfRest(after, ending)
-    return tellOfOthers(after) || isSomethingLeft ? 1 : 0
+    const isSomethingLeft = tellOfRest(after, destination, ending)
+    const isForElsewhere = tellOfElsewhere(after, destination)
+    return tellOfOthers(after) || isSomethingLeft || isForElsewhere ? 1 : 0
   },
 }
 
@@ -133,13 +136,26 @@ function report(shipper: Shipper, directory: string): void {
 }
 
 /** Says what is left behind still, and why; whether there is anything. */
-function tellOfRest(contents: SpoolContents, ending: Ending): boolean {
-  const { length } = leftBehind(contents)
+function tellOfRest(contents: SpoolContents, destination: string | undefined, ending: Ending): boolean {
+  const rest = leftBehind(contents, destination)
+  const { length } = rest
   if (length === 0) return false
-  const { events } = sum(leftBehind(contents))
+  const { events } = sum(rest)
   const why = ending === 'done' ? 'they were left meanwhile, or could not be read' : ending
   console.log(`Still there: ${counted(events, 'event')} in ${counted(length, 'directory', 'directories')}, as ${why}`)
   return true
+}
+
+/** Says what is left behind for other services; whether there is anything. */
+function tellOfElsewhere(contents: SpoolContents, destination: string | undefined): boolean {
+  const ours = leftBehind(contents, destination)
+  const elsewhere = leftBehind(contents).filter(process => !ours.includes(process))
+  for (const { name, events, destination } of elsewhere) {
+    console.log(
+      `Left alone: ${counted(events, 'event')} for ${destination}, which is not the service given, in ${name}`,
+    )
+  }
+  return elsewhere.length > 0
 }
 
 /** Says what is not ours to deliver; whether there is anything that nobody else may deliver. */

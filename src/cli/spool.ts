@@ -1,6 +1,7 @@
 /** What the commands of the spool share. */
 import { resolve } from 'node:path'
 import { type ProcessContents, type SpoolContents, spoolContents } from '../spool/contents.ts'
+import { isFor, nameOfDestination } from '../spool/spool-directory.ts'
 import { type Given, Misuse } from './command.ts'
 
 export function directoryOf({ directory }: Given): string {
@@ -26,9 +27,12 @@ export async function lookInto(directory: string): Promise<SpoolContents | undef
   }
 }
 
-/** What processes that are no more have left. */
-export function leftBehind({ processes }: SpoolContents): ProcessContents[] {
-  return processes.filter(({ isInUse, segments }) => !isInUse && segments > 0)
+/** What processes that are no more have left; where a destination is given, what may be sent there. */
+export function leftBehind({ processes }: SpoolContents, to?: string): ProcessContents[] {
+  const destination = to && nameOfDestination(to)
+  return processes.filter(({ name, isInUse, segments }) => {
+    return !isInUse && segments > 0 && (destination === undefined || isFor(destination, name))
+  })
 }
 
 /** What processes have that are running. */

@@ -28,8 +28,7 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
   if (given !== undefined) checkIsObject(given)
   const dataset = given?.dataset ?? (environment.LOGFERRY_DATASET || undefined)
   const options = checked(ShipperOptionsSchema, { ...withEnvironment(given ?? {}, environment), dataset })
-  const spool = options.spool && resolveSpool(options.spool)
-  if (options.durability === 'disk' && spool === undefined) {
+  if (options.durability === 'disk' && options.spool === undefined) {
     throw invalidOption('durability', "'memory' without the option spool", "'disk'", 'range')
   }
   const maxBatchBytes = options.maxBatchBytes ?? MiB
@@ -40,7 +39,7 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
   const maxConcurrentRequests = options.maxConcurrentRequests ?? 4
   const maxBufferedBytes =
     options.maxBufferedBytes ??
-    (spool === undefined
+    (options.spool === undefined
       ? Math.max(defaultMaxBufferedBytes(), 8 * maxBatchBytes)
       : Math.max(32 * MiB, Math.max(8, timesInFlight * maxConcurrentRequests) * maxBatchBytes))
   if (maxBufferedBytes < 8 * maxBatchBytes) {
@@ -51,13 +50,14 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     throw invalidOption('dataset', `${expectedDataset}, or LOGFERRY_DATASET must be set`, 'nothing')
   }
   const credentials = resolveCredentials(options)
+  const baseUrl = resolveBaseUrl(options.baseUrl, options.region, options.allowInsecure)
   return {
-    baseUrl: resolveBaseUrl(options.baseUrl, options.region, options.allowInsecure),
+    baseUrl,
     region: options.region,
     dataset: options.dataset,
     credentials,
     limits: options.limits && resolveLimits(options.limits, options.orgId, credentials),
-    spool,
+    spool: options.spool && resolveSpool(options.spool, destinationOf(baseUrl, options.orgId)),
     durability: options.durability,
     onRejected: options.onRejected,
     dispatcher: options.dispatcher,
@@ -79,8 +79,13 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
   }
 }
 
-function resolveSpool({ directory, maxBytes = 1024 * MiB }: SpoolOptions): ResolvedSpool {
-  return { directory: resolvePath(directory), maxBytes }
+function resolveSpool({ directory, maxBytes = 1024 * MiB }: SpoolOptions, destination: string): ResolvedSpool {
+  return { directory: resolvePath(directory), maxBytes, destination }
+}
+
+/** The token is no part of it: it may be another one tomorrow. */
+function destinationOf({ origin, pathname }: URL, orgId: string | undefined): string {
+  return `${origin}${pathname.replace(/\/+$/, '')}/${orgId === undefined ? '' : `#${orgId}`}`
 }
 
 function defaultMaxBufferedBytes(): number {

@@ -3,7 +3,8 @@ export interface SpoolOptions {
   /**
    * Directory of the spool, absolute or relative to the working directory of the process. It is made, for its owner alone
    * (0700), where there is none. Any number of processes may share it, containers with one volume as well: each has a
-   * directory of its own in it, and what a process leaves behind is delivered by one of the others, or by the next.
+   * directory of its own in it, and what a process leaves behind is delivered by one of the others, or by the next, of
+   * those that ship to the same `baseUrl`, and with the same `orgId` where there is one.
    */
   directory: string
   /**
@@ -18,4 +19,6 @@ export interface SpoolOptions {
 export interface ResolvedSpool {
   readonly directory: string
   readonly maxBytes: number
+  /** Where its events go: the address of the service, with `#` and the organization where one is named. */
+  readonly destination: string
 }

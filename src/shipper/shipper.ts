@@ -271,6 +271,15 @@ export class Shipper {
     return this
   }
 
+  /**
+   * Where what it has in the spool is for; `undefined` without one.
+   *
+   * @internal
+   */
+  get destination(): string | undefined {
+    return this.#options.spool?.destination
+  }
+
   /** @internal */
   get maxEventBytes(): number {
     return this.#options.maxEventBytes

@@ -45,14 +45,14 @@ export class Spooling {
   readonly #news: (() => void)[] = []
 
   constructor(
-    { directory, maxBytes }: ResolvedSpool,
+    { directory, maxBytes, destination }: ResolvedSpool,
     durability: 'memory' | 'disk',
     parts: SpoolingParts,
     disk: Disk = nodeDisk,
   ) {
     this.#directory = directory
     this.#parts = parts
-    this.spool = new Spool({ directory, maxBytes, isWriteThrough: durability === 'disk' }, disk, {
+    this.spool = new Spool({ directory, maxBytes, destination, isWriteThrough: durability === 'disk' }, disk, {
       makeRoom: () => this.#dropOldest(),
       onTrouble: error => this.#warnOfTrouble(error),
       onFull: () =>

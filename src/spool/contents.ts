@@ -2,7 +2,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { type Disk, nodeDisk } from './disk.ts'
 import { readSegment } from './segment-format.ts'
-import { directoriesIn, type SegmentFile, segmentsIn } from './spool-directory.ts'
+import { destinationIn, directoriesIn, type SegmentFile, segmentsIn } from './spool-directory.ts'
 
 /** What waits in a spool. */
 export interface SpoolContents {
@@ -19,6 +19,8 @@ export interface ProcessContents {
   readonly name: string
   /** Whether a process that is running has it, its own or by inheritance. */
   readonly isInUse: boolean
+  /** Where its events go: the address of the service, and `#` and the organization; `undefined` where that is not known. */
+  readonly destination: string | undefined
   readonly segments: number
   readonly events: number
   /** Bytes of its segments. */
@@ -72,6 +74,7 @@ async function processContents(root: string, name: string): Promise<ProcessConte
   return {
     name,
     isInUse,
+    destination: destinationIn(name),
     segments,
     events,
     bytes,

@@ -1,6 +1,6 @@
 import type { Copy } from '../batch/store.ts'
 import { Segment, type SegmentParts } from './segment.ts'
-import { directoriesIn, type OnReleased, SpoolDirectory } from './spool-directory.ts'
+import { directoriesIn, isFor, type OnReleased, SpoolDirectory } from './spool-directory.ts'
 
 /** What another process has left. */
 export interface Inherited {
@@ -31,6 +31,8 @@ export interface HeirListeners {
 
 export interface HeirParts {
   readonly root: string
+  /** What is for another is left alone. */
+  readonly destination: string
   readonly segments: SegmentParts
   /** Whether there is room for so many bytes more. */
   readonly hasRoom: (bytes: number) => boolean
@@ -127,9 +129,9 @@ export class Heir {
   }
 
   #names(): string[] {
-    const { root, segments } = this.#parts
+    const { root, destination, segments } = this.#parts
     try {
-      return directoriesIn(root, segments.disk)
+      return directoriesIn(root, segments.disk).filter(name => isFor(destination, name))
     } catch (error) {
       segments.onTrouble(error)
       return []

@@ -1,8 +1,14 @@
 import { join } from 'node:path'
 import type { Claim, Disk } from './disk.ts'
 
-/** `20261121T104103Z-4f2a9c1b`: in the order of their names, the older directory comes first. */
-const directoryName = /^\d{8}T\d{6}Z-[0-9a-f]{8}$/
+/**
+ * `20261121T104103Z-4f2a9c1b-https%3a%2f%2flogs.example.com%2f`: in the order of their names, the older directory comes first.
+ * What it holds is for the destination at the end, of whatever process; without one it was made before there were any.
+ * In the name it is there as soon as the directory, and no crash can part them.
+ */
+const directoryName = /^\d{8}T\d{6}Z-[0-9a-f]{8}(?:-(?<destination>[\w.%-]+))?$/
+/** Some file systems take names of no more than 143 bytes. */
+const maxDestinationBytes = 110
 const maxAttempts = 3
 const segmentName = /^\d{12}\.segment$/
 
@@ -57,13 +63,21 @@ export class SpoolDirectory {
   /**
    * A new one.
    *
+   * @param destination as in names
    * @param random eight hexadecimal digits
    * @throws what the disk throws
    */
-  static make(root: string, disk: Disk, now: Date, random: () => string, onReleased: OnReleased): SpoolDirectory {
+  static make(
+    root: string,
+    destination: string,
+    disk: Disk,
+    now: Date,
+    random: () => string,
+    onReleased: OnReleased,
+  ): SpoolDirectory {
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
       const time = now.toISOString().replace(/[-:]|\.\d+/g, '')
-      const name = `${time}-${random()}`
+      const name = `${time}-${random()}-${destination}`
       disk.makeDirectory(join(root, name))
       const claim = disk.claim(join(root, name))
       // An heir may have been there between the two calls, and have taken it for one that is left.
@@ -153,6 +167,26 @@ export class SpoolDirectory {
       // Something of somebody else's is in it, or the disk fails; an empty directory does no harm.
     }
   }
+}
+
+/** A destination as it stands in the names of directories: of one that is too long, a hash. */
+export function nameOfDestination(destination: string): string {
+  const escaped = destination.replace(/[^\w.-]/g, one => `%${one.charCodeAt(0).toString(16).padStart(2, '0')}`)
+  if (escaped.length <= maxDestinationBytes) return escaped
+  const { createHash } = process.getBuiltinModule('node:crypto')
+  return createHash('sha256').update(destination).digest('hex')
+}
+
+/** The destination in the name of a directory, for people to read; `undefined` where there is none. */
+export function destinationIn(name: string): string | undefined {
+  const escaped = directoryName.exec(name)?.groups?.destination
+  return escaped?.replace(/%([0-9a-f]{2})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
+}
+
+/** Whether what is in a directory is to be sent to that destination, as in names. */
+export function isFor(destination: string, name: string): boolean {
+  const named = directoryName.exec(name)?.groups?.destination
+  return named === undefined || named === destination
 }
 
 /** The names of the directories in a spool, oldest first. */

@@ -3,11 +3,13 @@ import type { Disk } from './disk.ts'
 import { Heir, type HeirListeners } from './heir.ts'
 import { Segment, type SegmentParts } from './segment.ts'
 import { segmentBytes } from './segment-format.ts'
-import { SpoolDirectory } from './spool-directory.ts'
+import { nameOfDestination, SpoolDirectory } from './spool-directory.ts'
 
 export interface SpoolOptions {
   readonly directory: string
   readonly maxBytes: number
+  /** Where its events go: only who has the same inherits from another. */
+  readonly destination: string
   /** Whether every line is written before its log call returns. */
   readonly isWriteThrough: boolean
 }
@@ -29,6 +31,7 @@ const syncAfterMs = 1000
 /** The row of batches on disk: one file for each batch, in one directory for each process, in the directory of the spool. */
 export class Spool implements Store {
   readonly #options: SpoolOptions
+  readonly #destination: string
   readonly #disk: Disk
   readonly #listeners: SpoolListeners
   readonly #parts: SegmentParts
@@ -46,6 +49,7 @@ export class Spool implements Store {
 
   constructor(options: SpoolOptions, disk: Disk, listeners: SpoolListeners) {
     this.#options = options
+    this.#destination = nameOfDestination(options.destination)
     this.#disk = disk
     this.#listeners = listeners
     this.#parts = {
@@ -66,6 +70,7 @@ export class Spool implements Store {
     }
     this.#heir = new Heir({
       root: options.directory,
+      destination: this.#destination,
       segments: this.#parts,
       hasRoom: bytes => this.usedBytes + bytes <= options.maxBytes,
       onClaimed: ({ bytes }) => {
@@ -150,7 +155,8 @@ export class Spool implements Store {
   #makeDirectory(): SpoolDirectory {
     const { randomBytes } = process.getBuiltinModule('node:crypto') // only now: it takes 3 ms to load
     const random = () => randomBytes(4).toString('hex')
-    return SpoolDirectory.make(this.#options.directory, this.#disk, new Date(), random, this.#onReleased)
+    const { directory } = this.#options
+    return SpoolDirectory.make(directory, this.#destination, this.#disk, new Date(), random, this.#onReleased)
   }
 
   readonly #onReleased = ({ bytes }: SpoolDirectory): void => {

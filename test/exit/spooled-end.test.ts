@@ -5,20 +5,19 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { startEmulator } from '../../src/emulator.ts'
 import { numbersIn } from '../support/emulated.ts'
-import { startFaultServer } from '../support/fault-server.ts'
 import { type Ended, runNode, runScript } from '../support/run-script.ts'
 import { core, environmentFor, inOrder, upTo, winston } from './running.ts'
 
 const kept = /(\d+ events?) could not be delivered .*; they are in the spool/
 
-/** Runs a program while the service cannot be reached, then one that only delivers what is there. */
+/** Runs a program while the service is down, then one that only delivers what is there. */
 async function endInTrouble(program: (options: string) => string, args = ['--input-type=module']) {
   await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
   await using emulator = await startEmulator()
   const spool = `spool: { directory: ${JSON.stringify(directory.path)} }`
-  const nobody = await startFaultServer(() => {})
-  await nobody.close()
-  const ended = await runNode([...args, '--eval', program(spool)], environmentFor(nobody))
+  emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+  const ended = await runNode([...args, '--eval', program(spool)], environmentFor(emulator))
+  emulator.faults.clear()
   const next = await deliverRest(spool, environmentFor(emulator))
   return { ended, next, numbers: inOrder(numbersIn(emulator)), left: await readdir(directory.path) }
 }
@@ -88,10 +87,12 @@ describe.concurrent('scenario 5: a service that never answers', () => {
   it('holds the end up until its deadline, and nothing is lost', async () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
     const spool = `spool: { directory: ${JSON.stringify(directory.path)} }`
-    await using blackHole = await startFaultServer(() => {})
     await using emulator = await startEmulator()
+    emulator.faults.latencyMs = 60_000
     const source = `${core(`${spool}, exitTimeoutMs: 500`)} log(0, 1000); process.exit()`
-    const ended = await runScript(source, environmentFor(blackHole))
+    const ended = await runScript(source, environmentFor(emulator))
+    emulator.faults.clear()
+    emulator.clear()
     expect(ended.stderr).toMatch(kept)
     expect(ended.ms).toBeLessThan(5000)
     await deliverRest(spool, environmentFor(emulator))

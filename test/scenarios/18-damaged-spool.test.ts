@@ -28,7 +28,8 @@ describe('scenario 18: a spool of which something is flipped, cut or zeroed', ()
     async (how, damage) => {
       await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-18-'))
       const left = join(directory.path, 'left')
-      await leaveInSpool(left, count)
+      await using emulator = await startEmulator()
+      await leaveInSpool(left, count, emulator)
       const random = randomFrom(18)
       for (let place = 0; place < 20; place++) {
         const spool = join(directory.path, String(place))
@@ -40,7 +41,7 @@ describe('scenario 18: a spool of which something is flipped, cut or zeroed', ()
         const at = Math.floor(random() * bytes.length)
         const [damaged, mostLost] = damage(bytes, at)
         writeFileSync(path, damaged)
-        await using emulator = await startEmulator()
+        emulator.clear()
         const shipper = createShipper({
           baseUrl: emulator.url,
           token: emulator.token,

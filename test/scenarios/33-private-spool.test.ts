@@ -3,7 +3,7 @@ import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { startEmulator } from '../../src/emulator.ts'
+import { type Emulator, startEmulator } from '../../src/emulator.ts'
 import { core, environmentFor, inOrder, upTo } from '../exit/running.ts'
 import { numbersIn } from '../support/emulated.ts'
 import { runScript } from '../support/run-script.ts'
@@ -12,8 +12,8 @@ import { leaveInSpool } from '../support/spool-left.ts'
 const temporary = () => mkdtempDisposable(join(tmpdir(), 'logferry-33-'))
 const modeOf = (path: string) => (lstatSync(path).mode & 0o777).toString(8)
 
-async function deliverFrom(directory: string): Promise<number[]> {
-  await using emulator = await startEmulator()
+async function deliverFrom(directory: string, emulator: Emulator): Promise<number[]> {
+  emulator.clear()
   const spool = `spool: { directory: ${JSON.stringify(directory)} }`
   await runScript(`${core(spool)} await shipper.close()`, environmentFor(emulator))
   return inOrder(numbersIn(emulator))
@@ -25,7 +25,8 @@ describe.concurrent('scenario 33: the directory of a spool', () => {
     async () => {
       await using directory = await temporary()
       const spool = join(directory.path, 'spool')
-      await leaveInSpool(spool, 100, 'process.umask(0)')
+      await using emulator = await startEmulator()
+      await leaveInSpool(spool, 100, emulator, 'process.umask(0)')
       expect(modeOf(spool)).toBe('700')
       const entries = readdirSync(spool, { recursive: true, withFileTypes: true })
       expect(entries.length).toBeGreaterThanOrEqual(3) // a directory, its lock, a segment
@@ -39,23 +40,25 @@ describe.concurrent('scenario 33: the directory of a spool', () => {
     await using directory = await temporary()
     const spool = join(directory.path, 'spool')
     const elsewhere = join(directory.path, 'elsewhere')
-    await leaveInSpool(elsewhere, 100)
+    await using emulator = await startEmulator()
+    await leaveInSpool(elsewhere, 100, emulator)
     const [name] = readdirSync(elsewhere) as [string]
     mkdirSync(spool)
     symlinkSync(join(elsewhere, name), join(spool, name))
-    expect(await deliverFrom(spool)).toEqual([])
+    expect(await deliverFrom(spool, emulator)).toEqual([])
     expect(readdirSync(spool)).toEqual([name])
-    expect(await deliverFrom(elsewhere)).toEqual(upTo(100))
+    expect(await deliverFrom(elsewhere, emulator)).toEqual(upTo(100))
   })
 
   it("may hold somebody else's files: they are left alone", async () => {
     await using directory = await temporary()
     const spool = join(directory.path, 'spool')
-    await leaveInSpool(spool, 100)
+    await using emulator = await startEmulator()
+    await leaveInSpool(spool, 100, emulator)
     const [name] = readdirSync(spool) as [string]
     writeFileSync(join(spool, 'notes.txt'), 'mine')
     writeFileSync(join(spool, name, 'notes.txt'), 'mine, too')
-    expect(await deliverFrom(spool)).toEqual(upTo(100))
+    expect(await deliverFrom(spool, emulator)).toEqual(upTo(100))
     expect(readFileSync(join(spool, 'notes.txt'), 'utf8')).toBe('mine')
     expect(readFileSync(join(spool, name, 'notes.txt'), 'utf8')).toBe('mine, too')
   })
@@ -66,11 +69,12 @@ describe.concurrent('scenario 33: the directory of a spool', () => {
       await using directory = await temporary()
       const spool = join(directory.path, 'spool')
       const theirs = join(directory.path, 'theirs')
-      await leaveInSpool(theirs, 100)
+      await using emulator = await startEmulator()
+      await leaveInSpool(theirs, 100, emulator)
       cpSync(theirs, spool, { recursive: true })
       const [name] = readdirSync(spool) as [string]
       chownSync(join(spool, name), 12_345, 12_345)
-      expect(await deliverFrom(spool)).toEqual([])
+      expect(await deliverFrom(spool, emulator)).toEqual([])
       expect(readdirSync(spool)).toEqual([name])
     },
   )

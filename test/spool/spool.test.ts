@@ -262,6 +262,41 @@ describe('what others have left', () => {
     expect(other.stats()).toMatchObject({ accepted: 0, spool: { inherited: 0 } })
   })
 
+  it('for another service or organization is theirs alone, be its token what it may', async () => {
+    await using shipping = await startShipping()
+    await using other = await startShipping()
+    down(shipping.emulator)
+    const first = shipping.ship({ ...small(), durability: 'disk' })
+    log(first, 10)
+    await first.close({ timeoutMs: 0 })
+    shipping.emulator.faults.clear()
+    const strangers = [
+      other.ship(small()),
+      shipping.ship({ ...small(), baseUrl: `${shipping.emulator.url}/edge` }),
+      shipping.ship({ ...small(), orgId: 'another' }),
+    ]
+    for (const stranger of strangers) await stranger.flush()
+    expect([arrived(other.emulator), arrived(shipping.emulator)]).toEqual([[], []])
+    const heir = shipping.ship({ ...small(), baseUrl: `${shipping.emulator.url}//`, token: 'rotated' })
+    await expect.poll(() => heir.stats().spool?.inherited).toBe(10)
+  })
+
+  it('is known by the address also where that is too long for the name of a directory', async () => {
+    const basePath = `/${'edge/'.repeat(60)}end`
+    await using shipping = await startShipping({ basePath })
+    down(shipping.emulator)
+    const first = shipping.ship(small())
+    log(first, 10)
+    await first.close({ timeoutMs: 0 })
+    shipping.emulator.faults.clear()
+    const stranger = shipping.ship({ ...small(), baseUrl: `${shipping.emulator.url}/further` })
+    await stranger.flush()
+    expect(stranger.stats().accepted).toBe(0)
+    const heir = shipping.ship(small())
+    await heir.flush()
+    expect(arrived(shipping.emulator)).toEqual(range(10))
+  })
+
   it('takes turns with what is logged now', async () => {
     await using shipping = await startShipping()
     leave('20200101T000000Z-00000001', 10, 10, n => ({ n, fresh: false }))

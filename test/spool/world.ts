@@ -30,6 +30,7 @@ export interface Process extends Omit<ReturnType<typeof rowOfBatches>, 'dropped'
 }
 
 const answerAfterMs = 50
+const destination = 'http://127.0.0.1/'
 export const maxBatchBytes = 16_384
 export const maxBufferedBytes = 8 * maxBatchBytes
 
@@ -77,7 +78,7 @@ export class World {
         maxBatchBytes,
         maxBufferedBytes,
         maxBatchEvents: 40,
-        openSpooling: parts => new Spooling({ directory, maxBytes }, durability, parts, mount.disk),
+        openSpooling: parts => new Spooling({ directory, maxBytes, destination }, durability, parts, mount.disk),
       },
     )
     const spooling = row.spooling as Spooling
