@@ -499,9 +499,8 @@ export class Shipper {
   async #flushAll(): Promise<void> {
     const inherited = this.#spooling?.inherit()
     await this.#flushAtHand()
-    if (inherited === undefined) return
-    await inherited
-    await this.#batcher.flush()
+    for (let hasMore = await inherited; hasMore; hasMore = await this.#spooling?.inherit()) await this.#batcher.flush()
+    if (inherited !== undefined) await this.#batcher.flush()
   }
 
   async #flushAtHand(): Promise<void> {

@@ -57,6 +57,7 @@ export class Spooling {
       onTrouble: error => this.#warnOfTrouble(error),
       onFull: () =>
         this.#warn(`the spool has reached its ${maxBytes} bytes, and events are in memory alone. ${fullRemedy}`),
+      onMore: () => void this.inherit(),
     })
     this.#deadLetters = new DeadLetters(directory, error =>
       this.#warn(`rejected.ndjson in ${directory} cannot be written (${reasonOf(error)}). Check the disk.`, 'rejected'),
@@ -64,8 +65,11 @@ export class Spooling {
     parts.notices.add('rejected', rejected => this.#deadLetters.write(rejected, new Date()))
   }
 
-  /** Looks for what other processes have left, now and from time to time. Resolves when what is there now is taken over. */
-  inherit(): Promise<void> {
+  /**
+   * Looks for what other processes have left, now and from time to time. Resolves when what is there now is taken over, or
+   * as much of it as can be at a time: with `true` where there is more to come once that is delivered.
+   */
+  inherit(): Promise<boolean> {
     this.#timer ??= setInterval(() => this.inherit(), inheritEveryMs).unref()
     const { memory, batcher, onInherited } = this.#parts
     return this.spool.inherit({

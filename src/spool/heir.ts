@@ -38,10 +38,15 @@ export interface HeirParts {
   readonly hasRoom: (bytes: number) => boolean
   readonly onClaimed: (directory: SpoolDirectory) => void
   readonly onReleased: OnReleased
+  /** There is more to be inherited, and some of what was in its way is delivered. */
+  readonly onMore: () => void
 }
 
 /** Bytes of lines that are handed over together, so that what many short-lived processes have left makes few requests. */
 const handOverBytes = 1_048_576
+
+/** Directories that are claimed at a time: the lock of each takes a file descriptor, and 150 KB. */
+const maxDirectories = 32
 
 /** A segment, and what has been found in it. */
 interface Found {
@@ -61,6 +66,8 @@ export class Heir {
   /** What is claimed, and could not be read yet. */
   readonly #unread = new Set<Segment>()
   #inheriting: Promise<void> | undefined
+  /** Whether there are directories that were not claimed, as too many were. */
+  #hasMore = false
   #closings = 0
 
   constructor(parts: HeirParts) {
@@ -72,23 +79,25 @@ export class Heir {
   }
 
   /**
-   * Resolves when everything has been told of that is there to be inherited now, and for which there is room. Never
-   * rejects. The event loop has a turn between any two files.
+   * Resolves when everything has been told of that is there to be inherited now, and for which there is room: with `true`
+   * where there is more to come once that is delivered. Never rejects. The event loop has a turn between any two files.
    */
-  inherit(listeners: HeirListeners): Promise<void> {
+  async inherit(listeners: HeirListeners): Promise<boolean> {
     if (this.#inheriting === undefined) {
       const inheriting = this.#inheritAll(listeners).finally(() => {
         if (this.#inheriting === inheriting) this.#inheriting = undefined
       })
       this.#inheriting = inheriting
     }
-    return this.#inheriting
+    await this.#inheriting
+    return this.#hasMore && [...this.#directories.values()].some(({ isHeld }) => isHeld)
   }
 
   /** Lets go of everything, for whoever comes next. What is just being read has not been inherited. */
   close(): void {
     this.#closings++
     this.#inheriting = undefined
+    this.#hasMore = false
     this.#unread.clear()
     for (const directory of this.#directories.values()) directory.release()
   }
@@ -120,10 +129,13 @@ export class Heir {
   /** What could not be read before, then what is in one directory after the other. */
   async *#segments(listeners: HeirListeners): AsyncGenerator<Segment> {
     const closings = this.#closings
+    this.#hasMore = false
     yield* [...this.#unread]
     for (const name of this.#names()) {
       await nextTurn()
       if (closings !== this.#closings) return
+      this.#hasMore = this.#directories.size >= maxDirectories
+      if (this.#hasMore) return
       yield* this.#claim(name, listeners)
     }
   }
@@ -140,7 +152,7 @@ export class Heir {
 
   /** The segments of a directory, if it is to be had. One that is in disorder does not stand before the others. */
   #claim(name: string, { onUnreadable }: HeirListeners): Segment[] {
-    const { root, segments, hasRoom, onClaimed, onReleased } = this.#parts
+    const { root, segments, hasRoom, onClaimed, onReleased, onMore } = this.#parts
     if (this.#directories.has(name)) return []
     // One that has more than all the room there is comes alone, and loses its oldest.
     const isWanted = (bytes: number) => bytes === 0 || this.#directories.size === 0 || hasRoom(bytes)
@@ -148,6 +160,7 @@ export class Heir {
       const claimed = SpoolDirectory.inherit(root, name, segments.disk, isWanted, directory => {
         this.#directories.delete(name)
         onReleased(directory)
+        if (this.#hasMore && this.#directories.size <= maxDirectories / 2) onMore()
       })
       if (claimed === undefined) return []
       const { directory, files } = claimed

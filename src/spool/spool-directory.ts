@@ -114,6 +114,10 @@ export class SpoolDirectory {
     return undefined
   }
 
+  get isHeld(): boolean {
+    return this.#held > 0
+  }
+
   get isReleased(): boolean {
     return this.#isReleased
   }

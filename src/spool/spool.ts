@@ -22,6 +22,8 @@ export interface SpoolListeners {
   onTrouble(error: unknown): void
   /** It is full, and nothing could be dropped. */
   onFull(): void
+  /** `inherit` would find more now. */
+  onMore(): void
 }
 
 const retryAfterMs = 30_000
@@ -77,6 +79,7 @@ export class Spool implements Store {
         this.usedBytes += bytes
       },
       onReleased: this.#onReleased,
+      onMore: listeners.onMore,
     })
   }
 
@@ -98,11 +101,11 @@ export class Spool implements Store {
 
   /**
    * Becomes the heir of what was left by processes that are no more, and reads it. Resolves when all that there is room for
-   * has been told of. Never rejects.
+   * has been told of: with `true` where there is more to come once that is delivered. Never rejects.
    */
-  async inherit(listeners: HeirListeners): Promise<void> {
+  inherit(listeners: HeirListeners): Promise<boolean> {
     this.#removeAgain()
-    await this.#heir.inherit({
+    return this.#heir.inherit({
       ...listeners,
       onInherited: inherited => {
         listeners.onInherited(inherited)

@@ -336,9 +336,14 @@ describe('what others have left', () => {
     expect(fs.readdirSync(directory)).toEqual([])
   })
 
-  it('is all delivered by a process that may have few files open', async () => {
+  it.each([
+    ['in one directory', 1, 400],
+    ['in a directory each', 400, 1],
+  ])('is all delivered by a process that may have few files open: 400 files %s', async (_, directories, segments) => {
     await using shipping = await startShipping()
-    leave('20200101T000000Z-00000001', 400, 3, n => ({ n }))
+    for (const i of range(directories)) {
+      leave(`20200101T000000Z-${String(i).padStart(8, '0')}`, segments, 3, n => ({ n: i * 3 + n }))
+    }
     const index = new URL('../../src/index.ts', import.meta.url).href
     const source = `const { createShipper } = await import(${JSON.stringify(index)})
       const shipper = createShipper({ spool: { directory: ${JSON.stringify(directory)} }, dataset: 'd' })
@@ -365,6 +370,17 @@ describe('what others have left', () => {
     await once(child, 'close')
     expect(JSON.parse(said)).toEqual([{ complete: true, pending: 0 }, 0])
     expect(ascending(arrived(shipping.emulator))).toEqual(range(1200))
+    expect(fs.readdirSync(directory)).toEqual([])
+  })
+
+  it('in many directories is taken over a few of them at a time, and the next as soon as these are delivered', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    for (const i of range(100)) leave(`20200101T000000Z-${String(i).padStart(8, '0')}`, 1, 3, n => ({ n: i * 3 + n }))
+    const shipper = shipping.ship(small())
+    await expect.poll(() => shipper.stats().spool?.inherited).toBe(32 * 3)
+    shipping.emulator.faults.clear()
+    await expect.poll(() => ascending(arrived(shipping.emulator)), { timeout: 5000 }).toEqual(range(300))
   })
 
   it('by several processes, and is more than there is room for, waits for its turn and is not dropped', async () => {
