@@ -335,9 +335,10 @@ class Whole {
     this.copies = copy === undefined ? [] : [copy]
   }
 
-  /** Whether every line is in the store. */
+  /** Whether every line is in the store. While they are in memory as well, that is looked after once more. */
   get isStored(): boolean {
-    return this.copies.length > 0 && this.copies.every(copy => copy.isComplete)
+    const isInMemory = this.#block.length > 0
+    return this.copies.length > 0 && this.copies.every(copy => copy.isComplete && !(isInMemory && !copy.isThere))
   }
 
   replaceBlock(block: Buffer): void {
@@ -371,7 +372,7 @@ class Whole {
   /** Leaves what is in the store although not every line is there; says how many are. */
   leaveSome(): number {
     const [copy] = this.copies
-    if (copy === undefined || copy.count === 0) return 0
+    if (copy === undefined || copy.count === 0 || !copy.isThere) return 0
     this.copies.shift()
     copy.leave()
     return copy.count

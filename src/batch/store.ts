@@ -12,6 +12,8 @@ export interface Copy {
   readonly order: string
   /** Whether it has every line that it was given. */
   readonly isComplete: boolean
+  /** Whether it is where it was put: somebody may have removed it. */
+  readonly isThere: boolean
   /** How many lines it has: the first of those that it was given. */
   readonly count: number
   /** Adds the line that stands from `from` to `to` in `lines`. */

@@ -19,6 +19,7 @@ export interface Disk {
   sync(path: string): Promise<void>
   read(path: string): Promise<Buffer>
   remove(path: string): void
+  has(path: string): boolean
   /**
    * Claims a directory for this process, as long as it lives or until `release`; `undefined` when somebody has it. Of any
    * number of processes, also in containers that share a volume, one at a time has it.
@@ -91,6 +92,9 @@ export const nodeDisk: Disk = {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     }
+  },
+  has(path) {
+    return fs.existsSync(path)
   },
   claim(path) {
     return claimByLock(join(path, lockName))

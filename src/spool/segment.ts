@@ -87,6 +87,10 @@ export class Segment implements Copy {
     return this.#isComplete
   }
 
+  get isThere(): boolean {
+    return this.#parts.disk.has(this.#path)
+  }
+
   get count(): number {
     return this.#count
   }
@@ -155,8 +159,9 @@ export class Segment implements Copy {
     try {
       await this.#parts.disk.sync(this.#path)
     } catch (error) {
-      // Not tried again: the second answer of a disk that has failed once to do so means nothing.
-      if (!this.#isRemoved) this.#parts.onTrouble(error)
+      // Not tried again: the second answer of a disk that has failed once to do so means nothing. Where the file is gone, the
+      // disk is well.
+      if (codeOf(error) !== 'ENOENT') this.#parts.onTrouble(error)
     }
   }
 

@@ -186,7 +186,7 @@ export class Spool implements Store {
   }
 
   #onSealed(segment: Segment): void {
-    this.#isInTrouble = false
+    if (performance.now() >= this.#notBeforeMs) this.#isInTrouble = false
     this.#unsynced.add(segment)
     this.#syncTimer ??= setTimeout(() => this.#sync(), syncAfterMs).unref()
   }

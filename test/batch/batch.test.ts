@@ -144,6 +144,7 @@ describe('a batch whose lines are all in the store', () => {
   const copy = () => ({
     order: '1',
     isComplete: true,
+    isThere: true,
     count: 2,
     append: vi.fn(),
     seal: vi.fn(),
@@ -193,6 +194,7 @@ it('that the store has only a part of is left as far as that goes, and the rest 
   const some = {
     order: '1',
     isComplete: false,
+    isThere: true,
     count: 2,
     append() {},
     seal() {},

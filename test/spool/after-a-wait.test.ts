@@ -7,6 +7,7 @@ it('what is on disk alone is waited for no longer than requests have to wait, th
   const copy: Copy = {
     order: '1',
     isComplete: true,
+    isThere: true,
     count: 1,
     append() {},
     seal() {},

@@ -95,6 +95,7 @@ export class FakeDisk {
         this.#removed.set(path, file)
         this.freeBytes += file.bytes.length
       },
+      has: path => this.#files.has(path),
       claim: path => {
         meet('claim', path)
         if (!this.#directories.has(path) || this.#claims.has(path)) return undefined

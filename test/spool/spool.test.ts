@@ -184,6 +184,23 @@ it('a directory that somebody removes is made again, for what is logged from the
   ).toContain('"n":99,')
 })
 
+it('a directory that is removed while all that was in it is in memory too costs nothing, and is no trouble', async () => {
+  await using shipping = await startShipping()
+  down(shipping.emulator)
+  const shipper = shipping.ship({ ...small(), durability: 'disk' })
+  log(shipper, 150)
+  fs.rmSync(directory, { recursive: true })
+  await sleep(1200) // what is complete is made to survive a failure of power by now
+  expect(shipper.stats().spool?.isInTrouble).toBe(false)
+  for (const part of range(16)) for (const i of range(250)) shipper.ship({ n: 150 + part * 250 + i, pad })
+  expect(shipper.stats().drops).toEqual({})
+  expect(bytesOnDisk()).toBeGreaterThan(4000 * 150)
+  shipping.emulator.faults.clear()
+  expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+  expect(ascending(arrived(shipping.emulator))).toEqual(range(4150))
+  expect(shipping.warnings.filter(({ code }) => code !== 'LOGFERRY_UNREACHABLE')).toEqual([])
+})
+
 describe('close() while the service is down', () => {
   it.each(['memory', 'disk'] as const)('leaves everything to the next shipper (durability %s)', async durability => {
     await using shipping = await startShipping()
