@@ -39,6 +39,8 @@ export class Batch {
   #isPart = false
   /** Number of its first line among those of the whole. */
   #first = 0
+  /** What was begun before the last of them comes to nothing. */
+  #readings = 0
   /** Memory held for `body`, there or under way. */
   #bodyBytes = 0
   #block: Buffer
@@ -197,9 +199,29 @@ export class Batch {
   async moveBack(maxBytes: number): Promise<number | undefined> {
     const { memory } = this.#whole
     const heldBytes = this.byteLength
+    const reading = ++this.#readings
     memory.hold(heldBytes)
     const contents = await this.#whole.read().finally(() => memory.release(heldBytes))
-    if (this.#whole.unsettled === 0) return undefined // given up meanwhile
+    const isWanted = reading === this.#readings && this.#whole.unsettled > 0 // it may have been given up meanwhile
+    return isWanted ? this.#restore(contents, maxBytes) : undefined
+  }
+
+  /**
+   * The same where the event loop stands still.
+   *
+   * @throws what reading throws; then, too, it is in the store still
+   */
+  moveBackNow(maxBytes: number): number | undefined {
+    return this.#restore(this.#whole.readNow(), maxBytes)
+  }
+
+  /** Stays in the store, though it is just coming back. */
+  stay(): void {
+    this.#readings++
+  }
+
+  #restore(contents: readonly CopyContent[], maxBytes: number): number | undefined {
+    const { memory } = this.#whole
     const lines = contents.map(content => content.lines)
     const byteLength = lines.reduce((bytes, { length }) => bytes + length, 0)
     const block = memory.take(blockSize(byteLength, Math.max(byteLength, maxBytes)))
@@ -355,6 +377,10 @@ class Whole {
     const contents: CopyContent[] = []
     for (const copy of [...this.copies]) contents.push(await copy.read())
     return contents
+  }
+
+  readNow(): CopyContent[] {
+    return this.copies.map(copy => copy.readNow())
   }
 
   /**

@@ -35,6 +35,7 @@ export class Batcher {
   readonly #rowParts: RowParts
   /** Those that are being read back from the store. */
   readonly #reading = new Set<Batch>()
+  #isStandingStill = false
   #resting: NodeJS.Timeout | undefined
   /** In the order in which they are served; the one served last stands last. */
   readonly #rows = new Map<string, Row>()
@@ -132,6 +133,21 @@ export class Batcher {
     )
   }
 
+  /**
+   * While the event loop stands still, what is in the store is read in the call that takes it; what was being read is read
+   * again.
+   */
+  standStill(isStandingStill: boolean): void {
+    this.#isStandingStill = isStandingStill
+    clearTimeout(this.#resting)
+    this.#resting = undefined
+    for (const batch of this.#reading) {
+      batch.stay()
+      this.row(batch.dataset).putIntoStored(batch)
+    }
+    this.#reading.clear()
+  }
+
   /** Takes in batches that somebody has left in the store. */
   takeIn(batches: readonly Batch[]): void {
     for (const batch of batches) {
@@ -188,7 +204,9 @@ export class Batcher {
    */
   #readBack(): void {
     for (let row = this.#rowToRead(); row !== undefined; row = this.#rowToRead()) {
-      void this.#read(row.takeStored(this.#mostReadBytes) as Batch)
+      const batch = row.takeStored(this.#mostReadBytes) as Batch
+      if (this.#isStandingStill) this.#readNow(batch)
+      else void this.#read(batch)
     }
   }
 
@@ -219,13 +237,29 @@ export class Batcher {
     const lost = await batch.moveBack(this.limits.maxBatchBytes).catch(() => undefined)
     if (lost !== undefined && lost !== 0) this.#listeners.onLost(lost, batch.dataset)
     if (!this.#reading.delete(batch)) return // it was taken meanwhile
+    if (this.#putBack(batch, lost)) this.#listeners.onReady()
+  }
+
+  #readNow(batch: Batch): void {
+    let lost: number | undefined
+    try {
+      lost = batch.moveBackNow(this.limits.maxBatchBytes)
+    } catch {
+      // It stays where it is.
+    }
+    if (lost !== undefined && lost !== 0) this.#listeners.onLost(lost, batch.dataset)
+    this.#putBack(batch, lost)
+  }
+
+  /** Puts a batch where it belongs that was to be read; whether it was. */
+  #putBack(batch: Batch, lost: number | undefined): boolean {
     const row = this.row(batch.dataset)
     if (lost === undefined) {
       row.putIntoStored(batch)
       this.#rest()
-      return
+      return false
     }
     if (batch.count > 0) row.putBack(batch)
-    this.#listeners.onReady()
+    return true
   }
 }

@@ -6,7 +6,7 @@ export interface Store {
   write(dataset: string, lines: Buffer, severities: Uint8Array): Copy | undefined
 }
 
-/** What the store has of a batch. Nothing it does throws, but for `read`, which rejects. */
+/** What the store has of a batch. Nothing it does throws, but for reading. */
 export interface Copy {
   /** Copies are older or younger than one another, whoever wrote them: the lesser is older. */
   readonly order: string
@@ -21,6 +21,8 @@ export interface Copy {
   /** No line will be added. */
   seal(): void
   read(): Promise<CopyContent>
+  /** The same where the event loop stands still; what cannot be read is not given up. */
+  readNow(): CopyContent
   /** Is another process's from now on. */
   leave(): void
   remove(): void

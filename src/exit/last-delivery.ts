@@ -34,6 +34,11 @@ const notTaken: Loss = {
   remedy: 'Await flush() where there is time, or find out why the service is in trouble.',
 }
 
+const notRead: Loss = {
+  how: 'before the end of the process, as they cannot be read from the spool now',
+  remedy: 'Check its disk.',
+}
+
 function withoutWorker({ code, message }: NodeJS.ErrnoException): Loss {
   return {
     how: `at the end of the process, as there is no worker thread to do it (${code ?? message})`,
@@ -87,7 +92,8 @@ function deliverBy(courier: Courier, everybody: ReadonlySet<Leftovers>, startedA
           untilMs = Math.min(untilMs, wakeAtMs, deadlineMs)
         } else {
           givenUp.add(one)
-          one.giveUp(isLate ? outOfTime(one.exitTimeoutMs) : notTaken)
+          const why = wakeAtMs === Number.POSITIVE_INFINITY ? notRead : notTaken
+          one.giveUp(isLate ? outOfTime(one.exitTimeoutMs) : why)
         }
       }
       if (untilMs === Number.POSITIVE_INFINITY) return

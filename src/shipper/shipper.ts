@@ -537,12 +537,14 @@ export class Shipper {
   #handOver(courier: Courier): void {
     this.#breaker.isUrgent = true
     this.#delivery.sendBy((batch, onAttempt) => this.#sender.sendBy(courier, batch, onAttempt))
+    this.#batcher.standStill(true)
     void this.#flushAtHand()
     this.#delivery.hurry(this.#options.exitTimeoutMs)
   }
 
   #takeBack(): void {
     this.#breaker.isUrgent = false
+    this.#batcher.standStill(false)
     this.#delivery.sendBy(undefined)
     this.#spooling?.tellNews()
   }

@@ -18,6 +18,8 @@ export interface Disk {
   /** Resolves when what was written cannot be lost in a failure of power any more. */
   sync(path: string): Promise<void>
   read(path: string): Promise<Buffer>
+  /** The same where the event loop stands still. */
+  readNow(path: string): Buffer
   remove(path: string): void
   has(path: string): boolean
   /**
@@ -85,6 +87,9 @@ export const nodeDisk: Disk = {
   },
   async read(path) {
     return fs.promises.readFile(path, { flag: (constants.O_RDONLY | noFollow) as never })
+  },
+  readNow(path) {
+    return fs.readFileSync(path, { flag: (constants.O_RDONLY | noFollow) as never })
   },
   remove(path) {
     try {

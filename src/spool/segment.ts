@@ -136,12 +136,17 @@ export class Segment implements Copy {
   /** What it holds: nothing, where there is no such file. */
   async readAll(): Promise<SegmentContent> {
     try {
-      const content = readSegment(await this.#parts.disk.read(this.#path))
-      this.#count = content.severities.length
-      return content
+      return this.#contentIn(await this.#parts.disk.read(this.#path))
     } catch (error) {
-      if (codeOf(error) === 'ENOENT') return noContent
-      throw error
+      return withoutFile(error)
+    }
+  }
+
+  readNow(): CopyContent {
+    try {
+      return this.#contentIn(this.#parts.disk.readNow(this.#path))
+    } catch (error) {
+      return withoutFile(error)
     }
   }
 
@@ -199,6 +204,12 @@ export class Segment implements Copy {
     this.#directory.letGo()
   }
 
+  #contentIn(bytes: Buffer): SegmentContent {
+    const content = readSegment(bytes)
+    this.#count = content.severities.length
+    return content
+  }
+
   /** Writes what stands in the scratch, up to there; whether it was written. */
   #write(bytes: number): boolean {
     if (this.#file === undefined || bytes === 0) return false
@@ -229,6 +240,12 @@ export class Segment implements Copy {
       this.#parts.onTrouble(error)
     }
   }
+}
+
+/** Where there is no file there is nothing in it; @throws any other error */
+function withoutFile(error: unknown): SegmentContent {
+  if (codeOf(error) === 'ENOENT') return noContent
+  throw error
 }
 
 function codeOf(error: unknown): string {

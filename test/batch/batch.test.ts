@@ -149,6 +149,7 @@ describe('a batch whose lines are all in the store', () => {
     append: vi.fn(),
     seal: vi.fn(),
     read: vi.fn(),
+    readNow: vi.fn(),
     leave: vi.fn(),
     remove: vi.fn(),
   })
@@ -199,6 +200,7 @@ it('that the store has only a part of is left as far as that goes, and the rest 
     append() {},
     seal() {},
     read: vi.fn(),
+    readNow: vi.fn(),
     leave: vi.fn(),
     remove: vi.fn(),
   }

@@ -83,6 +83,52 @@ describe.concurrent('a process that ends while the service is away', () => {
   })
 })
 
+describe('process.exit() with more in the spool than in memory', () => {
+  const count = 50_000
+  const source = (options: string, end = 'process.exit()') => `${core(options)}
+    const text = 'x'.repeat(1000)
+    for (let n = 0; n < ${count}; n++) shipper.ship({ level: 'info', n, text })
+    ${end}`
+
+  it('delivers all of it, while the service takes it', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
+    await using emulator = await startEmulator()
+    const options = `spool: { directory: ${JSON.stringify(directory.path)} }, exitTimeoutMs: 20_000`
+    const ended = await runScript(source(options), environmentFor(emulator))
+    expect([ended.code, ended.stderr]).toEqual([0, ''])
+    expect(inOrder(numbersIn(emulator))).toEqual(upTo(count))
+    expect((await readdir(directory.path, { recursive: true })).filter(name => name.endsWith('.segment'))).toEqual([])
+  })
+
+  it('does no harm to what is just being read where somebody emits exit, and the process goes on', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
+    await using emulator = await startEmulator()
+    const options = `spool: { directory: ${JSON.stringify(directory.path)} }, exitTimeoutMs: 20_000`
+    const end = `
+      await new Promise(resolve => setTimeout(resolve, 5))
+      process.emit('exit', 0)
+      console.log(JSON.stringify([await shipper.flush({ timeoutMs: 60_000 }), shipper.stats().drops]))`
+    const ended = await runScript(source(options, end), environmentFor(emulator))
+    expect([ended.code, ended.stdout]).toEqual([0, '[{"complete":true,"pending":0},{}]\n'])
+    expect(new Set(numbersIn(emulator))).toEqual(new Set(upTo(count)))
+  })
+
+  it('leaves what there is no time for to the next process, and says that it was the time', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
+    await using emulator = await startEmulator()
+    emulator.faults.latencyMs = 250
+    const spool = `spool: { directory: ${JSON.stringify(directory.path)} }`
+    const ended = await runScript(source(`${spool}, exitTimeoutMs: 1000`), environmentFor(emulator))
+    expect(ended.stderr).toMatch(
+      /\d+ events could not be delivered within 1000 ms before the end; they are in the spool/,
+    )
+    emulator.faults.clear()
+    await deliverRest(`${spool}, flushTimeoutMs: 60_000`, environmentFor(emulator))
+    expect(new Set(numbersIn(emulator))).toEqual(new Set(upTo(count)))
+    expect(await readdir(directory.path)).toEqual([])
+  })
+})
+
 describe.concurrent('scenario 5: a service that never answers', () => {
   it('holds the end up until its deadline, and nothing is lost', async () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))

@@ -13,6 +13,7 @@ it('what is on disk alone is waited for no longer than requests have to wait, th
     seal() {},
     leave() {},
     remove() {},
+    readNow: () => ({ lines: Buffer.alloc(0), severities: new Uint8Array(), lost: 1 }),
     read: async () => ({ lines: Buffer.from('{"n":1}\n'), severities: new Uint8Array([2]), lost: 0 }),
   }
   const { batcher, delivery, memory } = rowOfBatches(() => new Promise(() => {}), {

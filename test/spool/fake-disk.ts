@@ -87,6 +87,10 @@ export class FakeDisk {
         meet('read', path)
         return Buffer.from(this.#fileAt(path).bytes)
       },
+      readNow: path => {
+        meet('read', path)
+        return Buffer.from(this.#fileAt(path).bytes)
+      },
       remove: path => {
         meet('remove', path)
         const file = this.#files.get(path)
