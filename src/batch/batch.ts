@@ -8,7 +8,7 @@ import type { Copy, CopyContent, Store } from './store.ts'
 const newline = 0x0a
 
 /** A batch starts with a small block and grows, so that many quiet datasets do not take the memory of busy ones. */
-const firstBlockBytes = 8192
+const firstBlockBytes = 4096
 const growth = 4
 
 /** In place of the block of a batch that is in the store alone. */
@@ -430,7 +430,7 @@ class Whole {
   }
 }
 
-/** The smallest block of the row 8 KiB, 32 KiB, 128 KiB, … that holds so many bytes, and never more than a batch may have. */
+/** The smallest block of the row 4 KiB, 16 KiB, 64 KiB, … that holds so many bytes, and never more than a batch may have. */
 export function blockSize(bytes: number, maxBytes: number): number {
   let size = firstBlockBytes
   while (size < bytes) size *= growth

@@ -14,6 +14,12 @@ const readAhead = 2
  */
 const moveWaitingFrom = 0.5
 const moveOpenFrom = 0.7
+/**
+ * Of those that are open so many move at a time, and so much more memory must be in use until those that wait are looked for
+ * again: finding them means asking every row, of which there may be thousands.
+ */
+const moveOpenTo = 0.68
+const lookStep = 1 / 64
 /** Share of the memory up to which batches come back: a little more, so that what is fresh cannot keep them away. */
 export const readUpTo = 0.6
 const retryReadAfterMs = 1000
@@ -40,6 +46,8 @@ export class Batcher {
   /** In the order in which they are served; the one served last stands last. */
   readonly #rows = new Map<string, Row>()
   readonly #unsettled = new Set<Batch>()
+  /** Memory in use from which on what waits is looked for, to be moved to the store. */
+  #lookFromBytes = 0
 
   constructor(limits: BatchLimits, memory: Memory, listeners: BatcherListeners, store?: Store) {
     this.limits = limits
@@ -119,18 +127,25 @@ export class Batcher {
 
   /** Moves batches to the store while memory is short: first those that wait, then those that are open for new lines. */
   makeRoom(): void {
-    const store = this.#store
-    if (store === undefined || this.#memory.usedBytes <= this.#memory.maxBytes * moveWaitingFrom) return
+    const [store, memory] = [this.#store, this.#memory]
+    const uses = (share: number) => memory.usedBytes > memory.maxBytes * share
+    const nextLookBytes = () => memory.usedBytes + memory.maxBytes * lookStep
+    const isLookedFor = memory.usedBytes >= this.#lookFromBytes || uses(moveOpenFrom)
+    this.#lookFromBytes = Math.min(this.#lookFromBytes, nextLookBytes())
+    if (!store?.isReady || !isLookedFor || !uses(moveWaitingFrom)) return
     this.#moveUntil(
-      moveWaitingFrom,
+      () => !uses(moveWaitingFrom),
       ({ waitingBytes }) => waitingBytes,
       row => row.moveOldestTo(store),
     )
-    this.#moveUntil(
-      moveOpenFrom,
-      ({ openBytes }) => openBytes,
-      row => row.moveOpenTo(store),
-    )
+    if (uses(moveOpenFrom)) {
+      this.#moveUntil(
+        () => !uses(moveOpenTo),
+        ({ openBytes }) => openBytes,
+        row => row.moveOpenTo(store),
+      )
+    }
+    this.#lookFromBytes = nextLookBytes()
   }
 
   /**
@@ -183,18 +198,12 @@ export class Batcher {
     })
   }
 
-  /** Moves batches of the row with most bytes, again and again, until no more than that share of the memory is used. */
-  #moveUntil(share: number, bytesOf: (row: Row) => number, move: (row: Row) => boolean): void {
-    const rows = new Set(this.#rows.values())
-    while (this.#memory.usedBytes > this.#memory.maxBytes * share) {
-      let fullest: Row | undefined
-      let most = 0
-      for (const row of rows) {
-        const bytes = bytesOf(row)
-        if (bytes > most) [fullest, most] = [row, bytes]
-      }
-      if (fullest === undefined) return
-      if (!move(fullest)) rows.delete(fullest)
+  /** Moves batches of the rows with most bytes until there is no need. */
+  #moveUntil(isDone: () => boolean, bytesOf: (row: Row) => number, move: (row: Row) => boolean): void {
+    const rows = [...this.#rows.values()].map(row => ({ row, bytes: bytesOf(row) })).filter(({ bytes }) => bytes > 0)
+    for (const { row } of rows.sort((one, other) => other.bytes - one.bytes)) {
+      while (!isDone() && move(row));
+      if (isDone()) return
     }
   }
 

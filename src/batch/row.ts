@@ -193,8 +193,9 @@ export class Row {
   /** Monotonic time from which on `take` may give a batch that it does not give now; `Infinity` when that is not known. */
   wakeAtMs(): number {
     if (this.isEmpty || this.pause?.isProbing) return Number.POSITIVE_INFINITY
-    const waiting = [...this.#waiting, ...this.#backlog]
-    const readyAtMs = Math.min(this.dueAtMs, ...waiting.map(batch => batch.notBeforeMs))
+    let readyAtMs = this.dueAtMs
+    for (const { notBeforeMs } of this.#waiting) readyAtMs = Math.min(readyAtMs, notBeforeMs)
+    for (const { notBeforeMs } of this.#backlog) readyAtMs = Math.min(readyAtMs, notBeforeMs)
     return Math.max(readyAtMs, this.pause?.untilMs ?? 0)
   }
 

@@ -1,5 +1,7 @@
 /** A place for batches outside memory: what delivery cannot take yet goes there and comes back. */
 export interface Store {
+  /** Whether it can be used at the moment. */
+  readonly isReady: boolean
   /** A copy to which each line is written as it is added; `undefined` where that is not wanted, or cannot be. */
   open(dataset: string): Copy | undefined
   /** A copy of all these lines; `undefined` when it cannot be made. */

@@ -107,7 +107,9 @@ export class Delivery {
         this.#attempt(batch)
       }
     }
-    if (this.#inFlight.size < limit) this.#wakeAt(Math.max(batches.wakeAtMs(), notBeforeMs()), nowMs)
+    // Which may be long known: asking every row for its time would cost more than all else where there are thousands.
+    const isSettled = this.#inFlight.size >= limit || notBeforeMs() >= this.#timerAtMs
+    if (!isSettled) this.#wakeAt(Math.max(batches.wakeAtMs(), notBeforeMs()), nowMs)
   }
 
   /** Makes what waits after a failure due now, for there is no later than in `timeoutMs`. */

@@ -88,6 +88,10 @@ export class Spool implements Store {
     return this.#isInTrouble
   }
 
+  get isReady(): boolean {
+    return performance.now() >= this.#notBeforeMs
+  }
+
   open(dataset: string): Copy | undefined {
     return this.#options.isWriteThrough ? this.#create(dataset, 0, 0) : undefined
   }
@@ -129,7 +133,7 @@ export class Spool implements Store {
   }
 
   #create(dataset: string, lines: number, linesBytes: number): Segment | undefined {
-    if (performance.now() < this.#notBeforeMs) return undefined
+    if (!this.isReady) return undefined
     const name = Buffer.from(dataset)
     const bytes = segmentBytes(name, lines, linesBytes)
     if (!this.#takeBytes(bytes)) return undefined
@@ -186,7 +190,7 @@ export class Spool implements Store {
   }
 
   #onSealed(segment: Segment): void {
-    if (performance.now() >= this.#notBeforeMs) this.#isInTrouble = false
+    if (this.isReady) this.#isInTrouble = false
     this.#unsynced.add(segment)
     this.#syncTimer ??= setTimeout(() => this.#sync(), syncAfterMs).unref()
   }

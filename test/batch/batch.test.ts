@@ -28,7 +28,7 @@ describe('a batch', () => {
   it('starts small and grows without losing a byte', () => {
     const from = memory()
     const batch = open(from)
-    expect(from.usedBytes).toBe(8 * KiB)
+    expect(from.usedBytes).toBe(4 * KiB)
     const lines: string[] = []
     while (batch.append(2, lineOf(`{"n":${lines.length},"x":"${'y'.repeat(300)}"}`), MiB)) {
       lines.push(`{"n":${lines.length},"x":"${'y'.repeat(300)}"}`)
@@ -48,7 +48,7 @@ describe('a batch', () => {
     first.settle()
     right.settle()
     await Promise.resolve()
-    expect([settled, from.usedBytes]).toEqual([0, 8 * KiB])
+    expect([settled, from.usedBytes]).toEqual([0, 4 * KiB])
     second.settle()
     await Promise.resolve()
     expect([settled, from.usedBytes]).toEqual([1, 0])
@@ -131,15 +131,15 @@ describe('memory', () => {
   })
 
   it('blocks grow fourfold up to what a batch may have', () => {
-    const sizes = [1, 8 * KiB, 8 * KiB + 1, 100 * KiB, 300 * KiB, 2 * MiB].map(size => blockSize(size, MiB))
-    expect(sizes).toEqual([8 * KiB, 8 * KiB, 32 * KiB, 128 * KiB, 512 * KiB, MiB])
+    const sizes = [1, 4 * KiB, 4 * KiB + 1, 50 * KiB, 200 * KiB, 2 * MiB].map(size => blockSize(size, MiB))
+    expect(sizes).toEqual([4 * KiB, 4 * KiB, 16 * KiB, 64 * KiB, 256 * KiB, MiB])
   })
 })
 
 describe('a batch whose lines are all in the store', () => {
   const store = (copies: readonly unknown[]): Store => {
     const left = [...copies] as (Copy | undefined)[]
-    return { open: () => undefined, write: () => left.shift() }
+    return { isReady: true, open: () => undefined, write: () => left.shift() }
   }
   const copy = () => ({
     order: '1',
@@ -206,7 +206,7 @@ it('that the store has only a part of is left as far as that goes, and the rest 
   }
   const batch = Batch.open('d', 100, MiB, memory(), () => some) as Batch
   for (const n of [1, 2, 3]) batch.append(n === 3 ? 4 : 2, lineOf(`{"n":${n}}`), MiB)
-  const left = batch.leaveTo({ open: () => undefined, write: () => undefined })
+  const left = batch.leaveTo({ isReady: true, open: () => undefined, write: () => undefined })
   expect([left, batch.count, [...batch.lines()], batch.bySeverity]).toEqual([undefined, 1, ['{"n":3}'], { error: 1 }])
   batch.settle()
   expect([some.leave, some.remove].map(({ mock }) => mock.calls.length)).toEqual([1, 0])

@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest'
+import type { Copy } from '../../src/batch/store.ts'
+import { retryable, rowOfBatches } from '../delivery/row-of-batches.ts'
+
+const events = 30_000
+const datasets = 5000
+
+it('a log call costs little in an outage, though thousands of datasets wait in memory and in the store', async () => {
+  let written = 0
+  const copy: Copy = {
+    order: '',
+    isComplete: true,
+    isThere: true,
+    count: 0,
+    append() {},
+    seal() {},
+    read: () => new Promise(() => {}),
+    readNow: () => ({ lines: Buffer.alloc(0), severities: new Uint8Array(), lost: 0 }),
+    leave() {},
+    remove() {},
+  }
+  const spool = { isReady: true, open: () => undefined, write: () => ({ ...copy, order: String(written++) }) }
+  const { log, delivery } = rowOfBatches(() => retryable(60_000), {
+    maxBatchAgeMs: 1,
+    maxBufferedBytes: 32 * 1_048_576,
+    openSpooling: () => ({ spool }) as never,
+  })
+  const text = 'x'.repeat(1000)
+  log(0)
+  await expect.poll(() => delivery.requests).toBe(1)
+  const startedAtMs = performance.now()
+  let kept = 0
+  for (let n = 0; n < events; n++) if (log(n, { dataset: `d${(n * 7919) % datasets}`, text })) kept++
+  expect((performance.now() - startedAtMs) / events).toBeLessThan(0.1)
+  expect(kept).toBe(events)
+  expect(written).toBeGreaterThan(500)
+})
