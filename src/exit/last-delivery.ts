@@ -4,6 +4,8 @@ import { Courier } from './courier.ts'
 export interface Leftovers {
   /** How long the end of the process may be held up for it, in milliseconds. */
   readonly exitTimeoutMs: number
+  /** Where nothing is left to deliver, it is none of them any more. */
+  withdrawWhenDone(): void
   /** From now on requests are to be made by the courier; those under way come to nothing. */
   handOver(courier: Courier): void
   /** Starts what may be started; returns the monotonic time to be called again, `Infinity` when it waits for answers. */
@@ -55,7 +57,9 @@ export class LastDelivery {
 
   /** Returns when each has been delivered or has been given up. Never throws. */
   deliver(everybody: ReadonlySet<Leftovers>): void {
-    if (this.#isDelivering || everybody.size === 0) return // a listener of ours logs, and is heard below
+    if (this.#isDelivering) return // a listener of ours logs, and is heard below
+    for (const one of [...everybody]) one.withdrawWhenDone()
+    if (everybody.size === 0) return
     this.#isDelivering = true
     const startedAtMs = performance.now()
     try {

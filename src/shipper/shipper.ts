@@ -170,6 +170,7 @@ export class Shipper {
       exitTimeoutMs: options.exitTimeoutMs,
       finish: () => this.#finishAtExit(),
       handOver: courier => this.#handOver(courier),
+      withdrawWhenDone: () => this.#unwatchWhenDone(),
       proceed: () => this.#proceed(),
       isWaitingForAnswers: () => this.#delivery.inFlight > 0,
       giveUp: loss => this.#giveUp(loss, 'exit'),
@@ -178,7 +179,10 @@ export class Shipper {
     if (options.exitTimeoutMs > 0) expectEnd()
     const { onRejected } = options
     if (onRejected !== undefined) this.#notices.add('rejected', ({ event, reason }) => onRejected(event, reason))
-    void this.#spooling?.inherit()
+    if (this.#spooling !== undefined) {
+      this.#watch() // a process that ends at once delivers what others have left all the same
+      void this.#spooling.inherit().then(() => this.#unwatchWhenDone())
+    }
   }
 
   /**

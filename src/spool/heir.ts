@@ -48,6 +48,8 @@ const handOverBytes = 1_048_576
 /** Directories that are claimed at a time: the lock of each takes a file descriptor, and 150 KB. */
 const maxDirectories = 32
 
+const restEveryMs = 5
+
 /** A segment, and what has been found in it. */
 interface Found {
   readonly segment: Segment
@@ -69,6 +71,7 @@ export class Heir {
   /** Whether there are directories that were not claimed, as too many were. */
   #hasMore = false
   #closings = 0
+  #restAtMs = 0
 
   constructor(parts: HeirParts) {
     this.#parts = parts
@@ -80,7 +83,7 @@ export class Heir {
 
   /**
    * Resolves when everything has been told of that is there to be inherited now, and for which there is room: with `true`
-   * where there is more to come once that is delivered. Never rejects. The event loop has a turn between any two files.
+   * where there is more to come once that is delivered. Never rejects, and does not keep the process alive.
    */
   async inherit(listeners: HeirListeners): Promise<boolean> {
     if (this.#inheriting === undefined) {
@@ -107,6 +110,8 @@ export class Heir {
     let found: Found[] = []
     let foundBytes = 0
     for await (const segment of this.#segments(listeners)) {
+      await this.#rest()
+      if (closings !== this.#closings) return
       const content = await segment.readAll().catch(error => listeners.onUnreadable(error))
       if (closings !== this.#closings) return
       if (content === undefined) {
@@ -132,7 +137,7 @@ export class Heir {
     this.#hasMore = false
     yield* [...this.#unread]
     for (const name of this.#names()) {
-      await nextTurn()
+      await this.#rest()
       if (closings !== this.#closings) return
       this.#hasMore = this.#directories.size >= maxDirectories
       if (this.#hasMore) return
@@ -174,6 +179,13 @@ export class Heir {
     }
   }
 
+  /** Gives the event loop a turn every few milliseconds; a process that has nothing else to do comes to its end in it. */
+  async #rest(): Promise<void> {
+    if (performance.now() < this.#restAtMs) return
+    await new Promise(resolve => setTimeout(resolve, 0).unref())
+    this.#restAtMs = performance.now() + restEveryMs
+  }
+
   #handOver(found: readonly Found[], { onInherited, onLost }: HeirListeners): void {
     const inherited: Inherited[] = []
     for (const { segment, dataset, severities, byteLength, lost } of found) {
@@ -189,10 +201,4 @@ export class Heir {
     }
     if (inherited.length > 0) onInherited(inherited)
   }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise(resolve => {
-    setImmediate(resolve)
-  })
 }

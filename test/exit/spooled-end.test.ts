@@ -83,6 +83,44 @@ describe.concurrent('a process that ends while the service is away', () => {
   })
 })
 
+describe('a process that logs nothing, where others have left a lot', () => {
+  const count = 50_000
+
+  async function endIdle(exitTimeoutMs: number, more: string) {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
+    await using emulator = await startEmulator()
+    const spool = `spool: { directory: ${JSON.stringify(directory.path)} }`
+    const logging = `${core(`${spool}, exitTimeoutMs: 0, durability: 'disk'`)}
+      const text = 'x'.repeat(1000)
+      for (let n = 0; n < ${count}; n++) shipper.ship({ n, text })
+      process.exit()`
+    await runScript(logging, environmentFor(emulator))
+    const ended = await runScript(
+      `${core(`${spool}, exitTimeoutMs: ${exitTimeoutMs}`)} ${more}`,
+      environmentFor(emulator),
+    )
+    return { ...ended, numbers: inOrder(numbersIn(emulator)) }
+  }
+  const atFirstEnd = `process.once('beforeExit', () => console.log(shipper.stats().accepted))`
+
+  it('is not kept alive by reading, but delivers in the time that its end may take', async () => {
+    const { code, stdout, stderr, numbers } = await endIdle(20_000, atFirstEnd)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(Number(stdout)).toBeLessThan(count)
+    expect(numbers).toEqual(upTo(count))
+  })
+
+  it('ends at once with exitTimeoutMs: 0', async () => {
+    const { code, stdout, numbers } = await endIdle(0, atFirstEnd)
+    expect([code, Number(stdout) < count, numbers.length < count]).toEqual([0, true, true])
+  })
+
+  it('delivers what it logs in a handler of exit, while it reads', async () => {
+    const { code, stderr, numbers } = await endIdle(2000, `process.on('exit', () => log(${count})); process.exit()`)
+    expect([code, stderr, numbers]).toEqual([0, '', [count]])
+  })
+})
+
 describe('process.exit() with more in the spool than in memory', () => {
   const count = 50_000
   const source = (options: string, end = 'process.exit()') => `${core(options)}
