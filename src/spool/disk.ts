@@ -14,6 +14,8 @@ export interface Disk {
   create(path: string): number
   /** Writes at the end; returns how many bytes were written, which may be less than given. */
   write(file: number, bytes: Uint8Array, from: number, to: number): number
+  /** Leaves so many bytes of a file that is being written. */
+  truncate(file: number, bytes: number): void
   close(file: number): void
   /** Resolves when what was written cannot be lost in a failure of power any more. */
   sync(path: string): Promise<void>
@@ -73,6 +75,9 @@ export const nodeDisk: Disk = {
   },
   write(file, bytes, from, to) {
     return fs.writeSync(file, bytes, from, to - from)
+  },
+  truncate(file, bytes) {
+    fs.ftruncateSync(file, bytes)
   },
   close(file) {
     fs.closeSync(file)

@@ -41,6 +41,7 @@ export class Segment implements Copy {
   readonly #dataset: Uint8Array
   #bytes: number
   #file: number | undefined
+  #writtenBytes = 0
   /** Lines in it. */
   #count = 0
   #reads = 0
@@ -216,11 +217,22 @@ export class Segment implements Copy {
     try {
       const written = this.#parts.disk.write(this.#file, scratch, 0, bytes)
       if (written < bytes) throw Object.assign(new Error('the disk took only a part'), { code: 'ENOSPC' })
+      this.#writtenBytes += bytes
       return true
     } catch (error) {
+      this.#cutTorn(this.#file)
       this.#fail()
       this.#parts.onTrouble(error)
       return false
+    }
+  }
+
+  /** A part of a record would be counted as lost by who reads it, and is accounted for here. */
+  #cutTorn(file: number): void {
+    try {
+      this.#parts.disk.truncate(file, this.#writtenBytes)
+    } catch {
+      // Then it is counted twice.
     }
   }
 

@@ -73,6 +73,12 @@ export class FakeDisk {
         file.bytes = Buffer.concat([file.bytes, bytes.subarray(from, from + taken)])
         return taken
       },
+      truncate: (number, bytes) => {
+        const { path, file } = open.get(number) ?? notOpen()
+        meet('write', path)
+        this.freeBytes += file.bytes.length - bytes
+        file.bytes = file.bytes.subarray(0, bytes)
+      },
       close: number => {
         const { path } = open.get(number) ?? notOpen()
         open.delete(number) // it is closed even when that fails
