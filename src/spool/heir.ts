@@ -139,6 +139,7 @@ export class Heir {
     for (const name of this.#names()) {
       await this.#rest()
       if (closings !== this.#closings) return
+      if (this.#directories.has(name)) continue
       this.#hasMore = this.#directories.size >= maxDirectories
       if (this.#hasMore) return
       yield* this.#claim(name, listeners)
@@ -158,7 +159,6 @@ export class Heir {
   /** The segments of a directory, if it is to be had. One that is in disorder does not stand before the others. */
   #claim(name: string, { onUnreadable }: HeirListeners): Segment[] {
     const { root, segments, hasRoom, onClaimed, onReleased, onMore } = this.#parts
-    if (this.#directories.has(name)) return []
     // One that has more than all the room there is comes alone, and loses its oldest.
     const isWanted = (bytes: number) => bytes === 0 || this.#directories.size === 0 || hasRoom(bytes)
     try {
