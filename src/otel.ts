@@ -1,7 +1,7 @@
 import type { DropReason } from './batch/ledger.ts'
 import { invalidOption } from './errors.ts'
 import { checkIsObject } from './options/checked.ts'
-import { HeldRecords, isResourcePending, toHeldRecord } from './record/held-records.ts'
+import { type HeldRecord, HeldRecords, isResourcePending, toHeldRecord } from './record/held-records.ts'
 import {
   type OtelLogRecord,
   type OtelResource,
@@ -167,25 +167,33 @@ export class LogferryLogRecordProcessor {
   }
 
   #holdFor(resource: OtelResource): HeldRecords {
-    const { shipper } = this
+    const { holding } = this.shipper
     const held = new HeldRecords(resource, {
-      mayHold: ({ severity, json }) => shipper.mayHold(severity, json.length),
-      onHeld: () => shipper.onHeld(),
-      hasRoom: () => shipper.hasRoomForHeld(),
-      take: (record, wasHeld) => shipper.takeHeld(record, resourceTail(record.resource, record.scope), wasHeld),
+      mayHold: ({ severity, json }) => holding.mayHold(severity, json.length),
+      onHeld: () => holding.onHeld(),
+      hasRoom: () => holding.hasRoom(),
+      take: (record, wasHeld) => {
+        if (wasHeld) holding.give(record.json.length)
+        takeHeld(this.shipper, record)
+      },
       onReleased: () => {
         this.#held.delete(resource)
-        shipper.letGo(held)
+        holding.remove(held)
       },
     })
     this.#held.set(resource, held)
-    shipper.holdFor(held)
+    holding.add(held)
     return held
   }
 }
 
 function takeRecord(shipper: Shipper, record: OtelLogRecord): DropReason | undefined {
   return shipper.take(otelToEvent(record), severityOfRecord(record), recordTime(record), tailOf(record))
+}
+
+function takeHeld(shipper: Shipper, { json, severity, time, resource, scope }: HeldRecord): void {
+  const written = json.toString()
+  shipper.take(JSON.parse(written) as object, severity, time, resourceTail(resource, scope), written)
 }
 
 function tailOf(record: OtelLogRecord): Uint8Array | undefined {

@@ -24,6 +24,7 @@ import { type Severity, severities, severityOfLevel } from '../record/severity.t
 import { Timestamper } from '../record/timestamp.ts'
 import { checkListener } from './check-listener.ts'
 import { datasetOf } from './dataset-of.ts'
+import { Holding } from './holding.ts'
 import { checkedTimeoutMs, isInTime } from './in-time.ts'
 import { type Licence, openLicence } from './licence.ts'
 import { ShedReport } from './shed-report.ts'
@@ -79,30 +80,8 @@ export interface ShipperStats {
 const mostTunedBatchBytes = 16_777_216
 /** Batches are never made smaller than this for the sake of memory and disk. */
 const leastBatchBytes = 1024
-/** Share of the memory that events may take that are held back, and up to which they are given on. */
-const mostHeld = 0.25
-const giveUpTo = 0.5
-/** What an event that is held back takes besides its JSON, in bytes, about. */
-const heldOverheadBytes = 256
 /** Longest wait for connections to close that nothing more is expected of, in milliseconds. */
 const closeConnectionsMs = 1000
-
-/** An event that is held back, as JSON. */
-interface HeldEvent {
-  readonly json: Buffer
-  readonly severity: Severity
-  readonly time: readonly [number, number]
-}
-
-/** Who holds events back that are accepted already. */
-interface Holder {
-  /** Gives them on as there is room for them; resolves when all are given. */
-  release(): Promise<void>
-  /** Goes on with that, where there was no room. */
-  resume(): void
-  /** Gives all of them on at once. */
-  giveAll(): void
-}
 
 /**
  * Ships events: record → line → batch → request → outcome. Made by `createShipper`; can be shared by any number of
@@ -116,6 +95,8 @@ export class Shipper {
   readonly #sender: Sender
   readonly #breaker: Breaker
   readonly #delivery: Delivery
+  /** @internal */
+  readonly holding: Holding
   readonly #compression: Compression
   readonly #ledger = new Ledger()
   readonly #notices = new Notices()
@@ -125,8 +106,6 @@ export class Shipper {
   readonly #altered: Alterations = { stubbed: 0, cut: 0 }
   readonly #unfinished: Unfinished
   #isWatched = false
-  readonly #holding = new Set<Holder>()
-  #heldBytes = 0
   readonly #shed = new ShedReport()
   #fate: Fate | undefined
 
@@ -149,6 +128,15 @@ export class Shipper {
       },
       this.#spooling?.spool,
     )
+    this.holding = new Holding({
+      memory: this.#memory,
+      ledger: this.#ledger,
+      batcher: this.#batcher,
+      onHeld: () => {
+        if (!this.#isWatched) this.#watch()
+      },
+      onRemoved: () => this.#unwatchWhenDone(),
+    })
     this.#delivery = new Delivery({
       batches: this.#batcher,
       send: (batch, signal) => this.#sender.send(batch, signal),
@@ -304,64 +292,6 @@ export class Shipper {
   }
 
   /**
-   * Has `holder` give what it holds back, when somebody asks for delivery or the process ends. Until `letGo`.
-   *
-   * @internal
-   */
-  holdFor(holder: Holder): void {
-    this.#holding.add(holder)
-  }
-
-  /** @internal */
-  letGo(holder: Holder): void {
-    this.#holding.delete(holder)
-    this.#unwatchWhenDone()
-  }
-
-  /**
-   * Whether there is memory to hold an event back that has so many bytes as JSON. Then it is accepted, until `takeHeld`.
-   *
-   * @internal
-   */
-  mayHold(severity: Severity, bytes: number): boolean {
-    const heldBytes = bytes + heldOverheadBytes
-    if (severity < this.#memory.floor || this.#heldBytes + heldBytes > this.#memory.maxBytes * mostHeld) return false
-    if (!this.#memory.reserve(heldBytes)) return false
-    this.#heldBytes += heldBytes
-    this.#ledger.accepted++
-    return true
-  }
-
-  /** @internal */
-  onHeld(): void {
-    if (!this.#isWatched) this.#watch()
-  }
-
-  /**
-   * Whether an event that was held back may come now: many at once must not take the room of what is logged meanwhile. If
-   * not, what takes it is sent without further delay, and the holder told when there may be more.
-   *
-   * @internal
-   */
-  hasRoomForHeld(): boolean {
-    this.#batcher.makeRoom()
-    const hasRoom = this.#memory.usedBytes <= this.#memory.maxBytes * giveUpTo
-    if (!hasRoom) void this.#batcher.flush()
-    return hasRoom
-  }
-
-  /** @internal */
-  takeHeld({ json, severity, time }: HeldEvent, tail: Uint8Array, wasHeld: boolean): void {
-    if (wasHeld) {
-      this.#memory.release(json.length + heldOverheadBytes)
-      this.#heldBytes -= json.length + heldOverheadBytes
-      this.#ledger.accepted-- // until it is taken
-    }
-    const written = json.toString()
-    this.take(JSON.parse(written) as object, severity, time, tail, written)
-  }
-
-  /**
    * The one way in. The event's own time stamp goes before `time`: milliseconds since the epoch, or seconds and
    * nanoseconds.
    *
@@ -508,10 +438,10 @@ export class Shipper {
   }
 
   async #flushAtHand(): Promise<void> {
-    const released = [...this.#holding].map(holder => holder.release())
+    const released = this.holding.release()
     const flushed = this.#batcher.flush()
-    if (released.length === 0) return flushed
-    await Promise.all(released)
+    if (released === undefined) return flushed
+    await released
     await Promise.all([flushed, this.#batcher.flush()])
   }
 
@@ -525,7 +455,7 @@ export class Shipper {
   }
 
   #giveUp({ how, remedy }: Loss, about?: string): void {
-    for (const holder of this.#holding) holder.giveAll()
+    this.holding.giveAll()
     const { pending, left, dropped } = this.#ledger
     if (pending === left) return
     this.#delivery.abandon('closed', batch => this.#spooling?.leave(batch) ?? false)
@@ -582,7 +512,7 @@ export class Shipper {
   }
 
   #onSettled(): void {
-    for (const holder of this.#holding) holder.resume()
+    this.holding.resume()
     this.#unwatchWhenDone()
   }
 

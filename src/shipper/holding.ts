@@ -1,0 +1,99 @@
+import type { Batcher } from '../batch/batcher.ts'
+import type { Ledger } from '../batch/ledger.ts'
+import type { Memory } from '../batch/memory.ts'
+import type { Severity } from '../record/severity.ts'
+
+/** Share of the memory that events may take that are held back, and up to which they are given on. */
+const mostHeld = 0.25
+const giveUpTo = 0.5
+/** What an event that is held back takes besides its JSON, in bytes, about. */
+const overheadBytes = 256
+
+/** Who holds events back. */
+export interface Holder {
+  /** Gives them on as there is room for them; resolves when all are given. */
+  release(): Promise<void>
+  /** Goes on with that, where there was no room. */
+  resume(): void
+  /** Gives all of them on at once. */
+  giveAll(): void
+}
+
+export interface HoldingParts {
+  readonly memory: Memory
+  readonly ledger: Ledger
+  readonly batcher: Batcher
+  onHeld(): void
+  /** A holder has no more. */
+  onRemoved(): void
+}
+
+/** Events that somebody holds back until it is known what belongs to them: accepted, pending, and within the memory. */
+export class Holding {
+  readonly #parts: HoldingParts
+  readonly #holders = new Set<Holder>()
+  #heldBytes = 0
+
+  constructor(parts: HoldingParts) {
+    this.#parts = parts
+  }
+
+  /** Has `holder` give what it holds, when somebody asks for delivery or the process ends. Until `remove`. */
+  add(holder: Holder): void {
+    this.#holders.add(holder)
+  }
+
+  remove(holder: Holder): void {
+    this.#holders.delete(holder)
+    this.#parts.onRemoved()
+  }
+
+  /** Whether there is memory to hold an event that has so many bytes as JSON. Then it is accepted, until `give`. */
+  mayHold(severity: Severity, bytes: number): boolean {
+    const { memory, ledger } = this.#parts
+    const heldBytes = bytes + overheadBytes
+    if (severity < memory.floor || this.#heldBytes + heldBytes > memory.maxBytes * mostHeld) return false
+    if (!memory.reserve(heldBytes)) return false
+    this.#heldBytes += heldBytes
+    ledger.accepted++
+    return true
+  }
+
+  /** It is held now. */
+  onHeld(): void {
+    this.#parts.onHeld()
+  }
+
+  /**
+   * Whether a held event may come now: many at once must not take the room of what is logged meanwhile. If not, what takes
+   * it is sent without further delay, and the holder told when there may be more.
+   */
+  hasRoom(): boolean {
+    const { memory, batcher } = this.#parts
+    batcher.makeRoom()
+    const hasRoom = memory.usedBytes <= memory.maxBytes * giveUpTo
+    if (!hasRoom) void batcher.flush()
+    return hasRoom
+  }
+
+  /** It is held no longer: whoever takes it accepts it anew. */
+  give(bytes: number): void {
+    const { memory, ledger } = this.#parts
+    memory.release(bytes + overheadBytes)
+    this.#heldBytes -= bytes + overheadBytes
+    ledger.accepted--
+  }
+
+  /** Has everything given on as there is room for it; `undefined` where nothing is held. */
+  release(): Promise<unknown> | undefined {
+    return this.#holders.size === 0 ? undefined : Promise.all([...this.#holders].map(holder => holder.release()))
+  }
+
+  resume(): void {
+    for (const holder of this.#holders) holder.resume()
+  }
+
+  giveAll(): void {
+    for (const holder of this.#holders) holder.giveAll()
+  }
+}
