@@ -236,7 +236,7 @@ describe.concurrent('logferry spool send', () => {
     expect(await send(spool.directory, emulator)).toMatchObject({ code: 0, stdout: 'Delivered: 2 events\n' })
   })
 
-  it.each(['SIGINT', 'SIGTERM'] as const)(
+  it.concurrent.each(['SIGINT', 'SIGTERM'] as const)(
     'ends on %s, tells of its progress until then, and leaves the rest',
     async signal => {
       using spool = makeSpool()

@@ -114,7 +114,7 @@ describe.concurrent('logferry check', () => {
     expect(stderr).not.toMatch(/secret/)
   })
 
-  it('says so when there is no answer', async () => {
+  it.concurrent('says so when there is no answer', async () => {
     await using slow = await startEmulator()
     slow.faults.latencyMs = 60_000
     const given = { ...environment, LOGFERRY_URL: slow.url, LOGFERRY_TOKEN: slow.token }
@@ -125,7 +125,7 @@ describe.concurrent('logferry check', () => {
     })
   })
 
-  it('says what was answered last when no answer settles it', async () => {
+  it.concurrent('says what was answered last when no answer settles it', async () => {
     await using slow = await startEmulator()
     slow.faults.latencyMs = 3500
     slow.faults.answerNext(9, { status: 503, body: { message: 'try later' } })
