@@ -126,13 +126,7 @@ export class Delivery {
    */
   sendBy(sendNow: SendNow | undefined): void {
     this.#sendNow = sendNow
-    for (const [batch, controller] of [...this.#inFlight].reverse()) {
-      const row = this.#parts.batches.row(batch.dataset)
-      this.#inFlight.delete(batch)
-      controller.abort()
-      if (row.pause !== undefined) row.pause.isProbing = false
-      row.putBack(batch)
-    }
+    for (const batch of this.#breakOff().reverse()) this.#parts.batches.row(batch.dataset).putBack(batch)
   }
 
   /** Does what `pump` does, and returns when it is to be called again: `Infinity` while only an answer can change something. */
@@ -145,12 +139,21 @@ export class Delivery {
 
   /** Gives up everything that is not delivered, in flight or not: drops what `isKept` does not find a place for. */
   abandon(reason: DropReason, isKept: (batch: Batch) => boolean = () => false): void {
-    const inFlight = [...this.#inFlight]
-    this.#inFlight.clear()
-    for (const [, controller] of inFlight) controller.abort()
-    for (const batch of [...inFlight.map(([batch]) => batch), ...this.#parts.batches.takeAll()]) {
+    for (const batch of [...this.#breakOff(), ...this.#parts.batches.takeAll()]) {
       if (!isKept(batch)) this.#drop(batch, reason)
     }
+  }
+
+  /** Ends every attempt that is under way; nobody hears what becomes of them. */
+  #breakOff(): Batch[] {
+    const inFlight = [...this.#inFlight]
+    this.#inFlight.clear()
+    for (const [{ dataset }, controller] of inFlight) {
+      const { pause } = this.#parts.batches.row(dataset)
+      if (pause !== undefined) pause.isProbing = false
+      controller.abort()
+    }
+    return inFlight.map(([batch]) => batch)
   }
 
   #attempt(batch: Batch): void {

@@ -64,7 +64,7 @@ const { event: plain } = fc.letrec(tie => ({
     number,
     fc.boolean(),
     fc.constantFrom(null, undefined),
-    fc.date(),
+    fc.date({ noInvalidDate: true }),
     fc.array(tie('value'), { maxLength: 4 }),
     tie('event'),
   ),
