@@ -390,21 +390,6 @@ describe('when the service misbehaves', () => {
     }
   })
 
-  it('a dataset whose probe was under way when close() gave up goes on with what is logged later', async () => {
-    await using shipping = await startShipping()
-    const { emulator } = shipping
-    const shipper = shipping.ship()
-    emulator.faults.answerNext(1, { status: 403 })
-    shipper.ship({ n: 0 })
-    await shipper.flush({ timeoutMs: 100 })
-    emulator.faults.latencyMs = 1000
-    expect(await shipper.close({ timeoutMs: 200 })).toEqual({ complete: false, pending: 0 })
-    emulator.faults.latencyMs = 0
-    shipper.ship({ n: 1 })
-    expect(await shipper.close({ timeoutMs: 2000 })).toEqual({ complete: true, pending: 0 })
-    expect(emulator.events('d').map(({ n }) => n)).toContain(1)
-  })
-
   it('a server that repeats the token to us does not get it into our warnings', async () => {
     await using shipping = await startShipping()
     const { token } = shipping.emulator

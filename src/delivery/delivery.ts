@@ -186,9 +186,8 @@ export class Delivery {
   #conclude(batch: Batch, { outcome, encoding }: Attempt): void {
     const { batches, breaker, compression } = this.#parts
     const row = batches.row(batch.dataset)
-    const wasAbandoned = !this.#inFlight.delete(batch)
-    if (row.pause !== undefined && (wasAbandoned || outcome.kind === 'retryable')) row.pause.isProbing = false
-    if (wasAbandoned) return batch.dropBody() // and settled, by whoever abandoned it
+    if (!this.#inFlight.delete(batch)) return batch.dropBody() // abandoned, and settled by whoever did that
+    if (row.pause !== undefined && outcome.kind === 'retryable') row.pause.isProbing = false
     if (outcome.kind !== 'blocked' && outcome.kind !== 'retryable') row.pause = undefined
     if (outcome.kind !== 'retryable') breaker.onAnswered()
     switch (outcome.kind) {
