@@ -134,6 +134,14 @@ describe.each(ways)('%s', (_, processorFor) => {
   })
 })
 
+/** A logger whose resource is pending until `host` is resolved. */
+function loggingUntilHostIsKnown(shipper: Shipper) {
+  const host = Promise.withResolvers<string>()
+  const resource = resourceFromAttributes({ 'host.id': host.promise })
+  const provider = new LoggerProvider({ resource, processors: [new LogferryLogRecordProcessor({ shipper })] })
+  return { host, provider, logger: provider.getLogger('x') }
+}
+
 describe('the processor', () => {
   it('ships 200,000 records: all arrive, once, unchanged, in order of time', { timeout: 60_000 }, async () => {
     await using shipping = await startShipping()
@@ -260,13 +268,7 @@ describe('the processor', () => {
     await using shipping = await startShipping()
     const maxBufferedBytes = 16 * 1_048_576
     const shipper = shipping.ship({ maxBufferedBytes })
-    const host = Promise.withResolvers<string>()
-    const pending = resourceFromAttributes({ 'host.id': host.promise })
-    const provider = new LoggerProvider({
-      resource: pending,
-      processors: [new LogferryLogRecordProcessor({ shipper })],
-    })
-    const logger = provider.getLogger('x')
+    const { host, provider, logger } = loggingUntilHostIsKnown(shipper)
     let mostBytes = 0
     for (const n of range(3000)) {
       logger.emit({ body: 'x'.repeat(10_000), attributes: { n } })
@@ -287,13 +289,7 @@ describe('the processor', () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.latencyMs = 50
     const shipper = shipping.ship({ maxBufferedBytes: 16 * 1_048_576 })
-    const host = Promise.withResolvers<string>()
-    const pending = resourceFromAttributes({ 'host.id': host.promise })
-    const provider = new LoggerProvider({
-      resource: pending,
-      processors: [new LogferryLogRecordProcessor({ shipper })],
-    })
-    const logger = provider.getLogger('x')
+    const { host, provider, logger } = loggingUntilHostIsKnown(shipper)
     const severityNumber = SeverityNumber.DEBUG
     for (const n of range(380)) logger.emit({ severityNumber, body: 'x'.repeat(10_000), attributes: { n } })
     for (const n of range(500)) shipper.ship({ level: 'info', n, text: 'x'.repeat(10_000) })

@@ -285,7 +285,6 @@ describe('the end of a logger', () => {
     emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
     const warned: string[] = []
     transport.on('warn', ({ message }) => warned.push(message))
-    process.once('warning', () => {}) // nobody listens for those of the logger any more
     logger.info('before')
     logger.remove(transport)
     await delay(300)

@@ -99,8 +99,8 @@ export class Row {
   }
 
   /**
-   * Adds a line, and gives the batch it is in; `undefined` when there is no memory for it. Nobody is told before the line has its place: who makes a request
-   * then may log, and be here again.
+   * Adds a line, and gives the batch it is in; `undefined` when there is no memory for it. Nobody is told before the line
+   * has its place: who makes a request then may log, and be here again.
    */
   add(severity: Severity, line: Line): Batch | undefined {
     const open = this.#open

@@ -11,8 +11,8 @@ type Compressed = Exclude<Encoding, 'none'>
 
 /**
  * Compresses bodies off the main thread, with streams that are used again. To make one for each body takes twice the time
- * of this thread; and as V8 is told of its memory, it collects all garbage ten times a second under load, and takes what
- * is alive just then for a reason to let its young generation grow.
+ * of this thread; and as V8 is told of its memory, it collects all garbage several times a second under load, and takes
+ * what is alive just then for a reason to let its young generation grow.
  */
 export class Compressors {
   /** As many as there have been bodies at a time. */
