@@ -3,6 +3,7 @@ import type { Severity } from '../record/severity.ts'
 import { type Fate, Followers } from './fate.ts'
 import { type DropsBySeverity, tally } from './ledger.ts'
 import type { Memory } from './memory.ts'
+import type { Refusal } from './refusals.ts'
 import type { Copy, CopyContent, Store } from './store.ts'
 
 const newline = 0x0a
@@ -30,6 +31,9 @@ export class Batch {
   attempts = 0
   /** Attempts that broke with a connection reset. */
   resets = 0
+  /** The last time that the service refused this, or what this was cut from; and how often it has refused this. */
+  refusal: Refusal | undefined
+  refusals = 0
   /** The compression that it was refused with: it is sent without, to learn whether that is what the service dislikes. */
   suspect: 'zstd' | 'gzip' | undefined
   /** Its bytes as they are sent, where they are not the lines themselves; kept for the next attempt. */
@@ -149,12 +153,22 @@ export class Batch {
 
   /** Cuts at the newline in the middle of the lines; a batch of one line cannot be cut. */
   split(): [Batch, Batch] {
-    this.dropBody()
     const count = this.count >> 1
     const bytes = this.bytes
-    let cut = 0
-    for (let line = 0; line < count; line++) cut = bytes.indexOf(newline, cut) + 1
-    return [this.#part(0, cut, 0, count), this.#part(cut, this.byteLength, count, this.count)]
+    let end = 0
+    for (let line = 0; line < count; line++) end = bytes.indexOf(newline, end) + 1
+    return this.#cut(end, count)
+  }
+
+  /** Cuts off the first lines, as many as take at most `maxBytes`, one at least; a batch of one line cannot be cut. */
+  splitAt(maxBytes: number): [Batch, Batch] {
+    const bytes = this.bytes
+    const lastLineAt = bytes.lastIndexOf(newline, this.byteLength - 2) + 1
+    const lastEnd = bytes.lastIndexOf(newline, Math.min(maxBytes, lastLineAt) - 1)
+    const end = (lastEnd < 0 ? bytes.indexOf(newline) : lastEnd) + 1
+    let count = 0
+    for (let at = 0; at < end; at = bytes.indexOf(newline, at) + 1) count++
+    return this.#cut(end, count)
   }
 
   /** To be called once for each batch that is not split: its lines are delivered, or lost as `isLost` says. */
@@ -187,6 +201,8 @@ export class Batch {
     this.count += other.count
     this.byteLength += other.byteLength
     this.#bySeverity = sum(this.bySeverity, other.bySeverity)
+    this.refusal ??= other.refusal
+    this.refusals = 0 // of what it is now
     this.#whole.join(other.#whole)
   }
 
@@ -287,6 +303,11 @@ export class Batch {
     this.body = undefined
   }
 
+  #cut(end: number, count: number): [Batch, Batch] {
+    this.dropBody()
+    return [this.#part(0, end, 0, count), this.#part(end, this.byteLength, count, this.count)]
+  }
+
   #part(from: number, to: number, fromLine: number, toLine: number): Batch {
     const severities = this.#severities.subarray(fromLine, toLine)
     const part = new Batch(this.dataset, this.#block.subarray(from, to), severities, this.#whole)
@@ -297,6 +318,7 @@ export class Batch {
     part.count = toLine - fromLine
     part.attempts = this.attempts
     part.resets = this.resets
+    part.refusal = this.refusal
     part.suspect = this.suspect
     part.notBeforeMs = this.notBeforeMs
     return part

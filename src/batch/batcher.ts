@@ -194,7 +194,7 @@ export class Batcher {
     void batch.whenSettled().then(() => {
       this.#unsettled.delete(batch)
       const row = this.#rows.get(batch.dataset)
-      if (row?.isEmpty && row.pause === undefined) this.#rows.delete(batch.dataset)
+      if (row?.isEmpty && row.pause === undefined && row.refusals === undefined) this.#rows.delete(batch.dataset)
     })
   }
 

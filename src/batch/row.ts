@@ -2,14 +2,15 @@ import type { Line } from '../record/event-to-line.ts'
 import type { Severity } from '../record/severity.ts'
 import { Batch } from './batch.ts'
 import type { Memory } from './memory.ts'
+import type { Refusals } from './refusals.ts'
 import type { Copy, Store } from './store.ts'
 
 /** When a batch is full, shared by every row. Size and age follow the pace that the service allows. */
 export interface BatchLimits {
   maxBatchBytes: number
   maxBatchAgeMs: number
-  /** What `maxBatchBytes` may never exceed; shrinks when the service finds a batch too large. */
-  mostBatchBytes: number
+  /** What `maxBatchBytes` may be raised to. */
+  readonly mostBatchBytes: number
   /** The same while requests are not limited. */
   readonly mostUnlimitedBytes: number
   /** What one event alone may always take. */
@@ -45,6 +46,8 @@ export interface RowParts {
 export class Row {
   readonly dataset: string
   pause: Pause | undefined
+  /** As long as a piece that was refused waits. */
+  refusals: Refusals | undefined
   readonly #parts: RowParts
   readonly #limits: BatchLimits
   /** Oldest first; what comes back after a failed attempt stands at the head again. */
@@ -137,6 +140,12 @@ export class Row {
   putBack(...batches: readonly Batch[]): void {
     const row = batches[0]?.isBacklog ? this.#backlog : this.#waiting
     row.unshift(...batches)
+  }
+
+  /** Puts a batch behind all others that wait. */
+  putLast(batch: Batch): void {
+    const row = batch.isBacklog ? this.#backlog : this.#waiting
+    row.push(batch)
   }
 
   /** Moves what has waited longest to the store; `false` when nothing can be moved. */

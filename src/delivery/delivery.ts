@@ -1,5 +1,6 @@
 import type { Batch } from '../batch/batch.ts'
 import type { DropReason, DropsBySeverity, Ledger } from '../batch/ledger.ts'
+import { Refusals } from '../batch/refusals.ts'
 import type { BatchLimits, Row } from '../batch/row.ts'
 import type { Answer } from '../http/exchange.ts'
 import type { Notices, Rejected } from '../notices.ts'
@@ -12,12 +13,14 @@ import { failedLines } from './failed-lines.ts'
 import type { Pace } from './pace.ts'
 import { rateLimitIn } from './rate-limit-headers.ts'
 import type { Attempt } from './send.ts'
+import { SizeLimit } from './size-limit.ts'
 import { Tuner } from './tuning.ts'
 import {
   askedTooOften,
   batchTooLarge,
   encodingRefused,
   eventTooLarge,
+  held,
   paused,
   rejected,
   unreachable,
@@ -54,8 +57,11 @@ export interface DeliveryParts {
 /** Bytes under which a batch whose connection breaks again and again is not suspected of being too large. */
 const suspectBytes = 65_536
 const resetsUntilSplit = 3
-/** Requests that may be spent on isolating what the service refuses in one batch; what is left then is dropped. */
-const maxRequestsPerBatch = 1000
+/** After so many requests to find what the service refuses in one batch, the others are made slowly. */
+const quickRequestsPerBatch = 1000
+const slowRequestMs = 200
+/** Refused pieces of whatever dataset, with nothing accepted in between, after which a refusal pauses its dataset at once. */
+const refusalsUntilPause = 64
 const firstProbeDelayMs = 1000
 const maxProbeDelayMs = 60_000
 
@@ -70,6 +76,11 @@ export type SendNow = (batch: Batch, onAttempt: (attempt: Attempt) => void) => v
 export class Delivery {
   readonly #parts: DeliveryParts
   readonly #tuner: Tuner
+  readonly #sizeLimit = new SizeLimit()
+  /** When the last request started that the service has accepted; monotonic, in milliseconds. */
+  #acceptedAtMs = Number.NEGATIVE_INFINITY
+  /** Refused pieces since then. */
+  #refusalsInRow = 0
   readonly #inFlight = new Map<Batch, AbortController>()
   #sendNow: SendNow | undefined
   #timer: NodeJS.Timeout | undefined
@@ -83,7 +94,16 @@ export class Delivery {
 
   constructor(parts: DeliveryParts) {
     this.#parts = parts
-    this.#tuner = new Tuner(parts.batches, () => parts.pace.inForce.requestsPerSecond)
+    this.#tuner = new Tuner(
+      parts.batches,
+      () => parts.pace.inForce.requestsPerSecond,
+      nowMs => this.#sizeLimit.maxGrownBytes(nowMs),
+    )
+  }
+
+  /** Bytes that a batch has at most when it is sent. */
+  get maxBatchBytes(): number {
+    return Math.min(this.#parts.batches.limits.maxBatchBytes, this.#sizeLimit.maxBytes)
   }
 
   get inFlight(): number {
@@ -100,12 +120,8 @@ export class Delivery {
     while (this.#inFlight.size < limit && nowMs >= notBeforeMs()) {
       const batch = batches.take(nowMs)
       if (batch === undefined) break
-      if (batch.byteLength > batches.limits.mostBatchBytes && batch.count > 1) {
-        batches.row(batch.dataset).putBack(...batch.split())
-      } else {
-        pace.onStart(nowMs)
-        this.#attempt(batch)
-      }
+      pace.onStart(nowMs)
+      this.#attempt(this.#cutToSize(batch, nowMs))
     }
     // Which may be long known: asking every row for its time would cost more than all else where there are thousands.
     const isSettled = this.#inFlight.size >= limit || notBeforeMs() >= this.#timerAtMs
@@ -140,7 +156,10 @@ export class Delivery {
   /** Gives up everything that is not delivered, in flight or not: drops what `isKept` does not find a place for. */
   abandon(reason: DropReason, isKept: (batch: Batch) => boolean = () => false): void {
     for (const batch of [...this.#breakOff(), ...this.#parts.batches.takeAll()]) {
-      if (!isKept(batch)) this.#drop(batch, reason)
+      const { refusal } = batch
+      if (isKept(batch)) continue
+      if (refusal === undefined) this.#drop(batch, reason)
+      else this.#reject(batch, 'rejected', refusal.status, refusal.reason)
     }
   }
 
@@ -156,7 +175,18 @@ export class Delivery {
     return inFlight.map(([batch]) => batch)
   }
 
+  /** The batch, or its first lines if it is larger than the service takes; the others are put back. */
+  #cutToSize(batch: Batch, nowMs: number): Batch {
+    const { batches } = this.#parts
+    const maxBytes = Math.min(this.#sizeLimit.nextMaxBytes(batch.byteLength, nowMs), batches.limits.mostBatchBytes)
+    if (batch.byteLength <= maxBytes || batch.count === 1) return batch
+    const [first, rest] = batch.splitAt(maxBytes)
+    batches.row(batch.dataset).putBack(rest)
+    return first
+  }
+
   #attempt(batch: Batch): void {
+    const startedAtMs = performance.now()
     const controller = new AbortController()
     this.#inFlight.set(batch, controller)
     const { pause } = this.#parts.batches.row(batch.dataset)
@@ -167,7 +197,7 @@ export class Delivery {
     const onAttempt = (attempt: Attempt): void => {
       this.bytesOnWire += attempt.bodyBytes
       if (attempt.answer !== undefined) this.#heed(attempt.answer)
-      this.#conclude(batch, attempt)
+      this.#conclude(batch, attempt, startedAtMs)
       this.pump()
     }
     if (this.#sendNow === undefined) void this.#parts.send(batch, controller.signal).then(onAttempt)
@@ -183,24 +213,24 @@ export class Delivery {
     this.#parts.onAnswer(headers)
   }
 
-  #conclude(batch: Batch, { outcome, encoding }: Attempt): void {
+  #conclude(batch: Batch, { outcome, encoding }: Attempt, startedAtMs: number): void {
     const { batches, breaker, compression } = this.#parts
     const row = batches.row(batch.dataset)
     if (!this.#inFlight.delete(batch)) return batch.dropBody() // abandoned, and settled by whoever did that
     if (row.pause !== undefined && outcome.kind === 'retryable') row.pause.isProbing = false
-    if (outcome.kind !== 'blocked' && outcome.kind !== 'retryable') row.pause = undefined
+    if (isAcceptance(outcome) || outcome.kind === 'unsupported-encoding') row.pause = undefined
     if (outcome.kind !== 'retryable') breaker.onAnswered()
     switch (outcome.kind) {
       case 'delivered':
       case 'partly-rejected': {
         if (batch.suspect !== undefined) this.#stepDown(batch.suspect)
-        else compression.clear(encoding)
-        return this.#settleAnswered(batch, outcome)
+        else compression.accept(encoding, performance.now())
+        return this.#settleAnswered(batch, row, outcome, startedAtMs)
       }
       case 'retryable':
         return this.#retry(batch, row, outcome)
       case 'too-large':
-        return this.#shrink(batch, row)
+        return this.#shrink(batch, row, startedAtMs)
       case 'unsupported-encoding': {
         if (encoding === 'none') return this.#block(batch, row, 415, 'the media type is not supported')
         this.#stepDown(encoding)
@@ -209,27 +239,34 @@ export class Delivery {
       case 'rejected': {
         if (compression.isSuspect(encoding)) {
           batch.suspect = encoding
+          if (row.pause !== undefined) row.pause = { ...row.pause, untilMs: 0, isProbing: false }
           return row.putBack(batch)
         }
         if (batch.suspect !== undefined) compression.clear(batch.suspect)
         batch.suspect = undefined // nor of its parts
-        return this.#bisect(batch, row, outcome)
+        return this.#refuse(batch, row, 'rejected', outcome.status, outcome.reason, startedAtMs)
       }
       case 'blocked':
         return this.#block(batch, row, outcome.status, outcome.reason)
     }
   }
 
-  #settleAnswered(batch: Batch, outcome: Outcome & { kind: 'delivered' | 'partly-rejected' }): void {
+  #settleAnswered(
+    batch: Batch,
+    row: Row,
+    outcome: Outcome & { kind: 'delivered' | 'partly-rejected' },
+    startedAtMs: number,
+  ): void {
     const { ledger, notices } = this.#parts
     const failed = outcome.kind === 'partly-rejected' ? Math.min(outcome.failed, batch.count) : 0
+    if (failed < batch.count) this.#onAccepted(batch, row, startedAtMs)
     ledger.delivered += batch.count - failed
     const refused =
       outcome.kind === 'partly-rejected' ? this.#countFailures(batch, failed, outcome.failures) : new Set<number>()
     if (notices.has('delivered')) {
       notices.tell('delivered', { dataset: batch.dataset, count: batch.count - failed, bytes: batch.byteLength })
     }
-    batch.settle(line => refused.has(line))
+    this.#settle(batch, line => refused.has(line))
     this.#parts.onDelivered(batch.dataset)
     this.#parts.onSettled()
   }
@@ -270,30 +307,68 @@ export class Delivery {
     } else notices.warn(...unreachable(outcome.reason, outcome.status))
   }
 
-  #shrink(batch: Batch, row: Row): void {
-    const { batches, notices } = this.#parts
-    if (batch.count === 1) {
-      notices.warn(...eventTooLarge(batch.byteLength))
-      return this.#reject(batch, 'too-large', 413, 'too large')
-    }
-    const halfBytes = Math.max(Math.ceil(batch.byteLength / 2), 1024)
-    if (halfBytes < batches.limits.mostBatchBytes) {
-      batches.limits.maxBatchBytes = Math.min(batches.limits.maxBatchBytes, halfBytes)
-      batches.limits.mostBatchBytes = halfBytes
-      notices.warn(...batchTooLarge(batch.byteLength, halfBytes))
-    }
-    row.putBack(...batch.split())
+  /** What the service accepts is evidence about what it refuses of the same dataset, and about sizes. */
+  #onAccepted(batch: Batch, row: Row, startedAtMs: number): void {
+    const nowMs = performance.now()
+    this.#acceptedAtMs = Math.max(this.#acceptedAtMs, startedAtMs)
+    this.#refusalsInRow = 0
+    this.#sizeLimit.onAccepted(batch.byteLength, startedAtMs, nowMs)
+    row.refusals?.onAccepted(startedAtMs, nowMs)
+    if (row.refusals !== undefined) row.hurry()
   }
 
-  /** Cuts a refused batch in halves until the event that is to blame stands alone. */
-  #bisect(batch: Batch, row: Row, outcome: Outcome & { kind: 'rejected' }): void {
-    if (batch.count > 1 && batch.requests < maxRequestsPerBatch) return row.putBack(...batch.split())
-    this.#parts.notices.warn(...rejected(batch.dataset, batch.count, `${outcome.status} ${outcome.reason}`))
-    this.#reject(batch, 'rejected', outcome.status, outcome.reason)
+  #shrink(batch: Batch, row: Row, startedAtMs: number): void {
+    if (batch.count > 1 && this.#sizeLimit.onTooLarge(batch.byteLength, startedAtMs, performance.now())) {
+      this.#parts.notices.warn(...batchTooLarge(batch.byteLength, this.#sizeLimit.maxBytes))
+    }
+    this.#refuse(batch, row, 'too-large', 413, 'too large', startedAtMs)
+  }
+
+  /** Finds out by halves which event is to blame, as far as there is evidence that it is one of them. */
+  #refuse(
+    batch: Batch,
+    row: Row,
+    why: 'rejected' | 'too-large',
+    status: number,
+    reason: string,
+    startedAtMs: number,
+  ): void {
+    const nowMs = performance.now()
+    const refusals = row.refusals ?? new Refusals(nowMs)
+    row.refusals = refusals
+    batch.refusals++
+    if (batch.refusals === 1) this.#refusalsInRow++
+    const verdict = refusals.judge(batch, startedAtMs, nowMs, this.#acceptedAtMs)
+    // Of a line alone the first time counts: what was accepted since then is evidence against it.
+    const atMs = batch.count === 1 ? (batch.refusal?.atMs ?? nowMs) : nowMs
+    batch.refusal = { atMs, status, reason }
+    const isEndless = refusals.isEndless || this.#refusalsInRow >= refusalsUntilPause
+    if (isEndless) this.#pause(row, status, reason)
+    else row.pause = undefined
+    switch (verdict.kind) {
+      case 'split': {
+        if (batch.requests > quickRequestsPerBatch) batch.notBeforeMs = nowMs + slowRequestMs
+        return row.putBack(...batch.split())
+      }
+      case 'retry':
+        return row.putBack(batch)
+      case 'hold': {
+        // When the process ends, it does not wait for a second answer.
+        batch.notBeforeMs = this.#sendNow === undefined ? verdict.untilMs : Number.POSITIVE_INFINITY
+        // The first answer may just have come before that to its neighbor, which is evidence.
+        if (!isEndless && batch.refusals > 1) this.#parts.notices.warn(...held(batch.dataset, `${status} ${reason}`))
+        return row.putLast(batch)
+      }
+      case 'drop': {
+        if (why === 'too-large') this.#parts.notices.warn(...eventTooLarge(batch.byteLength))
+        this.#reject(batch, why, status, reason)
+      }
+    }
   }
 
   #reject(batch: Batch, why: DropReason, status: number, reason: string): void {
     const { notices } = this.#parts
+    if (why === 'rejected') notices.warn(...rejected(batch.dataset, batch.count, `${status} ${reason}`))
     if (notices.has('rejected')) {
       for (const json of batch.lines()) notices.tell('rejected', rejection(batch.dataset, json, status, reason))
     }
@@ -302,12 +377,17 @@ export class Delivery {
 
   #stepDown(encoding: Encoding): void {
     const { compression, notices } = this.#parts
-    if (compression.stepDown(encoding)) notices.warn(...encodingRefused(encoding, compression.encoding))
+    if (compression.stepDown(encoding, performance.now()))
+      notices.warn(...encodingRefused(encoding, compression.encoding))
   }
 
   /** Holds a dataset's batches back until a probe passes: nothing is lost, and nobody is flooded. */
   #block(batch: Batch, row: Row, status: number, reason: string): void {
     row.putBack(batch)
+    this.#pause(row, status, reason)
+  }
+
+  #pause(row: Row, status: number, reason: string): void {
     const pause = row.pause
     if (pause !== undefined && !pause.isProbing) return
     const refusals = (pause?.refusals ?? 0) + 1
@@ -320,8 +400,17 @@ export class Delivery {
 
   #drop(batch: Batch, reason: DropReason): void {
     this.#countDropped(reason, batch.count, batch.bySeverity)
-    batch.settle(() => true)
+    this.#settle(batch, () => true)
     this.#parts.onSettled()
+  }
+
+  #settle(batch: Batch, isLost: (line: number) => boolean): void {
+    if (batch.refusal !== undefined) {
+      const row = this.#parts.batches.row(batch.dataset)
+      row.refusals?.onSettled(batch.count)
+      if (row.refusals?.isSettled) row.refusals = undefined
+    }
+    batch.settle(isLost)
   }
 
   #countDropped(reason: DropReason, count: number, bySeverity: DropsBySeverity): void {
@@ -341,6 +430,10 @@ export class Delivery {
       Math.max(Math.ceil(atMs - nowMs), 0),
     ).unref()
   }
+}
+
+function isAcceptance({ kind }: Outcome): boolean {
+  return kind === 'delivered' || kind === 'partly-rejected'
 }
 
 function count(bySeverity: DropsBySeverity, severity: Severity | undefined): void {

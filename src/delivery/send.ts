@@ -84,7 +84,7 @@ export class Sender {
   /** Compressed, as a rule; where there is no memory for that, the lines are sent as they are. */
   #encodingFor(batch: Batch): Encoding {
     if (batch.suspect !== undefined) return 'none'
-    const encoding = this.#compression.encodingFor(batch.byteLength)
+    const encoding = this.#compression.encodingFor(batch.byteLength, performance.now())
     return encoding === 'none' || batch.body?.encoding === encoding || batch.reserveBody() ? encoding : 'none'
   }
 

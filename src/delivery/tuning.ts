@@ -80,13 +80,20 @@ export interface Tunable {
 export class Tuner {
   readonly #batches: Tunable
   readonly #requestsPerSecond: () => number
+  readonly #maxGrownBytes: (nowMs: number) => number
   readonly #configured: Tuned
   #tunedAtMs = Number.NEGATIVE_INFINITY
   #addedBytes = 0
 
-  constructor(batches: Tunable, requestsPerSecond: () => number) {
+  /** @param maxGrownBytes bytes beyond which batches are not to grow, as the service may not take them */
+  constructor(
+    batches: Tunable,
+    requestsPerSecond: () => number,
+    maxGrownBytes: (nowMs: number) => number = () => Number.POSITIVE_INFINITY,
+  ) {
     this.#batches = batches
     this.#requestsPerSecond = requestsPerSecond
+    this.#maxGrownBytes = maxGrownBytes
     this.#configured = { maxBatchBytes: batches.limits.maxBatchBytes, maxBatchAgeMs: batches.limits.maxBatchAgeMs }
   }
 
@@ -99,11 +106,12 @@ export class Tuner {
     const { addedBytes, waitingBytes, datasets } = this.#batches.load()
     const bytesPerSecond = ((addedBytes - this.#addedBytes) / elapsedMs) * 1000
     this.#addedBytes = addedBytes
-    const { mostBatchBytes } = limits
+    const { maxBatchBytes, maxBatchAgeMs } = this.#configured
+    const mostBatchBytes = Math.max(Math.min(limits.mostBatchBytes, this.#maxGrownBytes(nowMs)), maxBatchBytes)
     const load = { requestsPerSecond, bytesPerSecond, waitingBytes, datasets }
     const tuned = tune(load, {
-      maxBatchBytes: Math.min(this.#configured.maxBatchBytes, mostBatchBytes),
-      maxBatchAgeMs: this.#configured.maxBatchAgeMs,
+      maxBatchBytes,
+      maxBatchAgeMs,
       mostBatchBytes,
       mostUnlimitedBytes: Math.min(limits.mostUnlimitedBytes, mostBatchBytes),
     })

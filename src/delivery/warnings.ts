@@ -42,6 +42,16 @@ export function rejected(dataset: string, count: number, reason: string): Warnin
   ]
 }
 
+export function held(dataset: string, reason: string): WarningText {
+  return [
+    'LOGFERRY_REJECTED',
+    `the service refuses an event for dataset ${JSON.stringify(dataset)} (${reason}). As the service has not accepted others ` +
+      'of that dataset since, the event may not be the reason: it is kept, and sent again. Check the token, the dataset ' +
+      'and what stands between this process and the service, such as a proxy or a firewall.',
+    `held ${dataset}`,
+  ]
+}
+
 export function eventTooLarge(bytes: number): WarningText {
   return [
     'LOGFERRY_REJECTED',
@@ -52,8 +62,8 @@ export function eventTooLarge(bytes: number): WarningText {
 export function batchTooLarge(bytes: number, nowAtMost: number): WarningText {
   return [
     'LOGFERRY_STEPPED_DOWN',
-    `the service finds a batch of ${bytes} bytes too large (413); batches have at most ${nowAtMost} bytes from now on. ` +
-      'Set maxBatchBytes to what it takes.',
+    `the service finds a batch of ${bytes} bytes too large (413); batches are sent with at most ${nowAtMost} bytes, and ` +
+      'larger ones are tried again from time to time. Set maxBatchBytes to what the service takes.',
   ]
 }
 
@@ -70,6 +80,8 @@ function remedyFor(status: number): string {
   if (status === 404) return 'Check the dataset name and baseUrl.'
   if (status >= 300 && status < 400 && status !== 304)
     return 'Redirects are not followed: set baseUrl to the final address.'
+  if (status === 400 || status === 413 || status === 422)
+    return 'It refuses every event: check what stands between, such as a proxy or a firewall, and the form of the events.'
   if (status === 407) return 'Check the credentials of the proxy.'
   return 'Check baseUrl and the options.'
 }

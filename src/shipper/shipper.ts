@@ -233,7 +233,7 @@ export class Shipper {
       bufferedBytes: this.#memory.usedBytes,
       compression: this.#compression.encoding,
       requestsPerSecond: this.#pace.inForce.requestsPerSecond,
-      maxBatchBytes: this.#batcher.limits.maxBatchBytes,
+      maxBatchBytes: this.#delivery.maxBatchBytes,
       maxBatchAgeMs: this.#batcher.limits.maxBatchAgeMs,
       limits: this.#licence?.limits.stats(this.#pace.inForce),
       spool: this.#spooling?.stats(),

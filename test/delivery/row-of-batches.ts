@@ -36,7 +36,7 @@ export const tooLarge: Outcome = { kind: 'too-large' }
 export function rowOfBatches(
   service: Service,
   {
-    compression = 'none' as Encoding,
+    compression = 'none' as Encoding | Compression,
     maxBatchEvents = 10_000,
     maxBatchBytes = 1_048_576,
     mostUnlimitedBytes = undefined as number | undefined,
@@ -58,7 +58,7 @@ export function rowOfBatches(
   notices.add('dropped', drop => dropped.push(drop))
   notices.add('rejected', rejection => refused.push(rejection))
   const memory = new Memory(maxBufferedBytes, maxBatchBytes)
-  const stepping = new Compression(compression)
+  const stepping = typeof compression === 'string' ? new Compression(compression) : compression
   const limits = {
     maxBatchBytes,
     maxBatchAgeMs,
@@ -87,7 +87,7 @@ export function rowOfBatches(
     onDelivered: () => {},
     onAnswer: () => {},
     send: async (batch, signal) => {
-      const encoding = batch.suspect !== undefined ? 'none' : stepping.encoding
+      const encoding = batch.suspect !== undefined ? 'none' : stepping.encodingFor(1_048_576, performance.now())
       const request = { dataset: batch.dataset, lines: [...batch.lines()], atMs: performance.now(), encoding }
       sent.push(request)
       const outcome = await service(request, sent.length)
