@@ -1,4 +1,5 @@
 import { blockedLoop } from './blocked-loop.ts'
+import { chaos } from './chaos.ts'
 import type { Figures, Progress } from './figures.ts'
 import { halfRefused } from './half-refused.ts'
 import { hostileValues } from './hostile-values.ts'
@@ -12,12 +13,13 @@ import { type RetryAfter, retryAfter } from './retry-after.ts'
 
 /** A scenario that takes a while: in short for every `npm test`, and whole for `npm run soak`. */
 export interface LongScenario {
-  /** Its number in the list of scenarios; 'outage' is the one of 60 seconds. */
-  readonly number: number | 'outage'
+  /** Its number in the list of scenarios; 'outage' is the one of 60 seconds, 'chaos' is everything at once. */
+  readonly number: number | 'outage' | 'chaos'
   readonly what: string
   readonly inShort: string
   short(): Promise<Figures>
-  whole(progress: Progress): Promise<Figures>
+  /** @param seed of what is drawn by lot, if it is not to be the scenario's own */
+  whole(progress: Progress, seed?: number): Promise<Figures>
 }
 
 const MiB = 1_048_576
@@ -29,6 +31,8 @@ const patience: readonly (readonly [what: string, scale: Omit<RetryAfter, 'secon
   ['503, a date, our clock an hour fast', { status: 503, form: { clockSkewMs: -anHourMs } }],
   ['503, a date, our clock an hour slow', { status: 503, form: { clockSkewMs: anHourMs } }],
 ]
+
+const chaosSeeds = Array.from({ length: 10 }, (_, index) => index + 1)
 
 export const longScenarios: readonly LongScenario[] = [
   ...patience.map(
@@ -156,6 +160,15 @@ export const longScenarios: readonly LongScenario[] = [
     short: () => orphans({ eventsEach: 3000 }),
     whole: () => orphans({ eventsEach: 100_000 }),
   },
+  ...chaosSeeds.map(
+    (ownSeed): LongScenario => ({
+      number: 'chaos',
+      what: `processes that log, end and are killed while the service answers anything (seed ${ownSeed}): exact books`,
+      inShort: 'four processes',
+      short: () => chaos({ seed: ownSeed, processes: 4, mostLifeMs: 1500 }),
+      whole: (progress, seed = ownSeed) => chaos({ seed, processes: 20, mostLifeMs: 6000 }, progress),
+    }),
+  ),
 ]
 
 const shortOutage = {

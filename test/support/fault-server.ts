@@ -19,8 +19,10 @@ export interface WireRequest {
   /** What has come of its body. */
   readonly body: Buffer
   readonly isWhole: boolean
-  /** Stores its events. */
-  store(): void
+  /** Its events, once it is whole. */
+  lines(): string[]
+  /** Stores its events, but for those that are left out. */
+  store(isLeftOut?: (line: string) => boolean): void
   /** Sends an answer with a `content-length`; `headers` are lines without their line breaks. */
   answer(status: string, body?: string | Buffer, ...headers: readonly string[]): void
   /** Stores its events and answers 200. */
@@ -156,8 +158,12 @@ class Received implements WireRequest {
     return this.missingBytes === 0
   }
 
-  store(): void {
-    for (const line of linesIn(this.body, this.#header('content-encoding'))) this.#numbers.push(numberIn(line))
+  lines(): string[] {
+    return linesIn(this.body, this.#header('content-encoding'))
+  }
+
+  store(isLeftOut: (line: string) => boolean = () => false): void {
+    for (const line of this.lines()) if (!isLeftOut(line)) this.#numbers.push(numberIn(line))
   }
 
   answer(status: string, body: string | Buffer = '', ...headers: readonly string[]): void {

@@ -1,0 +1,121 @@
+/**
+ * A process of the chaos: several shippers of every kind, which log in bursts, flush and close at random. It tells what has
+ * been logged after each burst, by a write that kill -9 cannot undo. Run by chaos.ts.
+ */
+import { writeSync } from 'node:fs'
+import { createHistogram } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createShipper, type Shipper, type ShipperOptions } from '../../src/index.ts'
+import { randomFrom } from '../support/random.ts'
+import { type ChaosJob, type ChaosReport, type ChaosShipper, numbersEach, shippersEach } from './chaos-report.ts'
+
+const job = JSON.parse(process.env.CHAOS_JOB as string) as ChaosJob
+const random = randomFrom(job.seed)
+const oneOf = <T>(...values: readonly T[]): T => values[Math.floor(random() * values.length)] as T
+const calls = createHistogram()
+let stallMs = 0
+let isToEnd = job.forMs === 0
+
+class Logger {
+  readonly number = job.index * shippersEach + loggers.length
+  readonly shipper: Shipper
+  readonly maxBufferedBytes: number
+  readonly isOnDisk: boolean
+  readonly #datasets = oneOf(1, 3, 50, 1000, 5000)
+  #logged = 0
+  #wronglyRejected = 0
+  #closing = 0
+
+  constructor() {
+    const kind = job.forMs === 0 ? 'disk' : (['memory', 'spool', 'disk'] as const)[loggers.length % 3]
+    const maxBatchBytes = oneOf(8192, 65_536, 1_048_576)
+    this.maxBufferedBytes = Math.max(8 * maxBatchBytes, oneOf(1, 4, 16) * 1_048_576)
+    this.isOnDisk = kind === 'disk'
+    const options: ShipperOptions = {
+      baseUrl: job.url,
+      token: 'a-token-of-tests',
+      dataset: event => `d${Number(event.n) % this.#datasets}`,
+      maxBatchBytes,
+      maxBufferedBytes: this.maxBufferedBytes,
+      maxBatchAgeMs: oneOf(20, 200, 1000),
+      maxConcurrentRequests: oneOf(1, 4, 16),
+      compression: oneOf('zstd', 'gzip', 'none'),
+      requestTimeoutMs: 1000,
+      maxRetryDelayMs: 300,
+      flushTimeoutMs: 1000,
+      ...(kind === 'memory' ? {} : { spool: { directory: job.directory } }),
+      ...(kind === 'disk' ? { durability: 'disk' } : {}),
+    }
+    this.shipper = createShipper(options)
+    this.shipper.on('warning', () => {})
+    this.shipper.on('rejected', ({ event }) => {
+      if (this.#closing === 0 && event !== undefined && event.poison !== true && 'n' in event) this.#wronglyRejected++
+    })
+  }
+
+  burst(): void {
+    const count = random() < 0.02 ? 3000 : Math.floor(random() * 100)
+    for (let n = 0; n < count; n++) {
+      const text = 'x'.repeat(random() < 0.001 ? 200_000 : Math.floor(10 ** (1 + 3 * random() ** 2)))
+      const event = { level: oneOf('debug', 'info', 'error'), n: this.number * numbersEach + this.#logged, text }
+      const startedAt = process.hrtime.bigint()
+      this.shipper.ship(random() < 0.0005 ? { ...event, poison: true } : event)
+      calls.record(process.hrtime.bigint() - startedAt || 1n)
+      this.#logged++
+    }
+  }
+
+  async flushOrClose(): Promise<void> {
+    const timeoutMs = Math.floor(random() * 500)
+    if (random() < 0.7) return void (await this.shipper.flush({ timeoutMs }))
+    await this.close(timeoutMs)
+  }
+
+  async close(timeoutMs: number): Promise<void> {
+    this.#closing++
+    await this.shipper.close({ timeoutMs })
+    this.#closing--
+  }
+
+  get report(): ChaosShipper {
+    const { accepted, delivered, dropped, pending, bufferedBytes } = this.shipper.stats()
+    const { number, isOnDisk, maxBufferedBytes } = this
+    const counts = { accepted, delivered, dropped, pending, bufferedBytes, maxBufferedBytes }
+    return { number, isOnDisk, logged: this.#logged, ...counts, wronglyRejected: this.#wronglyRejected }
+  }
+}
+
+const loggers: Logger[] = []
+const tell = (isDone: boolean): void => {
+  const shippers = loggers.map(logger => logger.report)
+  const callMs = calls.count === 0 ? 0 : calls.percentile(99.9) / 1e6
+  const report = { shippers, callMs, stallMs, rssBytes: process.memoryUsage.rss(), isDone } satisfies ChaosReport
+  writeSync(1, `${JSON.stringify(report)}\n`)
+}
+
+/** Work of this thread since the last turn of the loop; waiting for a processor does not count. */
+let usedAt = process.threadCpuUsage()
+const watch = setInterval(() => {
+  const used = process.threadCpuUsage(usedAt)
+  usedAt = process.threadCpuUsage()
+  stallMs = Math.max(stallMs, (used.user + used.system) / 1000)
+}, 1)
+
+process.on('message', () => {
+  isToEnd = true
+})
+while (loggers.length < (job.forMs === 0 ? 1 : shippersEach)) loggers.push(new Logger())
+tell(false)
+const endAtMs = performance.now() + job.forMs
+while (!isToEnd && performance.now() < endAtMs) {
+  for (const logger of loggers) {
+    logger.burst()
+    if (random() < 0.01) void logger.flushOrClose()
+  }
+  tell(false)
+  await sleep(random() * 10)
+}
+await Promise.all(loggers.map(logger => logger.close(60_000)))
+clearInterval(watch)
+tell(true)
+process.disconnect() // with nothing left open, the process ends here

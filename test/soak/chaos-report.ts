@@ -1,0 +1,41 @@
+/** What a process of the chaos is told, and what it tells. */
+
+export interface ChaosJob {
+  readonly seed: number
+  readonly url: string
+  readonly directory: string
+  /** Which process it is. */
+  readonly index: number
+  /** It logs for so long; with 0 it only delivers what others have left. */
+  readonly forMs: number
+}
+
+/** What is known of one shipper, from its own process. */
+export interface ChaosShipper {
+  readonly number: number
+  readonly isOnDisk: boolean
+  /** Log calls that have returned. */
+  readonly logged: number
+  readonly accepted: number
+  readonly delivered: number
+  readonly dropped: number
+  readonly pending: number
+  readonly bufferedBytes: number
+  readonly maxBufferedBytes: number
+  /** Events that were told as refused while it was not closed, and that no service had a reason to refuse. */
+  readonly wronglyRejected: number
+}
+
+export interface ChaosReport {
+  readonly shippers: readonly ChaosShipper[]
+  /** 99.9 % of the log calls took no longer, in milliseconds. */
+  readonly callMs: number
+  /** The longest time that the thread was at work between two turns of the event loop, in milliseconds. */
+  readonly stallMs: number
+  readonly rssBytes: number
+  readonly isDone: boolean
+}
+
+export const shippersEach = 3
+/** Each shipper has numbers of its own. */
+export const numbersEach = 10_000_000

@@ -1,0 +1,232 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startFaultServer } from '../support/fault-server.ts'
+import { randomFrom } from '../support/random.ts'
+import { type Treatment, troubles, well } from './chaos-answers.ts'
+import { type ChaosJob, type ChaosReport, type ChaosShipper, numbersEach } from './chaos-report.ts'
+import { brokenOf, type Figures, noProgress, type Progress } from './figures.ts'
+
+export interface Chaos {
+  readonly seed: number
+  /** Processes, one after the other and side by side; one in three is killed. */
+  readonly processes: number
+  /** Each lives for so long at the most. */
+  readonly mostLifeMs: number
+}
+
+const MiB = 1_048_576
+/** What a process takes besides the memory for events. */
+const mostOtherBytes = 150 * MiB + 100 * MiB // and what Node takes before the first log call
+const isPoison = (line: string): boolean => line.includes('"poison":true')
+
+/** Everything at once: answers of every kind, processes that end in every way, and exact books afterwards. */
+export async function chaos(scale: Chaos, progress: Progress = noProgress): Promise<Figures> {
+  const random = randomFrom(scale.seed)
+  const directory = await mkdtemp(join(tmpdir(), 'logferry-chaos-'))
+  const weather = new Weather(random)
+  await using server = await startFaultServer(request => weather.treat(request, isPoison), { keepsRequests: false })
+  const processes: ChaosProcess[] = []
+  const start = (forMs: number): ChaosProcess => {
+    const index = processes.length
+    const one = new ChaosProcess({ seed: scale.seed * 1000 + index, url: server.url, directory, index, forMs })
+    processes.push(one)
+    return one
+  }
+  try {
+    while (processes.length < scale.processes) {
+      const pair = [start(scale.mostLifeMs), start(scale.mostLifeMs)]
+      await Promise.all(pair.map(one => mishap(one, random, scale.mostLifeMs)))
+      progress(`${processes.length} of ${scale.processes} processes, ${server.numbers.length} events arrived`)
+    }
+    weather.clear()
+    await Promise.all(processes.map(one => one.end()))
+    const last = start(0)
+    await last.end()
+    return { ...judge(processes, server.numbers, await readdir(directory)), requests: server.requestCount }
+  } finally {
+    for (const one of processes) one.kill()
+    weather.clear()
+    await rm(directory, { recursive: true })
+  }
+}
+
+/** Lets a process live for a while, and then be killed, be stopped for a while, or go on. */
+async function mishap(one: ChaosProcess, random: () => number, mostLifeMs: number): Promise<void> {
+  await sleep(random() * mostLifeMs)
+  const fate = random()
+  if (fate < 1 / 3) return one.kill()
+  if (fate < 2 / 3) await one.suspend(random() * 500)
+}
+
+/** How the service is: well and in trouble by turns, or either from request to request. */
+class Weather {
+  readonly #random: () => number
+  readonly #names = Object.keys(troubles)
+  #now: () => Treatment = () => well
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(random: () => number) {
+    this.#random = random
+    this.#change()
+  }
+
+  readonly #treatments = new WeakMap<object, Treatment>()
+
+  /** A request is treated in one way from its head to its end. */
+  treat(request: Parameters<Treatment>[0], isPoison: Parameters<Treatment>[1]): void {
+    const treatment = this.#treatments.get(request) ?? this.#now()
+    this.#treatments.set(request, treatment)
+    treatment(request, isPoison)
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer)
+    this.#now = () => well
+  }
+
+  #change(): void {
+    const oneTrouble = this.#trouble()
+    const kind = this.#random()
+    if (kind < 0.5) this.#now = () => well
+    else if (kind < 0.8) this.#now = () => oneTrouble
+    else this.#now = () => (this.#random() < 0.5 ? well : this.#trouble())
+    this.#timer = setTimeout(() => this.#change(), 100 + this.#random() * 1000)
+  }
+
+  #trouble(): Treatment {
+    return troubles[this.#names[Math.floor(this.#random() * this.#names.length)] as string] as Treatment
+  }
+}
+
+class ChaosProcess {
+  readonly #process: ChildProcess
+  readonly #closed: Promise<unknown[]>
+  #said = ''
+  #stderr = ''
+  latest: ChaosReport | undefined
+  mostRssBytes = 0
+  wasKilled = false
+
+  constructor(job: ChaosJob) {
+    this.#process = fork(new URL('./chaos-logger.ts', import.meta.url), {
+      env: { PATH: process.env.PATH, CHAOS_JOB: JSON.stringify(job) },
+      execArgv: [],
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    })
+    this.#process.stdout?.setEncoding('utf8').on('data', text => this.#hear(text))
+    this.#process.stderr?.setEncoding('utf8').on('data', text => {
+      this.#stderr += text
+    })
+    this.#closed = once(this.#process, 'close')
+  }
+
+  get failure(): string {
+    const { exitCode } = this.#process
+    return exitCode === null || exitCode === 0 ? '' : `exit code ${exitCode}: ${this.#stderr.slice(0, 500)}`
+  }
+
+  get shippers(): readonly ChaosShipper[] {
+    return this.latest?.shippers ?? []
+  }
+
+  kill(): void {
+    if (this.#process.exitCode === null && this.#process.signalCode === null) this.wasKilled = true
+    this.#process.kill('SIGKILL')
+  }
+
+  async suspend(ms: number): Promise<void> {
+    this.#process.kill('SIGSTOP')
+    await sleep(ms)
+    this.#process.kill('SIGCONT')
+  }
+
+  /** Has it deliver what it has, and waits for its end. */
+  async end(): Promise<void> {
+    if (this.#process.connected) this.#process.send('end', () => {})
+    await this.#closed
+  }
+
+  #hear(text: string): void {
+    const lines = (this.#said + text).split('\n')
+    this.#said = lines.pop() as string
+    const last = lines.at(-1)
+    if (last === undefined) return
+    this.latest = JSON.parse(last) as ChaosReport
+    this.mostRssBytes = Math.max(this.mostRssBytes, this.latest.rssBytes)
+  }
+}
+
+/** What has arrived against what the processes say. */
+function judge(
+  processes: readonly ChaosProcess[],
+  numbers: readonly number[],
+  leftInSpool: readonly string[],
+): Omit<Figures, 'requests'> {
+  const arrived = new Map<number, Set<number>>()
+  let twice = 0
+  for (const number of numbers) {
+    if (number === undefined) continue // what tells of events that were dropped
+    const shipper = Math.floor(number / numbersEach)
+    const seen = arrived.get(shipper) ?? new Set()
+    arrived.set(shipper, seen)
+    if (seen.has(number)) twice++
+    seen.add(number)
+  }
+  const broken = new Set<string>()
+  let [events, lost, dropped] = [0, 0, 0]
+  for (const one of processes) {
+    if (one.failure !== '') broken.add(`a process failed (${one.failure})`)
+    if (!one.wasKilled && one.latest?.isDone !== true) broken.add('a process did not come to its end')
+    for (const shipper of one.shippers) {
+      const missing = missingOf(shipper, arrived.get(shipper.number))
+      events += shipper.logged
+      dropped += shipper.dropped
+      const isAccountedFor = one.wasKilled
+        ? !shipper.isOnDisk || missing <= shipper.dropped
+        : missing <= shipper.dropped
+      if (!isAccountedFor) lost += missing - shipper.dropped
+      for (const law of brokenBy(shipper, one.wasKilled)) broken.add(law)
+    }
+  }
+  const living = processes.filter(({ latest }) => latest !== undefined)
+  const callMs = Math.max(...living.map(({ latest }) => latest?.callMs ?? 0))
+  const stallMs = Math.max(...living.map(({ latest }) => latest?.stallMs ?? 0))
+  const overRss = living.filter(one => {
+    const allowed = one.shippers.reduce((sum, { maxBufferedBytes }) => sum + maxBufferedBytes, mostOtherBytes)
+    return one.mostRssBytes > allowed
+  })
+  const laws = {
+    'no event is missing that is not counted as dropped': lost === 0,
+    'the spool is empty at the end': leftInSpool.every(name => name.startsWith('rejected')),
+    '99.9 % of the log calls take 5 ms or less': callMs <= 5,
+    'the event loop is never held up for more than 250 ms': stallMs <= 250,
+    'memory stays within its bound': overRss.length === 0,
+  }
+  return {
+    events,
+    lost,
+    twice,
+    notes: `${processes.length} processes, ${dropped} counted as dropped, log call p99.9 ${callMs.toFixed(2)} ms, longest stall ${stallMs.toFixed(0)} ms`,
+    broken: [...brokenOf(laws), ...broken],
+  }
+}
+
+function missingOf({ number, logged }: ChaosShipper, arrived: ReadonlySet<number> = new Set()): number {
+  let missing = 0
+  for (let n = 0; n < logged; n++) if (!arrived.has(number * numbersEach + n)) missing++
+  return missing
+}
+
+function brokenBy(shipper: ChaosShipper, wasKilled: boolean): string[] {
+  const { accepted, delivered, dropped, pending, bufferedBytes, maxBufferedBytes, wronglyRejected } = shipper
+  return brokenOf({
+    'accepted = delivered + dropped + pending': accepted === delivered + dropped + pending && pending >= 0,
+    'memory for events is within maxBufferedBytes': bufferedBytes <= maxBufferedBytes && bufferedBytes >= 0,
+    'nothing is pending after close()': wasKilled || pending === 0,
+    'only what the service refuses is told as refused': wronglyRejected === 0,
+  })
+}
