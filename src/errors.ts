@@ -1,3 +1,5 @@
+import { toMessageLine } from './text/short-line.ts'
+
 /** Stable codes of what logferry throws or reports. Match on these, never on the text. */
 export type ErrorCode =
   /** An option is missing or malformed; thrown where the object is created. A `level` that its logger lacks is reported. */
@@ -40,7 +42,7 @@ export function invalidOption(
   got: string,
   kind: 'type' | 'range' = 'type',
 ): (TypeError | RangeError) & InvalidOption {
-  const message = `logferry: option \`${option}\` must be ${expected}; got ${got}`
+  const message = toMessageLine(`logferry: option \`${option}\` must be ${expected}; got ${got}`)
   const error = kind === 'type' ? new TypeError(message) : new RangeError(message)
   return Object.assign(error, { code: 'LOGFERRY_INVALID_OPTION' as const, option })
 }

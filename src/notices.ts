@@ -1,5 +1,6 @@
 import type { DropReason, DropsBySeverity } from './batch/ledger.ts'
 import type { ErrorCode } from './errors.ts'
+import { type Redact, toMessageLine } from './text/short-line.ts'
 
 /** Trouble that somebody should know of. Delivery trouble is only ever reported, never thrown. */
 export interface Warning {
@@ -45,8 +46,9 @@ export interface NoticeListeners {
 export const noticeNames = ['warning', 'dropped', 'rejected', 'delivered'] as const satisfies (keyof NoticeListeners)[]
 
 const oneMinuteMs = 60_000
-/** Matters that are remembered; past it all may be warned of anew. */
+/** Matters that are remembered, and characters of each; past it all may be warned of anew. */
 const maxQuietMatters = 1000
+const maxMatterChars = 1000
 
 /** Tells listeners what happens. A listener that throws does no harm: it is reported in turn, once a minute. */
 export class Notices {
@@ -57,6 +59,12 @@ export class Notices {
     delivered: new Set(),
   }
   readonly #quiet = new Map<string, { untilMs: number; suppressed: number }>()
+  /** Takes the secrets of the shipper out of a text. */
+  readonly redact: Redact
+
+  constructor(redact: Redact = text => text) {
+    this.redact = redact
+  }
 
   add<Name extends keyof NoticeListeners>(name: Name, listener: NoticeListeners[Name]): void {
     this.#listeners[name].add(listener)
@@ -82,11 +90,12 @@ export class Notices {
 
   /**
    * Gives a warning to the listeners, or to Node's process warnings (standard error) where there are none; of each code,
-   * and of what it is about, once a minute at the most.
+   * and of what it is about, once a minute at the most. Whatever is in the message, the warning is one line of bounded
+   * length, printable and without secrets.
    */
   warn(code: ErrorCode, message: string, about = ''): void {
     const nowMs = performance.now()
-    const key = `${code} ${about}`
+    const key = `${code} ${about}`.slice(0, maxMatterChars)
     const quiet = this.#quiet.get(key)
     if (quiet !== undefined && nowMs < quiet.untilMs) {
       quiet.suppressed++
@@ -94,7 +103,11 @@ export class Notices {
     }
     if (this.#quiet.size > maxQuietMatters) this.#quiet.clear()
     this.#quiet.set(key, { untilMs: nowMs + oneMinuteMs, suppressed: 0 })
-    const warning = { code, message: `logferry: ${message}`, suppressed: quiet?.suppressed ?? 0 }
+    const warning = {
+      code,
+      message: toMessageLine(`logferry: ${message}`, this.redact),
+      suppressed: quiet?.suppressed ?? 0,
+    }
     if (this.has('warning')) this.tell('warning', warning)
     else emitProcessWarning(warning)
   }
@@ -110,7 +123,20 @@ export function warnAtOnce(atOnce: boolean): void {
 /** Prints a warning on standard error, unless the process is told to do otherwise with warnings. */
 export function emitProcessWarning({ code, message }: Warning): void {
   if (!isAtOnce) return process.emitWarning(message, { type: 'LogferryWarning', code })
-  const warning = Object.assign(new Error(message), { name: 'LogferryWarning', code })
+  emitWarningNow({ name: 'LogferryWarning', code, message })
+}
+
+/** Prints a warning of the process without waiting for the next tick. */
+export function emitWarningNow({
+  name,
+  code,
+  message,
+}: {
+  name: string
+  code?: string | undefined
+  message: string
+}): void {
+  const warning = Object.assign(new Error(message), { name, code })
   try {
     process.emit('warning', warning)
   } catch {

@@ -19,8 +19,8 @@ interface MayLoad {
   packages?: readonly string[]
 }
 
-/** What stands below every stage. */
-const common = ['errors', 'outcome', 'notices', 'options/']
+/** What stands below every stage. Text from outside may come in anywhere, and is made harmless in one way. */
+const common = ['errors', 'outcome', 'notices', 'options/', 'text/']
 const stages = ['record/', 'batch/', 'delivery/', 'spool/', 'exit/', 'org/']
 
 /** Imports run one way: adapters → shipper → stages → common. A stage loads no other stage. */
@@ -32,7 +32,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
   org: { parts: ['org/', 'http/', ...common] },
   emulator: { parts: ['emulator/'] },
   // What applications import, and the spool: showing what waits in it is no task of theirs.
-  'cli/': { parts: ['index', 'org', 'emulator', 'spool/', 'options/node-version'] },
+  'cli/': { parts: ['index', 'org', 'emulator', 'spool/', 'options/node-version', 'text/'] },
   // The one wiring
   'shipper/': { parts: [...stages, 'http/', ...common] },
   // Stages. What delivery counts drops by is the one thing it has from another.
@@ -42,13 +42,14 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'spool/': { parts: common },
   'exit/': { parts: common },
   'org/': { parts: ['http/', ...common], packages: ['valibot'] },
-  'emulator/': { parts: ['options/node-version'] },
+  'emulator/': { parts: ['options/node-version', 'text/'] },
   // Common
-  'options/': { parts: ['errors', 'http/credentials'], packages: ['valibot'] },
-  'http/': { parts: ['errors'] },
-  notices: { parts: ['errors', 'outcome'] },
+  'options/': { parts: ['errors', 'http/credentials', 'text/'], packages: ['valibot'] },
+  'http/': { parts: ['errors', 'text/'] },
+  notices: { parts: ['errors', 'outcome', 'text/'] },
   outcome: { parts: [] },
-  errors: { parts: [] },
+  errors: { parts: ['text/'] },
+  'text/': { parts: [] },
 }
 
 /** What importing an entry point may load; a log call may load more. */
@@ -58,7 +59,7 @@ const entryPoints: Readonly<Record<string, MayLoad>> = {
   './winston': { parts: ['winston', ...core], packages: ['valibot', 'winston-transport'] },
   './otel': { parts: ['otel', ...core], packages: ['valibot'] },
   './org': { parts: ['org', 'org/', 'http/', ...common], packages: ['valibot'] },
-  './emulator': { parts: ['emulator', 'emulator/', 'options/'] },
+  './emulator': { parts: ['emulator', 'emulator/', 'options/', 'text/'] },
 }
 
 const src = new URL('../src/', import.meta.url)

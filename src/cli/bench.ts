@@ -1,7 +1,9 @@
 import type { ShipperOptions } from '../index.ts'
+import { toShortLine } from '../text/short-line.ts'
 import { bestSize, MiB, type Proposal, propose, shownMs } from './bench-proposal.ts'
 import { benchEvent, type Trial, tryOut } from './bench-trial.ts'
 import { type Command, type Given, Misuse } from './command.ts'
+import { print, printError } from './print.ts'
 import { serviceOf, serviceOptions } from './service.ts'
 
 const help = `Usage: logferry bench [options]
@@ -54,7 +56,7 @@ export const command: Command = {
     for (const size of sizesTried) {
       const trial = await attempt(size, usualConnections)
       sizes.push(trial)
-      console.log(rowOf(trial))
+      print(rowOf(trial))
     }
     const size = bestSize(sizes)
     if (size === undefined) return complain('Nothing was delivered.', sizes)
@@ -62,14 +64,14 @@ export const command: Command = {
     for (const count of connectionsTried) {
       const trial = await attempt(size.maxBatchBytes, count)
       connections.push(trial)
-      console.log(rowOf(trial))
+      print(rowOf(trial))
     }
     const eventBytes = size.bytesPerSecond / size.eventsPerSecond
     const proposal = propose(sizes, connections, eventBytes)
     if (proposal === undefined) return complain('Nothing was delivered.', connections)
-    console.log(`\n${snippet(proposal)}`)
+    print(`\n${snippet(proposal)}`)
     const fewest = Math.min(...[...sizes, ...connections].map(({ requests }) => requests))
-    if (fewest < enoughRequests) console.log(`\n${doubt(fewest)}`)
+    if (fewest < enoughRequests) print(`\n${doubt(fewest)}`)
     return 0
   },
 }
@@ -90,11 +92,11 @@ async function reached(options: ShipperOptions): Promise<string | undefined> {
 function announce({ url, dataset }: Given, events: number, seconds: number): void {
   const { LOGFERRY_URL, LOGFERRY_DATASET } = process.env
   const megabytes = Math.round((events * (JSON.stringify(benchEvent(1000)).length + 50)) / 1e6)
-  console.log(
+  print(
     `Sending up to ${shown(events)} events (about ${shown(megabytes)} MB before compression) to dataset ` +
-      `'${dataset ?? LOGFERRY_DATASET}' at ${url ?? LOGFERRY_URL}, for ${seconds} s at most. Ctrl-C stops it.\n`,
+      `'${toShortLine(String(dataset ?? LOGFERRY_DATASET))}' at ${toShortLine(String(url ?? LOGFERRY_URL))}, for ${seconds} s at most. Ctrl-C stops it.\n`,
   )
-  console.log(columns(['batches', 'connections', 'events/s', 'MB/s', 'answer', 'requests', 'sent again', '']))
+  print(columns(['batches', 'connections', 'events/s', 'MB/s', 'answer', 'requests', 'sent again', '']))
 }
 
 function rowOf(trial: Trial): string {
@@ -154,6 +156,6 @@ function numberOf(given: Given, name: string, fallback: number, least: number): 
 
 function complain(what: string, trials: readonly Trial[] = []): 1 {
   const warnings = new Set(trials.flatMap(trial => trial.warnings.map(({ message }) => message)))
-  console.error([what, ...warnings].join('\n'))
+  printError([what, ...warnings].join('\n'))
   return 1
 }

@@ -1,5 +1,7 @@
 import { createShipper, type Shipper, type Warning } from '../index.ts'
+import { toShortLine } from '../text/short-line.ts'
 import type { Command, Given } from './command.ts'
+import { print, printError } from './print.ts'
 import { serviceOf, serviceOptions } from './service.ts'
 
 const help = `Usage: logferry check [options]
@@ -28,13 +30,17 @@ export const command: Command = {
     const warnings = await shipOne(shipper)
     const { delivered } = shipper.stats()
     const { LOGFERRY_URL, LOGFERRY_DATASET } = process.env
-    const where = `dataset '${given.dataset ?? LOGFERRY_DATASET}' at ${given.url ?? LOGFERRY_URL}`
-    if (delivered === 1) console.log(`Delivered to ${where}: one event with the message 'logferry check'.`)
-    else console.error(`Not delivered to ${where}.`)
-    for (const { message } of warnings) console.error(`\nAn application would be warned:\n  ${message}`)
-    if (delivered === 0 && warnings.length === 0) console.error(`\n${untilTimeout(shipper.lastTrouble)}`)
+    const where = `dataset '${shown(given.dataset ?? LOGFERRY_DATASET)}' at ${shown(given.url ?? LOGFERRY_URL)}`
+    if (delivered === 1) print(`Delivered to ${where}: one event with the message 'logferry check'.`)
+    else printError(`Not delivered to ${where}.`)
+    for (const { message } of warnings) printError(`\nAn application would be warned:\n  ${message}`)
+    if (delivered === 0 && warnings.length === 0) printError(`\n${untilTimeout(shipper.lastTrouble)}`)
     return delivered === 1 ? 0 : 1
   },
+}
+
+function shown(text: unknown): string {
+  return toShortLine(String(text))
 }
 
 function untilTimeout(lastTrouble: string | undefined): string {
@@ -54,7 +60,7 @@ function shipperOf(given: Given): Shipper | undefined {
     })
   } catch (error) {
     if ((error as { code?: unknown }).code !== 'LOGFERRY_INVALID_OPTION') throw error
-    console.error((error as Error).message)
+    printError((error as Error).message)
     return undefined
   }
 }

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { type Emulator, startEmulator } from '../emulator.ts'
+import { toMessageLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
+import { print, printError } from './print.ts'
 import { tail } from './tail.ts'
 
 const help = `Usage: logferry emulator [options]
@@ -32,9 +34,9 @@ export const command: Command = {
     if (emulator === undefined) return 1
     const end = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), once(process.stdout, 'error')])
     // With --tail, standard output is for the events alone, so that they can be piped.
-    const announce = given.tail === true ? console.error : console.log
+    const announce = given.tail === true ? printError : print
     announce(welcome(emulator, token ?? emulator.token))
-    const stopTail = given.tail === true ? tail(emulator, line => console.log(line)) : undefined
+    const stopTail = given.tail === true ? tail(emulator, print) : undefined
     await end
     stopTail?.()
     await emulator.close()
@@ -53,7 +55,7 @@ async function started(given: Given, token: string | undefined): Promise<Emulato
     return await startEmulator({ host, port, tokens, maxStoredBytes })
   } catch (error) {
     if (!isSystemError((error as Error).cause)) throw error
-    console.error(`logferry: ${(error as Error).message}`)
+    printError(`logferry: ${toMessageLine((error as Error).message)}`)
     return undefined
   }
 }

@@ -1,5 +1,7 @@
 import { parseArgs } from 'node:util'
+import { toMessageLine, toShortLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
+import { print, printError } from './print.ts'
 
 const help = `Usage: logferry <command> [options]
 
@@ -52,8 +54,8 @@ function isHelp(word: string | undefined): boolean {
 
 /** What is wrong where no command is called so; `group` has those that begin with the same word. */
 function whichOf(group: readonly string[], name: string, next = ''): string {
-  if (group.length === 0) return `there is no command or option '${name}'`
-  return next === '' ? `say which: ${group.join(' or ')}` : `there is no command '${name} ${next}'`
+  if (group.length === 0) return `there is no command or option '${toShortLine(name)}'`
+  return next === '' ? `say which: ${group.join(' or ')}` : `there is no command '${name} ${toShortLine(next)}'`
 }
 
 function parsed(args: string[], { options, argument }: Command): Given {
@@ -61,7 +63,7 @@ function parsed(args: string[], { options, argument }: Command): Given {
   const [given, ...more] = positionals
   if (argument === undefined || given === undefined) return values
   const unexpected = Object.hasOwn(values, argument) ? given : more[0]
-  if (unexpected !== undefined) throw new Misuse(`Unexpected argument '${unexpected}'`)
+  if (unexpected !== undefined) throw new Misuse(`Unexpected argument '${toShortLine(unexpected)}'`)
   return { ...values, [argument]: given }
 }
 
@@ -77,11 +79,11 @@ function parsedByNode(args: string[], options: Command['options'], allowPosition
 }
 
 function say(text: string): 0 {
-  console.log(text)
+  print(text)
   return 0
 }
 
 function complain(what: string, help: string): 2 {
-  console.error(`logferry: ${what}\n\n${help}`)
+  printError(`logferry: ${toMessageLine(what)}\n\n${help}`)
   return 2
 }

@@ -1,7 +1,9 @@
 import type { ProcessContents, SpoolContents } from '../spool/contents.ts'
+import { escapeJson } from '../text/escape-json.ts'
+import { toShortLine } from '../text/short-line.ts'
 import type { Command } from './command.ts'
-import { onOneLine } from './on-one-line.ts'
-import { counted, directoryOf, foreign, inUse, leftBehind, lookInto, sum } from './spool.ts'
+import { print } from './print.ts'
+import { counted, directoryOf, foreign, inUse, leftBehind, lookInto, maxPathChars, sum } from './spool.ts'
 
 const help = `Usage: logferry spool ls [options] <directory>
 
@@ -24,14 +26,14 @@ export const command: Command = {
     const directory = directoryOf(given)
     const contents = await lookInto(directory)
     if (contents === undefined) return 1
-    console.log(given.json === true ? inJson(directory, contents) : inWords(directory, contents))
+    print(given.json === true ? inJson(directory, contents) : inWords(directory, contents))
     return 0
   },
 }
 
 function inJson(directory: string, contents: SpoolContents): string {
   const totals = { leftBehind: sum(leftBehind(contents)), inUse: sum(inUse(contents)) }
-  return JSON.stringify({ directory, ...contents, ...totals }, null, 2)
+  return escapeJson(JSON.stringify({ directory, ...contents, ...totals }, null, 2))
 }
 
 function inWords(directory: string, contents: SpoolContents): string {
@@ -39,7 +41,7 @@ function inWords(directory: string, contents: SpoolContents): string {
   const { damaged } = sum(shown)
   const left = leftBehind(contents).length
   const paragraphs = [
-    shown.length === 0 ? `Nothing waits in ${directory}.` : table(shown),
+    shown.length === 0 ? `Nothing waits in ${toShortLine(directory, undefined, maxPathChars)}.` : table(shown),
     damaged > 0 && `${counted(damaged, 'record is', 'records are')} damaged or missing.`,
     contents.rejected > 0 && `${counted(contents.rejected, 'event')} that the service refused: in rejected.ndjson.`,
     foreign(contents),
@@ -63,6 +65,7 @@ const heads = [
 ] as const
 /** What comes after it in a name is the service. */
 const shortNameLength = '20261121T104103Z-4f2a9c1b'.length
+const maxNamesChars = 1000
 const numeric: ReadonlySet<string> = new Set(['events', 'segments', 'bytes', 'damaged'])
 
 function table(processes: readonly ProcessContents[]): string {
@@ -80,7 +83,18 @@ function row(process: Partial<ProcessContents>): string[] {
   const state = isInUse === undefined ? '' : isInUse ? 'in use' : 'left behind'
   const counts = [events, segments, bytes, damaged].map((count = 0) => count.toLocaleString('en'))
   const shortName = name.slice(0, shortNameLength)
-  return [shortName, state, ...counts, oldest, newest, destination, onOneLine(Object.keys(datasets).join(', '))]
+  return [shortName, state, ...counts, oldest, newest, toShortLine(destination), namesIn(datasets)]
+}
+
+/** A spool may hold any number of datasets. */
+function namesIn(datasets: ProcessContents['datasets']): string {
+  return toShortLine(
+    Object.keys(datasets)
+      .map(name => toShortLine(name))
+      .join(', '),
+    undefined,
+    maxNamesChars,
+  )
 }
 
 function padded(cell: string, column: number, widths: readonly number[]): string {

@@ -1,9 +1,11 @@
 import { join } from 'node:path'
 import { createShipper, type Shipper } from '../index.ts'
 import type { SpoolContents } from '../spool/contents.ts'
+import { toShortLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
+import { print, printError } from './print.ts'
 import { serviceOf, serviceOptions } from './service.ts'
-import { counted, directoryOf, foreign, inUse, leftBehind, lookInto, sum } from './spool.ts'
+import { counted, directoryOf, foreign, inUse, leftBehind, lookInto, maxPathChars, sum } from './spool.ts'
 
 /** How long nothing may be delivered, where no --timeout is given, in seconds. */
 const patienceSeconds = 60
@@ -44,7 +46,7 @@ export const command: Command = {
     const before = await lookInto(directory)
     if (before === undefined) return 1
     if (leftBehind(before).length === 0) {
-      console.log(`Nothing is left behind in ${directory}.`)
+      print(`Nothing is left behind in ${toShortLine(directory, undefined, maxPathChars)}.`)
       return tellOfOthers(before) ? 1 : 0
     }
     const shipper = shipperOf(given, directory)
@@ -79,7 +81,7 @@ function shipperOf(given: Given, directory: string): Shipper | undefined {
     })
   } catch (error) {
     if ((error as { code?: unknown }).code !== 'LOGFERRY_INVALID_OPTION') throw error
-    console.error((error as Error).message)
+    printError((error as Error).message)
     return undefined
   }
 }
@@ -92,17 +94,17 @@ async function deliver(shipper: Shipper, total: number, timeoutMs: number | unde
   const { promise: brokenOff, resolve: breakOff } = Promise.withResolvers<Ending>()
   let isOver = false
   shipper.on('warning', ({ code, message }) => {
-    if (!isOver || code === 'LOGFERRY_DROPPED') console.error(message)
+    if (!isOver || code === 'LOGFERRY_DROPPED') printError(message)
   })
   const stop = () => breakOff('it was stopped')
   process.once('SIGINT', stop).once('SIGTERM', stop)
   const deadline = setTimeout(() => breakOff('the time was up'), timeoutMs ?? foreverMs)
   const isStuck = standstill(shipper, timeoutMs === undefined ? patienceSeconds * 1000 : foreverMs)
   const progress = setInterval(() => {
-    console.error(`Delivered so far: ${counted(shipper.stats().delivered, 'event')}`)
+    printError(`Delivered so far: ${counted(shipper.stats().delivered, 'event')}`)
     if (isStuck()) breakOff('the service did not take them')
   }, progressEveryMs)
-  console.error(`Delivering ${counted(total, 'event')} …`)
+  printError(`Delivering ${counted(total, 'event')} …`)
   const ending = await Promise.race([shipper.flush({ timeoutMs: foreverMs }).then(() => 'done' as const), brokenOff])
   isOver = true // that the rest stays in the spool is said by the report
   clearTimeout(deadline)
@@ -129,10 +131,12 @@ function report(shipper: Shipper, directory: string): void {
     Object.values(drops[reason] ?? {}).reduce((total, count) => total + count, 0)
   const refused = droppedAs('rejected') + droppedAs('too-large')
   const lost = dropped - refused
-  console.log(`Delivered: ${counted(delivered, 'event')}`)
+  print(`Delivered: ${counted(delivered, 'event')}`)
   if (refused > 0)
-    console.log(`Refused by the service: ${counted(refused, 'event')}, now in ${join(directory, 'rejected.ndjson')}`)
-  if (lost > 0) console.log(`Lost: ${counted(lost, 'event')}; the warnings say why`)
+    print(
+      `Refused by the service: ${counted(refused, 'event')}, now in ${toShortLine(join(directory, 'rejected.ndjson'), undefined, maxPathChars)}`,
+    )
+  if (lost > 0) print(`Lost: ${counted(lost, 'event')}; the warnings say why`)
 }
 
 /** Says what is left behind still, and why; whether there is anything. */
@@ -142,7 +146,7 @@ function tellOfRest(contents: SpoolContents, destination: string | undefined, en
   if (length === 0) return false
   const { events } = sum(rest)
   const why = ending === 'done' ? 'they were left meanwhile, or could not be read' : ending
-  console.log(`Still there: ${counted(events, 'event')} in ${counted(length, 'directory', 'directories')}, as ${why}`)
+  print(`Still there: ${counted(events, 'event')} in ${counted(length, 'directory', 'directories')}, as ${why}`)
   return true
 }
 
@@ -151,8 +155,8 @@ function tellOfElsewhere(contents: SpoolContents, destination: string | undefine
   const ours = leftBehind(contents, destination)
   const elsewhere = leftBehind(contents).filter(process => !ours.includes(process))
   for (const { name, events, destination } of elsewhere) {
-    console.log(
-      `Left alone: ${counted(events, 'event')} for ${destination}, which is not the service given, in ${name}`,
+    print(
+      `Left alone: ${counted(events, 'event')} for ${toShortLine(String(destination))}, which is not the service given, in ${name}`,
     )
   }
   return elsewhere.length > 0
@@ -161,8 +165,8 @@ function tellOfElsewhere(contents: SpoolContents, destination: string | undefine
 /** Says what is not ours to deliver; whether there is anything that nobody else may deliver. */
 function tellOfOthers(contents: SpoolContents): boolean {
   const { events } = sum(inUse(contents))
-  if (events > 0) console.log(`Left alone: ${counted(events, 'event')} that running processes have`)
+  if (events > 0) print(`Left alone: ${counted(events, 'event')} that running processes have`)
   const others = foreign(contents)
-  if (others !== undefined) console.log(others)
+  if (others !== undefined) print(others)
   return others !== undefined
 }

@@ -2,7 +2,12 @@
 import { resolve } from 'node:path'
 import { type ProcessContents, type SpoolContents, spoolContents } from '../spool/contents.ts'
 import { isFor, nameOfDestination } from '../spool/spool-directory.ts'
+import { toShortLine } from '../text/short-line.ts'
 import { type Given, Misuse } from './command.ts'
+import { printError } from './print.ts'
+
+/** Longest path that is shown whole. */
+export const maxPathChars = 1000
 
 export function directoryOf({ directory }: Given): string {
   if (directory === undefined || directory === '') {
@@ -19,10 +24,9 @@ export async function lookInto(directory: string): Promise<SpoolContents | undef
     const { code, syscall } = error as NodeJS.ErrnoException
     if (syscall === undefined) throw error
     const isThere = code !== 'ENOENT' && code !== 'ENOTDIR'
+    const path = toShortLine(directory, undefined, maxPathChars)
     const remedy = 'Run this as the user that the application runs as.'
-    console.error(
-      `logferry: ${isThere ? `${directory} cannot be read (${code}). ${remedy}` : `there is no directory ${directory}`}`,
-    )
+    printError(`logferry: ${isThere ? `${path} cannot be read (${code}). ${remedy}` : `there is no directory ${path}`}`)
     return undefined
   }
 }

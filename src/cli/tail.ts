@@ -1,5 +1,6 @@
 import type { Emulator } from '../emulator.ts'
-import { onOneLine } from './on-one-line.ts'
+import { escapeJson } from '../text/escape-json.ts'
+import { toShortLine } from '../text/short-line.ts'
 
 const intervalMs = 100
 
@@ -13,7 +14,8 @@ export function tail(emulator: Emulator, print: (line: string) => void): () => v
       const fresh = count - (seen.get(dataset) ?? 0)
       seen.set(dataset, count)
       if (fresh === 0) continue
-      for (const line of emulator.lines(dataset).slice(-fresh)) print(onOneLine(`${dataset} ${line}`))
+      for (const line of emulator.lines(dataset).slice(-fresh))
+        print(`${toShortLine(dataset)} ${escapeJson(line).replaceAll('\n', ' ')}`)
     }
   }
 

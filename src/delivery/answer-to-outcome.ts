@@ -2,13 +2,14 @@ import { bodyOf } from '../http/answer-body.ts'
 import type { Answer } from '../http/exchange.ts'
 import { one } from '../http/header.ts'
 import { jsonObject } from '../http/json-object.ts'
-import { reasonIn, short } from '../http/reason.ts'
+import { reasonIn, toReason } from '../http/reason.ts'
 import { retryAfterMs } from '../http/retry-after.ts'
 import type { EventFailure, Outcome } from '../outcome.ts'
+import type { Redact } from '../text/short-line.ts'
 import { maxAnswerBytes } from './request.ts'
 
-/** Characters of a reason that are looked at; 200 are shown. */
-const maxReasonRead = 4000
+/** A time stamp in RFC 3339 with nanoseconds and an offset has 35 characters. */
+const maxTimestampChars = 64
 
 /**
  * Decides what an answer means, by its status alone wherever the body does not help: proxies answer with HTML, with
@@ -17,12 +18,7 @@ const maxReasonRead = 4000
  * @param events how many it is to
  * @param redact takes the token out of what the service says
  */
-export function answerToOutcome(
-  answer: Answer,
-  events: number,
-  nowMs: number,
-  redact: (text: string) => string = text => text,
-): Outcome {
+export function answerToOutcome(answer: Answer, events: number, nowMs: number, redact?: Redact): Outcome {
   const { status } = answer
   if (status >= 200 && status < 300) return delivered(answer, events, redact)
   if (isRetryable(status)) {
@@ -45,19 +41,26 @@ function isRetryable(status: number): boolean {
 }
 
 /** Where less arrived than was sent, what is there counts: `failed`, or at least the failures that are told of. */
-function delivered(answer: Answer, events: number, redact: (text: string) => string): Outcome {
+function delivered(answer: Answer, events: number, redact: Redact | undefined): Outcome {
   const { text, isWhole } = bodyOf(answer, maxAnswerBytes(events))
   const body = jsonObject(text, isWhole)
   const told = Array.isArray(body?.failures) ? body.failures.slice(0, events) : []
   const failed = typeof body?.failed === 'number' ? Math.floor(body.failed) : isWhole ? 0 : told.length
   if (!(failed > 0)) return { kind: 'delivered' }
-  return { kind: 'partly-rejected', failed, failures: told.map(one => failureIn(one, redact)) }
+  return { kind: 'partly-rejected', failed, failures: failuresIn(told, redact) }
 }
 
-function failureIn(value: unknown, redact: (text: string) => string): EventFailure {
-  const { timestamp, error } = (value ?? {}) as Record<string, unknown>
-  return {
-    timestamp: typeof timestamp === 'string' ? timestamp : undefined,
-    reason: typeof error === 'string' ? short(redact(error.slice(0, maxReasonRead))) : 'no reason given',
+/** Thousands of events are refused for the same reason as a rule: it is read once. */
+function failuresIn(told: readonly unknown[], redact: Redact | undefined): EventFailure[] {
+  const reasons = new Map<unknown, string>()
+  const reasonOf = (error: unknown): string => {
+    const reason = reasons.get(error) ?? toReason(typeof error === 'string' ? error : '', redact)
+    reasons.set(error, reason)
+    return reason
   }
+  return told.map(one => {
+    const { timestamp, error } = (one ?? {}) as Record<string, unknown>
+    const isUsable = typeof timestamp === 'string' && timestamp.length <= maxTimestampChars
+    return { timestamp: isUsable ? timestamp : undefined, reason: reasonOf(error) }
+  })
 }

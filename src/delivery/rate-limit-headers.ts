@@ -1,3 +1,5 @@
+import { one } from '../http/header.ts'
+
 /** What an answer says of the service's limit on requests; each is left out where nothing usable is said. */
 export interface RateLimit {
   readonly limitPerSecond?: number
@@ -14,6 +16,8 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>
 /** A reset further away than this cannot be that of a one-second window: both clocks may be off by a rounded second. */
 const farResetMs = 3000
 const farWindowMs = 60_000
+/** Characters of a header that are read: enough for several policies. */
+const maxHeaderChars = 1000
 
 /**
  * Reads the rate-limit headers of an answer: `X-RateLimit-Limit`, `-Remaining` and `-Reset` (seconds since the epoch, or
@@ -68,5 +72,5 @@ function count(header: string | string[] | undefined): number | undefined {
 }
 
 function first(header: string | string[] | undefined): string | undefined {
-  return typeof header === 'object' ? header[0] : header
+  return one(header)?.slice(0, maxHeaderChars)
 }

@@ -1,5 +1,6 @@
 import { usualAnswerBytes } from '../http/exchange.ts'
 import type { ContentType } from '../options/shipper-options.ts'
+import { withoutTrailing } from '../text/without-trailing.ts'
 import type { Encoding } from './compression.ts'
 
 /** Most bytes of an answer to a batch, however many events are in it. */
@@ -12,7 +13,7 @@ const comma = 0x2c
 
 /** The path of a dataset's ingest operation; the name is one segment of it, whatever it holds. */
 export function ingestPath(basePath: string, dataset: string): string {
-  return `${basePath.replace(/\/+$/, '')}/v1/datasets/${encodeURIComponent(dataset)}/ingest`
+  return `${withoutTrailing(basePath, '/')}/v1/datasets/${encodeURIComponent(dataset)}/ingest`
 }
 
 export function ingestHeaders(

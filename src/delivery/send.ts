@@ -3,9 +3,11 @@ import type { Courier } from '../exit/courier.ts'
 import { Connections } from '../http/connections.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
 import { type Answer, exchange, type Request } from '../http/exchange.ts'
-import { short } from '../http/reason.ts'
+import { toReason } from '../http/reason.ts'
+import { verifiedTls } from '../http/verified-tls.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { Outcome } from '../outcome.ts'
+import type { Redact } from '../text/short-line.ts'
 import { answerToOutcome } from './answer-to-outcome.ts'
 import { type Compression, compressNow, type Encoding } from './compression.ts'
 import { Compressors } from './compressors.ts'
@@ -28,12 +30,14 @@ const resetCodes = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 export class Sender {
   readonly #options: ResolvedOptions
   readonly #compression: Compression
+  readonly #redact: Redact
   readonly #compressors = new Compressors()
   #connections: Connections | undefined
 
-  constructor(options: ResolvedOptions, compression: Compression) {
+  constructor(options: ResolvedOptions, compression: Compression, redact: Redact) {
     this.#options = options
     this.#compression = compression
+    this.#redact = redact
   }
 
   async send(batch: Batch, signal: AbortSignal): Promise<Attempt> {
@@ -59,7 +63,12 @@ export class Sender {
     const encoding = this.#encodingFor(batch)
     const body = this.#bodyAtHand(batch, encoding) ?? keep(batch, encoding, compressNow(this.#plain(batch), encoding))
     const maxBytes = maxAnswerBytes(batch.count)
-    const errand = { ...this.#request(batch, encoding, body), tls, timeoutMs: requestTimeoutMs, maxBytes }
+    const errand = {
+      ...this.#request(batch, encoding, body),
+      tls: verifiedTls(tls),
+      timeoutMs: requestTimeoutMs,
+      maxBytes,
+    }
     courier.post(errand, receipt => {
       if (receipt instanceof Error) onAttempt(this.#unanswered(receipt, encoding, body.length))
       else onAttempt(this.#answered(receipt, batch, encoding, body.length))
@@ -113,14 +122,13 @@ export class Sender {
   }
 
   #answered(answer: Answer, batch: Batch, encoding: Encoding, bodyBytes: number): Attempt {
-    const redact = (text: string) => this.#options.credentials.redact(text)
-    const outcome = answerToOutcome(answer, batch.count, Date.now(), redact)
+    const outcome = answerToOutcome(answer, batch.count, Date.now(), this.#redact)
     return { outcome, encoding, bodyBytes, answer }
   }
 
   #unanswered(error: unknown, encoding: Encoding, bodyBytes: number): Attempt {
     const { code, message } = error as { code?: string; message?: string }
-    const reason = short(this.#options.credentials.redact(message || code || 'no connection'))
+    const reason = toReason(message || code || 'no connection', this.#redact)
     return { outcome: { kind: 'retryable', reason, reset: resetCodes.has(code ?? '') }, encoding, bodyBytes }
   }
 }

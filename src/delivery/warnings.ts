@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors.ts'
+import { quoted } from '../text/short-line.ts'
 
 /** What is told of trouble: what happened, what becomes of the events, and what to do. */
 export type WarningText = readonly [code: ErrorCode, message: string, about?: string]
@@ -27,7 +28,7 @@ export function askedTooOften(reason: string, status: number, waitMs: number): W
 export function paused(dataset: string, status: number, reason: string): WarningText {
   return [
     'LOGFERRY_PAUSED',
-    `delivery to dataset ${JSON.stringify(dataset)} is paused: the service answers ${status} (${reason}). ` +
+    `delivery to dataset ${quoted(dataset)} is paused: the service answers ${status} (${reason}). ` +
       `${remedyFor(status)} Events are kept while memory lasts, or the spool, and the service is asked again from time to time.`,
     dataset,
   ]
@@ -37,7 +38,7 @@ export function rejected(dataset: string, count: number, reason: string): Warnin
   const events = count === 1 ? 'an event' : `${count} events`
   return [
     'LOGFERRY_REJECTED',
-    `the service refused ${events} for dataset ${JSON.stringify(dataset)} (${reason}). What it refused is not sent again; ` +
+    `the service refused ${events} for dataset ${quoted(dataset)} (${reason}). What it refused is not sent again; ` +
       'the option onRejected gives it to you, and with a spool it is kept there, in rejected.ndjson.',
   ]
 }

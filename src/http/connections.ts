@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { ResolvedTls } from '../options/tls-options.ts'
 import { deadline } from './deadline.ts'
 import type { Dispatcher, DispatchHandler, DispatchOptions } from './dispatcher.ts'
+import { verifiedTls } from './verified-tls.ts'
 
 /** How long a connection may take to be made, in milliseconds. */
 const connectTimeoutMs = 10_000
@@ -30,7 +31,12 @@ export class Connections implements Dispatcher {
     // Not by import(), which would read all that the module exports, and so load what Node loads on demand (20 ms).
     const http = process.getBuiltinModule(this.#isSecure ? 'node:https' : 'node:http')
     this.#http = http
-    this.#agent = new http.Agent({ ...tls, keepAlive: true, maxSockets: maxConnections, timeout: idleTimeoutMs })
+    this.#agent = new http.Agent({
+      ...verifiedTls(tls),
+      keepAlive: true,
+      maxSockets: maxConnections,
+      timeout: idleTimeoutMs,
+    })
     this.#target = { protocol, hostname: hostname.replace(/^\[|\]$/g, ''), port }
   }
 

@@ -1,4 +1,4 @@
-import { Secret } from './secret.ts'
+import { Secret } from '../text/secret.ts'
 
 /** Shorter tokens stand in tests, and would be found in the middle of ordinary words. */
 const minTokenLength = 8

@@ -5,9 +5,9 @@ const maxDepth = 3
 export function jsonObject(text: string, isWhole = true): Record<string, unknown> | undefined {
   if (!text.trimStart().startsWith('{')) return undefined
   try {
-    return JSON.parse(text) as Record<string, unknown>
+    return JSON.parse(isWhole ? text : mended(text)) as Record<string, unknown>
   } catch {
-    return isWhole ? undefined : jsonObject(mended(text))
+    return undefined
   }
 }
 
@@ -16,7 +16,7 @@ function mended(text: string): string {
   const closers: string[] = []
   let depth = 0
   let end = 0
-  let closing = ''
+  let depthAtEnd = 0
   for (let at = 0; at < text.length; at++) {
     const character = text[at]
     if (character === '"') at = endOfString(text, at)
@@ -27,10 +27,10 @@ function mended(text: string): string {
       if (character !== ',') depth--
       if (depth > maxDepth) continue
       end = character === ',' ? at : at + 1
-      closing = closers.slice(0, depth).reverse().join('')
+      depthAtEnd = depth
     }
   }
-  return text.slice(0, end) + closing
+  return text.slice(0, end) + closers.slice(0, depthAtEnd).reverse().join('')
 }
 
 /** Where the string ends that starts there: at the next quotation mark that no odd number of backslashes precedes. */

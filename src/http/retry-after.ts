@@ -1,5 +1,7 @@
 /** Longest wait that an answer can impose, in milliseconds: after an hour we ask again, whatever it said. */
 const maxRetryAfterMs = 3_600_000
+/** A date in any of the formats of HTTP has at most 33 characters. */
+const maxChars = 64
 
 /**
  * How long a `Retry-After` header asks us to wait, in milliseconds; `undefined` when it says nothing usable.
@@ -15,12 +17,12 @@ export function retryAfterMs(
   dateHeader?: string | undefined,
 ): number | undefined {
   const text = header?.trim()
-  if (!text) return undefined
+  if (!text || text.length > maxChars) return undefined
   if (/^\d+(\.\d+)?$/.test(text)) return Math.min(Number(text) * 1000, maxRetryAfterMs)
   if (!/[a-z]/i.test(text)) return undefined // Date.parse takes "-5" and "2/3" for dates
   const atMs = Date.parse(text)
   if (Number.isNaN(atMs)) return undefined
-  const serverNowMs = dateHeader === undefined ? Number.NaN : Date.parse(dateHeader)
+  const serverNowMs = dateHeader === undefined || dateHeader.length > maxChars ? Number.NaN : Date.parse(dateHeader)
   const waitMs = atMs - (Number.isNaN(serverNowMs) ? nowMs : serverNowMs)
   return Math.min(Math.max(waitMs, 0), maxRetryAfterMs)
 }

@@ -1,6 +1,7 @@
 import { totalmem } from 'node:os'
 import { resolve as resolvePath } from 'node:path'
 import { invalidOption } from '../errors.ts'
+import { withoutTrailing } from '../text/without-trailing.ts'
 import { resolveBaseUrl } from './base-url.ts'
 import { checkTls } from './check-tls.ts'
 import { checked, checkIsObject } from './checked.ts'
@@ -85,7 +86,7 @@ function resolveSpool({ directory, maxBytes = 1024 * MiB }: SpoolOptions, destin
 
 /** The token is no part of it: it may be another one tomorrow. */
 function destinationOf({ origin, pathname }: URL, orgId: string | undefined): string {
-  return `${origin}${pathname.replace(/\/+$/, '')}/${orgId === undefined ? '' : `#${orgId}`}`
+  return `${origin}${withoutTrailing(pathname, '/')}/${orgId === undefined ? '' : `#${orgId}`}`
 }
 
 function defaultMaxBufferedBytes(): number {

@@ -39,6 +39,12 @@ export class AccessToken {
     return this.#asking
   }
 
+  /** The text without the token that is held, and without the last that was refused. */
+  readonly redact = (text: string): string => {
+    const withoutHeld = this.#held?.redact(text) ?? text
+    return this.#refused?.redact(withoutHeld) ?? withoutHeld
+  }
+
   async #ask(): Promise<Credentials> {
     const token = await this.#obtained()
     if (!v.is(TokenSchema, token)) {
@@ -57,7 +63,7 @@ export class AccessToken {
       const token = (async () => this.#obtain({ renew: this.#refused !== undefined, signal }))()
       return await beforeAbort(token, signal, () => new Error(`no token within ${this.#timeoutMs} ms`))
     } catch (error) {
-      const cause = printableCause(error, text => this.#refused?.redact(text) ?? text)
+      const cause = printableCause(error, this.redact)
       throw new OrgError('TOKEN_UNAVAILABLE', 'the accessToken function failed; see the cause', { cause })
     } finally {
       stopClock()

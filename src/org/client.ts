@@ -3,6 +3,7 @@ import type { Credentials } from '../http/credentials.ts'
 import { deadline } from '../http/deadline.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
 import { exchange } from '../http/exchange.ts'
+import type { Redact } from '../text/short-line.ts'
 import { AccessToken } from './access-token.ts'
 import { answerToOrg, maxAnswerBytes } from './answer-to-org.ts'
 import { checkedId, checkedUpdate } from './arguments.ts'
@@ -23,6 +24,8 @@ interface OrgClientUse {
   readonly keepsAlive?: boolean
   /** Whether a field of the organization must be as specified. */
   readonly isUsed?: (field: string) => boolean
+  /** Takes more secrets out of what the service says than the token of the client. */
+  readonly redact?: Redact
 }
 
 /**
@@ -36,14 +39,16 @@ export class OrgClient {
   readonly #options: ResolvedOrgClientOptions
   readonly #keepsAlive: boolean
   readonly #isUsed: OrgClientUse['isUsed']
+  readonly #redact: OrgClientUse['redact']
   readonly #calls = new Map<Promise<unknown>, AbortController>()
   #connections: Connections | undefined
 
   /** @internal */
-  constructor(options: ResolvedOrgClientOptions, { keepsAlive = true, isUsed }: OrgClientUse = {}) {
+  constructor(options: ResolvedOrgClientOptions, { keepsAlive = true, isUsed, redact }: OrgClientUse = {}) {
     this.#options = options
     this.#keepsAlive = keepsAlive
     this.#isUsed = isUsed
+    this.#redact = redact
   }
 
   /**
@@ -138,7 +143,10 @@ export class OrgClient {
 
   async #answer(operation: Operation, credentials: Credentials, signal: AbortSignal): Promise<Org | OrgError> {
     const { baseUrl, timeoutMs } = this.#options
-    const redact = (text: string) => credentials.redact(text)
+    const redact = (text: string): string => {
+      const withoutToken = credentials.redact(text)
+      return this.#redact?.(withoutToken) ?? withoutToken
+    }
     try {
       const request = orgRequest(baseUrl, operation, credentials.headers())
       const answer = await exchange(this.#dispatcher(), request, timeoutMs, signal, maxAnswerBytes)

@@ -1,3 +1,5 @@
+import { headOf } from '../text/short-line.ts'
+
 /**
  * A client of `ioredis` or of `redis` (node-redis), for one server or a cluster, Redis 5 or later. Whoever made it
  * connects and closes it, and listens to its `error` events.
@@ -68,7 +70,7 @@ export class Register {
     const answer = await this.#run(id, 'register')
     const [nowMs, processes, rank, registered] = Array.isArray(answer) ? answer.map(Number) : []
     if (!nowMs || processes === undefined || rank === undefined || registered === undefined) {
-      throw new Error(`unexpected answer ${JSON.stringify(answer)}`)
+      throw new Error(`unexpected answer ${headOf(String(JSON.stringify(answer)))}`)
     }
     return { nowMs, processes, rank, registered }
   }

@@ -1,4 +1,5 @@
 import type { Lease } from '../delivery/pace.ts'
+import { type Redact, toShortLine } from '../text/short-line.ts'
 import { type RedisClient, Register, type Registration } from './fleet-redis.ts'
 
 export type { RedisClient } from './fleet-redis.ts'
@@ -13,6 +14,8 @@ export interface FleetSettings {
   readonly onLease: (lease: Lease | undefined) => void
   /** Told once that Redis cannot be asked; again only after it could. */
   readonly onTrouble: (message: string) => void
+  /** Takes secrets out of what Redis says. */
+  readonly redact?: Redact
   /** How long a lease lasts, in milliseconds; the same in all processes. */
   readonly leaseMs?: number
   /** Gives numbers from 0 to 1. */
@@ -134,7 +137,8 @@ export class Fleet {
     if (!this.#hasSlots) this.#settings.onLease(undefined)
     if (this.#failures++ === 0) {
       const meanwhile = this.#hasSlots ? 'keeps its last share of the request rate' : 'finds its share by itself'
-      const reason = error instanceof Error ? error.message : String(error)
+      const said = error instanceof Error ? error.message : error
+      const reason = toShortLine(String(said), this.#settings.redact) || 'no reason given'
       this.#settings.onTrouble(
         `the fleet's Redis cannot be asked (${reason}). Until it can, this process ${meanwhile}.`,
       )

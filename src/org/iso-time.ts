@@ -1,6 +1,8 @@
 const date = '(?<year>\\d{4}|[+-]\\d{6})-?(?<month>\\d\\d)-?(?<day>\\d\\d)'
 const clock = '(?<hours>\\d\\d)(?::?(?<minutes>\\d\\d)(?::?(?<seconds>\\d\\d)(?:[.,](?<fraction>\\d+))?)?)?'
 const zone = '(?:(?<utc>Z)|(?<zoneHours>[+-]\\d\\d)(?::?(?<zoneMinutes>\\d\\d))?)?'
+/** With nanoseconds and an offset a time has 38. */
+const maxChars = 64
 const isoTime = new RegExp(`^${date}(?:[T ]${clock}${zone})?$`, 'i')
 
 /**
@@ -9,7 +11,7 @@ const isoTime = new RegExp(`^${date}(?:[T ]${clock}${zone})?$`, 'i')
  * As for `Date.parse`, which reads the extended format alone, a date is in UTC and a time without offset is local.
  */
 export function isoTimeMs(text: string | undefined): number {
-  const parts = isoTime.exec(text ?? '')?.groups
+  const parts = text !== undefined && text.length <= maxChars ? isoTime.exec(text)?.groups : undefined
   if (parts === undefined) return Number.NaN
   const { year, month, day, hours, minutes = '00', seconds = '00', fraction = '0', utc, zoneHours, zoneMinutes } = parts
   if (hours === undefined) return Date.parse(`${year}-${month}-${day}`)

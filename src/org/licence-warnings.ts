@@ -1,5 +1,6 @@
+import { toShortLine } from '../text/short-line.ts'
 import { isoTimeMs } from './iso-time.ts'
-import type { Org } from './organization.ts'
+import type { UsedOrg } from './used-part.ts'
 
 /** What the licence is held against. */
 export interface Usage {
@@ -21,7 +22,7 @@ export interface LicenceWarning {
 const noticeMs = 14 * 86_400_000
 
 /** What is wrong with an organization's licence, or soon will be. */
-export function licenceWarnings(org: Org, usage: Usage): LicenceWarning[] {
+export function licenceWarnings(org: UsedOrg, usage: Usage): LicenceWarning[] {
   return [
     ...validity(org, usage.nowMs),
     ...payment(org),
@@ -30,7 +31,7 @@ export function licenceWarnings(org: Org, usage: Usage): LicenceWarning[] {
   ]
 }
 
-function validity({ license }: Org, nowMs: number): LicenceWarning[] {
+function validity({ license }: UsedOrg, nowMs: number): LicenceWarning[] {
   const validFromMs = isoTimeMs(license.validFrom)
   const expiresMs = isoTimeMs(license.expiresAt)
   if (nowMs < validFromMs) {
@@ -48,17 +49,17 @@ function validity({ license }: Org, nowMs: number): LicenceWarning[] {
   return [{ about: 'expiresAt', message: `the licence expires at ${license.expiresAt}. Renew it in time.` }]
 }
 
-function payment({ paymentStatus, firstFailedPayment }: Org): LicenceWarning[] {
+function payment({ paymentStatus, firstFailedPayment }: UsedOrg): LicenceWarning[] {
   if (paymentStatus !== 'failed' && paymentStatus !== 'blocked') return []
   const since = firstFailedPayment === undefined ? '' : ` since ${firstFailedPayment}`
   const message = `the organization's payment is ${paymentStatus}${since}. Settle it before the service refuses events.`
   return [{ about: `payment ${paymentStatus}`, message }]
 }
 
-function regions({ license }: Org, region: string | undefined): LicenceWarning[] {
+function regions({ license }: UsedOrg, region: string | undefined): LicenceWarning[] {
   const known = license.regions ?? (license.defaultRegion === undefined ? [] : [license.defaultRegion])
   if (region === undefined || known.length === 0 || known.some(one => names(one, region))) return []
-  const message = `the region configured is ${region}, the licence's: ${known.join(', ')}. Check \`region\` and \`baseUrl\`.`
+  const message = `the region configured is ${region}, the licence's: ${toShortLine(known.join(', '))}. Check \`region\` and \`baseUrl\`.`
   return [{ about: 'regions', message }]
 }
 
@@ -70,7 +71,7 @@ function names(ofLicence: string, region: string): boolean {
     .includes(region)
 }
 
-function datasets({ license }: Org, count: number): LicenceWarning[] {
+function datasets({ license }: UsedOrg, count: number): LicenceWarning[] {
   const { maxDatasets } = license
   if (maxDatasets === undefined || maxDatasets <= 0 || count <= maxDatasets) return [] // no limit, as with the others
   const message = `this process ships to ${count} datasets; the licence has ${maxDatasets}. Use fewer, or extend the licence.`

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors.ts'
+import { quoted, type Redact, toMessageLine } from '../text/short-line.ts'
 import { Budget, type BudgetNews, periodAt } from './budget.ts'
 import { FieldGuard } from './field-guard.ts'
 import { shapeOf } from './field-routes.ts'
@@ -6,6 +7,7 @@ import { ingestLimitIn } from './ingest-limit.ts'
 import { licenceWarnings } from './licence-warnings.ts'
 import { OrgError } from './org-error.ts'
 import type { Org } from './organization.ts'
+import { type UsedOrg, usedPart } from './used-part.ts'
 
 /** What of the licence is in force, and why. */
 export interface LimitsStats {
@@ -40,28 +42,12 @@ export interface LimitsParts {
   readonly readOrg: () => Promise<Org>
   readonly setRate: (requestsPerSecond: number | undefined) => void
   readonly warn: (code: ErrorCode, message: string, about?: string) => void
+  /** Takes secrets out of what the service says. */
+  readonly redact?: Redact
   /** What is sent of an event: its line, parsed. */
   readonly asSent: (event: object) => object
   readonly random?: () => number
 }
-
-/** What is read of an organization; nothing else need be as specified. */
-const usedFields: ReadonlySet<string> = new Set([
-  'license',
-  'license.apiRateLimitPerSecond',
-  'license.monthlyIngestGb',
-  'license.billingPeriodStart',
-  'license.billingPeriodEnd',
-  'license.maxFields',
-  'license.maxDatasets',
-  'license.regions',
-  'license.defaultRegion',
-  'license.validFrom',
-  'license.expiresAt',
-  'paymentStatus',
-  'firstFailedPayment',
-])
-export const isUsed = (field: string): boolean => usedFields.has(field)
 
 const bytesPerGb = 1e9
 /** Past it, more datasets are not counted: somebody makes names of values. */
@@ -83,7 +69,7 @@ export class Limits {
   readonly #datasets = new Set<string>()
   #latestDataset: string | undefined
   readonly #warned = new Set<string>()
-  #org: Org | undefined
+  #org: UsedOrg | undefined
   #readAtMs: number | undefined
   #problem: string | undefined
   #failures = 0
@@ -162,9 +148,9 @@ export class Limits {
 
   async #read(): Promise<void> {
     const run = this.#tickTimer
-    let org: Org
+    let org: UsedOrg
     try {
-      org = await this.#parts.readOrg()
+      org = usedPart(await this.#parts.readOrg(), this.#parts.redact)
     } catch (error) {
       if (run === this.#tickTimer) this.#onUnreadable(error)
       return
@@ -179,7 +165,8 @@ export class Limits {
   }
 
   #onUnreadable(error: unknown): void {
-    this.#problem = error instanceof OrgError ? `${error.code}: ${error.message}` : 'the accessToken function failed'
+    const problem = error instanceof OrgError ? `${error.code}: ${error.message}` : 'the accessToken function failed'
+    this.#problem = toMessageLine(problem, this.#parts.redact)
     this.#warnOnce(
       'LOGFERRY_LIMITS',
       'read',
@@ -189,7 +176,7 @@ export class Limits {
     this.#readIn(Math.min(firstRetryMs * 2 ** this.#failures++, this.#settings.refreshMs))
   }
 
-  #apply(org: Org): void {
+  #apply(org: UsedOrg): void {
     const { apiRateLimitPerSecond, monthlyIngestGb, maxFields } = org.license
     const { share } = this.#settings
     const rate = limit(apiRateLimitPerSecond)
@@ -232,7 +219,7 @@ export class Limits {
     if (around !== undefined) this.#guard.know(dataset, around)
   }
 
-  #warnOfLicence(org: Org): void {
+  #warnOfLicence(org: UsedOrg): void {
     const usage = { nowMs: Date.now(), region: this.#settings.region, datasets: this.#datasets.size }
     for (const { about, message } of licenceWarnings(org, usage)) this.#warnOnce('LOGFERRY_LICENCE', about, message)
   }
@@ -253,8 +240,8 @@ export class Limits {
     this.#warnOnce(
       'LOGFERRY_LICENCE',
       `fields of ${dataset}`,
-      `dataset ${JSON.stringify(dataset)} has no room for more fields (maxFields ${this.#guard.maxFields}): ` +
-        `${JSON.stringify(path)} and new ones after it go into the field ${JSON.stringify(this.#settings.overflowField)}. ` +
+      `dataset ${quoted(dataset)} has no room for more fields (maxFields ${this.#guard.maxFields}): ` +
+        `${quoted(path)} and new ones after it go into the field ${quoted(this.#settings.overflowField)}. ` +
         'Log varying names as values.',
     )
   }

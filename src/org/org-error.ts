@@ -1,3 +1,5 @@
+import { toMessageLine } from '../text/short-line.ts'
+
 /** Stable codes of errors about the organization. Match on these, never on the text. */
 export type OrgErrorCode =
   /** The service refuses the token, or what it is for (401, 403). */
@@ -37,7 +39,7 @@ export class OrgError extends Error {
     details: { status?: number; retryAfterMs?: number | undefined; cause?: unknown } = {},
   ) {
     const { cause, status, retryAfterMs } = details
-    super(`logferry: ${message}`, cause === undefined ? undefined : { cause })
+    super(toMessageLine(`logferry: ${message}`), cause === undefined ? undefined : { cause })
     this.code = code
     if (status !== undefined) this.status = status
     if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs

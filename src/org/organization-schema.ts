@@ -1,12 +1,19 @@
 import * as v from 'valibot'
 import { shape, shown } from '../options/checked.ts'
+import { type Redact, toShortLine } from '../text/short-line.ts'
 import type { Org } from './organization.ts'
 
-/** Most things that one error says are wrong. */
+/** Most things that one error says are wrong, and that are counted in a list: each costs time. */
 const maxProblems = 5
+const maxListProblems = 100
 
 const text = v.string('a string')
-const texts = v.array(text, 'a list of strings')
+const texts = v.pipe(
+  v.custom<unknown[]>(Array.isArray, 'a list of strings'),
+  v.rawCheck(({ dataset, addIssue }) => {
+    if (dataset.typed) addIssuesOf(dataset.value, addIssue)
+  }),
+)
 const integer = v.pipe(v.number('an integer'), v.integer('an integer'))
 const map = v.custom<Record<string, unknown>>(isMap, 'an object')
 
@@ -14,7 +21,7 @@ const map = v.custom<Record<string, unknown>>(isMap, 'an object')
 const time = text
 
 /** The specification does not say which fields of a license are required, so none is. */
-const LicenseSchema = v.looseObject({
+const LicenseSchema = v.object({
   id: v.exactOptional(text),
   issuer: v.exactOptional(text),
   issuedTo: v.exactOptional(text),
@@ -41,7 +48,7 @@ const LicenseSchema = v.looseObject({
   storageAllowanceGB: v.exactOptional(integer),
 })
 
-const OrgSchema = v.looseObject({
+const OrgSchema = v.object({
   id: text,
   name: text,
   lastUsageSync: text,
@@ -66,18 +73,31 @@ const OrgSchema = v.looseObject({
  */
 export function readOrg(
   body: string,
-  redact: (text: string) => string,
+  redact: Redact,
   isUsed: (field: string) => boolean = () => true,
 ): { org: Org } | { problem: string } {
   const value = parsed(body)
   if (value === undefined) return { problem: `expected a JSON object, got ${whatElse(body)}` }
   if (!isMap(value)) return { problem: `expected a JSON object, got ${shape(value)}` }
-  const result = v.safeParse(OrgSchema, withoutNullFields(value))
+  deleteNulls(value)
+  if (isMap(value.license)) deleteNulls(value.license)
+  const result = v.safeParse(OrgSchema, value)
   const issues = (result.issues ?? []).filter(issue => isUsed(fieldOf(issue)))
-  if (issues.length === 0) return { org: result.output as Org }
+  if (issues.length === 0) return { org: value as unknown as Org }
   const problems = issues.slice(0, maxProblems).map(issue => problemOf(issue, redact))
   if (issues.length > maxProblems) problems.push(`${issues.length - maxProblems} more`)
   return { problem: problems.join('; ') }
+}
+
+type AddIssue = Parameters<Parameters<typeof v.rawCheck<unknown[]>>[0]>[0]['addIssue']
+
+function addIssuesOf(list: unknown[], addIssue: AddIssue): void {
+  let issues = 0
+  for (const [key, value] of list.entries()) {
+    if (typeof value === 'string') continue
+    addIssue({ message: 'a string', input: value, path: [{ type: 'array', origin: 'value', input: list, key, value }] })
+    if (++issues === maxListProblems) return
+  }
 }
 
 /** A list counts as one field. */
@@ -86,10 +106,10 @@ function fieldOf({ path }: v.BaseIssue<unknown>): string {
   return keys.filter(key => typeof key === 'string').join('.')
 }
 
-function problemOf(issue: v.BaseIssue<unknown>, redact: (text: string) => string): string {
+function problemOf(issue: v.BaseIssue<unknown>, redact: Redact): string {
   const path = v.getDotPath(issue)
   if (issue.input === undefined) return `${path} is missing`
-  const got = typeof issue.input === 'string' ? redact(issue.input) : issue.input
+  const got = typeof issue.input === 'string' ? toShortLine(issue.input, redact) : issue.input
   return `${path}: expected ${issue.message}, got ${shown(got)}`
 }
 
@@ -110,11 +130,7 @@ function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function withoutNullFields(org: Record<string, unknown>): Record<string, unknown> {
-  const { license } = org
-  return withoutNulls(isMap(license) ? { ...org, license: withoutNulls(license) } : org)
-}
-
-function withoutNulls(fields: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+/** In place: an organization may have thousands of fields that are unknown here. */
+function deleteNulls(fields: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(fields)) if (value === null) delete fields[name]
 }

@@ -1,18 +1,34 @@
-/** How many causes below one another are kept. */
+import { type Redact, toMessageLine, toShortLine } from '../text/short-line.ts'
+
+/** How many causes below one another are kept, and how many lines of a stack. */
 const maxDepth = 5
+const maxFrames = 20
+const maxStackChars = 100_000
 
 /**
- * A copy of an error that can be printed: its name, code, message, stack and causes, without the token. Left behind is
- * whatever else it holds on to: requests with their headers, bytes of an answer, the body that a token came in.
+ * A copy of an error that can be printed: its name, code, message, stack and causes, each of bounded length, without the
+ * token. Left behind is whatever else it holds on to: requests with their headers, bytes of an answer, the body that a token
+ * came in.
  */
-export function printableCause(error: unknown, redact: (text: string) => string, depth = 1): Error {
+export function printableCause(error: unknown, redact: Redact, depth = 1): Error {
   if (!(error instanceof Error)) return new Error(`not an Error was thrown, but ${typeof error}`)
-  const { name, message, stack, cause } = error
+  const { cause } = error
   const { code } = error as { code?: unknown }
-  const copy = new Error(redact(message))
+  const name = toShortLine(String(error.name), redact)
+  const copy = new Error(toMessageLine(String(error.message), redact))
+  const stack = [`${name}: ${copy.message}`, ...framesOf(error, redact)].join('\n')
   Object.defineProperty(copy, 'name', { value: name, configurable: true, writable: true })
-  Object.defineProperty(copy, 'stack', { value: redact(stack ?? ''), configurable: true, writable: true })
-  if (typeof code === 'string') Object.assign(copy, { code })
+  Object.defineProperty(copy, 'stack', { value: stack, configurable: true, writable: true })
+  if (typeof code === 'string') Object.assign(copy, { code: toShortLine(code, redact) })
   if (cause instanceof Error && depth < maxDepth) copy.cause = printableCause(cause, redact, depth + 1)
   return copy
+}
+
+/** The lines of a stack that say where; the message before them may have any number of lines. */
+function framesOf({ stack }: Error, redact: Redact): string[] {
+  const lines = String(stack).slice(0, maxStackChars).split('\n')
+  return lines
+    .filter(line => line.startsWith('    at '))
+    .slice(-maxFrames)
+    .map(line => `    ${toShortLine(line, redact)}`)
 }

@@ -1,4 +1,5 @@
 import type { Request } from '../http/exchange.ts'
+import { withoutTrailing } from '../text/without-trailing.ts'
 
 /** What is asked of the service, whoever asks. */
 export interface Operation {
@@ -16,7 +17,7 @@ export function orgRequest(
   authentication: Readonly<Record<string, string>>,
 ): Request {
   const headers = { ...authentication, accept: 'application/json', 'user-agent': 'logferry' }
-  const path = `${baseUrl.pathname.replace(/\/+$/, '')}/v2/orgs/${encodeURIComponent(id)}`
+  const path = `${withoutTrailing(baseUrl.pathname, '/')}/v2/orgs/${encodeURIComponent(id)}`
   if (body === undefined) return { method, origin: baseUrl.origin, path, headers }
   return { method, origin: baseUrl.origin, path, headers: { ...headers, 'content-type': 'application/json' }, body }
 }

@@ -1,16 +1,22 @@
 import type { Pace } from '../delivery/pace.ts'
+import type { Credentials } from '../http/credentials.ts'
 import type { Notices } from '../notices.ts'
 import type { ResolvedLimits } from '../options/resolve-limits.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
+import type { AccessToken } from '../org/access-token.ts'
 import type { OrgClient } from '../org/client.ts'
 import { Fleet } from '../org/fleet.ts'
-import { isUsed, Limits } from '../org/limits.ts'
+import { Limits } from '../org/limits.ts'
+import { isUsed } from '../org/used-part.ts'
 import { eventToJson } from '../record/event-to-line.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
+import type { Redact } from '../text/short-line.ts'
 
 /** What keeps to the organization's licence: the limits, and the fleet that shares them. */
 export interface Licence {
   readonly limits: Limits
+  /** Takes the tokens that the organization is read with out of a text. */
+  redact(text: string): string
   start(): void
   close(): Promise<void>
 }
@@ -29,13 +35,17 @@ export function openLicence(
   const { share, refreshMs, onBudget, overflowField, redis, orgId } = limits
   const { timeField, region } = options
   let opening: Promise<OrgClient> | undefined
+  let bearer: { redact(text: string): string } | undefined =
+    typeof limits.bearer === 'function' ? undefined : limits.bearer
   let isOpen = false
   let limitPerSecond: number | undefined
   const keeper = new Limits(
     { share, refreshMs, onBudget, overflowField, timeField, region },
     {
       readOrg: async () => {
-        opening ??= openClient(options, limits)
+        opening ??= openClient(options, limits, notices.redact, credentials => {
+          bearer = credentials
+        })
         const client = await opening
         if (!isOpen) throw new Error('closed while the client was loaded')
         pace.onStart(performance.now()) // the service counts it with the others
@@ -49,6 +59,7 @@ export function openLicence(
         onPaceChanged()
       },
       warn: (code, message, about) => notices.warn(code, message, about),
+      redact: notices.redact,
       asSent: event => JSON.parse(eventToJson(event, options.maxEventBytes, altered)) as object,
     },
   )
@@ -63,9 +74,11 @@ export function openLicence(
         onPaceChanged()
       },
       onTrouble: message => notices.warn('LOGFERRY_LIMITS', message, 'fleet'),
+      redact: notices.redact,
     })
   return {
     limits: keeper,
+    redact: text => bearer?.redact(text) ?? text,
     start: () => {
       isOpen = true
       keeper.start()
@@ -81,13 +94,19 @@ export function openLicence(
 }
 
 /** The client loads here, when the licence is read for the first time: nothing waits for it, nor does the process. */
-async function openClient(options: ResolvedOptions, { bearer }: ResolvedLimits): Promise<OrgClient> {
+async function openClient(
+  options: ResolvedOptions,
+  { bearer }: ResolvedLimits,
+  redact: Redact,
+  onCredentials: (credentials: AccessToken | Credentials) => void,
+): Promise<OrgClient> {
   const { AccessToken } = await import('../org/access-token.ts')
   const { OrgClient } = await import('../org/client.ts')
   const credentials = typeof bearer === 'function' ? new AccessToken(bearer, readTimeoutMs) : bearer
+  onCredentials(credentials)
   const { baseUrl, dispatcher, tls } = options
   return new OrgClient(
     { baseUrl, credentials, dispatcher, tls, timeoutMs: readTimeoutMs },
-    { keepsAlive: false, isUsed },
+    { keepsAlive: false, isUsed, redact },
   )
 }

@@ -99,7 +99,7 @@ export class Shipper {
   readonly holding: Holding
   readonly #compression: Compression
   readonly #ledger = new Ledger()
-  readonly #notices = new Notices()
+  readonly #notices = new Notices(text => this.#redact(text))
   readonly #pace = new Pace()
   readonly #licence: Licence | undefined
   readonly #spooling: Spooling | undefined
@@ -116,7 +116,7 @@ export class Shipper {
     const limits = batchLimits(options)
     this.#memory = new Memory(options.maxBufferedBytes, limits.maxBatchBytes)
     this.#compression = new Compression(options.compression)
-    this.#sender = new Sender(options, this.#compression)
+    this.#sender = new Sender(options, this.#compression, this.#notices.redact)
     this.#breaker = new Breaker(options.maxRetryDelayMs)
     this.#spooling = options.spool && this.#openSpooling(options.spool, options.durability)
     this.#batcher = new Batcher(
@@ -380,6 +380,12 @@ export class Shipper {
   #fit(dataset: string, event: object, severity: Severity, tail: Uint8Array | undefined): object | undefined {
     this.#licence?.start() // after close()
     return this.#licence?.limits.fit(dataset, event, severity, tail && tailFields(tail))
+  }
+
+  /** Takes out every secret of ours that a text from outside may repeat. */
+  #redact(text: string): string {
+    const withoutToken = this.#options.credentials.redact(text)
+    return this.#licence?.redact(withoutToken) ?? withoutToken
   }
 
   #hasOwnTime(event: object): boolean {

@@ -7,6 +7,7 @@ import type { ResolvedSpool } from '../options/spool-options.ts'
 import { DeadLetters } from '../spool/dead-letters.ts'
 import { type Disk, nodeDisk } from '../spool/disk.ts'
 import { Spool } from '../spool/spool.ts'
+import { quoted, toShortLine } from '../text/short-line.ts'
 
 /** What of the spool is told by `stats()`. */
 export interface SpoolStats {
@@ -112,7 +113,7 @@ export class Spooling {
       return
     }
     this.#drop('spool-damaged', { unknown: count })
-    const what = dataset === undefined ? '' : ` for dataset ${JSON.stringify(dataset)}`
+    const what = dataset === undefined ? '' : ` for dataset ${quoted(dataset)}`
     this.#warn(`the spool in ${this.#directory} is damaged, events lost${what}: ${count}. Check the disk.`, 'damaged')
   }
 
@@ -195,5 +196,5 @@ const fullRemedy = 'Find out why delivery is slow, or raise spool.maxBytes.'
 
 function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
-  return code ?? message
+  return toShortLine(String(code ?? message))
 }

@@ -27,6 +27,20 @@ describe('a text that repeats the token', () => {
     ['in a URL', encodeURIComponent(token)],
     ['in a URL in a URL', encodeURIComponent(encodeURIComponent(token))],
     ['in a URL in HTML in JSON', json(html(encodeURIComponent(token)))],
+    ['in capital letters', token.toUpperCase()],
+    ['in capital letters in a URL', encodeURIComponent(token).toUpperCase()],
+    ['in hexadecimal digits', Buffer.from(token).toString('hex')],
+    ['in capital hexadecimal digits', Buffer.from(token).toString('hex').toUpperCase()],
+    ['on two lines', `${token.slice(0, 9)}\r\n   ${token.slice(9)}`],
+    ['on two lines in JSON', `${token.slice(0, 5)}\\n${token.slice(5)}`],
+    ['with a space after each character', each(character => `${character} `).trim()],
+    ['with what cannot be seen in it', each(character => `\u200b${character}\u00ad`).slice(1, -1)],
+    ['with tags in it', `${token.slice(0, 5)}<wbr>${token.slice(5, 8)}</b> <i class="x">${token.slice(8)}`],
+    ['with tags in it in JSON', `${token.slice(0, 5)}<\\/b>${token.slice(5)}`],
+    [
+      'with tags in it in HTML in hexadecimal digits',
+      `78612f<b>&lt;i&gt;${Buffer.from(token).toString('hex').slice(6)}`,
+    ],
   ])('%s, is shown without it', (_, repeated) => {
     const shown = credentials.redact(`no \\ 5% & ${repeated} C:\\dir &c; 100%`)
     expect(shown.replaceAll('[token]', '?')).toMatch(/^no \\ 5% & \?( or \?)? C:\\dir &c; 100%$/)
@@ -38,6 +52,24 @@ describe('a text that repeats the token', () => {
       expect(credentials.redact(`got ${encoded}!`)).toMatch(/^got .{0,12}\[token\].{0,4}!$/)
     }
   })
+
+  it('that ends within it, is shown without its beginning', () => {
+    for (let length = 4; length < token.length; length++) {
+      expect(credentials.redact(`no ${token.slice(0, length)}`)).toBe('no [token]')
+      const digits = Buffer.from(token)
+        .toString('hex')
+        .slice(0, 2 * length)
+      expect(credentials.redact(`no ${digits}`)).toBe('no [token]')
+    }
+  })
+
+  it.each(['<b>12345678</b>', '%41%42%43%44', 'a<b>c<d>e<f>', '\\n\\t\\r\\n12', '&lt;&gt;&amp;'])(
+    'is shown without it, where the token looks like markup: %s',
+    odd => {
+      const shown = new Credentials(odd).redact(`no ${odd}, ${JSON.stringify(odd)} > 2, ${odd.toUpperCase()}`)
+      expect(shown).toBe('no [token], "[token]" > 2, [token]')
+    },
+  )
 
   it('of other texts, nothing is changed', () => {
     const text = `{"message":"bad \\/ \\u0041 &amp; %2B ${token.slice(0, -1)} xa/t-0+1=2&3"4%4"}`

@@ -1,3 +1,4 @@
+import { escapeJson } from '../../text/escape-json.ts'
 import { type Answer, json } from '../answer.ts'
 import type { Store } from '../store.ts'
 import type { Tokens } from '../tokens.ts'
@@ -15,7 +16,7 @@ export function pageAnswer(store: Store, tokens: Tokens, accept: string | undefi
   if (!accept?.includes('text/html')) {
     return json(200, { datasets: store.datasets().map(name => ({ name, events: store.count(name) })) })
   }
-  const shown = (text: string) => escaped(shortened(tokens.redact(text)))
+  const shown = (text: string) => escaped(shortened(escapeJson(tokens.redact(text))))
   const headers = {
     'content-type': 'text/html; charset=utf-8',
     // What was logged is a stranger's text: should it ever get past the escaping, it finds nothing to run.

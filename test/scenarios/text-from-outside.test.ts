@@ -1,0 +1,197 @@
+/** Whatever the service, Redis or a directory says: nothing of it stops us, and nothing that we print does any harm. */
+import { EventEmitter } from 'node:events'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { inspect } from 'node:util'
+import { Redis } from 'ioredis'
+import { describe, expect, it } from 'vitest'
+import { createOrgClient } from '../../src/org.ts'
+import { core, environmentFor } from '../exit/running.ts'
+import { orgWith, startService } from '../org/service.ts'
+import { startFaultServer, type WireRequest } from '../support/fault-server.ts'
+import { hostileText, unprintable } from '../support/hostile-text.ts'
+import { watched } from '../support/laws.ts'
+import { startRawServer } from '../support/raw-server.ts'
+import { runScript } from '../support/run-script.ts'
+import { until } from '../support/until.ts'
+
+const token = 'xaat-0123456789-do-not-show'
+const accessToken = 'access-0123456789-do-not-show'
+/** The token as a service may repeat it, and then hostile text; the token is cut in two where texts are cut. */
+const hostile = hostileText(
+  `said ${token.toUpperCase()} `,
+  `${Buffer.from(token).toString('hex')} xaat-<b>0123456789</b>-do-not-show ${'y'.repeat(60)}${token}`,
+)
+const forbidden = /xaat-|access-0|do-not-show|78616174/i
+
+/** Fails where a text would do harm to those who print it. */
+function expectHarmless(told: string, maxChars = 2010): void {
+  expect(told.length).toBeLessThan(maxChars)
+  expect(told).not.toMatch(unprintable)
+  expect(told).not.toContain('\n')
+  expect(told).not.toMatch(forbidden)
+}
+
+/** Answers each request by the next of these, and then takes everything. */
+const answering = (...answers: ((request: WireRequest) => void)[]) =>
+  startFaultServer(request => {
+    if (!request.isWhole) return
+    const answer = answers[request.index]
+    if (answer === undefined) request.take()
+    else answer(request)
+  })
+
+describe('what the service says', () => {
+  it.each([
+    ['403', 'in JSON', '403 Forbidden', JSON.stringify({ message: hostile })],
+    ['403', 'in a page', '403 Forbidden', `<html><style>${hostile}</style><p>${hostile}</p></html>`],
+    ['400', 'in JSON', '400 Bad Request', JSON.stringify({ error: hostile })],
+    ['503', 'in a text', '503 Oops', hostile, 'retry-after: 1'],
+    ['429', 'in JSON', '429 Slow Down', JSON.stringify({ reason: hostile }), 'retry-after: 1'],
+    ['200', 'of an event', '200 OK', JSON.stringify({ failed: 1, failures: [{ error: hostile }] })],
+  ])('with %s, %s, is told in one short line without the token', async (_, __, status, body, ...headers) => {
+    await using server = await answering(request => request.answer(status, body, ...headers))
+    await using logs = watched({ baseUrl: server.url, token })
+    logs.log(0)
+    await logs.flush(300)
+    const { message } = await logs.whenWarned()
+    expect(message).toContain('[token]')
+    for (const told of [...logs.warnings.map(warning => warning.message), ...logs.rejections.map(one => one.reason)]) {
+      expectHarmless(told)
+      expect(told.match(/x+/g)?.join('').length ?? 0).toBeLessThan(210)
+    }
+  })
+
+  it.each([
+    ['zeros', `2026-11-21T10:00:00.${'0'.repeat(300_000)}`],
+    ['dots', '.'.repeat(300_000)],
+    ['digits', `2026-11-21T10:00:00.${'1'.repeat(300_000)}Z`],
+  ])('of the time of an event, in 300 KB of %s, does not stop the event loop', async (_, timestamp) => {
+    const failures = Array.from({ length: 3 }, () => ({ timestamp, error: 'no' }))
+    await using server = await answering(request => request.answer('200 OK', JSON.stringify({ failed: 3, failures })))
+    await using logs = watched({ baseUrl: server.url, token })
+    const delay = monitorEventLoopDelay({ resolution: 5 })
+    delay.enable()
+    logs.log(0, 3000)
+    expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+    delay.disable()
+    expect(delay.max / 1e6).toBeLessThan(1000)
+    expect(logs.stats()).toMatchObject({ delivered: 2997, dropped: 3 })
+  })
+
+  it('of the organization and its license, is told in short lines without the tokens', async () => {
+    const license = {
+      validFrom: `2099-01-01T00:00:00.${'0'.repeat(100_000)}Z`,
+      expiresAt: `2026-01-01T00:00:00.${'0'.repeat(100_000)}Z`,
+      regions: [hostile, hostile],
+    }
+    const org = orgWith({ license, paymentStatus: 'failed', firstFailedPayment: accessToken + hostile })
+    await using service = await startService(response => response.end(JSON.stringify(org)))
+    await using logs = watched({
+      baseUrl: { us: service.url, eu: service.url },
+      region: 'eu',
+      token,
+      limits: { orgId: 'acme', accessToken: async () => accessToken },
+    })
+    await until(() => logs.warnings.length >= 2, 'both warnings')
+    const messages = logs.warnings.map(({ message }) => message)
+    expect(messages).toEqual([
+      expect.stringContaining('payment is failed since [token]said [token]'),
+      expect.stringContaining('the region configured is eu'),
+    ])
+    for (const message of messages) expectHarmless(message, 600)
+  })
+
+  it('of an organization that is none, is told in short lines without the tokens, also by the client and its causes', async () => {
+    const list = '1,'.repeat(200_000)
+    const answers = [
+      JSON.stringify(orgWith({ name: { a: 1 }, license: { maxFields: hostile, validFrom: [hostile] } })),
+      JSON.stringify(orgWith()).replace(/"regions":\[[^\]]*\]/, `"regions":[${list}1]`),
+      '{'.repeat(500_000),
+      hostile,
+    ]
+    let at = 0
+    await using service = await startService(response => response.end(answers[at++ % answers.length]))
+    await using client = createOrgClient({ baseUrl: service.url, accessToken: token })
+    for (let n = 0; n < answers.length; n++) {
+      const startedAt = performance.now()
+      const error = await client.get('acme').catch(error => error as Error)
+      expect(performance.now() - startedAt).toBeLessThan(1000)
+      expect(error).toMatchObject({ code: 'INVALID_RESPONSE' })
+      expectHarmless((error as Error).message)
+    }
+    await using logs = watched({ baseUrl: service.url, token, limits: { orgId: 'acme', accessToken } })
+    expectHarmless((await logs.whenWarned()).message)
+    expectHarmless(logs.stats().limits?.problem as string)
+  })
+
+  it('below HTTP, and what a dispatcher says, is told without the token, also in causes', async () => {
+    const failing = {
+      dispatch(_: unknown, handler: { onResponseError(controller: unknown, error: Error): void }): boolean {
+        const error = Object.assign(new Error(hostile, { cause: new Error(hostile) }), { code: hostile })
+        setImmediate(() => handler.onResponseError({ abort() {} }, error))
+        return true
+      },
+    }
+    const options = { baseUrl: 'https://logs.example', dispatcher: failing as never }
+    await using logs = watched({ ...options, token, maxRetryDelayMs: 10 })
+    logs.log(0)
+    expectHarmless((await logs.whenWarned()).message)
+    await using client = createOrgClient({ ...options, accessToken: token, timeoutMs: 2000 })
+    const error = await client.get('acme').catch(error => error as Error)
+    const printed = inspect(error)
+    expect(printed).toContain('UNREACHABLE')
+    expect(printed.length).toBeLessThan(20_000)
+    expect(printed).not.toMatch(forbidden)
+    expect(printed).not.toMatch(unprintable)
+    expect(printed).not.toMatch(/^logferry: forged/m)
+  })
+
+  it('at process.exit(), is printed as harmlessly', async () => {
+    await using server = await startFaultServer(request => {
+      if (request.isWhole) request.answer('403 Forbidden', JSON.stringify({ message: hostile }))
+    })
+    const { stderr } = await runScript(
+      `${core()} log(0, 3); process.exit()`,
+      environmentFor({ url: server.url, token }),
+    )
+    expect(stderr).toContain('[token]')
+    expect(stderr).not.toMatch(forbidden)
+    expect(stderr).not.toMatch(unprintable)
+    expect(stderr).not.toMatch(/^logferry: forged/m)
+  })
+})
+
+describe('what Redis says', () => {
+  const limits = (redis: unknown) => ({ orgId: 'acme', accessToken, fleet: { redis: redis as never } })
+  const licensed = () =>
+    startService(response => response.end(JSON.stringify(orgWith({ license: { apiRateLimitPerSecond: 10 } }))))
+
+  it.each([
+    ['an error', `-ERR ${hostile.replaceAll(/[\r\n]/g, ' ')}\r\n`],
+    ['a text', `$${Buffer.byteLength(hostile)}\r\n${hostile}\r\n`],
+  ])('as %s is told in one short line without the tokens', async (_, reply) => {
+    const server = await startRawServer(socket => socket.write(reply))
+    const redis = new Redis(server.url.replace('http', 'redis'), { enableReadyCheck: false, disableClientInfo: true })
+    redis.on('error', () => {})
+    await using service = await licensed()
+    await using logs = watched({ baseUrl: service.url, token, limits: limits(redis) })
+    await until(() => logs.warnings.length > 0, 'a warning')
+    const { message } = logs.warnings[0] as { message: string }
+    expect(message).toContain("the fleet's Redis cannot be asked (")
+    expect(message).toContain('[token]')
+    expectHarmless(message, 600)
+    redis.disconnect()
+    await server.close()
+  })
+
+  it.each([
+    ['an error without a text', () => new Error('')],
+    ['something that is no error', () => Symbol(hostile)],
+    ['an event emitter', () => new EventEmitter()],
+  ])('as %s is told as well', async (_, thrown) => {
+    const redis = { call: () => {}, eval: () => Promise.reject(thrown()) }
+    await using service = await licensed()
+    await using logs = watched({ baseUrl: service.url, token, limits: limits(redis) })
+    expectHarmless((await logs.whenWarned()).message, 600)
+  })
+})
