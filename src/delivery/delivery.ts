@@ -46,6 +46,8 @@ export interface DeliveryParts {
   readonly ledger: Ledger
   readonly notices: Notices
   readonly maxConcurrentRequests: number
+  /** Name of the field with an event's time stamp. */
+  readonly timeField: string
   /** Called when lines have been delivered or dropped. */
   readonly onSettled: () => void
   /** Called with the headers of each answer. */
@@ -273,20 +275,19 @@ export class Delivery {
 
   /** Returns the places of the lines that failed, as far as that can be told. */
   #countFailures(batch: Batch, failed: number, failures: readonly EventFailure[]): Set<number> {
-    const { notices } = this.#parts
+    const { notices, timeField } = this.#parts
     const reasons = new Set<string>()
     const bySeverity: DropsBySeverity = {}
-    const lines = failedLines(batch, failures)
+    const lines = failedLines(batch, failures, timeField).slice(0, failed)
     for (let index = 0; index < failed; index++) {
-      const line = lines[index]
-      const reason = failures[index]?.reason ?? 'no reason given'
+      const { line, reason } = lines[index] ?? { line: undefined, reason: 'no reason given' }
       reasons.add(reason)
       count(bySeverity, line?.severity)
       if (notices.has('rejected')) notices.tell('rejected', rejection(batch.dataset, line?.json, 200, reason))
     }
     this.#countDropped('rejected', failed, bySeverity)
     notices.warn(...rejected(batch.dataset, failed, [...reasons].slice(0, 3).join('; ')))
-    const places = new Set(lines.slice(0, failed).flatMap(line => line?.index ?? []))
+    const places = new Set(lines.flatMap(({ line }) => line?.index ?? []))
     // Which of several that are all one's own does not matter.
     if (batch.isOfOne || failed === batch.count) for (let place = 0; places.size < failed; place++) places.add(place)
     return places

@@ -1,6 +1,8 @@
 import type { Batch } from '../batch/batch.ts'
 import type { EventFailure } from '../outcome.ts'
 import type { Severity } from '../record/severity.ts'
+import { quoted } from '../text/short-line.ts'
+import { withoutTrailing } from '../text/without-trailing.ts'
 
 /** A line of a batch. */
 export interface Line {
@@ -10,25 +12,71 @@ export interface Line {
   readonly severity: Severity
 }
 
+/** A failure, and the line that it speaks of, if that can be told. */
+export interface FailedLine {
+  readonly line: Line | undefined
+  readonly reason: string
+}
+
 /**
- * The lines that failures speak of, in their order; `undefined` where it cannot be told which. Found by their time stamps,
- * which are unique: an answer bears no other trace of an event.
+ * Finds the lines that failures speak of, by their time stamps: an answer bears no other trace of an event. Time stamps made
+ * here are unique; those that events bring along may not be. If more events have a time stamp than failures name it, none of
+ * them is taken for the one that failed, and the reason says so.
+ *
+ * @param timeField name of the time stamp's field, at the root of events
  */
-export function failedLines(batch: Batch, failures: readonly EventFailure[]): (Line | undefined)[] {
-  const byTime = new Map<string, Line>()
-  if (failures.some(failure => failure.timestamp !== undefined)) {
-    let index = 0
-    for (const json of batch.lines()) {
-      const severity = batch.severities[index] as Severity
-      const time = /^\{"[^"]+":"([^"]+)"/.exec(json)?.[1]
-      if (time !== undefined) byTime.set(withoutTrailingZeros(time), { index, json, severity })
-      index++
+export function failedLines(batch: Batch, failures: readonly EventFailure[], timeField: string): FailedLine[] {
+  const named = new Map<string, number>()
+  for (const { timestamp } of failures) if (timestamp !== undefined) count(named, withoutTrailingZeros(timestamp))
+  const candidates = named.size === 0 ? new Map<string, Line[]>() : linesAt(batch, named, timeField)
+  return failures.map(({ timestamp, reason }) => {
+    const time = timestamp === undefined ? '' : withoutTrailingZeros(timestamp)
+    const lines = candidates.get(time) ?? []
+    if (lines.length <= (named.get(time) ?? 0)) return { line: lines.shift(), reason }
+    return {
+      line: undefined,
+      reason: `${reason} (${lines.length} events of the batch have the time stamp ${quoted(time)})`,
     }
+  })
+}
+
+/** The lines of the batch that have one of these times. */
+function linesAt(batch: Batch, times: ReadonlyMap<string, unknown>, timeField: string): Map<string, Line[]> {
+  const lines = new Map<string, Line[]>()
+  const stamp = `{${JSON.stringify(timeField)}:"`
+  let index = 0
+  for (const json of batch.lines()) {
+    const time = timeOf(json, timeField, stamp)
+    if (time !== undefined && times.has(time)) {
+      const line = { index, json, severity: batch.severities[index] as Severity }
+      const others = lines.get(time)
+      if (others === undefined) lines.set(time, [line])
+      else others.push(line)
+    }
+    index++
   }
-  return failures.map(({ timestamp }) => byTime.get(withoutTrailingZeros(timestamp ?? '')))
+  return lines
+}
+
+/** A line of a process that calls the field otherwise, from the spool: it begins with a time stamp of ours. */
+const stampOfOthers = /^\{"[^"\\]+":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z)"/
+
+/** @param stamp how a line begins whose time stamp was made here */
+function timeOf(json: string, timeField: string, stamp: string): string | undefined {
+  const end = json.startsWith(stamp) ? json.indexOf('"', stamp.length) : -1
+  const text = json.slice(stamp.length, end)
+  if (end !== -1 && !text.includes('\\')) return withoutTrailingZeros(text)
+  const event = JSON.parse(json) as Record<string, unknown>
+  const time = Object.hasOwn(event, timeField) ? event[timeField] : stampOfOthers.exec(json)?.[1]
+  return typeof time === 'string' || typeof time === 'number' ? withoutTrailingZeros(String(time)) : undefined
 }
 
 /** Services trim the fraction of a second: `12.500Z` comes back as `12.5Z`. */
 function withoutTrailingZeros(time: string): string {
-  return time.replace(/(\.\d*?)0*Z$/, '$1Z').replace('.Z', 'Z')
+  if (!time.endsWith('Z') || !time.includes('.')) return time
+  return `${withoutTrailing(withoutTrailing(time.slice(0, -1), '0'), '.')}Z`
+}
+
+function count(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1)
 }

@@ -146,6 +146,7 @@ export class Shipper {
       ledger: this.#ledger,
       notices: this.#notices,
       maxConcurrentRequests: options.maxConcurrentRequests,
+      timeField: options.timeField,
       onSettled: () => this.#onSettled(),
       onAnswer: headers => this.#licence?.limits.onAnswer(headers),
       onDelivered: dataset => this.#reportShed(dataset),

@@ -83,6 +83,7 @@ export function rowOfBatches(
     ledger,
     notices,
     maxConcurrentRequests,
+    timeField: '_time',
     onSettled: () => {},
     onDelivered: () => {},
     onAnswer: () => {},

@@ -1,5 +1,8 @@
 /** Whatever the service, Redis or a directory says: nothing of it stops us, and nothing that we print does any harm. */
 import { EventEmitter } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { inspect } from 'node:util'
 import { Redis } from 'ioredis'
@@ -193,5 +196,30 @@ describe('what Redis says', () => {
     await using service = await licensed()
     await using logs = watched({ baseUrl: service.url, token, limits: limits(redis) })
     expectHarmless((await logs.whenWarned()).message, 600)
+  })
+})
+
+describe('an event that is refused, with a time stamp of its own', () => {
+  it('is the one in rejected.ndjson', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'logferry-'))
+    const times = ['2026-11-21T10:00:01Z', '2026-11-21T10:00:02Z', '2026-11-21T10:00:03Z', '2026-11-21T10:00:03Z']
+    const failures = [
+      { timestamp: times[1], error: 'no' },
+      { timestamp: times[2], error: 'nor this' },
+    ]
+    await using server = await answering(request => request.answer('200 OK', JSON.stringify({ failed: 2, failures })))
+    await using logs = watched({ baseUrl: server.url, token, spool: { directory } })
+    // The first member of each is the time stamp of the one that follows.
+    for (const [n, time] of times.entries()) logs.log(n, n + 1, { previous: times[n + 1], _time: time })
+    logs.alsoLogged(1)
+    logs.shipper.ship({ orderedAt: times[1], n: 4, _time: times[0] })
+    expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+    const letters = readFileSync(join(directory, 'rejected.ndjson'), 'utf8').trim().split('\n')
+    expect(letters.map(letter => JSON.parse(letter))).toMatchObject([
+      { event: { n: 1 }, reason: 'no' },
+      { reason: 'nor this (2 events of the batch have the time stamp "2026-11-21T10:00:03Z")' },
+    ])
+    expect(JSON.parse(letters[1] as string)).not.toHaveProperty('event')
+    rmSync(directory, { recursive: true })
   })
 })

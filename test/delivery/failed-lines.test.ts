@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest'
+import type { Batch } from '../../src/batch/batch.ts'
+import { failedLines } from '../../src/delivery/failed-lines.ts'
+
+const stamp = (n: number) => `2026-11-21T10:00:00.${String(n).padStart(9, '0')}Z`
+const batchOf = (...events: object[]) => {
+  const lines = events.map(event => JSON.stringify(event))
+  return { lines: () => lines, severities: new Uint8Array(lines.length).fill(2) } as unknown as Batch
+}
+const find = (batch: Batch, timestamps: (string | undefined)[], timeField = '_time') =>
+  failedLines(
+    batch,
+    timestamps.map(timestamp => ({ timestamp, reason: 'no' })),
+    timeField,
+  ).map(({ line, reason }) => [line?.index, reason])
+
+describe('the line that a failure speaks of', () => {
+  it('is found by the time stamp made here, whose zeros the service may have trimmed', () => {
+    const batch = batchOf({ _time: stamp(1) }, { _time: stamp(120_000_000) }, { _time: stamp(0) })
+    expect(find(batch, [stamp(120_000_000), '2026-11-21T10:00:00.12Z', '2026-11-21T10:00:00Z'])).toEqual([
+      [1, 'no'],
+      [undefined, 'no'], // there is one such event, and two failures
+      [2, 'no'],
+    ])
+  })
+
+  it('is found by the time stamp that the event brings along, wherever it stands', () => {
+    const batch = batchOf(
+      { n: stamp(2), _time: stamp(1) },
+      { n: 0, nested: { _time: stamp(2) }, _time: '2026-11-21T11:00:00+01:00' },
+      { message: '"_time":"x"', _time: stamp(2) },
+      { _time: 1763719200123 },
+      { _time: 'say "now"' },
+      { _time: null, a: stamp(9) },
+    )
+    const asked = [stamp(2), '2026-11-21T11:00:00+01:00', stamp(1), '1763719200123', 'say "now"', stamp(9)]
+    expect(find(batch, asked).map(([index]) => index)).toEqual([2, 1, 0, 3, 4, undefined])
+  })
+
+  it('is found by the name of the option timeField', () => {
+    const batch = batchOf({ at: stamp(1), _time: stamp(2) }, { _time: stamp(1), at: stamp(2) })
+    expect(find(batch, [stamp(1)], 'at')).toEqual([[0, 'no']])
+    expect(find(batch, [stamp(1)], '_time')).toEqual([[1, 'no']])
+  })
+
+  it('of a process that calls the field otherwise, is found by the time stamp that it begins with', () => {
+    const batch = batchOf({ '@timestamp': stamp(1), n: 0 }, { at: '2026-11-21', n: 1 })
+    expect(find(batch, [stamp(1), '2026-11-21']).map(([index]) => index)).toEqual([0, undefined])
+  })
+
+  it('is not guessed at where several events have that time stamp: the reason says so', () => {
+    const batch = batchOf({ _time: 'T1', n: 0 }, { n: 1, _time: 'T1' }, { _time: 'T2' })
+    const reason = 'no (2 events of the batch have the time stamp "T1")'
+    expect(find(batch, ['T1', 'T2'])).toEqual([
+      [undefined, reason],
+      [2, 'no'],
+    ])
+  })
+
+  it('is each of several with one time stamp where as many failed', () => {
+    const batch = batchOf({ _time: 'T1', n: 0 }, { n: 1, _time: 'T1' })
+    expect(find(batch, ['T1', 'T1'])).toEqual([
+      [0, 'no'],
+      [1, 'no'],
+    ])
+  })
+
+  it('is none where there is no time stamp, or none that is known', () => {
+    const batch = batchOf({ _time: 'T1' }, { n: 1 })
+    expect(find(batch, [undefined, 'T3', '']).map(([index]) => index)).toEqual([undefined, undefined, undefined])
+  })
+})
