@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Emulator, startEmulator } from '../src/emulator.ts'
+import { unprintable } from './support/hostile-text.ts'
 import { logferry, startLogferry } from './support/logferry.ts'
 import { runScript } from './support/run-script.ts'
 import { startNode } from './support/start-node.ts'
@@ -79,6 +80,32 @@ describe.concurrent('logferry spool ls', () => {
     expect(stdout).toMatch(/left behind +9 +1 +\d+ +1 /)
     expect(stdout).toMatch(/^1 record is damaged or missing\.$/m)
     expect(stdout).toMatch(/^3 events that the service refused: in rejected\.ndjson\.$/m)
+  })
+
+  it('shows names of services and datasets as printable text, and as JSON that has them whole, as `spool send` does', async () => {
+    using spool = makeSpool()
+    const dataset = 'd\u009b2J\u202e\u2028logferry: forged'
+    await leaveByKill(spool.directory, `dataset: ${JSON.stringify(dataset)}`, 2)
+    const [name = ''] = fs.readdirSync(spool.directory)
+    const bare = name.split('-', 2).join('-')
+    const destination = 'http://x/\u001b[2J\nlogferry: forged\u009b31m'
+    const escaped = destination.replaceAll(/[^\w.-]/g, one => `%${one.charCodeAt(0).toString(16).padStart(2, '0')}`)
+    fs.renameSync(join(spool.directory, name), join(spool.directory, `${bare}-${escaped}`))
+    const inWords = await logferry(['spool', 'ls', spool.directory])
+    const inJson = await logferry(['spool', 'ls', spool.directory, '--json'])
+    const sent = await logferry(['spool', 'send', spool.directory], {
+      LOGFERRY_URL: nowhere,
+      LOGFERRY_TOKEN: 'a-token',
+    })
+    for (const { stdout, stderr } of [inWords, inJson, sent]) {
+      expect(stdout + stderr).not.toMatch(unprintable)
+      expect(stdout + stderr).not.toMatch(/^ *logferry: forged/m)
+    }
+    expect(inWords.stdout).toContain('http://x/ [2J logferry: forged 31m')
+    expect(JSON.parse(inJson.stdout).processes).toMatchObject([{ destination, datasets: { [dataset]: 2 } }])
+    expect(sent.stdout).toContain(
+      'Left alone: 2 events for http://x/ [2J logferry: forged 31m, which is not the service',
+    )
   })
 
   it('takes the times of files for events that have none of their own', async () => {

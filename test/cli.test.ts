@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
 import { type Emulator, startEmulator } from '../src/emulator.ts'
 import { createOrgClient } from '../src/org.ts'
+import { unprintable } from './support/hostile-text.ts'
 import { logferry, startLogferry } from './support/logferry.ts'
 import type { RunningProcess } from './support/start-node.ts'
 
@@ -42,6 +43,33 @@ describe.concurrent('logferry', () => {
     const { code, stdout, stderr } = await logferry(args)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(`logferry: ${problem}\n\nUsage: logferry ${usage}`)
+  })
+
+  it.each([
+    [['check\u001b[2J\nlogferry: forged\u009b']],
+    [['spool', 'ls\u001b[2J\nlogferry: forged\u202e']],
+    [['spool', 'ls', 'a', 'b\u001b[2J\nlogferry: forged']],
+    [['check', '--no\u001b[2J\nlogferry: forged']],
+    [['spool', 'send', 'a', '--timeout', '\u001b[2J\nlogferry: forged']],
+    [['bench', '--events', '\u001b[2J\nlogferry: forged']],
+    [['emulator', '--port', '\u001b[2J\nlogferry: forged']],
+  ])('repeats what it was given as one line of printable characters: %j', async args => {
+    const { code, stderr } = await logferry(args)
+    expect(code).toBe(2)
+    expect(stderr).not.toMatch(unprintable)
+    expect(stderr.split('\n')[0]).toContain('2J logferry: forged')
+  })
+
+  it.each([
+    [['spool', 'ls', '/no/such\u001b[2J\nlogferry: forged\u009b']],
+    [['check', '--url', 'http://\u001b[2J\nlogferry: forged\u009b']],
+    [['check', '--url', 'http://127.0.0.1:1', '--dataset', 'a\u009b2J\u202e\u2028logferry: forged']],
+    [['emulator', '--host', '256.0.0.1']],
+  ])('so it does where that makes sense, and does not work: %j', async args => {
+    const { code, stdout, stderr } = await logferry(args, { LOGFERRY_TOKEN: 'some-token', LOGFERRY_DATASET: 'd' })
+    expect(code).toBe(1)
+    expect(stdout + stderr).not.toMatch(unprintable)
+    expect(stderr).not.toMatch(/^logferry: forged/m)
   })
 
   it.each([
@@ -182,12 +210,17 @@ describe.concurrent('logferry emulator', () => {
     }
     await post('one', '[{"n":1},{"n":2}]')
     await running.until(/"n":2/)
-    await post('two', '{\n"text": "\u009b31m"\n}')
+    const text = '\u009b31m\u202e\u2028\u200b\u007f\u{e0041}'
+    await post(encodeURIComponent('two\u202e\u009b2J'), `{\n"text": "${text}"\r\n}`)
     await post('one', '[{"n":3}]')
     expect(await running.end('SIGTERM')).toBe(0)
     const lines = running.stdout().trimEnd().split('\n')
     expect(lines.slice(0, 2)).toEqual(['one {"n":1}', 'one {"n":2}'])
-    expect(lines.slice(2).sort()).toEqual(['one {"n":3}', 'two { "text": " 31m" }'])
+    const [third, fourth = ''] = lines.slice(2).sort()
+    expect(third).toBe('one {"n":3}')
+    expect(running.stdout()).not.toMatch(unprintable)
+    expect(fourth).toMatch(/^two 2J \{/)
+    expect(JSON.parse(fourth.slice('two 2J '.length))).toEqual({ text })
     expect(running.stderr()).toMatch(/Events received: 4\n$/)
   })
 

@@ -1,5 +1,6 @@
 import type { MessagePort, Worker } from 'node:worker_threads'
 import type { Answer } from '../http/exchange.ts'
+import { emitWarningNow } from '../notices.ts'
 import { type Errand, type Report, runErrands } from './errands.ts'
 
 /** Longest that the end of the worker is waited for, in milliseconds; it takes one or two. */
@@ -65,7 +66,11 @@ export class Courier {
     Atomics.wait(this.#reports, 0, this.#seen, Math.max(untilMs - performance.now(), 0))
     this.#seen = Atomics.load(this.#reports, 0)
     for (let next = this.#receive(this.#port); next !== undefined; next = this.#receive(this.#port)) {
-      const { id, answer, error } = next.message
+      const { id, answer, error, warning } = next.message
+      if (warning !== undefined) {
+        emitWarningNow(warning)
+        continue
+      }
       if (id === undefined) throw new Error(error?.message)
       const onReceipt = this.#recipients.get(id)
       this.#recipients.delete(id)

@@ -1,24 +1,26 @@
 import type { IncomingMessage, RequestOptions } from 'node:http'
 import type { MessagePort } from 'node:worker_threads'
 import type { Answer, Request } from '../http/exchange.ts'
-import type { ResolvedTls } from '../options/tls-options.ts'
+import type { ConnectionTls } from '../http/verified-tls.ts'
 
 /** A request for the worker to make. */
 export interface Errand extends Request {
   readonly id: number
   readonly body: Uint8Array
-  readonly tls: ResolvedTls | undefined
+  readonly tls: ConnectionTls | undefined
   /** From the start to the end of the answer, in milliseconds. */
   readonly timeoutMs: number
   /** Most bytes that are read of an answer with a status of 2xx; of any other, 64 KiB. */
   readonly maxBytes: number
 }
 
-/** What has become of an errand; without `id`, why the worker itself has failed. */
+/** What has become of an errand; without `id`, a warning, or why the worker itself has failed. */
 export interface Report {
   readonly id?: number
   readonly answer?: Answer
   readonly error?: { readonly code?: string | undefined; readonly message: string }
+  /** What Node warns of in the worker: that certificates are not verified, for one. */
+  readonly warning?: { readonly name: string; readonly code?: string | undefined; readonly message: string }
 }
 
 /**
@@ -35,6 +37,9 @@ export function runErrands(): void {
   const agents: Record<string, unknown> = {}
 
   process.on('uncaughtException', error => report({ error: { message: String(error) } }))
+  process.on('warning', ({ name, message, code }: NodeJS.ErrnoException) =>
+    report({ warning: { name, message, code } }),
+  )
   process.on('exit', () => {
     Atomics.store(end, 0, 1)
     Atomics.notify(end, 0)

@@ -40,11 +40,7 @@ export function resolveBaseUrl(baseUrl: BaseUrl | undefined, region: Region | un
   return url
 }
 
+/** What `*.localhost` resolves to is for DNS to say on many a system, and so is no loopback for sure. */
 function isLoopback(hostname: string): boolean {
-  return (
-    hostname === 'localhost' ||
-    hostname.endsWith('.localhost') ||
-    hostname === '[::1]' ||
-    /^127\.\d+\.\d+\.\d+$/.test(hostname)
-  )
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 }

@@ -52,7 +52,7 @@ export interface ShipperOptions {
    */
   orgIdHeader?: string | undefined
   /**
-   * Allows `http:` to a host that is not loopback. The token then crosses the network unprotected.
+   * Allows `http:` to a host other than `localhost` and the loopback addresses. The token then crosses the network unprotected.
    *
    * @defaultValue false
    */
