@@ -513,6 +513,7 @@ export class Shipper {
   }
 
   #watch(): void {
+    this.#spooling?.resume()
     if (this.#options.exitTimeoutMs === 0) return
     this.#isWatched = true
     watch(this.#unfinished)

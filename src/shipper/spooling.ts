@@ -5,7 +5,8 @@ import type { Memory } from '../batch/memory.ts'
 import type { Notices } from '../notices.ts'
 import type { ResolvedSpool } from '../options/spool-options.ts'
 import { DeadLetters } from '../spool/dead-letters.ts'
-import { type Disk, nodeDisk } from '../spool/disk.ts'
+import { type Disk, isOutOfDescriptors, nodeDisk } from '../spool/disk.ts'
+import type { RefusedRecord } from '../spool/segment-format.ts'
 import { Spool } from '../spool/spool.ts'
 import { quoted, toShortLine } from '../text/short-line.ts'
 
@@ -91,8 +92,14 @@ export class Spooling {
         this.#count(count, wasOurs)
         this.onLost(count, dataset)
       },
+      onRefused: refused => this.#setAside(refused),
       onUnreadable: error => this.#warnOfUnreadable(error),
     })
+  }
+
+  /** Looks for what other processes have left, and for what `close` has, after a `close`. */
+  resume(): void {
+    if (this.#timer === undefined) void this.inherit()
   }
 
   /** Leaves a batch to the next process; `false` when that cannot be done for the lines that it has then. */
@@ -158,10 +165,24 @@ export class Spooling {
     this.#tellSoon(() => notices.tell('dropped', { reason, count, bySeverity }))
   }
 
-  #warnOfTrouble(error: unknown): void {
+  /** Keeps what is intact and must not be sent, as what the service has refused is kept. */
+  #setAside(refused: readonly RefusedRecord[]): void {
+    const now = new Date()
+    for (const { dataset, line, reason } of refused) this.#deadLetters.write({ dataset, event: line, reason }, now)
     this.#warn(
-      `the spool in ${this.#directory} cannot be used now (${reasonOf(error)}), and events are in memory alone. Check the ` +
-        'disk, and that the directory may be written to; it is tried again from time to time.',
+      `the spool in ${this.#directory} has records that this package did not write (${refused[0]?.reason}): ` +
+        `${refused.length}. They are not sent, and kept in rejected.ndjson. Find out who writes there.`,
+      'refused',
+    )
+  }
+
+  #warnOfTrouble(error: unknown): void {
+    const remedy = isOutOfDescriptors(error)
+      ? 'Find out what has so many files open, or raise the limit (ulimit -n)'
+      : 'Check the disk, and that the directory may be written to'
+    this.#warn(
+      `the spool in ${this.#directory} cannot be used now (${reasonOf(error)}), and events are in memory alone. ${remedy}; ` +
+        'it is tried again from time to time.',
       'trouble',
     )
   }

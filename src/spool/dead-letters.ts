@@ -1,12 +1,13 @@
 import { join } from 'node:path'
 import { fs, isOurs } from './disk.ts'
 
-/** An event that the service has refused, and what it said. */
+/** An event that must not be sent again: the service has refused it, or it is none. */
 export interface DeadLetter {
   readonly dataset: string
   /** `undefined` where the service did not say which event it was. */
   readonly event: unknown
-  readonly status: number
+  /** `undefined` where the service has never seen it. */
+  readonly status?: number | undefined
   readonly reason: string
 }
 

@@ -12,6 +12,15 @@ export interface Disk {
   removeDirectory(path: string): void
   /** Makes a file for its owner alone, where there is none yet, to be written from its start to its end. */
   create(path: string): number
+  /**
+   * Opens a file again that was made by `create`, to be written at its end; `undefined` if it is gone, or another file
+   * stands in its place.
+   */
+  reopen(path: string, identity: FileIdentity): number | undefined
+  /** Which file it is that is being written. */
+  identify(file: number): FileIdentity
+  /** Opens a file that holds nothing, for the sake of its descriptor. */
+  openNothing(): number
   /** Writes at the end; returns how many bytes were written, which may be less than given. */
   write(file: number, bytes: Uint8Array, from: number, to: number): number
   /** Leaves so many bytes of a file that is being written. */
@@ -37,6 +46,12 @@ export interface DiskEntry {
   readonly bytes: number
 }
 
+/** Tells a file from any other that stands at its path later. */
+export interface FileIdentity {
+  readonly dev: number
+  readonly ino: number
+}
+
 export interface Claim {
   release(): void
 }
@@ -45,6 +60,8 @@ const { constants } = fs
 const ownerOnly = 0o600
 const ownerOnlyDirectory = 0o700
 const noFollow = constants.O_NOFOLLOW ?? 0 // Windows has none
+/** Where a pipe stands in place of a file, no reader is waited for; Windows has no such flag. */
+const nonBlocking = constants.O_NONBLOCK ?? 0
 const lockName = 'lock'
 
 export const nodeDisk: Disk = {
@@ -72,6 +89,20 @@ export const nodeDisk: Disk = {
   },
   create(path) {
     return fs.openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | noFollow, ownerOnly)
+  },
+  reopen(path, { dev, ino }) {
+    const file = openIfThere(path, constants.O_WRONLY | constants.O_APPEND | noFollow | nonBlocking)
+    if (file === undefined) return undefined
+    const stat = fs.fstatSync(file)
+    if (stat.isFile() && isOurs(stat.uid) && stat.dev === dev && stat.ino === ino) return file
+    fs.closeSync(file)
+    return undefined
+  },
+  identify(file) {
+    return fs.fstatSync(file)
+  },
+  openNothing() {
+    return fs.openSync(process.platform === 'win32' ? '\\\\.\\nul' : '/dev/null', constants.O_RDONLY)
   },
   write(file, bytes, from, to) {
     return fs.writeSync(file, bytes, from, to - from)
@@ -109,6 +140,31 @@ export const nodeDisk: Disk = {
   claim(path) {
     return claimByLock(join(path, lockName))
   },
+}
+
+const outOfDescriptors: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE'])
+const passing: ReadonlySet<unknown> = new Set([...outOfDescriptors, 'ENOMEM', 'EAGAIN'])
+
+/** Whether there is no file descriptor left, in this process or on this machine. */
+export function isOutOfDescriptors(error: unknown): boolean {
+  return outOfDescriptors.has((error as NodeJS.ErrnoException).code)
+}
+
+/** Whether a failure says nothing of the disk: no file can be opened at the moment. */
+export function isPassing(error: unknown): boolean {
+  return passing.has((error as NodeJS.ErrnoException).code)
+}
+
+/** Whatever else stands there than a file that may be written is not the file that is looked for. */
+const otherThings: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EISDIR'])
+
+function openIfThere(path: string, flags: number): number | undefined {
+  try {
+    return fs.openSync(path, flags)
+  } catch (error) {
+    if (otherThings.has((error as NodeJS.ErrnoException).code)) return undefined
+    throw error
+  }
 }
 
 function namesIn(path: string): string[] {

@@ -1,5 +1,7 @@
 import type { Copy } from '../batch/store.ts'
+import { isPassing } from './disk.ts'
 import { Segment, type SegmentParts } from './segment.ts'
+import type { RefusedRecord } from './segment-format.ts'
 import { directoriesIn, isFor, type OnReleased, SpoolDirectory } from './spool-directory.ts'
 
 /** What another process has left. */
@@ -25,6 +27,8 @@ export interface HeirListeners {
   /** Some of it, oldest first. */
   onInherited(inherited: readonly Inherited[]): void
   onLost(lost: Lost): void
+  /** Of the lines that are lost, these are intact, and must not be sent. */
+  onRefused(refused: readonly RefusedRecord[]): void
   /** Some of it cannot be read now. It stays where it is, and is tried again. */
   onUnreadable(error: unknown): void
 }
@@ -35,8 +39,10 @@ export interface HeirParts {
   readonly destination: string
   readonly segments: SegmentParts
   /** Whether there is room for so many bytes more. */
-  readonly hasRoom: (bytes: number) => boolean
+  readonly hasRoom: (bytes: number, name: string) => boolean
   readonly onClaimed: (directory: SpoolDirectory) => void
+  /** Another process has that directory, or has removed it. */
+  readonly onNotClaimed: (name: string) => void
   readonly onReleased: OnReleased
   /** There is more to be inherited, and some of what was in its way is delivered. */
   readonly onMore: () => void
@@ -45,8 +51,8 @@ export interface HeirParts {
 /** Bytes of lines that are handed over together, so that what many short-lived processes have left makes few requests. */
 const handOverBytes = 1_048_576
 
-/** Directories that are claimed at a time: the lock of each takes a file descriptor, and 150 KB. */
-const maxDirectories = 32
+/** Directories that are claimed at a time: the lock of each takes one of the descriptors in `append-files.ts`, and 150 KB. */
+const maxDirectories = 8
 
 const restEveryMs = 5
 
@@ -57,6 +63,7 @@ interface Found {
   readonly severities: Uint8Array
   readonly byteLength: number
   readonly lost: number
+  readonly refused: readonly RefusedRecord[]
 }
 
 /** Takes over what processes have left that are no more, or that have let go of it. */
@@ -75,6 +82,11 @@ export class Heir {
 
   constructor(parts: HeirParts) {
     this.#parts = parts
+  }
+
+  /** How many directories are claimed. */
+  get claimed(): number {
+    return this.#directories.size
   }
 
   onLeft(segment: Segment, lines: number): void {
@@ -112,7 +124,7 @@ export class Heir {
     for await (const segment of this.#segments(listeners)) {
       await this.#rest()
       if (closings !== this.#closings) return
-      const content = await segment.readAll().catch(error => listeners.onUnreadable(error))
+      const content = await segment.adopt(() => this.#rest()).catch(error => listeners.onUnreadable(error))
       if (closings !== this.#closings) return
       if (content === undefined) {
         this.#unread.add(segment)
@@ -120,8 +132,8 @@ export class Heir {
       }
       this.#unread.delete(segment)
       // Its lines are read once more when it is their turn.
-      const { dataset, severities, lines, lost } = content
-      found.push({ segment, dataset, severities, byteLength: lines.length, lost })
+      const { dataset, severities, lines, lost, refused } = content
+      found.push({ segment, dataset, severities, byteLength: lines.length, lost, refused })
       foundBytes += lines.length
       if (foundBytes < handOverBytes) continue
       this.#handOver(found, listeners)
@@ -136,7 +148,7 @@ export class Heir {
     const closings = this.#closings
     this.#hasMore = false
     yield* [...this.#unread]
-    for (const name of this.#names()) {
+    for (const name of this.#names(listeners)) {
       await this.#rest()
       if (closings !== this.#closings) return
       if (this.#directories.has(name)) continue
@@ -146,28 +158,36 @@ export class Heir {
     }
   }
 
-  #names(): string[] {
+  #names({ onUnreadable }: HeirListeners): string[] {
     const { root, destination, segments } = this.#parts
     try {
       return directoriesIn(root, segments.disk).filter(name => isFor(destination, name))
     } catch (error) {
-      segments.onTrouble(error)
+      if (isPassing(error)) onUnreadable(error)
+      else segments.onTrouble(error)
       return []
     }
   }
 
   /** The segments of a directory, if it is to be had. One that is in disorder does not stand before the others. */
   #claim(name: string, { onUnreadable }: HeirListeners): Segment[] {
-    const { root, segments, hasRoom, onClaimed, onReleased, onMore } = this.#parts
+    const { root, segments, hasRoom, onClaimed, onNotClaimed, onReleased, onMore } = this.#parts
+    let isRefused = false
     // One that has more than all the room there is comes alone, and loses its oldest.
-    const isWanted = (bytes: number) => bytes === 0 || this.#directories.size === 0 || hasRoom(bytes)
+    const isWanted = (bytes: number) => {
+      isRefused = !(bytes === 0 || this.#directories.size === 0 || hasRoom(bytes, name))
+      return !isRefused
+    }
     try {
       const claimed = SpoolDirectory.inherit(root, name, segments.disk, isWanted, directory => {
         this.#directories.delete(name)
         onReleased(directory)
         if (this.#hasMore && this.#directories.size <= maxDirectories / 2) onMore()
       })
-      if (claimed === undefined) return []
+      if (claimed === undefined) {
+        if (!isRefused) onNotClaimed(name)
+        return []
+      }
       const { directory, files } = claimed
       this.#directories.set(name, directory)
       onClaimed(directory)
@@ -180,19 +200,23 @@ export class Heir {
   }
 
   /** Gives the event loop a turn every few milliseconds; a process that has nothing else to do comes to its end in it. */
-  async #rest(): Promise<void> {
-    if (performance.now() < this.#restAtMs) return
+  #rest(): Promise<void> | undefined {
+    return performance.now() < this.#restAtMs ? undefined : this.#takeTurn()
+  }
+
+  async #takeTurn(): Promise<void> {
     await new Promise(resolve => setTimeout(resolve, 0).unref())
     this.#restAtMs = performance.now() + restEveryMs
   }
 
-  #handOver(found: readonly Found[], { onInherited, onLost }: HeirListeners): void {
+  #handOver(found: readonly Found[], { onInherited, onLost, onRefused }: HeirListeners): void {
     const inherited: Inherited[] = []
-    for (const { segment, dataset, severities, byteLength, lost } of found) {
+    for (const { segment, dataset, severities, byteLength, lost, refused } of found) {
       const left = this.#left.get(segment.order)
       const wasOurs = this.#left.delete(segment.order)
       const count = left === undefined ? lost : left - severities.length
       if (count > 0) onLost({ count, dataset, wasOurs })
+      if (refused.length > 0) onRefused(refused)
       if (dataset === undefined) segment.remove()
       else {
         segment.hold()

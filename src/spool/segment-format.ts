@@ -1,4 +1,7 @@
+import { isDatasetName } from '../options/dataset-name.ts'
+
 const { crc32 } = process.getBuiltinModule('node:zlib') // as in compression.ts
+const { isUtf8 } = process.getBuiltinModule('node:buffer')
 
 /**
  * A segment is a file of records, one for each line:
@@ -20,6 +23,15 @@ const mark = Buffer.from([0xff, 0xfe, 0x4c, 0x46])
 const markNumber = mark.readUInt32LE()
 const version = 1
 const endOfSegment = 255
+const maxSeverity = 4
+/** Characters of a dataset's name, each of at most three bytes. */
+const maxDatasetBytes = 3 * 1024
+/** `{}` and its newline, and the largest event that may be configured. */
+const minLineBytes = 3
+const maxLineBytes = 16_777_216
+const minRecordBytes = headBytes + 1 + minLineBytes
+/** Bytes in which the next mark is looked for before `indexOf` is called, which costs more than the record of a fake head. */
+const nearBytes = 64
 
 /** How long the record of a line is, or with no line, that which ends a segment. */
 export function recordBytes(dataset: Uint8Array, lineBytes: number): number {
@@ -72,82 +84,168 @@ function writeHead(
   return end
 }
 
-/** What a segment holds. */
-export interface SegmentContent {
-  /** `undefined` when not one record is intact. */
-  readonly dataset: string | undefined
-  /** The intact lines, one after the other, newlines included; a part of the file's own bytes. */
-  readonly lines: Buffer
-  readonly severities: Uint8Array
-  /** Lines that are known to have been there and are damaged or missing: of a torn end, one is. */
-  readonly lost: number
-}
-
-/**
- * Finds the intact records among the bytes of a segment, whatever has happened to the others. What stands there twice is
- * taken once. The bytes are used up: the lines are moved together in them.
- */
-export function readSegment(bytes: Buffer): SegmentContent {
-  const severities: number[] = []
-  const seen = new Set<number>()
-  let dataset: Buffer | undefined
-  let count = 0
-  let linesEnd = 0
-  let isEnded = false
-  let damagedFrom: number | undefined
-  for (let at = 0; at < bytes.length; ) {
-    const record = recordAt(bytes, at)
-    if (record === undefined) {
-      damagedFrom ??= at
-      const next = bytes.indexOf(mark, at + 1)
-      at = next < 0 ? bytes.length : next
-      continue
-    }
-    damagedFrom = undefined
-    at = record.end
-    if (record.severity === endOfSegment) {
-      isEnded = true
-      count = Math.max(count, record.number)
-      continue
-    }
-    count = Math.max(count, record.number + 1)
-    if (seen.has(record.number)) continue
-    seen.add(record.number)
-    dataset ??= Buffer.from(record.dataset) // a copy: the lines are about to be moved over it
-    bytes.copyWithin(linesEnd, record.lineStart, record.end)
-    linesEnd += record.end - record.lineStart
-    severities.push(record.severity)
-  }
-  const isTorn = damagedFrom !== undefined && !isEnded && !isEndAt(bytes, damagedFrom, dataset)
-  return {
-    dataset: dataset?.toString('utf8'),
-    lines: bytes.subarray(0, linesEnd),
-    severities: Uint8Array.from(severities),
-    lost: count - seen.size + (isTorn ? 1 : 0),
-  }
-}
-
-interface Found {
+/** An intact record of a line. */
+export interface SegmentRecord {
+  /** Where it begins in the file. */
+  readonly at: number
   readonly number: number
   readonly severity: number
   readonly dataset: Buffer
-  readonly lineStart: number
+  readonly line: Buffer
+}
+
+/** An intact record whose line must not be sent. */
+export interface RefusedRecord {
+  readonly dataset: string
+  readonly line: string
+  readonly reason: string
+}
+
+/** What a segment holds. */
+export interface SegmentContent {
+  /** `undefined` when not one record can be sent. */
+  readonly dataset: string | undefined
+  /** The lines that can be sent, one after the other, newlines included; a part of the file's own bytes. */
+  readonly lines: Buffer
+  readonly severities: Uint8Array
+  /** Lines that are known to have been there and are damaged, missing or refused: of a torn end, one is. */
+  readonly lost: number
+  readonly refused: readonly RefusedRecord[]
+}
+
+/** Returns why a line must not be sent, `undefined` if it may be. */
+export type Refusal = (record: SegmentRecord) => string | undefined
+
+/** Reads a whole segment at once. */
+export function readSegment(bytes: Buffer, refusal?: Refusal): SegmentContent {
+  const reader = new SegmentReader(bytes, refusal)
+  while (reader.step());
+  return reader.content()
+}
+
+/**
+ * Finds the intact records among the bytes of a segment, whatever has happened to the others. A record that stands there
+ * twice is taken once. The bytes are used up: the lines are moved together in them.
+ *
+ * The time is linear in the bytes, whatever they are: a head is checked only if its record ends before the next mark.
+ */
+export class SegmentReader {
+  readonly #bytes: Buffer
+  readonly #refusal: Refusal
+  readonly #severities: number[] = []
+  /** Numbers of the lines that are taken. */
+  readonly #taken = new Set<number>()
+  readonly #refused: RefusedRecord[] = []
+  #dataset: Buffer | undefined
+  #at = 0
+  #count = 0
+  #linesEnd = 0
+  #isEnded = false
+  #damagedFrom: number | undefined
+
+  constructor(bytes: Buffer, refusal: Refusal = () => undefined) {
+    this.#bytes = bytes
+    this.#refusal = refusal
+  }
+
+  /** Reads one record, or passes over one damaged place; `false` at the end of the bytes. */
+  step(): boolean {
+    const at = this.#at
+    if (at >= this.#bytes.length) return false
+    const record = recordAt(this.#bytes, at)
+    if (record === undefined) {
+      this.#damagedFrom ??= at
+      this.#at = nextMark(this.#bytes, at + 1)
+      return true
+    }
+    this.#damagedFrom = undefined
+    this.#at = record.end
+    if (record.severity !== endOfSegment) {
+      this.#count = Math.max(this.#count, record.number + 1)
+      this.#take(record)
+    } else if (this.#isExpected(record.dataset)) {
+      this.#isEnded = true
+      this.#count = Math.max(this.#count, record.number)
+    }
+    return true
+  }
+
+  content(): SegmentContent {
+    const [bytes, damagedFrom] = [this.#bytes, this.#damagedFrom]
+    const isTorn = damagedFrom !== undefined && !this.#isEnded && !isEndAt(bytes, damagedFrom, this.#dataset)
+    // A number says how many lines there were, but not more than such a file can hold.
+    const count = Math.min(this.#count, Math.floor(bytes.length / minRecordBytes))
+    return {
+      dataset: this.#dataset?.toString('utf8'),
+      lines: bytes.subarray(0, this.#linesEnd),
+      severities: Uint8Array.from(this.#severities),
+      lost: Math.max(count - this.#taken.size, 0) + (isTorn ? 1 : 0),
+      refused: this.#refused,
+    }
+  }
+
+  #take(record: FoundRecord): void {
+    if (this.#taken.has(record.number)) return
+    const reason = this.#isExpected(record.dataset) ? this.#refusal(record) : 'its dataset is not that of the segment'
+    if (reason !== undefined) {
+      this.#refused.push({ dataset: String(record.dataset), line: String(record.line), reason })
+      return
+    }
+    this.#taken.add(record.number)
+    this.#dataset ??= Buffer.from(record.dataset) // a copy: the lines are about to be moved over it
+    const { end, line } = record
+    this.#bytes.copyWithin(this.#linesEnd, end - line.length, end)
+    this.#linesEnd += line.length
+    this.#severities.push(record.severity)
+  }
+
+  /** True for the one dataset of the segment, which the first record with a valid name decides. */
+  #isExpected(dataset: Buffer): boolean {
+    return this.#dataset === undefined ? isDataset(dataset) : this.#dataset.equals(dataset)
+  }
+}
+
+interface FoundRecord extends SegmentRecord {
   readonly end: number
 }
 
-function recordAt(bytes: Buffer, at: number): Found | undefined {
+function recordAt(bytes: Buffer, at: number): FoundRecord | undefined {
   if (at + headBytes > bytes.length || bytes.readUInt32LE(at) !== markNumber || bytes[at + 17] !== version) return
+  const severity = bytes[at + 16] as number
+  const lineBytes = bytes.readUInt32LE(at + 8)
+  const datasetBytes = bytes.readUInt16LE(at + 18)
+  if (datasetBytes > maxDatasetBytes || !isPlausible(severity, lineBytes)) return
   const datasetStart = at + headBytes
-  const lineStart = datasetStart + bytes.readUInt16LE(at + 18)
-  const end = lineStart + bytes.readUInt32LE(at + 8)
-  if (end > bytes.length || crc32(bytes.subarray(at + 8, end)) !== bytes.readUInt32LE(at + 4)) return
+  const lineStart = datasetStart + datasetBytes
+  const end = lineStart + lineBytes
+  // No text has a mark in it: what has one is no record, and its checksum need not be computed.
+  if (end > bytes.length || nextMark(bytes, datasetStart) < end) return
+  if (crc32(bytes.subarray(at + 8, end)) !== bytes.readUInt32LE(at + 4)) return
   return {
+    at,
     number: bytes.readUInt32LE(at + 12),
-    severity: bytes[at + 16] as number,
+    severity,
     dataset: bytes.subarray(datasetStart, lineStart),
-    lineStart,
+    line: bytes.subarray(lineStart, end),
     end,
   }
+}
+
+function isPlausible(severity: number, lineBytes: number): boolean {
+  if (severity === endOfSegment) return lineBytes === 0
+  return severity <= maxSeverity && lineBytes >= minLineBytes && lineBytes <= maxLineBytes
+}
+
+/** Where the next mark begins, or the bytes end. */
+function nextMark(bytes: Buffer, from: number): number {
+  const nearEnd = Math.min(from + nearBytes, bytes.length - mark.length + 1)
+  for (let at = from; at < nearEnd; at++) if (bytes[at] === mark[0] && bytes.readUInt32LE(at) === markNumber) return at
+  const next = nearEnd < from + nearBytes ? -1 : bytes.indexOf(mark, nearEnd)
+  return next < 0 ? bytes.length : next
+}
+
+function isDataset(name: Buffer): boolean {
+  return isUtf8(name) && isDatasetName(name.toString('utf8'))
 }
 
 /** Whether it is the record of the end that is damaged there. It is shorter than that of any line, and two fields tell it. */

@@ -1,11 +1,22 @@
 import type { Copy, CopyContent } from '../batch/store.ts'
-import type { Disk } from './disk.ts'
-import { readSegment, recordBytes, type SegmentContent, writeEnd, writeRecord } from './segment-format.ts'
+import type { AppendFile, AppendFiles } from './append-files.ts'
+import { type Disk, isPassing } from './disk.ts'
+import { whyNoEvent } from './event-line.ts'
+import {
+  type Refusal,
+  readSegment,
+  recordBytes,
+  type SegmentContent,
+  SegmentReader,
+  writeEnd,
+  writeRecord,
+} from './segment-format.ts'
 import type { SpoolDirectory } from './spool-directory.ts'
 
 /** What segments share: the disk, how much of it may be used, and whom to tell what becomes of them. */
 export interface SegmentParts {
   readonly disk: Disk
+  readonly files: AppendFiles
   /** Takes so many bytes of what may be used; `false` when there are not as many. */
   readonly takeBytes: (bytes: number) => boolean
   readonly onRemoved: (segment: Segment, bytes: number) => void
@@ -20,10 +31,19 @@ export interface SegmentParts {
 
 /** Reading is tried so often; what cannot be read then is given up. */
 const maxReads = 3
-/** Failures that say nothing of the file: there is no reading any file at the moment. */
-const passing = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'])
+/**
+ * Bytes of a file past which it is not adopted. A batch has at most 16 MiB in 100 000 lines, and each line a head and the
+ * name of the dataset.
+ */
+const maxAdoptedBytes = 67_108_864
 const newline = 0x0a
-const noContent: SegmentContent = { dataset: undefined, lines: Buffer.alloc(0), severities: new Uint8Array(), lost: 0 }
+const noContent: SegmentContent = {
+  dataset: undefined,
+  lines: Buffer.alloc(0),
+  severities: new Uint8Array(),
+  lost: 0,
+  refused: [],
+}
 
 /** Where records are put together; it grows to what the longest needs. One serves all, as nothing here waits. */
 let scratch = Buffer.alloc(0)
@@ -40,14 +60,15 @@ export class Segment implements Copy {
   readonly #path: string
   readonly #dataset: Uint8Array
   #bytes: number
-  #file: number | undefined
-  #writtenBytes = 0
+  #file: AppendFile | undefined
   /** Lines in it. */
   #count = 0
   #reads = 0
   #isComplete = true
   #isHeld = false
   #isRemoved = false
+  /** Places in the file of intact records that must not be sent. */
+  readonly #refusedAt = new Set<number>()
 
   private constructor(
     parts: SegmentParts,
@@ -72,7 +93,7 @@ export class Segment implements Copy {
    */
   static create(parts: SegmentParts, directory: SpoolDirectory, dataset: Uint8Array, takenBytes: number): Segment {
     const segment = new Segment(parts, directory, directory.nextSegment(), dataset, takenBytes)
-    segment.#file = parts.disk.create(segment.#path)
+    segment.#file = parts.files.create(segment.#path)
     directory.onCreated()
     directory.bytes += takenBytes
     segment.hold()
@@ -134,10 +155,27 @@ export class Segment implements Copy {
     if (this.#isComplete) this.#parts.onSealed(this)
   }
 
-  /** What it holds: nothing, where there is no such file. */
-  async readAll(): Promise<SegmentContent> {
+  /**
+   * Reads what another process has written: nothing, if there is no such file. Each line is checked once, and the lines that
+   * must not be sent are left out from then on.
+   *
+   * @param rest called between records, as checking a line takes longer than all else; waited for if it returns a promise
+   * @throws what reading throws
+   */
+  async adopt(rest: () => Promise<void> | undefined): Promise<SegmentContent> {
+    if (this.#bytes > maxAdoptedBytes) throw Object.assign(new Error('it is too large'), { code: 'EFBIG' })
     try {
-      return this.#contentIn(await this.#parts.disk.read(this.#path))
+      this.#refusedAt.clear()
+      const reader = new SegmentReader(await this.#parts.disk.read(this.#path), record => {
+        const reason = whyNoEvent(record)
+        if (reason !== undefined) this.#refusedAt.add(record.at)
+        return reason
+      })
+      while (reader.step()) {
+        const resting = rest()
+        if (resting !== undefined) await resting
+      }
+      return this.#counted(reader.content())
     } catch (error) {
       return withoutFile(error)
     }
@@ -153,22 +191,25 @@ export class Segment implements Copy {
 
   async read(): Promise<CopyContent> {
     try {
-      return await this.readAll()
+      return this.#contentIn(await this.#parts.disk.read(this.#path))
     } catch (error) {
-      if (passing.has(codeOf(error)) || ++this.#reads < maxReads) throw error
+      if (codeOf(error) === 'ENOENT') return noContent
+      if (isPassing(error) || ++this.#reads < maxReads) throw error
       return noContent
     }
   }
 
-  /** Resolves when it survives a failure of power, or cannot be made to. */
-  async sync(): Promise<void> {
+  /** Resolves when it survives a failure of power, or cannot be made to: with `false` if that is to be tried again. */
+  async sync(): Promise<boolean> {
     try {
       await this.#parts.disk.sync(this.#path)
     } catch (error) {
+      if (isPassing(error)) return false
       // Not tried again: the second answer of a disk that has failed once to do so means nothing. Where the file is gone, the
       // disk is well.
       if (codeOf(error) !== 'ENOENT') this.#parts.onTrouble(error)
     }
+    return true
   }
 
   /** From now on a batch stands for it. */
@@ -206,7 +247,13 @@ export class Segment implements Copy {
   }
 
   #contentIn(bytes: Buffer): SegmentContent {
-    const content = readSegment(bytes)
+    const refused = this.#refusedAt
+    const refusal: Refusal | undefined =
+      refused.size > 0 ? ({ at }) => (refused.has(at) ? 'as before' : undefined) : undefined
+    return this.#counted(readSegment(bytes, refusal))
+  }
+
+  #counted(content: SegmentContent): SegmentContent {
     this.#count = content.severities.length
     return content
   }
@@ -215,25 +262,13 @@ export class Segment implements Copy {
   #write(bytes: number): boolean {
     if (this.#file === undefined || bytes === 0) return false
     try {
-      const written = this.#parts.disk.write(this.#file, scratch, 0, bytes)
-      if (written < bytes) throw Object.assign(new Error('the disk took only a part'), { code: 'ENOSPC' })
-      this.#writtenBytes += bytes
-      return true
+      if (this.#file.write(scratch, bytes)) return true
+      this.#fail() // the file is gone, which is no trouble of the disk's
     } catch (error) {
-      this.#cutTorn(this.#file)
       this.#fail()
       this.#parts.onTrouble(error)
-      return false
     }
-  }
-
-  /** A part of a record would be counted as lost by who reads it, and is accounted for here. */
-  #cutTorn(file: number): void {
-    try {
-      this.#parts.disk.truncate(file, this.#writtenBytes)
-    } catch {
-      // Then it is counted twice.
-    }
+    return false
   }
 
   #fail(): void {
@@ -246,7 +281,7 @@ export class Segment implements Copy {
     if (file === undefined) return
     this.#file = undefined
     try {
-      this.#parts.disk.close(file)
+      file.close()
     } catch (error) {
       this.#isComplete = false
       this.#parts.onTrouble(error)

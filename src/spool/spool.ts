@@ -1,5 +1,7 @@
+import { join } from 'node:path'
 import type { Copy, Store } from '../batch/store.ts'
-import type { Disk } from './disk.ts'
+import { AppendFiles } from './append-files.ts'
+import { type Disk, isPassing } from './disk.ts'
 import { Heir, type HeirListeners } from './heir.ts'
 import { Segment, type SegmentParts } from './segment.ts'
 import { segmentBytes } from './segment-format.ts'
@@ -37,6 +39,7 @@ export class Spool implements Store {
   readonly #disk: Disk
   readonly #listeners: SpoolListeners
   readonly #parts: SegmentParts
+  readonly #files: AppendFiles
   readonly #heir: Heir
   #own: SpoolDirectory | undefined
   /** What would be lost in a failure of power, oldest first. */
@@ -48,14 +51,19 @@ export class Spool implements Store {
   #isInTrouble = false
   /** Bytes of the segments in the directories that are claimed. */
   usedBytes = 0
+  /** The same of the directories that `close` has left with something in them, by name, until another process has them. */
+  readonly #left = new Map<string, number>()
+  #leftBytes = 0
 
   constructor(options: SpoolOptions, disk: Disk, listeners: SpoolListeners) {
     this.#options = options
     this.#destination = nameOfDestination(options.destination)
     this.#disk = disk
     this.#listeners = listeners
+    this.#files = new AppendFiles({ disk, lockedDirectories: () => this.#heir.claimed })
     this.#parts = {
       disk,
+      files: this.#files,
       takeBytes: bytes => this.#takeBytes(bytes),
       onRemoved: (segment, bytes) => {
         this.usedBytes -= bytes
@@ -74,10 +82,13 @@ export class Spool implements Store {
       root: options.directory,
       destination: this.#destination,
       segments: this.#parts,
-      hasRoom: bytes => this.usedBytes + bytes <= options.maxBytes,
-      onClaimed: ({ bytes }) => {
+      hasRoom: (bytes, name) => this.#countedBytes - (this.#left.get(name) ?? 0) + bytes <= options.maxBytes,
+      onClaimed: ({ name, bytes }) => {
+        this.#forgetLeft(name)
         this.usedBytes += bytes
+        this.#files.makeRoom()
       },
+      onNotClaimed: name => this.#forgetLeft(name),
       onReleased: this.#onReleased,
       onMore: listeners.onMore,
     })
@@ -109,6 +120,9 @@ export class Spool implements Store {
    */
   inherit(listeners: HeirListeners): Promise<boolean> {
     this.#removeAgain()
+    for (const name of this.#left.keys()) {
+      if (!this.#disk.has(join(this.#options.directory, name))) this.#forgetLeft(name)
+    }
     return this.#heir.inherit({
       ...listeners,
       onInherited: inherited => {
@@ -130,6 +144,7 @@ export class Spool implements Store {
     this.#heir.close()
     this.#own?.release()
     this.#own = undefined
+    this.#files.releaseReserve()
   }
 
   #create(dataset: string, lines: number, linesBytes: number): Segment | undefined {
@@ -163,11 +178,25 @@ export class Spool implements Store {
     const { randomBytes } = process.getBuiltinModule('node:crypto') // only now: it takes 3 ms to load
     const random = () => randomBytes(4).toString('hex')
     const { directory } = this.#options
-    return SpoolDirectory.make(directory, this.#destination, this.#disk, new Date(), random, this.#onReleased)
+    const disk: Disk = { ...this.#disk, claim: path => this.#files.withDescriptor(() => this.#disk.claim(path)) }
+    return SpoolDirectory.make(directory, this.#destination, disk, new Date(), random, this.#onReleased)
   }
 
-  readonly #onReleased = ({ bytes }: SpoolDirectory): void => {
+  readonly #onReleased = ({ name, bytes }: SpoolDirectory): void => {
     this.usedBytes -= bytes
+    if (bytes === 0) return
+    this.#left.set(name, bytes)
+    this.#leftBytes += bytes
+  }
+
+  #forgetLeft(name: string): void {
+    this.#leftBytes -= this.#left.get(name) ?? 0
+    this.#left.delete(name)
+  }
+
+  /** Bytes that count towards `maxBytes`. */
+  get #countedBytes(): number {
+    return this.usedBytes + this.#leftBytes
   }
 
   #takeBytes(bytes: number): boolean {
@@ -181,7 +210,7 @@ export class Spool implements Store {
 
   #makeRoom(bytes: number): boolean {
     const { maxBytes } = this.#options
-    while (bytes <= maxBytes && this.usedBytes + bytes > maxBytes) if (!this.#listeners.makeRoom()) return false
+    while (bytes <= maxBytes && this.#countedBytes + bytes > maxBytes) if (!this.#listeners.makeRoom()) return false
     return bytes <= maxBytes
   }
 
@@ -198,16 +227,18 @@ export class Spool implements Store {
   /** Most segments do not live so long as to come here. One at a time, and none of them holds up the end of the process. */
   async #sync(): Promise<void> {
     const [segment] = this.#unsynced
+    const isDone = segment === undefined || (await segment.sync())
+    if (isDone && segment !== undefined) this.#unsynced.delete(segment)
     this.#syncTimer = undefined
-    if (segment === undefined) return
-    this.#unsynced.delete(segment)
-    await segment.sync()
-    if (this.#unsynced.size > 0) this.#syncTimer ??= setTimeout(() => this.#sync(), 0).unref()
+    if (this.#unsynced.size > 0) this.#syncTimer = setTimeout(() => this.#sync(), isDone ? 0 : syncAfterMs).unref()
   }
 
-  /** Goes without the disk for a while. Nothing is tried again on the same file. */
+  /**
+   * Goes without the disk for a while, as nothing is tried again on the same file; but for want of a file descriptor only
+   * this once.
+   */
   #onTrouble(error: unknown): void {
-    this.#notBeforeMs = performance.now() + retryAfterMs
+    if (!isPassing(error)) this.#notBeforeMs = performance.now() + retryAfterMs
     if (this.#isInTrouble) return
     this.#isInTrouble = true
     this.#listeners.onTrouble(error)

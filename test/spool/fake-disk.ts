@@ -1,13 +1,24 @@
 import { dirname } from 'node:path'
 import type { Claim, Disk, DiskEntry } from '../../src/spool/disk.ts'
 
-type Operation = 'makeDirectory' | 'list' | 'create' | 'write' | 'close' | 'sync' | 'read' | 'remove' | 'claim'
+type Operation =
+  | 'makeDirectory'
+  | 'list'
+  | 'create'
+  | 'reopen'
+  | 'write'
+  | 'close'
+  | 'sync'
+  | 'read'
+  | 'remove'
+  | 'claim'
 
 interface File {
   /** What the processes see. */
   bytes: Buffer
   /** What a failure of power leaves in any case; `undefined` while it may leave nothing. */
   synced: Buffer | undefined
+  readonly ino: number
 }
 
 /** What a process has of the disk, until it is killed. */
@@ -29,6 +40,7 @@ export class FakeDisk {
   readonly #files = new Map<string, File>()
   readonly #directories = new Set<string>()
   readonly #claims = new Map<string, object>()
+  #made = 0
   /** What has been removed since the power failed last: it may come back. */
   readonly #removed = new Map<string, File>()
 
@@ -59,9 +71,21 @@ export class FakeDisk {
         meet('create', path)
         if (!this.#directories.has(dirname(path))) throw failure('ENOENT', 'open', path)
         if (this.#files.has(path)) throw failure('EEXIST', 'open', path)
-        const file: File = { bytes: Buffer.alloc(0), synced: undefined }
+        const file: File = { bytes: Buffer.alloc(0), synced: undefined, ino: ++this.#made }
         this.#files.set(path, file)
         open.set(++files, { path, file })
+        return files
+      },
+      reopen: (path, { ino }) => {
+        meet('reopen', path)
+        const file = this.#files.get(path)
+        if (file?.ino !== ino) return undefined
+        open.set(++files, { path, file })
+        return files
+      },
+      identify: number => ({ dev: 0, ino: (open.get(number) ?? notOpen()).file.ino }),
+      openNothing: () => {
+        open.set(++files, { path: '/dev/null', file: { bytes: Buffer.alloc(0), synced: undefined, ino: 0 } })
         return files
       },
       write: (number, bytes, from, to) => {
@@ -135,7 +159,7 @@ export class FakeDisk {
       const end = synced + Math.round((file.bytes.length - synced) * share())
       const written = synced + Math.round((end - synced) * Math.min(1, 2 * share()))
       const bytes = Buffer.concat([file.bytes.subarray(0, written), Buffer.alloc(end - written)])
-      this.#files.set(path, { bytes, synced: bytes })
+      this.#files.set(path, { bytes, synced: bytes, ino: ++this.#made })
       this.#directories.add(dirname(path))
     }
   }

@@ -349,7 +349,7 @@ describe('what others have left', () => {
     const shipper = shipping.ship({ spool: { directory } })
     expect(await shipper.flush({ timeoutMs: 20_000 })).toEqual({ complete: true, pending: 0 })
     expect(ascending(arrived(shipping.emulator))).toEqual(range(3300))
-    expect(shipper.stats().requests).toBeLessThanOrEqual(4)
+    expect(shipper.stats().requests).toBeLessThanOrEqual(30) // of the 100 directories, four to eight in each
     expect(fs.readdirSync(directory)).toEqual([])
   })
 
@@ -395,7 +395,7 @@ describe('what others have left', () => {
     down(shipping.emulator)
     for (const i of range(100)) leave(`20200101T000000Z-${String(i).padStart(8, '0')}`, 1, 3, n => ({ n: i * 3 + n }))
     const shipper = shipping.ship(small())
-    await expect.poll(() => shipper.stats().spool?.inherited).toBe(32 * 3)
+    await expect.poll(() => shipper.stats().spool?.inherited).toBe(8 * 3)
     shipping.emulator.faults.clear()
     await expect.poll(() => ascending(arrived(shipping.emulator)), { timeout: 5000 }).toEqual(range(300))
   })

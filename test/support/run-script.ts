@@ -14,9 +14,18 @@ export function runScript(source: string, environment: Record<string, string> = 
 }
 
 /** Runs Node with these arguments, and nothing in its environment but the path and what is given. */
-export async function runNode(args: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
+export function runNode(args: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
+  return runProgram(process.execPath, args, environment)
+}
+
+/** The same with any program. */
+export async function runProgram(
+  program: string,
+  args: readonly string[],
+  environment: Record<string, string> = {},
+): Promise<Ended> {
   const startedAtMs = performance.now()
-  const child = spawn(process.execPath, args, {
+  const child = spawn(program, args, {
     env: { PATH: process.env.PATH, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -1,0 +1,101 @@
+/** A process that may open few files, and has opened all of them, keeps its events all the same. */
+import { mkdtempDisposable } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { startEmulator } from '../../src/emulator.ts'
+import { type Ended, runProgram, runScript } from '../support/run-script.ts'
+import { core, environmentFor, inOrder, upTo } from './running.ts'
+
+const isWindows = process.platform === 'win32'
+
+/** Runs a program while the service is down, and may have 64 files open; then one that delivers what it has left. */
+async function endWithFewFiles(options: string, program: string): Promise<{ ended: Ended; numbers: number[] }> {
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-few-'))
+  await using emulator = await startEmulator()
+  const spool = `spool: { directory: ${JSON.stringify(directory.path)} }`
+  emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+  const source = `
+    import { closeSync, openSync, readFileSync } from 'node:fs'
+    ${core(`${spool}, exitTimeoutMs: 200, ${options}`)}
+    /** Opens as many files as the process may still open. */
+    function takeAllDescriptors() {
+      const taken = []
+      for (;;) try { taken.push(openSync('/dev/null')) } catch { return taken }
+    }
+    ${program}`
+  const limited = ['-c', 'ulimit -n 64; exec "$@"', 'sh', process.execPath, '--input-type=module', '--eval', source]
+  const ended = await runProgram('sh', limited, environmentFor(emulator))
+  emulator.faults.clear()
+  await runScript(`${core(spool)} await shipper.close()`, environmentFor(emulator))
+  const events = emulator.datasets().flatMap(dataset => emulator.events(dataset))
+  return { ended, numbers: inOrder(events.map(({ n }) => n as number)) }
+}
+
+const toDatasets = (count: number, options = '') => `dataset: event => 'd' + event.n % ${count}, ${options}`
+
+describe.skipIf(isWindows)('a process with a spool, whose application has taken every file descriptor', () => {
+  it.each([
+    ['process.exit()', '', 'takeAllDescriptors(); process.exit()'],
+    ['its natural end', '', 'takeAllDescriptors()'],
+    ['process.exit(), with 100 datasets', toDatasets(100), 'takeAllDescriptors(); process.exit()'],
+    ['process.exit(), with durability disk', `durability: 'disk'`, 'takeAllDescriptors(); process.exit()'],
+    [
+      'process.exit(), with durability disk and 100 datasets',
+      toDatasets(100, `durability: 'disk'`),
+      'takeAllDescriptors(); process.exit()',
+    ],
+  ])('leaves every event to the next one by %s', async (_, options, end) => {
+    const { ended, numbers } = await endWithFewFiles(options, `log(0, 1000); ${end}`)
+    expect([ended.code, ended.stderr]).toEqual([0, expect.stringContaining('1000 events could not be delivered')])
+    expect(ended.stderr).not.toContain('dropped')
+    expect(numbers).toEqual(upTo(1000))
+  })
+
+  it('has each event on the disk when its log call returns, for datasets old and new', async () => {
+    const { ended, numbers } = await endWithFewFiles(
+      toDatasets(200, `durability: 'disk', maxBatchAgeMs: 60_000`),
+      `log(0, 100)
+      takeAllDescriptors()
+      log(100, 1000)
+      console.log(JSON.stringify(shipper.stats().spool.isInTrouble))
+      process.kill(process.pid, 'SIGKILL')`,
+    )
+    expect([ended.signal, ended.stdout]).toEqual(['SIGKILL', 'false\n'])
+    expect(numbers).toEqual(upTo(1000))
+  })
+
+  it('goes on with it while no descriptor comes back, batch after batch', async () => {
+    const { ended, numbers } = await endWithFewFiles(
+      toDatasets(20, `durability: 'disk', maxBatchAgeMs: 1`),
+      `takeAllDescriptors()
+      for (let n = 0; n < 1000; n += 50) {
+        log(n, n + 50)
+        await new Promise(resolve => setTimeout(resolve, 5))
+      }
+      console.log(JSON.stringify(shipper.stats().spool.isInTrouble))
+      process.kill(process.pid, 'SIGKILL')`,
+    )
+    expect([ended.signal, ended.stdout]).toEqual(['SIGKILL', 'false\n'])
+    expect(numbers).toEqual(upTo(1000))
+  })
+})
+
+describe.skipIf(isWindows)("durability: 'disk' with thousands of datasets", () => {
+  it('leaves the application its file descriptors, and every event is on the disk', async () => {
+    const { ended, numbers } = await endWithFewFiles(
+      toDatasets(2000, `durability: 'disk', maxBatchAgeMs: 60_000, maxBufferedBytes: 268_435_456`),
+      `const before = takeAllDescriptors()
+      for (const descriptor of before) closeSync(descriptor)
+      log(0, 4000)
+      for (let n = 0; n < 4000; n += 7) log(4000 + n)
+      const after = takeAllDescriptors()
+      console.log(JSON.stringify([before.length - after.length, shipper.stats().spool.isInTrouble]))
+      process.kill(process.pid, 'SIGKILL')`,
+    )
+    const [taken, isInTrouble] = JSON.parse(ended.stdout)
+    expect(taken).toBeLessThanOrEqual(14) // and two that it held before
+    expect(isInTrouble).toBe(false)
+    expect(numbers).toHaveLength(4000 + Math.ceil(4000 / 7))
+  })
+})
