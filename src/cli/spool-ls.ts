@@ -65,12 +65,14 @@ const heads = [
 ] as const
 /** What comes after it in a name is the service. */
 const shortNameLength = '20261121T104103Z-4f2a9c1b'.length
+/** In a line; `--json` names all. */
+const maxDatasetsShown = 20
 const maxNamesChars = 1000
 const numeric: ReadonlySet<string> = new Set(['events', 'segments', 'bytes', 'damaged'])
 
 function table(processes: readonly ProcessContents[]): string {
   const rows = [[...heads], ...processes.map(row), row({ name: 'total', ...sum(processes) })]
-  const widths = heads.map((_, column) => Math.max(...rows.map(cells => cells[column]?.length ?? 0)))
+  const widths = heads.map((_, column) => rows.reduce((width, cells) => Math.max(width, cells[column]?.length ?? 0), 0))
   return rows
     .map(cells => cells.map((cell, column) => padded(cell, column, widths)).join('  '))
     .map(trimmed)
@@ -83,18 +85,16 @@ function row(process: Partial<ProcessContents>): string[] {
   const state = isInUse === undefined ? '' : isInUse ? 'in use' : 'left behind'
   const counts = [events, segments, bytes, damaged].map((count = 0) => count.toLocaleString('en'))
   const shortName = name.slice(0, shortNameLength)
-  return [shortName, state, ...counts, oldest, newest, toShortLine(destination), namesIn(datasets)]
+  return [shortName, state, ...counts, oldest, newest, toShortLine(destination), someOf(Object.keys(datasets))]
 }
 
 /** A spool may hold any number of datasets. */
-function namesIn(datasets: ProcessContents['datasets']): string {
-  return toShortLine(
-    Object.keys(datasets)
-      .map(name => toShortLine(name))
-      .join(', '),
-    undefined,
-    maxNamesChars,
-  )
+function someOf(datasets: readonly string[]): string {
+  const names = datasets.slice(0, maxDatasetsShown).map(name => toShortLine(name))
+  const shown = toShortLine(names.join(', '), undefined, maxNamesChars)
+  return datasets.length > maxDatasetsShown
+    ? `${shown} and ${counted(datasets.length - maxDatasetsShown, 'other')}`
+    : shown
 }
 
 function padded(cell: string, column: number, widths: readonly number[]): string {

@@ -1,4 +1,5 @@
 import { usualAnswerBytes } from '../http/exchange.ts'
+import { isDatasetName } from '../options/dataset-name.ts'
 import type { ContentType } from '../options/shipper-options.ts'
 import { withoutTrailing } from '../text/without-trailing.ts'
 import type { Encoding } from './compression.ts'
@@ -11,8 +12,14 @@ const bytesOfFailure = 512
 const newline = 0x0a
 const comma = 0x2c
 
-/** The path of a dataset's ingest operation; the name is one segment of it, whatever it holds. */
+/**
+ * The path of a dataset's ingest operation; the name is one segment of it, whatever it holds.
+ *
+ * @throws RangeError if the name would lead elsewhere, as `..` does. Every name is checked where it comes in: this is the
+ *   last check before the request, and any request that fails it is a mistake of ours.
+ */
 export function ingestPath(basePath: string, dataset: string): string {
+  if (!isDatasetName(dataset)) throw new RangeError(`no dataset can be named ${JSON.stringify(dataset)}`)
   return `${withoutTrailing(basePath, '/')}/v1/datasets/${encodeURIComponent(dataset)}/ingest`
 }
 

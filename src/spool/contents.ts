@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { type Disk, nodeDisk } from './disk.ts'
-import { readSegment } from './segment-format.ts'
+import { maxSegmentBytes, readSegment } from './segment-format.ts'
 import { destinationIn, directoriesIn, type SegmentFile, segmentsIn } from './spool-directory.ts'
 
 /** What waits in a spool. */
@@ -37,6 +37,8 @@ export interface ProcessContents {
   readonly damaged: number
 }
 
+const { constants } = fs
+const noFollow = constants.O_NOFOLLOW ?? 0 // Windows has none
 const newline = 0x0a
 const lockName = 'lock'
 const deadLetterNames = ['rejected.ndjson', 'rejected.1.ndjson']
@@ -93,9 +95,12 @@ interface SegmentContents {
   readonly timesMs: readonly number[]
 }
 
+const unreadable: SegmentContents = { dataset: undefined, events: 0, damaged: 1, timesMs: [] }
+
 /** `undefined` when it has been delivered meanwhile. */
-async function segmentContents(directory: string, { name }: SegmentFile): Promise<SegmentContents | undefined> {
+async function segmentContents(directory: string, { name, bytes }: SegmentFile): Promise<SegmentContents | undefined> {
   const path = join(directory, name)
+  if (bytes > maxSegmentBytes) return unreadable
   try {
     const { mtimeMs } = await fs.promises.stat(path)
     const { dataset, lines, severities, lost } = readSegment(await nodeDisk.read(path))
@@ -103,7 +108,7 @@ async function segmentContents(directory: string, { name }: SegmentFile): Promis
     return { dataset, events: severities.length, damaged: lost, timesMs }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    return { dataset: undefined, events: 0, damaged: 1, timesMs: [] }
+    return unreadable
   }
 }
 
@@ -116,9 +121,13 @@ function endsOf(lines: Buffer): string[] {
 
 /** The time of an event, where it has one in the usual field. */
 function timeOf(line: string): number | undefined {
-  const { _time: time } = JSON.parse(line) as { _time?: unknown }
-  const ms = typeof time === 'string' ? Date.parse(time) : Number.NaN
-  return Number.isNaN(ms) ? undefined : ms
+  try {
+    const time: unknown = JSON.parse(line)._time
+    const ms = typeof time === 'string' ? Date.parse(time) : Number.NaN
+    return Number.isNaN(ms) ? undefined : ms
+  } catch {
+    return undefined // it is no event, and will not be sent
+  }
 }
 
 const sqliteBusy = 5
@@ -164,13 +173,19 @@ async function countDeadLetters(root: string): Promise<number> {
   let count = 0
   for (const { name, isDirectory } of nodeDisk.list(root)) {
     if (isDirectory || !deadLetterNames.includes(name)) continue
-    const bytes = await nodeDisk.read(join(root, name)).catch(noneIfMissing) // it may just be getting its other name
-    for (let at = bytes.indexOf(newline); at !== -1; at = bytes.indexOf(newline, at + 1)) count++
+    count += await countLines(join(root, name))
   }
   return count
 }
 
-function noneIfMissing(error: NodeJS.ErrnoException): Buffer {
-  if (error.code === 'ENOENT') return Buffer.alloc(0)
-  throw error
+async function countLines(path: string): Promise<number> {
+  let count = 0
+  try {
+    for await (const bytes of fs.createReadStream(path, { flags: (constants.O_RDONLY | noFollow) as never })) {
+      for (let at = bytes.indexOf(newline); at !== -1; at = bytes.indexOf(newline, at + 1)) count++
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error // it may just be getting its other name
+  }
+  return count
 }

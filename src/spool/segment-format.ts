@@ -29,6 +29,11 @@ const maxDatasetBytes = 3 * 1024
 /** `{}` and its newline, and the largest event that may be configured. */
 const minLineBytes = 3
 const maxLineBytes = 16_777_216
+/**
+ * Bytes past which a file is not read: more than any segment of ours. A batch has at most 16 MiB in 100 000 lines, and each
+ * line a head and the name of the dataset.
+ */
+export const maxSegmentBytes = 67_108_864
 const minRecordBytes = headBytes + 1 + minLineBytes
 /** Bytes in which the next mark is looked for before `indexOf` is called, which costs more than the record of a fake head. */
 const nearBytes = 64

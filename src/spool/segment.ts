@@ -3,6 +3,7 @@ import type { AppendFile, AppendFiles } from './append-files.ts'
 import { type Disk, isPassing } from './disk.ts'
 import { whyNoEvent } from './event-line.ts'
 import {
+  maxSegmentBytes,
   type Refusal,
   readSegment,
   recordBytes,
@@ -31,11 +32,6 @@ export interface SegmentParts {
 
 /** Reading is tried so often; what cannot be read then is given up. */
 const maxReads = 3
-/**
- * Bytes of a file past which it is not adopted. A batch has at most 16 MiB in 100 000 lines, and each line a head and the
- * name of the dataset.
- */
-const maxAdoptedBytes = 67_108_864
 const newline = 0x0a
 const noContent: SegmentContent = {
   dataset: undefined,
@@ -163,7 +159,7 @@ export class Segment implements Copy {
    * @throws what reading throws
    */
   async adopt(rest: () => Promise<void> | undefined): Promise<SegmentContent> {
-    if (this.#bytes > maxAdoptedBytes) throw Object.assign(new Error('it is too large'), { code: 'EFBIG' })
+    if (this.#bytes > maxSegmentBytes) throw Object.assign(new Error('it is too large'), { code: 'EFBIG' })
     try {
       this.#refusedAt.clear()
       const reader = new SegmentReader(await this.#parts.disk.read(this.#path), record => {

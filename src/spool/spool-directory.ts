@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Claim, Disk } from './disk.ts'
+import { maxSegmentBytes } from './segment-format.ts'
 
 /**
  * `20261121T104103Z-4f2a9c1b-https%3a%2f%2flogs.example.com%2f`: in the order of their names, the older directory comes first.
@@ -210,6 +211,7 @@ export function segmentsIn(root: string, name: string, disk: Disk): SegmentFile[
     .sort((one, other) => (one.name < other.name ? -1 : 1))
 }
 
+/** Files that will not be read must not take the room of others. */
 function bytesOf(files: readonly SegmentFile[]): number {
-  return files.reduce((sum, { bytes }) => sum + bytes, 0)
+  return files.reduce((sum, { bytes }) => sum + (bytes > maxSegmentBytes ? 0 : bytes), 0)
 }

@@ -237,6 +237,67 @@ describe('close() while the service is down', () => {
     expect(ascending(arrived(shipping.emulator))).toEqual(range(1001))
   })
 
+  it.each(['memory', 'disk'] as const)(
+    'again and again, and events in between: no more than maxBytes is on the disk (durability %s)',
+    async durability => {
+      await using shipping = await startShipping()
+      down(shipping.emulator)
+      const maxBytes = 300_000
+      const shipper = shipping.ship({ ...small({ maxBytes }), durability })
+      for (const part of range(8)) {
+        for (const i of range(1500)) shipper.ship({ level: 'info', n: part * 1500 + i, pad })
+        await shipper.close({ timeoutMs: 0 })
+        expect(bytesOnDisk()).toBeLessThanOrEqual(maxBytes)
+        expectBooksToBalance(shipper)
+      }
+      const { pending, spool } = shipper.stats()
+      expect(spool?.left).toBe(pending)
+      shipping.emulator.faults.clear()
+      await expect.poll(async () => (await shipper.flush()).pending).toBe(0)
+      const reports = shipping.emulator.events('d').filter(({ n }) => n === undefined) // that memory was short
+      expect(shipping.emulator.eventCount('d') - reports.length).toBe(pending)
+      await shipper.close()
+      expect(fs.readdirSync(directory)).toEqual([])
+    },
+  )
+
+  it('and again after a while: of what it has left, the oldest goes first', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    const maxBytes = 300_000
+    const shipper = shipping.ship({ ...small({ maxBytes }), durability: 'disk' })
+    log(shipper, 1500)
+    await shipper.close({ timeoutMs: 0 })
+    await sleep(1000) // the names of directories tell seconds
+    shipper.ship({ n: 0, pad })
+    await expect.poll(() => shipper.stats().spool?.left).toBe(0)
+    for (const i of range(1000)) shipper.ship({ level: 'info', n: 2000 + i, pad })
+    expect(bytesOnDisk()).toBeLessThanOrEqual(maxBytes)
+    await shipper.close({ timeoutMs: 0 })
+    expect(bytesOnDisk()).toBeLessThanOrEqual(maxBytes)
+    shipping.emulator.faults.clear()
+    const next = shipping.ship(small())
+    await next.flush()
+    expect(ascending(arrived(shipping.emulator)).slice(-1000)).toEqual(range(1000).map(i => 2000 + i))
+    expect(Object.keys(shipper.stats().drops)).toEqual(['spool-full'])
+  })
+
+  it('and what it has left counts no longer once another process has it', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    const maxBytes = 300_000
+    const first = shipping.ship({ ...small({ maxBytes }), durability: 'disk' })
+    log(first, 1000)
+    await first.close({ timeoutMs: 0 })
+    const second = shipping.ship({ ...small(), durability: 'disk' })
+    await expect.poll(() => second.stats().spool?.inherited).toBeGreaterThan(900)
+    await first.flush() // which looks for what is to be had
+    log(first, 1000)
+    await first.close({ timeoutMs: 0 })
+    expect(first.stats().drops).toEqual({})
+    expect(bytesOnDisk()).toBeGreaterThan(maxBytes)
+  })
+
   it('and an event logged while it closes: both are delivered', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)

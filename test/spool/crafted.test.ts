@@ -1,0 +1,149 @@
+/** What stands in a spool was written by this package, or was not: whatever it is, it costs no more than itself. */
+import * as fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { spoolContents } from '../../src/spool/contents.ts'
+import { recordBytes, writeEnd, writeRecord } from '../../src/spool/segment-format.ts'
+import { logferry } from '../support/logferry.ts'
+import { startShipping } from '../support/shipping.ts'
+
+let directory: string
+beforeEach(() => {
+  directory = join(fs.mkdtempSync(join(tmpdir(), 'logferry-crafted-')), 'spool')
+})
+afterEach(() => fs.rmSync(join(directory, '..'), { recursive: true }))
+
+/** A record with a checksum that is right, whatever it holds. */
+function record(dataset: string, number: number, line: string): Buffer {
+  const [name, bytes] = [Buffer.from(dataset), Buffer.from(line)]
+  const target = Buffer.alloc(recordBytes(name, bytes.length))
+  writeRecord(target, 0, name, number, 2, bytes, 0, bytes.length)
+  return target
+}
+
+function endRecord(dataset: string, count: number): Buffer {
+  const name = Buffer.from(dataset)
+  const target = Buffer.alloc(recordBytes(name, 0))
+  writeEnd(target, 0, name, count)
+  return target
+}
+
+/** Leaves segments as a process that is no more does. */
+function leave(...segments: readonly (readonly Buffer[])[]): string[] {
+  const path = join(directory, '20200101T000000Z-00000001')
+  fs.mkdirSync(path, { recursive: true, mode: 0o700 })
+  return segments.map((records, number) => {
+    const file = join(path, `${String(number + 1).padStart(12, '0')}.segment`)
+    fs.writeFileSync(file, Buffer.concat(records))
+    return file
+  })
+}
+
+function setAside(): { dataset: string; event: string; reason: string; status?: number }[] {
+  const path = join(directory, 'rejected.ndjson')
+  if (!fs.existsSync(path)) return []
+  return fs
+    .readFileSync(path, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
+}
+
+const range = (count: number) => Array.from({ length: count }, (_, n) => n)
+
+describe('a spool with records that this package did not write', () => {
+  it('sends nothing to another path than that of a dataset', async () => {
+    await using shipping = await startShipping()
+    const names = ['..', '.', '../../v1/admin', 'a\u0000b', '']
+    leave(...names.map(name => [record(name, 0, '{"n":0}\n'), endRecord(name, 1)]), [record('d', 0, '{"n":1}\n')])
+    const shipper = shipping.ship({ spool: { directory } })
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    const slashes = '../../v1/admin' // can be the name of a dataset: it is one segment of the path
+    expect(shipping.emulator.datasets().sort()).toEqual([slashes, 'd'])
+    expect(
+      shipping.emulator.requests().every(({ path }) => /^\/v1\/datasets\/(d|[.%0-9A-Fv]+admin)\/ingest$/.test(path)),
+    ).toBe(true)
+    expect(shipper.stats()).toMatchObject({ accepted: 6, delivered: 2, drops: { 'spool-damaged': { unknown: 4 } } })
+    expect(setAside().map(({ dataset }) => dataset)).toEqual(['..', '.', 'a\u0000b', ''])
+    expect(shipping.warnings).toContainEqual(
+      expect.objectContaining({
+        code: 'LOGFERRY_SPOOL',
+        message: expect.stringMatching(/did not write .*rejected\.ndjson/),
+      }),
+    )
+    await shipper.close()
+    expect(fs.readdirSync(directory)).toEqual(['rejected.ndjson'])
+  })
+
+  it.each(['application/x-ndjson', 'application/json'] as const)(
+    'sends no line that is not one JSON object, and every other (%s)',
+    async contentType => {
+      await using shipping = await startShipping()
+      const bad = ['{"n":1}\n{"n":2}\n', '{"n":1},{"n":2}\n', '{"n":tru}\n', '{"n":1}]\n', '[1]\n', 'text\n']
+      const good = (n: number) => `{"n":${n}}\n`
+      leave(bad.flatMap((line, i) => [record('d', 2 * i, line), record('d', 2 * i + 1, good(100 + i))]))
+      const shipper = shipping.ship({ spool: { directory }, contentType })
+      expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+      expect(shipping.emulator.events('d').map(({ n }) => n)).toEqual(range(6).map(i => 100 + i))
+      expect(shipper.stats()).toMatchObject({ accepted: 12, delivered: 6, drops: { 'spool-damaged': { unknown: 6 } } })
+      expect(setAside().map(({ event }) => event)).toEqual(bad)
+      expect(shipping.emulator.stats().requests).toBe(1)
+    },
+  )
+
+  it('counts no more as lost than the file can hold', async () => {
+    await using shipping = await startShipping()
+    leave([record('d', 0xfffffffe, '{"n":0}\n')], [record('d', 0, '{"n":1}\n'), endRecord('d', 0xffffffff)])
+    const shipper = shipping.ship({ spool: { directory } })
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expect(shipping.emulator.events('d').map(({ n }) => n)).toEqual([0, 1])
+    expect(shipper.stats().dropped).toBeLessThanOrEqual(2)
+  })
+
+  it('is taken over in no time, be its bytes what they may', async () => {
+    await using shipping = await startShipping()
+    const head = record('d', 0, '{"n":0}\n').subarray(0, 20)
+    head.writeUInt32LE(1_000_000, 8)
+    leave(...range(4).map(() => [Buffer.alloc(2_097_152, head)]), [record('d', 0, '{"n":0}\n')])
+    const startedAtMs = performance.now()
+    const shipper = shipping.ship({ spool: { directory } })
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expect(performance.now() - startedAtMs).toBeLessThan(3000) // of each file, a minute, where every fake head is followed
+    expect(shipper.stats()).toMatchObject({ delivered: 1, drops: { 'spool-damaged': { unknown: 4 } } })
+  })
+
+  it('leaves a file that no process of ours can have written where it is, and reads what comes after it', async () => {
+    await using shipping = await startShipping()
+    const [huge] = leave([], [record('d', 0, '{"n":0}\n')]) as [string, string]
+    fs.truncateSync(huge, 2 ** 33)
+    const shipper = shipping.ship({ spool: { directory } })
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expect(shipper.stats()).toMatchObject({ accepted: 1, delivered: 1 })
+    expect(shipping.warnings).toContainEqual(expect.objectContaining({ message: expect.stringContaining('(EFBIG)') }))
+    expect(fs.existsSync(huge)).toBe(true)
+    expect(shipper.stats().spool).toMatchObject({ bytes: 0 }) // nor does it take the room of what is logged
+  })
+})
+
+describe('logferry spool ls, of such a spool', () => {
+  it('shows what is there, and takes no longer than to read it', async () => {
+    const head = record('d', 0, '{"n":0}\n').subarray(0, 20)
+    head.writeUInt32LE(1_000_000, 8)
+    const datasets = ['__proto__', 'constructor', ...range(100).map(n => `dataset-${n}`)]
+    const [huge] = leave(
+      [],
+      [Buffer.alloc(2_097_152, head)],
+      [record('d', 0xfffffffe, 'no JSON\n')],
+      ...datasets.map(name => [record(name, 0, '{"n":0}\n'), endRecord(name, 1)]),
+    ) as [string]
+    fs.truncateSync(huge, 2 ** 33)
+    const { processes } = await spoolContents(directory)
+    expect(processes).toMatchObject([{ segments: 105, events: 103, damaged: expect.any(Number) }])
+    expect(processes[0]?.damaged).toBeLessThan(10)
+    expect(Object.keys(processes[0]?.datasets ?? {})).toEqual(['d', ...datasets])
+    const { code, stdout } = await logferry(['spool', 'ls', directory])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/__proto__, constructor, .* and 83 others$/m)
+  })
+})
