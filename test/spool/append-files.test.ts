@@ -1,0 +1,174 @@
+import * as fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { AppendFiles } from '../../src/spool/append-files.ts'
+import { type Disk, nodeDisk } from '../../src/spool/disk.ts'
+
+let root: string
+beforeEach(() => {
+  root = fs.mkdtempSync(join(tmpdir(), 'logferry-append-'))
+})
+afterEach(() => fs.rmSync(root, { recursive: true }))
+
+const range = (count: number) => Array.from({ length: count }, (_, n) => n)
+const at = (n: number) => join(root, `${n}.segment`)
+const text = (n: number) => fs.readFileSync(at(n), 'utf8')
+
+/** The real disk, with a count of the descriptors that it has given, and of those that it will still give. */
+function countingDisk() {
+  const open = new Set<number>()
+  const counts = { left: Number.POSITIVE_INFINITY, reopened: 0, most: 0 }
+  const given = (descriptor: () => number): number => {
+    if (open.size >= counts.left) throw Object.assign(new Error('EMFILE'), { code: 'EMFILE' })
+    const file = descriptor()
+    open.add(file)
+    counts.most = Math.max(counts.most, open.size)
+    return file
+  }
+  const disk: Disk = {
+    ...nodeDisk,
+    create: path => given(() => nodeDisk.create(path)),
+    openNothing: () => given(() => nodeDisk.openNothing()),
+    reopen(path, identity) {
+      counts.reopened++
+      let file: number | undefined
+      try {
+        return given(() => {
+          file = nodeDisk.reopen(path, identity)
+          if (file === undefined) throw new Error('gone')
+          return file
+        })
+      } catch (error) {
+        if ((error as Error).message === 'gone') return undefined
+        throw error
+      }
+    },
+    close(file) {
+      open.delete(file)
+      nodeDisk.close(file)
+    },
+  }
+  return { disk, open, counts }
+}
+
+function filesOn(disk: Disk, lockedDirectories = () => 0) {
+  return new AppendFiles({ disk, lockedDirectories })
+}
+
+const write = (file: { write(bytes: Uint8Array, length: number): boolean }, line: string) =>
+  file.write(Buffer.from(`${line}...`), line.length)
+
+describe('files that are written at the same time', () => {
+  it('are as many as are wanted, and take 14 descriptors at the most, with the reserve', () => {
+    const { disk, open, counts } = countingDisk()
+    const files = filesOn(disk)
+    const all = range(100).map(n => files.create(at(n)))
+    for (const line of range(3)) for (const file of all) expect(write(file, `${line};`)).toBe(true)
+    expect(range(100).map(text)).toEqual(range(100).map(() => '0;1;2;'))
+    expect(counts.most).toBe(14)
+    for (const file of all) file.close()
+    expect(open.size).toBe(2)
+    files.releaseReserve()
+    expect(open.size).toBe(0)
+  })
+
+  it('are opened again only where they are more than may be open, the one written least recently making room', () => {
+    const { disk, counts } = countingDisk()
+    const files = filesOn(disk)
+    const all = range(12).map(n => files.create(at(n)))
+    for (const _ of range(10)) for (const file of all) write(file, 'x')
+    expect(counts.reopened).toBe(0)
+    files.create(at(12))
+    for (const file of all.slice(1)) write(file, 'x')
+    expect(counts.reopened).toBe(0)
+    write(all[0] as never, 'x')
+    expect(counts.reopened).toBe(1)
+  })
+
+  it('leave room for the locks of adopted directories', () => {
+    const { disk, open } = countingDisk()
+    let locked = 0
+    const files = filesOn(disk, () => locked)
+    const all = range(20).map(n => files.create(at(n)))
+    locked = 8
+    files.makeRoom()
+    expect(open.size).toBe(2 + 4)
+    for (const file of all) expect(write(file, 'x')).toBe(true)
+    expect(open.size).toBe(2 + 4)
+  })
+
+  it('go on while the process has no descriptor left but those in reserve', () => {
+    const { disk, open, counts } = countingDisk()
+    const files = filesOn(disk)
+    counts.left = 2 // which it has
+    const all = range(5).map(n => files.create(at(n)))
+    for (const file of all) expect(write(file, 'x')).toBe(true)
+    expect(open.size).toBeLessThanOrEqual(2)
+    for (const file of all) file.close()
+    expect([...range(5).map(text), open.size]).toEqual(['x', 'x', 'x', 'x', 'x', 2])
+  })
+
+  it('fail where not one descriptor is to be had, and that is all', () => {
+    const { disk, counts } = countingDisk()
+    counts.left = 0
+    const files = filesOn(disk)
+    expect(() => files.create(at(0))).toThrow(/EMFILE/)
+    counts.left = 1
+    expect(write(files.create(at(1)), 'x')).toBe(true)
+  })
+})
+
+describe('a file that has given its descriptor up', () => {
+  function suspended() {
+    const files = filesOn(nodeDisk)
+    const file = files.create(at(0))
+    write(file, 'before;')
+    for (const n of range(12)) files.create(at(n + 1))
+    return file
+  }
+
+  it('is written at its end again', () => {
+    const file = suspended()
+    expect(write(file, 'after;')).toBe(true)
+    expect(text(0)).toBe('before;after;')
+  })
+
+  it.each([
+    ['is gone', () => fs.rmSync(at(0))],
+    ['is gone, and its directory', () => fs.rmSync(root, { recursive: true })],
+    [
+      'was replaced by another file',
+      () => {
+        fs.writeFileSync(join(root, 'other'), 'private')
+        fs.renameSync(join(root, 'other'), at(0))
+      },
+    ],
+    [
+      'was replaced by a link',
+      () => {
+        fs.writeFileSync(join(root, 'other'), 'private')
+        fs.rmSync(at(0))
+        fs.symlinkSync(join(root, 'other'), at(0))
+      },
+    ],
+    [
+      'was replaced by a directory',
+      () => {
+        fs.rmSync(at(0))
+        fs.mkdirSync(at(0))
+      },
+    ],
+  ])('and %s is not written, nor is what stands there', (_, happen) => {
+    const file = suspended()
+    happen()
+    expect(write(file, 'after;')).toBe(false)
+    expect(write(file, 'after;')).toBe(false)
+    file.close()
+    for (const name of ['other', '0.segment']) {
+      const path = join(root, name)
+      if (fs.statSync(path, { throwIfNoEntry: false })?.isFile()) expect(fs.readFileSync(path, 'utf8')).toBe('private')
+    }
+    fs.mkdirSync(root, { recursive: true })
+  })
+})
