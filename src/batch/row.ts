@@ -2,7 +2,7 @@ import type { Line } from '../record/event-to-line.ts'
 import type { Severity } from '../record/severity.ts'
 import { Batch } from './batch.ts'
 import type { Memory } from './memory.ts'
-import type { Refusals } from './refusals.ts'
+import { Refusals } from './refusals.ts'
 import type { Copy, Store } from './store.ts'
 
 /** When a batch is full, shared by every row. Size and age follow the pace that the service allows. */
@@ -46,8 +46,7 @@ export interface RowParts {
 export class Row {
   readonly dataset: string
   pause: Pause | undefined
-  /** As long as a piece that was refused waits. */
-  refusals: Refusals | undefined
+  #refusals: Refusals | undefined
   readonly #parts: RowParts
   readonly #limits: BatchLimits
   /** Oldest first; what comes back after a failed attempt stands at the head again. */
@@ -140,6 +139,23 @@ export class Row {
   putBack(...batches: readonly Batch[]): void {
     const row = batches[0]?.isBacklog ? this.#backlog : this.#waiting
     row.unshift(...batches)
+  }
+
+  /** The refusals of the dataset, as long as a refused piece of it waits. */
+  get refusals(): Refusals | undefined {
+    return this.#refusals
+  }
+
+  /** The same; they begin now if there were none. */
+  beginRefusals(nowMs: number): Refusals {
+    this.#refusals ??= new Refusals(nowMs)
+    return this.#refusals
+  }
+
+  /** Notes that lines were settled that the service had refused before. */
+  onRefusedSettled(lines: number): void {
+    this.#refusals?.onSettled(lines)
+    if (this.#refusals?.isSettled) this.#refusals = undefined
   }
 
   /** Puts a batch behind all others that wait. */

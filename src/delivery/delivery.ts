@@ -1,6 +1,5 @@
 import type { Batch } from '../batch/batch.ts'
 import type { DropReason, DropsBySeverity, Ledger } from '../batch/ledger.ts'
-import { Refusals } from '../batch/refusals.ts'
 import type { BatchLimits, Row } from '../batch/row.ts'
 import type { Answer } from '../http/exchange.ts'
 import type { Notices, Rejected } from '../notices.ts'
@@ -335,8 +334,7 @@ export class Delivery {
     startedAtMs: number,
   ): void {
     const nowMs = performance.now()
-    const refusals = row.refusals ?? new Refusals(nowMs)
-    row.refusals = refusals
+    const refusals = row.beginRefusals(nowMs)
     batch.refusals++
     if (batch.refusals === 1) this.#refusalsInRow++
     const verdict = refusals.judge(batch, startedAtMs, nowMs, this.#acceptedAtMs)
@@ -406,11 +404,7 @@ export class Delivery {
   }
 
   #settle(batch: Batch, isLost: (line: number) => boolean): void {
-    if (batch.refusal !== undefined) {
-      const row = this.#parts.batches.row(batch.dataset)
-      row.refusals?.onSettled(batch.count)
-      if (row.refusals?.isSettled) row.refusals = undefined
-    }
+    if (batch.refusal !== undefined) this.#parts.batches.row(batch.dataset).onRefusedSettled(batch.count)
     batch.settle(isLost)
   }
 
