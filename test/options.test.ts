@@ -3,6 +3,7 @@ import { inspect } from 'node:util'
 import { Agent, interceptors, MockAgent, Pool, ProxyAgent } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
+import { ingestPath } from '../src/delivery/request.ts'
 import { startEmulator } from '../src/emulator.ts'
 import { createShipper, type TlsOptions } from '../src/index.ts'
 import { resolveOptions } from '../src/options/resolve.ts'
@@ -523,6 +524,15 @@ describe('options', () => {
       expect(resolveOptions({ ...good, baseUrl }, {}).baseUrl.protocol).toBe('http:')
     },
   )
+
+  it('an address with 200,000 slashes costs no time, then and at each request', () => {
+    const startedAt = performance.now()
+    const environment = { LOGFERRY_URL: `https://logs.example${'/'.repeat(200_000)}edge///` }
+    const { baseUrl, spool } = resolveOptions({ ...good, baseUrl: undefined, spool: { directory: 'd' } }, environment)
+    expect(spool?.destination).toMatch(/[^/]\/{200000}edge\/$/)
+    expect(ingestPath(baseUrl.pathname, 'd')).toMatch(/^\/{200000}edge\/v1\/datasets\/d\/ingest$/)
+    expect(performance.now() - startedAt).toBeLessThan(1000)
+  })
 
   it('allowInsecure allows plain http to any host', () => {
     expect(resolveOptions({ ...good, baseUrl: 'http://logs.example', allowInsecure: true }, {}).baseUrl.protocol).toBe(

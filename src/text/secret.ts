@@ -1,6 +1,7 @@
-/** A character as it is, or as JSON, programming languages, URLs and HTML escape it, maybe more than once. */
-const unit =
-  /\\+(?:(?:u00|x)[\da-f]{2}|[\s\S]|$)|%(?:25)*[\da-f]{2}|&(?:amp;)*(?:#x0*[\da-f]{2}|#0*\d{2,3}|[a-z]{2,6});|[\s\S]/gi
+/** A character as JSON, programming languages, URLs and HTML escape it, maybe more than once; and any character. */
+const escape =
+  /\\+(?:(?:u00|x)[\da-f]{2}|[\s\S]|$)|%(?:25)*[\da-f]{2}|&(?:amp;)*(?:#x0*[\da-f]{2}|#0*\d{2,3}|[a-z]{2,6});/gi
+const unit = new RegExp(`${escape.source}|[\\s\\S]`, 'gi')
 const meaning = /(?:\\u00|\\x|%(?:25)*|#x0*)([\da-f]{2});?$|#0*(\d+);$|[&;]([a-z]+);$/i
 const named: Readonly<Record<string, string>> = {
   amp: '&',
@@ -33,19 +34,19 @@ export class Secret {
     const hex = Buffer.from(secret).toString('hex')
     const inBase64 = [0, 1, 2].flatMap(offset => formsInBase64(secret, offset))
     // A secret may itself look as if something in it were escaped, or were a tag.
-    const forms = [secret, unescaped(unitsOf(secret)), hex, ...inBase64].map(inLowerCase)
+    const forms = [secret, unescaped(secret), hex, ...inBase64].map(inLowerCase)
     this.#forms = distinct(forms)
     this.#formsWithoutGaps = distinct(forms.map(withoutGaps))
   }
 
   /** The text with something else in its place. */
   replacedIn(text: string, replacement: string): string {
-    return this.#formsReplacedIn(replaced(text, findAll(inLowerCase(text), [this.#secret]), replacement), replacement)
+    const rest = replaced(text, findAll(inLowerCase(text), [this.#secret]), replacement, charsOf)
+    return this.#formsReplacedIn(rest, replacement)
   }
 
   #formsReplacedIn(text: string, replacement: string): string {
-    const units = /[\\%&]/.test(text) ? unitsOf(text) : undefined
-    const plain = inLowerCase(units === undefined ? text : unescaped(units))
+    const plain = inLowerCase(unescaped(text))
     const dense = withoutGaps(plain)
     const inDense = findAll(dense, this.#formsWithoutGaps)
     const cutAt = startOfBeginning(dense, this.#formsWithoutGaps)
@@ -56,7 +57,7 @@ export class Secret {
       const place = (at: number) => places[at] as number
       for (const { from, to } of inDense) found.push({ from: place(from), to: place(to - 1) + 1 })
     }
-    return replaced(text, found, replacement, units)
+    return replaced(text, found, replacement, unitsOf)
   }
 }
 
@@ -75,10 +76,15 @@ function findAll(text: string, forms: readonly string[]): Found[] {
   return found
 }
 
-/** What overlaps is replaced once. The places of what was found count `units`, or else characters. */
-function replaced(text: string, found: readonly Found[], replacement: string, units?: readonly string[]): string {
+/** What overlaps is replaced once. The places of what was found count the pieces that the text is taken apart into. */
+function replaced(
+  text: string,
+  found: readonly Found[],
+  replacement: string,
+  piecesOf: (text: string) => string[],
+): string {
   if (found.length === 0) return text
-  const pieces = units ?? text.split('')
+  const pieces = piecesOf(text)
   const isFound = new Uint8Array(pieces.length)
   for (const { from, to } of found) isFound.fill(1, from, to)
   return pieces.map((piece, at) => (isFound[at] === 0 ? piece : isFound[at - 1] === 1 ? '' : replacement)).join('')
@@ -94,13 +100,18 @@ function startOfBeginning(text: string, forms: readonly string[]): number | unde
   return undefined
 }
 
+function charsOf(text: string): string[] {
+  return text.split('')
+}
+
 /** The pieces of a text that stand for one character each. */
 function unitsOf(text: string): string[] {
   return text.match(unit) ?? []
 }
 
-function unescaped(units: readonly string[]): string {
-  return units.map(unit => (unit.length === 1 ? unit : characterOf(unit))).join('')
+/** The characters that the units of a text stand for. */
+function unescaped(text: string): string {
+  return text.replace(escape, characterOf)
 }
 
 function characterOf(unit: string): string {
