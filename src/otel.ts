@@ -1,6 +1,8 @@
 import type { DropReason } from './batch/ledger.ts'
 import { invalidOption } from './errors.ts'
-import { checkIsObject } from './options/checked.ts'
+import { describedWord } from './options/described.ts'
+import { optionsOf } from './options/options-of.ts'
+import { ownProperties } from './options/own-properties.ts'
 import { type HeldRecord, HeldRecords, isResourcePending, toHeldRecord } from './record/held-records.ts'
 import {
   type OtelLogRecord,
@@ -47,10 +49,9 @@ export class LogferryLogRecordExporter {
   #isShutDown = false
 
   constructor(options: LogferryLogRecordExporterOptions = {}) {
-    checkIsObject(options)
-    const { acknowledge = 'accepted', ...shipping } = options
+    const { acknowledge = 'accepted', ...shipping } = optionsOf(options)
     if (acknowledge !== 'accepted' && acknowledge !== 'delivered') {
-      throw invalidOption('acknowledge', "'accepted' or 'delivered'", typeof acknowledge, 'range')
+      throw invalidOption('acknowledge', "'accepted' or 'delivered'", describedWord(acknowledge), 'range')
     }
     this.#acknowledge = acknowledge
     const { shipper, isOwn } = shipperOf(shipping as ShipperOrOptions)
@@ -135,7 +136,7 @@ export class LogferryLogRecordProcessor {
    * that, one half at most is for resource attributes that are still being detected.
    */
   async forceFlush(options?: { timeoutMillis?: number | undefined }): Promise<void> {
-    await this.shipper.flush({ timeoutMs: await this.#afterResources(options?.timeoutMillis) })
+    await this.shipper.flush({ timeoutMs: await this.#afterResources(ownProperties(options ?? {}).timeoutMillis) })
   }
 
   /** The same; then lets go of connections. */

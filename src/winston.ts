@@ -1,7 +1,9 @@
 import TransportStream from 'winston-transport'
 import { invalidOption } from './errors.ts'
 import { emitProcessWarning, type Warning } from './notices.ts'
-import { checkIsObject } from './options/checked.ts'
+import { describedWord } from './options/described.ts'
+import { optionsOf } from './options/options-of.ts'
+import { ownProperties } from './options/own-properties.ts'
 import { loggedLine } from './record/logged-line.ts'
 import { activeTraceIds } from './record/trace-context.ts'
 import { plainInfo, severityOfInfo, winstonToEvent } from './record/winston-to-event.ts'
@@ -58,9 +60,9 @@ export class LogferryTransport extends TransportStream {
   declare readonly _ending?: boolean
 
   constructor(options: LogferryTransportOptions = {}) {
-    checkIsObject(options)
-    const { level, format, silent, handleExceptions, handleRejections, ...shipping } = options
-    super({ level, format, silent, handleExceptions, handleRejections } as TransportStream.TransportStreamOptions)
+    const { level, format, silent, handleExceptions, handleRejections, ...shipping } = optionsOf(options)
+    const winstonOptions = { level, format, silent, handleExceptions, handleRejections }
+    super(ownProperties(winstonOptions) as TransportStream.TransportStreamOptions)
     // Winston's own listeners follow one logger, once; a transport is taken off and put back by logger.configure().
     this.removeAllListeners('pipe').removeAllListeners('unpipe')
     this.on('pipe', logger => this.#join(logger as unknown as ParentLogger))
@@ -169,7 +171,7 @@ export class LogferryTransport extends TransportStream {
     const level = this.level || loggersLevel
     if (!level || levels === undefined || Object.hasOwn(levels, level)) return
     const expected = `one of the logger's (${Object.keys(levels).join(', ')}), or nothing is shipped`
-    const { code, message } = invalidOption('level', expected, JSON.stringify(level), 'range')
+    const { code, message } = invalidOption('level', expected, describedWord(level), 'range')
     this.#warn({ code, message, suppressed: 0 })
   }
 

@@ -42,10 +42,12 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'spool/': { parts: common },
   'exit/': { parts: common },
   'org/': { parts: ['http/', ...common], packages: ['valibot'] },
-  'emulator/': { parts: ['options/node-version', 'text/'] },
+  'emulator/': {
+    parts: ['options/node-version', 'options/own-properties', 'options/loopback', 'text/'],
+  },
   // Common
   'options/': { parts: ['errors', 'http/credentials', 'text/'], packages: ['valibot'] },
-  'http/': { parts: ['errors', 'text/'] },
+  'http/': { parts: ['errors', 'options/own-properties', 'text/'] },
   notices: { parts: ['errors', 'outcome', 'text/'] },
   outcome: { parts: [] },
   errors: { parts: ['text/'] },

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
 import { ingestPath } from '../src/delivery/request.ts'
 import { startEmulator } from '../src/emulator.ts'
-import { createShipper, type TlsOptions } from '../src/index.ts'
+import { createShipper, flushOnSignals, type TlsOptions } from '../src/index.ts'
 import { resolveOptions } from '../src/options/resolve.ts'
 import type { ResolvedOptions } from '../src/options/resolved-options.ts'
 import type { ShipperOptions } from '../src/options/shipper-options.ts'
@@ -374,6 +374,60 @@ describe('options that cannot be used throw where the shipper is made', () => {
     const error = refusal({ ...good, baseUrl: 'https://me:hunter2@logs.example' })
     expect(inspect(error)).not.toContain('hunter2')
     expect(error.message).toContain('without user name and password')
+  })
+})
+
+describe('a secret in the place of another option is not shown', () => {
+  const limits = { orgId: 'o', accessToken: secret }
+  it.each<[string, object]>([
+    ['fleet.redis', { limits: { ...limits, fleet: { redis: `redis://:${secret}@redis.example:6379` } } }],
+    ['fleet', { limits: { ...limits, fleet: secret } }],
+    ['dispatcher', { dispatcher: `http://user:${secret}@proxy.example:3128` }],
+    ['limits', { limits: secret }],
+    ['a number in limits', { limits: { ...limits, share: secret } }],
+    ['a list in limits', { limits: [secret] }],
+    ['onBudget', { limits: { ...limits, onBudget: secret } }],
+    ['overflowField', { limits: { ...limits, overflowField: secret.repeat(20) } }],
+    ['region', { region: secret }],
+    ['compression', { compression: secret }],
+    ['contentType', { contentType: secret }],
+    ['durability', { durability: secret }],
+    ['spool', { spool: secret }],
+    ['the directory of the spool', { spool: { directory: `${secret}\0` } }],
+    ['the size of the spool', { spool: { directory: 'd', maxBytes: secret } }],
+    ['onRejected', { onRejected: secret }],
+    ['allowInsecure', { allowInsecure: secret }],
+    ['a number', { maxBatchAgeMs: secret }],
+    ['timeField', { timeField: secret.repeat(20) }],
+    ['orgIdHeader', { orgIdHeader: `${secret} ` }],
+    ['the scheme of the address', { baseUrl: `${secret}:443` }],
+    ['the host of the address', { baseUrl: `http://${secret}` }],
+    ['the address of a region', { baseUrl: { us: secret, eu: 5 } }],
+    ['the name of an option', { [secret]: true }],
+    ['the name of an option of limits', { limits: { ...limits, [secret]: true } }],
+    ['a token that is a number', { token: 1234567890 }],
+  ])('%s', (_, options) => {
+    const environment = { LOGFERRY_REGION: '' }
+    for (const make of [
+      () => resolveOptions({ ...good, ...options } as ShipperOptions, environment),
+      () => new LogferryTransport({ ...good, ...options } as never),
+      () => new LogferryLogRecordExporter({ ...good, ...options } as never),
+    ]) {
+      const error = thrownBy(make)
+      expect(error.code).toBe('LOGFERRY_INVALID_OPTION')
+      expect(inspect(error, { showHidden: true })).not.toMatch(/secret|1234567890/)
+    }
+  })
+
+  it('in what an exporter, a listener and the end of the process are given', async () => {
+    const shipper = createShipper(good)
+    expect(inspect(thrownBy(() => shipper.on(secret as 'warning', () => {})))).not.toContain(secret)
+    expect(inspect(thrownBy(() => flushOnSignals(shipper, { signals: secret as never })))).not.toContain(secret)
+    expect(inspect(thrownBy(() => flushOnSignals(shipper, { timeoutMs: secret as never })))).not.toContain(secret)
+    expect(inspect(await shipper.flush({ timeoutMs: secret as never }).catch(error => error))).not.toContain(secret)
+    const acknowledge = secret as never
+    expect(inspect(thrownBy(() => new LogferryLogRecordExporter({ ...good, acknowledge })))).not.toContain(secret)
+    expect(inspect(thrownBy(() => new LogferryTransport({ shipper, [secret]: 1 } as never)))).not.toContain(secret)
   })
 })
 

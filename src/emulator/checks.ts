@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { ownProperties } from '../options/own-properties.ts'
 
 function shown(value: unknown): string {
   const text = inspect(value, { depth: 0, breakLength: Number.POSITIVE_INFINITY })
@@ -45,8 +46,9 @@ export function checkFunction<F>(name: string, value: F): F {
   throw mistake(name, 'a function', value)
 }
 
+/** An object's own properties: what it inherits, such as what a library has added to `Object.prototype`, is not meant. */
 export function checkObject<T extends object>(name: string, value: T): T {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return ownProperties(value)
   throw mistake(name, 'an object', value)
 }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
+import { ownProperties } from '../options/own-properties.ts'
 import type { EventObject } from './body-events.ts'
 import { checkDelay, checkInteger } from './checks.ts'
 import type { Connections } from './connections.ts'
@@ -130,11 +131,8 @@ export class Emulator {
    * Waits until `eventCount(dataset)` is at least `count`. `timeoutMs`: from 0, by default 10,000; when it is
    * over, or the emulator is closed, the promise is rejected with what has arrived so far.
    */
-  async waitForEvents(
-    dataset: string,
-    count: number,
-    { timeoutMs = 10_000 }: { timeoutMs?: number } = {},
-  ): Promise<void> {
+  async waitForEvents(dataset: string, count: number, options: { timeoutMs?: number } = {}): Promise<void> {
+    const { timeoutMs = 10_000 } = ownProperties(options)
     checkInteger('waitForEvents: count', count, 0, Number.MAX_SAFE_INTEGER)
     checkDelay('waitForEvents: timeoutMs', timeoutMs)
     const outcome = await this.#service.arrivals.wait(dataset, count, timeoutMs)

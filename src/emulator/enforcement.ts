@@ -38,5 +38,5 @@ export function enforcedLimits(name: string, enforcement: Enforcement): Readonly
     if (!limits.includes(limit as Limit)) throw new TypeError(`${name}: there is no limit ${inspect(limit)}`)
     if (typeof (chosen ?? false) !== 'boolean') throw mistake(`${name}.${limit}`, 'true or false', chosen)
   }
-  return new Set(limits.filter(limit => enforcement[limit]))
+  return new Set(limits.filter(limit => Object.hasOwn(enforcement, limit) && enforcement[limit]))
 }

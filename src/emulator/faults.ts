@@ -75,8 +75,8 @@ export class Faults {
   /** Refuses every request that holds an event that matches; status 400 by default. Calls add up. */
   rejectRequests(predicate: EventPredicate, answer: Partial<ScriptedAnswer> = {}): void {
     checkFunction('rejectRequests: predicate', predicate)
-    checkObject('rejectRequests: answer', answer)
-    this.#plan.poisons.push({ predicate, answer: scripted('rejectRequests', { status: 400, ...answer }) })
+    const own = checkObject('rejectRequests: answer', answer)
+    this.#plan.poisons.push({ predicate, answer: scripted('rejectRequests', { status: 400, ...own }) })
   }
 
   /** Answers 413 when a decoded body has more bytes than this, and then resets the connection if `reset` is true. */

@@ -1,3 +1,4 @@
+import { ownProperties } from '../options/own-properties.ts'
 import { checkKeys, checkNames, checkOneOf, mistake } from './checks.ts'
 import type { TokenGrant } from './tokens.ts'
 
@@ -7,8 +8,9 @@ const ofEach = ['kind', 'token', 'orgs']
 const ofApi = [...ofEach, 'actions', 'datasets']
 
 /** Refuses a grant that makes no sense. The token itself is in no error. */
-export function checkGrant(name: string, grant: TokenGrant): TokenGrant {
-  if (typeof grant !== 'object' || grant === null) throw new TypeError(`${name} must be an object`)
+export function checkGrant(name: string, given: TokenGrant): TokenGrant {
+  if (typeof given !== 'object' || given === null) throw new TypeError(`${name} must be an object`)
+  const grant = ownProperties(given)
   checkOneOf(`${name}.kind`, grant.kind, kinds)
   checkKeys(name, grant, grant.kind === 'api' ? ofApi : ofEach)
   if (grant.token !== undefined && !(typeof grant.token === 'string' && /^[\x21-\x7e]+$/.test(grant.token))) {

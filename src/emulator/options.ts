@@ -1,5 +1,6 @@
 import { validateHeaderName } from 'node:http'
 import { inspect } from 'node:util'
+import { ownProperties } from '../options/own-properties.ts'
 import type { BodyLimits } from './body.ts'
 import { checkInteger, checkList, checkObject, checkText, mistake } from './checks.ts'
 import { type Enforcement, enforcedLimits, type Limit } from './enforcement.ts'
@@ -64,9 +65,9 @@ const MiB = 1024 * 1024
 
 /** Fills in the defaults and refuses what makes no sense. */
 export function settingsOf(options: EmulatorOptions): Settings {
-  checkObject('startEmulator: options', options)
-  const { host, port, basePath, tls, org, orgs, enforce, tokens, orgIdHeader, ...rest } = options
-  const { maxRequestBytes, maxDecodedBytes, maxStoredBytes, ...unknown } = rest
+  const given = checkObject('startEmulator: options', options)
+  const { host, port, basePath, tls, org, orgs, enforce, tokens, orgIdHeader, ...rest } = given
+  const { maxRequestBytes, maxDecodedBytes, maxStoredBytes, ...unknown } = ownProperties(rest)
   for (const name of Object.keys(unknown)) throw new TypeError(`startEmulator: there is no option ${inspect(name)}`)
   return {
     host: checkText('host', host ?? '127.0.0.1'),
@@ -98,18 +99,20 @@ function checkHeaderName(name: string): string {
 }
 
 function checkOrgs(orgs: readonly OrgOverrides[]): readonly OrgOverrides[] {
-  for (const [index, org] of orgs.entries()) {
+  return orgs.map((overrides, index) => {
     const name = index === 0 ? 'org' : `orgs[${index - 1}]`
-    checkOverrides(name, org)
+    const org = checkOverrides(name, overrides)
     if (index > 0) checkText(`${name}.id`, org.id)
-  }
-  return orgs
+    return org
+  })
 }
 
 // What the next two get is secret, so their errors do not show it.
 
 function checkTls(tls: EmulatorOptions['tls']): EmulatorOptions['tls'] {
-  if (tls === undefined || (tls?.key && tls.cert)) return tls
+  if (tls === undefined) return tls
+  const own = typeof tls === 'object' && tls !== null ? ownProperties(tls) : undefined
+  if (own?.key && own.cert) return own
   throw new TypeError('tls must be an object with key and cert')
 }
 

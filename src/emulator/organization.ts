@@ -1,3 +1,4 @@
+import { ownProperties } from '../options/own-properties.ts'
 import type { License, Org as SpecifiedOrg } from '../org/organization.ts'
 import {
   checkInteger,
@@ -76,11 +77,12 @@ const times = new Set(['issuedAt', 'validFrom', 'expiresAt', 'billingPeriodStart
 
 /** Refuses fields that the specification does not have, and values that it does not allow for them. */
 export function checkOverrides(name: string, overrides: OrgOverrides): OrgOverrides {
-  const { license, ...fields } = checkObject(name, overrides)
+  const own = checkObject(name, overrides)
+  const { license, ...fields } = own
   const { license: ofLicense, ...ofOrg } = defaultOrg('', 0)
   checkFields(name, fields, ofOrg)
   if (license !== undefined) checkFields(`${name}.license`, checkObject(`${name}.license`, license), ofLicense)
-  return overrides
+  return own
 }
 
 function checkFields(name: string, fields: object, defaults: object): void {
@@ -105,10 +107,11 @@ function checkField(name: string, field: string, value: unknown, byDefault: unkn
 }
 
 export function withOverrides(org: Org, overrides: OrgOverrides): Org {
+  const { license = {} } = ownProperties(overrides)
   return {
     ...org,
     ...definedOf(overrides),
-    license: { ...org.license, ...definedOf(overrides.license ?? {}) },
+    license: { ...org.license, ...definedOf(license) },
   }
 }
 

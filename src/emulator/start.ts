@@ -3,6 +3,7 @@ import http, { type IncomingMessage, type Server, type ServerOptions, type Serve
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { checkNode } from '../options/node-version.ts'
+import { ownProperties } from '../options/own-properties.ts'
 import { Connections } from './connections.ts'
 import { Emulator } from './emulator.ts'
 import { type EmulatorOptions, type Settings, settingsOf } from './options.ts'
@@ -36,7 +37,8 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
 
 async function serve(service: Service, connections: Connections, request: IncomingMessage, response: ServerResponse) {
   const entry = service.log.open(request)
-  const ending = await service.end({ request, response, entry })
+  // Endings leave out what is as usual; what an application has added to `Object.prototype` must not stand in for it.
+  const ending = ownProperties(await service.end({ request, response, entry }))
   const alive = await pause(response, ending.afterMs ?? 0)
   service.log.ended(entry, alive && ending.kind === 'answer' ? ending.status : undefined)
   if (!alive) return

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { ownProperties } from '../options/own-properties.ts'
 import { type Answer, refusal } from './answer.ts'
 import type { Exchange } from './exchange.ts'
 import type { Organizations } from './organizations.ts'
@@ -48,10 +49,11 @@ export class Tokens {
     this.#orgIdHeader = orgIdHeader
   }
 
-  add(grant: TokenGrant): string {
+  add(given: TokenGrant): string {
+    const grant = ownProperties(structuredClone(given))
     const token = grant.token ?? `${grant.kind}-${randomUUID()}`
     if (this.#grants.has(token)) throw new TypeError('a token must be in one grant only, and this one is in two')
-    this.#grants.set(token, structuredClone(grant))
+    this.#grants.set(token, grant)
     return token
   }
 

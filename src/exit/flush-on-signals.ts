@@ -1,5 +1,7 @@
 import { constants } from 'node:os'
 import { invalidOption } from '../errors.ts'
+import { described, kindOf } from '../options/described.ts'
+import { optionsOf } from '../options/options-of.ts'
 
 /** A shipper, or whatever delivers through one. */
 interface Flushable {
@@ -33,7 +35,7 @@ const ours = new Set<unknown>()
  * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`
  */
 export function flushOnSignals(shipper: Flushable, options: FlushOnSignalsOptions = {}): () => void {
-  const { signals = ['SIGTERM', 'SIGINT'], timeoutMs = 5000 } = options
+  const { signals = ['SIGTERM', 'SIGINT'], timeoutMs = 5000 } = optionsOf(options)
   check(shipper, signals, timeoutMs)
   let isFlushing = false
   const stopListening = (): void => {
@@ -57,16 +59,16 @@ export function flushOnSignals(shipper: Flushable, options: FlushOnSignalsOption
 
 function check(shipper: Flushable, signals: readonly string[], timeoutMs: number): void {
   if (typeof shipper?.flush !== 'function')
-    throw invalidOption('shipper', 'what createShipper() returns', typeof shipper)
+    throw invalidOption('shipper', 'what createShipper() returns', kindOf(shipper))
   const isList = Array.isArray(signals) && signals.length > 0
   if (!isList || !signals.every(isHeard)) {
-    throw invalidOption('signals', 'an array of names of signals that can be handled', String(signals), 'range')
+    throw invalidOption('signals', 'an array of names of signals that can be handled', described(signals), 'range')
   }
   if (!(typeof timeoutMs === 'number' && timeoutMs >= 0 && timeoutMs <= 600_000)) {
-    throw invalidOption('timeoutMs', 'a number from 0 to 600000 (milliseconds)', String(timeoutMs), 'range')
+    throw invalidOption('timeoutMs', 'a number from 0 to 600000 (milliseconds)', described(timeoutMs), 'range')
   }
 }
 
 function isHeard(signal: string): boolean {
-  return signal in constants.signals && signal !== 'SIGKILL' && signal !== 'SIGSTOP'
+  return Object.hasOwn(constants.signals, signal) && signal !== 'SIGKILL' && signal !== 'SIGSTOP'
 }

@@ -1,5 +1,6 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
+import { ownProperties } from '../options/own-properties.ts'
 import type { ResolvedTls } from '../options/tls-options.ts'
 import { deadline } from './deadline.ts'
 import type { Dispatcher, DispatchHandler, DispatchOptions } from './dispatcher.ts'
@@ -51,7 +52,7 @@ export class Connections implements Dispatcher {
 
   #start(options: DispatchOptions, handler: DispatchHandler, mayBeMadeAgain: boolean): void {
     const { path, method, headers, body } = options
-    const request = this.#http.request({ ...this.#target, path, method, headers, agent: this.#agent })
+    const request = this.#http.request(ownProperties({ ...this.#target, path, method, headers, agent: this.#agent }))
     const controller = { abort: (reason: Error) => void request.destroy(reason) }
     let hasAnswer = false
     let isOver = false

@@ -1,4 +1,5 @@
 import { invalidOption } from '../errors.ts'
+import { isLoopback } from './loopback.ts'
 
 /** The two regions of the service. An organization lives in one of them. */
 export type Region = 'us' | 'eu'
@@ -25,7 +26,12 @@ export function resolveBaseUrl(baseUrl: BaseUrl | undefined, region: Region | un
     throw invalidOption(option, 'an absolute http(s) address', 'a text that is none (not shown)', 'range')
   const url = new URL(text)
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
-    throw invalidOption(option, 'an http(s) address', `the scheme ${url.protocol}`, 'range')
+    throw invalidOption(
+      option,
+      'an http(s) address',
+      /^[a-z]{1,9}:$/.test(url.protocol) ? `the scheme ${url.protocol}` : 'another scheme (not shown)',
+      'range',
+    )
   }
   if (url.username !== '' || url.password !== '') {
     throw invalidOption(option, 'an address without user name and password', 'one that has them', 'range')
@@ -35,12 +41,13 @@ export function resolveBaseUrl(baseUrl: BaseUrl | undefined, region: Region | un
   }
   if (url.protocol === 'http:' && !allowInsecure && !isLoopback(url.hostname)) {
     const expected = 'https: unless the host is loopback (or allowInsecure is true, and the token readable on the way)'
-    throw invalidOption(option, expected, `http: to ${url.hostname}`, 'range')
+    throw invalidOption(option, expected, `http: to ${describedHost(url.hostname)}`, 'range')
   }
   return url
 }
 
-/** What `*.localhost` resolves to is for DNS to say on many a system, and so is no loopback for sure. */
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
+/** A host as it is if it looks like one: a token in its place has no dots, or is longer. */
+function describedHost(hostname: string): string {
+  const isLikely = /^([a-z]{1,8}|\[[\da-f:.]+\]|(?=.{1,64}$)[\w-]{1,30}(\.[\w-]{1,30})+)$/.test(hostname)
+  return isLikely ? hostname : 'another host (not shown)'
 }

@@ -1,9 +1,10 @@
 import * as v from 'valibot'
 import { invalidOption } from '../errors.ts'
+import { described, describedName, describedWord, kindOf } from './described.ts'
 
-type ObjectSchema = v.StrictObjectSchema<v.ObjectEntries, undefined>
+type ObjectSchema = v.StrictObjectSchema<v.ObjectEntries, string | undefined>
 
-/** Options whose value may be a secret or may have been mistaken for one; errors never show it. */
+/** Options whose value may be a secret, even a number; errors say only of what kind it is. */
 const secretOptions = new Set([
   'token',
   'accessToken',
@@ -15,6 +16,9 @@ const secretOptions = new Set([
   'tls',
 ])
 
+/** Valibot's types of options for which a short text is a slip of the pen, and no secret in the wrong place. */
+const wordTypes = new Set(['picklist', 'number', 'boolean'])
+
 /**
  * The options as the schema leaves them. The schema's messages say what an option must be.
  *
@@ -25,27 +29,34 @@ export function checked<Schema extends ObjectSchema>(schema: Schema, options: un
   if (result.success) return result.output
   const issue = result.issues[0]
   const path = (issue.path ?? []).map(({ key }) => String(key))
-  const option = path.join('.') || 'options'
-  if (issue.path?.at(-1)?.origin === 'key') throw missingOrUnknown(option, path, schema as AnySchema)
-  const got = path.some(name => secretOptions.has(name)) ? shape(issue.input) : shown(issue.input)
-  throw invalidOption(option, issue.message, got, issue.kind === 'schema' ? 'type' : 'range')
+  if (issue.path?.at(-1)?.origin === 'key') throw unknown(path, schema as AnySchema)
+  throw invalidOption(
+    path.join('.') || 'options',
+    issue.message,
+    got(issue, path),
+    issue.kind === 'schema' ? 'type' : 'range',
+  )
 }
 
-/** The error for a key that is not there, or that should not be. */
-function missingOrUnknown(option: string, path: readonly string[], schema: AnySchema): Error {
+function got({ type, input }: v.BaseIssue<unknown>, path: readonly string[]): string {
+  if (input === undefined) return 'nothing'
+  if (path.some(name => secretOptions.has(name))) return kindOf(input)
+  return wordTypes.has(type) ? describedWord(input) : described(input)
+}
+
+/** The error for a name that no option has. */
+function unknown(path: readonly string[], schema: AnySchema): Error {
   const parents = path.slice(0, -1)
   const name = path.at(-1) as string
-  const entries = entriesAt(schema, parents)
-  if (Object.hasOwn(entries, name)) return invalidOption(option, String(entries[name]?.message), 'nothing')
-  const names = Object.keys(entries).map(known => [...parents, known].join('.'))
-  return invalidOption(option, `one of ${names.join(', ')}`, 'an unknown option')
+  const nameAt = (known: string) => [...parents, known].join('.')
+  const names = Object.keys(entriesAt(schema, parents)).map(nameAt)
+  return invalidOption(nameAt(describedName(name)), `one of ${names.join(', ')}`, 'an unknown option')
 }
 
 /** What is looked at of a schema: of an object, of what may be left out, of anything else. */
 interface AnySchema {
   readonly entries?: Readonly<Record<string, AnySchema>>
   readonly wrapped?: AnySchema
-  readonly message?: unknown
 }
 
 /** The options that an object at this path has. */
@@ -53,30 +64,4 @@ function entriesAt(schema: AnySchema, path: readonly string[]): Readonly<Record<
   const [name, ...rest] = path
   if (schema.wrapped !== undefined) return entriesAt(schema.wrapped, path)
   return name === undefined ? (schema.entries ?? {}) : entriesAt(schema.entries?.[name] ?? {}, rest)
-}
-
-/**
- * Refuses what is given in place of options and is no object.
- *
- * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION`
- */
-export function checkIsObject(options: unknown): void {
-  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return
-  throw invalidOption('options', 'an object', shape(options))
-}
-
-/** A value as it stands in a message, cut short. */
-export function shown(value: unknown): string {
-  if (typeof value === 'string')
-    return value.length > 80 ? `${JSON.stringify(value.slice(0, 80))}…` : JSON.stringify(value)
-  if (typeof value === 'number' || typeof value === 'boolean' || value === null) return String(value)
-  return shape(value)
-}
-
-/** What kind of value came, without the value. */
-export function shape(value: unknown): string {
-  if (value === '') return 'an empty string'
-  if (typeof value === 'string') return `a string of ${value.length} characters (not shown)`
-  if (value === null || value === undefined) return String(value)
-  return Array.isArray(value) ? 'an array' : `${/^[aeiou]/.test(typeof value) ? 'an' : 'a'} ${typeof value}`
 }

@@ -9,9 +9,14 @@ interface ServiceOptions
   readonly accessToken?: unknown
 }
 
+/** A variable of the environment; `undefined` if it is empty. */
+export function fromEnvironment(environment: Environment, name: string): string | undefined {
+  return (Object.hasOwn(environment, name) && environment[name]) || undefined
+}
+
 /** The options, with those about the service filled in from the environment where they are not given. */
 export function withEnvironment<Options extends ServiceOptions>(given: Options, environment: Environment): Options {
-  const from = (name: string) => environment[name] || undefined
+  const from = (name: string) => fromEnvironment(environment, name)
   const hasOtherToken = given.personalAccessToken !== undefined || given.accessToken !== undefined
   return {
     ...given,

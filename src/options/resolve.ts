@@ -4,9 +4,10 @@ import { invalidOption } from '../errors.ts'
 import { withoutTrailing } from '../text/without-trailing.ts'
 import { resolveBaseUrl } from './base-url.ts'
 import { checkTls } from './check-tls.ts'
-import { checked, checkIsObject } from './checked.ts'
-import { type Environment, withEnvironment } from './environment.ts'
+import { checked } from './checked.ts'
+import { type Environment, fromEnvironment, withEnvironment } from './environment.ts'
 import { checkNode } from './node-version.ts'
+import { optionsOf } from './options-of.ts'
 import { resolveCredentials } from './resolve-credentials.ts'
 import { resolveLimits } from './resolve-limits.ts'
 import type { ResolvedOptions } from './resolved-options.ts'
@@ -26,9 +27,9 @@ const timesInFlight = 4
  */
 export function resolveOptions(given: ShipperOptions | undefined, environment: Environment): ResolvedOptions {
   checkNode()
-  if (given !== undefined) checkIsObject(given)
-  const dataset = given?.dataset ?? (environment.LOGFERRY_DATASET || undefined)
-  const options = checked(ShipperOptionsSchema, { ...withEnvironment(given ?? {}, environment), dataset })
+  const own = optionsOf(given)
+  const dataset = own.dataset ?? fromEnvironment(environment, 'LOGFERRY_DATASET')
+  const options = checked(ShipperOptionsSchema, { ...withEnvironment(own, environment), dataset })
   if (options.durability === 'disk' && options.spool === undefined) {
     throw invalidOption('durability', "'memory' without the option spool", "'disk'", 'range')
   }

@@ -5,6 +5,7 @@ import { expectedUrl } from './base-url.ts'
 import { isDatasetName } from './dataset-name.ts'
 import type { ObtainAccessToken } from './obtain-access-token.ts'
 import type { ShipperOptions } from './shipper-options.ts'
+import { strictObject } from './strict-object.ts'
 import type { Pem } from './tls-options.ts'
 
 export const integer = (min: number, max: number, unit: string) => {
@@ -57,7 +58,7 @@ const PemSchema = v.optional(
 )
 
 const TlsSchema = v.pipe(
-  v.strictObject({ ca: PemSchema, cert: PemSchema, key: PemSchema }, expectedTls),
+  strictObject({ ca: PemSchema, cert: PemSchema, key: PemSchema }, expectedTls),
   v.check(({ cert, key }) => (cert === undefined) === (key === undefined), expectedKeyPair),
 )
 
@@ -76,7 +77,7 @@ function isOfUndici7(dispatcher: Dispatcher & { compose?: unknown }): boolean {
 /** Where the service is, and who asks. */
 export const serviceEntries = {
   baseUrl: v.optional(
-    v.union([v.string(), v.strictObject({ us: v.string(expectedUrl), eu: v.string(expectedUrl) })], expectedUrl),
+    v.union([v.string(), strictObject({ us: v.string(expectedUrl), eu: v.string(expectedUrl) })], expectedUrl),
   ),
   region: v.optional(v.picklist(['us', 'eu'], "'us' or 'eu'")),
   token: v.optional(TokenSchema),
@@ -113,7 +114,7 @@ export const AccessTokenSchema = v.union(
 
 const expectedDirectory = 'the path of a directory: a text that is not empty and has no NUL in it'
 
-const SpoolOptionsSchema = v.strictObject(
+const SpoolOptionsSchema = strictObject(
   {
     directory: v.pipe(v.string(expectedDirectory), v.regex(/^[^\0]+$/, expectedDirectory)),
     maxBytes: integer(65_536, Number.MAX_SAFE_INTEGER, 'bytes'),
@@ -125,7 +126,7 @@ function isFunction(value: unknown): boolean {
   return typeof value === 'function'
 }
 
-const LimitsOptionsSchema = v.strictObject(
+const LimitsOptionsSchema = strictObject(
   {
     orgId: v.optional(headerValue(expectedOrgId)),
     accessToken: v.optional(AccessTokenSchema),
@@ -133,12 +134,12 @@ const LimitsOptionsSchema = v.strictObject(
     refreshMs: integer(1000, 86_400_000, 'milliseconds'),
     onBudget: v.optional(v.picklist(['warn', 'shed'], "'warn' or 'shed'"), 'warn'),
     overflowField: v.optional(FieldNameSchema, 'overflow'),
-    fleet: v.optional(v.strictObject({ redis: v.custom<RedisClient>(isRedisClient, expectedRedis) }, expectedFleet)),
+    fleet: v.optional(strictObject({ redis: v.custom<RedisClient>(isRedisClient, expectedRedis) }, expectedFleet)),
   },
   'an object: { orgId, accessToken, … }',
 )
 
-export const ShipperOptionsSchema = v.strictObject({
+export const ShipperOptionsSchema = strictObject({
   ...serviceEntries,
   dataset: v.optional(
     v.custom<NonNullable<ShipperOptions['dataset']>>(

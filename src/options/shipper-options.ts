@@ -7,7 +7,8 @@ import type { TlsOptions } from './tls-options.ts'
 /**
  * Options of `createShipper`, and of the Winston transport and the OpenTelemetry exporter and processor, which make a
  * shipper of their own from them. `undefined` means the default. Unknown names are refused, so that a slip of the pen
- * does not go unnoticed.
+ * does not go unnoticed. Options are own enumerable properties, here and in the objects below: a property that is inherited,
+ * from a class or from `Object.prototype`, is ignored.
  */
 export interface ShipperOptions {
   /**

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { Credentials } from '../http/credentials.ts'
 import { deadline } from '../http/deadline.ts'
-import { shape } from '../options/checked.ts'
+import { kindOf } from '../options/described.ts'
 import type { ObtainAccessToken } from '../options/obtain-access-token.ts'
 import { expectedToken, TokenSchema } from '../options/schema.ts'
 import { beforeAbort } from './before-abort.ts'
@@ -48,7 +48,7 @@ export class AccessToken {
   async #ask(): Promise<Credentials> {
     const token = await this.#obtained()
     if (!v.is(TokenSchema, token)) {
-      const message = `the accessToken function must give ${expectedToken}; it gave ${shape(token)}`
+      const message = `the accessToken function must give ${expectedToken}; it gave ${kindOf(token)}`
       throw new OrgError('TOKEN_UNAVAILABLE', message)
     }
     this.#held = new Credentials(token)

@@ -4,6 +4,7 @@ import { deadline } from '../http/deadline.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
 import { exchange } from '../http/exchange.ts'
 import type { Redact } from '../text/short-line.ts'
+import { ownProperties } from '../options/own-properties.ts'
 import { AccessToken } from './access-token.ts'
 import { answerToOrg, maxAnswerBytes } from './answer-to-org.ts'
 import { checkedId, checkedUpdate } from './arguments.ts'
@@ -44,7 +45,8 @@ export class OrgClient {
   #connections: Connections | undefined
 
   /** @internal */
-  constructor(options: ResolvedOrgClientOptions, { keepsAlive = true, isUsed, redact }: OrgClientUse = {}) {
+  constructor(options: ResolvedOrgClientOptions, use: OrgClientUse = {}) {
+    const { keepsAlive = true, isUsed, redact } = ownProperties(use)
     this.#options = options
     this.#keepsAlive = keepsAlive
     this.#isUsed = isUsed
@@ -57,7 +59,7 @@ export class OrgClient {
    * @throws OrgError; TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` when `id` cannot be one
    */
   async get(id: string): Promise<Org> {
-    return this.#call({ method: 'GET', id: checkedId(id) })
+    return this.#call({ method: 'GET', id: checkedId(id), body: undefined })
   }
 
   /**

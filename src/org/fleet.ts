@@ -1,5 +1,6 @@
 import type { Lease } from '../delivery/pace.ts'
 import { type Redact, toShortLine } from '../text/short-line.ts'
+import { ownProperties } from '../options/own-properties.ts'
 import { type RedisClient, Register, type Registration } from './fleet-redis.ts'
 
 export type { RedisClient } from './fleet-redis.ts'
@@ -57,8 +58,9 @@ export class Fleet {
 
   constructor(settings: FleetSettings) {
     this.#settings = settings
-    this.#leaseMs = settings.leaseMs ?? 5000
-    this.#random = settings.random ?? Math.random
+    const { leaseMs = 5000, random = Math.random } = ownProperties(settings)
+    this.#leaseMs = leaseMs
+    this.#random = random
     this.#register = new Register(settings.redis, settings.key, this.#leaseMs)
   }
 

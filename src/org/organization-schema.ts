@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { shape, shown } from '../options/checked.ts'
+import { described, kindOf } from '../options/described.ts'
+import { ownProperties } from '../options/own-properties.ts'
 import { type Redact, toShortLine } from '../text/short-line.ts'
 import type { Org } from './organization.ts'
 
@@ -20,8 +21,13 @@ const map = v.custom<Record<string, unknown>>(isMap, 'an object')
 /** A time that cannot be read is not watched; it is no reason to do without the rest of the license. */
 const time = text
 
+/** Valibot goes through the entries with `for … in`, which must not find what a library has added to `Object.prototype`. */
+function objectOf<Entries extends v.ObjectEntries>(entries: Entries) {
+  return v.object(ownProperties(entries))
+}
+
 /** The specification does not say which fields of a license are required, so none is. */
-const LicenseSchema = v.object({
+const LicenseSchema = objectOf({
   id: v.exactOptional(text),
   issuer: v.exactOptional(text),
   issuedTo: v.exactOptional(text),
@@ -48,7 +54,7 @@ const LicenseSchema = v.object({
   storageAllowanceGB: v.exactOptional(integer),
 })
 
-const OrgSchema = v.object({
+const OrgSchema = objectOf({
   id: text,
   name: text,
   lastUsageSync: text,
@@ -78,10 +84,10 @@ export function readOrg(
 ): { org: Org } | { problem: string } {
   const value = parsed(body)
   if (value === undefined) return { problem: `expected a JSON object, got ${whatElse(body)}` }
-  if (!isMap(value)) return { problem: `expected a JSON object, got ${shape(value)}` }
+  if (!isMap(value)) return { problem: `expected a JSON object, got ${kindOf(value)}` }
   deleteNulls(value)
-  if (isMap(value.license)) deleteNulls(value.license)
-  const result = v.safeParse(OrgSchema, value)
+  if (isMap(value.license)) value.license = ownProperties(deleteNulls(value.license))
+  const result = v.safeParse(OrgSchema, ownProperties(value))
   const issues = (result.issues ?? []).filter(issue => isUsed(fieldOf(issue)))
   if (issues.length === 0) return { org: value as unknown as Org }
   const problems = issues.slice(0, maxProblems).map(issue => problemOf(issue, redact))
@@ -113,6 +119,12 @@ function problemOf(issue: v.BaseIssue<unknown>, redact: Redact): string {
   return `${path}: expected ${issue.message}, got ${shown(got)}`
 }
 
+/** A value of the answer, cut short. */
+function shown(value: unknown): string {
+  if (typeof value !== 'string' || value === '') return described(value)
+  return value.length > 80 ? `${JSON.stringify(value.slice(0, 80))}…` : JSON.stringify(value)
+}
+
 function parsed(body: string): unknown {
   try {
     return JSON.parse(body)
@@ -131,6 +143,7 @@ function isMap(value: unknown): value is Record<string, unknown> {
 }
 
 /** In place: an organization may have thousands of fields that are unknown here. */
-function deleteNulls(fields: Record<string, unknown>): void {
+function deleteNulls(fields: Record<string, unknown>): Record<string, unknown> {
   for (const [name, value] of Object.entries(fields)) if (value === null) delete fields[name]
+  return fields
 }

@@ -1,5 +1,6 @@
 import type { Request } from '../http/exchange.ts'
 import { withoutTrailing } from '../text/without-trailing.ts'
+import { ownProperties } from '../options/own-properties.ts'
 
 /** What is asked of the service, whoever asks. */
 export interface Operation {
@@ -7,7 +8,7 @@ export interface Operation {
   /** Id of the organization. */
   readonly id: string
   /** A JSON object. */
-  readonly body?: Uint8Array
+  readonly body?: Uint8Array | undefined
 }
 
 /** The request for an operation. The id is one segment of its path, whatever it holds. */
@@ -18,6 +19,6 @@ export function orgRequest(
 ): Request {
   const headers = { ...authentication, accept: 'application/json', 'user-agent': 'logferry' }
   const path = `${withoutTrailing(baseUrl.pathname, '/')}/v2/orgs/${encodeURIComponent(id)}`
-  if (body === undefined) return { method, origin: baseUrl.origin, path, headers }
+  if (body === undefined) return ownProperties({ method, origin: baseUrl.origin, path, headers })
   return { method, origin: baseUrl.origin, path, headers: { ...headers, 'content-type': 'application/json' }, body }
 }

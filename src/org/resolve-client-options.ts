@@ -4,11 +4,14 @@ import type { Credentials } from '../http/credentials.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
 import { resolveBaseUrl } from '../options/base-url.ts'
 import { checkTls } from '../options/check-tls.ts'
-import { checked, checkIsObject } from '../options/checked.ts'
+import { checked } from '../options/checked.ts'
 import { type Environment, withEnvironment } from '../options/environment.ts'
 import { checkNode } from '../options/node-version.ts'
+import { optionsOf } from '../options/options-of.ts'
+import { ownProperties } from '../options/own-properties.ts'
 import { resolveCredentials } from '../options/resolve-credentials.ts'
 import { AccessTokenSchema, integer, serviceEntries } from '../options/schema.ts'
+import { strictObject } from '../options/strict-object.ts'
 import type { ResolvedTls } from '../options/tls-options.ts'
 import { AccessToken } from './access-token.ts'
 import type { OrgClientOptions } from './client-options.ts'
@@ -25,7 +28,7 @@ export interface ResolvedOrgClientOptions {
 
 const tokenOptions = ['accessToken', 'token', 'personalAccessToken'] as const
 
-const OrgClientOptionsSchema = v.strictObject({
+const OrgClientOptionsSchema = strictObject({
   ...serviceEntries,
   accessToken: v.optional(AccessTokenSchema),
   timeoutMs: integer(100, 600_000, 'milliseconds'),
@@ -42,8 +45,7 @@ export function resolveClientOptions(
   environment: Environment,
 ): ResolvedOrgClientOptions {
   checkNode()
-  if (given !== undefined) checkIsObject(given)
-  const options = checked(OrgClientOptionsSchema, withEnvironment(given ?? {}, environment))
+  const options = checked(OrgClientOptionsSchema, withEnvironment(optionsOf(given), environment))
   const [token, secondToken] = tokenOptions.filter(name => options[name] !== undefined)
   if (token === undefined) {
     throw invalidOption('accessToken', `one of ${tokenOptions.join(', ')}, or LOGFERRY_TOKEN must be set`, 'nothing')
@@ -57,7 +59,7 @@ export function resolveClientOptions(
     credentials:
       typeof accessToken === 'function'
         ? new AccessToken(accessToken, timeoutMs)
-        : resolveCredentials({ ...options, token: options.token ?? accessToken }),
+        : resolveCredentials(ownProperties({ ...options, token: options.token ?? accessToken })),
     dispatcher,
     tls: tls && checkTls(tls),
     timeoutMs,

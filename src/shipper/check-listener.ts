@@ -1,6 +1,6 @@
 import { invalidOption } from '../errors.ts'
 import { noticeNames } from '../notices.ts'
-import { shape, shown } from '../options/checked.ts'
+import { describedWord, kindOf } from '../options/described.ts'
 
 /**
  * Refuses an event that there is none of, and a listener that cannot be called: one for `warning` would mute them all.
@@ -9,7 +9,7 @@ import { shape, shown } from '../options/checked.ts'
  */
 export function checkListener(event: unknown, listener: unknown): void {
   if (!noticeNames.some(name => name === event)) {
-    throw invalidOption('event', `one of ${noticeNames.join(', ')}`, shown(event))
+    throw invalidOption('event', `one of ${noticeNames.join(', ')}`, describedWord(event))
   }
-  if (typeof listener !== 'function') throw invalidOption('listener', `a function for '${event}'`, shape(listener))
+  if (typeof listener !== 'function') throw invalidOption('listener', `a function for '${event}'`, kindOf(listener))
 }

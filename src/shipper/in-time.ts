@@ -1,4 +1,5 @@
 import { invalidOption } from '../errors.ts'
+import { described } from '../options/described.ts'
 
 /** The longest that a timer can wait, in milliseconds. */
 export const maxTimeoutMs = 0x7fffffff
@@ -22,5 +23,5 @@ export function checkedTimeoutMs(given: number | undefined, defaultMs: number): 
   if (given === undefined) return defaultMs
   if (typeof given === 'number' && given >= 0 && given <= maxTimeoutMs) return given
   const expected = `a number from 0 to ${maxTimeoutMs} (milliseconds)`
-  throw invalidOption('timeoutMs', expected, String(given), typeof given === 'number' ? 'range' : 'type')
+  throw invalidOption('timeoutMs', expected, described(given), typeof given === 'number' ? 'range' : 'type')
 }

@@ -1,5 +1,6 @@
 import { invalidOption } from '../errors.ts'
-import { checkIsObject } from '../options/checked.ts'
+import { describedName, kindOf } from '../options/described.ts'
+import { optionsOf } from '../options/options-of.ts'
 import type { ShipperOptions } from '../options/shipper-options.ts'
 import { createShipper, Shipper } from './shipper.ts'
 
@@ -8,11 +9,11 @@ export type ShipperOrOptions = { readonly shipper: Shipper } | (ShipperOptions &
 
 /** @internal */
 export function shipperOf(given: ShipperOrOptions): { shipper: Shipper; isOwn: boolean } {
-  checkIsObject(given)
-  const { shipper, ...options } = given
+  const { shipper, ...options } = optionsOf(given)
   if (shipper === undefined) return { shipper: createShipper(options), isOwn: true }
-  if (!(shipper instanceof Shipper)) throw invalidOption('shipper', 'what createShipper() returns', typeof shipper)
+  if (!(shipper instanceof Shipper)) throw invalidOption('shipper', 'what createShipper() returns', kindOf(shipper))
   const extra = Object.entries(options).find(([, value]) => value !== undefined)
-  if (extra !== undefined) throw invalidOption(extra[0], 'given to createShipper() when `shipper` is given', 'both')
+  if (extra !== undefined)
+    throw invalidOption(describedName(extra[0]), 'given to createShipper() when `shipper` is given', 'both')
   return { shipper, isOwn: false }
 }

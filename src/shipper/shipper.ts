@@ -12,6 +12,7 @@ import type { Courier } from '../exit/courier.ts'
 import { type Loss, outOfTime } from '../exit/last-delivery.ts'
 import { expectEnd, type Unfinished, unwatch, watch } from '../exit/process-end.ts'
 import { type NoticeListeners, Notices } from '../notices.ts'
+import { ownProperties } from '../options/own-properties.ts'
 import { resolveOptions } from '../options/resolve.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { ShipperOptions } from '../options/shipper-options.ts'
@@ -193,7 +194,7 @@ export class Shipper {
    * @throws TypeError | RangeError when `timeoutMs` is not a number from 0 to 2 147 483 647
    */
   async flush(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
-    const timeoutMs = checkedTimeoutMs(options.timeoutMs, this.#options.flushTimeoutMs)
+    const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#options.flushTimeoutMs)
     const leftBefore = this.#ledger.left
     const isDone = await isInTime(this.#flushAll(), timeoutMs)
     // What `close` has left to the next process meanwhile is neither delivered nor dropped.
@@ -209,7 +210,7 @@ export class Shipper {
    * @throws TypeError | RangeError when `timeoutMs` is not a number from 0 to 2 147 483 647
    */
   async close(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
-    const timeoutMs = checkedTimeoutMs(options.timeoutMs, this.#options.flushTimeoutMs)
+    const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#options.flushTimeoutMs)
     const complete = await this.#finish(timeoutMs)
     await isInTime(Promise.all([this.#sender.close(), this.#licence?.close()]), closeConnectionsMs)
     this.#spooling?.close()

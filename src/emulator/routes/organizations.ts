@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { ownProperties } from '../../options/own-properties.ts'
 import { type Answer, type Ending, json, refusal } from '../answer.ts'
 import { type BodyLimits, readBody } from '../body.ts'
 import type { Exchange } from '../exchange.ts'
@@ -28,7 +29,7 @@ export async function updateOrganization(
   const update = parsedJson(body.toString())
   if (update === undefined) return refusal(400, 'malformed-json', malformedJson(body.toString()))
   if (!isJsonObject(update)) return refusal(400, 'not-an-object', 'the body must be a JSON object')
-  const { name, region } = update
+  const { name, region } = ownProperties(update)
   if (!isFilledString(name)) return refusal(400, 'invalid-name', '"name" must be a non-empty string')
   if (region !== undefined && !isFilledString(region)) {
     return refusal(400, 'invalid-region', '"region" must be a non-empty string or absent')

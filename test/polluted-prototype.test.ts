@@ -1,0 +1,226 @@
+/** An application may load a library that adds to `Object.prototype`, or be attacked so: what is inherited is no option. */
+import { afterEach, describe, expect, it } from 'vitest'
+import { createShipper } from '../src/index.ts'
+import { resolveOptions } from '../src/options/resolve.ts'
+import { resolveClientOptions } from '../src/org/resolve-client-options.ts'
+import { createOrgClient } from '../src/org.ts'
+import { LogferryLogRecordExporter, LogferryLogRecordProcessor } from '../src/otel.ts'
+import { LogferryTransport } from '../src/winston.ts'
+import { runScript } from './support/run-script.ts'
+
+const service = { baseUrl: 'https://logs.example', token: 'a-token-of-tests' }
+const good = { ...service, dataset: 'checkout' }
+
+const added: string[] = []
+function pollute(members: object, enumerable = true): void {
+  for (const [name, value] of Object.entries(members)) {
+    Object.defineProperty(Object.prototype, name, { value, enumerable, configurable: true, writable: true })
+    added.push(name)
+  }
+}
+
+/** What `read` gives while `Object.prototype` has more members; it must not wait for anything. */
+function whilePolluted<T>(members: object, read: () => T, enumerable = true): T {
+  pollute(members, enumerable)
+  try {
+    return read()
+  } finally {
+    clean()
+  }
+}
+
+function clean(): void {
+  for (const name of added.splice(0)) delete (Object.prototype as Record<string, unknown>)[name]
+}
+afterEach(clean)
+
+const inherited = {
+  baseUrl: 'https://evil.example',
+  region: 'eu',
+  token: 'inherited-token',
+  personalAccessToken: 'inherited-token',
+  accessToken: 'inherited-token',
+  orgId: 'inherited',
+  orgIdHeader: 'x-inherited',
+  allowInsecure: true,
+  dispatcher: { dispatch: () => true },
+  tls: { ca: '-----BEGIN CERTIFICATE-----' },
+  ca: '-----BEGIN CERTIFICATE-----',
+  cert: '-----BEGIN CERTIFICATE-----',
+  contentType: 'application/json',
+  compression: 'none',
+  timeField: 'inherited',
+  dataset: 'inherited',
+  onRejected: () => {},
+  spool: { directory: '/nowhere' },
+  directory: '/nowhere',
+  maxBytes: 65_536,
+  durability: 'disk',
+  limits: { accessToken: 'inherited-token' },
+  share: 0.5,
+  fleet: { redis: { call: () => {} } },
+  maxBatchAgeMs: 1,
+  maxBatchBytes: 1024,
+  maxBufferedBytes: 8192,
+  maxEventBytes: 512,
+  exitTimeoutMs: 0,
+  timeoutMs: 100,
+  LOGFERRY_URL: 'https://evil.example',
+  LOGFERRY_TOKEN: 'inherited-token',
+  LOGFERRY_ORG_ID: 'inherited',
+  LOGFERRY_DATASET: 'inherited',
+}
+
+describe.each([
+  ['enumerable', true],
+  ['hidden', false],
+])('a member that is %s', (_, enumerable) => {
+  it('does not keep anything from being made', () => {
+    const made = whilePolluted(
+      { extend: (a: object, b: object) => Object.assign(a, b), custom: 1 },
+      () => [
+        createShipper({ ...good, exitTimeoutMs: 0 }),
+        new LogferryTransport(good),
+        new LogferryLogRecordExporter(good),
+        new LogferryLogRecordProcessor(good),
+        createOrgClient(service),
+      ],
+      enumerable,
+    )
+    expect(made).toHaveLength(5)
+  })
+
+  it('is no option of a shipper', () => {
+    const resolved = whilePolluted(inherited, () => resolveOptions(good, {}), enumerable)
+    expect(resolved).toEqual(resolveOptions(good, {}))
+    expect(resolved.credentials.headers()).toEqual({ authorization: 'Bearer a-token-of-tests' })
+  })
+
+  it('is no option of what is nested', () => {
+    const options = { ...good, limits: { orgId: 'o' }, spool: { directory: 'd' } }
+    const resolved = whilePolluted(inherited, () => resolveOptions(options, {}), enumerable)
+    expect(resolved).toEqual(resolveOptions(options, {}))
+  })
+
+  it.each([
+    [{ ...good, baseUrl: 'http://logs.example' }, 'baseUrl'],
+    [{ ...good, baseUrl: { eu: 'https://eu.example' }, region: 'eu' }, 'baseUrl'],
+    [{ ...good, baseUrl: { us: 'https://us.example', eu: 'https://eu.example' } }, 'region'],
+    [{ ...good, token: undefined }, 'token'],
+    [{ ...good, dataset: undefined }, 'dataset'],
+    [{ ...good, spool: {} }, 'spool.directory'],
+    [{ ...good, limits: { orgId: 'o', fleet: {} } }, 'limits.fleet.redis'],
+    [{ ...good, tls: { cert: '-----BEGIN CERTIFICATE-----' } }, 'tls'],
+  ])('does not stand in for what is missing in %j', (options, option) => {
+    const members = {
+      ...inherited,
+      us: 'https://evil.example',
+      key: '-----BEGIN PRIVATE KEY-----',
+      redis: { call() {} },
+    }
+    const make = () => whilePolluted(members, () => resolveOptions(options as never, {}), enumerable)
+    expect(make).toThrow(expect.objectContaining({ option }))
+  })
+
+  it('is no option of the client of the organization', () => {
+    const resolved = whilePolluted(inherited, () => resolveClientOptions(service, {}), enumerable)
+    expect(resolved).toEqual(resolveClientOptions(service, {}))
+  })
+
+  it('is no option of a transport, an exporter or a processor', () => {
+    const shipper = createShipper(good)
+    const members = {
+      level: 'error',
+      silent: true,
+      handleExceptions: true,
+      acknowledge: 'never',
+      close: 1,
+      log: 1,
+      shipper,
+    }
+    const [transport, exporter, processor] = whilePolluted(
+      members,
+      () => [new LogferryTransport(good), new LogferryLogRecordExporter(good), new LogferryLogRecordProcessor(good)],
+      enumerable,
+    ) as [LogferryTransport, LogferryLogRecordExporter, LogferryLogRecordProcessor]
+    expect([transport.level, transport.silent, transport.handleExceptions]).toEqual([undefined, undefined, undefined])
+    expect([Object.hasOwn(transport, 'log'), Object.hasOwn(transport, 'close')]).toEqual([false, false])
+    for (const adapter of [transport, exporter, processor]) expect(adapter.shipper).not.toBe(shipper)
+  })
+})
+
+it('options are own properties: those of a prototype of the application’s are none', () => {
+  class Configuration {
+    baseUrl = good.baseUrl
+    token = good.token
+    get dataset() {
+      return 'of-a-getter'
+    }
+  }
+  expect(() => resolveOptions(new Configuration(), {})).toThrow(/`dataset`.*; got nothing/)
+})
+
+const shipAll = `
+  import winston from 'winston'
+  import { LoggerProvider } from '@opentelemetry/sdk-logs'
+  import { createShipper } from './dist/index.js'
+  import { LogferryTransport } from './dist/winston.js'
+  import { LogferryLogRecordProcessor } from './dist/otel.js'
+  import { createOrgClient } from './dist/org.js'
+  import { startEmulator } from './dist/emulator.js'
+
+  const emulator = await startEmulator()
+  const options = { baseUrl: emulator.url, token: emulator.token, dataset: 'd' }
+  const calls = []
+  const dispatcher = { dispatch: request => calls.push(request.headers) }
+  pollute()
+  const limits = { orgId: emulator.orgId, accessToken: emulator.accessToken }
+  const shipper = createShipper({ ...options, limits })
+  const logger = winston.createLogger({ transports: [new LogferryTransport({ shipper })] })
+  const processor = new LogferryLogRecordProcessor({ shipper })
+  const provider = new LoggerProvider({ processors: [processor] })
+  shipper.ship({ n: 1, nested: { list: [{ a: 1 }] }, error: new Error('e').message, big: 10n })
+  logger.info('two', { n: 2, nested: { a: 1 } })
+  provider.getLogger('l').emit({ body: 'three', attributes: { 'a.b': 1 } })
+  const flushed = await shipper.flush()
+  const org = await createOrgClient({ baseUrl: emulator.url, accessToken: emulator.accessToken }).get(emulator.orgId)
+  await shipper.flush()
+  const stats = emulator.stats()
+  console.log(JSON.stringify({
+    flushed, calls, lines: emulator.lines('d'), orgName: org.name, own: Object.keys(org.license).length,
+    answers: stats.answers, limits: shipper.stats().limits?.requestsPerSecond ?? null,
+  }))
+  await shipper.close()
+  await emulator.close()`
+
+describe('what is logged', () => {
+  it.each([
+    ['an old library', `Object.prototype.extend = function (other) { return Object.assign(this, other) }`],
+    ['a `toJSON` that changes nothing', `Object.prototype.toJSON = function () { return this }`],
+    [
+      'an attacker',
+      `Object.assign(Object.prototype, { inherited: 'inherited', dispatcher, tls: 'x', timeoutMs: 0, timeoutMillis: 0,
+         body: Buffer.from('inherited'), bytesPerSecond: 1, afterMs: 60_000, thenReset: true, isUsed: () => false,
+         random: () => 7, leaseMs: 1, wrapped: 1, fallback: 1 })`,
+    ],
+  ])('arrives without what %s has added to Object.prototype', async (_, statement) => {
+    const { stdout, stderr } = await runScript(`function pollute() { ${statement} }\n${shipAll}`)
+    expect(stderr).toBe('')
+    const seen = JSON.parse(stdout)
+    expect(seen).toMatchObject({
+      flushed: { complete: true, pending: 0 },
+      calls: [],
+      orgName: 'Emulated Organization',
+      own: 24,
+      limits: 980,
+    })
+    expect(seen.lines).toHaveLength(3)
+    expect(seen.lines.map((line: string) => JSON.parse(line))).toMatchObject([
+      { n: 1, nested: { list: [{ a: 1 }] } },
+      { message: 'two', n: 2, nested: { a: 1 } },
+      { message: 'three', attributes: { a: { b: 1 } } },
+    ])
+    expect(seen.lines.join()).not.toContain('inherited')
+    expect(Object.keys(seen.answers)).toEqual(['200'])
+  })
+})
