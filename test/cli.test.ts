@@ -1,5 +1,6 @@
 /** The command as it is built and installed, in processes of its own. */
 import { once } from 'node:events'
+import { get } from 'node:http'
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
@@ -38,6 +39,7 @@ describe.concurrent('logferry', () => {
     [['emulator', '--port', 'http'], "--port must be a number from 0 to 65535, not 'http'", 'emulator'],
     [['emulator', '--port', '65536'], "--port must be a number from 0 to 65535, not '65536'", 'emulator'],
     [['emulator', '--host='], '--host needs a name or an address', 'emulator'],
+    [['emulator', '--allow-host', 'http://a'], '--allow-host needs the name or the address of a host', 'emulator'],
     [['emulator', '--token', 'a b'], '--token must be of letters, digits and . _ ~ + / = -', 'emulator'],
   ])('exits with 2 for %j, and says what there is', async (args, problem, usage) => {
     const { code, stdout, stderr } = await logferry(args)
@@ -230,6 +232,18 @@ describe.concurrent('logferry emulator', () => {
     expect(environment.LOGFERRY_URL).toMatch(/^http:\/\/localhost:\d+$/)
     expect(environment.LOGFERRY_TOKEN).toBe('local-token')
     expect((await logferry(['check'], environment)).code).toBe(0)
+  })
+
+  it('answers for the hosts that it is told to, as a container has a name of its own', async () => {
+    await using running = startLogferry(['emulator', '--allow-host', 'emulator', '--allow-host', 'logs.example'])
+    const { port } = new URL((await environmentOf(running)).LOGFERRY_URL ?? '')
+    const statusFor = async (host: string) => {
+      const [response] = await once(get({ port, host: '127.0.0.1', headers: { host } }), 'response')
+      return response.resume().statusCode
+    }
+    expect(await statusFor(`emulator:${port}`)).toBe(200)
+    expect(await statusFor('logs.example')).toBe(200)
+    expect(await statusFor('attacker.example')).toBe(403)
   })
 
   it('exits with 1 when the port is in use, and says so', async () => {

@@ -1,7 +1,7 @@
 import type { ParseArgsOptionsConfig } from 'node:util'
 
 /** The value of each option that was given. */
-export type Given = Readonly<Record<string, string | boolean | undefined>>
+export type Given = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>
 
 /** A command of `logferry`, in a file of that name. */
 export interface Command {

@@ -13,6 +13,9 @@ Open its address in a browser to see what has arrived.
 Options:
   --port <number>   port to listen on (default: a free one)
   --host <name>     address to listen on (default: 127.0.0.1, reachable from this machine only)
+  --allow-host <name>
+                    name that applications may use for this machine, besides loopback names and --host: that of
+                    a container, for one; can be given several times
   --token <text>    API token to accept (default: a random one)
   --tail            print each event as it arrives: its dataset, and its JSON
   --help            show this`
@@ -25,6 +28,7 @@ export const command: Command = {
   options: {
     port: { type: 'string' },
     host: { type: 'string' },
+    'allow-host': { type: 'string', multiple: true },
     token: { type: 'string' },
     tail: { type: 'boolean' },
   },
@@ -49,10 +53,14 @@ async function started(given: Given, token: string | undefined): Promise<Emulato
   const port = portOf(given)
   const host = given.host as string | undefined
   if (host === '') throw new Misuse('--host needs a name or an address')
+  const allowedHosts = given['allow-host'] as string[] | undefined
+  if (allowedHosts?.some(name => !/^[\w.:[\]-]+$/.test(name))) {
+    throw new Misuse('--allow-host needs the name or the address of a host')
+  }
   const tokens = token === undefined ? [] : [{ kind: 'api', actions: ['ingest'], token } as const]
   const maxStoredBytes = given.tail === true ? maxTailedBytes : undefined
   try {
-    return await startEmulator({ host, port, tokens, maxStoredBytes })
+    return await startEmulator({ host, allowedHosts, port, tokens, maxStoredBytes })
   } catch (error) {
     if (!isSystemError((error as Error).cause)) throw error
     printError(`logferry: ${toMessageLine((error as Error).message)}`)

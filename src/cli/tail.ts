@@ -6,13 +6,15 @@ const intervalMs = 100
 
 /** Prints each event that arrives from now on, one a line; returns what stops it, after a last look. */
 export function tail(emulator: Emulator, print: (line: string) => void): () => void {
-  const seen = new Map<string, number>()
+  let seen: ReadonlyMap<string, number> = new Map()
 
   function look(): void {
-    for (const dataset of emulator.datasets()) {
-      const count = emulator.eventCount(dataset)
-      const fresh = count - (seen.get(dataset) ?? 0)
-      seen.set(dataset, count)
+    const counts = new Map(emulator.datasets().map(dataset => [dataset, emulator.eventCount(dataset)]))
+    const seenBefore = seen
+    seen = counts
+    for (const [dataset, count] of counts) {
+      const before = seenBefore.get(dataset) ?? 0
+      const fresh = count < before ? count : count - before // a dataset that was forgotten counts anew
       if (fresh === 0) continue
       for (const line of emulator.lines(dataset).slice(-fresh))
         print(`${toShortLine(dataset)} ${escapeJson(line).replaceAll('\n', ' ')}`)

@@ -113,7 +113,10 @@ export class Emulator {
     return this.#service.store.lines(dataset)
   }
 
-  /** How many events a dataset was sent and stored, those forgotten since included. */
+  /**
+   * How many events a dataset was sent and stored, those forgotten since included. A dataset of which nothing is held any
+   * more is forgotten as a whole when the names of such datasets take more than an eighth of `maxStoredBytes`.
+   */
   eventCount(dataset: string): number {
     return this.#service.store.count(dataset)
   }

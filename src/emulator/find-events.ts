@@ -1,74 +1,107 @@
 import { isUtf8 } from 'node:buffer'
 import { BodyEvents } from './body-events.ts'
-import { isJsonObject, malformedJson, parsedJson } from './json-text.ts'
-import { elementSpans, lineSpans, wholeSpan } from './spans.ts'
+import { isJsonObject, malformedJson, outlineOfJson } from './json-text.ts'
+import { isNestedDeeper } from './nesting.ts'
+import { type EventBounds, elementSpans, lineNumber, lineSpans, type Spans, wholeSpan } from './spans.ts'
 
 /** Why a body holds no events that could be stored. */
 export interface BodyProblem {
-  code: 'not-utf-8' | 'malformed-json' | 'not-an-object'
+  status: 400 | 413
+  code: 'not-utf-8' | 'malformed-json' | 'not-an-object' | 'too-many-events' | 'nested-too-deeply'
   message: string
 }
 
 /** Finds the events in a body and checks each of them. One bad event is a problem of the whole body. */
-export function findEvents(body: Buffer, mediaType: string): BodyEvents | BodyProblem {
+export function findEvents(body: Buffer, mediaType: string, bounds: EventBounds): BodyEvents | BodyProblem {
   if (!isUtf8(body)) return notUtf8(body)
-  return mediaType === 'application/json' ? eventsOfJson(body) : eventsOfNdjson(body)
+  return mediaType === 'application/json' ? eventsOfJson(body, bounds) : eventsOfNdjson(body, bounds)
 }
 
-function eventsOfNdjson(body: Buffer): BodyEvents | BodyProblem {
-  const events = new BodyEvents(body, lineSpans(body))
+/** What is wrong with a body that is one JSON text and nested too deeply; `undefined` if it is not. */
+export function nestingProblem(text: string, { maxNestingDepth }: EventBounds): BodyProblem | undefined {
+  return isNestedDeeper(text, maxNestingDepth) ? tooDeep('the body', maxNestingDepth) : undefined
+}
+
+function eventsOfNdjson(body: Buffer, bounds: EventBounds): BodyEvents | BodyProblem {
+  const events = new BodyEvents(body, lineSpans(body, bounds))
+  if (events.count > bounds.maxRequestEvents) return tooMany(bounds)
   for (let index = 0; index < events.count; index += 1) {
-    const value = parsedJson(events.line(index))
+    const line = events.line(index)
+    if (isNestedDeeper(line, bounds.maxNestingDepth)) return tooDeep(placeOf(events, index), bounds.maxNestingDepth)
+    const value = outlineOfJson(line)
     if (isJsonObject(value)) continue
     if (value !== undefined) return notAnObject(events, index, value)
-    return (index === 0 && onePrettyEvent(body)) || malformed(events.line(index), lineNumber(body, events.start(index)))
+    return (index === 0 && onePrettyEvent(body, bounds)) || malformed(line, lineNumber(body, events.start(index)))
   }
   return events
 }
 
 /** A single event is accepted as the body, so it may be spread over several lines. */
-function onePrettyEvent(body: Buffer): BodyEvents | undefined {
-  return isJsonObject(parsedJson(body.toString())) ? new BodyEvents(body, wholeSpan(body)) : undefined
+function onePrettyEvent(body: Buffer, bounds: EventBounds): BodyEvents | BodyProblem | undefined {
+  const text = body.toString()
+  const problem = nestingProblem(text, bounds)
+  if (problem) return problem
+  return isJsonObject(outlineOfJson(text)) ? new BodyEvents(body, wholeSpan(body)) : undefined
 }
 
-function eventsOfJson(body: Buffer): BodyEvents | BodyProblem {
-  const spans = startsAnArray(body) ? elementSpans(body) : wholeSpan(body)
+function eventsOfJson(body: Buffer, bounds: EventBounds): BodyEvents | BodyProblem {
+  const spans = spansOfJson(body, bounds)
   if (!spans) return malformed(body.toString())
   const events = new BodyEvents(body, spans)
+  if (events.count > bounds.maxRequestEvents) return tooMany(bounds)
   for (let index = 0; index < events.count; index += 1) {
-    const value = parsedJson(events.line(index))
+    const text = events.line(index)
+    if (isNestedDeeper(text, bounds.maxNestingDepth)) return tooDeep(placeOf(events, index), bounds.maxNestingDepth)
+    const value = outlineOfJson(text)
     if (value === undefined) return malformed(body.toString())
     if (!isJsonObject(value)) return notAnObject(events, index, value)
   }
   return events
 }
 
-function startsAnArray(body: Buffer): boolean {
-  return body[wholeSpan(body)[0] ?? 0] === '['.charCodeAt(0)
+function spansOfJson(body: Buffer, bounds: EventBounds): Spans | undefined {
+  const whole = wholeSpan(body)
+  return body[whole[0] ?? 0] === '['.charCodeAt(0) ? elementSpans(body, bounds) : whole
+}
+
+function placeOf(events: BodyEvents, index: number): string {
+  return `event ${index + 1} of the body (line ${lineNumber(events.body, events.start(index))})`
+}
+
+function tooMany({ maxRequestEvents }: EventBounds): BodyProblem {
+  const message = `a request may have up to ${maxRequestEvents} events (maxRequestEvents of the emulator)`
+  return { status: 413, code: 'too-many-events', message }
+}
+
+function tooDeep(what: string, maxDepth: number): BodyProblem {
+  const message = `${what} is nested more deeply than ${maxDepth} levels (maxNestingDepth of the emulator)`
+  return { status: 400, code: 'nested-too-deeply', message }
 }
 
 function malformed(text: string, firstLine?: number): BodyProblem {
-  return { code: 'malformed-json', message: malformedJson(text, firstLine) }
+  return { status: 400, code: 'malformed-json', message: malformedJson(text, firstLine) }
 }
 
 function notAnObject(events: BodyEvents, index: number, value: unknown): BodyProblem {
   const kind = value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`
-  const where = `event ${index + 1} of the body (line ${lineNumber(events.body, events.start(index))})`
-  return { code: 'not-an-object', message: `${where} is ${kind}; each event must be a JSON object` }
+  const message = `${placeOf(events, index)} is ${kind}; each event must be a JSON object`
+  return { status: 400, code: 'not-an-object', message }
 }
 
 function notUtf8(body: Buffer): BodyProblem {
-  let line = 1
-  let start = 0
-  for (let end = body.indexOf('\n'); end !== -1 && isUtf8(body.subarray(start, end)); end = body.indexOf('\n', start)) {
-    start = end + 1
-    line += 1
-  }
-  return { code: 'not-utf-8', message: `line ${line} of the body is not valid UTF-8` }
+  const line = lineNumber(body, startOfInvalidLine(body))
+  return { status: 400, code: 'not-utf-8', message: `line ${line} of the body is not valid UTF-8` }
 }
 
-function lineNumber(body: Buffer, offset: number): number {
-  let line = 1
-  for (let at = body.indexOf('\n'); at !== -1 && at < offset; at = body.indexOf('\n', at + 1)) line += 1
-  return line
+/** Where the first line that is not valid UTF-8 starts, by halves: no byte of a longer character looks like a newline. */
+function startOfInvalidLine(body: Buffer): number {
+  let start = 0
+  let end = body.length
+  for (;;) {
+    const middle = body.lastIndexOf('\n', Math.floor((start + end - 1) / 2))
+    const found = middle >= start ? middle : body.indexOf('\n', start)
+    if (found === -1 || found >= end - 1) return start
+    if (isUtf8(body.subarray(start, found))) start = found + 1
+    else end = found
+  }
 }

@@ -13,12 +13,17 @@ import { RequestWindow } from './request-window.ts'
 interface Usage {
   readonly requests: RequestWindow
   readonly datasets: Map<string, FieldPaths>
+  datasetBytes: number
   ingestedBytes: number
 }
 
 const bytesPerGb = 1e9
 const maxRetryAfterSeconds = 86_400
 const shownPathLength = 200
+/** Most memory for the names of an organization's datasets, in bytes; those past it are not counted. */
+const maxDatasetBytes = 16_777_216
+/** What a dataset costs beyond its name, in bytes. */
+const datasetBytes = 512
 
 /**
  * Holds organizations to the limits of their licenses. What happens past a limit is not specified; the statuses are our
@@ -86,14 +91,16 @@ export class LicenseLimits {
   /** Checks and counts a dataset in one go: two requests at once cannot both create the last one. */
   admitDataset({ entry }: Exchange, dataset: string): Answer | undefined {
     const org = this.#heldTo('maxDatasets', entry)
-    const { datasets } = this.#usageOf(entry)
+    const usage = this.#usageOf(entry)
+    const { datasets } = usage
     if (datasets.has(dataset)) return undefined
     if (org && datasets.size >= org.license.maxDatasets) {
       this.#refused.maxDatasets += 1
       const message = `the organization has ${datasets.size} of the ${org.license.maxDatasets} datasets its license allows`
       return refusal(403, 'too-many-datasets', message)
     }
-    datasets.set(dataset, new FieldPaths())
+    usage.datasetBytes += 2 * dataset.length + datasetBytes
+    if (usage.datasetBytes <= maxDatasetBytes) datasets.set(dataset, new FieldPaths())
     return undefined
   }
 
@@ -134,7 +141,7 @@ export class LicenseLimits {
   #usageOf({ orgId = '' }: RequestEntry): Usage {
     let usage = this.#usage.get(orgId)
     if (!usage) {
-      usage = { requests: new RequestWindow(), datasets: new Map(), ingestedBytes: 0 }
+      usage = { requests: new RequestWindow(), datasets: new Map(), datasetBytes: 0, ingestedBytes: 0 }
       this.#usage.set(orgId, usage)
     }
     return usage

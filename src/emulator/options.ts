@@ -5,13 +5,24 @@ import type { BodyLimits } from './body.ts'
 import { checkInteger, checkList, checkObject, checkText, mistake } from './checks.ts'
 import { type Enforcement, enforcedLimits, type Limit } from './enforcement.ts'
 import { checkGrant } from './grant.ts'
+import { checkHosts } from './hosts.ts'
 import { checkOverrides, type OrgOverrides } from './organization.ts'
+import type { EventBounds } from './spans.ts'
 import type { TokenGrant } from './tokens.ts'
 
 /** Options of `startEmulator`. A bad value or an unknown name throws before anything is started. */
 export interface EmulatorOptions {
   /** Address to listen on. @defaultValue '127.0.0.1', reachable from this machine only */
   host?: string | undefined
+  /**
+   * Hosts that requests may be meant for (header `Host`), besides loopback names and `host`, as names or addresses: the
+   * name of a container, for one. A port in them is ignored. A request for any other host is a 403: otherwise a web page
+   * whose own name points to this machine could read what was received. With `host` `0.0.0.0` or `::`, addresses and the name
+   * of the machine are allowed as well.
+   *
+   * @defaultValue []
+   */
+  allowedHosts?: readonly string[] | undefined
   /** Integer, 0 to 65535; 0 takes a free one. @defaultValue 0 */
   port?: number | undefined
   /** Path in front of every path of the service, such as `/edge`. @defaultValue '', none */
@@ -38,9 +49,22 @@ export interface EmulatorOptions {
   /** Longest request body once decoded, in bytes, from 1; a longer one is a 413. @defaultValue 64 MiB */
   maxDecodedBytes?: number | undefined
   /**
+   * Most events of one request, from 1; a request with more is a 413. Twice as many as a shipper ever sends in one.
+   *
+   * @defaultValue 200 000
+   */
+  maxRequestEvents?: number | undefined
+  /**
+   * Deepest nesting of objects and lists in an event, from 1, where an object that holds no other has a depth of 1; a request
+   * with a deeper event is a 400. A shipper sends no more than about 70 levels.
+   *
+   * @defaultValue 256
+   */
+  maxNestingDepth?: number | undefined
+  /**
    * Memory for what was received, in bytes, from 1. Past it the oldest requests are forgotten.
    *
-   * Counts the decoded bodies, 8 bytes an event and 1,024 a request.
+   * Counts the decoded bodies, 8 bytes an event and 1,024 a request, names of datasets and 512 bytes a dataset.
    *
    * @defaultValue 512 MiB
    */
@@ -48,8 +72,9 @@ export interface EmulatorOptions {
 }
 
 /** The options with their defaults. */
-export interface Settings extends BodyLimits {
+export interface Settings extends BodyLimits, EventBounds {
   host: string
+  allowedHosts: readonly string[]
   port: number
   basePath: string
   tls: EmulatorOptions['tls']
@@ -66,11 +91,13 @@ const MiB = 1024 * 1024
 /** Fills in the defaults and refuses what makes no sense. */
 export function settingsOf(options: EmulatorOptions): Settings {
   const given = checkObject('startEmulator: options', options)
-  const { host, port, basePath, tls, org, orgs, enforce, tokens, orgIdHeader, ...rest } = given
-  const { maxRequestBytes, maxDecodedBytes, maxStoredBytes, ...unknown } = ownProperties(rest)
+  const { host, allowedHosts, port, basePath, tls, org, orgs, enforce, tokens, orgIdHeader, ...rest } = given
+  const { maxRequestBytes, maxDecodedBytes, maxRequestEvents, maxNestingDepth, maxStoredBytes, ...unknown } =
+    ownProperties(rest)
   for (const name of Object.keys(unknown)) throw new TypeError(`startEmulator: there is no option ${inspect(name)}`)
   return {
     host: checkText('host', host ?? '127.0.0.1'),
+    allowedHosts: checkHosts('allowedHosts', allowedHosts ?? []),
     port: checkInteger('port', port ?? 0, 0, 65_535),
     basePath: checkBasePath(basePath ?? ''),
     tls: checkTls(tls),
@@ -80,6 +107,8 @@ export function settingsOf(options: EmulatorOptions): Settings {
     orgIdHeader: checkHeaderName(orgIdHeader ?? 'x-service-org-id'),
     maxRequestBytes: checkInteger('maxRequestBytes', maxRequestBytes ?? 16 * MiB, 1, Number.MAX_SAFE_INTEGER),
     maxDecodedBytes: checkInteger('maxDecodedBytes', maxDecodedBytes ?? 64 * MiB, 1, Number.MAX_SAFE_INTEGER),
+    maxRequestEvents: checkInteger('maxRequestEvents', maxRequestEvents ?? 200_000, 1, Number.MAX_SAFE_INTEGER),
+    maxNestingDepth: checkInteger('maxNestingDepth', maxNestingDepth ?? 256, 1, Number.MAX_SAFE_INTEGER),
     maxStoredBytes: checkInteger('maxStoredBytes', maxStoredBytes ?? 512 * MiB, 1, Number.MAX_SAFE_INTEGER),
   }
 }

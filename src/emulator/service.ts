@@ -2,6 +2,7 @@ import { type Answer, type Ending, refusal } from './answer.ts'
 import { Arrivals } from './arrivals.ts'
 import { type Exchange, passThrough, type Stage } from './exchange.ts'
 import { noFaults, paced } from './fault-plan.ts'
+import { Hosts } from './hosts.ts'
 import { LicenseLimits } from './license-limits.ts'
 import type { Settings } from './options.ts'
 import { Organizations } from './organizations.ts'
@@ -23,10 +24,12 @@ export class Service {
   readonly log = new RequestLog()
   readonly plan = noFaults()
   #settings: Settings
+  #hosts: Hosts
   #ingestStages: Stage<Ingest>[]
 
   constructor(settings: Settings, nowMs: number) {
     this.#settings = settings
+    this.#hosts = new Hosts(settings)
     this.organizations = new Organizations(settings.orgs, nowMs)
     this.tokens = new Tokens(this.organizations, settings.orgIdHeader)
     for (const grant of settings.tokens) this.tokens.add(grant)
@@ -34,7 +37,15 @@ export class Service {
     this.store = new Store(settings.maxStoredBytes)
     this.arrivals = new Arrivals(this.store)
     const { tokens, licenseLimits, plan, store, arrivals } = this
-    this.#ingestStages = ingestStages({ tokens, licenseLimits, plan, store, arrivals, bodyLimits: settings })
+    this.#ingestStages = ingestStages({
+      tokens,
+      licenseLimits,
+      plan,
+      store,
+      arrivals,
+      bodyLimits: settings,
+      eventBounds: settings,
+    })
   }
 
   async end(exchange: Exchange): Promise<Ending> {
@@ -48,7 +59,8 @@ export class Service {
 
   async #end(exchange: Exchange): Promise<Ending> {
     const { request, entry } = exchange
-    if (request.httpVersion === '1.1' && !request.headers.host) return missingHost()
+    const refused = this.#hosts.admit(request)
+    if (refused) return refused
     const route = routeOf(entry.method, entry.path, this.#settings.basePath)
     switch (route.kind) {
       case 'answer':
@@ -79,8 +91,4 @@ export class Service {
     const ending = await passThrough(this.#ingestStages, startIngest(exchange, dataset))
     return paced(ending, exchange.entry, this.plan)
   }
-}
-
-function missingHost(): Answer {
-  return refusal(400, 'missing-host', 'an HTTP/1.1 request needs a Host header')
 }

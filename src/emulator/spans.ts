@@ -10,14 +10,29 @@ const closeBrace = 0x7d
 /** Byte offsets of pieces of a body: start and end of the first, start and end of the second, and so on. */
 export type Spans = number[]
 
-/** The lines of a newline-delimited body that are not blank, without the white space around them. */
-export function lineSpans(body: Buffer): Spans {
+/** What a body may hold. Asked before anything is parsed: a few kilobytes may unpack to millions of events or levels. */
+export interface EventBounds {
+  maxRequestEvents: number
+  maxNestingDepth: number
+}
+
+/** No bounds. */
+const unbounded: EventBounds = {
+  maxRequestEvents: Number.POSITIVE_INFINITY,
+  maxNestingDepth: Number.POSITIVE_INFINITY,
+}
+
+/**
+ * The lines of a newline-delimited body that are not blank, without the white space around them. Past `maxRequestEvents`
+ * there is one more, and the rest is not looked at.
+ */
+export function lineSpans(body: Buffer, { maxRequestEvents } = unbounded): Spans {
   const spans: Spans = []
-  for (let start = 0; start < body.length; ) {
+  for (let start = afterSpace(body, 0); start < body.length && spans.length <= 2 * maxRequestEvents; ) {
     const found = body.indexOf(newline, start)
     const end = found === -1 ? body.length : found
     pushTrimmed(spans, body, start, end, false)
-    start = end + 1
+    start = afterSpace(body, end)
   }
   return spans
 }
@@ -32,8 +47,11 @@ export function wholeSpan(body: Buffer): Spans {
 /**
  * The elements of a JSON array, found by counting brackets; `undefined` when the brackets make no array.
  * What stands in the elements is not checked: a body is valid JSON exactly when it has spans and each parses.
+ *
+ * Past `maxRequestEvents` there is one more, and the rest is not looked at. An element that is nested more deeply than
+ * `maxNestingDepth` is the last, and goes on to the end of the body.
  */
-export function elementSpans(body: Buffer): Spans | undefined {
+export function elementSpans(body: Buffer, { maxRequestEvents, maxNestingDepth } = unbounded): Spans | undefined {
   const spans: Spans = []
   let depth = 0
   let start = 0
@@ -46,11 +64,14 @@ export function elementSpans(body: Buffer): Spans | undefined {
       case openBrace:
         depth += 1
         if (depth === 1) start = at + 1
-        break
+        if (depth <= maxNestingDepth + 1) break
+        spans.push(start, body.length)
+        return spans
       case comma:
         if (depth !== 1) break
         pushTrimmed(spans, body, start, at, true)
         start = at + 1
+        if (spans.length > 2 * maxRequestEvents) return spans
         break
       case closeBracket:
       case closeBrace:
@@ -61,6 +82,13 @@ export function elementSpans(body: Buffer): Spans | undefined {
     }
   }
   return undefined
+}
+
+/** The number of a byte's line, from 1. */
+export function lineNumber(body: Buffer, offset: number): number {
+  let line = 1
+  for (let at = 0; at < offset; at += 1) if (body[at] === newline) line += 1
+  return line
 }
 
 function closingQuote(body: Buffer, opening: number): number {
@@ -78,8 +106,13 @@ function pushTrimmed(spans: Spans, body: Buffer, start: number, end: number, eve
 }
 
 function isBlank(body: Buffer, from: number): boolean {
-  for (let at = from; at < body.length; at += 1) if (!isSpace(body[at])) return false
-  return true
+  return afterSpace(body, from) === body.length
+}
+
+function afterSpace(body: Buffer, from: number): number {
+  let at = from
+  while (at < body.length && isSpace(body[at])) at += 1
+  return at
 }
 
 function isSpace(byte: number | undefined): boolean {

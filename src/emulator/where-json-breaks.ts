@@ -2,6 +2,8 @@ type Expectation = 'key' | 'colon' | 'value' | 'more'
 
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const literals = ['true', 'false', 'null']
+const quote = 0x22
+const backslash = 0x5c
 
 /**
  * Index of the first character that no valid JSON text could have in its place, the length of the text when it ends
@@ -53,20 +55,30 @@ export function whereJsonBreaks(text: string): number | undefined {
 
 function afterSpace(text: string, at: number): number {
   let next = at
-  while (' \t\n\r'.includes(text.charAt(next)) && next < text.length) next += 1
+  while (next < text.length && isSpace(text.charCodeAt(next))) next += 1
   return next
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }
 
 function endOfString(text: string, start: number): { at: number; broken: boolean } {
   let at = start + 1
   while (at < text.length) {
-    if (text[at] === '"') return { at: at + 1, broken: false }
-    if (text.charCodeAt(at) < 0x20) break
-    const escaped = text[at] === '\\'
-    if (escaped && !/^(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/.test(text.slice(at + 1, at + 6))) break
-    at += escaped ? 2 : 1
+    const code = text.charCodeAt(at)
+    if (code === quote) return { at: at + 1, broken: false }
+    if (code < 0x20) break
+    const isEscape = code === backslash
+    if (isEscape && !isEscaped(text, at + 1)) break
+    at += isEscape ? 2 : 1
   }
   return { at: Math.min(at, text.length), broken: true }
+}
+
+/** Whether what follows a backslash may do so. */
+function isEscaped(text: string, at: number): boolean {
+  return text[at] === 'u' ? /^[0-9a-fA-F]{4}$/.test(text.slice(at + 1, at + 5)) : /^["\\/bfnrt]$/.test(text.charAt(at))
 }
 
 function endOfScalar(text: string, at: number): number {

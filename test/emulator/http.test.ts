@@ -8,7 +8,7 @@ const emulator = await startEmulator()
 afterAll(() => emulator.close())
 
 const { token } = emulator
-const ingestHeaders = `Host: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close`
+const ingestHeaders = `Host: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close`
 
 describe('paths', () => {
   it.each([
@@ -74,12 +74,12 @@ describe('paths', () => {
 describe('what the HTTP parser refuses gets a JSON object too', () => {
   it.each([
     ['garbage', 'garbage\r\n\r\n', 400],
-    ['a bad header', 'GET / HTTP/1.1\r\nHost: x\r\nBad Header\r\n\r\n', 400],
-    ['two lengths', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n', 400],
-    ['headers that are too long', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
+    ['a bad header', 'GET / HTTP/1.1\r\nHost: localhost\r\nBad Header\r\n\r\n', 400],
+    ['two lengths', 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n', 400],
+    ['headers that are too long', `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
     ['no host', 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
     ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n', 405],
-    ['an unknown expectation', 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: cake\r\n\r\n', 417],
+    ['an unknown expectation', 'GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nExpect: cake\r\n\r\n', 417],
   ])('%s', async (_, text, status) => {
     const answer = await exchangeRaw(emulator, socket => socket.write(text))
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
@@ -90,7 +90,7 @@ describe('what the HTTP parser refuses gets a JSON object too', () => {
   it('cuts off headers that never end', async () => {
     let timer: NodeJS.Timeout | undefined
     const answer = await exchangeRaw(emulator, socket => {
-      socket.write('GET / HTTP/1.1\r\nHost: x\r\n')
+      socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n')
       timer = setInterval(() => socket.writable && socket.write(`X-${'a'.repeat(3000)}: 1\r\n`), 1)
     })
     clearInterval(timer)

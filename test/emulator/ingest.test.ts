@@ -204,7 +204,7 @@ describe('a body over a limit is a 413 and leaves the emulator well', () => {
     const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536, ' '), Buffer.from('\r\n')])
     socket.pause()
     socket.write(
-      `POST /v1/datasets/a/ingest HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${own.token}\r\n` +
+      `POST /v1/datasets/a/ingest HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${own.token}\r\n` +
         `Content-Type: ${ndjson}\r\nTransfer-Encoding: chunked\r\nConnection: ${connection}\r\n\r\n`,
     )
     for (let sent = 0; sent < chunks && !socket.destroyed; sent++) {

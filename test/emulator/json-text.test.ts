@@ -1,7 +1,10 @@
+import { isUtf8 } from 'node:buffer'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { BodyEvents } from '../../src/emulator/body-events.ts'
+import { findEvents } from '../../src/emulator/find-events.ts'
 import { parsedJson } from '../../src/emulator/json-text.ts'
+import { isNestedDeeper } from '../../src/emulator/nesting.ts'
 import { elementSpans } from '../../src/emulator/spans.ts'
 import { whereJsonBreaks } from '../../src/emulator/where-json-breaks.ts'
 
@@ -55,6 +58,37 @@ it('finds the elements of exactly the arrays that JSON.parse accepts', () => {
       const values = Array.from({ length: elements.count }, (_, index) => parsedJson(elements.line(index)))
       const whole = parsedJson(body.toString())
       expect(spans && !values.includes(undefined) ? values : undefined).toEqual(whole)
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+it('names the first line that is not valid UTF-8', () => {
+  const piece = fc.constantFrom('\n', '\n', 'a', 'é', '☃', '𝄞').map(text => Buffer.from(text))
+  const broken = fc
+    .constantFrom([0xff], [0xc3], [0xe2, 0x98], [0x80], [0xed, 0xa0, 0x80])
+    .map(bytes => Buffer.from(bytes))
+  fc.assert(
+    fc.property(fc.array(fc.oneof({ weight: 9, arbitrary: piece }, { weight: 1, arbitrary: broken })), pieces => {
+      const body = Buffer.concat(pieces)
+      fc.pre(!isUtf8(body))
+      const lines = body.toString('latin1').split('\n')
+      const line = 1 + lines.findIndex(text => !isUtf8(Buffer.from(text, 'latin1')))
+      const bounds = { maxRequestEvents: 1000, maxNestingDepth: 10 }
+      expect(findEvents(body, 'application/x-ndjson', bounds)).toMatchObject({
+        message: `line ${line} of the body is not valid UTF-8`,
+      })
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+it('knows how deeply a text is nested', () => {
+  const depthOf = (value: unknown): number =>
+    typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 6 }), fc.integer({ min: 1, max: 6 }), (text, maxDepth) => {
+      expect(isNestedDeeper(text, maxDepth)).toBe(depthOf(JSON.parse(text)) > maxDepth)
     }),
     { numRuns: 2000 },
   )

@@ -290,8 +290,13 @@ describe('maxFields', () => {
   })
 
   it('survives nesting deeper than the stack, and cuts what it says of it', async () => {
-    emulator.changeOrg({ license: { maxFields: 0 } })
-    const [failure] = (await ingest(`[${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}]`)).failures
+    await using deep = await startEmulator({
+      maxNestingDepth: 100_000,
+      enforce: { maxFields: true },
+      org: { license: { maxFields: 0 } },
+    })
+    const body = `[${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}]`
+    const [failure] = ((await (await post(deep, { body })).json()) as Ingested).failures
     expect(failure?.error).toMatch(/new field 'a\.a\.[a.]*…' is one too many$/)
     expect(failure?.error.length).toBeLessThan(400)
   })

@@ -7,6 +7,7 @@ import { type FaultPlan, nextStep } from '../fault-plan.ts'
 import { findEvents } from '../find-events.ts'
 import type { LicenseLimits } from '../license-limits.ts'
 import { checkMediaType, mediaTypeOf } from '../media-type.ts'
+import type { EventBounds } from '../spans.ts'
 import type { Store } from '../store.ts'
 import type { Tokens } from '../tokens.ts'
 
@@ -24,6 +25,7 @@ export interface IngestParts {
   licenseLimits: LicenseLimits
   plan: FaultPlan
   bodyLimits: BodyLimits
+  eventBounds: EventBounds
   store: Store
   arrivals: Arrivals
 }
@@ -37,7 +39,7 @@ export function startIngest(exchange: Exchange, dataset: string): Ingest {
 
 /** The way of an ingest request, in order. */
 export function ingestStages(parts: IngestParts): Stage<Ingest>[] {
-  const { tokens, licenseLimits, plan, bodyLimits, store, arrivals } = parts
+  const { tokens, licenseLimits, plan, bodyLimits, eventBounds, store, arrivals } = parts
   return [
     ingest => tokens.admit(ingest, { action: 'ingest', dataset: ingest.dataset }),
     ingest => licenseLimits.announceMonth(ingest),
@@ -49,7 +51,7 @@ export function ingestStages(parts: IngestParts): Stage<Ingest>[] {
     ({ request }) => (plan.refusedEncodings.has(encodingOf(request)) ? unsupportedEncoding() : undefined),
     ingest => decodeBody(ingest, bodyLimits),
     ({ body }) => (body.length > plan.maxBytes.bytes ? overScriptedLimit(plan) : undefined),
-    findEventsInBody,
+    ingest => findEventsInBody(ingest, eventBounds),
     ingest => refusePoison(ingest, plan),
     ingest => rejectEvents(ingest, plan),
     ingest => licenseLimits.admitDataset(ingest, ingest.dataset),
@@ -84,9 +86,9 @@ function overScriptedLimit({ maxBytes: { bytes, thenReset } }: FaultPlan): Answe
   return { ...refusal(413, 'body-too-large', `a body may have up to ${bytes} bytes`), thenReset }
 }
 
-function findEventsInBody(ingest: Ingest): Answer | undefined {
-  const found = findEvents(ingest.body, mediaTypeOf(ingest.request))
-  if (!(found instanceof BodyEvents)) return refusal(400, found.code, found.message)
+function findEventsInBody(ingest: Ingest, bounds: EventBounds): Answer | undefined {
+  const found = findEvents(ingest.body, mediaTypeOf(ingest.request), bounds)
+  if (!(found instanceof BodyEvents)) return refusal(found.status, found.code, found.message)
   ingest.events = found
   ingest.entry.eventCount = found.count
   return undefined

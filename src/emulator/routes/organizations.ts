@@ -3,9 +3,14 @@ import { ownProperties } from '../../options/own-properties.ts'
 import { type Answer, type Ending, json, refusal } from '../answer.ts'
 import { type BodyLimits, readBody } from '../body.ts'
 import type { Exchange } from '../exchange.ts'
+import { nestingProblem } from '../find-events.ts'
 import { isJsonObject, malformedJson, parsedJson } from '../json-text.ts'
 import { checkMediaType } from '../media-type.ts'
 import type { Organizations } from '../organizations.ts'
+import type { EventBounds } from '../spans.ts'
+
+/** An update has two short texts. */
+const maxUpdateBytes = 65_536
 
 export function readOrganization(organizations: Organizations, orgId: string): Answer {
   const org = organizations.get(orgId)
@@ -17,17 +22,21 @@ export async function updateOrganization(
   { request, entry }: Exchange,
   organizations: Organizations,
   orgId: string,
-  limits: BodyLimits,
+  limits: BodyLimits & EventBounds,
 ): Promise<Ending> {
   const org = organizations.get(orgId)
   if (!org) return unknownOrg()
   const refused = checkMediaType(request, ['application/json'])
   if (refused) return refused
-  const body = await readBody(request, entry, limits)
+  const maxDecodedBytes = Math.min(limits.maxDecodedBytes, maxUpdateBytes)
+  const body = await readBody(request, entry, { ...limits, maxDecodedBytes })
   if (!Buffer.isBuffer(body)) return body
   if (!isUtf8(body)) return refusal(400, 'not-utf-8', 'the body is not valid UTF-8')
-  const update = parsedJson(body.toString())
-  if (update === undefined) return refusal(400, 'malformed-json', malformedJson(body.toString()))
+  const text = body.toString()
+  const problem = nestingProblem(text, limits)
+  if (problem) return refusal(problem.status, problem.code, problem.message)
+  const update = parsedJson(text)
+  if (update === undefined) return refusal(400, 'malformed-json', malformedJson(text))
   if (!isJsonObject(update)) return refusal(400, 'not-an-object', 'the body must be a JSON object')
   const { name, region } = ownProperties(update)
   if (!isFilledString(name)) return refusal(400, 'invalid-name', '"name" must be a non-empty string')

@@ -1,0 +1,167 @@
+/** A few kilobytes may unpack to millions of events, or of levels: the emulator says no before it does the work. */
+import { zstdCompressSync } from 'node:zlib'
+import { afterAll, describe, expect, it } from 'vitest'
+import { startEmulator } from '../../src/emulator.ts'
+import { createShipper } from '../../src/index.ts'
+import { post } from './wire.ts'
+
+const emulator = await startEmulator()
+afterAll(() => emulator.close())
+
+const MiB = 1_048_576
+const ndjson = 'application/x-ndjson'
+const json = 'application/json'
+
+interface Refused {
+  code: string
+  message: string
+}
+
+/** Processor time rather than time, which is also that of others on the machine; in milliseconds. */
+async function measured<T>(run: () => Promise<T>): Promise<{ result: T; cpuMs: number }> {
+  const before = process.cpuUsage()
+  const result = await run()
+  const { user, system } = process.cpuUsage(before)
+  return { result, cpuMs: (user + system) / 1000 }
+}
+
+describe('a small body that unpacks to 60 MiB is answered without delay', () => {
+  it.each<[string, string | Buffer, string, number, string | undefined]>([
+    ['[[[[', '[', ndjson, 400, 'nested-too-deeply'],
+    ['[[[[ as JSON', '[', json, 400, 'nested-too-deeply'],
+    ['{"a":{"a":', '{"a":', ndjson, 400, 'nested-too-deeply'],
+    ['{"a":{"a": as JSON', '{"a":', json, 400, 'nested-too-deeply'],
+    ['[ line by line', '[\n', ndjson, 413, 'too-many-events'],
+    ['empty events', '{}\n', ndjson, 413, 'too-many-events'],
+    ['commas', Buffer.concat([Buffer.from('['), Buffer.alloc(60 * MiB, ',')]), json, 413, 'too-many-events'],
+    ['newlines', '\n', ndjson, 200, undefined],
+    ['newlines as JSON', '\n', json, 400, 'malformed-json'],
+    [
+      'newlines and a number',
+      Buffer.concat([Buffer.alloc(60 * MiB, '\n'), Buffer.from('7')]),
+      ndjson,
+      400,
+      'not-an-object',
+    ],
+    [
+      'newlines and no UTF-8',
+      Buffer.concat([Buffer.alloc(60 * MiB, '\n'), Buffer.from([255])]),
+      ndjson,
+      400,
+      'not-utf-8',
+    ],
+    [
+      'one event of many',
+      Buffer.concat([Buffer.from('{"a":['), Buffer.alloc(60 * MiB, '{},'), Buffer.from('0]}')]),
+      json,
+      200,
+      undefined,
+    ],
+  ])('%s', async (_, text, type, status, code) => {
+    const plain = typeof text === 'string' ? Buffer.alloc(60 * MiB, text) : text
+    const body = zstdCompressSync(plain)
+    expect(body.length).toBeLessThan(20_000)
+    const { result, cpuMs } = await measured(() => post(emulator, { dataset: 'bounds', type, encoding: 'zstd', body }))
+    const answer = (await result.json()) as Refused
+    expect([result.status, answer.code]).toEqual([status, code])
+    expect(cpuMs).toBeLessThan(4000)
+    emulator.clear()
+  })
+})
+
+describe('the most events of a request', () => {
+  it('can be set, and one more is a 413 that says so', async () => {
+    await using own = await startEmulator({ maxRequestEvents: 3 })
+    for (const [type, body, more] of [
+      [ndjson, '{}\n{}\n\n{}', '{}\n{}\n{}\n{}'],
+      [json, '[{},{},{}]', '[{},{},{},{}]'],
+    ] as const) {
+      expect((await post(own, { type, body })).status).toBe(200)
+      const refused = await post(own, { type, body: more })
+      expect([refused.status, await refused.json()]).toEqual([
+        413,
+        { code: 'too-many-events', message: 'a request may have up to 3 events (maxRequestEvents of the emulator)' },
+      ])
+    }
+    expect(own.eventCount('checkout')).toBe(6)
+  })
+
+  it('makes a shipper send smaller batches, and nothing is lost', async () => {
+    await using own = await startEmulator({ maxRequestEvents: 10 })
+    const shipper = createShipper({ baseUrl: own.url, token: own.token, dataset: 'd' })
+    shipper.on('warning', () => {})
+    for (let n = 0; n < 100; n += 1) shipper.ship({ n })
+    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    expect(own.eventCount('d')).toBe(100)
+  })
+
+  it('is more than a shipper sends', async () => {
+    const body = '{}\n'.repeat(100_000)
+    expect((await post(emulator, { type: ndjson, body })).status).toBe(200)
+  })
+})
+
+describe('the deepest nesting of an event', () => {
+  const nested = (depth: number, text = '') => `${'{"a":'.repeat(depth - 1)}{"b":"${text}"}${'}'.repeat(depth - 1)}`
+  const listed = (depth: number) => `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
+
+  it.each([
+    [ndjson, (event: string) => `{}\n${event}`],
+    [json, (event: string) => `[{},${event}]`],
+    [json, (event: string) => event],
+    [ndjson, (event: string) => event.replaceAll('{"', '{\n"')],
+  ])('can be set, and one more level is a 400 that says so (%s)', async (type, bodyOf) => {
+    await using own = await startEmulator({ maxNestingDepth: 10 })
+    for (const eventOf of [nested, listed]) {
+      expect((await post(own, { type, body: bodyOf(eventOf(10)) })).status).toBe(200)
+      const refused = await post(own, { type, body: bodyOf(eventOf(11)) })
+      expect(refused.status).toBe(400)
+      expect(await refused.json()).toEqual({
+        code: 'nested-too-deeply',
+        message: expect.stringMatching(/ is nested more deeply than 10 levels \(maxNestingDepth of the emulator\)$/),
+      })
+    }
+  })
+
+  it('does not count brackets in texts', async () => {
+    await using own = await startEmulator({ maxNestingDepth: 10 })
+    const text = '[{\\"[{'.repeat(100)
+    expect((await post(own, { type: ndjson, body: nested(10, text) })).status).toBe(200)
+    expect((await post(own, { type: ndjson, body: nested(11, text) })).status).toBe(400)
+  })
+
+  it('is more than a shipper sends', async () => {
+    await using own = await startEmulator()
+    const shipper = createShipper({ baseUrl: own.url, token: own.token, dataset: 'd' })
+    shipper.ship(JSON.parse(nested(1000)))
+    shipper.ship(JSON.parse(listed(1000)))
+    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    expect(own.eventCount('d')).toBe(2)
+  })
+
+  it('holds for an update of an organization, which is short as well', async () => {
+    const update = async (body: string) => {
+      const headers = { authorization: `Bearer ${emulator.accessToken}`, 'content-type': json }
+      const answer = await fetch(`${emulator.url}/v2/orgs/${emulator.orgId}`, { method: 'PUT', headers, body })
+      return [answer.status, ((await answer.json()) as Refused).code]
+    }
+    expect(await update(`{"name":${'['.repeat(5000)}`)).toEqual([400, 'nested-too-deeply'])
+    expect(await update(`{"name":"${'x'.repeat(70_000)}"}`)).toEqual([413, 'body-too-large'])
+  })
+})
+
+it('names of datasets count as stored bytes, and are forgotten with the oldest events', async () => {
+  await using own = await startEmulator({ maxStoredBytes: 100_000 })
+  const name = (n: number) => `${n}-${'x'.repeat(4000)}`
+  for (let n = 0; n < 100; n += 1) {
+    await post(own, { dataset: name(n) })
+    expect(own.stats().heldBytes).toBeLessThanOrEqual(100_000)
+  }
+  expect(own.stats()).toMatchObject({ stored: 100 })
+  expect(own.datasets().length).toBeLessThan(15)
+  expect(own.eventCount(name(99))).toBe(1)
+  expect(own.eventCount(name(0))).toBe(0)
+  for (let n = 0; n < 100; n += 1) await post(own, { dataset: name(n), body: '[]' })
+  expect(own.datasets().length).toBeLessThan(15)
+  expect(own.stats().heldBytes).toBeLessThanOrEqual(100_000)
+})
