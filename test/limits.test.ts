@@ -89,6 +89,28 @@ describe('apiRateLimitPerSecond', () => {
   })
 })
 
+describe('a fleet whose Redis says what cannot be true', () => {
+  it.each([
+    ['no process', () => [Date.now(), 0, 0, 1]],
+    ['a billion processes', () => [Date.now(), 1e9, 5, 1e9]],
+    ['Infinity', () => [Date.now(), Number.POSITIVE_INFINITY, 0, 1]],
+    ['no number', () => [Number.NaN, 'many', 0, 1]],
+    ['a long text', () => 'x'.repeat(1_000_000)],
+  ])('does not hold up delivery: %s', async (_, answer) => {
+    await using shipping = await startShipping({ org: { license: { apiRateLimitPerSecond: 50 } } })
+    const { orgId, accessToken } = shipping.emulator
+    const redis = { call: async () => 0, eval: async () => answer() }
+    const shipper = shipping.ship({ limits: { orgId, accessToken, fleet: { redis } } as LimitsOptions })
+    await vi.waitFor(() => expect(shipping.warnings).toHaveLength(1), 5000)
+    for (let n = 0; n < 10; n++) {
+      shipper.ship({ n })
+      expect(await shipper.flush({ timeoutMs: 5000 })).toEqual({ complete: true, pending: 0 })
+    }
+    expect(shipping.warnings).toEqual([expect.objectContaining({ code: 'LOGFERRY_LIMITS', suppressed: 0 })])
+    expect(shipping.warnings[0]?.message).toMatch(/the fleet's Redis cannot be asked .{1,200} Until it can/)
+  })
+})
+
 describe('maxFields', () => {
   it('256, and logs that carry 2,000 distinct keys: no event is refused, every value is findable', async () => {
     await using limited = await startLimited({ maxFields: 256 })

@@ -46,7 +46,13 @@ export class Hosts {
   }
 
   #isKnown(host: string): boolean {
-    return isLoopback(host) || this.#known.has(host) || (this.#isEverywhere && isAddress(host))
+    // A browser takes a name below localhost for loopback, whatever DNS says of it.
+    return (
+      isLoopback(host) ||
+      host.endsWith('.localhost') ||
+      this.#known.has(host) ||
+      (this.#isEverywhere && isAddress(host))
+    )
   }
 }
 

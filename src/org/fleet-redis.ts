@@ -15,6 +15,12 @@ export interface NodeRedisClient {
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
 }
 
+/** Most processes of one organization: whoever can write to Redis could otherwise leave each with no slots worth the name. */
+const maxProcesses = 100_000
+/** 2001 to 2286: no clock that is set shows another time, in milliseconds since the epoch. */
+const minEpochMs = 1e12
+const maxEpochMs = 1e13
+
 /** What Redis says to a process that registers. */
 export interface Registration {
   /** Redis' own time, in milliseconds since the epoch. */
@@ -68,11 +74,14 @@ export class Register {
 
   async register(id: string): Promise<Registration> {
     const answer = await this.#run(id, 'register')
-    const [nowMs, processes, rank, registered] = Array.isArray(answer) ? answer.map(Number) : []
-    if (!nowMs || processes === undefined || rank === undefined || registered === undefined) {
-      throw new Error(`unexpected answer ${headOf(String(JSON.stringify(answer)))}`)
+    const numbers: readonly unknown[] = Array.isArray(answer) ? answer : []
+    const processes = integerIn('number of processes', numbers[1], 0, maxProcesses)
+    return {
+      nowMs: integerIn('time', numbers[0], minEpochMs, maxEpochMs),
+      processes,
+      rank: integerIn('place among the processes', numbers[2], -1, processes - 1),
+      registered: integerIn('number of registered processes', numbers[3], 1, maxProcesses),
     }
-    return { nowMs, processes, rank, registered }
   }
 
   /** Takes a process out of this term's set; it is then no longer counted from the term after the next on. */
@@ -85,4 +94,16 @@ export class Register {
     if ('call' in this.#redis) return this.#redis.eval(script, this.#keys.length, ...this.#keys, ...args)
     return this.#redis.eval(script, { keys: this.#keys, arguments: args })
   }
+}
+
+/**
+ * A number of Redis' answer; a client may be set up to give it as a text or a BigInt.
+ *
+ * @throws Error if it is no integer in this range; the answer is not repeated, which may be of any length
+ */
+function integerIn(what: string, value: unknown, min: number, max: number): number {
+  const isText = typeof value === 'string' && /^-?\d{1,16}$/.test(value)
+  const number = isText || typeof value === 'bigint' ? Number(value) : value
+  if (typeof number === 'number' && Number.isInteger(number) && number >= min && number <= max) return number
+  throw new Error(`its answer has no usable ${what}: an integer from ${min} to ${max} was expected`)
 }

@@ -1,6 +1,6 @@
 import type { Lease } from '../delivery/pace.ts'
-import { type Redact, toShortLine } from '../text/short-line.ts'
 import { ownProperties } from '../options/own-properties.ts'
+import { type Redact, toShortLine } from '../text/short-line.ts'
 import { type RedisClient, Register, type Registration } from './fleet-redis.ts'
 
 export type { RedisClient } from './fleet-redis.ts'

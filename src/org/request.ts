@@ -1,6 +1,6 @@
 import type { Request } from '../http/exchange.ts'
-import { withoutTrailing } from '../text/without-trailing.ts'
 import { ownProperties } from '../options/own-properties.ts'
+import { withoutTrailing } from '../text/without-trailing.ts'
 
 /** What is asked of the service, whoever asks. */
 export interface Operation {

@@ -175,6 +175,67 @@ describe('a fleet', () => {
   })
 })
 
+describe('an answer of Redis that cannot be true', () => {
+  const at = (index: number, value: unknown) => (truth: unknown) => (truth as unknown[]).with(index, value)
+  const lies: [string, (truth: unknown) => unknown][] = [
+    ...[-1, 1e9, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '', 'many', '1e9', null, undefined, true, [2], {}].map(
+      (value): [string, (truth: unknown) => unknown] => [`processes: ${String(value)}`, at(1, value)],
+    ),
+    ['rank: 0 of 0', truth => (truth as unknown[]).with(1, 0).with(2, 0)],
+    ['rank: 1 of 1', at(2, 1)],
+    ['rank: -2', at(2, -2)],
+    ['rank: 0.5', at(2, 0.5)],
+    ['registered: 0', at(3, 0)],
+    ['registered: NaN', at(3, Number.NaN)],
+    ['registered: 1e9', at(3, 1e9)],
+    ['time: 0', at(0, 0)],
+    ['time: 1', at(0, 1)],
+    ['time: NaN', at(0, Number.NaN)],
+    ['time: Infinity', at(0, Number.POSITIVE_INFINITY)],
+    ['time: 1e300', at(0, 1e300)],
+    ['time: 1e15', at(0, 1e15)],
+    ['no list', () => 'x'.repeat(100_000)],
+    ['nothing', () => null],
+    ['an empty list', () => []],
+  ]
+
+  it.each(lies)('(%s) is trouble: a process keeps its slots, and says so once and in short', async (_, lie) => {
+    const member = join()
+    await clock.runUntil(12_000, true)
+    const { length } = member.given
+    redis.lie = lie
+    await clock.runUntil(132_000, true)
+    expect(member.given).toHaveLength(length)
+    expect(lastOf(member)?.periodMs).toBeCloseTo(slotMs)
+    expect(member.troubles).toEqual([
+      expect.stringMatching(/Redis cannot be asked .*its answer .*keeps its last share/),
+    ])
+    expect(member.troubles[0]?.length).toBeLessThan(300)
+    redis.lie = undefined
+    await clock.runUntil(160_000, true)
+    expect(member.given.length).toBeGreaterThan(length)
+  })
+
+  it.each(lies)('(%s) leaves a process without slots to itself', async (_, lie) => {
+    redis.lie = lie
+    const member = join()
+    await clock.runUntil(10_000, true)
+    expect(lastOf(member)).toBeUndefined()
+    expect(member.troubles).toHaveLength(1)
+  })
+
+  it.each([
+    ['texts', (truth: unknown) => (truth as number[]).map(String)],
+    ['BigInts', (truth: unknown) => (truth as number[]).map(BigInt)],
+  ])('is not one that a client gives as %s', async (_, lie) => {
+    redis.lie = lie
+    const member = join()
+    await clock.runUntil(20_000, true)
+    expect(lastOf(member)?.periodMs).toBeCloseTo(slotMs)
+    expect(member.troubles).toEqual([])
+  })
+})
+
 describe('while Redis is away', () => {
   it.each(['refusing', 'hanging'] as const)(
     '(%s) a process keeps its slots, says so once, asks ever more rarely',

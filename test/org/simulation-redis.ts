@@ -9,6 +9,8 @@ export class SimulatedRedis implements IoredisClient {
   calls = 0
   /** What becomes of calls. */
   state: 'there' | 'refusing' | 'hanging' = 'there'
+  /** What is answered in place of the truth, made of it. */
+  lie: ((truth: unknown) => unknown) | undefined
   readonly #sets = new Map<number, Set<string>>()
   #ranked = { term: 0, ranks: new Map<string, number>() }
   readonly #clock: VirtualClock
@@ -31,7 +33,7 @@ export class SimulatedRedis implements IoredisClient {
     if (this.state === 'hanging') return new Promise(() => {})
     const answer = this.#run(id, Number(termMs), action)
     await this.#pass()
-    return answer
+    return this.lie === undefined ? answer : this.lie(answer)
   }
 
   /** As after a restart without a dump. */
