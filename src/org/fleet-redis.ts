@@ -1,5 +1,3 @@
-import { headOf } from '../text/short-line.ts'
-
 /**
  * A client of `ioredis` or of `redis` (node-redis), for one server or a cluster, Redis 5 or later. Whoever made it
  * connects and closes it, and listens to its `error` events.
