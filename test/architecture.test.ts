@@ -39,7 +39,8 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'record/': { parts: [], packages: ['logform'] },
   'batch/': { parts: ['record/severity', ...common] },
   'delivery/': { parts: ['record/severity', 'http/', ...common] },
-  'spool/': { parts: common },
+  // It asks owners of directories whether they live: by connections, which are not traced either.
+  'spool/': { parts: ['http/without-tracing', ...common] },
   'exit/': { parts: common },
   'org/': { parts: ['http/', ...common], packages: ['valibot'] },
   'emulator/': {

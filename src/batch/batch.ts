@@ -195,6 +195,21 @@ export class Batch {
     return true
   }
 
+  /** Whether it was in the store alone, and has vanished there. */
+  get isLost(): boolean {
+    return !this.#whole.isInMemory && this.#whole.copies.every(({ hasVanished }) => hasVanished)
+  }
+
+  /** Writes lines that memory has to the store once more, if they have vanished there. Of a batch that was split, the parts are meant as well. */
+  rewriteTo(store: Store): void {
+    if (!this.#whole.isToBeRewritten) return
+    const isOpen = this.#whole.copies.some(copy => copy.isOpen)
+    const copy = isOpen
+      ? this.#appendTo(store.open(this.dataset))
+      : store.write(this.dataset, this.bytes, this.severities)
+    this.#whole.replaceCopies(...(copy === undefined ? [] : [copy]))
+  }
+
   /** Takes in a batch that is in the store alone, as this one is: they come back as one. */
   join(other: Batch): void {
     this.#whole.followers.takeOver(other.#whole.followers, this.#first + this.count - other.#first)
@@ -276,6 +291,13 @@ export class Batch {
     return this.count + again
   }
 
+  /** Another process has taken it from the store. Returns how many lines it has with it, those that are settled included. */
+  handOff(): number {
+    const again = this.#whole.handOff()
+    this.settle(() => true)
+    return this.count + again
+  }
+
   /**
    * Whether there is memory for what its bytes may become, in place of what they became before; then it is held until
    * `keepBody` or `dropBody`.
@@ -324,6 +346,17 @@ export class Batch {
     return part
   }
 
+  #appendTo(copy: Copy | undefined): Copy | undefined {
+    const bytes = this.bytes
+    let from = 0
+    for (const [number, severity] of this.severities.entries()) {
+      const to = bytes.indexOf(newline, from) + 1
+      copy?.append(number, severity, bytes, from, to)
+      from = to
+    }
+    return copy
+  }
+
   /** Of a part it is not known which of them have been settled. */
   #leaveFirstLines(): void {
     const left = this.#isPart ? 0 : this.#whole.leaveSome()
@@ -336,6 +369,7 @@ export class Batch {
     this.#severities = this.severities.subarray(left)
     this.byteLength -= from
     this.count -= left
+    if (this.#bySeverity !== undefined) this.#bySeverity = { unknown: this.count } // it is in the store alone
     this.#whole.followers.settle(this.#first, this.#first + left, () => true)
     this.#first += left
     this.#whole.settle(left)
@@ -379,10 +413,17 @@ class Whole {
     this.copies = copy === undefined ? [] : [copy]
   }
 
-  /** Whether every line is in the store. While they are in memory as well, that is looked after once more. */
+  /** Whether every line is in the store. That is looked after once more. */
   get isStored(): boolean {
-    const isInMemory = this.#block.length > 0
-    return this.copies.length > 0 && this.copies.every(copy => copy.isComplete && !(isInMemory && !copy.isThere))
+    return this.copies.length > 0 && this.copies.every(copy => copy.isComplete && copy.isThere)
+  }
+
+  get isInMemory(): boolean {
+    return this.#block.length > 0
+  }
+
+  get isToBeRewritten(): boolean {
+    return this.isInMemory && this.unsettled > 0 && this.copies.some(({ hasVanished }) => hasVanished)
   }
 
   replaceBlock(block: Buffer): void {
@@ -411,7 +452,10 @@ class Whole {
    */
   leave(): number | undefined {
     if (this.isLeft) return 0
-    if (!this.isStored) return undefined
+    return this.isStored ? this.handOff() : undefined
+  }
+
+  handOff(): number {
     this.isLeft = true
     for (const copy of this.copies.splice(0)) copy.leave()
     return this.#settled
@@ -419,11 +463,12 @@ class Whole {
 
   /** Leaves what is in the store although not every line is there; says how many are. */
   leaveSome(): number {
-    const [copy] = this.copies
-    if (copy === undefined || copy.count === 0 || !copy.isThere) return 0
-    this.copies.shift()
-    copy.leave()
-    return copy.count
+    const some = this.copies.filter(copy => copy.count > 0 && copy.isThere)
+    for (const copy of some) {
+      this.copies.splice(this.copies.indexOf(copy), 1)
+      copy.leave()
+    }
+    return some.reduce((count, copy) => count + copy.count, 0)
   }
 
   join(other: Whole): void {

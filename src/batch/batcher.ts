@@ -172,6 +172,15 @@ export class Batcher {
     this.#listeners.onReady()
   }
 
+  /** Puts right what has vanished from the store: what memory has is written again, and the rest is taken out. */
+  recover(): Batch[] {
+    const store = this.#store
+    if (store === undefined) return []
+    const lost = [...this.#rows.values()].flatMap(row => row.takeLost())
+    for (const batch of [...this.#unsettled]) batch.rewriteTo(store)
+    return lost
+  }
+
   /** Takes the oldest of the batches that are in the store alone. */
   takeOldestStored(): Batch | undefined {
     let oldest: Batch | undefined

@@ -199,6 +199,13 @@ export class Row {
     return this.#stored.shift()
   }
 
+  /** Takes those that were in the store alone, and have vanished there. */
+  takeLost(): Batch[] {
+    const lost = this.#stored.filter(({ isLost }) => isLost)
+    for (const batch of lost) this.#stored.splice(this.#stored.indexOf(batch), 1)
+    return lost
+  }
+
   /** Takes that one, and with it as many of the next as make one batch. */
   takeStored(mostBytes: number): Batch | undefined {
     const batch = this.oldestStored(mostBytes)

@@ -14,8 +14,12 @@ export interface Copy {
   readonly order: string
   /** Whether it has every line that it was given. */
   readonly isComplete: boolean
+  /** Whether lines may still be added. */
+  readonly isOpen: boolean
   /** Whether it is where it was put: somebody may have removed it. */
   readonly isThere: boolean
+  /** Whether it is known that it is not there any more. */
+  readonly hasVanished: boolean
   /** How many lines it has: the first of those that it was given. */
   readonly count: number
   /** Adds the line that stands from `from` to `to` in `lines`. */

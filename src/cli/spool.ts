@@ -1,6 +1,7 @@
 /** What the commands of the spool share. */
 import { resolve } from 'node:path'
 import { type ProcessContents, type SpoolContents, spoolContents } from '../spool/contents.ts'
+import { UnsafePath } from '../spool/private-directory.ts'
 import { isFor, nameOfDestination } from '../spool/spool-directory.ts'
 import { toShortLine } from '../text/short-line.ts'
 import { type Given, Misuse } from './command.ts'
@@ -16,17 +17,25 @@ export function directoryOf({ directory }: Given): string {
   return resolve(String(directory))
 }
 
+const userRemedy = 'Run this as the user that the application runs as.'
+
 /** What waits in a spool; `undefined`, and said why, when that cannot be told. */
 export async function lookInto(directory: string): Promise<SpoolContents | undefined> {
   try {
     return await spoolContents(directory)
   } catch (error) {
+    const path = toShortLine(directory, undefined, maxPathChars)
+    if (error instanceof UnsafePath) {
+      const reason = toShortLine(error.message, undefined, maxPathChars)
+      printError(`logferry: ${path} is not used, as ${reason}. ${userRemedy}`)
+      return undefined
+    }
     const { code, syscall } = error as NodeJS.ErrnoException
     if (syscall === undefined) throw error
     const isThere = code !== 'ENOENT' && code !== 'ENOTDIR'
-    const path = toShortLine(directory, undefined, maxPathChars)
-    const remedy = 'Run this as the user that the application runs as.'
-    printError(`logferry: ${isThere ? `${path} cannot be read (${code}). ${remedy}` : `there is no directory ${path}`}`)
+    printError(
+      `logferry: ${isThere ? `${path} cannot be read (${code}). ${userRemedy}` : `there is no directory ${path}`}`,
+    )
     return undefined
   }
 }

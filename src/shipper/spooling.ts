@@ -8,6 +8,7 @@ import { DeadLetters } from '../spool/dead-letters.ts'
 import { type Disk, isOutOfDescriptors, nodeDisk } from '../spool/disk.ts'
 import type { RefusedRecord } from '../spool/segment-format.ts'
 import { Spool } from '../spool/spool.ts'
+import type { Vanished } from '../spool/watch.ts'
 import { quoted, toShortLine } from '../text/short-line.ts'
 
 /** What of the spool is told by `stats()`. */
@@ -59,6 +60,7 @@ export class Spooling {
       onTrouble: error => this.#warnOfTrouble(error),
       onFull: () =>
         this.#warn(`the spool has reached its ${maxBytes} bytes, and events are in memory alone. ${fullRemedy}`),
+      onVanished: vanished => this.#onVanished(vanished),
       onMore: () => void this.inherit(),
     })
     this.#deadLetters = new DeadLetters(directory, error =>
@@ -107,8 +109,8 @@ export class Spooling {
     const { count } = batch
     this.spool.hurry()
     const left = batch.leaveTo(this.spool)
-    this.#parts.ledger.left += left ?? count - batch.count
-    if (left !== undefined) this.#parts.ledger.accepted += left - count // what was settled already is to be settled again
+    if (left === undefined) this.#parts.ledger.left += count - batch.count
+    else this.#countLeft(left, count)
     this.tellNews()
     return left !== undefined
   }
@@ -148,6 +150,12 @@ export class Spooling {
     else ledger.accepted += inherited
   }
 
+  /** More than the lines of the batch, if some are left that were settled already: they are to be settled again. */
+  #countLeft(left: number, count: number): void {
+    this.#parts.ledger.left += left
+    this.#parts.ledger.accepted += left - count
+  }
+
   #dropOldest(): boolean {
     const batch = this.#parts.batcher().takeOldestStored()
     if (batch === undefined) return false
@@ -155,6 +163,26 @@ export class Spooling {
     batch.settle(() => true)
     this.#warn(`the spool is full, and the oldest events in it are dropped. ${fullRemedy}`)
     return true
+  }
+
+  /** What another process has is as if it had been left to it; what is gone is lost. */
+  #onVanished({ path, what }: Vanished): void {
+    let lost = 0
+    for (const batch of this.#parts.batcher().recover()) {
+      if (what === 'taken') this.#countLeft(batch.handOff(), batch.count)
+      else {
+        lost += batch.count
+        this.#drop('spool-damaged', batch.bySeverity)
+        batch.settle(() => true)
+      }
+    }
+    const cost = lost === 0 ? 'It cost no event' : `Events lost: ${lost}`
+    const again = `${cost}: what memory still had was written to the spool again.`
+    if (what === 'taken')
+      this.#warn(`another process has taken over ${path} from this one, events may arrive twice. ${takenRemedy}`, what)
+    else if (what === 'removed')
+      this.#warn(`${path} has been removed, or another put in its place. ${again} ${cleanerRemedy}`, what)
+    else this.#warn(`files in ${path} have been removed, or others put in their place. ${again} ${cleanerRemedy}`, what)
   }
 
   #drop(reason: DropReason, bySeverity: DropsBySeverity): void {
@@ -214,6 +242,9 @@ export class Spooling {
 }
 
 const fullRemedy = 'Find out why delivery is slow, or raise spool.maxBytes.'
+
+const cleanerRemedy = 'Keep the spool where nothing removes old files, as in /var/spool.'
+const takenRemedy = 'See that its lock file stays, and that the file system can lock.'
 
 function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException

@@ -1,23 +1,25 @@
-import { type Disk, type FileIdentity, isOutOfDescriptors } from './disk.ts'
+import { type Disk, isOutOfDescriptors } from './disk.ts'
 
 /**
  * How many file descriptors a spool holds, 16 in all:
  *
- *      1  the lock of its own directory
+ *      2  the lock and the socket of its own directory
  *      1  `rejected.ndjson`
  *      2  the reserve
- *     12  the locks of adopted directories, and the segments that are being written
+ *     11  the lock and the socket of each adopted directory, and the segments that are being written
  *
- * Reading and syncing take up to four more, each for a moment.
+ * Reading, syncing and asking owners whether they live take up to four more, each for a moment.
  */
-const maxSharedDescriptors = 12
+const maxSharedDescriptors = 11
+/** For its lock and its socket. */
+const descriptorsPerDirectory = 2
 /** For the lock of the own directory and for one segment: enough to write everything that is pending. */
 const reservedDescriptors = 2
 
 export interface AppendFilesParts {
   readonly disk: Disk
-  /** Descriptors that the locks of adopted directories take of those that are shared. */
-  readonly lockedDirectories: () => number
+  /** Directories that are adopted at the moment: each takes two descriptors of those that are shared. */
+  readonly adoptedDirectories: () => number
 }
 
 /**
@@ -70,7 +72,7 @@ export class AppendFiles {
 
   /** Closes the descriptors that are too many once `more` are wanted. */
   makeRoom(more = 0): void {
-    const max = maxSharedDescriptors - this.#parts.lockedDirectories() - more
+    const max = maxSharedDescriptors - descriptorsPerDirectory * this.#parts.adoptedDirectories() - more
     while (this.#open.size > max && this.#suspendOldest());
   }
 
@@ -132,8 +134,7 @@ export class AppendFile {
   readonly #path: string
   readonly #files: AppendFiles
   #descriptor: number | undefined
-  /** Known from the first time on that it gave its descriptor up. */
-  #identity: FileIdentity | undefined
+  #identity: string | undefined
   #bytes = 0
   /** What closing its descriptor in between has thrown: some file systems tell only then what they could not write. */
   #trouble: unknown
@@ -143,6 +144,16 @@ export class AppendFile {
     this.#path = path
     this.#descriptor = descriptor
     this.#files = files
+    try {
+      this.#identity = disk.identify(descriptor)
+    } catch {
+      // It is asked for once more when it is needed.
+    }
+  }
+
+  /** As `Disk.stat` tells it; `undefined` where that could not be told, or once the file is closed. */
+  get identity(): string | undefined {
+    return this.#identity
   }
 
   /**

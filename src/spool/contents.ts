@@ -1,6 +1,9 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
+import { isClaimed } from './claim.ts'
 import { type Disk, nodeDisk } from './disk.ts'
+import { noFollow } from './node-fs.ts'
+import { assertPrivate } from './private-directory.ts'
 import { maxSegmentBytes, readSegment } from './segment-format.ts'
 import { destinationIn, directoriesIn, type SegmentFile, segmentsIn } from './spool-directory.ts'
 
@@ -38,17 +41,17 @@ export interface ProcessContents {
 }
 
 const { constants } = fs
-const noFollow = constants.O_NOFOLLOW ?? 0 // Windows has none
 const newline = 0x0a
-const lockName = 'lock'
 const deadLetterNames = ['rejected.ndjson', 'rejected.1.ndjson']
 
 /**
  * Looks into a spool, and changes nothing in it.
  *
+ * @throws UnsafePath if another user could have put there what is in it
  * @throws what the disk throws, where there is no such directory for instance
  */
 export async function spoolContents(root: string): Promise<SpoolContents> {
+  assertPrivate(root)
   const foreignDirectories = countForeignDirectories(root)
   const processes: ProcessContents[] = []
   for (const name of directoriesIn(root, nodeDisk)) processes.push(await processContents(root, name))
@@ -56,7 +59,7 @@ export async function spoolContents(root: string): Promise<SpoolContents> {
 }
 
 async function processContents(root: string, name: string): Promise<ProcessContents> {
-  const isInUse = isLocked(join(root, name, lockName))
+  const isInUse = await isClaimed(join(root, name))
   const datasets = new Map<string, number>()
   let [segments, events, bytes, damaged] = [0, 0, 0, 0]
   let [oldestMs, newestMs] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
@@ -102,14 +105,19 @@ async function segmentContents(directory: string, { name, bytes }: SegmentFile):
   const path = join(directory, name)
   if (bytes > maxSegmentBytes) return unreadable
   try {
-    const { mtimeMs } = await fs.promises.stat(path)
+    const writtenMs = timeOfFile(await fs.promises.stat(path))
     const { dataset, lines, severities, lost } = readSegment(await nodeDisk.read(path))
-    const timesMs = severities.length === 0 ? [] : endsOf(lines).map(line => timeOf(line) ?? mtimeMs)
+    const timesMs = severities.length === 0 ? [] : endsOf(lines).map(line => timeOf(line) ?? writtenMs)
     return { dataset, events: severities.length, damaged: lost, timesMs }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     return unreadable
   }
+}
+
+/** The owner of a file keeps its time of change young, so that cleaners of old files leave it. Not all disks know its birth. */
+function timeOfFile({ birthtimeMs, mtimeMs }: fs.Stats): number {
+  return birthtimeMs > 0 ? Math.min(birthtimeMs, mtimeMs) : mtimeMs
 }
 
 /** The first and the last of lines that each end in a newline. */
@@ -127,27 +135,6 @@ function timeOf(line: string): number | undefined {
     return Number.isNaN(ms) ? undefined : ms
   } catch {
     return undefined // it is no event, and will not be sent
-  }
-}
-
-const sqliteBusy = 5
-
-/**
- * Whether somebody has the lock. Reading tells, as nobody can read while somebody has it, and makes no file. For the time
- * of the reading, some microseconds, nobody else gets the lock; who is refused makes another directory, or comes again.
- */
-function isLocked(path: string): boolean {
-  if (!fs.existsSync(path)) return false
-  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
-  let database: InstanceType<typeof DatabaseSync> | undefined
-  try {
-    database = new DatabaseSync(path, { readOnly: true, timeout: 0 })
-    database.prepare('SELECT count(*) FROM sqlite_schema').get()
-    return false
-  } catch (error) {
-    return (error as { errcode?: number }).errcode === sqliteBusy
-  } finally {
-    database?.close()
   }
 }
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { fs, isOurs } from './disk.ts'
+import { fs, isOurs } from './node-fs.ts'
+import { assertPrivate, UnsafePath } from './private-directory.ts'
 
 /** An event that must not be sent again: the service has refused it, or it is none. */
 export interface DeadLetter {
@@ -39,7 +40,7 @@ export class DeadLetters {
   write({ dataset, event, status, reason }: DeadLetter, now: Date): void {
     const line = Buffer.from(`${JSON.stringify({ time: now, dataset, status, reason, event })}\n`)
     try {
-      if (this.#file !== undefined && !this.#hasRoom(this.#file, line.length)) this.close()
+      if (this.#file !== undefined && !this.#takes(this.#file, line.length)) this.close()
       this.#file ??= this.#open(line.length)
       fs.writeSync(this.#file, line)
       this.#isInTrouble = false
@@ -67,9 +68,11 @@ export class DeadLetters {
 
   /** Other processes write to the same file: its size is what the disk says. */
   #open(bytes: number): number {
+    assertPrivate(this.#directory)
     fs.mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    assertPrivate(this.#directory) // once more: what was not there yet may have been put there by another user
     const file = this.#openOwn()
-    if (this.#hasRoom(file, bytes)) return file
+    if (this.#takes(file, bytes)) return file
     fs.closeSync(file)
     fs.renameSync(this.#path, join(this.#directory, 'rejected.1.ndjson'))
     return this.#openOwn()
@@ -78,13 +81,15 @@ export class DeadLetters {
   #openOwn(): number {
     const file = fs.openSync(this.#path, flags, 0o600)
     const stat = fs.fstatSync(file)
-    if (stat.isFile() && isOurs(stat.uid)) return file
+    if (stat.isFile() && isOurs(stat.uid) && stat.nlink === 1) return file
     fs.closeSync(file)
+    if (stat.nlink > 1) throw new UnsafePath('the file has another name, to which it would be written as well')
     throw Object.assign(new Error("a file of somebody else's is in the way"), { code: 'EPERM' })
   }
 
-  #hasRoom(file: number, bytes: number): boolean {
-    const { size } = fs.fstatSync(file)
-    return size === 0 || size + bytes <= this.#maxFileBytes
+  /** `false` also once the file has been removed, or has got another name. */
+  #takes(file: number, bytes: number): boolean {
+    const { size, nlink } = fs.fstatSync(file)
+    return nlink === 1 && (size === 0 || size + bytes <= this.#maxFileBytes)
   }
 }

@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from 'node:path'
-
-/** Not by `import`, which would read all that the module exports (1 ms), and so load what nobody asks for. */
-export const fs = process.getBuiltinModule('node:fs')
+import { adopt, type Claim, claim, removeDirectory } from './claim.ts'
+import { fs, identityIn, isOurs, noFollow, ownerOnly, statOf } from './node-fs.ts'
+import { assertPrivate } from './private-directory.ts'
 
 /** What the spool needs of a file system. Everything throws as `node:fs` does. */
 export interface Disk {
@@ -16,9 +16,9 @@ export interface Disk {
    * Opens a file again that was made by `create`, to be written at its end; `undefined` if it is gone, or another file
    * stands in its place.
    */
-  reopen(path: string, identity: FileIdentity): number | undefined
-  /** Which file it is that is being written. */
-  identify(file: number): FileIdentity
+  reopen(path: string, identity: string): number | undefined
+  /** The same as `stat` tells of the file that is being written. */
+  identify(file: number): string
   /** Opens a file that holds nothing, for the sake of its descriptor. */
   openNothing(): number
   /** Writes at the end; returns how many bytes were written, which may be less than given. */
@@ -32,12 +32,23 @@ export interface Disk {
   /** The same where the event loop stands still. */
   readNow(path: string): Buffer
   remove(path: string): void
-  has(path: string): boolean
+  /** Throws where it cannot be told. */
+  stat(path: string): FileState | undefined
+  /** Throws an `UnsafePath` where another user could write to a directory, or put another in its place. */
+  assertPrivate(path: string): void
   /**
-   * Claims a directory for this process, as long as it lives or until `release`; `undefined` when somebody has it. Of any
-   * number of processes, also in containers that share a volume, one at a time has it.
+   * Claims a directory that this process has just made, as long as it lives or until `release`; `undefined` when another has
+   * been faster. Of any number of processes, also in containers that share a volume, one at a time has it.
    */
   claim(path: string): Claim | undefined
+  /** Claims a directory that another process has made, if it has no owner any more. */
+  adopt(path: string): Promise<Claim | undefined>
+}
+
+export interface FileState {
+  /** Stays the same while it is the same file, whatever its name. */
+  readonly identity: string
+  readonly bytes: number
 }
 
 export interface DiskEntry {
@@ -46,23 +57,10 @@ export interface DiskEntry {
   readonly bytes: number
 }
 
-/** Tells a file from any other that stands at its path later. */
-export interface FileIdentity {
-  readonly dev: number
-  readonly ino: number
-}
-
-export interface Claim {
-  release(): void
-}
-
 const { constants } = fs
-const ownerOnly = 0o600
 const ownerOnlyDirectory = 0o700
-const noFollow = constants.O_NOFOLLOW ?? 0 // Windows has none
 /** Where a pipe stands in place of a file, no reader is waited for; Windows has no such flag. */
 const nonBlocking = constants.O_NONBLOCK ?? 0
-const lockName = 'lock'
 
 export const nodeDisk: Disk = {
   makeDirectory(path) {
@@ -83,23 +81,22 @@ export const nodeDisk: Disk = {
     }
     return entries
   },
-  removeDirectory(path) {
-    fs.rmSync(join(path, lockName), { force: true })
-    fs.rmdirSync(path)
-  },
+  removeDirectory,
   create(path) {
-    return fs.openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | noFollow, ownerOnly)
+    // Appending, so that a file that another process has emptied stays too short, and is noticed.
+    const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_EXCL | noFollow
+    return fs.openSync(path, flags, ownerOnly)
   },
-  reopen(path, { dev, ino }) {
+  reopen(path, identity) {
     const file = openIfThere(path, constants.O_WRONLY | constants.O_APPEND | noFollow | nonBlocking)
     if (file === undefined) return undefined
     const stat = fs.fstatSync(file)
-    if (stat.isFile() && isOurs(stat.uid) && stat.dev === dev && stat.ino === ino) return file
+    if (stat.isFile() && isOurs(stat.uid) && identityIn(stat) === identity) return file
     fs.closeSync(file)
     return undefined
   },
   identify(file) {
-    return fs.fstatSync(file)
+    return identityIn(fs.fstatSync(file))
   },
   openNothing() {
     return fs.openSync(process.platform === 'win32' ? '\\\\.\\nul' : '/dev/null', constants.O_RDONLY)
@@ -134,12 +131,10 @@ export const nodeDisk: Disk = {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     }
   },
-  has(path) {
-    return fs.existsSync(path)
-  },
-  claim(path) {
-    return claimByLock(join(path, lockName))
-  },
+  stat: statOf,
+  assertPrivate,
+  claim,
+  adopt,
 }
 
 const outOfDescriptors: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE'])
@@ -174,49 +169,6 @@ function namesIn(path: string): string[] {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw error
   }
-}
-
-/** A directory that others may write to must not become a way to have us send what they like. */
-export function isOurs(uid: number): boolean {
-  return process.getuid === undefined || uid === process.getuid()
-}
-
-const sqliteBusy = 5
-const sqliteCannotOpen = 14
-const sqliteNoDatabase = 26
-
-/**
- * Node has no call for locking a file, but SQLite is part of it, and locks in a way that the kernel undoes when the process
- * dies: no stale lock, no guess from a process id, which says nothing across containers.
- */
-function claimByLock(path: string): Claim | undefined {
-  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
-  try {
-    fs.closeSync(fs.openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | noFollow, ownerOnly))
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT') return undefined // the directory has just been given up by its heir
-    if (code !== 'EEXIST') throw error
-    if (!fs.lstatSync(path, { throwIfNoEntry: false })?.isFile()) return undefined // SQLite would follow a link
-  }
-  let database: InstanceType<typeof DatabaseSync> | undefined
-  try {
-    database = new DatabaseSync(path, { timeout: 0 })
-    // In memory, what belongs to a transaction leaves no file of its own.
-    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
-  } catch (error) {
-    database?.close()
-    const { errcode } = error as { errcode?: number }
-    if (errcode === sqliteBusy || errcode === sqliteCannotOpen) return undefined
-    if (errcode !== sqliteNoDatabase) throw error
-    // Something was written to it, which SQLite takes for a damaged database. To remove it could take it from another heir.
-    fs.closeSync(fs.openSync(path, constants.O_WRONLY | constants.O_TRUNC | noFollow))
-    return claimByLock(path)
-  }
-  const lock = database
-  if (fs.existsSync(path)) return { release: () => lock.close() }
-  lock.close() // the heir that had it has removed the directory
-  return undefined
 }
 
 function makeFirstMissing(path: string): void {

@@ -51,8 +51,11 @@ export interface HeirParts {
 /** Bytes of lines that are handed over together, so that what many short-lived processes have left makes few requests. */
 const handOverBytes = 1_048_576
 
-/** Directories that are claimed at a time: the lock of each takes one of the descriptors in `append-files.ts`, and 150 KB. */
-const maxDirectories = 8
+/**
+ * Directories that are claimed at a time. The signs of the owner of each take two of the descriptors in `append-files.ts`, and
+ * 150 KB.
+ */
+const maxDirectories = 4
 
 const restEveryMs = 5
 
@@ -84,9 +87,9 @@ export class Heir {
     this.#parts = parts
   }
 
-  /** How many directories are claimed. */
-  get claimed(): number {
-    return this.#directories.size
+  /** Those that are claimed. */
+  get directories(): readonly SpoolDirectory[] {
+    return [...this.#directories.values()]
   }
 
   onLeft(segment: Segment, lines: number): void {
@@ -154,13 +157,14 @@ export class Heir {
       if (this.#directories.has(name)) continue
       this.#hasMore = this.#directories.size >= maxDirectories
       if (this.#hasMore) return
-      yield* this.#claim(name, listeners)
+      yield* await this.#claim(name, listeners)
     }
   }
 
   #names({ onUnreadable }: HeirListeners): string[] {
     const { root, destination, segments } = this.#parts
     try {
+      segments.disk.assertPrivate(root)
       return directoriesIn(root, segments.disk).filter(name => isFor(destination, name))
     } catch (error) {
       if (isPassing(error)) onUnreadable(error)
@@ -170,16 +174,18 @@ export class Heir {
   }
 
   /** The segments of a directory, if it is to be had. One that is in disorder does not stand before the others. */
-  #claim(name: string, { onUnreadable }: HeirListeners): Segment[] {
+  async #claim(name: string, { onUnreadable }: HeirListeners): Promise<Segment[]> {
     const { root, segments, hasRoom, onClaimed, onNotClaimed, onReleased, onMore } = this.#parts
+    const closings = this.#closings
     let isRefused = false
     // One that has more than all the room there is comes alone, and loses its oldest.
     const isWanted = (bytes: number) => {
-      isRefused = !(bytes === 0 || this.#directories.size === 0 || hasRoom(bytes, name))
+      const isRoom = bytes === 0 || this.#directories.size === 0 || hasRoom(bytes, name)
+      isRefused = closings !== this.#closings || !isRoom
       return !isRefused
     }
     try {
-      const claimed = SpoolDirectory.inherit(root, name, segments.disk, isWanted, directory => {
+      const claimed = await SpoolDirectory.inherit(root, name, segments.disk, isWanted, directory => {
         this.#directories.delete(name)
         onReleased(directory)
         if (this.#hasMore && this.#directories.size <= maxDirectories / 2) onMore()
@@ -192,6 +198,7 @@ export class Heir {
       this.#directories.set(name, directory)
       onClaimed(directory)
       directory.endWhenDone()
+      if (closings !== this.#closings) directory.release()
       return files.map(file => Segment.at(segments, directory, file.name, file.bytes))
     } catch (error) {
       onUnreadable(error)

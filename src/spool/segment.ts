@@ -1,6 +1,6 @@
 import type { Copy, CopyContent } from '../batch/store.ts'
 import type { AppendFile, AppendFiles } from './append-files.ts'
-import { type Disk, isPassing } from './disk.ts'
+import { type Disk, type FileState, isPassing } from './disk.ts'
 import { whyNoEvent } from './event-line.ts'
 import {
   maxSegmentBytes,
@@ -12,7 +12,7 @@ import {
   writeEnd,
   writeRecord,
 } from './segment-format.ts'
-import type { SpoolDirectory } from './spool-directory.ts'
+import type { HeldSegment, SpoolDirectory } from './spool-directory.ts'
 
 /** What segments share: the disk, how much of it may be used, and whom to tell what becomes of them. */
 export interface SegmentParts {
@@ -49,7 +49,7 @@ const scratchBytes = 262_144
  * A batch as a file: one record for each line. It is removed when its lines are settled, and never changed otherwise. A
  * batch holds it until it is removed or left.
  */
-export class Segment implements Copy {
+export class Segment implements Copy, HeldSegment {
   readonly order: string
   readonly #parts: SegmentParts
   readonly #directory: SpoolDirectory
@@ -57,6 +57,7 @@ export class Segment implements Copy {
   readonly #dataset: Uint8Array
   #bytes: number
   #file: AppendFile | undefined
+  #writtenBytes = 0
   /** Lines in it. */
   #count = 0
   #reads = 0
@@ -65,6 +66,10 @@ export class Segment implements Copy {
   #isRemoved = false
   /** Places in the file of intact records that must not be sent. */
   readonly #refusedAt = new Set<number>()
+  #hasVanished = false
+  #isSealed = false
+  /** Of its file; `undefined` where that could not be told. */
+  #identity: string | undefined
 
   private constructor(
     parts: SegmentParts,
@@ -90,6 +95,7 @@ export class Segment implements Copy {
   static create(parts: SegmentParts, directory: SpoolDirectory, dataset: Uint8Array, takenBytes: number): Segment {
     const segment = new Segment(parts, directory, directory.nextSegment(), dataset, takenBytes)
     segment.#file = parts.files.create(segment.#path)
+    segment.#identity = segment.#file.identity
     directory.onCreated()
     directory.bytes += takenBytes
     segment.hold()
@@ -98,15 +104,35 @@ export class Segment implements Copy {
 
   /** One that is there already. */
   static at(parts: SegmentParts, directory: SpoolDirectory, name: string, bytes: number): Segment {
-    return new Segment(parts, directory, name, new Uint8Array(), bytes)
+    const segment = new Segment(parts, directory, name, new Uint8Array(), bytes)
+    segment.#writtenBytes = bytes
+    segment.#isSealed = true
+    segment.#identity = segment.#look()?.identity
+    return segment
   }
 
   get isComplete(): boolean {
     return this.#isComplete
   }
 
+  get isOpen(): boolean {
+    return !this.#isSealed
+  }
+
   get isThere(): boolean {
-    return this.#parts.disk.has(this.#path)
+    return !this.hasVanished && this.#isAsWritten(this.#look())
+  }
+
+  get hasVanished(): boolean {
+    return this.#hasVanished || this.#directory.isReleased
+  }
+
+  isGone(): boolean {
+    try {
+      return this.#isHeld && !this.#isAsWritten(this.#parts.disk.stat(this.#path))
+    } catch {
+      return false // the disk cannot tell now
+    }
   }
 
   get count(): number {
@@ -114,7 +140,7 @@ export class Segment implements Copy {
   }
 
   append(number: number, severity: number, lines: Buffer, from: number, to: number): void {
-    if (this.#file === undefined) return
+    if (this.#file === undefined || this.hasVanished) return
     const bytes = recordBytes(this.#dataset, to - from)
     if (!this.#parts.takeBytes(bytes)) return this.#fail()
     this.#bytes += bytes
@@ -144,6 +170,7 @@ export class Segment implements Copy {
   }
 
   seal(): void {
+    this.#isSealed = true
     if (this.#file === undefined) return
     makeScratch(recordBytes(this.#dataset, 0))
     this.#write(writeEnd(scratch, 0, this.#dataset, this.#count))
@@ -159,6 +186,7 @@ export class Segment implements Copy {
    * @throws what reading throws
    */
   async adopt(rest: () => Promise<void> | undefined): Promise<SegmentContent> {
+    if (this.hasVanished) return noContent // what stands there now is not ours
     if (this.#bytes > maxSegmentBytes) throw Object.assign(new Error('it is too large'), { code: 'EFBIG' })
     try {
       this.#refusedAt.clear()
@@ -178,6 +206,7 @@ export class Segment implements Copy {
   }
 
   readNow(): CopyContent {
+    if (this.hasVanished) return noContent
     try {
       return this.#contentIn(this.#parts.disk.readNow(this.#path))
     } catch (error) {
@@ -186,6 +215,7 @@ export class Segment implements Copy {
   }
 
   async read(): Promise<CopyContent> {
+    if (this.hasVanished) return noContent
     try {
       return this.#contentIn(await this.#parts.disk.read(this.#path))
     } catch (error) {
@@ -197,6 +227,7 @@ export class Segment implements Copy {
 
   /** Resolves when it survives a failure of power, or cannot be made to: with `false` if that is to be tried again. */
   async sync(): Promise<boolean> {
+    if (this.hasVanished) return true
     try {
       await this.#parts.disk.sync(this.#path)
     } catch (error) {
@@ -211,7 +242,7 @@ export class Segment implements Copy {
   /** From now on a batch stands for it. */
   hold(): void {
     this.#isHeld = true
-    this.#directory.hold()
+    this.#directory.hold(this)
   }
 
   leave(): void {
@@ -221,8 +252,9 @@ export class Segment implements Copy {
   }
 
   remove(): void {
-    if (this.#isRemoved || this.#directory.isReleased) return
+    if (this.#isRemoved) return
     this.#close()
+    if (this.#directory.isReleased) return this.#parts.onRemoved(this, 0) // its bytes went with the directory
     try {
       this.#parts.disk.remove(this.#path)
       this.#isRemoved = true
@@ -236,10 +268,35 @@ export class Segment implements Copy {
     this.#letGo()
   }
 
+  vanish(): void {
+    this.#hasVanished = true
+    this.#isRemoved = true
+    this.#close()
+    this.#isComplete = false
+    this.#parts.onRemoved(this, this.#bytes)
+    this.#directory.bytes -= this.#bytes
+    this.#directory.onRemoved()
+    this.#letGo()
+  }
+
+  #look(): FileState | undefined {
+    try {
+      return this.#parts.disk.stat(this.#path)
+    } catch {
+      return undefined
+    }
+  }
+
+  /** A number of a file may be given to another once it is free, so that its length is compared as well. */
+  #isAsWritten(state: FileState | undefined): boolean {
+    if (state === undefined || state.bytes < this.#writtenBytes) return false
+    return this.#identity === undefined || state.identity === this.#identity
+  }
+
   #letGo(): void {
     if (!this.#isHeld) return
     this.#isHeld = false
-    this.#directory.letGo()
+    this.#directory.letGo(this)
   }
 
   #contentIn(bytes: Buffer): SegmentContent {
@@ -256,9 +313,13 @@ export class Segment implements Copy {
 
   /** Writes what stands in the scratch, up to there; whether it was written. */
   #write(bytes: number): boolean {
+    if (this.hasVanished) this.#fail() // another process may be reading it
     if (this.#file === undefined || bytes === 0) return false
     try {
-      if (this.#file.write(scratch, bytes)) return true
+      if (this.#file.write(scratch, bytes)) {
+        this.#writtenBytes += bytes
+        return true
+      }
       this.#fail() // the file is gone, which is no trouble of the disk's
     } catch (error) {
       this.#fail()

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import type { Claim, Disk } from './disk.ts'
+import type { Claim, ClaimState } from './claim.ts'
+import type { Disk } from './disk.ts'
 import { maxSegmentBytes } from './segment-format.ts'
 
 /**
@@ -11,11 +12,22 @@ const directoryName = /^\d{8}T\d{6}Z-[0-9a-f]{8}(?:-(?<destination>[\w.%-]+))?$/
 /** Some file systems take names of no more than 143 bytes. */
 const maxDestinationBytes = 110
 const maxAttempts = 3
+/** How long an empty directory may have been left alone until its claim must be renewed, in milliseconds. */
+const maxAloneMs = 1000
+const touchEveryMs = 3_600_000
 const segmentName = /^\d{12}\.segment$/
 
 export interface SegmentFile {
   readonly name: string
   readonly bytes: number
+}
+
+/** What a batch in this process stands for. */
+export interface HeldSegment {
+  /** True if its file is gone, or is another, or shorter than what was written. */
+  isGone(): boolean
+  /** Counts it as gone. */
+  vanish(): void
 }
 
 /** Called when a directory is claimed no more, with the bytes that are still in it. */
@@ -35,12 +47,14 @@ export class SpoolDirectory {
   readonly #onReleased: OnReleased
   #created = 0
   #segments: number
-  /** Segments that a batch in this process stands for. */
-  #held = 0
+  readonly #held = new Set<HeldSegment>()
   /** Whether it stays while there is nothing in it. */
   #isKept: boolean
   #isToBeReleased = false
   #isReleased = false
+  #isLost = false
+  #renewedAtMs = performance.now()
+  #touchedAtMs = performance.now()
 
   private constructor(
     root: string,
@@ -79,8 +93,11 @@ export class SpoolDirectory {
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
       const time = now.toISOString().replace(/[-:]|\.\d+/g, '')
       const name = `${time}-${random()}-${destination}`
-      disk.makeDirectory(join(root, name))
-      const claim = disk.claim(join(root, name))
+      const path = join(root, name)
+      disk.assertPrivate(path)
+      disk.makeDirectory(path)
+      disk.assertPrivate(path) // once more: what was not there yet may have been put there by another user
+      const claim = disk.claim(path)
       // An heir may have been there between the two calls, and have taken it for one that is left.
       if (claim !== undefined) return new SpoolDirectory(root, name, disk, claim, [], true, onReleased)
     }
@@ -93,14 +110,15 @@ export class SpoolDirectory {
    *
    * @throws what the disk throws
    */
-  static inherit(
+  static async inherit(
     root: string,
     name: string,
     disk: Disk,
     isWanted: (bytes: number) => boolean,
     onReleased: OnReleased,
-  ): { directory: SpoolDirectory; files: SegmentFile[] } | undefined {
-    const claim = disk.claim(join(root, name))
+  ): Promise<{ directory: SpoolDirectory; files: SegmentFile[] } | undefined> {
+    disk.assertPrivate(join(root, name))
+    const claim = await disk.adopt(join(root, name))
     if (claim === undefined) return undefined
     try {
       const files = segmentsIn(root, name, disk)
@@ -115,12 +133,26 @@ export class SpoolDirectory {
     return undefined
   }
 
+  get path(): string {
+    return this.#path
+  }
+
   get isHeld(): boolean {
-    return this.#held > 0
+    return this.#held.size > 0
+  }
+
+  /** Segments that a batch in this process stands for, oldest first. */
+  get held(): ReadonlySet<HeldSegment> {
+    return this.#held
   }
 
   get isReleased(): boolean {
     return this.#isReleased
+  }
+
+  /** Whether it was not released but taken by another process, or removed. */
+  get isLost(): boolean {
+    return this.#isLost
   }
 
   /** Where the next segment is to be made. */
@@ -141,13 +173,32 @@ export class SpoolDirectory {
     this.endWhenDone()
   }
 
-  hold(): void {
-    this.#held++
+  hold(segment: HeldSegment): void {
+    this.#held.add(segment)
   }
 
-  letGo(): void {
-    this.#held--
+  letGo(segment: HeldSegment): void {
+    this.#held.delete(segment)
     this.endWhenDone()
+  }
+
+  /** True if nothing in it has been looked after for a while. */
+  get isLeftAlone(): boolean {
+    return !this.isHeld && performance.now() - this.#renewedAtMs > maxAloneMs
+  }
+
+  /** Renews the claim. If it is lost, this process lets go of the directory as it is. */
+  renew(): ClaimState {
+    const now = performance.now()
+    this.#renewedAtMs = now
+    const state = this.#claim.renew()
+    this.#isLost = state !== 'held'
+    if (this.#isLost) this.#end()
+    else if (now - this.#touchedAtMs >= touchEveryMs) {
+      this.#touchedAtMs = now
+      void this.#claim.touch()
+    }
+    return state
   }
 
   /** Lets go of it, for whoever comes next. */
@@ -161,16 +212,20 @@ export class SpoolDirectory {
   endWhenDone(): void {
     if (this.#isReleased || this.#isKept) return
     const isEmpty = this.#segments === 0
-    if (!isEmpty && !(this.#isToBeReleased && this.#held === 0)) return
-    this.#isReleased = true
-    this.#claim.release() // first, as Windows does not remove what is open
-    this.#onReleased(this)
+    if (!isEmpty && !(this.#isToBeReleased && this.#held.size === 0)) return
+    this.#end() // first, as Windows does not remove what is open
     if (!isEmpty) return
     try {
       this.#disk.removeDirectory(this.#path)
     } catch {
       // Something of somebody else's is in it, or the disk fails; an empty directory does no harm.
     }
+  }
+
+  #end(): void {
+    this.#isReleased = true
+    this.#claim.release()
+    this.#onReleased(this)
   }
 }
 

@@ -6,6 +6,7 @@ import { Heir, type HeirListeners } from './heir.ts'
 import { Segment, type SegmentParts } from './segment.ts'
 import { segmentBytes } from './segment-format.ts'
 import { nameOfDestination, SpoolDirectory } from './spool-directory.ts'
+import { type Vanished, Watch } from './watch.ts'
 
 export interface SpoolOptions {
   readonly directory: string
@@ -24,6 +25,8 @@ export interface SpoolListeners {
   onTrouble(error: unknown): void
   /** It is full, and nothing could be dropped. */
   onFull(): void
+  /** Files are gone. Batches that memory has are to be written again, and others are lost or another process's. */
+  onVanished(vanished: Vanished): void
   /** `inherit` would find more now. */
   onMore(): void
 }
@@ -41,6 +44,7 @@ export class Spool implements Store {
   readonly #parts: SegmentParts
   readonly #files: AppendFiles
   readonly #heir: Heir
+  readonly #watch: Watch
   #own: SpoolDirectory | undefined
   /** What would be lost in a failure of power, oldest first. */
   readonly #unsynced = new Set<Segment>()
@@ -60,7 +64,7 @@ export class Spool implements Store {
     this.#destination = nameOfDestination(options.destination)
     this.#disk = disk
     this.#listeners = listeners
-    this.#files = new AppendFiles({ disk, lockedDirectories: () => this.#heir.claimed })
+    this.#files = new AppendFiles({ disk, adoptedDirectories: () => this.#heir.directories.length })
     this.#parts = {
       disk,
       files: this.#files,
@@ -92,6 +96,10 @@ export class Spool implements Store {
       onReleased: this.#onReleased,
       onMore: listeners.onMore,
     })
+    this.#watch = new Watch(
+      () => (this.#own === undefined ? this.#heir.directories : [this.#own, ...this.#heir.directories]),
+      vanished => listeners.onVanished(vanished),
+    )
   }
 
   /** Whether the disk could not be used when it was last tried. */
@@ -121,12 +129,13 @@ export class Spool implements Store {
   inherit(listeners: HeirListeners): Promise<boolean> {
     this.#removeAgain()
     for (const name of this.#left.keys()) {
-      if (!this.#disk.has(join(this.#options.directory, name))) this.#forgetLeft(name)
+      if (this.#isGone(name)) this.#forgetLeft(name)
     }
     return this.#heir.inherit({
       ...listeners,
       onInherited: inherited => {
         listeners.onInherited(inherited)
+        this.#watch.start()
         this.#makeRoom(0)
       },
     })
@@ -162,13 +171,17 @@ export class Spool implements Store {
   }
 
   #createInOwn(dataset: Uint8Array, takenBytes: number): Segment {
-    const own = this.#own
+    this.#watch.start()
+    if (this.#own?.isLeftAlone) this.#own.renew() // if it is lost, nothing is lost with it
     this.#own ??= this.#makeDirectory()
+    const own = this.#own
     try {
-      return Segment.create(this.#parts, this.#own, dataset, takenBytes)
+      return Segment.create(this.#parts, own, dataset, takenBytes)
     } catch (error) {
-      if (own === undefined || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-      own.release() // somebody has removed it
+      const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT'
+      const what = isGone ? own.renew() : 'held'
+      if (what === 'held') throw error
+      if (own.isHeld) queueMicrotask(() => this.#listeners.onVanished({ path: own.path, what }))
       this.#own = this.#makeDirectory()
       return Segment.create(this.#parts, this.#own, dataset, takenBytes)
     }
@@ -182,11 +195,21 @@ export class Spool implements Store {
     return SpoolDirectory.make(directory, this.#destination, disk, new Date(), random, this.#onReleased)
   }
 
-  readonly #onReleased = ({ name, bytes }: SpoolDirectory): void => {
+  readonly #onReleased = (directory: SpoolDirectory): void => {
+    const { name, bytes, isLost } = directory
     this.usedBytes -= bytes
-    if (bytes === 0) return
+    if (directory === this.#own) this.#own = undefined
+    if (bytes === 0 || isLost) return
     this.#left.set(name, bytes)
     this.#leftBytes += bytes
+  }
+
+  #isGone(name: string): boolean {
+    try {
+      return this.#disk.stat(join(this.#options.directory, name)) === undefined
+    } catch {
+      return false // the disk cannot tell now
+    }
   }
 
   #forgetLeft(name: string): void {

@@ -11,6 +11,8 @@ it('a log call costs little in an outage, though thousands of datasets wait in m
     order: '',
     isComplete: true,
     isThere: true,
+    isOpen: false,
+    hasVanished: false,
     count: 0,
     append() {},
     seal() {},

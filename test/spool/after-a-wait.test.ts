@@ -8,6 +8,8 @@ it('what is on disk alone is waited for no longer than requests have to wait, th
     order: '1',
     isComplete: true,
     isThere: true,
+    isOpen: false,
+    hasVanished: false,
     count: 1,
     append() {},
     seal() {},

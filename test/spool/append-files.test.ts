@@ -52,21 +52,21 @@ function countingDisk() {
   return { disk, open, counts }
 }
 
-function filesOn(disk: Disk, lockedDirectories = () => 0) {
-  return new AppendFiles({ disk, lockedDirectories })
+function filesOn(disk: Disk, adoptedDirectories = () => 0) {
+  return new AppendFiles({ disk, adoptedDirectories })
 }
 
 const write = (file: { write(bytes: Uint8Array, length: number): boolean }, line: string) =>
   file.write(Buffer.from(`${line}...`), line.length)
 
 describe('files that are written at the same time', () => {
-  it('are as many as are wanted, and take 14 descriptors at the most, with the reserve', () => {
+  it('are as many as are wanted, and take 13 descriptors at the most, with the reserve', () => {
     const { disk, open, counts } = countingDisk()
     const files = filesOn(disk)
     const all = range(100).map(n => files.create(at(n)))
     for (const line of range(3)) for (const file of all) expect(write(file, `${line};`)).toBe(true)
     expect(range(100).map(text)).toEqual(range(100).map(() => '0;1;2;'))
-    expect(counts.most).toBe(14)
+    expect(counts.most).toBe(13)
     for (const file of all) file.close()
     expect(open.size).toBe(2)
     files.releaseReserve()
@@ -76,26 +76,26 @@ describe('files that are written at the same time', () => {
   it('are opened again only where they are more than may be open, the one written least recently making room', () => {
     const { disk, counts } = countingDisk()
     const files = filesOn(disk)
-    const all = range(12).map(n => files.create(at(n)))
+    const all = range(11).map(n => files.create(at(n)))
     for (const _ of range(10)) for (const file of all) write(file, 'x')
     expect(counts.reopened).toBe(0)
-    files.create(at(12))
+    files.create(at(11))
     for (const file of all.slice(1)) write(file, 'x')
     expect(counts.reopened).toBe(0)
     write(all[0] as never, 'x')
     expect(counts.reopened).toBe(1)
   })
 
-  it('leave room for the locks of adopted directories', () => {
+  it('leave room for the locks and sockets of adopted directories', () => {
     const { disk, open } = countingDisk()
-    let locked = 0
-    const files = filesOn(disk, () => locked)
+    let adopted = 0
+    const files = filesOn(disk, () => adopted)
     const all = range(20).map(n => files.create(at(n)))
-    locked = 8
+    adopted = 4
     files.makeRoom()
-    expect(open.size).toBe(2 + 4)
+    expect(open.size).toBe(2 + 3)
     for (const file of all) expect(write(file, 'x')).toBe(true)
-    expect(open.size).toBe(2 + 4)
+    expect(open.size).toBe(2 + 3)
   })
 
   it('go on while the process has no descriptor left but those in reserve', () => {

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Claim, nodeDisk as disk } from '../../src/spool/disk.ts'
+import type { Claim } from '../../src/spool/claim.ts'
+import { nodeDisk as disk } from '../../src/spool/disk.ts'
 
 const diskModule = new URL('../../src/spool/disk.ts', import.meta.url).href
 const isRoot = process.getuid?.() === 0
@@ -23,6 +24,12 @@ afterEach(() => {
 
 function claim(path: string): boolean {
   const claimed = disk.claim(path)
+  claims.push(claimed)
+  return claimed !== undefined
+}
+
+async function adopt(path: string): Promise<boolean> {
+  const claimed = await disk.adopt(path)
   claims.push(claimed)
   return claimed !== undefined
 }
@@ -50,7 +57,9 @@ describe('scenario 33: files and directories', () => {
       expect(claim(directory)).toBe(true)
       for (const path of [directory, join(directory, '..')]) expect(modeOf(path)).toBe(0o700)
       for (const name of fs.readdirSync(directory)) expect([name, modeOf(join(directory, name))]).toEqual([name, 0o600])
-      expect(fs.readdirSync(directory).sort()).toEqual(['a.segment', 'lock'])
+      const socket = expect.stringMatching(/^[0-9a-f]{8}\.alive$/)
+      expect(fs.readdirSync(directory)).toHaveLength(3)
+      expect(fs.readdirSync(directory)).toEqual(expect.arrayContaining(['a.segment', 'lock', socket]))
     } finally {
       process.umask(before)
     }
@@ -180,9 +189,11 @@ describe('a claim', () => {
     const [said] = await once(child.stdout, 'data')
     expect(String(said).trim()).toBe('true')
     expect(claim(directory)).toBe(false)
+    expect(await adopt(directory)).toBe(false)
     child.kill('SIGKILL')
     await once(child, 'exit')
-    expect(claim(directory)).toBe(true)
+    expect(await adopt(directory)).toBe(true)
+    expect(await adopt(directory)).toBe(false)
   })
 
   it.each([

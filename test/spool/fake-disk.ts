@@ -1,5 +1,6 @@
 import { dirname } from 'node:path'
-import type { Claim, Disk, DiskEntry } from '../../src/spool/disk.ts'
+import type { Claim } from '../../src/spool/claim.ts'
+import type { Disk, DiskEntry } from '../../src/spool/disk.ts'
 
 type Operation =
   | 'makeDirectory'
@@ -14,11 +15,11 @@ type Operation =
   | 'claim'
 
 interface File {
+  readonly identity: string
   /** What the processes see. */
   bytes: Buffer
   /** What a failure of power leaves in any case; `undefined` while it may leave nothing. */
   synced: Buffer | undefined
-  readonly ino: number
 }
 
 /** What a process has of the disk, until it is killed. */
@@ -39,10 +40,10 @@ export class FakeDisk {
   freeBytes = Number.POSITIVE_INFINITY
   readonly #files = new Map<string, File>()
   readonly #directories = new Set<string>()
-  readonly #claims = new Map<string, object>()
-  #made = 0
+  readonly #claims = new Map<string, { readonly process: object }>()
   /** What has been removed since the power failed last: it may come back. */
   readonly #removed = new Map<string, File>()
+  #filesMade = 0
 
   mount(): Mount {
     const process = {}
@@ -71,21 +72,21 @@ export class FakeDisk {
         meet('create', path)
         if (!this.#directories.has(dirname(path))) throw failure('ENOENT', 'open', path)
         if (this.#files.has(path)) throw failure('EEXIST', 'open', path)
-        const file: File = { bytes: Buffer.alloc(0), synced: undefined, ino: ++this.#made }
+        const file = this.#newFile(Buffer.alloc(0))
         this.#files.set(path, file)
         open.set(++files, { path, file })
         return files
       },
-      reopen: (path, { ino }) => {
+      reopen: (path, identity) => {
         meet('reopen', path)
         const file = this.#files.get(path)
-        if (file?.ino !== ino) return undefined
+        if (file?.identity !== identity) return undefined
         open.set(++files, { path, file })
         return files
       },
-      identify: number => ({ dev: 0, ino: (open.get(number) ?? notOpen()).file.ino }),
+      identify: number => (open.get(number) ?? notOpen()).file.identity,
       openNothing: () => {
-        open.set(++files, { path: '/dev/null', file: { bytes: Buffer.alloc(0), synced: undefined, ino: 0 } })
+        open.set(++files, { path: '/dev/null', file: this.#newFile(Buffer.alloc(0)) })
         return files
       },
       write: (number, bytes, from, to) => {
@@ -129,18 +130,30 @@ export class FakeDisk {
         this.#removed.set(path, file)
         this.freeBytes += file.bytes.length
       },
-      has: path => this.#files.has(path),
+      stat: path => {
+        if (this.#directories.has(path)) return { identity: path, bytes: 0 }
+        const file = this.#files.get(path)
+        return file && { identity: file.identity, bytes: file.bytes.length }
+      },
+      assertPrivate: () => {},
       claim: path => {
         meet('claim', path)
         if (!this.#directories.has(path) || this.#claims.has(path)) return undefined
-        this.#claims.set(path, process)
-        const claim: Claim = { release: () => void (this.#claims.get(path) === process && this.#claims.delete(path)) }
+        const owner = { process }
+        const isOwner = () => this.#claims.get(path) === owner
+        this.#claims.set(path, owner)
+        const claim: Claim = {
+          renew: () => (isOwner() ? 'held' : this.#claims.has(path) ? 'taken' : 'removed'),
+          touch: async () => {},
+          release: () => void (isOwner() && this.#claims.delete(path)),
+        }
         return claim
       },
+      adopt: async path => disk.claim(path),
     }
     const kill = (): void => {
       isKilled = true
-      for (const [path, owner] of this.#claims) if (owner === process) this.#claims.delete(path)
+      for (const [path, owner] of this.#claims) if (owner.process === process) this.#claims.delete(path)
     }
     return { disk, kill }
   }
@@ -159,7 +172,7 @@ export class FakeDisk {
       const end = synced + Math.round((file.bytes.length - synced) * share())
       const written = synced + Math.round((end - synced) * Math.min(1, 2 * share()))
       const bytes = Buffer.concat([file.bytes.subarray(0, written), Buffer.alloc(end - written)])
-      this.#files.set(path, { bytes, synced: bytes, ino: ++this.#made })
+      this.#files.set(path, { ...file, bytes, synced: bytes })
       this.#directories.add(dirname(path))
     }
   }
@@ -183,6 +196,10 @@ export class FakeDisk {
   /** The directories that somebody has claimed. */
   get claimed(): readonly string[] {
     return [...this.#claims.keys()]
+  }
+
+  #newFile(bytes: Buffer): File {
+    return { identity: String(++this.#filesMade), bytes, synced: undefined }
   }
 
   #fileAt(path: string): File {

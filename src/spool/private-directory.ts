@@ -1,0 +1,72 @@
+import { dirname, isAbsolute, join, parse, resolve, sep } from 'node:path'
+import { fs } from './node-fs.ts'
+
+const worldWritable = 0o002
+const groupWritable = 0o020
+const sticky = 0o1000
+const setGroupId = 0o2000
+const rootUser = 0
+const rootGroup = 0
+const maxSymlinks = 40
+
+type Stats = import('node:fs').Stats
+
+/** Another user could change what a path leads to, or could have made it: it is not used. */
+export class UnsafePath extends Error {}
+
+/**
+ * Checks that no other user but root can write to a directory, or put another in its place: all the way from the root,
+ * through symbolic links. What is not there yet is left out.
+ *
+ * A parent that all may write to is accepted if it is sticky, as `/tmp` is. So is the top of a volume that belongs to root,
+ * whatever its mode, with its group: that is how volumes are given to containers (`emptyDir`, `fsGroup`). A group that may
+ * write must otherwise be the process's own.
+ *
+ * @throws UnsafePath
+ * @throws what the disk throws
+ */
+export function assertPrivate(directory: string): void {
+  if (process.geteuid === undefined) return // Windows has other rights, and keeps users apart by default
+  const { root } = parse(resolve(directory))
+  const ahead = namesOf(resolve(directory))
+  let path = root
+  let device: number | undefined
+  let volumeGroup: number | undefined
+  for (let symlinks = 0; ; ) {
+    const stat = fs.lstatSync(path, { throwIfNoEntry: false })
+    if (stat === undefined) return
+    refuseOtherOwner(path, stat)
+    if (stat.isSymbolicLink()) {
+      if (++symlinks > maxSymlinks) throw new UnsafePath(`${path} is a symbolic link that leads to no end`)
+      const target = fs.readlinkSync(path)
+      ahead.unshift(...(isAbsolute(target) ? [] : namesOf(dirname(path))), ...namesOf(target))
+      path = root
+      device = undefined
+      continue
+    }
+    const isTop = stat.dev !== device
+    if (isTop) volumeGroup = stat.uid === rootUser && (stat.mode & setGroupId) !== 0 ? stat.gid : undefined
+    const isAcceptedAsItIs = isTop ? stat.uid === rootUser : ahead.length > 0 && (stat.mode & sticky) !== 0
+    if (!isAcceptedAsItIs) refuseOtherWriters(path, stat, volumeGroup)
+    device = stat.dev
+    const name = ahead.shift()
+    if (name === undefined) return
+    path = name === '..' ? dirname(path) : join(path, name)
+  }
+}
+
+function namesOf(path: string): string[] {
+  return path.split(sep).filter(name => name !== '')
+}
+
+function refuseOtherOwner(path: string, { uid }: Stats): void {
+  if (uid === rootUser || uid === process.geteuid?.()) return
+  throw new UnsafePath(`${path} belongs to another user, with the id ${uid}, and not to this process's user or root`)
+}
+
+function refuseOtherWriters(path: string, { mode, gid }: Stats, volumeGroup: number | undefined): void {
+  const isOwnGroup = gid === process.getegid?.() || gid === rootGroup || gid === volumeGroup
+  if ((mode & worldWritable) !== 0) throw new UnsafePath(`any user may write to ${path}; run chmod o-w on it`)
+  if ((mode & groupWritable) === 0 || isOwnGroup) return
+  throw new UnsafePath(`the group ${gid} may write to ${path}; run chmod g-w on it`)
+}

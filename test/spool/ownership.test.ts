@@ -1,0 +1,177 @@
+/** Of each directory of a spool one process at a time is the owner, and it notices what others do to it. */
+import * as fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Emulator } from '../../src/emulator.ts'
+import { startShipping } from '../support/shipping.ts'
+import { type RunningProcess, startNode } from '../support/start-node.ts'
+import { until } from '../support/until.ts'
+
+let directory: string
+beforeEach(() => {
+  directory = join(fs.mkdtempSync(join(tmpdir(), 'logferry-owner-')), 'spool')
+})
+afterEach(() => fs.rmSync(join(directory, '..'), { recursive: true }))
+
+const index = new URL('../../src/index.ts', import.meta.url).href
+const range = (count: number) => Array.from({ length: count }, (_, n) => n)
+/** An owner looks after its directory once a second; the machine may be slow. */
+const noticedAfterMs = 1500
+
+function startShipper(emulator: Emulator, source: string): RunningProcess {
+  const start = `
+    import * as fs from 'node:fs'
+    import { join } from 'node:path'
+    const { createShipper } = await import(${JSON.stringify(index)})
+    const directory = ${JSON.stringify(directory)}
+    // It sends nothing in the time of a test, so that all that arrives was on disk.
+    const shipper = createShipper({ spool: { directory }, dataset: 'd', durability: 'disk', maxBatchAgeMs: 60_000 })`
+  const environment = { LOGFERRY_URL: emulator.url, LOGFERRY_TOKEN: emulator.token }
+  return startNode(['--input-type=module', '--eval', start + source], environment)
+}
+
+/** Logs all the time, and says how many log calls have returned. */
+async function startOwner(emulator: Emulator, meanwhile = ''): Promise<RunningProcess> {
+  const owner = startShipper(
+    emulator,
+    `
+    let n = 0
+    setInterval(() => {
+      for (let i = 0; i < 5; i++) shipper.ship({ n: n++ })
+      ${meanwhile}
+      fs.writeSync(1, n + '\\n')
+    }, 10)`,
+  )
+  await owner.until(/^\d{3,}$/m)
+  return owner
+}
+
+/** Kills an owner, and gives the numbers of the events whose log calls had returned. */
+async function kill(owner: RunningProcess): Promise<number[]> {
+  await owner.end('SIGKILL')
+  const said = owner.stdout().split('\n').slice(0, -1)
+  return range(Number(said.at(-1)))
+}
+
+function ownDirectory(): string {
+  const [name] = fs.readdirSync(directory)
+  return join(directory, name as string)
+}
+
+function arrived(emulator: Emulator): Set<number> {
+  return new Set(emulator.events('d').map(({ n }) => n as number))
+}
+
+function remove(path: string, ...endings: string[]): void {
+  for (const name of fs.readdirSync(path)) {
+    if (endings.some(ending => name.endsWith(ending))) fs.unlinkSync(join(path, name))
+  }
+}
+
+describe('an owner stays the owner, and nothing is lost when it is killed at last,', () => {
+  const readAll = `for (const { name, parentPath } of fs.readdirSync(directory, { recursive: true, withFileTypes: true })) {
+    try {
+      fs.readFileSync(join(parentPath, name))
+    } catch {}
+  }`
+  it.each([
+    ['reads all files of its spool', readAll, () => {}],
+    ['loses its lock file', '', () => remove(ownDirectory(), 'lock')],
+    ['loses its socket', '', () => remove(ownDirectory(), '.alive')],
+  ])('although it %s', async (_, meanwhile, spoil) => {
+    await using shipping = await startShipping()
+    await using owner = await startOwner(shipping.emulator, meanwhile)
+    spoil()
+    const other = shipping.ship({ spool: { directory } })
+    await other.flush()
+    await sleep(noticedAfterMs)
+    expect(fs.readdirSync(ownDirectory())).toEqual(expect.arrayContaining(['lock', expect.stringMatching(/\.alive$/)]))
+    await other.flush()
+    expect(other.stats()).toMatchObject({ accepted: 0, spool: { inherited: 0 } })
+    const logged = await kill(owner)
+    expect(await other.flush()).toEqual({ complete: true, pending: 0 })
+    expect(arrived(shipping.emulator)).toEqual(new Set(logged))
+    expect(other.stats().delivered).toBe(logged.length)
+    expect(owner.stderr()).toBe('')
+  })
+})
+
+describe('an owner that is killed a second after', () => {
+  const removed =
+    /LOGFERRY_SPOOL\] .*20\d{6}T\d{6}Z-\S+ has been removed, or another put in its place\. It cost no event/
+  const gone = /LOGFERRY_SPOOL\] .*files in \S+ have been removed, or others put in their place\. It cost no event/
+  it.each([
+    ['its directory was removed', () => fs.rmSync(ownDirectory(), { recursive: true }), removed],
+    ['the whole spool was removed', () => fs.rmSync(directory, { recursive: true }), removed],
+    ['the whole spool was moved away', () => fs.renameSync(directory, `${directory}-old`), removed],
+    ['its segments were removed', () => remove(ownDirectory(), '.segment'), gone],
+    ['its segments were emptied', () => eachSegment(path => fs.truncateSync(path)), gone],
+    ['its segments were replaced', () => eachSegment(replace), gone],
+    ['all of its files were removed', () => remove(ownDirectory(), '.segment', '.alive', 'lock'), gone],
+  ])('%s has not lost an event, and has warned', async (_, spoil, warning) => {
+    await using shipping = await startShipping()
+    await using owner = await startOwner(shipping.emulator)
+    spoil()
+    await sleep(noticedAfterMs)
+    const logged = await kill(owner)
+    expect(logged.length).toBeGreaterThan(100)
+    const heir = shipping.ship({ spool: { directory } })
+    expect(await heir.flush()).toEqual({ complete: true, pending: 0 })
+    expect(arrived(shipping.emulator)).toEqual(new Set(logged))
+    expect(owner.stderr()).toMatch(warning)
+  })
+
+  it('another has taken its directory over has let go of it, and has not lost an event', async () => {
+    await using shipping = await startShipping()
+    await using owner = await startOwner(shipping.emulator)
+    const [first] = fs.readdirSync(directory)
+    const other = shipping.ship({ spool: { directory } })
+    remove(ownDirectory(), '.alive', 'lock')
+    await other.flush() // at once, before the owner has put that right
+    const takenOver = other.stats().spool?.inherited ?? 0
+    expect(takenOver).toBeGreaterThan(0)
+    await sleep(noticedAfterMs)
+    expect(fs.readdirSync(directory)).not.toContain(first)
+    const logged = await kill(owner)
+    expect(logged.length).toBeGreaterThan(takenOver)
+    await other.flush()
+    expect(arrived(shipping.emulator)).toEqual(new Set(logged))
+    expect(owner.stderr()).toMatch(/LOGFERRY_SPOOL/)
+  })
+})
+
+function eachSegment(spoil: (path: string) => void): void {
+  for (const name of fs.readdirSync(ownDirectory())) if (name.endsWith('.segment')) spoil(join(ownDirectory(), name))
+}
+
+function replace(path: string): void {
+  fs.writeFileSync(`${path}~`, Buffer.alloc(fs.statSync(path).size + 1_000_000))
+  fs.renameSync(`${path}~`, path)
+}
+
+it('of two processes that adopt at the same time, each directory has one', async () => {
+  await using shipping = await startShipping()
+  const { emulator } = shipping
+  emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+  const rounds = 50
+  for (const n of range(rounds)) {
+    const shipper = shipping.ship({ spool: { directory }, durability: 'disk' })
+    shipper.ship({ n })
+    await shipper.close({ timeoutMs: 0 })
+  }
+  emulator.faults.clear()
+  const source = `
+    await shipper.flush({ timeoutMs: 20_000 })
+    fs.writeSync(1, shipper.stats().spool.inherited + ' adopted\\n')
+    setInterval(() => {}, 1000)`
+  await using one = startShipper(emulator, source)
+  await using other = startShipper(emulator, source)
+  await Promise.all([one.until(/adopted/), other.until(/adopted/)])
+  await until(() => emulator.eventCount('d') >= rounds, 'all has arrived')
+  const numbers = emulator.events('d').map(({ n }) => n as number)
+  expect(numbers.sort((a, b) => a - b)).toEqual(range(rounds))
+  const adopted = [one, other].map(process => Number.parseInt(process.stdout(), 10))
+  expect((adopted[0] as number) + (adopted[1] as number)).toBe(rounds)
+})
