@@ -134,6 +134,27 @@ describe.concurrent('logferry spool ls', () => {
     expect(sent.stdout).toMatch(/1 directory belongs to another user/)
   })
 
+  it.runIf(process.getuid?.() === 0)('refuses a spool that another user may write to, as `send` does', async () => {
+    using spool = makeSpool()
+    await leaveByKill(spool.directory, '', 2)
+    fs.chmodSync(spool.directory, 0o777)
+    const refusal = /^logferry: \S+ is not used, as any user may write to \S+; run chmod o-w on it\./
+    for (const command of ['ls', 'send']) {
+      const refused = await logferry(
+        ['spool', command, spool.directory],
+        environmentFor({ url: nowhere, token: 'a-token' }),
+      )
+      expect(refused).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(refusal) })
+    }
+    fs.chmodSync(spool.directory, 0o700)
+    fs.chownSync(spool.directory, 1234, 1234)
+    const { code, stderr } = await logferry(['spool', 'ls', spool.directory])
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/belongs to another user, with the id 1234/),
+    })
+  })
+
   it('says that nothing waits where nothing does', async () => {
     using spool = makeSpool()
     const stdout = `Nothing waits in ${spool.directory}.\n`

@@ -6,6 +6,7 @@ import type { Notices } from '../notices.ts'
 import type { ResolvedSpool } from '../options/spool-options.ts'
 import { DeadLetters } from '../spool/dead-letters.ts'
 import { type Disk, isOutOfDescriptors, nodeDisk } from '../spool/disk.ts'
+import { UnsafePath } from '../spool/private-directory.ts'
 import type { RefusedRecord } from '../spool/segment-format.ts'
 import { Spool } from '../spool/spool.ts'
 import type { Vanished } from '../spool/watch.ts'
@@ -64,7 +65,10 @@ export class Spooling {
       onMore: () => void this.inherit(),
     })
     this.#deadLetters = new DeadLetters(directory, error =>
-      this.#warn(`rejected.ndjson in ${directory} cannot be written (${reasonOf(error)}). Check the disk.`, 'rejected'),
+      this.#warn(
+        `rejected.ndjson in ${directory} cannot be written (${reasonOf(error)}). ${remedyOf(error, 'Check the disk')}.`,
+        'rejected',
+      ),
     )
     parts.notices.add('rejected', rejected => this.#deadLetters.write(rejected, new Date()))
   }
@@ -205,9 +209,7 @@ export class Spooling {
   }
 
   #warnOfTrouble(error: unknown): void {
-    const remedy = isOutOfDescriptors(error)
-      ? 'Find out what has so many files open, or raise the limit (ulimit -n)'
-      : 'Check the disk, and that the directory may be written to'
+    const remedy = remedyOf(error, 'Check the disk, and that the directory may be written to')
     this.#warn(
       `the spool in ${this.#directory} cannot be used now (${reasonOf(error)}), and events are in memory alone. ${remedy}; ` +
         'it is tried again from time to time.',
@@ -218,7 +220,7 @@ export class Spooling {
   #warnOfUnreadable(error: unknown): void {
     this.#warn(
       `a file in the spool in ${this.#directory} cannot be read (${reasonOf(error)}). It is left there, and tried again ` +
-        'from time to time. Check the disk.',
+        `from time to time. ${remedyOf(error, 'Check the disk')}.`,
       'unreadable',
     )
   }
@@ -243,10 +245,18 @@ export class Spooling {
 
 const fullRemedy = 'Find out why delivery is slow, or raise spool.maxBytes.'
 
+/** Room for a path, as it is told of one that is not safe. */
+const maxReasonChars = 1000
+
 const cleanerRemedy = 'Keep the spool where nothing removes old files, as in /var/spool.'
 const takenRemedy = 'See that its lock file stays, and that the file system can lock.'
 
+function remedyOf(error: unknown, otherwise: string): string {
+  if (error instanceof UnsafePath) return 'Give the spool a directory that no other user owns or may write to'
+  return isOutOfDescriptors(error) ? 'Find out what has so many files open, or raise the limit (ulimit -n)' : otherwise
+}
+
 function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
-  return toShortLine(String(code ?? message))
+  return toShortLine(String(code ?? message), undefined, maxReasonChars)
 }

@@ -46,12 +46,17 @@ export function assertPrivate(directory: string): void {
     }
     const isTop = stat.dev !== device
     if (isTop) volumeGroup = stat.uid === rootUser && (stat.mode & setGroupId) !== 0 ? stat.gid : undefined
-    const isAcceptedAsItIs = isTop ? stat.uid === rootUser : ahead.length > 0 && (stat.mode & sticky) !== 0
+    const isAcceptedAsItIs = (isTop && stat.uid === rootUser) || (ahead.length > 0 && (stat.mode & sticky) !== 0)
     if (!isAcceptedAsItIs) refuseOtherWriters(path, stat, volumeGroup)
     device = stat.dev
     const name = ahead.shift()
     if (name === undefined) return
-    path = name === '..' ? dirname(path) : join(path, name)
+    if (name !== '..') path = join(path, name)
+    else {
+      ahead.unshift(...namesOf(dirname(path)))
+      path = root
+      device = undefined
+    }
   }
 }
 

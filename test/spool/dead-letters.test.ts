@@ -186,6 +186,32 @@ describe('rejected.ndjson', () => {
     expect(fs.statSync(path).size).toBe(0)
   })
 
+  it('is not written where it is another name of a file', () => {
+    const target = join(directory, 'target')
+    fs.writeFileSync(target, 'private')
+    fs.linkSync(target, path)
+    const troubles: unknown[] = []
+    const writer = new DeadLetters(directory, error => troubles.push(error))
+    writer.write(letter(0), new Date(0))
+    expect(troubles).toEqual([expect.objectContaining({ message: expect.stringMatching(/has another name/) })])
+    expect(fs.readFileSync(target, 'utf8')).toBe('private')
+    fs.unlinkSync(path)
+    writer.write(letter(1), new Date(0))
+    fs.linkSync(path, join(directory, 'other')) // while it is open
+    writer.write(letter(2), new Date(0))
+    expect(numbersIn(path)).toEqual([1])
+    writer.close()
+  })
+
+  it('is made again when it was removed while it was open', () => {
+    const writer = new DeadLetters(directory, error => expect.unreachable(String(error)))
+    writer.write(letter(0), new Date(0))
+    fs.unlinkSync(path)
+    writer.write(letter(1), new Date(0))
+    writer.close()
+    expect(numbersIn(path)).toEqual([1])
+  })
+
   it('that cannot be written is warned of, and shipping goes on', async () => {
     await using shipping = await startShipping()
     fs.mkdirSync(path)

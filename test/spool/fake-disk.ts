@@ -143,7 +143,11 @@ export class FakeDisk {
         const isOwner = () => this.#claims.get(path) === owner
         this.#claims.set(path, owner)
         const claim: Claim = {
-          renew: () => (isOwner() ? 'held' : this.#claims.has(path) ? 'taken' : 'removed'),
+          renew: () => {
+            if (!this.#directories.has(path)) return 'removed'
+            if (!this.#claims.has(path)) this.#claims.set(path, owner)
+            return isOwner() ? 'held' : 'taken'
+          },
           touch: async () => {},
           release: () => void (isOwner() && this.#claims.delete(path)),
         }
@@ -181,6 +185,20 @@ export class FakeDisk {
   images(what: 'seen' | 'synced'): Map<string, Buffer> {
     const all = [...this.#files].map(([path, file]) => [path, what === 'seen' ? file.bytes : file.synced] as const)
     return new Map(all.filter((entry): entry is readonly [string, Buffer] => entry[1] !== undefined))
+  }
+
+  /** Removes, as a cleaner of old files does, some of the files, directories with all that is in them, or signs of owners. */
+  clean(what: 'files' | 'directories' | 'signs', isMeant: () => boolean): void {
+    const directories = new Set(what === 'directories' ? [...this.#directories].filter(isMeant) : [])
+    for (const path of directories) this.#directories.delete(path)
+    for (const [path, { bytes }] of [...this.#files]) {
+      if (!directories.has(dirname(path)) && !(what === 'files' && isMeant())) continue
+      this.#files.delete(path)
+      this.freeBytes += bytes.length
+    }
+    for (const path of [...this.#claims.keys()]) {
+      if (directories.has(path) || (what === 'signs' && isMeant())) this.#claims.delete(path)
+    }
   }
 
   /** Changes what a file holds. */

@@ -68,6 +68,11 @@ const fault = fc.oneof(
   fc.record({ do: fc.constant('fill' as const), freeBytes: fc.nat({ max: 60_000 }) }),
   fc.record({ do: fc.constant('heal' as const) }),
 )
+const cleaning = fc.record({
+  do: fc.constant('clean' as const),
+  what: fc.constantFrom('files' as const, 'directories' as const, 'signs' as const),
+  meant: fc.array(fc.boolean(), { minLength: 1, maxLength: 8 }),
+})
 const options = fc.record({
   maxBytes: fc.constantFrom(65_536, 200_000, 4_194_304),
   durability: fc.constantFrom('memory' as const, 'disk' as const),
@@ -79,6 +84,7 @@ type Step =
         | O
         | (typeof crash extends fc.Arbitrary<infer C> ? C : never)
         | (typeof fault extends fc.Arbitrary<infer F> ? F : never)
+        | (typeof cleaning extends fc.Arbitrary<infer R> ? R : never)
     : never
 interface History {
   readonly options: { readonly maxBytes: number; readonly durability: 'memory' | 'disk' }
@@ -113,6 +119,12 @@ async function make(world: World, step: Step): Promise<void> {
     case 'power': {
       let i = 0
       return world.failPower(() => step.shares[i++ % step.shares.length] as number)
+    }
+    case 'clean': {
+      let i = 0
+      world.hasFaults = true
+      for (const n of world.onDisk('seen')) world.mayComeTwice.add(n)
+      return world.disk.clean(step.what, () => step.meant[i++ % step.meant.length] as boolean)
     }
     case 'fault':
       world.hasFaults = true
@@ -259,6 +271,21 @@ describe('over any history of logs, answers, flushes, ends and starts of process
       fc.asyncProperty(histories(step), async history => {
         const world = await live(history)
         expect(world.missing().length).toBeLessThanOrEqual(world.dropped())
+        expectAllSettled(world)
+      }),
+      runs,
+    )
+  })
+})
+
+describe('over any history with a cleaner that removes files of the spool, and what tells others of its owners,', () => {
+  it('each event is delivered, dropped, or left to a next process that finds it gone', async () => {
+    const step = fc.oneof({ weight: 5, arbitrary: orderly }, cleaning)
+    await fc.assert(
+      fc.asyncProperty(histories(step), async history => {
+        const world = await live(history)
+        const left = world.processes.reduce((sum, { ledger }) => sum + ledger.left, 0)
+        expect(world.missing().length).toBeLessThanOrEqual(world.dropped() + left)
         expectAllSettled(world)
       }),
       runs,

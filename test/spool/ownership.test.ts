@@ -3,7 +3,7 @@ import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Emulator } from '../../src/emulator.ts'
 import { startShipping } from '../support/shipping.ts'
 import { type RunningProcess, startNode } from '../support/start-node.ts'
@@ -150,6 +150,25 @@ function replace(path: string): void {
   fs.writeFileSync(`${path}~`, Buffer.alloc(fs.statSync(path).size + 1_000_000))
   fs.renameSync(`${path}~`, path)
 }
+
+it('what a process has looks used, so that cleaners of old files leave it', async () => {
+  await using shipping = await startShipping()
+  shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] })
+  try {
+    const shipper = shipping.ship({ spool: { directory }, durability: 'disk' })
+    shipper.ship({ n: 0 })
+    const paths = [ownDirectory(), ...fs.readdirSync(ownDirectory()).map(name => join(ownDirectory(), name))]
+    expect(paths).toHaveLength(4)
+    for (const path of paths) fs.lutimesSync(path, 1e9, 1e9)
+    await vi.advanceTimersByTimeAsync(3_605_000)
+    vi.useRealTimers()
+    const areYoung = () => paths.every(path => Date.now() - fs.lstatSync(path).mtimeMs < 60_000)
+    await until(areYoung, 'all is touched')
+  } finally {
+    vi.useRealTimers()
+  }
+})
 
 it('of two processes that adopt at the same time, each directory has one', async () => {
   await using shipping = await startShipping()
