@@ -12,8 +12,6 @@ const directoryName = /^\d{8}T\d{6}Z-[0-9a-f]{8}(?:-(?<destination>[\w.%-]+))?$/
 /** Some file systems take names of no more than 143 bytes. */
 const maxDestinationBytes = 110
 const maxAttempts = 3
-/** How long an empty directory may have been left alone until its claim must be renewed, in milliseconds. */
-const maxAloneMs = 1000
 const touchEveryMs = 3_600_000
 const segmentName = /^\d{12}\.segment$/
 
@@ -182,16 +180,16 @@ export class SpoolDirectory {
     this.endWhenDone()
   }
 
-  /** True if nothing in it has been looked after for a while. */
-  get isLeftAlone(): boolean {
-    return !this.isHeld && performance.now() - this.#renewedAtMs > maxAloneMs
+  /** True if its claim has not been renewed for so long. */
+  isDue(afterMs: number): boolean {
+    return performance.now() - this.#renewedAtMs > afterMs
   }
 
   /** Renews the claim. If it is lost, this process lets go of the directory as it is. */
   renew(): ClaimState {
+    const state = this.#claim.renew()
     const now = performance.now()
     this.#renewedAtMs = now
-    const state = this.#claim.renew()
     this.#isLost = state !== 'held'
     if (this.#isLost) this.#end()
     else if (now - this.#touchedAtMs >= touchEveryMs) {

@@ -32,6 +32,7 @@ export interface SpoolListeners {
 }
 
 const retryAfterMs = 30_000
+const maxAloneMs = 1000
 /** How long after a segment is complete it is made to survive a failure of power, if it is still there, in milliseconds. */
 const syncAfterMs = 1000
 
@@ -141,9 +142,10 @@ export class Spool implements Store {
     })
   }
 
-  /** Tries the disk again now, for there may be no later. */
+  /** Tries the disk again now, and looks what has become of that which is there, for there may be no later. */
   hurry(): void {
     this.#notBeforeMs = Number.NEGATIVE_INFINITY
+    this.#watch.lookNow()
   }
 
   /** Lets go of every directory, and with it of what is left in there, for whoever comes next. */
@@ -172,7 +174,8 @@ export class Spool implements Store {
 
   #createInOwn(dataset: Uint8Array, takenBytes: number): Segment {
     this.#watch.start()
-    if (this.#own?.isLeftAlone) this.#own.renew() // if it is lost, nothing is lost with it
+    // Nothing looks after an empty one. If it is lost, nothing is lost with it.
+    if (this.#own?.isHeld === false && this.#own.isDue(maxAloneMs)) this.#own.renew()
     this.#own ??= this.#makeDirectory()
     const own = this.#own
     try {

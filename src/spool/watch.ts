@@ -10,6 +10,8 @@ export interface Vanished {
 }
 
 const roundEveryMs = 1000
+/** A claim that has been renewed so short a time ago is not renewed again at once. */
+const renewAgainAfterMs = 20
 /** A round looks at files for so long at a time, and takes no more than this share of the time. */
 const sliceMs = 5
 const maxShare = 0.05
@@ -34,6 +36,11 @@ export class Watch {
     if (!this.#isLooking) this.#timer ??= setTimeout(() => this.#look(), roundEveryMs).unref()
   }
 
+  /** Looks at the directories alone, at once: there may be no later. */
+  lookNow(): void {
+    for (const directory of this.#directories()) if (directory.isDue(renewAgainAfterMs)) this.#renew(directory)
+  }
+
   async #look(): Promise<void> {
     this.#timer = undefined
     this.#isLooking = true
@@ -56,11 +63,7 @@ export class Watch {
     for (const directory of this.#directories()) {
       await rest()
       if (directory.isReleased) continue
-      const state = directory.renew()
-      if (state !== 'held') {
-        this.#onVanished({ path: directory.path, what: state })
-        continue
-      }
+      if (!this.#renew(directory)) continue
       const gone: HeldSegment[] = []
       for (const segment of [...directory.held]) {
         await rest()
@@ -73,5 +76,12 @@ export class Watch {
       this.#onVanished({ path: directory.path, what: 'segments' })
     }
     return busyMs + performance.now() - sinceMs
+  }
+
+  /** `false` if the directory is not this process's any more. */
+  #renew(directory: SpoolDirectory): boolean {
+    const state = directory.renew()
+    if (state !== 'held') this.#onVanished({ path: directory.path, what: state })
+    return state === 'held'
   }
 }

@@ -123,6 +123,7 @@ async function make(world: World, step: Step): Promise<void> {
     case 'clean': {
       let i = 0
       world.hasFaults = true
+      world.isCleaned = true
       for (const n of world.onDisk('seen')) world.mayComeTwice.add(n)
       return world.disk.clean(step.what, () => step.meant[i++ % step.meant.length] as boolean)
     }
@@ -164,7 +165,8 @@ function check(world: World, { options: { maxBytes, durability } }: History): vo
     written.set(at, (written.get(at) ?? 0) + length)
   }
   for (const bytes of written.values()) expect(bytes).toBeLessThanOrEqual(maxBytes)
-  expect(onDisk).toBeLessThanOrEqual(used)
+  // Until its owner notices that another has a directory, it adds to what the other has counted.
+  if (!world.isCleaned) expect(onDisk).toBeLessThanOrEqual(used)
   if (!world.hasFaults) expect(used - onDisk).toBeLessThanOrEqual(endBytes * files.size)
   // As long as there is room on the disk, memory has room.
   if (!world.hasFaults && maxBytes > 4_000_000) {

@@ -57,6 +57,8 @@ export class World {
   droppedByTheDead = 0
   hasFaults = false
   hasCrashed = false
+  /** Whether something has been removed that a process needs. */
+  isCleaned = false
   readonly #options: WorldOptions
 
   constructor(options: WorldOptions) {
