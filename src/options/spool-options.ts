@@ -5,6 +5,9 @@ export interface SpoolOptions {
    * (0700), where there is none. Any number of processes may share it, containers with one volume as well: each has a
    * directory of its own in it, and what a process leaves behind is delivered by one of the others, or by the next, of
    * those that ship to the same `baseUrl`, and with the same `orgId` where there is one.
+   *
+   * If another user than root owns it or one of its parents, or may write there, it is not used: a warning says so, and
+   * events stay in memory. Parents that are sticky, and volumes of root, are accepted.
    */
   directory: string
   /**
