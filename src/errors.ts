@@ -22,6 +22,8 @@ export type ErrorCode =
   | 'LOGFERRY_LICENCE'
   /** The monthly ingest will not last, or is nearly used up. */
   | 'LOGFERRY_BUDGET'
+  /** The application has taken away what delivers at the end of the process; it is put back. */
+  | 'LOGFERRY_EXIT'
   /** A listener or function given by the application threw. */
   | 'LOGFERRY_CALLBACK_THREW'
 

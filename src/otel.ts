@@ -15,6 +15,7 @@ import {
 import { isInTime, maxTimeoutMs } from './shipper/in-time.ts'
 import type { Shipper } from './shipper/shipper.ts'
 import { type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
+import { openBatchBytes, reserveStack } from './stack-reserve.ts'
 
 /** The result of an export, as `@opentelemetry/core` defines it: code 0 is success, 1 is failure. */
 export interface ExportResult {
@@ -63,6 +64,12 @@ export class LogferryLogRecordExporter {
   export(records: readonly OtelLogRecord[], resultCallback: (result: ExportResult) => void): void {
     if (this.#isShutDown)
       return resultCallback({ code: 1, error: new Error('logferry: the exporter has been shut down') })
+    try {
+      reserveStack(openBatchBytes)
+    } catch {
+      for (let i = 0; i < records.length; i++) this.shipper.refused.error[usualSeverity]++
+      return resultCallback(outOfStack)
+    }
     if (this.#acknowledge === 'delivered') void this.#deliver(records).then(resultCallback)
     else resultCallback(this.#resultOf(this.#take(records), records.length))
   }
@@ -127,8 +134,12 @@ export class LogferryLogRecordProcessor {
 
   /** Called by the SDK for each record. Serialises it at once; never throws. */
   onEmit(record: OtelLogRecord): void {
-    const mayBeHeld = this.#held.size > 0 || isResourcePending(record)
-    if (!mayBeHeld || !this.#hold(record)) takeRecord(this.shipper, record)
+    try {
+      const mayBeHeld = this.#held.size > 0 || isResourcePending(record)
+      if (!mayBeHeld || !this.#hold(record)) takeRecord(this.shipper, record)
+    } catch {
+      this.shipper.refused.error[usualSeverity]++ // at the end of the stack, before the shipper was asked
+    }
   }
 
   /**
@@ -157,6 +168,7 @@ export class LogferryLogRecordProcessor {
 
   /** Holds a record back whose resource is not known yet, or that comes after such a one; `false` for all others. */
   #hold(record: OtelLogRecord): boolean {
+    reserveStack(openBatchBytes)
     try {
       const { resource } = record
       const held = this.#held.get(resource) ?? (isResourcePending(record) ? this.#holdFor(resource) : undefined)
@@ -186,6 +198,15 @@ export class LogferryLogRecordProcessor {
     holding.add(held)
     return held
   }
+}
+
+/** What a record counts as that cannot be looked at: info. */
+const usualSeverity = 2
+
+/** Made beforehand, as it is given where nothing can be made. */
+const outOfStack: ExportResult = {
+  code: 1,
+  error: new Error('logferry: no stack is left to take the records; see shipper.stats()'),
 }
 
 function takeRecord(shipper: Shipper, record: OtelLogRecord): DropReason | undefined {

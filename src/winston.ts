@@ -14,6 +14,8 @@ import { type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
 type Info = Record<PropertyKey, unknown>
 
 const loggedLevel = Symbol.for('level')
+/** What an info counts as that cannot be looked at: info. */
+const usualSeverity = 2
 
 /** What Winston itself understands of a transport's options. */
 interface WinstonOptions {
@@ -82,7 +84,12 @@ export class LogferryTransport extends TransportStream {
   override write(info: unknown, encoding: BufferEncoding, callback?: Written): boolean
   override write(info: unknown, ...rest: unknown[]): boolean {
     if (rest.length > 0 || info === null) return super.write(info, ...(rest as []))
-    this._write(info as Info, 'utf8', ignore)
+    try {
+      this._write(info as Info, 'utf8', ignore)
+    } catch (error) {
+      if (this.format != null) throw error // what the application's format throws is for its log call
+      this.shipper.refused.error[usualSeverity]++ // at the end of the stack, before the shipper was asked
+    }
     return true
   }
 

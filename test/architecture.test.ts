@@ -20,7 +20,7 @@ interface MayLoad {
 }
 
 /** What stands below every stage. Text from outside may come in anywhere, and is made harmless in one way. */
-const common = ['errors', 'outcome', 'notices', 'options/', 'text/']
+const common = ['errors', 'outcome', 'notices', 'options/', 'text/', 'stack-reserve']
 const stages = ['record/', 'batch/', 'delivery/', 'spool/', 'exit/', 'org/']
 
 /** Imports run one way: adapters → shipper → stages → common. A stage loads no other stage. */
@@ -36,7 +36,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
   // The one wiring
   'shipper/': { parts: [...stages, 'http/', ...common] },
   // Stages. What delivery counts drops by is the one thing it has from another.
-  'record/': { parts: [], packages: ['logform'] },
+  'record/': { parts: ['stack-reserve'], packages: ['logform'] },
   'batch/': { parts: ['record/severity', ...common] },
   'delivery/': { parts: ['record/severity', 'http/', ...common] },
   // It asks owners of directories whether they live: by connections, which are not traced either.
@@ -53,6 +53,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
   outcome: { parts: [] },
   errors: { parts: ['text/'] },
   'text/': { parts: [] },
+  'stack-reserve': { parts: [] },
 }
 
 /** What importing an entry point may load; a log call may load more. */

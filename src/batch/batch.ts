@@ -1,5 +1,6 @@
 import type { Line } from '../record/event-to-line.ts'
 import type { Severity } from '../record/severity.ts'
+import { fewCallsBytes, openBatchBytes, reserveStack } from '../stack-reserve.ts'
 import { type Fate, Followers } from './fate.ts'
 import { type DropsBySeverity, tally } from './ledger.ts'
 import type { Memory } from './memory.ts'
@@ -116,24 +117,39 @@ export class Batch {
     return this.#whole.whenSettled()
   }
 
-  /** Adds a line. Returns false, with nothing added, when it does not fit within `maxBytes` or the memory. */
-  append(severity: Severity, { bytes, length }: Line, maxBytes: number): boolean {
+  /**
+   * Adds a line, and has `fate` told what becomes of it. Returns false, with nothing added, when it does not fit within
+   * `maxBytes` or the memory.
+   *
+   * All that can fail comes first, and changes nothing that counts. From then on nothing is called, so that nothing can
+   * fail, not even for want of stack: neither here nor up to where the line is counted as accepted.
+   */
+  append(severity: Severity, { bytes, length }: Line, maxBytes: number, fate?: Fate): boolean {
     const start = this.byteLength
     const end = start + length + 1
     if (end > maxBytes || (end > this.#block.length && !this.#grow(end, maxBytes))) return false
     bytes.copy(this.#block, start, 0, length)
     this.#block[end - 1] = newline
-    this.byteLength = end
-    this.#whole.copies[0]?.append(this.count, severity, this.#block, start, this.byteLength)
     if (this.count === this.#severities.length) this.#severities = larger(this.#severities)
-    this.#severities[this.count++] = severity
+    this.#severities[this.count] = severity
+    const stretch = fate && this.#whole.followers.stretchBefore(this.#first + this.count, fate)
+    const copy = this.#whole.copies[0]
+    if (copy !== undefined) {
+      reserveStack(fewCallsBytes)
+      copy.append(this.count, severity, this.#block, start, end)
+    }
+    this.byteLength = end
+    this.count++
     this.#whole.unsettled++
+    if (stretch === undefined) return true
+    stretch.to++
+    stretch.fate.pending++
     return true
   }
 
-  /** Has `fate` told what becomes of the line that was added last. */
-  follow(fate: Fate): void {
-    this.#whole.followers.add(fate, this.#first + this.count - 1)
+  /** Whether lines of it, or of what it was cut from, are neither delivered nor dropped. */
+  get isUnsettled(): boolean {
+    return this.#whole.unsettled > 0
   }
 
   /** Whether somebody follows all of its lines. */
@@ -384,6 +400,7 @@ export class Batch {
   }
 
   #grow(neededBytes: number, maxBytes: number): boolean {
+    reserveStack(openBatchBytes)
     const larger = this.#whole.memory.take(blockSize(neededBytes, maxBytes))
     if (larger === undefined) return false
     this.#block.copy(larger, 0, 0, this.byteLength)

@@ -1,5 +1,6 @@
 import type { Line } from '../record/event-to-line.ts'
 import type { Severity } from '../record/severity.ts'
+import { openBatchBytes, reserveStack, useDiskBytes } from '../stack-reserve.ts'
 import type { Batch } from './batch.ts'
 import type { Fate } from './fate.ts'
 import type { Memory } from './memory.ts'
@@ -23,10 +24,15 @@ const lookStep = 1 / 64
 /** Share of the memory up to which batches come back: a little more, so that what is fresh cannot keep them away. */
 export const readUpTo = 0.6
 const retryReadAfterMs = 1000
+/**
+ * Most batches that there may be before none moves to the store any more: an object stays here of each, at about 1.5 KB,
+ * and a store of many small ones would take any amount of memory.
+ */
+const maxBatches = 65_536
 
 /** Told of what happens to batches between their taking and giving. */
 export interface BatcherListeners {
-  /** Called, possibly inside a log call, when there may be a batch to take. */
+  /** Called when there may be a batch to take; never inside a log call. */
   onReady(): void
   /** So many lines are missing from what the store has given back; fewer than none where it had more than was known. */
   onLost(count: number, dataset: string): void
@@ -48,6 +54,7 @@ export class Batcher {
   readonly #unsettled = new Set<Batch>()
   /** Memory in use from which on what waits is looked for, to be moved to the store. */
   #lookFromBytes = 0
+  #isReadySoon = false
 
   constructor(limits: BatchLimits, memory: Memory, listeners: BatcherListeners, store?: Store) {
     this.limits = limits
@@ -59,19 +66,24 @@ export class Batcher {
       memory,
       makeRoom: () => this.makeRoom(),
       openCopy: dataset => store?.open(dataset),
-      onOpened: batch => {
+      stackBytes: store === undefined ? openBatchBytes : useDiskBytes,
+      onOpened: (row, batch) => {
+        this.#readySoon()
+        this.#rows.set(row.dataset, row)
         this.#track(batch)
-        listeners.onReady()
       },
-      onSealed: () => listeners.onReady(),
+      onReadySoon: () => this.#readySoon(),
     }
   }
 
-  /** Adds a line; `false` when there is no memory for it. What becomes of it is told to `fate`. */
+  /**
+   * Adds a line; `false` when there is no memory for it. What becomes of it is told to `fate`. A new row counts only once it
+   * has a batch: names of datasets cost nothing while memory is full.
+   *
+   * Once the line is in its batch nothing is called any more: see `Batch.append`.
+   */
   add(dataset: string, severity: Severity, line: Line, fate?: Fate): boolean {
-    const batch = this.row(dataset).add(severity, line)
-    if (fate !== undefined) batch?.follow(fate)
-    return batch !== undefined
+    return (this.#rows.get(dataset) ?? new Row(dataset, this.#rowParts)).add(severity, line, fate)
   }
 
   row(dataset: string): Row {
@@ -81,6 +93,10 @@ export class Batcher {
       this.#rows.set(dataset, row)
     }
     return row
+  }
+
+  get datasetCount(): number {
+    return this.#rows.size
   }
 
   /** What is needed to tune batches to the pace. */
@@ -115,14 +131,21 @@ export class Batcher {
   /** Lets every open batch go; resolves when all lines that are here now have been delivered or dropped. */
   async flush(): Promise<void> {
     for (const row of this.#rows.values()) row.flush()
-    const settled = [...this.#unsettled].map(batch => batch.whenSettled()) // and not what making requests for them may log
+    // Those of now, and not what making requests for them may log.
+    const settled = [...this.#unsettled].filter(batch => batch.isUnsettled).map(batch => batch.whenSettled())
     this.#listeners.onReady()
     await Promise.all(settled)
   }
 
-  /** Makes everything due that waits after a failure. */
+  /** Makes everything due that waits after a failure; what is most severe comes first, then what is oldest. */
   hurry(): void {
-    for (const row of this.#rows.values()) row.hurry()
+    const rows = [...this.#rows.values()].map(row => ({ row, severity: row.maxSeverity, sinceMs: row.waitingSinceMs }))
+    rows.sort((one, other) => other.severity - one.severity || one.sinceMs - other.sinceMs)
+    this.#rows.clear()
+    for (const { row } of rows) {
+      row.hurry()
+      this.#rows.set(row.dataset, row)
+    }
   }
 
   /** Moves batches to the store while memory is short: first those that wait, then those that are open for new lines. */
@@ -132,7 +155,8 @@ export class Batcher {
     const nextLookBytes = () => memory.usedBytes + memory.maxBytes * lookStep
     const isLookedFor = memory.usedBytes >= this.#lookFromBytes || uses(moveOpenFrom)
     this.#lookFromBytes = Math.min(this.#lookFromBytes, nextLookBytes())
-    if (!store?.isReady || !isLookedFor || !uses(moveWaitingFrom)) return
+    if (!store?.isReady || !isLookedFor || !uses(moveWaitingFrom) || this.#unsettled.size >= maxBatches) return
+    reserveStack(useDiskBytes)
     this.#moveUntil(
       () => !uses(moveWaitingFrom),
       ({ waitingBytes }) => waitingBytes,
@@ -203,8 +227,21 @@ export class Batcher {
     void batch.whenSettled().then(() => {
       this.#unsettled.delete(batch)
       const row = this.#rows.get(batch.dataset)
-      if (row?.isEmpty && row.pause === undefined && row.refusals === undefined) this.#rows.delete(batch.dataset)
+      if (row?.isEmpty && !row.pause?.isProbing && row.refusals === undefined) this.#rows.delete(batch.dataset)
     })
+  }
+
+  /**
+   * Requests are not made inside a log call: the stack may end there, in the middle of any step, and what they may log would
+   * be inside it as well.
+   */
+  #readySoon(): void {
+    if (this.#isReadySoon) return
+    queueMicrotask(() => {
+      this.#isReadySoon = false
+      this.#listeners.onReady()
+    })
+    this.#isReadySoon = true
   }
 
   /** Moves batches of the rows with most bytes until there is no need. */

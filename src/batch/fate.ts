@@ -5,10 +5,6 @@ export class Fate {
   lost = 0
   #onSettled: (() => void) | undefined
 
-  expect(): void {
-    this.pending++
-  }
-
   settle(isLost: boolean): void {
     if (isLost) this.lost++
     if (--this.pending === 0) this.#onSettled?.()
@@ -24,7 +20,7 @@ export class Fate {
 }
 
 /** Lines of a batch that share a fate. */
-interface Stretch {
+export interface Stretch {
   readonly fate: Fate
   from: number
   to: number
@@ -34,11 +30,13 @@ interface Stretch {
 export class Followers {
   #stretches: Stretch[] = []
 
-  add(fate: Fate, line: number): void {
-    fate.expect()
+  /** The stretch that ends before a line, for that line to be added to it. */
+  stretchBefore(line: number, fate: Fate): Stretch {
     const last = this.#stretches.at(-1)
-    if (last?.fate === fate && last.to === line) last.to++
-    else this.#stretches.push({ fate, from: line, to: line + 1 })
+    if (last?.fate === fate && last.to === line) return last
+    const stretch = { fate, from: line, to: line }
+    this.#stretches.push(stretch)
+    return stretch
   }
 
   /** Takes over those of lines that come to stand `shift` lines further down. */

@@ -34,23 +34,54 @@ export function tally(lines: Uint8Array): DropsBySeverity {
   return bySeverity
 }
 
+/** Why a log call may drop its own event. */
+export type Refusal = Extract<DropReason, 'memory' | 'dataset' | 'budget' | 'error'>
+
+/** How many events of each severity, by its number. */
+type Counts = [number, number, number, number, number, number]
+
 /** What became of every event that was given to us. At every moment accepted = delivered + dropped + pending. */
 export class Ledger {
-  accepted = 0
+  /** Events that were kept when they were logged, or taken over from another process. */
+  admitted = 0
   delivered = 0
-  dropped = 0
   /** Of those that are pending: handed over to the spool for another process, and nothing that is still done here. */
   left = 0
+  /**
+   * Events that were dropped inside their log calls. One number says that an event was accepted and dropped, so that
+   * `refused.error[severity]++` can count it where the stack ends, and no call can be made.
+   */
+  readonly refused: Readonly<Record<Refusal, Counts>> = {
+    memory: [0, 0, 0, 0, 0, 0],
+    dataset: [0, 0, 0, 0, 0, 0],
+    budget: [0, 0, 0, 0, 0, 0],
+    error: [0, 0, 0, 0, 0, 0],
+  }
+  readonly #told: Readonly<Record<Refusal, Counts>> = {
+    memory: [0, 0, 0, 0, 0, 0],
+    dataset: [0, 0, 0, 0, 0, 0],
+    budget: [0, 0, 0, 0, 0, 0],
+    error: [0, 0, 0, 0, 0, 0],
+  }
+  #droppedLater = 0
   readonly #drops = new Map<DropReason, DropsBySeverity>()
 
+  get accepted(): number {
+    return this.admitted + this.#refusedCount
+  }
+
+  get dropped(): number {
+    return this.#droppedLater + this.#refusedCount
+  }
+
   get pending(): number {
-    return this.accepted - this.delivered - this.dropped
+    return this.admitted - this.delivered - this.#droppedLater
   }
 
   drop(reason: DropReason, bySeverity: DropsBySeverity): void {
     const drops = this.#drops.get(reason) ?? {}
     for (const [name, count] of Object.entries(bySeverity) as [keyof DropsBySeverity, number][]) {
-      this.dropped += count
+      this.#droppedLater += count
       drops[name] = (drops[name] ?? 0) + count
     }
     this.#drops.set(reason, drops)
@@ -58,6 +89,43 @@ export class Ledger {
 
   /** Drops by reason, then by severity; a copy. */
   drops(): Partial<Record<DropReason, DropsBySeverity>> {
-    return Object.fromEntries([...this.#drops].map(([reason, drops]) => [reason, { ...drops }]))
+    const refused = refusals.map(reason => [reason, difference(this.refused[reason], none)] as const)
+    return Object.fromEntries([
+      ...refused.filter(([, { count }]) => count > 0).map(([reason, { bySeverity }]) => [reason, bySeverity]),
+      ...[...this.#drops].map(([reason, drops]) => [reason, { ...drops }]),
+    ])
   }
+
+  /** What has been refused for a reason since it was asked for the last time. */
+  takeRefused(reason: Refusal): { count: number; bySeverity: DropsBySeverity } {
+    const [refused, told] = [this.refused[reason], this.#told[reason]]
+    const untold = difference(refused, told)
+    for (let severity = 0; severity < told.length; severity++)
+      told[severity as Severity] = refused[severity as Severity]
+    return untold
+  }
+
+  get #refusedCount(): number {
+    let count = 0
+    for (const reason of refusals) for (const one of this.refused[reason]) count += one
+    return count
+  }
+}
+
+export const refusals = ['memory', 'dataset', 'budget', 'error'] as const satisfies Refusal[]
+
+const none: Readonly<Counts> = [0, 0, 0, 0, 0, 0]
+
+function difference(
+  counts: Readonly<Counts>,
+  earlier: Readonly<Counts>,
+): { count: number; bySeverity: DropsBySeverity } {
+  const bySeverity: DropsBySeverity = {}
+  let count = 0
+  for (const [severity, name] of severities.entries()) {
+    const added = counts[severity as Severity] - earlier[severity as Severity]
+    if (added > 0) bySeverity[name] = added
+    count += added
+  }
+  return { count, bySeverity }
 }

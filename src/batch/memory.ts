@@ -4,11 +4,9 @@ import type { Severity } from '../record/severity.ts'
  * From which share of the memory on an event must be of which severity to be let in: trace and debug make room first,
  * then info, then warnings. What is above the last threshold is kept for errors.
  */
-const thresholds: readonly (readonly [share: number, atLeast: Severity])[] = [
-  [0.95, 4],
-  [0.9, 3],
-  [0.75, 2],
-]
+const infoFrom = 0.75
+const warnFrom = 0.9
+const errorFrom = 0.95
 
 /** What is kept for use again, in blocks of the usual size: the block of a batch costs page faults when it is new. */
 const maxSpareBlocks = 8
@@ -35,9 +33,11 @@ export class Memory {
 
   /** A block of that many bytes, or nothing when it would not fit. Its content is whatever stood there before. */
   take(bytes: number): Buffer | undefined {
-    if (!this.reserve(bytes)) return undefined
+    if (!this.#makeRoomFor(bytes)) return undefined
     const spare = this.#spare.findLastIndex(block => block.length === bytes)
-    return spare < 0 ? Buffer.allocUnsafeSlow(bytes) : this.#takeSpare(spare)
+    const block = spare < 0 ? Buffer.allocUnsafeSlow(bytes) : this.#takeSpare(spare)
+    this.hold(bytes) // only now: the allocation may throw
+    return block
   }
 
   give(block: Buffer): void {
@@ -50,21 +50,20 @@ export class Memory {
 
   /** Whether so many bytes that somebody else is going to allocate still fit; then they are counted. */
   reserve(bytes: number): boolean {
-    if (this.usedBytes + bytes > this.maxBytes) return false
-    if (this.usedBytes + bytes + this.#spareBytes > this.maxBytes) this.clear()
+    if (!this.#makeRoomFor(bytes)) return false
     this.hold(bytes)
     return true
   }
 
-  /** Counts bytes that somebody else allocated. */
+  /** Counts bytes that somebody else allocated. Calls nothing, so that at the end of the stack it happens as a whole or not at all. */
   hold(bytes: number): void {
     this.usedBytes += bytes
-    this.#setFloor()
+    const share = this.usedBytes / this.maxBytes
+    this.floor = share < warnFrom ? (share < infoFrom ? 0 : 2) : share < errorFrom ? 3 : 4
   }
 
   release(bytes: number): void {
-    this.usedBytes -= bytes
-    this.#setFloor()
+    this.hold(-bytes)
   }
 
   /** Lets go of the blocks that are kept for use again. */
@@ -79,8 +78,10 @@ export class Memory {
     return block
   }
 
-  #setFloor(): void {
-    const share = this.usedBytes / this.maxBytes
-    this.floor = thresholds.find(([from]) => share >= from)?.[1] ?? 0
+  /** Whether so many bytes fit, if need be in place of blocks that are kept for use again. */
+  #makeRoomFor(bytes: number): boolean {
+    if (this.usedBytes + bytes > this.maxBytes) return false
+    if (this.usedBytes + bytes + this.#spareBytes > this.maxBytes) this.clear()
+    return true
   }
 }

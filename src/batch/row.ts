@@ -1,6 +1,8 @@
 import type { Line } from '../record/event-to-line.ts'
 import type { Severity } from '../record/severity.ts'
+import { reserveStack } from '../stack-reserve.ts'
 import { Batch } from './batch.ts'
+import type { Fate } from './fate.ts'
 import type { Memory } from './memory.ts'
 import { Refusals } from './refusals.ts'
 import type { Copy, Store } from './store.ts'
@@ -38,8 +40,12 @@ export interface RowParts {
   readonly makeRoom: () => void
   /** Gives a copy for each batch that is opened, to which its lines are written at once. */
   readonly openCopy: (dataset: string) => Copy | undefined
-  readonly onOpened: (batch: Batch) => void
-  readonly onSealed: () => void
+  /** What opening a batch takes of the stack, with all that may come with it. */
+  readonly stackBytes: number
+  /** Told of a batch before there is a line in it, so that whoever asks for all lines knows of it. */
+  readonly onOpened: (row: Row, batch: Batch) => void
+  /** There may be a batch to take soon: makes no request now, inside a log call. */
+  readonly onReadySoon: () => void
 }
 
 /** The batches of one dataset: one open for new lines, and the rows of those that wait to be sent. */
@@ -84,6 +90,18 @@ export class Row {
     return byteLengthOf(this.#stored)
   }
 
+  /** The severity of the most severe line in memory; -1 when there is none. */
+  get maxSeverity(): number {
+    let max = -1
+    for (const batch of this.#inMemory()) for (const severity of batch.severities) max = Math.max(max, severity)
+    return max
+  }
+
+  /** Monotonic time from which on its lines have waited, about: what waits to be sent has waited longer than what is open. */
+  get waitingSinceMs(): number {
+    return this.#waiting.length + this.#backlog.length > 0 ? 0 : this.#openedAtMs
+  }
+
   /** Batches that have come back from the store and wait. */
   get backlogCount(): number {
     return this.#backlog.length
@@ -97,24 +115,31 @@ export class Row {
   /** Monotonic time at which the open batch has waited long enough for company; `Infinity` when there is none. */
   get dueAtMs(): number {
     if (this.#open === undefined) return Number.POSITIVE_INFINITY
-    return this.#isFlushing ? 0 : this.#openedAtMs + this.#limits.maxBatchAgeMs
+    const isDue = this.#isFlushing || this.#open.count >= this.#limits.maxBatchEvents
+    return isDue ? 0 : this.#openedAtMs + this.#limits.maxBatchAgeMs
   }
 
   /**
-   * Adds a line, and gives the batch it is in; `undefined` when there is no memory for it. Nobody is told before the line
-   * has its place: who makes a request then may log, and be here again.
+   * Adds a line; `false` when there is no memory for it. Once the line is in its batch nothing is called any more, so that
+   * it counts as a whole or not at all: see `Batch.append`.
    */
-  add(severity: Severity, line: Line): Batch | undefined {
+  add(severity: Severity, line: Line, fate?: Fate): boolean {
+    const { maxBatchBytes, maxBatchEvents, maxBlockBytes } = this.#limits
     const open = this.#open
-    if (open?.append(severity, line, this.#limits.maxBatchBytes)) {
-      if (open.count >= this.#limits.maxBatchEvents) this.#sealFull()
-      return open
+    if (open !== undefined && open.count < maxBatchEvents) {
+      if (open.count + 1 === maxBatchEvents) this.#parts.onReadySoon()
+      if (open.append(severity, line, maxBatchBytes, fate)) return true
     }
-    if (open !== undefined) this.#seal()
-    const batch = this.#openWith(severity, line)
-    if (batch !== undefined) this.#parts.onOpened(batch)
-    else if (open !== undefined) this.#parts.onSealed()
-    return batch
+    reserveStack(this.#parts.stackBytes)
+    if (open !== undefined) {
+      this.#parts.onReadySoon()
+      this.#seal()
+    }
+    const batch = this.#openFor(line)
+    if (batch === undefined) return false
+    if (batch.append(severity, line, maxBlockBytes, fate)) return true
+    this.#seal()
+    return false
   }
 
   /** Lets the open batch go without waiting for company. */
@@ -177,7 +202,7 @@ export class Row {
 
   /** Moves the batch that is open for new lines to the store, as it is. */
   moveOpenTo(store: Store): boolean {
-    if (this.#open === undefined) return false
+    if (this.#open === undefined || this.#open.count === 0) return false
     this.#seal()
     const batch = this.#waiting.pop() as Batch
     const isMoved = batch.moveTo(store)
@@ -243,45 +268,46 @@ export class Row {
     return [...this.#stored.splice(0), ...this.#backlog.splice(0), ...this.#waiting.splice(0)]
   }
 
+  #inMemory(): Batch[] {
+    return [...this.#waiting, ...this.#backlog, ...(this.#open === undefined ? [] : [this.#open])]
+  }
+
   #takeFresh(nowMs: number): Batch | undefined {
     const ready = takeReady(this.#waiting, nowMs)
     if (ready !== undefined || this.dueAtMs > nowMs) return ready
-    this.#seal()
-    return this.#waiting.pop()
+    return this.#seal() ? this.#waiting.pop() : undefined
   }
 
-  /** A new batch with this line in it; nothing when there is no memory for it. */
-  #openWith(severity: Severity, line: Line): Batch | undefined {
+  /** A new batch, in which there is room for this line; nothing when there is no memory for it. */
+  #openFor(line: Line): Batch | undefined {
     const expectedBytes = Math.max(this.#lastSealedBytes, line.length + 1)
-    const { maxBatchBytes, maxBlockBytes, maxBatchEvents } = this.#limits
-    const { memory, makeRoom, openCopy } = this.#parts
+    const { maxBatchBytes, maxBlockBytes } = this.#limits
+    const { memory, makeRoom, openCopy, onOpened } = this.#parts
     makeRoom()
     const mostBytes = expectedBytes <= maxBatchBytes ? maxBatchBytes : maxBlockBytes
     const batch = Batch.open(this.dataset, expectedBytes, mostBytes, memory, () => openCopy(this.dataset))
     if (batch === undefined) return undefined
-    if (!batch.append(severity, line, maxBlockBytes)) {
-      batch.settle()
-      return undefined
-    }
-    this.#open = batch
+    onOpened(this, batch)
     this.#openedAtMs = performance.now()
-    if (maxBatchEvents === 1) this.#seal()
+    this.#open = batch
     return batch
   }
 
-  #sealFull(): void {
-    this.#seal()
-    this.#parts.onSealed()
-  }
-
-  #seal(): void {
+  /** Has the open batch wait to be sent; `false` when it has no line, and is no more. */
+  #seal(): boolean {
     const batch = this.#open as Batch
+    const hasLines = batch.count > 0
+    if (hasLines) this.#waiting.push(batch) // first: it must not be in neither place
     this.#open = undefined
     this.#isFlushing = false
+    if (!hasLines) {
+      batch.settle()
+      return false
+    }
     this.#lastSealedBytes = batch.byteLength
     this.#limits.sealedBytes += batch.byteLength
     batch.seal()
-    this.#waiting.push(batch)
+    return true
   }
 }
 

@@ -11,7 +11,7 @@ import type { Compression, Encoding } from './compression.ts'
 import { failedLines } from './failed-lines.ts'
 import type { Pace } from './pace.ts'
 import { rateLimitIn } from './rate-limit-headers.ts'
-import type { Attempt } from './send.ts'
+import { type Attempt, maxRequestsAtEnd } from './send.ts'
 import { SizeLimit } from './size-limit.ts'
 import { Tuner } from './tuning.ts'
 import {
@@ -28,6 +28,8 @@ import {
 /** Where batches come from, and go back to. */
 export interface Batches {
   readonly limits: BatchLimits
+  /** Datasets that have batches, in flight or not. */
+  readonly datasetCount: number
   take(nowMs: number): Batch | undefined
   wakeAtMs(): number
   load(): { addedBytes: number; waitingBytes: number; datasets: number }
@@ -86,6 +88,8 @@ export class Delivery {
   #sendNow: SendNow | undefined
   #timer: NodeJS.Timeout | undefined
   #timerAtMs = Number.POSITIVE_INFINITY
+  /** When everything ends, by the last call of `hurry`. */
+  #endMs = Number.NEGATIVE_INFINITY
   /** Requests made, and how many of them repeated an earlier one. */
   requests = 0
   retries = 0
@@ -113,9 +117,9 @@ export class Delivery {
 
   /** Starts what can be started now, and sets the clock for what can be started later. */
   readonly pump = (): void => {
-    const { batches, breaker, pace, maxConcurrentRequests } = this.#parts
+    const { batches, breaker, pace } = this.#parts
     const nowMs = performance.now()
-    const limit = breaker.isOpen ? 1 : maxConcurrentRequests
+    const limit = breaker.isOpen ? 1 : this.#maxRequests(nowMs)
     this.#tuner.tune(nowMs)
     const notBeforeMs = () => Math.max(breaker.notBeforeMs, pace.notBeforeMs(nowMs))
     while (this.#inFlight.size < limit && nowMs >= notBeforeMs()) {
@@ -129,10 +133,14 @@ export class Delivery {
     if (!isSettled) this.#wakeAt(Math.max(batches.wakeAtMs(), notBeforeMs()), nowMs)
   }
 
-  /** Makes what waits after a failure due now, for there is no later than in `timeoutMs`. */
+  /**
+   * Makes what waits after a failure due now, for there is no later than in `timeoutMs`. Until then datasets need not wait
+   * for one another.
+   */
   hurry(timeoutMs: number): void {
+    this.#endMs = performance.now() + timeoutMs
     this.#parts.breaker.hurry()
-    this.#parts.pace.hurry(performance.now() + timeoutMs)
+    this.#parts.pace.hurry(this.#endMs)
     this.#parts.batches.hurry()
     this.pump()
   }
@@ -162,6 +170,12 @@ export class Delivery {
       if (refusal === undefined) this.#drop(batch, reason)
       else this.#reject(batch, 'rejected', refusal.status, refusal.reason)
     }
+  }
+
+  #maxRequests(nowMs: number): number {
+    const { batches, maxConcurrentRequests } = this.#parts
+    if (nowMs >= this.#endMs) return maxConcurrentRequests
+    return Math.max(maxConcurrentRequests, Math.min(batches.datasetCount, maxRequestsAtEnd))
   }
 
   /** Ends every attempt that is under way; nobody hears what becomes of them. */

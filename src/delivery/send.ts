@@ -23,6 +23,12 @@ export interface Attempt {
   readonly answer?: Answer | undefined
 }
 
+/**
+ * Most requests that are under way at a time before the end, for as many datasets: what a few connections do one after the
+ * other for thousands of them takes longer than the end may.
+ */
+export const maxRequestsAtEnd = 32
+
 /** Ways in which a connection ends while the body is under way. */
 const resetCodes = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
@@ -86,7 +92,8 @@ export class Sender {
   #dispatcher(): Dispatcher {
     const { baseUrl, dispatcher, maxConcurrentRequests, tls } = this.#options
     if (dispatcher !== undefined) return dispatcher
-    this.#connections ??= new Connections(baseUrl.origin, maxConcurrentRequests, tls)
+    const maxConnections = Math.max(maxConcurrentRequests, maxRequestsAtEnd) // delivery keeps to the one or the other
+    this.#connections ??= new Connections(baseUrl.origin, maxConnections, tls)
     return this.#connections
   }
 

@@ -5,7 +5,7 @@ import { optionsOf } from '../options/options-of.ts'
 
 /** A shipper, or whatever delivers through one. */
 interface Flushable {
-  flush(options: { timeoutMs: number }): Promise<{ readonly complete: boolean }>
+  flush(options: { timeoutMs: number; isLast: true }): Promise<{ readonly complete: boolean }>
   close(options: { timeoutMs: number }): Promise<unknown>
 }
 
@@ -45,7 +45,7 @@ export function flushOnSignals(shipper: Flushable, options: FlushOnSignalsOption
   const onSignal = async (signal: NodeJS.Signals): Promise<void> => {
     if (isFlushing) return
     isFlushing = true
-    const { complete } = await shipper.flush({ timeoutMs })
+    const { complete } = await shipper.flush({ timeoutMs, isLast: true })
     isFlushing = false
     if (process.listeners(signal).some(listener => !ours.has(listener))) return
     if (!complete) await shipper.close({ timeoutMs: 0 }) // says what is lost

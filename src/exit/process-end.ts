@@ -1,4 +1,4 @@
-import { warnAtOnce } from '../notices.ts'
+import { emitProcessWarning, warnAtOnce } from '../notices.ts'
 import { LastDelivery, type Leftovers } from './last-delivery.ts'
 
 /** Somebody who has something left to do when the process ends. */
@@ -18,8 +18,37 @@ let last: LastDelivery | undefined
  * Listens before all others, of which one may throw, or call `process.exit()` once more: then none after it is called.
  */
 export function expectEnd(): void {
-  process.off('exit', deliverAll).off('exit', endDelivery)
-  process.prependListener('exit', deliverAll).on('exit', endDelivery)
+  isMoving = true
+  process.off('removeListener', onRemoved).off('exit', deliverAll).off('exit', endDelivery)
+  process.prependListener('exit', deliverAll).on('exit', endDelivery).on('removeListener', onRemoved)
+  isMoving = false
+}
+
+/** Whether our listeners are being taken off by ourselves. */
+let isMoving = false
+let isRemovalSaid = false
+
+/** Where the application takes all listeners off 'exit', and with them ours, they come back, and it is said once. */
+function onRemoved(name: string | symbol, listener: unknown): void {
+  if (isMoving || name !== 'exit') return
+  if (listener === deliverAll || listener === endDelivery) queueMicrotask(putBack)
+  // At once if that was the last: `process.exit()` may follow. Otherwise `removeAllListeners` would come upon them again.
+  if (process.listenerCount('exit') === 0) putBack()
+}
+
+function putBack(): void {
+  const listeners: unknown[] = process.listeners('exit')
+  if (listeners.includes(deliverAll) && listeners.includes(endDelivery)) return
+  expectEnd()
+  if (isRemovalSaid) return
+  isRemovalSaid = true
+  emitProcessWarning({
+    code: 'LOGFERRY_EXIT',
+    message:
+      "logferry: the application has removed all listeners of the process's 'exit' event, and with them what delivers pending " +
+      "events at the end. They are put back. Remove single listeners: process.off('exit', listener).",
+    suppressed: 0,
+  })
 }
 
 /**
@@ -28,10 +57,14 @@ export function expectEnd(): void {
  */
 export function watch(one: Unfinished): void {
   if (unfinished.size === 0 && last === undefined) {
-    process.on('beforeExit', finishAll)
+    process.off('beforeExit', finishAll).on('beforeExit', finishAll)
     expectEnd() // once more, to come before and after handlers that are there by now
   }
   unfinished.add(one)
+}
+
+/** While the handlers of 'exit' run, delivers what has been logged in them so far. */
+export function deliverIfEnding(): void {
   last?.deliver(unfinished)
 }
 

@@ -3,6 +3,9 @@ import { routesOf, shapeOf } from './field-routes.ts'
 /** A longer path is not let in, whatever room there is, which bounds the memory. Nobody looks for such a field. */
 const maxPathLength = 1000
 
+/** Most fields of a dataset that are taken in without being asked for: an application may put values into their names. */
+const mostFields = 20_000
+
 /** The names known in one place of an event, each with what is known below it. */
 class Level {
   isField = false
@@ -44,9 +47,11 @@ export class FieldSet {
     return true
   }
 
-  /** Takes the fields of plain data in, however many there are. */
+  /** Takes the fields of plain data in, whether or not there is room for them, but for more than any licence allows. */
   add(fields: object): void {
-    for (const route of routesOf(fields, Number.POSITIVE_INFINITY) ?? []) this.#paths.add(route.join('.'))
+    for (const route of routesOf(fields, Number.POSITIVE_INFINITY) ?? []) {
+      if (this.size < mostFields) this.#paths.add(route.join('.'))
+    }
   }
 
   #admitAll(event: object, most: number): boolean {

@@ -53,18 +53,21 @@ export class LearnedName {
     const known = this.#within.get(name)
     if (known !== undefined) return known
     if (name.length > longestName || this.#within.size >= mostInPlace || all.count >= mostInAll) return undefined
-    all.count++
     const learned = new LearnedName(name)
     this.#within.set(name, learned)
+    all.count++
     return learned
   }
 
   /** Learns the text of the member, unless it changes too often. */
   learn(text: string): void {
     if (this.#texts === mostTexts) return
+    this.text = undefined // while `withText` may be of another, and if there is no stack to learn it
     const isWorthIt = ++this.#texts < mostTexts && text.length <= longestText && isAsItIs(text)
-    this.text = isWorthIt ? ownCopy(text) : undefined
-    if (isWorthIt) this.withText = pieceOf(`,${JSON.stringify(this.name)}:"${text}"`)
+    if (!isWorthIt) return
+    const copy = ownCopy(text)
+    this.withText = pieceOf(`,${JSON.stringify(this.name)}:"${text}"`)
+    this.text = copy
   }
 }
 

@@ -283,8 +283,9 @@ export class LineWriter {
 
   #replace(bytes: Buffer, writtenBytes: number): void {
     this.bytes.copy(bytes, 0, 0, writtenBytes)
+    const view = viewOf(bytes) // first: were there no stack for it, lines would be written to two buffers
     this.bytes = bytes
-    this.#view = viewOf(bytes)
+    this.#view = view
     this.#limit = bytes.length - slackBytes
   }
 }

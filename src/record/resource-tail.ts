@@ -1,3 +1,4 @@
+import { openBatchBytes, reserveStack } from '../stack-reserve.ts'
 import { eventToJson } from './event-to-line.ts'
 import { nestAttributes } from './nested.ts'
 import type { OtelResource, OtelScope } from './otel-record.ts'
@@ -16,6 +17,7 @@ const tails = new WeakMap<object, WeakMap<object, Uint8Array>>()
 export function resourceTail(resource: OtelResource, scope: OtelScope): Uint8Array {
   const known = tails.get(resource)?.get(scope)
   if (known !== undefined) return known
+  reserveStack(openBatchBytes) // what could not be read for want of stack must not be remembered
   const tail = Buffer.from(`${resourceMember(resource)}${scopeMember(scope)}}`)
   if (isFinal(resource, scope)) {
     const ofResource = tails.get(resource) ?? new WeakMap()

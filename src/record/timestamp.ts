@@ -57,8 +57,11 @@ export class Timestamper {
 
   #showMs(ms: number): void {
     const second = Math.floor(ms / 1000)
+    this.#shownMs = -1 // until all digits are of the same time: there may be no stack for some
     if (second !== this.#shownSecond) {
-      this.#bytes.write(new Date(ms).toISOString().slice(0, lengthToDot), this.#start)
+      const text = new Date(ms).toISOString().slice(0, lengthToDot)
+      this.#shownSecond = -1
+      this.#bytes.write(text, this.#start)
       this.#shownSecond = second
     }
     writeDigits(this.#bytes, this.#start + lengthToDot + 3, 3, ms - second * 1000)
@@ -73,8 +76,8 @@ let secondText = ''
 export function formatNanoTime(time: readonly [number, number]): string | undefined {
   if (!isHrTime(time)) return undefined
   if (time[0] !== textSecond) {
+    secondText = new Date(time[0] * 1000).toISOString().slice(0, lengthToDot)
     textSecond = time[0]
-    secondText = new Date(textSecond * 1000).toISOString().slice(0, lengthToDot)
   }
   return `${secondText}${String(time[1]).padStart(9, '0')}Z`
 }

@@ -55,7 +55,7 @@ export class Holding {
     if (severity < memory.floor || this.#heldBytes + heldBytes > memory.maxBytes * mostHeld) return false
     if (!memory.reserve(heldBytes)) return false
     this.#heldBytes += heldBytes
-    ledger.accepted++
+    ledger.admitted++
     return true
   }
 
@@ -81,7 +81,7 @@ export class Holding {
     const { memory, ledger } = this.#parts
     memory.release(bytes + overheadBytes)
     this.#heldBytes -= bytes + overheadBytes
-    ledger.accepted--
+    ledger.admitted--
   }
 
   /** Has everything given on as there is room for it; `undefined` where nothing is held. */

@@ -1,5 +1,4 @@
 import type { DropsBySeverity } from '../batch/ledger.ts'
-import { type Severity, severities } from '../record/severity.ts'
 
 /** The least time between two reports, in milliseconds. */
 const intervalMs = 60_000
@@ -10,10 +9,11 @@ export class ShedReport {
   #count = 0
   #notBeforeMs = 0
 
-  note(severity: Severity): void {
-    const name = severities[severity]
-    this.#bySeverity[name] = (this.#bySeverity[name] ?? 0) + 1
-    this.#count++
+  note(bySeverity: DropsBySeverity): void {
+    for (const [name, count] of Object.entries(bySeverity) as [keyof DropsBySeverity, number][]) {
+      this.#bySeverity[name] = (this.#bySeverity[name] ?? 0) + count
+      this.#count += count
+    }
   }
 
   /** The event, when there is something to tell and a minute has passed since the last; time is monotonic. */

@@ -1,6 +1,6 @@
 import { Batcher } from '../batch/batcher.ts'
 import { Fate } from '../batch/fate.ts'
-import { type DropReason, type DropsBySeverity, Ledger } from '../batch/ledger.ts'
+import { type DropReason, type DropsBySeverity, Ledger, type Refusal, refusals } from '../batch/ledger.ts'
 import { Memory } from '../batch/memory.ts'
 import type { BatchLimits } from '../batch/row.ts'
 import { Breaker } from '../delivery/breaker.ts'
@@ -10,7 +10,7 @@ import { Pace } from '../delivery/pace.ts'
 import { Sender } from '../delivery/send.ts'
 import type { Courier } from '../exit/courier.ts'
 import { type Loss, outOfTime } from '../exit/last-delivery.ts'
-import { expectEnd, type Unfinished, unwatch, watch } from '../exit/process-end.ts'
+import { deliverIfEnding, expectEnd, type Unfinished, unwatch, watch } from '../exit/process-end.ts'
 import { type NoticeListeners, Notices } from '../notices.ts'
 import { ownProperties } from '../options/own-properties.ts'
 import { resolveOptions } from '../options/resolve.ts'
@@ -21,8 +21,9 @@ import type { LimitsStats } from '../org/limits.ts'
 import { eventToLine } from '../record/event-to-line.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import { tailFields } from '../record/resource-tail.ts'
-import { type Severity, severities, severityOfLevel } from '../record/severity.ts'
+import { type Severity, severityOfLevel } from '../record/severity.ts'
 import { Timestamper } from '../record/timestamp.ts'
+import { fewCallsBytes, openBatchBytes, reserveStack, useDiskBytes } from '../stack-reserve.ts'
 import { checkListener } from './check-listener.ts'
 import { datasetOf } from './dataset-of.ts'
 import { Holding } from './holding.ts'
@@ -100,6 +101,12 @@ export class Shipper {
   readonly holding: Holding
   readonly #compression: Compression
   readonly #ledger = new Ledger()
+  /**
+   * Events dropped inside their log calls, for callers of `take` that run out of stack before it.
+   *
+   * @internal
+   */
+  readonly refused = this.#ledger.refused
   readonly #notices = new Notices(text => this.#redact(text))
   readonly #pace = new Pace()
   readonly #licence: Licence | undefined
@@ -109,6 +116,8 @@ export class Shipper {
   #isWatched = false
   readonly #shed = new ShedReport()
   #fate: Fate | undefined
+  #lastError: unknown
+  #isTellingSoon = false
 
   /** @internal */
   constructor(options: ResolvedOptions) {
@@ -134,7 +143,9 @@ export class Shipper {
       ledger: this.#ledger,
       batcher: this.#batcher,
       onHeld: () => {
-        if (!this.#isWatched) this.#watch()
+        if (this.#isWatched) return
+        this.#watch()
+        deliverIfEnding()
       },
       onRemoved: () => this.#unwatchWhenDone(),
     })
@@ -160,7 +171,7 @@ export class Shipper {
       exitTimeoutMs: options.exitTimeoutMs,
       finish: () => this.#finishAtExit(),
       handOver: courier => this.#handOver(courier),
-      withdrawWhenDone: () => this.#unwatchWhenDone(),
+      withdrawWhenDone: () => this.#tellAllRefused(),
       proceed: () => this.#proceed(),
       isWaitingForAnswers: () => this.#delivery.inFlight > 0,
       giveUp: loss => this.#giveUp(loss, 'exit'),
@@ -182,7 +193,12 @@ export class Shipper {
    * Never throws. Returns false when the event had to be dropped (it is then counted and reported).
    */
   ship(event: Readonly<Record<string, unknown>>): boolean {
-    return this.take(event, levelOf(event), Date.now()) === undefined
+    try {
+      return this.take(event, levelOf(event), Date.now()) === undefined
+    } catch {
+      this.refused.error[usualSeverity]++
+      return false
+    }
   }
 
   /**
@@ -195,7 +211,9 @@ export class Shipper {
    */
   async flush(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
     const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#options.flushTimeoutMs)
+    reserveStack(useDiskBytes)
     const leftBefore = this.#ledger.left
+    if ('isLast' in options) this.#delivery.hurry(timeoutMs) // by `flushOnSignals`: there is no later
     const isDone = await isInTime(this.#flushAll(), timeoutMs)
     // What `close` has left to the next process meanwhile is neither delivered nor dropped.
     return { complete: isDone && this.#ledger.left <= leftBefore, pending: this.#ledger.pending }
@@ -211,6 +229,7 @@ export class Shipper {
    */
   async close(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
     const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#options.flushTimeoutMs)
+    reserveStack(useDiskBytes)
     const complete = await this.#finish(timeoutMs)
     await isInTime(Promise.all([this.#sender.close(), this.#licence?.close()]), closeConnectionsMs)
     this.#spooling?.close()
@@ -297,6 +316,9 @@ export class Shipper {
    * The one way in. The event's own time stamp goes before `time`: milliseconds since the epoch, or seconds and
    * nanoseconds.
    *
+   * Whatever throws on the way, at the end of the stack every call may: an event is either kept and counted as accepted, or
+   * dropped and counted so, by the one number that `catch` changes.
+   *
    * @param tail bytes to stand in place of the closing brace of the event's JSON
    * @param written what `JSON.stringify` would make of an event of plain data, where somebody has done that already
    * @returns why the event had to be dropped; `undefined` when it was kept
@@ -309,25 +331,30 @@ export class Shipper {
     tail?: Uint8Array,
     written?: string,
   ): DropReason | undefined {
-    this.#ledger.accepted++
-    if (severity < this.#memory.floor && !this.#hasRoomFor(severity)) return this.#drop('memory', severity)
     try {
+      if (severity < this.#memory.floor && !this.#hasRoomFor(severity)) return this.#refuse('memory', severity)
       const dataset = this.#datasetOf(event, tail)
-      if (dataset === undefined) return this.#drop('dataset', severity)
+      if (dataset === undefined) return this.#refuse('dataset', severity)
       let fitted: object | undefined = event
       if (this.#licence !== undefined) {
         fitted = this.#fit(dataset, event, severity, tail)
-        if (fitted === undefined) return this.#drop('budget', severity)
+        if (fitted === undefined) return this.#refuse('budget', severity)
       }
       // A function that names the dataset has had the event in its hands.
       const json = fitted === event && typeof this.#options.dataset === 'string' ? written : undefined
-      if (!this.#write(dataset, fitted, severity, time, tail, json)) return this.#drop('memory', severity)
+      if (this.#keep(dataset, fitted, severity, time, tail, json)) return undefined
+      return this.#refuse('memory', severity)
     } catch (error) {
-      // What people log cannot bring us here; running out of memory can, and a mistake of ours.
-      return this.#drop('error', severity, error)
+      // What people log cannot bring us here; running out of stack or memory can, and a mistake of ours.
+      this.refused.error[severity]++
+      this.#lastError = error
+      try {
+        this.#tellSoon()
+      } catch {
+        // Out of stack: a later call does it.
+      }
+      return 'error'
     }
-    if (!this.#isWatched) this.#watch()
-    return undefined
   }
 
   /**
@@ -337,6 +364,7 @@ export class Shipper {
    * @internal
    */
   async fateOf(give: () => void): Promise<Fate> {
+    reserveStack(useDiskBytes)
     const fate = new Fate()
     this.#fate = fate
     try {
@@ -349,7 +377,8 @@ export class Shipper {
     return fate
   }
 
-  #write(
+  /** Adds an event to a batch, and counts it as accepted; `false` when there is no memory for it. */
+  #keep(
     dataset: string,
     event: object,
     severity: Severity,
@@ -357,6 +386,8 @@ export class Shipper {
     tail: Uint8Array | undefined,
     written?: string,
   ): boolean {
+    const wasWatched = this.#isWatched
+    if (!wasWatched) this.#watch() // first: an event that is kept must not be forgotten at the end of the process
     const head = this.#hasOwnTime(event)
       ? undefined
       : typeof time === 'number'
@@ -369,7 +400,13 @@ export class Shipper {
     const kept = isTailTooLong ? undefined : tail
     const line = eventToLine(event, head, kept, maxEventBytes - 1, this.#altered, written)
     if (!this.#batcher.add(dataset, severity, line, this.#fate)) return false
-    this.#licence?.limits.count(severity, line.length)
+    this.#ledger.admitted++ // with no call since the line has its place: see `Batch.append`
+    try {
+      this.#licence?.limits.count(severity, line.length)
+      if (!wasWatched) deliverIfEnding()
+    } catch {
+      // Out of stack: a byte is not counted, which answers correct. The last listener of 'exit' delivers.
+    }
     return true
   }
 
@@ -380,6 +417,7 @@ export class Shipper {
 
   /** The event as the licence lets it be shipped; `undefined` when it is sampled away. */
   #fit(dataset: string, event: object, severity: Severity, tail: Uint8Array | undefined): object | undefined {
+    reserveStack(fewCallsBytes)
     this.#licence?.start() // after close()
     return this.#licence?.limits.fit(dataset, event, severity, tail && tailFields(tail))
   }
@@ -407,21 +445,51 @@ export class Shipper {
     return undefined
   }
 
-  #drop(reason: DropReason, severity: Severity, error?: unknown): DropReason {
-    const bySeverity = { [severities[severity]]: 1 }
-    this.#ledger.drop(reason, bySeverity)
-    if (this.#notices.has('dropped')) this.#notices.tell('dropped', { reason, count: 1, bySeverity })
-    if (reason === 'memory') this.#noteShed(severity)
-    if (reason === 'error') {
-      const what = error instanceof Error ? `${error.name}: ${error.message}` : typeof error
-      this.#notices.warn('LOGFERRY_DROPPED', `an event could not be kept (${what}); it is dropped.`)
+  /** Counts an event that is not kept, and tells of it. */
+  #refuse(reason: Refusal, severity: Severity): DropReason {
+    this.refused[reason][severity]++
+    try {
+      reserveStack(fewCallsBytes)
+      this.#tellRefused(reason)
+    } catch {
+      // Out of stack: a later call does it.
     }
     return reason
   }
 
-  #noteShed(severity: Severity): void {
+  /**
+   * Tells of the events that were dropped in their log calls and of which that could not be told there, at the next turn of
+   * the event loop: in a microtask, a listener that logs might never let go of it.
+   */
+  #tellSoon(): void {
+    if (this.#isTellingSoon) return
+    if (!this.#isWatched) this.#watch() // which tells of them if there is no next turn
+    setImmediate(() => this.#tellAllRefused()).unref()
+    this.#isTellingSoon = true
+  }
+
+  #tellAllRefused(): void {
+    this.#isTellingSoon = false
+    for (const reason of refusals) this.#tellRefused(reason)
+    this.#unwatchWhenDone()
+  }
+
+  #tellRefused(reason: Refusal): void {
+    const { count, bySeverity } = this.#ledger.takeRefused(reason)
+    if (count === 0) return
+    this.#notices.tell('dropped', { reason, count, bySeverity })
+    if (reason === 'memory') this.#noteShed(bySeverity)
+    if (reason !== 'error') return
+    const error = this.#lastError
+    this.#lastError = undefined
+    const what = error instanceof Error ? `${error.name}: ${error.message}` : typeof error
+    const lost = count === 1 ? 'an event could not be kept, and is' : `${count} events could not be kept, and are`
+    this.#notices.warn('LOGFERRY_DROPPED', `${lost} dropped (${what}).`, 'error')
+  }
+
+  #noteShed(bySeverity: DropsBySeverity): void {
     const { usedBytes, maxBytes } = this.#memory
-    this.#shed.note(severity)
+    this.#shed.note(bySeverity)
     this.#notices.warn(
       'LOGFERRY_DROPPED',
       `memory for events that are not delivered yet is short (${usedBytes} of ${maxBytes} bytes), and events are dropped, ` +
@@ -432,9 +500,8 @@ export class Shipper {
   #reportShed(dataset: string): void {
     const event = this.#memory.floor === 0 ? this.#shed.take(performance.now()) : undefined
     if (event === undefined) return
-    this.#ledger.accepted++
     const severity = severityOfLevel('warn')
-    if (!this.#write(dataset, event, severity, Date.now(), undefined)) this.#drop('memory', severity)
+    if (!this.#keep(dataset, event, severity, Date.now(), undefined)) this.#refuse('memory', severity)
   }
 
   /** Lets everything go that is here; what other processes have left in the spool is here only once it is taken over. */
@@ -455,9 +522,10 @@ export class Shipper {
 
   /** Delivers what is pending, with no regard for waits after failures; drops what is left when the time is up. */
   async #finish(timeoutMs: number): Promise<boolean> {
-    const flushed = this.#flushAll()
     this.#delivery.hurry(timeoutMs)
+    const flushed = this.#flushAll()
     const complete = await isInTime(flushed, timeoutMs)
+    this.#tellAllRefused()
     if (!complete) this.#giveUp(outOfTime(timeoutMs))
     return complete
   }
@@ -480,8 +548,8 @@ export class Shipper {
     this.#breaker.isUrgent = true
     this.#delivery.sendBy((batch, onAttempt) => this.#sender.sendBy(courier, batch, onAttempt))
     this.#batcher.standStill(true)
-    void this.#flushAtHand()
     this.#delivery.hurry(this.#options.exitTimeoutMs)
+    void this.#flushAtHand()
   }
 
   #takeBack(): void {
@@ -501,6 +569,7 @@ export class Shipper {
     await this.#finish(this.#options.exitTimeoutMs)
     this.#breaker.isUrgent = false
     this.#spooling?.close()
+    this.#unwatchWhenDone()
   }
 
   #openSpooling(spool: ResolvedSpool, durability: 'memory' | 'disk'): Spooling {
@@ -516,8 +585,9 @@ export class Shipper {
   #watch(): void {
     this.#spooling?.resume()
     if (this.#options.exitTimeoutMs === 0) return
-    this.#isWatched = true
+    reserveStack(openBatchBytes)
     watch(this.#unfinished)
+    this.#isWatched = true
   }
 
   #onSettled(): void {
@@ -531,6 +601,9 @@ export class Shipper {
     unwatch(this.#unfinished)
   }
 }
+
+/** Of an event of which that cannot be found out. */
+const usualSeverity = severityOfLevel(undefined)
 
 const inSpool =
   'they are in the spool, and will be delivered by the next process that uses it, or by `logferry spool send`.'

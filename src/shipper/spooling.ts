@@ -122,7 +122,7 @@ export class Spooling {
   /** Where a batch was expected, so many lines of it were not there. */
   onLost(count: number, dataset: string | undefined): void {
     if (count < 0) {
-      this.#parts.ledger.accepted -= count // somebody has added to it since it was counted
+      this.#parts.ledger.admitted -= count // somebody has added to it since it was counted
       return
     }
     this.#drop('spool-damaged', { unknown: count })
@@ -151,13 +151,13 @@ export class Spooling {
   #count(inherited: number, wasOurs: boolean): void {
     const { ledger } = this.#parts
     if (wasOurs) ledger.left -= inherited
-    else ledger.accepted += inherited
+    else ledger.admitted += inherited
   }
 
   /** More than the lines of the batch, if some are left that were settled already: they are to be settled again. */
   #countLeft(left: number, count: number): void {
     this.#parts.ledger.left += left
-    this.#parts.ledger.accepted += left - count
+    this.#parts.ledger.admitted += left - count
   }
 
   #dropOldest(): boolean {

@@ -59,8 +59,7 @@ describe('a batch', () => {
     const filled = (...followers: (Fate | undefined)[]) => {
       const batch = open()
       for (const fate of followers) {
-        batch.append(2, lineOf('{}'), MiB)
-        if (fate !== undefined) batch.follow(fate)
+        batch.append(2, lineOf('{}'), MiB, fate)
       }
       return batch
     }

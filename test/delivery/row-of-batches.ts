@@ -97,7 +97,7 @@ export function rowOfBatches(
     },
   })
   const log = (n: number, { dataset = 'd', severity = 2 as Severity, text = '' } = {}) => {
-    ledger.accepted++
+    ledger.admitted++
     return batcher.add(dataset, severity, lineOf(JSON.stringify({ n, text })))
   }
   return {

@@ -1,0 +1,75 @@
+/** An application that puts values into the names of datasets: what is kept of them has a bound. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, it } from 'vitest'
+import { startEmulator } from '../../src/emulator.ts'
+import { createShipper } from '../../src/index.ts'
+import { startFaultServer } from '../support/fault-server.ts'
+import { until } from '../support/until.ts'
+
+const names = 1_000_000
+/** 6 MB are in use at the start, and 250 to 300 bytes a name would show as 250 MB. */
+const fewBytes = 12 * 1_048_576
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
+async function heapBytes(): Promise<number> {
+  for (let i = 0; i < 3; i++) {
+    collectGarbage()
+    await new Promise(setImmediate)
+  }
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}
+
+describe('a million names of datasets', () => {
+  it('take no memory while memory is full, nor after close()', async () => {
+    await using server = await startFaultServer(() => {})
+    const maxBufferedBytes = 2 ** 20
+    let name = 0
+    const shipper = createShipper({
+      baseUrl: server.url,
+      token: 'some-token',
+      dataset: () => `dataset-of-${name++}`,
+      maxBufferedBytes,
+      maxBatchBytes: 65_536,
+      onRejected: () => {},
+    })
+    shipper.on('warning', () => {})
+    const before = await heapBytes()
+    for (let n = 0; n < names; n++) {
+      shipper.ship({ level: 'fatal', n })
+      if (n % 50_000 === 0) await new Promise(setImmediate)
+    }
+    expect(shipper.stats().bufferedBytes).toBeGreaterThan(0.9 * maxBufferedBytes)
+    expect((await heapBytes()) - before).toBeLessThan(fewBytes)
+    await shipper.close({ timeoutMs: 10 })
+    expect(shipper.stats()).toMatchObject({ accepted: names, dropped: names, pending: 0, bufferedBytes: 0 })
+    expect((await heapBytes()) - before).toBeLessThan(fewBytes)
+  }, 60_000)
+
+  it('that the service does not know are paused only as far as memory goes, and forgotten with their events', async () => {
+    await using emulator = await startEmulator()
+    emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 404 })
+    let name = 0
+    const shipper = createShipper({
+      baseUrl: emulator.url,
+      token: emulator.token,
+      dataset: () => `dataset-of-${name++}`,
+      maxBufferedBytes: 2 ** 20,
+      maxBatchBytes: 65_536,
+      maxBatchAgeMs: 1,
+    })
+    shipper.on('warning', () => {})
+    const before = await heapBytes()
+    for (let n = 0; n < 100_000; n++) {
+      shipper.ship({ level: 'fatal', n })
+      if (n % 100 === 0) await new Promise(setImmediate)
+    }
+    await until(() => shipper.stats().requestsInFlight === 0, 'all have been refused')
+    expect((await heapBytes()) - before).toBeLessThan(2 * fewBytes)
+    await shipper.close({ timeoutMs: 10 })
+    expect(shipper.stats()).toMatchObject({ accepted: 100_000, dropped: 100_000, pending: 0, bufferedBytes: 0 })
+  }, 60_000)
+})

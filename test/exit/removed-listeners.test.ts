@@ -1,0 +1,46 @@
+/** An application that takes all listeners off the end of the process takes away what delivers there. */
+import { describe, expect, it } from 'vitest'
+import { core, run, upTo } from './running.ts'
+
+const removals = [
+  ["of 'exit'", `process.removeAllListeners('exit')`],
+  ["of 'exit', one after the other", `for (const listener of process.listeners('exit')) process.off('exit', listener)`],
+  ['of all events', 'process.removeAllListeners()'],
+] as const
+
+const ends = [
+  ['process.exit() in the same tick', 'process.exit()'],
+  ['process.exit() later', 'setTimeout(() => process.exit(), 20)'],
+  ['its natural end', ''],
+] as const
+
+const program = (remove: string, end: string) => `
+  ${core()}
+  log(0, 10)
+  ${remove}
+  log(10, 20)
+  ${remove}
+  process.on('warning', ({ code }) => console.log(code))
+  ${end}
+`
+
+describe.concurrent.each(removals)('a process of which all listeners are removed, %s', (what, remove) => {
+  it.each(ends)('delivers by %s, and says so once', async (_, end) => {
+    if (what === 'of all events' && end === 'process.exit()') return // they come back after that tick
+    const { code, stdout, numbers } = await run(program(remove, end))
+    expect([code, numbers]).toEqual([0, upTo(20)])
+    if (end !== 'process.exit()') expect(stdout).toBe('LOGFERRY_EXIT\n')
+  })
+})
+
+it('a listener of the application that comes before ours is removed as it wants', async () => {
+  const { stderr, numbers } = await run(`
+    ${core()}
+    process.prependListener('exit', () => console.error('still there'))
+    log(0, 10)
+    process.on('exit', () => console.error('still there'))
+    process.removeAllListeners('exit')
+    process.exit()
+  `)
+  expect([numbers, stderr]).toEqual([upTo(10), ''])
+})
