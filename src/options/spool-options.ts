@@ -11,8 +11,9 @@ export interface SpoolOptions {
    */
   directory: string
   /**
-   * Most bytes that this process may have there, what it has taken over from others included. Past it the oldest events
-   * are dropped, counted and reported. Integer, at least 65 536.
+   * Most bytes that this process may have there, with what it has taken over from others, and what its own `close()` has
+   * left and no other process has taken over. Past it the oldest events are dropped, counted and reported. Integer, at
+   * least 65 536.
    *
    * @defaultValue 1073741824 (1 GiB)
    */
