@@ -25,7 +25,7 @@ async function measured<T>(run: () => Promise<T>): Promise<{ result: T; cpuMs: n
   return { result, cpuMs: (user + system) / 1000 }
 }
 
-describe('a small body that unpacks to 60 MiB is answered without delay', () => {
+describe('a small body that unpacks to 60 MiB is answered without delay', { timeout: 60_000 }, () => {
   it.each<[string, string | Buffer, string, number, string | undefined]>([
     ['[[[[', '[', ndjson, 400, 'nested-too-deeply'],
     ['[[[[ as JSON', '[', json, 400, 'nested-too-deeply'],
