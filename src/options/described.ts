@@ -10,7 +10,7 @@ export function described(value: unknown): string {
  * for it is a slip of the pen. Tokens are longer, and mix letters with digits and marks.
  */
 export function describedWord(value: unknown): string {
-  return typeof value === 'string' && /^([a-z]{1,8}|\d{1,9})$/i.test(value) ? JSON.stringify(value) : described(value)
+  return typeof value === 'string' && /^([a-z_]{1,9}|\d{1,9})$/i.test(value) ? JSON.stringify(value) : described(value)
 }
 
 /** The kind of a value, without the value: for options that are secret whatever their type. */
