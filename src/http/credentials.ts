@@ -1,4 +1,5 @@
 import { Secret } from '../text/secret.ts'
+import type { TextKind } from '../text/short-line.ts'
 
 /** Shorter tokens stand in tests, and would be found in the middle of ordinary words. */
 const minTokenLength = 8
@@ -19,9 +20,13 @@ export class Credentials {
     return this.#headers
   }
 
-  /** The text without the token, should a server repeat it to us in whatever form. A token too short to be one is left in words. */
-  redact(text: string): string {
+  /**
+   * The text without the token, should a server repeat it to us in whatever form. A token too short to be one is left in
+   * words, and in messages of our own.
+   */
+  redact(text: string, kind: TextKind = 'piece'): string {
     if (this.#token.length < minTokenLength) {
+      if (kind === 'message') return text
       return text.replaceAll(/[\x21-\x7e]+/g, word => (word === this.#token ? '[token]' : word))
     }
     this.#secret ??= new Secret(this.#token)

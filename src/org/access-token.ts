@@ -4,6 +4,7 @@ import { deadline } from '../http/deadline.ts'
 import { kindOf } from '../options/described.ts'
 import type { ObtainAccessToken } from '../options/obtain-access-token.ts'
 import { expectedToken, TokenSchema } from '../options/schema.ts'
+import type { Redact } from '../text/short-line.ts'
 import { beforeAbort } from './before-abort.ts'
 import { OrgError } from './org-error.ts'
 import { printableCause } from './printable-cause.ts'
@@ -40,9 +41,9 @@ export class AccessToken {
   }
 
   /** The text without the token that is held, and without the last that was refused. */
-  readonly redact = (text: string): string => {
-    const withoutHeld = this.#held?.redact(text) ?? text
-    return this.#refused?.redact(withoutHeld) ?? withoutHeld
+  readonly redact: Redact = (text, kind) => {
+    const withoutHeld = this.#held?.redact(text, kind) ?? text
+    return this.#refused?.redact(withoutHeld, kind) ?? withoutHeld
   }
 
   async #ask(): Promise<Credentials> {

@@ -3,6 +3,7 @@ import type { Answer } from '../http/exchange.ts'
 import { one } from '../http/header.ts'
 import { reasonIn } from '../http/reason.ts'
 import { retryAfterMs } from '../http/retry-after.ts'
+import type { Redact } from '../text/short-line.ts'
 import { OrgError } from './org-error.ts'
 import type { Org } from './organization.ts'
 import { readOrg } from './organization-schema.ts'
@@ -18,7 +19,7 @@ export const maxAnswerBytes = 1_048_576
  */
 export function answerToOrg(
   answer: Answer,
-  redact: (text: string) => string,
+  redact: Redact,
   nowMs: number,
   isUsed?: (field: string) => boolean,
 ): Org | OrgError {
@@ -47,11 +48,7 @@ export function answerToOrg(
   return new OrgError('INVALID_REQUEST', `the service refuses the request (${said})`, { status })
 }
 
-function bodyToOrg(
-  answer: Answer,
-  redact: (text: string) => string,
-  isUsed: ((field: string) => boolean) | undefined,
-): Org | OrgError {
+function bodyToOrg(answer: Answer, redact: Redact, isUsed: ((field: string) => boolean) | undefined): Org | OrgError {
   const { status, cut } = answer
   if (cut === 'interrupted') {
     return new OrgError('UNREACHABLE', 'the connection was lost in the middle of the answer', { status })

@@ -145,9 +145,9 @@ export class OrgClient {
 
   async #answer(operation: Operation, credentials: Credentials, signal: AbortSignal): Promise<Org | OrgError> {
     const { baseUrl, timeoutMs } = this.#options
-    const redact = (text: string): string => {
-      const withoutToken = credentials.redact(text)
-      return this.#redact?.(withoutToken) ?? withoutToken
+    const redact: Redact = (text, kind) => {
+      const withoutToken = credentials.redact(text, kind)
+      return this.#redact?.(withoutToken, kind) ?? withoutToken
     }
     try {
       const request = orgRequest(baseUrl, operation, credentials.headers())

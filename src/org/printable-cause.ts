@@ -1,8 +1,9 @@
-import { type Redact, toMessageLine, toShortLine } from '../text/short-line.ts'
+import { type Redact, toShortLine } from '../text/short-line.ts'
 
 /** How many causes below one another are kept, and how many lines of a stack. */
 const maxDepth = 5
 const maxFrames = 20
+const maxMessageChars = 2000
 const maxStackChars = 100_000
 
 /**
@@ -15,7 +16,7 @@ export function printableCause(error: unknown, redact: Redact, depth = 1): Error
   const { cause } = error
   const { code } = error as { code?: unknown }
   const name = toShortLine(String(error.name), redact)
-  const copy = new Error(toMessageLine(String(error.message), redact))
+  const copy = new Error(toShortLine(String(error.message), redact, maxMessageChars))
   const stack = [`${name}: ${copy.message}`, ...framesOf(error, redact)].join('\n')
   Object.defineProperty(copy, 'name', { value: name, configurable: true, writable: true })
   Object.defineProperty(copy, 'stack', { value: stack, configurable: true, writable: true })

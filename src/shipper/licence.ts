@@ -16,7 +16,7 @@ import type { Redact } from '../text/short-line.ts'
 export interface Licence {
   readonly limits: Limits
   /** Takes the tokens that the organization is read with out of a text. */
-  redact(text: string): string
+  readonly redact: Redact
   start(): void
   close(): Promise<void>
 }
@@ -35,7 +35,7 @@ export function openLicence(
   const { share, refreshMs, onBudget, overflowField, redis, orgId } = limits
   const { timeField, region } = options
   let opening: Promise<OrgClient> | undefined
-  let bearer: { redact(text: string): string } | undefined =
+  let bearer: { redact(...given: Parameters<Redact>): string } | undefined =
     typeof limits.bearer === 'function' ? undefined : limits.bearer
   let isOpen = false
   let limitPerSecond: number | undefined
@@ -78,7 +78,7 @@ export function openLicence(
     })
   return {
     limits: keeper,
-    redact: text => bearer?.redact(text) ?? text,
+    redact: (text, kind) => bearer?.redact(text, kind) ?? text,
     start: () => {
       isOpen = true
       keeper.start()

@@ -24,6 +24,7 @@ import { tailFields } from '../record/resource-tail.ts'
 import { type Severity, severityOfLevel } from '../record/severity.ts'
 import { Timestamper } from '../record/timestamp.ts'
 import { fewCallsBytes, openBatchBytes, reserveStack, useDiskBytes } from '../stack-reserve.ts'
+import type { Redact } from '../text/short-line.ts'
 import { checkListener } from './check-listener.ts'
 import { datasetOf } from './dataset-of.ts'
 import { Holding } from './holding.ts'
@@ -107,7 +108,7 @@ export class Shipper {
    * @internal
    */
   readonly refused = this.#ledger.refused
-  readonly #notices = new Notices(text => this.#redact(text))
+  readonly #notices = new Notices((text, kind) => this.#redact(text, kind))
   readonly #pace = new Pace()
   readonly #licence: Licence | undefined
   readonly #spooling: Spooling | undefined
@@ -423,9 +424,9 @@ export class Shipper {
   }
 
   /** Takes out every secret of ours that a text from outside may repeat. */
-  #redact(text: string): string {
-    const withoutToken = this.#options.credentials.redact(text)
-    return this.#licence?.redact(withoutToken) ?? withoutToken
+  #redact(...[text, kind]: Parameters<Redact>): string {
+    const withoutToken = this.#options.credentials.redact(text, kind)
+    return this.#licence?.redact(withoutToken, kind) ?? withoutToken
   }
 
   #hasOwnTime(event: object): boolean {

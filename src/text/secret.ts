@@ -1,7 +1,7 @@
 /** A character as JSON, programming languages, URLs and HTML escape it, maybe more than once; and any character. */
-const escapeSequence =
+const escapes =
   /\\+(?:(?:u00|x)[\da-f]{2}|[\s\S]|$)|%(?:25)*[\da-f]{2}|&(?:amp;)*(?:#x0*[\da-f]{2}|#0*\d{2,3}|[a-z]{2,6});/gi
-const unit = new RegExp(`${escapeSequence.source}|[\\s\\S]`, 'gi')
+const unit = new RegExp(`${escapes.source}|[\\s\\S]`, 'gi')
 const meaning = /(?:\\u00|\\x|%(?:25)*|#x0*)([\da-f]{2});?$|#0*(\d+);$|[&;]([a-z]+);$/i
 const named: Readonly<Record<string, string>> = {
   amp: '&',
@@ -111,7 +111,7 @@ function unitsOf(text: string): string[] {
 
 /** The characters that the units of a text stand for. */
 function unescaped(text: string): string {
-  return text.replace(escapeSequence, characterOf)
+  return text.replace(escapes, characterOf)
 }
 
 function characterOf(unit: string): string {

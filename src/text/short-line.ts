@@ -1,5 +1,9 @@
-/** Takes secrets out of a text. */
-export type Redact = (text: string) => string
+/**
+ * Takes secrets out of a text: a piece from outside, or a message with our own words in it, of which one may happen to be
+ * what a test uses for a token.
+ */
+export type Redact = (text: string, kind?: TextKind) => string
+export type TextKind = 'piece' | 'message'
 
 /** Characters of a text from outside that are read: matching costs time, and the sender chooses the length. */
 const maxReadChars = 4096
@@ -33,9 +37,9 @@ export function quoted(name: string): string {
   return JSON.stringify(toShortLine(name))
 }
 
-/** A whole message: the same, and longer. */
-export function toMessageLine(message: string, redact?: Redact): string {
-  return toShortLine(message, redact, maxMessageChars)
+/** A whole message, with our own words in it: the same, and longer. */
+export function toMessageLine(message: string, redact: Redact = unchanged): string {
+  return toShortLine(message, text => redact(text, 'message'), maxMessageChars)
 }
 
 /** A text of several lines of our own, in which texts from outside may stand, for a terminal: its line breaks and spaces are kept. */
