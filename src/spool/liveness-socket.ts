@@ -8,7 +8,7 @@ type Server = import('node:net').Server
 const ending = '.alive'
 /** By this way a path of any length fits into the 107 bytes that the address of a socket may have. */
 const openFiles = '/proc/self/fd'
-/** Errors of a connection that say nothing of the owner. */
+/** Errors that say nothing of the owner. */
 const unclear = new Set(['EAGAIN', 'EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EACCES', 'EPERM'])
 
 /**
@@ -62,8 +62,12 @@ export class LivenessSocket {
 
 /** True if a process listens in that directory, or if that cannot be told now. */
 export async function isOwnerAlive(directory: string): Promise<boolean> {
-  for (const name of socketsIn(directory)) if (await isListening(directory, name)) return true
-  return false
+  try {
+    for (const name of namesOfSockets(directory)) if (await isListening(directory, name)) return true
+    return false
+  } catch (error) {
+    return isUnclear(error)
+  }
 }
 
 /** Removes what owners that are no more have left. */
@@ -78,10 +82,14 @@ export function hasSocket(directory: string): boolean {
 
 function socketsIn(directory: string): string[] {
   try {
-    return fs.readdirSync(directory).filter(name => name.endsWith(ending))
+    return namesOfSockets(directory)
   } catch {
     return []
   }
+}
+
+function namesOfSockets(directory: string): string[] {
+  return fs.readdirSync(directory).filter(name => name.endsWith(ending))
 }
 
 function isListening(directory: string, name: string): Promise<boolean> {
@@ -94,10 +102,10 @@ function isListening(directory: string, name: string): Promise<boolean> {
           socket.destroy()
           resolve(true)
         })
-        socket.on('error', ({ code }: NodeJS.ErrnoException) => resolve(unclear.has(code ?? '')))
+        socket.on('error', error => resolve(isUnclear(error)))
       })
     } catch (error) {
-      resolve(unclear.has((error as NodeJS.ErrnoException).code ?? ''))
+      resolve(isUnclear(error))
     }
   })
 }
@@ -112,6 +120,10 @@ function withShortPath(directory: string, use: (short: string) => void): void {
   } finally {
     fs.closeSync(open)
   }
+}
+
+function isUnclear(error: unknown): boolean {
+  return unclear.has((error as NodeJS.ErrnoException).code ?? '')
 }
 
 function remove(path: string): void {

@@ -5,9 +5,11 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Emulator } from '../../src/emulator.ts'
+import { Spool } from '../../src/spool/spool.ts'
 import { startShipping } from '../support/shipping.ts'
 import { type RunningProcess, startNode } from '../support/start-node.ts'
 import { until } from '../support/until.ts'
+import { FakeDisk, type Mount } from './fake-disk.ts'
 
 let directory: string
 beforeEach(() => {
@@ -140,6 +142,38 @@ describe('an owner that is killed a second after', () => {
     expect(arrived(shipping.emulator)).toEqual(new Set(logged))
     expect(owner.stderr()).toMatch(/LOGFERRY_SPOOL/)
   })
+})
+
+it('what another process has taken counts towards maxBytes of its former owner no longer', async () => {
+  const disk = new FakeDisk()
+  const states: string[] = []
+  const spoolOf = (mount: Mount) =>
+    new Spool({ directory, maxBytes: 300_000, destination: 'd', isWriteThrough: false }, mount.disk, {
+      makeRoom: () => false,
+      onTrouble: error => expect.fail(String(error)),
+      onFull: () => expect.fail('the spool is full'),
+      onVanished: ({ what }) => states.push(what),
+      onMore: () => {},
+    })
+  const line = Buffer.from(`{"pad":"${'x'.repeat(200_000)}"}\n`)
+  const first = spoolOf(disk.mount())
+  const second = spoolOf(disk.mount())
+  expect(first.write('d', line, new Uint8Array(1))?.isThere).toBe(true)
+  disk.clean('signs', () => true)
+  let inherited = 0
+  await second.inherit({
+    onInherited: all => {
+      inherited += all.length
+    },
+    onLost: () => expect.fail('events lost'),
+    onRefused: () => expect.fail('records refused'),
+    onUnreadable: error => expect.fail(String(error)),
+  })
+  expect([inherited, second.usedBytes]).toEqual([1, first.usedBytes])
+  await sleep(50) // so that its claim is due
+  first.hurry()
+  expect([states, first.usedBytes]).toEqual([['taken'], 0])
+  expect(first.write('d', line, new Uint8Array(1))?.isThere).toBe(true)
 })
 
 function eachSegment(spoil: (path: string) => void): void {
