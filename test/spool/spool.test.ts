@@ -255,7 +255,8 @@ describe('close() while the service is down', () => {
       const { pending, spool } = shipper.stats()
       expect(spool?.left).toBe(pending)
       shipping.emulator.faults.clear()
-      await expect.poll(async () => (await shipper.flush()).pending).toBe(0)
+      // One flush may take longer than a poll does by default, and reports may be pending after it.
+      await expect.poll(async () => (await shipper.flush()).pending, { timeout: 10_000 }).toBe(0)
       const reports = shipping.emulator.events('d').filter(({ n }) => n === undefined) // that memory was short
       expect(shipping.emulator.eventCount('d') - reports.length).toBe(pending)
       await shipper.close()
