@@ -1,4 +1,5 @@
 import { type Alterations, eventToPlain } from './event-to-plain.ts'
+import { FasterWay } from './faster-way.ts'
 import { isPlainData } from './is-plain-data.ts'
 import { LineWriter } from './line-writer.ts'
 
@@ -10,6 +11,8 @@ export interface Line {
 }
 
 const shared = new LineWriter()
+/** Of the writer's one pass, and a walk with `JSON.stringify` after it. */
+const fasterWay = new FasterWay()
 /** Whether somebody is at work with it: an accessor that is read meanwhile may log. */
 let isTaken = false
 
@@ -55,9 +58,7 @@ function writeLine(
 ): Line {
   const mostBytes = maxBytes - writer.begin(head) - (tail?.length ?? 0)
   const isWritten =
-    written === undefined
-      ? writer.write(event, mostBytes)
-      : isPlainData(event, mostBytes) && written.startsWith('{') && writer.writeJson(written, mostBytes)
+    written === undefined ? write(writer, event, mostBytes) : writeNatively(writer, event, mostBytes, written)
   if (!isWritten) {
     const plain = eventToPlain(event, mostBytes, altered)
     // What everything inherits, if somebody has added to it, keeps the writer from what is plain otherwise.
@@ -65,4 +66,23 @@ function writeLine(
   }
   const length = writer.end(tail)
   return { bytes: writer.bytes, length }
+}
+
+function write(writer: LineWriter, event: object, mostBytes: number): boolean {
+  if (writer !== shared) return writer.write(event, mostBytes)
+  const isNative = fasterWay.begin()
+  const isWritten = isNative ? writeNatively(writer, event, mostBytes) : writer.write(event, mostBytes)
+  if (isWritten) fasterWay.end(isNative, writer.length)
+  return isWritten
+}
+
+/** Writes plain data as `JSON.stringify` does. `false` when it is none, or takes more than `mostBytes`. */
+function writeNatively(writer: LineWriter, event: object, mostBytes: number, written?: string): boolean {
+  try {
+    if (!isPlainData(event, mostBytes)) return false
+    const json = written ?? JSON.stringify(event)
+    return json.startsWith('{') && writer.writeJson(json, mostBytes)
+  } catch {
+    return false // an accessor or a proxy that throws, or says something else the second time
+  }
 }

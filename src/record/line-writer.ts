@@ -1,4 +1,4 @@
-import { firstEscape, isEscaped } from './escapes.ts'
+import { copyEscaped, firstEscape, isEscaped, shortEscapes } from './escapes.ts'
 import { isRecord, isValidDate } from './is-plain-data.ts'
 import { LearnedName, type Piece } from './learned-names.ts'
 import { maxDepth } from './plain.ts'
@@ -9,10 +9,12 @@ const mostKeptBytes = 1_100_000
 const growth = 4
 /** What a name, a short text or a number, and the ends of all containers take at most: room is asked for before each member. */
 const slackBytes = 1024
-/** Texts up to this length are looked at one unit after the other. */
+/** Texts up to this length are written one unit after the other, to spare the call of what is native. */
 const shortText = 100
-/** Numbers below this with up to three decimals are written as whole thousandths, which then fit in 32 bits. */
-const mostInThousandths = 2_000_000
+/** Longer texts are left to `JSON.stringify` from the first escape: they would be copied twice. */
+const mostEscapedBytes = 65_536
+/** Numbers below this with up to six decimals have at most 15 digits. */
+const mostInMillionths = 1e9
 
 const hasOwn = Object.prototype.hasOwnProperty
 
@@ -81,6 +83,11 @@ export class LineWriter {
     const rest = end === emptyObjectBytes && tail.length > 1 ? tail.subarray(1) : tail // there is nothing before its comma
     this.bytes.set(rest, end - 1)
     return end - 1 + rest.length
+  }
+
+  /** How long the line is so far. */
+  get length(): number {
+    return this.#end
   }
 
   #isAt(end: number): boolean {
@@ -196,26 +203,39 @@ export class LineWriter {
         bytes[at++] = 0x80 | ((unit >> 6) & 0x3f)
         bytes[at++] = 0x80 | (unit & 0x3f)
       } else {
-        return this.#writeAll(JSON.stringify(text), start)
+        const codePoint = text.codePointAt(i++) as number
+        if (codePoint <= 0xffff) return this.#writeAll(JSON.stringify(text), start) // half of a pair
+        bytes[at++] = 0xf0 | (codePoint >> 18)
+        bytes[at++] = 0x80 | ((codePoint >> 12) & 0x3f)
+        bytes[at++] = 0x80 | ((codePoint >> 6) & 0x3f)
+        bytes[at++] = 0x80 | (codePoint & 0x3f)
       }
     }
     bytes[at] = quote
     return at + 1
   }
 
-  /**
-   * Natively, in the hope that nothing in it has to be escaped; that is looked for in its bytes. There is little hope for
-   * a text of several lines, as stacks are.
-   */
+  /** Natively. What has to be escaped is looked for in its bytes. */
   #writeLongText(text: string, at: number): number {
     if (!this.#hasRoomFor(text, at)) return failed
-    if (text.includes('\n') || !text.isWellFormed()) return this.#writeAll(JSON.stringify(text), at)
     const start = at + 1
-    const end = start + this.bytes.write(text, start)
-    if (firstEscape(this.#view, start, end) >= 0) return this.#writeAll(JSON.stringify(text), at)
+    let end = start + this.bytes.write(text, start)
+    // Only a text that is not ASCII takes more bytes than units; half of a pair is lost in them.
+    if (end - start > text.length && !text.isWellFormed()) return this.#writeAll(JSON.stringify(text), at)
+    const firstAt = firstEscape(this.#view, start, end)
+    if (firstAt >= 0) end = this.#escape(firstAt, end)
+    if (end < 0) return this.#writeAll(JSON.stringify(text), at)
     this.bytes[at] = quote
     this.bytes[end] = quote
     return end + 1
+  }
+
+  /** Escapes a text that has been written, from `start` on. Fails if it is too long, or an escape longer than a letter. */
+  #escape(start: number, end: number): number {
+    const length = end - start
+    if (length > mostEscapedBytes || end + length > this.#limit) return failed
+    this.bytes.copyWithin(end, start, end) // out of the way of what becomes longer, by as much as that can be
+    return copyEscaped(this.#view, end, end + length, start)
   }
 
   #writeAll(json: string, at: number): number {
@@ -225,19 +245,33 @@ export class LineWriter {
   #writeNumber(value: number, at: number): number {
     const whole = value | 0
     if (whole === value && whole >= 0) return this.#writeDigits(whole, at)
-    // A number has at most one decimal of 15 digits or fewer, and of the decimals that stand for it JSON has the shortest.
-    const thousandths = value > 0 && value < mostInThousandths ? Math.round(value * 1000) : 0
-    if (thousandths === 0 || thousandths / 1000 !== value) {
-      return this.#writeAscii(Number.isFinite(value) ? String(value) : 'null', at)
+    const magnitude = Math.abs(value)
+    const start = value < 0 ? at + 1 : at
+    if (start > at) this.bytes[at] = minus
+    if (magnitude < mostInMillionths) {
+      // A number has at most one decimal of 15 digits or fewer, and of the decimals that stand for it JSON has the shortest.
+      const millionths = Math.round(magnitude * 1e6)
+      if (millionths / 1e6 === magnitude) {
+        const units = Math.floor(magnitude)
+        return this.#writeDecimals(millionths - units * 1e6, this.#writeDigits(units, start))
+      }
+    } else if (Number.isSafeInteger(magnitude)) {
+      const low = magnitude % 1e9
+      return this.#writePadded(low, this.#writeDigits((magnitude - low) / 1e9, start), 9)
     }
-    return this.#writeDecimals(thousandths - whole * 1000, this.#writeDigits(whole, at))
+    return this.#writeAscii(Number.isFinite(value) ? `${value}` : 'null', at)
   }
 
   /** A number from 0 to 2^31 - 1. */
-  #writeDigits(value: number, start: number): number {
-    const { bytes } = this
+  #writeDigits(value: number, at: number): number {
     let count = 1
     for (let limit = 10; count < 10 && value >= limit; limit *= 10) count++
+    return this.#writePadded(value, at, count)
+  }
+
+  /** So many digits of it. */
+  #writePadded(value: number, start: number, count: number): number {
+    const { bytes } = this
     let rest = value | 0
     for (let at = start + count - 1; at >= start; at--) {
       const tenth = (rest / 10) | 0
@@ -247,18 +281,17 @@ export class LineWriter {
     return start + count
   }
 
-  /** From 1 to 999 thousandths, without zeros at the end. */
-  #writeDecimals(thousandths: number, at: number): number {
-    const hundredths = (thousandths / 10) | 0
-    const tenths = (hundredths / 10) | 0
-    const { bytes } = this
-    bytes[at] = dot
-    bytes[at + 1] = zero + tenths
-    if (thousandths === tenths * 100) return at + 2
-    bytes[at + 2] = zero + hundredths - tenths * 10
-    if (thousandths === hundredths * 10) return at + 3
-    bytes[at + 3] = zero + thousandths - hundredths * 10
-    return at + 4
+  /** Less than a million millionths, without zeros at the end. */
+  #writeDecimals(millionths: number, at: number): number {
+    if (millionths === 0) return at
+    let rest = millionths | 0
+    let count = 6
+    for (let tenth = (rest / 10) | 0; tenth * 10 === rest; tenth = (rest / 10) | 0) {
+      rest = tenth
+      count--
+    }
+    this.bytes[at] = dot
+    return this.#writePadded(rest, at + 1, count)
   }
 
   #writeAscii(text: string, at: number): number {
@@ -302,12 +335,6 @@ const unlearned = new (class extends LearnedName {
   override find(): undefined {}
 })(undefined)
 
-/** What follows a backslash in place of a character; 0 where it is longer than a letter. */
-const shortEscapes = new Uint8Array(128)
-for (const [character, letter] of ['""', '\\\\', '\nn', '\rr', '\tt', '\bb', '\ff']) {
-  shortEscapes[(character as string).charCodeAt(0)] = (letter as string).charCodeAt(0)
-}
-
 /** `{}` */
 const emptyObjectBytes = 2
 const openingBrace = 0x7b
@@ -318,5 +345,6 @@ const comma = 0x2c
 const colon = 0x3a
 const quote = 0x22
 const backslash = 0x5c
+const minus = 0x2d
 const dot = 0x2e
 const zero = 0x30

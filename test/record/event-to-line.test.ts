@@ -40,6 +40,9 @@ const number = fc.oneof(
   fc.double(),
   fc.integer({ min: -3_000_000_000, max: 3_000_000_000 }).map(n => n / 1000),
   fc.integer({ min: 0, max: 9_999_999 }).map(n => n / 10_000),
+  fc.maxSafeInteger(),
+  fc.maxSafeInteger().map(n => n / 1e6),
+  fc.integer({ min: -1_100_000_000, max: 1_100_000_000 }).chain(n => fc.nat(999_999).map(rest => n + rest / 1e6)),
   fc.constantFrom(
     0,
     -0,
@@ -55,6 +58,15 @@ const number = fc.oneof(
     1_999_999.999,
     2_000_000.001,
     0.1 + 0.2,
+    1e-6,
+    -1e-6,
+    1e-7,
+    999_999_999.999_999,
+    1e9,
+    -1e9 - 1,
+    2 ** 53,
+    8_999_999_999_999_999,
+    9_000_000_000_000_000,
   ),
 )
 const { event: plain } = fc.letrec(tie => ({
@@ -94,6 +106,45 @@ describe('plain data', () => {
       fc.property(number, value => expectAsIs({ value, list: [value] })),
       { numRuns: 20_000 },
     )
+  })
+
+  it('of texts of any length, with anything to escape in them anywhere', () => {
+    const piece = fc.oneof(
+      { arbitrary: fc.constantFrom('orders', 'a longer piece of text', 'é', '漢字', '😀'), weight: 60 },
+      { arbitrary: fc.constantFrom('"', '\\', '\n', '\t', '\n    at '), weight: 40 },
+      { arbitrary: fc.constantFrom('\u0000', '\u001f', '\ud800', '\udc00'), weight: 1 },
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 120, size: 'max' }), pieces => {
+        const value = pieces.join('')
+        expectAsIs({ value, [value]: 1 })
+        expectGrown({ value, list: [value] })
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('of texts that begin to need escapes at any place', () => {
+    for (let length = 0; length < 140; length++) {
+      const clean = 'x'.repeat(length)
+      for (const rest of ['"', '\\y', '\nyyyyy', '\n"\\\t\r\b\f', '"'.repeat(150), '\u0001'])
+        expectAsIs({ value: clean + rest })
+    }
+  })
+
+  it('of texts that outgrow the buffer by their escapes', () => {
+    for (const length of [21_000, 30_000, 60_000, 70_000, 200_000]) {
+      expectGrown({ value: '\n'.repeat(length) })
+      expectGrown({ value: `${'x'.repeat(length)}\n${'x'.repeat(length)}` })
+    }
+  })
+
+  it('whichever way is faster, as events go on', () => {
+    const event = { at: [0.1 + 0.2, Math.PI, -Math.E], text: 'line\n'.repeat(40), n: 0 }
+    for (event.n = 0; event.n < 30_000; event.n++) {
+      const { text } = made(event)
+      if (text !== JSON.stringify(event)) expect(text).toBe(JSON.stringify(event))
+    }
   })
 
   it('of numbers with up to three decimals, each', () => {
