@@ -5,7 +5,8 @@ import { eachNumber } from '../benchmarks/src/receiver/numbers.ts'
 import type { Results } from '../benchmarks/src/report/results.ts'
 import { summaryOf } from '../benchmarks/src/report/statistics.ts'
 import { isMet, targetsOf } from '../benchmarks/src/report/targets.ts'
-import { numberField, workloadOf } from '../benchmarks/src/workload/event.ts'
+import { numberField, workloadOf, workloadOfShape } from '../benchmarks/src/workload/event.ts'
+import { shapeNames } from '../benchmarks/src/workload/shapes.ts'
 
 describe('the receiver', () => {
   const { event } = workloadOf(400, 'compressible')
@@ -47,6 +48,15 @@ describe('the workload', () => {
     expect(average).toBeGreaterThan(bytes * 0.9)
     expect(average).toBeLessThan(bytes * 1.1)
     expect(JSON.stringify(event(5)).split('#')).toHaveLength(2)
+  })
+
+  it.each(shapeNames)('has events of the shape %s, each of which the receiver finds once', name => {
+    const { event } = workloadOfShape(name)
+    for (let n = 0; n < 300; n++) {
+      const json = JSON.stringify(event(n))
+      expect(json.split('#')).toHaveLength(2)
+      expect(json).toContain(`"n#":${n}`)
+    }
   })
 
   it('has twelve fields, some nested, in an ordinary event', () => {

@@ -7,6 +7,7 @@ import { loggers } from './loggers.ts'
 import { paced } from './paced.ts'
 import { pieces } from './pieces.ts'
 import { scaling } from './scaling.ts'
+import { shapes } from './shapes.ts'
 import { sizes } from './sizes.ts'
 import { stretches } from './stretches.ts'
 import { throughput } from './throughput.ts'
@@ -18,6 +19,7 @@ export const experiments: readonly Experiment[] = [
   paced,
   stretches,
   sizes,
+  shapes,
   compression,
   scaling,
   loggers,

@@ -7,7 +7,7 @@ import type { ReceiverRequest } from '../receiver/receiver.ts'
 import type { Arrived } from '../receiver/tally.ts'
 import { setUpOf } from '../set-ups/catalogue.ts'
 import { NotAvailable, type Source } from '../set-ups/set-up.ts'
-import { workloadOf } from '../workload/event.ts'
+import { workloadOf, workloadOfShape } from '../workload/event.ts'
 import type { Load } from '../workload/load.ts'
 import type { Figures } from './figures.ts'
 import { makeLogCalls } from './make-log-calls.ts'
@@ -46,8 +46,8 @@ process.once('message', async (request: RunRequest) => {
 
 async function measured({ setUp: name, load, port, folder }: RunRequest): Promise<Figures> {
   const setUp = setUpOf(name)
-  const { events } = load
-  const workload = workloadOf(load.eventBytes, load.text)
+  const { events, shape } = load
+  const workload = shape === undefined ? workloadOf(load.eventBytes, load.text) : workloadOfShape(shape)
   const source = await setUp.open({ url: `http://127.0.0.1:${port}`, port, load, workload, folder })
   const lingersMs = setUp.lingersMs ?? 0
 

@@ -1,3 +1,4 @@
+import { type ShapeName, shapeOf } from './shapes.ts'
 import { type TextKind, textSource } from './text.ts'
 
 /** What an application logs beside level and message. */
@@ -30,7 +31,14 @@ export function workloadOf(eventBytes: number, text: TextKind): Workload {
     eventBytes < fullBytes || (eventBytes === fullBytes && text === 'incompressible') ? smallMeta : fullMeta
   const baseBytes = averageBytes(n => ({ level: 'info', message, ...makeMeta(n) }))
   const fillBytes = eventBytes - baseBytes - ',"details":""'.length
-  const meta = fillBytes < 16 ? makeMeta : filled(makeMeta, textSource(text, fillBytes))
+  return workload(fillBytes < 16 ? makeMeta : filled(makeMeta, textSource(text, fillBytes)))
+}
+
+export function workloadOfShape(name: ShapeName): Workload {
+  return workload(shapeOf(name))
+}
+
+function workload(meta: (n: number) => Meta): Workload {
   const event = (n: number): Meta => {
     const made = meta(n)
     made.level = 'info'

@@ -1,3 +1,4 @@
+import type { ShapeName } from './shapes.ts'
 import type { TextKind } from './text.ts'
 
 /** When the log calls are made. */
@@ -19,6 +20,8 @@ export interface Load {
   readonly warmUpEvents: number
   readonly eventBytes: number
   readonly text: TextKind
+  /** Events of another shape, in place of those of `eventBytes` and `text`. */
+  readonly shape?: ShapeName
   /** Loggers that take turns, on one shipper. */
   readonly loggers: number
   /** How long the receiver holds back an answer, in milliseconds. */

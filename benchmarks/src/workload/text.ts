@@ -1,3 +1,5 @@
+import { randomNumbers } from './random.ts'
+
 /** Text to fill events with: the same in every process, so that runs can be compared. */
 export type TextKind = 'compressible' | 'incompressible'
 
@@ -39,15 +41,4 @@ function noise(random: () => number, length: number): string {
   const bytes = Buffer.allocUnsafe(length)
   for (let index = 0; index < length; index += 1) bytes[index] = base64.charCodeAt(Math.floor(random() * 64))
   return bytes.toString('latin1')
-}
-
-/** mulberry32: numbers from 0 to 1 that are the same in every run. */
-function randomNumbers(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
 }
