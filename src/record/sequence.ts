@@ -1,8 +1,18 @@
+import { wallClockMs } from './clock.ts'
+
 /** The six digits below a millisecond are shared out: the lower half to lines logged live, the upper half to the others. */
 const half = 500_000
 
 /** A clock set back by this or less (NTP does that) is not followed: time stands still until it has caught up. */
 const hiddenStepBackMs = 10_000
+
+/**
+ * A clock set back by more is followed at once: it was wrong, and a process that started in the wrong year must not stay
+ * there. Then milliseconds come again. So the digits of live lines are divided into this many laps, and lines that pass
+ * through the same time once more have digits of another lap.
+ */
+const laps = 10
+const digitsPerLap = half / laps
 
 /**
  * Unique digits for times that are known only to the millisecond.
@@ -16,25 +26,26 @@ export class Sequence {
   digits = 0
   readonly now: () => number
   #liveMs = 0
-  #liveCount = 0
+  #liveDigits = 0
+  #lap = 0
+  /** The latest millisecond of each lap. Within a lap, time only ever increases. */
+  readonly #latestMs = new Float64Array(laps)
   #otherMs = 0
   #otherCount = 0
 
-  constructor(now: () => number = Date.now) {
+  constructor(now: () => number = wallClockMs) {
     this.now = now
   }
 
-  /** For a line logged now: always later than the one before, unless the clock was set back by more than ten seconds. */
+  /**
+   * For a line logged now: unlike all others, and later than the one before, unless the clock was set back by more than ten
+   * seconds since.
+   */
   live(ms: number): void {
-    if (ms > this.#liveMs || ms < this.#liveMs - hiddenStepBackMs) {
-      this.#liveMs = ms
-      this.#liveCount = 0
-    } else if (++this.#liveCount === half) {
-      this.#liveMs++
-      this.#liveCount = 0
-    }
+    if (ms > this.#liveMs) this.#goOn(ms)
+    else if (ms >= this.#liveMs - hiddenStepBackMs || !this.#goBack(ms)) this.#countOn()
     this.ms = this.#liveMs
-    this.digits = this.#liveCount
+    this.digits = this.#liveDigits
   }
 
   /**
@@ -50,5 +61,30 @@ export class Sequence {
     this.#otherMs = ms
     this.ms = ms
     this.digits = half + this.#otherCount
+  }
+
+  #goOn(ms: number): void {
+    if (this.#lap > 0 && ms > (this.#latestMs[0] as number)) this.#beginLap(0)
+    this.#liveMs = ms
+    this.#liveDigits = this.#lap * digitsPerLap
+  }
+
+  #countOn(): void {
+    if (++this.#liveDigits === (this.#lap + 1) * digitsPerLap) this.#goOn(this.#liveMs + 1)
+  }
+
+  /** Follows the clock back, in a lap that has not been there. `false` without one: time stands still then. */
+  #goBack(ms: number): boolean {
+    this.#latestMs[this.#lap] = this.#liveMs
+    const lap = this.#latestMs.findIndex(latestMs => latestMs < ms)
+    if (lap < 0) return false
+    this.#beginLap(lap)
+    this.#goOn(ms)
+    return true
+  }
+
+  #beginLap(lap: number): void {
+    this.#latestMs[this.#lap] = this.#liveMs
+    this.#lap = lap
   }
 }

@@ -1,7 +1,5 @@
+import { isTimeMs, SystemDate } from './clock.ts'
 import { Sequence } from './sequence.ts'
-
-/** Seconds from 1970 to the year 10000, where RFC 3339 ends. */
-const endOfTimeSeconds = 253_402_300_800
 
 /** `2026-11-21T02:47:05.` */
 const lengthToDot = 20
@@ -31,7 +29,7 @@ export class Timestamper {
    */
   at(ms: number): Uint8Array {
     const sequence = this.#sequence
-    sequence.live(Math.floor(isTime(ms / 1000) ? ms : sequence.now()))
+    sequence.live(Math.floor(isTimeMs(ms) ? ms : sequence.now()))
     return this.#write(sequence.ms, sequence.digits)
   }
 
@@ -59,7 +57,7 @@ export class Timestamper {
     const second = Math.floor(ms / 1000)
     this.#shownMs = -1 // until all digits are of the same time: there may be no stack for some
     if (second !== this.#shownSecond) {
-      const text = new Date(ms).toISOString().slice(0, lengthToDot)
+      const text = new SystemDate(ms).toISOString().slice(0, lengthToDot)
       this.#shownSecond = -1
       this.#bytes.write(text, this.#start)
       this.#shownSecond = second
@@ -76,7 +74,7 @@ let secondText = ''
 export function formatNanoTime(time: readonly [number, number]): string | undefined {
   if (!isHrTime(time)) return undefined
   if (time[0] !== textSecond) {
-    secondText = new Date(time[0] * 1000).toISOString().slice(0, lengthToDot)
+    secondText = new SystemDate(time[0] * 1000).toISOString().slice(0, lengthToDot)
     textSecond = time[0]
   }
   return `${secondText}${String(time[1]).padStart(9, '0')}Z`
@@ -88,16 +86,12 @@ export function isHrTime(time: unknown): time is readonly [number, number] {
   const [seconds, nanos] = time
   return (
     Number.isInteger(seconds) &&
-    isTime(seconds) &&
+    isTimeMs(seconds * 1000) &&
     Number.isInteger(nanos) &&
     nanos >= 0 &&
     nanos < 1e9 &&
     seconds + nanos > 0
   )
-}
-
-function isTime(seconds: number): boolean {
-  return seconds >= 0 && seconds < endOfTimeSeconds
 }
 
 /** Writes `value` as `count` decimal digits that end before `end`. */

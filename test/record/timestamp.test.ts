@@ -34,9 +34,9 @@ describe('a line logged now', () => {
     ])
   })
 
-  test('moves to the next millisecond when half a million lines have shared one', () => {
+  test('moves to the next millisecond when 50,000 lines have shared one', () => {
     const stamper = timestamper()
-    for (let i = 0; i < 500_000; i++) stamper.at(now)
+    for (let i = 0; i < 50_000; i++) stamper.at(now)
     expect(timeIn(stamper.at(now))).toBe('2026-11-21T02:47:05.124000000Z')
     expect(timeIn(stamper.at(now + 1))).toBe('2026-11-21T02:47:05.124000001Z')
   })
@@ -50,7 +50,56 @@ describe('a line logged now', () => {
   test('follows the clock when it is set back by more', () => {
     const stamper = timestamper()
     stamper.at(now)
-    expect(timeIn(stamper.at(now - 10_001))).toBe('2026-11-21T02:46:55.122000000Z')
+    expect(timeIn(stamper.at(now - 10_001))).toBe('2026-11-21T02:46:55.122050000Z')
+  })
+
+  test('is unlike those of the first time when the clock passes through the same time again', () => {
+    const stamper = timestamper()
+    const times = [0, 0, 20_000, 0, 0, 1, 20_000, 0, 20_000, 20_001].map(ms => timeIn(stamper.at(now + ms)).slice(14))
+    expect(times).toEqual([
+      '47:05.123000000Z',
+      '47:05.123000001Z',
+      '47:25.123000000Z',
+      '47:05.123050000Z',
+      '47:05.123050001Z',
+      '47:05.124050000Z',
+      '47:25.123050000Z',
+      '47:05.123100000Z',
+      '47:25.123100000Z',
+      '47:25.124000000Z',
+    ])
+  })
+
+  test('is unique whatever the clock does, and later than the one before unless the clock went back by more than ten seconds', () => {
+    const steps = fc.oneof(
+      fc.integer({ min: -3, max: 3 }),
+      fc.integer({ min: -60_000, max: 60_000 }),
+      fc.constantFrom(-11_000, 11_000, -3_600_000, 3_600_000, -86_400_000 * 400),
+    )
+    fc.assert(
+      fc.property(fc.array(steps, { maxLength: 60 }), steps => {
+        const stamper = timestamper()
+        let ms = now
+        const times = steps.map(step => {
+          ms += step
+          return { ms, time: timeIn(stamper.at(ms)) }
+        })
+        expect(new Set(times.map(({ time }) => time)).size).toBe(times.length)
+        for (const [i, { ms, time }] of times.entries()) {
+          const before = times[i - 1]
+          if (before !== undefined && ms >= Date.parse(before.time) - 10_000) expect(time > before.time).toBe(true)
+        }
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('stands still, rather than come twice, where a clock has gone back through the same time too often', () => {
+    const stamper = timestamper()
+    const times = Array.from({ length: 50 }, (_, i) => timeIn(stamper.at(now + (i % 2) * 60_000)))
+    expect(new Set(times).size).toBe(times.length)
+    expect(times.slice(20)).toEqual(times.slice(20).toSorted())
+    expect(timeIn(stamper.at(now + 120_000))).toBe('2026-11-21T02:49:05.123000000Z')
   })
 
   test.each([Number.NaN, -1, Number.POSITIVE_INFINITY, 1e300, 253_402_300_800_000])(
