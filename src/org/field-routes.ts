@@ -1,5 +1,7 @@
 /** Deeper nesting is left to the serialiser, which may put a stub in its place. */
 const maxDepth = 64
+/** A group with more members that are `undefined` counts as unclear: looking at them would take long. */
+export const maxAbsent = 1000
 
 /**
  * What a member of an event is: no field; one field; a group of fields, or one field if it turns out to be empty; or
@@ -51,11 +53,12 @@ export function routesOf(event: object, most: number): string[][] | undefined {
 function collect(group: object, route: string[], routes: string[][], most: number): boolean {
   if (route.length > maxDepth) return false
   let isEmpty = true
+  let absent = 0
   for (const name of Object.keys(group)) {
     const member = (group as Record<string, unknown>)[name]
     const shape = shapeOf(member)
-    if (shape === 'absent') continue
-    if (shape === 'unclear') return false
+    if (shape === 'absent' && ++absent <= maxAbsent) continue
+    if (shape === 'absent' || shape === 'unclear') return false
     isEmpty = false
     if (shape === 'value') routes.push([...route, name])
     else if (!collect(member as object, [...route, name], routes, most)) return false

@@ -1,4 +1,4 @@
-import { routesOf, shapeOf } from './field-routes.ts'
+import { maxAbsent, routesOf, shapeOf } from './field-routes.ts'
 
 /** A longer path is not let in, whatever room there is, which bounds the memory. Nobody looks for such a field. */
 const maxPathLength = 1000
@@ -91,11 +91,15 @@ export class FieldSet {
 /** Whether all fields of a group of plain data are known, by the routes they have here. */
 function covers(level: Level, group: object): boolean {
   let isEmpty = true
+  let absent = 0
   // The quickest loop. Should it see an inherited name, that is not known, and the long way is taken.
   for (const name in group) {
     const member = (group as Record<string, unknown>)[name]
     const shape = shapeOf(member)
-    if (shape === 'absent') continue
+    if (shape === 'absent') {
+      if (++absent > maxAbsent) return false
+      continue
+    }
     const next = level.names.get(name)
     if (next === undefined) return false
     if (shape === 'value' ? !next.isField : shape === 'unclear' || !covers(next, member as object)) return false

@@ -1,7 +1,8 @@
-import { type Alterations, eventToPlain } from './event-to-plain.ts'
+import { type Alterations, eventToPlain, fitted } from './event-to-plain.ts'
 import { FasterWay } from './faster-way.ts'
 import { isPlainData } from './is-plain-data.ts'
 import { LineWriter } from './line-writer.ts'
+import { effortOfLogCall } from './log-calls.ts'
 
 /** The line of one event, without its newline. */
 export interface Line {
@@ -60,9 +61,13 @@ function writeLine(
   const isWritten =
     written === undefined ? write(writer, event, mostBytes) : writeNatively(writer, event, mostBytes, written)
   if (!isWritten) {
-    const plain = eventToPlain(event, mostBytes, altered)
-    // What everything inherits, if somebody has added to it, keeps the writer from what is plain otherwise.
-    if (!writer.write(plain, mostBytes)) writer.writeJson(JSON.stringify(plain), Number.POSITIVE_INFINITY)
+    const copy = eventToPlain(event, mostBytes, effortOfLogCall(), altered)
+    // To write it shows whether it fits in a fraction of the time that measuring takes.
+    if (!copy.isWhole || !writer.writeCopy(copy.fields, mostBytes)) {
+      const plain = fitted(copy, mostBytes, altered)
+      // What everything inherits, if somebody has added to it, keeps the writer from what is plain otherwise.
+      if (!writer.writeCopy(plain, mostBytes)) writer.writeJson(JSON.stringify(plain), Number.POSITIVE_INFINITY)
+    }
   }
   const length = writer.end(tail)
   return { bytes: writer.bytes, length }

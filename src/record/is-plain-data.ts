@@ -11,7 +11,12 @@ const isoDateLength = 24
  * another so often that their text would fill the memory.
  */
 export function isPlainData(container: object, maxCharacters: number): boolean {
-  return roomAfter(container, maxCharacters, 0) >= 0
+  return charactersLeft(container, maxCharacters) >= 0
+}
+
+/** What a container leaves of `maxCharacters`; negative when it is not plain or too large. */
+export function charactersLeft(container: object, maxCharacters: number): number {
+  return roomAfter(container, maxCharacters, 0)
 }
 
 /** What is left of `room` characters after a container; negative when it is not plain or too large. */

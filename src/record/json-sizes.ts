@@ -1,9 +1,11 @@
-import { jsonBytes, mostJsonBytes } from './json-text.ts'
+import { jsonBytes, mostJsonBytes, pieceEnd } from './json-text.ts'
 import type { Plain } from './plain.ts'
 
-/** Texts are measured until they have so many characters in all; a million takes 0.6 ms. Short ones always are. */
-const charactersToMeasure = 16_000_000
-const shortText = 256
+/** What is spent on measuring texts, in characters of plain ASCII; a million takes 0.6 ms. */
+const maxEffort = 8_000_000
+/** A character that JSON or UTF-8 write longer takes about as long as this for each byte more. */
+const effortPerByte = 4
+
 /** Smaller containers are measured again as fast as they would be looked up. */
 const leastRemembered = 256
 
@@ -11,7 +13,7 @@ const leastRemembered = 256
 export class JsonSizes {
   /** Whether each size given so far was measured. If not, some are the most that texts of that length can take. */
   areExact = true
-  #measured = 0
+  #effort = maxEffort
   readonly #containers = new Map<object, number>()
 
   of(value: Plain): number {
@@ -26,10 +28,19 @@ export class JsonSizes {
   }
 
   #text(text: string): number {
-    this.#measured += text.length
-    if (this.#measured <= charactersToMeasure || text.length <= shortText) return jsonBytes(text)
-    this.areExact = false
-    return mostJsonBytes(text)
+    let bytes = '""'.length
+    for (let start = 0; start < text.length; ) {
+      if (this.#effort <= 0) {
+        this.areExact = false
+        return bytes + mostJsonBytes(text.length - start)
+      }
+      const end = pieceEnd(text, start)
+      const more = jsonBytes(start === 0 && end === text.length ? text : text.slice(start, end)) - '""'.length
+      this.#effort -= end - start + (more - (end - start)) * effortPerByte
+      bytes += more
+      start = end
+    }
+    return bytes
   }
 
   #container(value: Plain[] | Record<string, Plain>): number {

@@ -4,7 +4,7 @@ import { firstEscape } from './escapes.ts'
 const shortText = 64
 const asItIs = /^[ !#-[\]-~]*$/
 
-/** Longer ones are measured by their bytes, which is twice as fast as by their JSON, in pieces of so many units. */
+/** Longer ones are measured by their bytes, which is twice as fast as by their JSON. */
 const longText = 256
 const pieceUnits = 4096
 const pieceBytes = Buffer.allocUnsafeSlow(3 * pieceUnits)
@@ -15,17 +15,11 @@ export function isAsItIs(text: string): boolean {
   return asItIs.test(text)
 }
 
-/** Bytes that a text takes as JSON in UTF-8, its quotes included. */
-export function jsonBytes(text: string): number {
-  if (text.length <= shortText && isAsItIs(text)) return text.length + 2
-  if (text.length <= longText || !text.isWellFormed()) return Buffer.byteLength(JSON.stringify(text))
-  let bytes = '""'.length
-  for (let start = 0; start < text.length; ) {
-    const end = pieceEnd(text, start)
-    bytes += bytesOfPiece(text.slice(start, end))
-    start = end
-  }
-  return bytes
+/** Bytes that a piece of a text takes as JSON in UTF-8, its quotes included. Texts up to 4096 units are one piece. */
+export function jsonBytes(piece: string): number {
+  if (piece.length <= shortText && isAsItIs(piece)) return piece.length + 2
+  if (piece.length <= longText || !piece.isWellFormed()) return Buffer.byteLength(JSON.stringify(piece))
+  return bytesOfPiece(piece) + '""'.length
 }
 
 function bytesOfPiece(text: string): number {
@@ -37,9 +31,9 @@ function bytesOfPiece(text: string): number {
   return bytes
 }
 
-/** Bytes that a text of this length takes at most: each unit may be written as `\u0000`. */
-export function mostJsonBytes(text: string): number {
-  return text.length * 6 + 2
+/** Bytes that so many units take at most: each may be written as `\u0000`. */
+export function mostJsonBytes(units: number): number {
+  return units * 6
 }
 
 /** Quotes, and `... [3999000 more characters]` for the longest text there can be. */
@@ -51,17 +45,21 @@ const quotesAndMarkBytes = 36
  */
 export function cutText(text: string, maxBytes: number): string {
   const length = unitsWithin(text, maxBytes - quotesAndMarkBytes)
-  if (text.length - length <= quotesAndMarkBytes && jsonBytes(text) <= maxBytes) return text
+  if (text.length - length <= quotesAndMarkBytes && fits(text, maxBytes)) return text
   // In ASCII: another character would have V8 keep the whole text with two bytes for each unit, 2 ms for a megabyte.
   return `${text.slice(0, length)}... [${text.length - length} more characters]`
+}
+
+function fits(text: string, maxBytes: number): boolean {
+  return unitsWithin(text, maxBytes - '""'.length) === text.length
 }
 
 /** How many UTF-16 units from the start of a text take at most `maxBytes`. */
 function unitsWithin(text: string, maxBytes: number): number {
   let bytes = 0
   let i = 0
-  while (i < text.length) {
-    const end = pieceEnd(text, i)
+  while (i < text.length && bytes < maxBytes) {
+    const end = pieceEnd(text, i, maxBytes - bytes)
     const more = jsonBytes(text.slice(i, end)) - '""'.length
     if (bytes + more > maxBytes) break
     bytes += more
@@ -76,9 +74,9 @@ function unitsWithin(text: string, maxBytes: number): number {
   return i
 }
 
-/** Where a piece ends: never within a surrogate pair. */
-function pieceEnd(text: string, start: number): number {
-  const end = Math.min(start + pieceUnits, text.length)
+/** Where a piece of at most `units` ends: never within a surrogate pair, and after one unit at least. */
+export function pieceEnd(text: string, start: number, units = pieceUnits): number {
+  const end = Math.min(start + Math.max(Math.min(units, pieceUnits), 2), text.length)
   return end < text.length && (text.codePointAt(end - 1) as number) > 0xffff ? end - 1 : end
 }
 

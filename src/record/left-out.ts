@@ -5,6 +5,9 @@ import type { Plain, PlainObject } from './plain.ts'
 
 const mark = '…'
 
+/** Stands for a container that was not looked into. */
+export const leftOut = mark
+
 /** Most bytes that such an end takes in JSON, its comma included. */
 export const leftOutBytes = 40
 

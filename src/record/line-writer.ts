@@ -1,3 +1,4 @@
+import * as types from 'node:util/types'
 import { copyEscaped, firstEscape, isEscaped, shortEscapes } from './escapes.ts'
 import { isRecord, isValidDate } from './is-plain-data.ts'
 import { LearnedName, type Piece } from './learned-names.ts'
@@ -15,6 +16,15 @@ const shortText = 100
 const mostEscapedBytes = 65_536
 /** Numbers below this with up to six decimals have at most 15 digits. */
 const mostInMillionths = 1e9
+
+/** Members that are `undefined` take no bytes, so the limit in bytes does not end an object of them. */
+const maxAbsent = 10_000
+/** So many members are written in 10 µs or less, but where an accessor or a proxy takes its time. */
+const membersPerClock = 64
+const maxMsPerClock = 3
+const maxMs = 15
+/** From this nesting on, each object is timed: a cycle through a large one lists its names once for each level. */
+const deep = 8
 
 const hasOwn = Object.prototype.hasOwnProperty
 
@@ -35,6 +45,10 @@ export class LineWriter {
   #mostEnd = 0
   #start = 0
   #end = 0
+  #absent = 0
+  #isTimed = false
+  #startedAtMs = 0
+  #clockAtMs = 0
   readonly #root = new LearnedName(undefined)
   readonly #learned = { count: 0 }
 
@@ -52,14 +66,16 @@ export class LineWriter {
     return this.#start
   }
 
-  /** Writes an object. `false` when it is no plain data, or takes more than `mostBytes`. Not to be called by its accessors. */
+  /** Writes an object. `false` when it is no plain data, or takes more than `mostBytes`, or long. Not to be called by its accessors. */
   write(event: object, mostBytes: number): boolean {
-    this.#mostEnd = this.#start + mostBytes
-    try {
-      return this.#isAt(isRecord(event) ? this.#writeRecord(event, this.#start, 0, this.#root) : failed)
-    } catch {
-      return false // an accessor or a proxy that throws
-    }
+    this.#isTimed = true
+    return this.#writeAny(event, mostBytes)
+  }
+
+  /** The same for plain data without accessors, however long it takes. */
+  writeCopy(fields: object, mostBytes: number): boolean {
+    this.#isTimed = false
+    return this.#writeAny(fields, mostBytes)
   }
 
   /** Writes an object of which the JSON is there. `false` when it takes more than `mostBytes`. */
@@ -90,6 +106,17 @@ export class LineWriter {
     return this.#end
   }
 
+  #writeAny(event: object, mostBytes: number): boolean {
+    this.#mostEnd = this.#start + mostBytes
+    this.#absent = 0
+    this.#startedAtMs = 0
+    try {
+      return this.#isAt(isRecord(event) ? this.#writeRecord(event, this.#start, 0, this.#root) : failed)
+    } catch {
+      return false // an accessor or a proxy that throws
+    }
+  }
+
   #isAt(end: number): boolean {
     this.#end = end
     return end >= 0 && end <= this.#mostEnd
@@ -101,10 +128,15 @@ export class LineWriter {
     if (typeof record.toJSON === 'function') return failed
     let at = start
     let last = place.start
+    let count = 0
     for (const name in record) {
+      if (++count % membersPerClock === 0 && this.#isSlow()) return failed
       if (!hasOwn.call(record, name)) return failed
       const value = record[name]
-      if (value === undefined) continue
+      if (value === undefined) {
+        if (++this.#absent > maxAbsent) return failed
+        continue
+      }
       if (at > this.#limit && !this.#grow(at, at)) return failed
       let learned: LearnedName | undefined = last.next
       if (learned.name !== name) {
@@ -116,6 +148,7 @@ export class LineWriter {
       } else {
         last = learned
         if (typeof value !== 'string') {
+          if (value === record) return failed
           at = this.#writeValue(value, this.#copy(learned.piece, at), depth, learned)
         } else if (value === learned.text) {
           at = this.#copy(learned.withText, at)
@@ -126,6 +159,7 @@ export class LineWriter {
       }
       if (at < 0) return failed
     }
+    if (at === start && this.#isSuspect(record)) return failed
     if (at === start) at++
     this.bytes[start] = openingBrace // in place of the first comma
     this.bytes[at] = closingBrace
@@ -146,7 +180,7 @@ export class LineWriter {
     if (typeof value === 'boolean') return this.#writeAscii(value ? 'true' : 'false', at)
     if (typeof value !== 'object') return failed
     if (value === null) return this.#writeAscii('null', at)
-    if (depth === maxDepth) return failed
+    if (depth >= deep && (depth === maxDepth || this.#isSlow())) return failed
     if (Array.isArray(value)) return this.#writeArray(value, at, depth + 1, place)
     if (isRecord(value)) return this.#writeRecord(value, at, depth + 1, place)
     return isValidDate(value) ? this.#writeAll(JSON.stringify(value), at) : failed
@@ -161,6 +195,7 @@ export class LineWriter {
     if (array.toJSON !== undefined) return failed
     let at = start + 1
     for (let i = 0; i < array.length; i++) {
+      if (i % membersPerClock === membersPerClock - 1 && this.#isSlow()) return failed
       if (at > this.#limit && !this.#grow(at, at)) return failed
       if (i > 0) this.bytes[at++] = comma
       const item = array[i]
@@ -170,6 +205,22 @@ export class LineWriter {
     this.bytes[start] = openingBracket
     this.bytes[at] = closingBracket
     return at + 1
+  }
+
+  /** Of an object without members, a proxy may have listed a million names that it does not have, and again the next time. */
+  #isSuspect(empty: object): boolean {
+    return this.#isTimed && (types.isProxy(empty) || this.#isSlow())
+  }
+
+  /** Whether the application's own code takes long. Then the way that keeps account of time is taken. */
+  #isSlow(): boolean {
+    if (!this.#isTimed) return false
+    const nowMs = performance.now()
+    const isFirst = this.#startedAtMs === 0
+    if (isFirst) this.#startedAtMs = nowMs
+    const isSlow = !isFirst && (nowMs - this.#clockAtMs > maxMsPerClock || nowMs - this.#startedAtMs > maxMs)
+    this.#clockAtMs = nowMs
+    return isSlow
   }
 
   #copy({ words, length }: Piece, at: number): number {
@@ -302,6 +353,7 @@ export class LineWriter {
   /** Counting bytes is worth it only near the limit: a UTF-16 unit never takes more than three. */
   #hasRoomFor(text: string, at: number): boolean {
     if (at + 3 * text.length <= this.#limit) return true
+    if (at + text.length > this.#mostEnd) return false
     const end = at + Buffer.byteLength(text)
     return end <= this.#limit || this.#grow(end, at)
   }

@@ -8,6 +8,10 @@ const splat = Symbol.for('splat')
 /** What Winston takes for a token of `util.format`; its opinion decides what becomes of the arguments. */
 const token = /%[scdjifoO%]/
 
+/** Longer messages are searched up to here, and of an argument so many fields are compared. */
+const maxSearched = 100_000
+const maxCompared = 1000
+
 /** Whether the arguments that follow the message need no closer look. True of nearly all log calls. */
 export function areArgumentsFound(info: Info): boolean {
   const args = argumentsOf(info)
@@ -49,11 +53,17 @@ function countFound(args: readonly unknown[], info: Info): number {
   const [first] = args
   if (hasToken(info.message) || (isObject(first) && hidesFields(first))) return 0
   if (isObject(first)) return isMerged(first, info) ? 1 : args.length
-  return typeof info.message === 'string' && info.message.includes(String(first)) ? args.length : 0
+  return typeof info.message === 'string' && isFoundIn(info.message, String(first)) ? args.length : 0
+}
+
+function isFoundIn(message: string, text: string): boolean {
+  return text.length <= maxSearched && message.slice(0, maxSearched).includes(text)
 }
 
 function hasToken(message: unknown): boolean {
-  return typeof message === 'string' && message.includes('%') && token.test(message)
+  if (typeof message !== 'string') return false
+  const searched = message.length > maxSearched ? message.slice(0, maxSearched) : message
+  return searched.includes('%') && token.test(searched)
 }
 
 /** Winston merges with `Object.assign`, which makes a field of this name the prototype of `info`. */
@@ -62,8 +72,9 @@ function hidesFields(argument: object): boolean {
 }
 
 function isMerged(fields: Info, info: Info): boolean {
+  if (isError(fields)) return true
   const names = Object.keys(fields)
-  return names.length === 0 || isError(fields) || names.some(name => info[name] === fields[name])
+  return names.length === 0 || names.slice(0, maxCompared).some(name => info[name] === fields[name])
 }
 
 function isObject(argument: unknown): argument is Info {

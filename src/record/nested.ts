@@ -3,6 +3,9 @@ import { bareObject, barePrototype } from './bare-object.ts'
 /** Deepest nesting made from one name; the segments beyond stay one dotted key. */
 const maxLevels = 16
 
+/** More attributes than these are left as they are. */
+const maxNames = 10_000
+
 /** Names are few and come again and again, so their segments are remembered, for this many names of this length. */
 const maxRememberedNames = 2000
 const maxRememberedLength = 256
@@ -14,7 +17,7 @@ const remembered = new Map<string, readonly string[]>()
  * - Where a value and a group have the same name, the value keeps it and the group's members keep dotted names:
  *   `a` and `a.b` become `{ "a": 1, "a.b": 2 }`, whichever comes first. A value that is an object is not added to.
  * - Names with an empty segment (`a..b`, `.a`, `a.`) stay as they are, and so do names inside of values.
- * - Without any dotted name the same object is returned.
+ * - Without any dotted name, or with more than 10,000 names, the same object is returned.
  */
 export function nestAttributes(attributes: object): object {
   if (!hasDottedName(attributes)) return attributes
@@ -23,9 +26,15 @@ export function nestAttributes(attributes: object): object {
   return nest(values, names, segmentsOf) ?? nest(values, names, name => segmentsBeside(values, name)) ?? attributes
 }
 
+/** Whether there is anything to nest, and not so much that it would take long. */
 function hasDottedName(attributes: object): boolean {
-  for (const name in attributes) if (name.includes('.')) return true
-  return false
+  let count = 0
+  let hasDot = false
+  for (const name in attributes) {
+    if (++count > maxNames) return false
+    hasDot ||= name.includes('.')
+  }
+  return hasDot
 }
 
 /** The nested object; `undefined` as soon as a value and a group collide. */
@@ -72,9 +81,15 @@ function segmentsOf(name: string): readonly string[] {
 }
 
 function split(name: string): string[] {
-  const segments = name.split('.')
-  if (segments.includes('')) return [name]
-  return segments.length <= maxLevels ? segments : joinedFrom(segments, maxLevels - 1)
+  if (name.startsWith('.') || name.endsWith('.') || name.includes('..')) return [name]
+  const segments: string[] = []
+  let start = 0
+  for (let dot = name.indexOf('.'); dot >= 0 && segments.length < maxLevels - 1; dot = name.indexOf('.', start)) {
+    segments.push(name.slice(start, dot))
+    start = dot + 1
+  }
+  segments.push(name.slice(start))
+  return segments
 }
 
 /** The segments of a name with those that would nest it under another value kept together. */

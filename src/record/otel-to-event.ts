@@ -1,7 +1,14 @@
 import { isError } from './error-fields.ts'
 import { nestAttributes } from './nested.ts'
 import type { HrTime, OtelLogRecord } from './otel-record.ts'
-import { isSeverityNumber, type Severity, severities, severityOfLevel, severityOfNumber } from './severity.ts'
+import {
+  isSeverityNumber,
+  maxLevelLength,
+  type Severity,
+  severities,
+  severityOfLevel,
+  severityOfNumber,
+} from './severity.ts'
 import { formatNanoTime, isHrTime } from './timestamp.ts'
 import { traceFlagsHex, validTraceIds } from './trace-context.ts'
 
@@ -100,6 +107,7 @@ function levelOf(severityNumber: number | undefined, severityText: string | unde
 /** A severity text in lower case; `ERROR2` and its like, as OpenTelemetry names the numbers, by the name of their class. */
 function nameIn(severityText: string | undefined): string | undefined {
   if (typeof severityText !== 'string' || severityText === '') return undefined
+  if (severityText.length > maxLevelLength) return severityText
   return severityText.toLowerCase().replace(/^(trace|debug|info|warn|error|fatal)[2-4]$/, '$1')
 }
 

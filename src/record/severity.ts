@@ -41,9 +41,13 @@ const byLevelName: Readonly<Record<string, Severity>> = {
   fatal: 5,
 }
 
+/** No level has a longer name. */
+export const maxLevelLength = 64
+
 /** The class of a level's name, in any case of letters; a name nobody uses counts as info. */
 export function severityOfLevel(level: unknown): Severity {
   if (typeof level !== 'string') return info
+  if (level.length > maxLevelLength) return info
   return byLevelName[level] ?? byLevelName[level.toLowerCase()] ?? info
 }
 

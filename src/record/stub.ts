@@ -18,6 +18,10 @@ export function functionStub(value: { readonly name: unknown }): string {
   return `[Function ${String(value.name || 'anonymous').slice(0, maxNameLength)}]`
 }
 
+export function symbolStub({ description = '' }: symbol): string {
+  return `Symbol(${description.slice(0, maxNameLength)})`
+}
+
 /** The stub of a value that threw `thrown` when it was looked at. Does not throw, whatever that is. */
 export function throwsStub(thrown: unknown): string {
   try {

@@ -6,6 +6,8 @@ import { type TraceIds, traceFlagsHex } from './trace-context.ts'
 /** The level as it was logged; `info.level` may have been coloured since. */
 const loggedLevel = Symbol.for('level')
 
+const isEnumerable = Object.prototype.propertyIsEnumerable
+
 /**
  * The event that a Winston info stands for, with metadata where it was logged, at the root. `info` is never changed, and is
  * itself the event where nothing needs to be put right, which is nearly always:
@@ -96,6 +98,6 @@ function repairMessage(event: Info): void {
 /** The fields of an Error that Winston has not put into the info: what is there is what formats have left of them. */
 function fieldsBeside(error: Error): Info {
   const { names, read } = errorFields(error)
-  const isLost = (name: string) => name !== 'stack' && name !== 'cause' && !Object.keys(error).includes(name)
+  const isLost = (name: string) => name !== 'stack' && name !== 'cause' && !isEnumerable.call(error, name)
   return Object.fromEntries(['name', 'message', ...names.filter(isLost)].map(name => [name, read(name)]))
 }

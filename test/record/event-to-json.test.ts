@@ -1,6 +1,7 @@
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { Effort } from '../../src/record/effort.ts'
 import { eventToJson } from '../../src/record/event-to-line.ts'
 import { SafeCopy } from '../../src/record/safe-copy.ts'
 
@@ -402,7 +403,7 @@ describe('laws', () => {
       fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()), event => {
         const json = JSON.stringify(event)
         expect(eventToJson(event, maxBytes, { stubbed: 0, cut: 0 })).toBe(json)
-        expect(JSON.stringify(new SafeCopy(maxBytes).of(event, []))).toBe(json)
+        expect(JSON.stringify(new SafeCopy(maxBytes, new Effort()).of(event, []))).toBe(json)
       }),
     )
   })

@@ -26,7 +26,7 @@ function expectAsIs(event: object): void {
 function expectGrown(event: object): void {
   const writer = new LineWriter()
   writer.begin(undefined)
-  expect(writer.write(event, 1_000_000)).toBe(true)
+  expect(writer.writeCopy(event, 1_000_000)).toBe(true)
   expect(writer.bytes.toString('utf8', 0, writer.end(undefined))).toBe(JSON.stringify(event))
 }
 
