@@ -4,6 +4,7 @@ import { describedWord } from './options/described.ts'
 import { optionsOf } from './options/options-of.ts'
 import { ownProperties } from './options/own-properties.ts'
 import { type HeldRecord, HeldRecords, isResourcePending, toHeldRecord } from './record/held-records.ts'
+import { beginLogCall, logCalls } from './record/log-calls.ts'
 import {
   type OtelLogRecord,
   type OtelResource,
@@ -172,10 +173,20 @@ export class LogferryLogRecordProcessor {
     try {
       const { resource } = record
       const held = this.#held.get(resource) ?? (isResourcePending(record) ? this.#holdFor(resource) : undefined)
-      held?.add(toHeldRecord(record, this.shipper.maxEventBytes))
-      return held !== undefined
+      if (held === undefined) return false
+      this.#holdIn(held, record)
+      return true
     } catch {
       return false // no record of the SDK's
+    }
+  }
+
+  #holdIn(held: HeldRecords, record: OtelLogRecord): void {
+    if (!beginLogCall()) return void this.shipper.refuseNested(severityOfRecord(record))
+    try {
+      held.add(toHeldRecord(record, this.shipper.maxEventBytes))
+    } finally {
+      logCalls.depth--
     }
   }
 
@@ -210,7 +221,12 @@ const outOfStack: ExportResult = {
 }
 
 function takeRecord(shipper: Shipper, record: OtelLogRecord): DropReason | undefined {
-  return shipper.take(otelToEvent(record), severityOfRecord(record), recordTime(record), tailOf(record))
+  if (!beginLogCall()) return shipper.refuseNested(severityOfRecord(record))
+  try {
+    return shipper.take(otelToEvent(record), severityOfRecord(record), recordTime(record), tailOf(record))
+  } finally {
+    logCalls.depth--
+  }
 }
 
 function takeHeld(shipper: Shipper, { json, severity, time, resource, scope }: HeldRecord): void {

@@ -4,6 +4,8 @@ import { emitProcessWarning, type Warning } from './notices.ts'
 import { describedWord } from './options/described.ts'
 import { optionsOf } from './options/options-of.ts'
 import { ownProperties } from './options/own-properties.ts'
+import { wallClockMs } from './record/clock.ts'
+import { beginLogCall, logCalls, QueuedLogCalls } from './record/log-calls.ts'
 import { loggedLine } from './record/logged-line.ts'
 import { activeTraceIds } from './record/trace-context.ts'
 import { plainInfo, severityOfInfo, winstonToEvent } from './record/winston-to-event.ts'
@@ -51,7 +53,10 @@ export class LogferryTransport extends TransportStream {
   readonly #isOwn: boolean
   /** Those that it belongs to now, the first of which decides on level and levels. */
   readonly #loggers: ParentLogger[] = []
+  readonly #queue = new QueuedLogCalls()
   #lastUncaught: unknown
+  /** How often the shipper has kept or dropped an event of this transport. */
+  #answers = 0
   /** Nothing has been logged, and no logger has taken it up, since it was removed. */
   #isOutOfUse = false
   /** Set by Winston while the transport belongs to a logger. */
@@ -84,11 +89,12 @@ export class LogferryTransport extends TransportStream {
   override write(info: unknown, encoding: BufferEncoding, callback?: Written): boolean
   override write(info: unknown, ...rest: unknown[]): boolean {
     if (rest.length > 0 || info === null) return super.write(info, ...(rest as []))
+    const answers = this.#answers
     try {
       this._write(info as Info, 'utf8', ignore)
     } catch (error) {
       if (this.format != null) throw error // what the application's format throws is for its log call
-      this.shipper.refused.error[usualSeverity]++ // at the end of the stack, before the shipper was asked
+      if (this.#answers === answers) this.shipper.refused.error[usualSeverity]++ // at the end of the stack
     }
     return true
   }
@@ -119,18 +125,52 @@ export class LogferryTransport extends TransportStream {
   /** Called for each info. It is serialised at once. */
   override log(info: Info, callback?: () => void): true {
     this.#isOutOfUse = false
+    const queued = this.#queuedInfos()
+    try {
+      this.#logOnce(info)
+      callback?.()
+      if (this.listenerCount('logged') > 0) this.emit('logged', info)
+    } finally {
+      try {
+        this.#queue.end(this.#queuedInfos() - queued)
+      } catch {
+        // Out of stack: what is queued counts as no deeper.
+      }
+    }
+    return true
+  }
+
+  #logOnce(info: Info): void {
+    if (!this.#queue.begin() || !beginLogCall()) {
+      this.shipper.refuseNested(severityOfInfo(info))
+      this.#answers++
+      return
+    }
+    try {
+      this.#take(info)
+    } finally {
+      logCalls.depth--
+    }
+  }
+
+  #take(info: Info): void {
     const isUncaught = this._ending === true && (info.exception === true || info.rejection === true)
     // A transport that stands among `transports` and `exceptionHandlers` gets the same twice, in copies if it has a format.
     const isRepeated = isUncaught && info.trace !== undefined && info.trace === this.#lastUncaught
     if (!isRepeated) {
       const event = winstonToEvent(info, activeTraceIds(info))
       const line = event === info ? loggedLine(info, this.parent, this) : undefined
-      this.shipper.take(event, severityOfInfo(info), Date.now(), undefined, line)
+      this.shipper.take(event, severityOfInfo(info), wallClockMs(), undefined, line)
+      this.#answers++
     }
     if (isUncaught) this.#deliverUncaught(info)
-    callback?.()
-    if (this.listenerCount('logged') > 0) this.emit('logged', info)
-    return true
+  }
+
+  /** Infos that wait in the loggers: those that are logged while one is being taken. */
+  #queuedInfos(): number {
+    let count = 0
+    for (const { _writableState } of this.#loggers) count += _writableState?.length ?? 0
+    return count
   }
 
   /** Called by Winston when the logger ends; its `'finish'` waits for the callback. */
@@ -207,6 +247,7 @@ interface ParentLogger {
   readonly level?: string
   readonly levels?: Readonly<Record<string, number>>
   readonly exitOnError?: unknown
+  readonly _writableState?: { readonly length: number }
   listenerCount(name: string): number
 }
 

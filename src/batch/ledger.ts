@@ -18,7 +18,7 @@ export type DropReason =
   | 'spool-damaged'
   /** Sampled away so that the licence's monthly ingest lasts (`limits.onBudget: 'shed'`). */
   | 'budget'
-  /** The runtime failed us, out of memory for instance. */
+  /** The runtime failed us, out of memory for instance; or the event was logged within the log call of another, without end. */
   | 'error'
 
 /** Dropped events by severity; `unknown` where the service refused an event without saying which. */

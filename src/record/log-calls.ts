@@ -7,31 +7,31 @@ const maxQueued = 1000
 /** What a log call that is made within another takes of their effort besides its walks: at most 2000 can be made. */
 const innerCallLooks = 100
 
-let depth = 0
+/** How many log calls are under way, one within the other. */
+export const logCalls = { depth: 0 }
 let effort: Effort | undefined
 
 /**
  * Begins a log call. False if it must not be made: an accessor, a `toJSON` or a listener that runs within another log call
- * has logged too deep, or too often. If true, `endLogCall` must follow.
+ * has logged too deep, or too often. If true, `logCalls.depth--` must follow: where the stack ends, no function could be
+ * called for it.
  */
 export function beginLogCall(): boolean {
-  if (depth > 0) {
+  if (logCalls.depth === 0) {
+    effort = undefined
+  } else {
     const shared = effortOfLogCall()
     shared.spend(innerCallLooks)
     shared.readClock()
-    if (depth >= maxDepth || shared.isSpent) return false
+    if (logCalls.depth >= maxDepth || shared.isSpent) return false
   }
-  depth++
+  logCalls.depth++
   return true
-}
-
-export function endLogCall(): void {
-  if (--depth === 0) effort = undefined
 }
 
 /** What the outermost of the log calls that are under way may still spend, with all within it. */
 export function effortOfLogCall(): Effort {
-  if (depth === 0) return new Effort()
+  if (logCalls.depth === 0) return new Effort()
   effort ??= new Effort()
   return effort
 }

@@ -18,8 +18,10 @@ import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { ShipperOptions } from '../options/shipper-options.ts'
 import type { ResolvedSpool } from '../options/spool-options.ts'
 import type { LimitsStats } from '../org/limits.ts'
+import { wallClockMs } from '../record/clock.ts'
 import { eventToLine } from '../record/event-to-line.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
+import { beginLogCall, logCalls } from '../record/log-calls.ts'
 import { tailFields } from '../record/resource-tail.ts'
 import { type Severity, severityOfLevel } from '../record/severity.ts'
 import { Timestamper } from '../record/timestamp.ts'
@@ -195,7 +197,12 @@ export class Shipper {
    */
   ship(event: Readonly<Record<string, unknown>>): boolean {
     try {
-      return this.take(event, levelOf(event), Date.now()) === undefined
+      if (!beginLogCall()) return this.refuseNested(levelOf(event)) === undefined
+      try {
+        return this.take(event, levelOf(event), wallClockMs()) === undefined
+      } finally {
+        logCalls.depth--
+      }
     } catch {
       this.refused.error[usualSeverity]++
       return false
@@ -359,6 +366,23 @@ export class Shipper {
   }
 
   /**
+   * Drops an event unseen that is logged while others are being taken, by an accessor or a listener, too deep or too often:
+   * it would do so without end.
+   *
+   * @internal
+   */
+  refuseNested(severity: Severity): DropReason {
+    this.refused.error[severity]++
+    this.#lastError = nested
+    try {
+      this.#tellSoon()
+    } catch {
+      // Out of stack: a later call does it.
+    }
+    return 'error'
+  }
+
+  /**
    * Sends the events that `give` has taken without further delay, and waits until the service has answered for them, but
    * for `flushTimeoutMs` at most.
    *
@@ -502,7 +526,7 @@ export class Shipper {
     const event = this.#memory.floor === 0 ? this.#shed.take(performance.now()) : undefined
     if (event === undefined) return
     const severity = severityOfLevel('warn')
-    if (!this.#keep(dataset, event, severity, Date.now(), undefined)) this.#refuse('memory', severity)
+    if (!this.#keep(dataset, event, severity, wallClockMs(), undefined)) this.#refuse('memory', severity)
   }
 
   /** Lets everything go that is here; what other processes have left in the spool is here only once it is taken over. */
@@ -605,6 +629,7 @@ export class Shipper {
 
 /** Of an event of which that cannot be found out. */
 const usualSeverity = severityOfLevel(undefined)
+const nested = new Error('a getter, a `toJSON` or a listener logs each time that an event is logged')
 
 const inSpool =
   'they are in the spool, and will be delivered by the next process that uses it, or by `logferry spool send`.'

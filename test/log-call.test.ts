@@ -1,0 +1,379 @@
+import { LoggerProvider } from '@opentelemetry/sdk-logs'
+import fc from 'fast-check'
+import { describe, expect, it, test } from 'vitest'
+import winston from 'winston'
+import type { Shipper } from '../src/index.ts'
+import { LogferryLogRecordProcessor } from '../src/otel.ts'
+import { LogferryTransport } from '../src/winston.ts'
+import { type Shipping, startShipping } from './support/shipping.ts'
+
+const many = 1_000_000
+
+function objectOf(count: number, value: unknown): Record<string, unknown> {
+  return Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, value]))
+}
+
+function nestedPairs(leaf: object): object {
+  let pair = leaf
+  for (let level = 0; level < 60; level++) pair = { left: pair, right: pair }
+  return pair
+}
+
+function ofItself(count: number): object {
+  const itself: Record<string, unknown> = {}
+  for (let i = 0; i < count; i++) itself[`m${i}`] = itself
+  return itself
+}
+
+function nestedProxies(): object {
+  let proxy: object = { a: 1 }
+  for (let level = 0; level < 200; level++) proxy = new Proxy(proxy, {})
+  return proxy
+}
+
+/** Each member of what it returns is a new object of the same kind, without end. */
+function endless(): object {
+  return { toJSON: () => [endless(), endless()] }
+}
+
+function throwing(): object {
+  return Object.defineProperty({}, 'a', {
+    enumerable: true,
+    get: () => {
+      throw new Error('not for you')
+    },
+  })
+}
+
+const graphs: readonly [string, () => unknown][] = [
+  ['an object of 4,000 members that is referred to 40,000 times', () => Array(40_000).fill(objectOf(4000, 1))],
+  ['the same with members that are undefined', () => Array(40_000).fill(objectOf(4000, undefined))],
+  ['an object of 16,000 members that are the object itself', () => ofItself(16_000)],
+  ['objects that refer to one another 2^60 times', () => nestedPairs({ leaf: 1 })],
+  ['the same with nothing in them', () => nestedPairs({})],
+  ['an array of a million objects', () => Array.from({ length: many }, (_, i) => ({ i }))],
+  ['an array of a million objects and a function', () => [() => 1, ...Array.from({ length: many }, (_, i) => ({ i }))]],
+  ['an array of a million undefined', () => Array(many).fill(undefined)],
+  ['a sparse array', () => new Array(1_000_000_000)],
+  [
+    'a proxy that claims to be an array of 10^15 items',
+    () => new Proxy([], { get: (_, name) => (name === 'length' ? 1e15 : name === 'toJSON' ? undefined : 1) }),
+  ],
+  ['a Map of a million', () => new Map(Array.from({ length: many }, (_, i) => [`k${i}`, i]))],
+  [
+    'a Map of 100,000 that is referred to a thousand times',
+    () => Array(1000).fill(new Map(Array.from({ length: 100_000 }, (_, i) => [`k${i}`, i]))),
+  ],
+  ['a Set of a million', () => new Set(Array.from({ length: many }, (_, i) => i))],
+  ['a Buffer of 10 MB', () => Buffer.alloc(10_000_000)],
+  ['the toJSON of a Buffer of a megabyte', () => Buffer.alloc(many).toJSON()],
+  ['a Float64Array of ten millions', () => new Float64Array(10_000_000)],
+  ['a text of 100 MB', () => Buffer.alloc(100_000_000, 'x').toString()],
+  ['a text of 20 MB, three bytes each', () => '€'.repeat(20_000_000)],
+  ['a text of halves of surrogate pairs', () => '\ud800'.repeat(10_000_000)],
+  ['a text of control characters', () => '\u0001'.repeat(10_000_000)],
+  [
+    'a thousand names of a megabyte',
+    () => Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`${i}${'k'.repeat(many)}`, i])),
+  ],
+  ['a BigInt of 1,200 digits that is referred to 400,000 times', () => Array(400_000).fill(2n ** 4000n)],
+  ['a symbol of a megabyte that is referred to 100,000 times', () => Array(100_000).fill(Symbol('x'.repeat(many)))],
+  ['400,000 functions', () => Array(400_000).fill(() => 1)],
+  ['a million dates', () => Array(many).fill(new Date())],
+  ['an Error of 100,000 errors', () => new AggregateError(Array(100_000).fill(new Error('one')), 'all')],
+  [
+    'an Error with a toJSON and 10,000 fields, referred to 1,000 times',
+    () => Array(1000).fill(Object.assign(new Error('e'), objectOf(10_000, [1, 2, 3]), { toJSON: () => ({}) })),
+  ],
+  ['200,000 getters that throw', () => Array(200_000).fill(throwing())],
+  ['a toJSON without end', () => endless()],
+  ['proxies of proxies, referred to 100,000 times', () => Array(100_000).fill(nestedProxies())],
+  [
+    'search parameters of 10,000 that are referred to a thousand times',
+    () => Array(1000).fill(new URLSearchParams('key=value&'.repeat(10_000))),
+  ],
+  ['all there is in the process', () => [globalThis, process]],
+]
+
+/** Processor time of this thread for one log call, after a first one: what others do meanwhile does not count. */
+function callMs(log: () => void): number {
+  log()
+  const before = process.threadCpuUsage()
+  for (let i = 0; i < 4; i++) log()
+  const { user, system } = process.threadCpuUsage(before) // counted in ticks of 4 ms here and there
+  return (user + system) / 4000
+}
+
+const asIs = winston.format(info => info)() // Winston's default would make JSON of it all, which takes its time
+
+const ways: readonly [string, (shipper: Shipper) => (value: unknown) => void][] = [
+  ['ship', shipper => value => void shipper.ship({ message: 'm', value, after: { small: 1n } })],
+  [
+    'Winston',
+    shipper => {
+      const logger = winston.createLogger({ format: asIs, transports: [new LogferryTransport({ shipper })] })
+      return value => void logger.info('m', { value, after: { small: 1n } })
+    },
+  ],
+  [
+    'OpenTelemetry',
+    shipper => {
+      const provider = new LoggerProvider({ processors: [new LogferryLogRecordProcessor({ shipper })] })
+      const logger = provider.getLogger('x')
+      return value => logger.emit({ body: { value, after: { small: 1n } } as never })
+    },
+  ],
+]
+
+/** What has been logged, by whichever way. */
+function loggedIn({ emulator }: Shipping): Record<string, unknown>[] {
+  return emulator.events('d').map(event => (event.body ?? event) as Record<string, unknown>)
+}
+
+describe.each(ways)('a log call of %s takes less than 50 ms', (_, loggerOf) => {
+  it.each(graphs)('for %s', { timeout: 60_000 }, async (_, graph) => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ maxBufferedBytes: 64 * 1_048_576 })
+    const log = loggerOf(shipper)
+    for (let i = 0; i < 500; i++) log(i)
+    const value = graph()
+    expect(callMs(() => log(value))).toBeLessThan(50)
+    await shipper.flush()
+    expect(loggedIn(shipping).at(-1)?.after).toEqual({ small: '1' })
+  })
+})
+
+describe('the names of a large object are listed twice at most', () => {
+  const names = Array.from({ length: 100_000 }, (_, i) => `k${i}`)
+
+  it.each([
+    ['with values', { enumerable: true, configurable: true, value: 1 }],
+    ['without values', undefined],
+  ])('%s, however often it is referred to', async (_, descriptor) => {
+    await using shipping = await startShipping()
+    let listings = 0
+    const proxy = new Proxy({} as object, {
+      ownKeys: () => {
+        listings++
+        return names
+      },
+      getOwnPropertyDescriptor: () => descriptor,
+    })
+    shipping.ship().ship({ message: 'm', list: Array(1000).fill(proxy), proxy })
+    expect(listings).toBeLessThanOrEqual(2)
+  })
+})
+
+it('waits for getters that take long, but only for a few of them', async () => {
+  await using shipping = await startShipping()
+  const shipper = shipping.ship()
+  class Slow {
+    get name() {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
+      return 'slow'
+    }
+  }
+  Object.defineProperty(Slow.prototype, 'toJSON', {
+    value() {
+      return { name: this.name }
+    },
+  })
+  const startedAt = performance.now()
+  shipper.ship({ message: 'm', list: Array(10_000).fill(new Slow()), after: 1 })
+  expect(performance.now() - startedAt).toBeLessThan(2000)
+  await shipper.flush()
+  expect(shipping.emulator.events('d')).toMatchObject([{ message: 'm', after: 1, logferry: { cut: true } }])
+})
+
+it('an event that is no plain data is sent whole as long as it fits', async () => {
+  await using shipping = await startShipping()
+  const shipper = shipping.ship()
+  class Row {
+    readonly id: number
+    readonly name = 'some name'
+    readonly price = 9.99
+    constructor(id: number) {
+      this.id = id
+    }
+  }
+  const rows = Array.from({ length: 5000 }, (_, i) => new Row(i))
+  shipper.ship({ message: 'm', rows, error: new Error('e') })
+  await shipper.flush()
+  const [event] = shipping.emulator.events('d')
+  expect(event?.rows).toEqual(rows.map(row => ({ ...row })))
+  expect(event?.error).toMatchObject({ message: 'e' })
+  expect(shipper.stats()).toMatchObject({ cut: 0, stubbed: 0 })
+})
+
+/** An object whose getter calls `log` each time that it is read, `times` times. */
+function logging(log: (value: object) => void, times = 1): object {
+  const value = {
+    get child() {
+      for (let i = 0; i < times; i++) log(value)
+      return 1
+    },
+  }
+  return value
+}
+
+describe.each(ways)('a getter that logs what has the getter, by %s', (_, loggerOf) => {
+  it.each([1, 2, 10])('%d times', async times => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const log = loggerOf(shipper)
+    expect(callMs(() => log(logging(log, times)))).toBeLessThan(200)
+    const { accepted, pending, delivered, dropped, drops } = shipper.stats()
+    expect(accepted).toBe(pending + delivered + dropped)
+    expect(Object.keys(drops)).toEqual(['error'])
+    expect(shipping.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_DROPPED'])
+    expect(shipping.warnings[0]?.message).toContain('logs each time that an event is logged')
+    log('the next')
+    await shipper.flush()
+    const values = loggedIn(shipping).map(({ value }) => value)
+    expect(values).toContain('the next')
+    expect(values.length).toBeGreaterThan(8)
+    expect(values.length).toBeLessThan(5 * 2500)
+  })
+})
+
+describe('what a log call calls may log', () => {
+  test('as often as there are objects that do', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    class Old {
+      get name() {
+        shipper.ship({ message: 'name is deprecated' })
+        return 'old'
+      }
+      toJSON() {
+        return { name: this.name }
+      }
+    }
+    shipper.ship({ message: 'm', list: Array.from({ length: 500 }, () => new Old()) })
+    await shipper.flush()
+    expect(shipping.emulator.eventCount('d')).toBe(501)
+    expect(shipper.stats().dropped).toBe(0)
+  })
+
+  test('the `dataset` function, without end', async () => {
+    await using shipping = await startShipping()
+    const shipper: Shipper = shipping.ship({
+      dataset: () => {
+        shipper.ship({ message: 'which one?' })
+        return 'd'
+      },
+    })
+    shipper.ship({ message: 'm' })
+    await shipper.flush()
+    expect(shipper.stats()).toMatchObject({ accepted: 9, delivered: 8, drops: { error: { info: 1 } } })
+  })
+
+  test('a listener that is told of a drop', async () => {
+    await using shipping = await startShipping()
+    const shipper: Shipper = shipping.ship({ dataset: event => (event.bad ? '' : 'd') })
+    shipper.on('dropped', () => void shipper.ship({ message: 'dropped', bad: true }))
+    shipper.ship({ message: 'm', bad: true })
+    const { accepted, dropped } = shipper.stats()
+    expect(dropped).toBe(accepted)
+    expect(accepted).toBeLessThan(20)
+  })
+
+  test("a listener for Winston's 'logged'", async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const transport = new LogferryTransport({ shipper })
+    const logger = winston.createLogger({ transports: [transport] })
+    transport.on('logged', () => void logger.info('logged'))
+    logger.info('m')
+    await shipper.flush()
+    expect(shipper.stats()).toMatchObject({ accepted: 9, delivered: 8, drops: { error: { info: 1 } } })
+  })
+})
+
+describe('a clock of the application', () => {
+  const broken: readonly [string, unknown][] = [
+    [
+      'that throws',
+      () => {
+        throw new Error('no time')
+      },
+    ],
+    ['that tells a text', () => '2026-11-21'],
+    ['that tells NaN', () => Number.NaN],
+    ['that tells nothing', () => undefined],
+    [
+      'that tells what throws when it is looked at',
+      () => ({
+        valueOf() {
+          throw new Error('no')
+        },
+      }),
+    ],
+    ['that tells a time before all time', () => -1e15],
+    ['that is no function', 5],
+  ]
+
+  it.each(broken.flatMap(clock => ways.map(way => [...clock, ...way] as const)))(
+    '%s does not keep an event from being shipped: %o %s',
+    async (_, now, __, loggerOf) => {
+      await using shipping = await startShipping()
+      const shipper = shipping.ship()
+      const log = loggerOf(shipper)
+      const system = Object.getOwnPropertyDescriptor(Date, 'now') as PropertyDescriptor
+      const before = Date.now()
+      const called = attempt(() => {
+        Object.defineProperty(Date, 'now', { ...system, value: now })
+        log(1)
+        log(2)
+      })
+      Object.defineProperty(Date, 'now', system)
+      if (called !== undefined) return // the logger itself cannot do without, and has not come to us
+      await shipper.flush()
+      const times = shipping.emulator.events('d').map(({ _time }) => _time as string)
+      expect(times).toHaveLength(2)
+      expect(times.toSorted()).toEqual(times)
+      for (const time of times) expect(Math.abs(Date.parse(time) - before)).toBeLessThan(60_000)
+    },
+  )
+
+  it('is followed as long as it tells a time', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const system = Date.now
+    try {
+      Date.now = () => Date.UTC(2050, 0, 1)
+      shipper.ship({ message: 'm' })
+      Date.now = () => Date.UTC(2040, 0, 1)
+      shipper.ship({ message: 'm' })
+    } finally {
+      Date.now = system
+    }
+    shipper.ship({ message: 'm' })
+    await shipper.flush()
+    expect(shipping.emulator.events('d').map(({ _time }) => (_time as string).slice(0, 4))).toEqual([
+      '2050',
+      '2040',
+      String(new Date().getFullYear()),
+    ])
+  })
+})
+
+function attempt(run: () => void): unknown {
+  try {
+    run()
+    return undefined
+  } catch (error) {
+    return error
+  }
+}
+
+test('plain data arrives as JSON.stringify would write it, whatever it is beside', async () => {
+  await using shipping: Shipping = await startShipping()
+  const shipper = shipping.ship()
+  const events = fc.sample(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()), 300)
+  for (const data of events) shipper.ship({ _time: '2026-11-21T00:00:00Z', data, big: 1n })
+  await shipper.flush()
+  expect(shipping.emulator.events('d').map(({ data }) => data)).toEqual(
+    events.map(data => JSON.parse(JSON.stringify(data))),
+  )
+})
