@@ -5,8 +5,8 @@ const levelBytes = 112
 export const fewCallsBytes = 4096
 /** Bytes that opening a batch takes, functions that have yet to be compiled included: 1 µs to ask for. */
 export const openBatchBytes = 32_768
-/** Bytes that the first steps on a disk take, with modules of Node that have yet to be loaded: 4 µs to ask for. */
-export const useDiskBytes = 131_072
+/** Bytes that the first steps on a disk take, with modules of Node that have yet to be loaded: 2 µs to ask for. */
+export const useDiskBytes = 65_536
 
 /**
  * Throws a `RangeError` unless so many bytes are left of the stack. For work that must not break off halfway: where the stack

@@ -169,7 +169,8 @@ export class LogferryTransport extends TransportStream {
   /** Infos that wait in the loggers: those that are logged while one is being taken. */
   #queuedInfos(): number {
     let count = 0
-    for (const { _writableState } of this.#loggers) count += _writableState?.length ?? 0
+    const loggers = Math.min(this.#loggers.length, maxFollowedLoggers)
+    for (let i = 0; i < loggers; i++) count += this.#loggers[i]?._writableState?.length ?? 0
     return count
   }
 
@@ -242,6 +243,9 @@ export class LogferryTransport extends TransportStream {
 type Written = (error: Error | null | undefined) => void
 
 function ignore(): void {}
+
+/** Loggers whose queues are looked at, twice in each log call: an application may make a logger for each request. */
+const maxFollowedLoggers = 8
 
 interface ParentLogger {
   readonly level?: string

@@ -35,6 +35,7 @@ export function runErrands(): void {
     end: Int32Array
   }
   const agents: Record<string, unknown> = {}
+  let isWaking = false
 
   process.on('uncaughtException', error => report({ error: { message: String(error) } }))
   process.on('warning', ({ name, message, code }: NodeJS.ErrnoException) =>
@@ -46,10 +47,18 @@ export function runErrands(): void {
   })
   port.on('message', (errand: Errand | null) => (errand === null ? process.exit() : run(errand)))
 
-  function report(one: Report): void {
-    port.postMessage(one)
+  /** Once for all reports of a turn of the event loop: to wake the main thread costs as much as a request. */
+  function wakeMain(): void {
+    isWaking = false
     Atomics.add(reports, 0, 1)
     Atomics.notify(reports, 0)
+  }
+
+  function report(one: Report): void {
+    port.postMessage(one)
+    if (isWaking) return
+    isWaking = true
+    setImmediate(wakeMain)
   }
 
   function run(errand: Errand): void {

@@ -474,10 +474,10 @@ export class Shipper {
   #refuse(reason: Refusal, severity: Severity): DropReason {
     this.refused[reason][severity]++
     try {
-      reserveStack(fewCallsBytes)
+      reserveStack(openBatchBytes)
       this.#tellRefused(reason)
     } catch {
-      // Out of stack: a later call does it.
+      // Out of stack: a later call tells of it.
     }
     return reason
   }

@@ -76,7 +76,7 @@ const program = (beforeEnd = '') => `
   let returned = 0
   let dropped = 0
   let delivered = 0
-  shipper.on('warning', () => {})
+  shipper.on('warning', ({ code, message }) => code === 'LOGFERRY_SPOOL' && problems.push(message))
   shipper.on('dropped', ({ count }) => (dropped += count))
   shipper.on('delivered', ({ count }) => (delivered += count))
   function recur() {
@@ -146,7 +146,7 @@ describe.each(loggers)('log calls where the stack ends, by %s', (_, logger, befo
       await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-stack-'))
       await using emulator = await startEmulator()
       const spool = `spool: { directory: ${JSON.stringify(directory.path)} }, durability: 'disk'`
-      const options = `maxBatchEvents: 150, ${dataset} ${durability === 'disk' ? spool : ''}`
+      const options = `maxBatchEvents: 150, exitTimeoutMs: 20_000, ${dataset} ${durability === 'disk' ? spool : ''}`
       const source = `${logger(options)} 
 let names = 0
 ${program(beforeEnd)}`
