@@ -121,6 +121,8 @@ export class Shipper {
   #fate: Fate | undefined
   #lastError: unknown
   #isTellingSoon = false
+  /** Events were dropped where the stack ended, and could not be told of: a later call does that. */
+  #hasUntold = false
 
   /** @internal */
   constructor(options: ResolvedOptions) {
@@ -340,6 +342,7 @@ export class Shipper {
     written?: string,
   ): DropReason | undefined {
     try {
+      if (this.#hasUntold) this.#tellSoon()
       if (severity < this.#memory.floor && !this.#hasRoomFor(severity)) return this.#refuse('memory', severity)
       const dataset = this.#datasetOf(event, tail)
       if (dataset === undefined) return this.#refuse('dataset', severity)
@@ -359,7 +362,7 @@ export class Shipper {
       try {
         this.#tellSoon()
       } catch {
-        // Out of stack: a later call does it.
+        this.#hasUntold = true
       }
       return 'error'
     }
@@ -377,7 +380,7 @@ export class Shipper {
     try {
       this.#tellSoon()
     } catch {
-      // Out of stack: a later call does it.
+      this.#hasUntold = true
     }
     return 'error'
   }
@@ -477,7 +480,7 @@ export class Shipper {
       reserveStack(openBatchBytes)
       this.#tellRefused(reason)
     } catch {
-      // Out of stack: a later call tells of it.
+      this.#hasUntold = true
     }
     return reason
   }
@@ -495,6 +498,7 @@ export class Shipper {
 
   #tellAllRefused(): void {
     this.#isTellingSoon = false
+    this.#hasUntold = false
     for (const reason of refusals) this.#tellRefused(reason)
     this.#unwatchWhenDone()
   }
@@ -621,6 +625,7 @@ export class Shipper {
   }
 
   #unwatchWhenDone(): void {
+    if (this.#hasUntold) this.#tellAllRefused()
     if (!this.#isWatched || this.#ledger.pending > this.#ledger.left) return
     this.#isWatched = false
     unwatch(this.#unfinished)
