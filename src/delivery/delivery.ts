@@ -9,7 +9,7 @@ import { isThrottled } from './answer-to-outcome.ts'
 import type { Breaker } from './breaker.ts'
 import type { Compression, Encoding } from './compression.ts'
 import { failedLines } from './failed-lines.ts'
-import type { Pace } from './pace.ts'
+import type { Pace, PaceInForce } from './pace.ts'
 import { rateLimitIn } from './rate-limit-headers.ts'
 import { type Attempt, maxRequestsAtEnd } from './send.ts'
 import { SizeLimit } from './size-limit.ts'
@@ -65,6 +65,8 @@ const quickRequestsPerBatch = 1000
 const slowRequestMs = 200
 /** Refused pieces of whatever dataset, with nothing accepted in between, after which a refusal pauses its dataset at once. */
 const refusalsUntilPause = 64
+/** 429s in a row that are reported where the service does not say how long to wait. */
+const refusalsUntilWarned = 5
 const firstProbeDelayMs = 1000
 const maxProbeDelayMs = 60_000
 
@@ -101,7 +103,7 @@ export class Delivery {
     this.#parts = parts
     this.#tuner = new Tuner(
       parts.batches,
-      () => parts.pace.inForce.requestsPerSecond,
+      nowMs => parts.pace.inForce(nowMs).requestsPerSecond,
       nowMs => this.#sizeLimit.maxGrownBytes(nowMs),
     )
   }
@@ -116,21 +118,34 @@ export class Delivery {
   }
 
   /** Starts what can be started now, and sets the clock for what can be started later. */
-  readonly pump = (): void => {
+  readonly pump = (): void => this.#pump(this.#timerAtMs)
+
+  /** @param wantedMs since when this was to be done: a timer may be late */
+  #pump(wantedMs: number): void {
     const { batches, breaker, pace } = this.#parts
     const nowMs = performance.now()
     const limit = breaker.isOpen ? 1 : this.#maxRequests(nowMs)
+    const sinceMs = Math.min(nowMs, wantedMs)
     this.#tuner.tune(nowMs)
-    const notBeforeMs = () => Math.max(breaker.notBeforeMs, pace.notBeforeMs(nowMs))
+    const notBeforeMs = () => Math.max(breaker.notBeforeMs, pace.notBeforeMs(nowMs, sinceMs))
     while (this.#inFlight.size < limit && nowMs >= notBeforeMs()) {
       const batch = batches.take(nowMs)
-      if (batch === undefined) break
-      pace.onStart(nowMs)
-      this.#attempt(this.#cutToSize(batch, nowMs))
+      if (batch === undefined) {
+        pace.onIdle()
+        break
+      }
+      pace.onStart(nowMs, sinceMs)
+      this.#attempt(this.#cutToSize(batch, nowMs), nowMs)
     }
     // Which may be long known: asking every row for its time would cost more than all else where there are thousands.
     const isSettled = this.#inFlight.size >= limit || notBeforeMs() >= this.#timerAtMs
     if (!isSettled) this.#wakeAt(Math.max(batches.wakeAtMs(), notBeforeMs()), nowMs)
+  }
+
+  /** The pace in force, if it is all that the next request waits for. */
+  heldBackBy(nowMs: number): PaceInForce | undefined {
+    const { breaker, pace } = this.#parts
+    return breaker.isOpen || breaker.notBeforeMs > nowMs ? undefined : pace.holdingBack(nowMs)
   }
 
   /**
@@ -200,8 +215,7 @@ export class Delivery {
     return first
   }
 
-  #attempt(batch: Batch): void {
-    const startedAtMs = performance.now()
+  #attempt(batch: Batch, startedAtMs: number): void {
     const controller = new AbortController()
     this.#inFlight.set(batch, controller)
     const { pause } = this.#parts.batches.row(batch.dataset)
@@ -211,7 +225,7 @@ export class Delivery {
     batch.countRequest()
     const onAttempt = (attempt: Attempt): void => {
       this.bytesOnWire += attempt.bodyBytes
-      if (attempt.answer !== undefined) this.#heed(attempt.answer)
+      this.#heed(attempt, startedAtMs)
       this.#conclude(batch, attempt, startedAtMs)
       this.pump()
     }
@@ -219,13 +233,15 @@ export class Delivery {
     else this.#sendNow(batch, onAttempt)
   }
 
-  /** Takes from an answer what it says of rates and limits. */
-  #heed({ status, headers }: Answer): void {
-    this.#parts.pace.onAnswer(performance.now(), {
-      throttled: isThrottled(status),
-      ...rateLimitIn(headers, Date.now()),
-    })
-    this.#parts.onAnswer(headers)
+  /** Takes from an answer what it says of rates and limits. One that asks for another attempt says nothing, but for a 429. */
+  #heed({ outcome, answer }: Attempt, startedMs: number): void {
+    const throttled = outcome.kind === 'retryable' && isThrottled(outcome.status)
+    if (throttled || outcome.kind !== 'retryable') {
+      const retryAfterMs = throttled ? outcome.retryAfterMs : undefined
+      const told = answer === undefined ? {} : rateLimitIn(answer.headers, Date.now())
+      this.#parts.pace.onAnswer(performance.now(), { throttled, retryAfterMs, ...told }, startedMs)
+    }
+    if (answer !== undefined) this.#parts.onAnswer(answer.headers)
   }
 
   #conclude(batch: Batch, { outcome, encoding }: Attempt, startedAtMs: number): void {
@@ -310,13 +326,16 @@ export class Delivery {
     const { breaker, pace, notices } = this.#parts
     const nowMs = performance.now()
     if (outcome.status !== undefined) this.lastTrouble = `${outcome.status} ${outcome.reason}`
-    batch.notBeforeMs = breaker.onFailed(nowMs, outcome.retryAfterMs)
+    const isRefused = isThrottled(outcome.status)
+    // A 429 is for the pace alone: the waits of both together would be too long.
+    batch.notBeforeMs = isRefused ? 0 : breaker.onFailed(nowMs, outcome.retryAfterMs)
     const isSuspect = outcome.reset === true && batch.byteLength > suspectBytes && batch.count > 1
     if (isSuspect && ++batch.resets >= resetsUntilSplit) row.putBack(...batch.split())
     else row.putBack(batch)
-    if (!breaker.isOpen && outcome.retryAfterMs === undefined) return
+    const isTrouble = isRefused ? pace.refusals >= refusalsUntilWarned : breaker.isOpen
+    if (!isTrouble && outcome.retryAfterMs === undefined) return
     if (isThrottled(outcome.status)) {
-      const waitMs = Math.max(batch.notBeforeMs, breaker.notBeforeMs, pace.notBeforeMs(nowMs)) - nowMs
+      const waitMs = Math.max(breaker.notBeforeMs, pace.notBeforeMs(nowMs)) - nowMs
       notices.warn(...askedTooOften(outcome.reason, outcome.status, waitMs))
     } else notices.warn(...unreachable(outcome.reason, outcome.status))
   }
@@ -433,8 +452,9 @@ export class Delivery {
     this.#timerAtMs = atMs
     this.#timer = setTimeout(
       () => {
+        const wantedMs = this.#timerAtMs
         this.#timerAtMs = Number.POSITIVE_INFINITY
-        this.pump()
+        this.#pump(wantedMs)
       },
       Math.max(Math.ceil(atMs - nowMs), 0),
     ).unref()

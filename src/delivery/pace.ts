@@ -1,4 +1,6 @@
+import { AdaptiveRate } from './adaptive-rate.ts'
 import type { RateLimit } from './rate-limit-headers.ts'
+import { SlidingWindow } from './sliding-window.ts'
 
 /** Slots for requests that nobody else uses: one every `periodMs`, from `firstSlotMs` on, until another lease is set. */
 export interface Lease {
@@ -12,79 +14,86 @@ export interface Lease {
  * last 1020 ms, so a request that is up to 20 ms late does not make a sixth in any one second.
  */
 const usedPart = 0.98
-/** How late a start may be without delaying those after it, in milliseconds; less than the 20 ms above. */
+/** A slot of a lease is used up to so much later, whatever was wanted meanwhile, in milliseconds: timers are late. */
 const catchUpMs = 15
-/** The window in which the service counts, as far as it is known, in milliseconds. */
+/** The window in which the service counts, as far as it is known, in milliseconds. What is owed from before it is lost. */
 const windowMs = 1000
 /** How long the second request waits for the answer to the first, which tells whether there are others, in milliseconds. */
 const firstAnswerMs = 1000
 /** How long the lowest limit seen in headers holds: where windows last a minute, their last seconds look like seconds. */
 const headerLimitHoldsMs = 120_000
-
-// The numbers below are those that did best over all with 2 to 500 clients: test/org/simulation.test.ts.
-
-/** Part of the rate that is kept after a 429, give or take a tenth; the second is for one that no success preceded. */
-const keptOnce = 0.85
-const keptAgain = 0.5
-/** What an answer adds to the rate, in requests per second; twice as much after so many without a 429, and so on. */
-const growth = 0.0015
-const answersUntilDoubled = 1000
-/**
- * Where no 429 has come for so long, whoever shared the limit has gone, or there never was anybody: an answer then adds a
- * fifth to the rate, twice as much after twice the time, and so on.
- */
-const quietMs = 240_000
-const growthWhenQuiet = 0.2
-/** Part of the rate that an answer adds under a lease, where nobody needs to be made room for. */
-const growthUnderLease = 0.05
-/** However crowded it is, one request in 20 seconds is tried. */
-const leastPerSecond = 1 / 20
-/** What is looked at before more is said to be free: longer than a `Retry-After` of 1 that somebody else waits out. */
+/** A lease is used whole again so long after the last 429, in milliseconds: less than two of the fleet's terms. */
+const leaseRegainedMs = 8000
+/** What is looked at before more is said to be free: longer than a `Retry-After` of 1 that another process waits out. */
 const lookMs = 3000
 const lookAnswers = 8
+/** What a newcomer takes of the place of one of those that share the limit. */
+const newcomersPart = 0.7
+/** Part of a window that is left free. */
+const keptFree = 0.03
 /** Requests that may start early before the end, and the time that the last request before it needs, in milliseconds. */
 const mostEarlyStarts = 4
 const lastRequestMs = 250
-/** Part of a window that is left free. */
-const keptFree = 0.03
+/** Requests per second that are made before the end while all are refused. */
+const urgentPerSecond = 2.5
+
+/** An answer, as far as it concerns the pace. */
+export interface PacedAnswer extends RateLimit {
+  readonly throttled: boolean
+  /** What the `Retry-After` of a 429 asks for, in milliseconds; it goes before the reset of the headers. */
+  readonly retryAfterMs?: number | undefined
+}
+
+/** Requests per second in force, and why. */
+export interface PaceInForce {
+  readonly requestsPerSecond: number
+  readonly because: 'none' | 'licence' | 'headers' | 'lease' | 'throttled'
+}
 
 /**
  * How fast requests may start, for the whole core at once.
  *
  * A limit that is known, the licence's or that of the answers' headers, is kept by even spacing. A lease gives slots
- * instead. With neither there is no pace until a 429.
+ * instead. With neither there is no pace until a 429. A start that is late moves none after it, as long as no second has
+ * more of them than the limit.
  *
- * Where others share the limit, each process finds its share without talking to them: every answer adds a constant to its
- * rate, every 429 takes a part of it away, so that shares drift together (additive increase, multiplicative decrease).
- * What the answers' headers say is left of a window makes that quick: a newcomer starts with about one place where others
- * took many, and what nobody uses is taken by all in proportion.
+ * Where others share the limit, each process finds its share without talking to them: 429s teach it (`AdaptiveRate`). What
+ * the answers' headers say is left of a window makes that quick: a newcomer starts with most of one place where others took
+ * many, and what nobody uses is taken by all in proportion.
  *
  * Time is monotonic, in milliseconds; `random` gives numbers from 0 to 1.
  */
 export class Pace {
   readonly #random: () => number
+  readonly #learned: AdaptiveRate
+  readonly #window = new SlidingWindow()
   #limit = Number.POSITIVE_INFINITY
   #headerLimit = Number.POSITIVE_INFINITY
   #headerLimitUntilMs = 0
   #lease: Lease | undefined
-  /** What others have taught us, in requests per second. */
-  #learnt = Number.POSITIVE_INFINITY
-  #nextMs = 0
-  /** What the service has asked for. */
-  #patienceUntilMs = 0
-  /** When everything ends, and how many requests may start early for that. */
+  /** When the last request was due, from which the next is counted; later where more must be made room for. */
+  #dueMs = Number.NEGATIVE_INFINITY
+  /** The next interval is so many times the usual one: among others it varies. */
+  #stretch = 1
+  /** What the 429s of the service have asked for. */
+  #patienceUntilMs = Number.NEGATIVE_INFINITY
+  /** When everything ends, how many requests may start early for that, and the last 429 before that was known. */
   #endMs = Number.NEGATIVE_INFINITY
   #earlyStarts = 0
+  #throttledBeforeMs = Number.NEGATIVE_INFINITY
   #lastStartMs = Number.NEGATIVE_INFINITY
-  /** Starts in about the last second, and in about the last five minutes. */
-  #startsLately = 0
-  #starts = 0
+  /** The last request of any kind. */
+  #lastRequestMs = Number.NEGATIVE_INFINITY
+  /** Requests in about the last five minutes. */
+  #requests = 0
+  /** Nothing has wanted to start since the last start. */
+  #isIdle = true
   #wasHeldBack = false
   #hasAnswer = false
-  #startedSinceThrottled = true
-  #throttledAtMs = 0
-  /** Answers since the last 429; 0 also before the first. */
-  #answers = 0
+  /** A request that is not ours to pace has moved the next start. */
+  #hasMadeRoom = false
+  /** When the last 429 came that was not one of several under way. */
+  #throttledAtMs = Number.NEGATIVE_INFINITY
   /** Least part of a window that was left in the answers of the present look. */
   #leastFree = 1
   #looks = 0
@@ -92,82 +101,122 @@ export class Pace {
 
   constructor(random: () => number = Math.random) {
     this.#random = random
+    this.#learned = new AdaptiveRate(random)
   }
 
-  /** Most requests per second that this process may make; `undefined` when not known. */
+  /**
+   * Most requests per second that this process may make; `undefined` when not known. What 429s have taught is forgotten
+   * when it changes, and what they have asked for when it rises: it was said of another limit.
+   */
   setLimit(requestsPerSecond: number | undefined): void {
     const limit = requestsPerSecond ?? Number.POSITIVE_INFINITY
     if (limit === this.#limit) return
-    const wasPaced = this.#isPaced
+    if (limit > this.#limit) this.#patienceUntilMs = Number.NEGATIVE_INFINITY
+    const wasLimited = this.#allowed !== Number.POSITIVE_INFINITY
     this.#limit = limit
-    this.#learnt = Number.POSITIVE_INFINITY // was learnt without a limit, or under another
-    if (wasPaced) this.#nextMs = Math.min(this.#nextMs, this.#soonestMs)
-    else this.#countStarts()
+    this.#learned.forget()
+    if (wasLimited) this.#dueMs = Math.min(this.#dueMs, this.#lastRequestMs)
+    else this.#countRequests()
+  }
+
+  /** Forgets what 429s have taught and asked for: the license was raised, so that the reason is gone. */
+  forgetRefusals(): void {
+    this.#learned.forget()
+    this.#patienceUntilMs = Number.NEGATIVE_INFINITY
   }
 
   /** Slots to use from now on; `undefined` for the limit alone. */
   setLease(lease: Lease | undefined): void {
-    if ((this.#lease === undefined) !== (lease === undefined)) this.#learnt = Number.POSITIVE_INFINITY
+    if ((this.#lease === undefined) !== (lease === undefined)) this.#learned.forget()
     this.#lease = lease
   }
 
-  /** Time before which no request may start. */
-  notBeforeMs(nowMs: number): number {
-    const slotMs = this.#slotMs(nowMs)
-    return this.#isTooLate(slotMs, nowMs) ? Math.min(slotMs, this.#patienceUntilMs) : slotMs
+  /**
+   * Time before which no request may start.
+   *
+   * @param wantedMs since when one wants to: earlier than now where a timer was late
+   */
+  notBeforeMs(nowMs: number, wantedMs = nowMs): number {
+    const slotMs = this.#slotMs(nowMs, wantedMs)
+    return Math.max(this.#isTooLate(slotMs, nowMs) ? Number.NEGATIVE_INFINITY : slotMs, this.#patienceUntilMs)
   }
 
-  #slotMs(nowMs: number): number {
-    if (!this.#isPaced) return Number.NEGATIVE_INFINITY
-    const dueMs = Math.max(this.#nextMs, nowMs - catchUpMs)
-    if (this.#lease !== undefined) return nextSlotMs(this.#lease, dueMs)
-    return this.#hasAnswer ? dueMs : Math.max(dueMs, this.#lastStartMs + firstAnswerMs)
+  /** Notes that nothing wants to start though it might: what is not used is not made up for. */
+  onIdle(): void {
+    this.#isIdle = true
   }
 
   /**
-   * Lets the next request start as soon as it may, whatever 429s have taught us. At `endMs` everything ends: some of the
+   * Lets requests start as soon as they may, whatever 429s have taught until now. At `endMs` everything ends: some of the
    * requests that had to wait longer start early, as too many of them are a lesser evil than what would be lost.
    */
   hurry(endMs: number): void {
+    this.#throttledBeforeMs = this.#throttledAtMs
     this.#endMs = endMs
+    this.#dueMs = Math.min(this.#dueMs, this.#lastRequestMs)
     this.#earlyStarts = mostEarlyStarts
-    if (this.#isShared) this.#nextMs = Math.min(this.#nextMs, this.#soonestMs)
   }
 
-  /** Notes that a request starts. */
-  onStart(nowMs: number): void {
-    const dueMs = this.#slotMs(nowMs)
-    if (this.#isTooLate(dueMs, nowMs)) this.#earlyStarts--
-    const elapsedMs = nowMs - this.#lastStartMs
-    this.#startsLately = 1 + this.#startsLately * Math.exp(-elapsedMs / 1000)
-    this.#starts = 1 + this.#starts * Math.exp(-elapsedMs / 300_000)
+  /** Notes that a request starts; `wantedMs` as for `notBeforeMs`. */
+  onStart(nowMs: number, wantedMs = nowMs): void {
+    const slotMs = this.#slotMs(nowMs, wantedMs)
+    if (this.#isTooLate(slotMs, nowMs)) this.#earlyStarts--
+    this.#wasHeldBack = nowMs - this.#nextMs(nowMs) < this.#intervalMs(nowMs)
+    this.#dueMs = slotMs === Number.NEGATIVE_INFINITY ? nowMs : slotMs
+    this.#stretch = this.#drawStretch(nowMs)
     this.#lastStartMs = nowMs
-    this.#startedSinceThrottled = true
-    if (!this.#isPaced) return
-    const intervalMs = 1000 / this.#perSecond
-    this.#wasHeldBack = nowMs - this.#nextMs < intervalMs
-    // The next slot may be announced anew meanwhile, a little earlier: half a period tells it from this one.
-    const sameSlotMs = this.#lease === undefined ? 0 : this.#lease.periodMs / 2
-    this.#nextMs = dueMs + intervalMs * this.#spread() - sameSlotMs
+    this.#isIdle = false
+    this.#hasMadeRoom = false
+    this.#count(nowMs)
   }
 
-  /** Notes what an answer says of the rate: whether it was refused for it, and its rate-limit headers. */
-  onAnswer(nowMs: number, answer: RateLimit & { readonly throttled: boolean }): void {
+  /**
+   * Notes a request that does not wait for its turn, as the service counts it with the others. However many there are, the
+   * next start is put off by one interval of the rate that is allowed.
+   */
+  onOtherRequest(nowMs: number): void {
+    if (this.#hasMadeRoom) return
+    this.#hasMadeRoom = true
+    this.#count(nowMs)
+    if (this.#allowed === Number.POSITIVE_INFINITY) return
+    this.#dueMs = Math.max(this.#dueMs, nowMs - this.#intervalMs(nowMs)) + 1000 / this.#allowed
+  }
+
+  /**
+   * Notes what an answer says of the rate: whether it was refused for it, and its rate-limit headers.
+   *
+   * @param startedMs when its request started
+   */
+  onAnswer(nowMs: number, answer: PacedAnswer, startedMs = this.#lastStartMs): void {
     this.#hasAnswer = true
     this.#heedLimit(nowMs, answer.limitPerSecond)
-    if (answer.throttled) return this.#slowDown(nowMs, answer.resetMs)
-    this.#answers++
+    const isNews = startedMs > this.#throttledAtMs // and not one of several that were under way at the last 429
+    if (answer.throttled) {
+      this.#wait(nowMs, answer)
+      if (isNews) this.#slowDown(nowMs)
+      return
+    }
+    if (isNews) this.#learned.onAccepted(nowMs)
     this.#heedRemaining(nowMs, answer)
-    this.#speedUp(nowMs)
   }
 
-  /** Requests per second in force, and why. */
-  get inForce(): { requestsPerSecond: number; because: 'none' | 'licence' | 'headers' | 'lease' | 'throttled' } {
-    const requestsPerSecond = this.#perSecond
-    if (!this.#isPaced) return { requestsPerSecond, because: 'none' }
-    if (this.#isShared) return { requestsPerSecond, because: 'throttled' }
+  inForce(nowMs: number): PaceInForce {
+    const requestsPerSecond = this.#perSecond(nowMs)
+    if (requestsPerSecond === Number.POSITIVE_INFINITY) return { requestsPerSecond, because: 'none' }
+    if (this.#isShared(nowMs)) return { requestsPerSecond, because: 'throttled' }
     if (this.#lease !== undefined) return { requestsPerSecond, because: 'lease' }
     return { requestsPerSecond, because: this.#headerLimit < this.#limit ? 'headers' : 'licence' }
+  }
+
+  /** The pace in force, if that is what the next request waits for, and not something that the service has asked for. */
+  holdingBack(nowMs: number): PaceInForce | undefined {
+    const isWaiting = this.#patienceUntilMs <= nowMs && this.notBeforeMs(nowMs) > nowMs
+    return isWaiting ? this.inForce(nowMs) : undefined
+  }
+
+  /** 429s in a row. */
+  get refusals(): number {
+    return this.#learned.refusals
   }
 
   get #allowed(): number {
@@ -175,80 +224,116 @@ export class Pace {
     return Math.min(this.#limit, this.#headerLimit) * usedPart
   }
 
-  get #perSecond(): number {
-    return Math.min(this.#allowed, this.#learnt)
+  #perSecond(nowMs: number): number {
+    return Math.min(this.#allowed, this.#learnedPerSecond(nowMs))
   }
 
-  get #isPaced(): boolean {
-    return this.#perSecond !== Number.POSITIVE_INFINITY
+  #learnedPerSecond(nowMs: number): number {
+    const perSecond = this.#learned.perSecond(nowMs)
+    if (nowMs < this.#endMs) {
+      return this.#throttledAtMs === this.#throttledBeforeMs
+        ? Number.POSITIVE_INFINITY
+        : Math.max(perSecond, urgentPerSecond)
+    }
+    if (this.#lease === undefined) return perSecond
+    // Nobody needs to be made room for: the slots of others are not ours.
+    return Math.max(perSecond, this.#allowed * Math.min((nowMs - this.#throttledAtMs) / leaseRegainedMs, 1))
   }
 
   /** Whether others leave us less than we are allowed. */
-  get #isShared(): boolean {
-    return this.#learnt < this.#allowed
+  #isShared(nowMs: number): boolean {
+    return this.#learnedPerSecond(nowMs) < this.#allowed
   }
 
-  /** When the next request may start after the last, by what is allowed. */
-  get #soonestMs(): number {
-    const sameSlotMs = this.#lease === undefined ? 0 : this.#lease.periodMs / 2
-    return Math.max(this.#lastStartMs + 1000 / this.#allowed - sameSlotMs, this.#patienceUntilMs)
+  #intervalMs(nowMs: number): number {
+    return 1000 / this.#perSecond(nowMs)
+  }
+
+  /** When the next request may start, apart from what the service has asked for. */
+  #slotMs(nowMs: number, wantedMs: number): number {
+    if (this.#perSecond(nowMs) === Number.POSITIVE_INFINITY) return Number.NEGATIVE_INFINITY
+    const owedFromMs = this.#isIdle ? wantedMs : nowMs - windowMs
+    let slotMs = Math.max(this.#nextMs(nowMs), owedFromMs, this.#patienceUntilMs)
+    if (this.#lease !== undefined) slotMs = nextSlotMs(this.#lease, slotMs - (this.#isIdle ? catchUpMs : 0))
+    else if (!this.#hasAnswer) slotMs = Math.max(slotMs, this.#lastStartMs + firstAnswerMs)
+    const freeMs = this.#window.fewerAtMs(nowMs, Math.max(Math.ceil(this.#allowed / usedPart - 0.001), 1))
+    return freeMs > nowMs ? Math.max(slotMs, freeMs) : slotMs
+  }
+
+  /** When the next request is due after the last; a rate that grows meanwhile makes that sooner. */
+  #nextMs(nowMs: number): number {
+    const dueAtMs = (atMs: number) => this.#dueMs + this.#stretch * this.#intervalMs(atMs) - this.#sameSlotMs
+    let latestMs = dueAtMs(nowMs)
+    if (!this.#isShared(nowMs)) return latestMs
+    for (let earliestMs = nowMs; latestMs - earliestMs > 1; ) {
+      const middleMs = (earliestMs + latestMs) / 2
+      if (dueAtMs(middleMs) <= middleMs) latestMs = middleMs
+      else earliestMs = middleMs
+    }
+    return latestMs
+  }
+
+  /** The next slot may be announced anew, a little earlier: half a period tells it from the one before. */
+  get #sameSlotMs(): number {
+    return this.#lease === undefined ? 0 : this.#lease.periodMs / 2
   }
 
   #isTooLate(slotMs: number, nowMs: number): boolean {
     return this.#earlyStarts > 0 && nowMs < this.#endMs && slotMs > this.#endMs - lastRequestMs
   }
 
+  #count(nowMs: number): void {
+    this.#window.add(nowMs)
+    this.#requests = 1 + this.#requests * Math.exp((this.#lastRequestMs - nowMs) / 300_000)
+    this.#lastRequestMs = nowMs
+  }
+
   #heedLimit(nowMs: number, limitPerSecond: number | undefined): void {
     if (limitPerSecond === undefined) return
     if (limitPerSecond > this.#headerLimit && nowMs < this.#headerLimitUntilMs) return
-    const wasPaced = this.#isPaced
+    const wasLimited = this.#allowed !== Number.POSITIVE_INFINITY
     this.#headerLimit = limitPerSecond
     this.#headerLimitUntilMs = nowMs + headerLimitHoldsMs
-    if (!wasPaced) this.#countStarts()
+    if (!wasLimited) this.#countRequests()
   }
 
-  /** The starts made before there was a pace count as well. */
-  #countStarts(): void {
-    this.#nextMs = this.#lastStartMs + Math.min((this.#startsLately * 1000) / this.#perSecond, windowMs)
+  /** The requests made before there was a limit count as well. */
+  #countRequests(): void {
+    const atMs = this.#lastRequestMs
+    if (atMs === Number.NEGATIVE_INFINITY || this.#allowed === Number.POSITIVE_INFINITY) return
+    const intervalMs = 1000 / this.#allowed
+    this.#dueMs = atMs + Math.min(this.#window.count(atMs) * intervalMs, windowMs) - intervalMs
+    this.#stretch = 1
   }
 
-  #slowDown(nowMs: number, resetMs = 0): void {
-    const isAfterSuccess = this.#answers > 0
-    this.#answers = 0
-    this.#throttledAtMs = nowMs
-    this.#look(nowMs)
-    if (!this.#startedSinceThrottled) return // one of several that were under way
-    this.#startedSinceThrottled = false
-    const kept = (isAfterSuccess ? keptOnce : keptAgain) + 0.2 * (this.#random() - 0.5)
+  #wait(nowMs: number, { retryAfterMs, resetMs = 0 }: PacedAnswer): void {
+    // Up to a tenth more, so that many processes that were told the same do not come back at the same moment.
+    const waitMs = retryAfterMs === undefined ? resetMs : retryAfterMs * (1 + 0.1 * this.#random())
+    this.#patienceUntilMs = Math.max(this.#patienceUntilMs, nowMs + waitMs)
+  }
+
+  #slowDown(nowMs: number): void {
     // What was allowed but not used says nothing of what there is room for.
-    this.#learnt = Math.max(Math.min(this.#perSecond, this.#startsLately) * kept, leastPerSecond)
-    this.#patienceUntilMs = nowMs + resetMs
-    this.#nextMs = nowMs + Math.max(resetMs, (1000 / this.#learnt) * this.#spread())
-  }
-
-  #speedUp(nowMs: number): void {
-    if (!this.#isShared || !this.#wasHeldBack) return
-    const quietTimes = Math.floor((nowMs - this.#throttledAtMs) / quietMs)
-    const isAlone = this.#lease !== undefined
-    const part = isAlone ? growthUnderLease : growthWhenQuiet * quietTimes
-    const among = isAlone ? 0 : growth * (1 + this.#answers / answersUntilDoubled)
-    this.#settleOn(this.#learnt + Math.max(this.#learnt * part, among))
-  }
-
-  /** All that is allowed is no share any more. */
-  #settleOn(requestsPerSecond: number): void {
-    this.#learnt = requestsPerSecond < this.#allowed ? requestsPerSecond : Number.POSITIVE_INFINITY
+    const perSecond = this.#perSecond(nowMs)
+    const usedPerSecond = Math.min(perSecond, Math.max(this.#window.count(nowMs), 1))
+    this.#learned.onRefused(nowMs, this.#wasHeldBack ? perSecond : usedPerSecond)
+    this.#throttledAtMs = nowMs
+    this.#dueMs = nowMs + this.#sameSlotMs
+    this.#stretch = this.#drawStretch(nowMs)
+    this.#look(nowMs)
   }
 
   #heedRemaining(nowMs: number, { limit, remaining, limitPerSecond = limit }: RateLimit): void {
-    if (limit === undefined || remaining === undefined || this.#lease !== undefined || !this.#isPaced) return
-    if (!this.#isShared) this.#heedOthers(limit, limit - remaining)
+    if (limit === undefined || remaining === undefined || this.#perSecond(nowMs) === Number.POSITIVE_INFINITY) return
+    if (!this.#isShared(nowMs)) this.#heedOthers(nowMs, limit, limit - remaining)
     else if (limitPerSecond === limit) this.#heedFree(nowMs, remaining / limit) // what is left of a minute is no rate
   }
 
-  /** A newcomer, who cannot have used what is used of the window, starts with one place of as many. */
-  #heedOthers(limit: number, used: number): void {
-    if (used - this.#starts > 2 + limit / 20) this.#settleOn((limit * usedPart) / used)
+  /** A newcomer, who cannot have used what is used of the window, starts with a part of one place of as many. */
+  #heedOthers(nowMs: number, limit: number, used: number): void {
+    if (this.#lease !== undefined || used - this.#requests <= 2 + limit / 20) return
+    const perSecond = (newcomersPart * limit * usedPart) / used
+    if (perSecond < this.#allowed) this.#learned.start(nowMs, perSecond)
   }
 
   /** Answers come at any moment of a window: only the least of several tells how much of it nobody uses. */
@@ -257,7 +342,7 @@ export class Pace {
     if (++this.#looks < lookAnswers || nowMs - this.#lookingSinceMs < lookMs) return
     // The least of n moments in a full window is 1 / (n + 1) on average.
     const surelyFree = this.#leastFree - keptFree - 1.6 / this.#looks
-    if (this.#wasHeldBack && surelyFree > 0) this.#settleOn(this.#learnt * (1 + surelyFree))
+    if (this.#wasHeldBack && surelyFree > 0) this.#learned.raise(nowMs, 1 + surelyFree)
     this.#look(nowMs)
   }
 
@@ -268,8 +353,8 @@ export class Pace {
   }
 
   /** Among others, long intervals vary, so that nobody meets the same moment of every window. */
-  #spread(): number {
-    return this.#isShared ? 1 + (this.#random() - 0.5) / Math.max(this.#learnt, 1) : 1
+  #drawStretch(nowMs: number): number {
+    return this.#isShared(nowMs) ? 1 + (this.#random() - 0.5) / Math.max(this.#perSecond(nowMs), 1) : 1
   }
 }
 

@@ -30,19 +30,21 @@ export interface Tuned {
  * request in use that may be made, where larger batches would mean fewer requests and older events.
  */
 const partOfLoad = 0.9
-/** Batches are let wait this much longer than would just do: clocks are not exact, and neither is the load. */
-const ageMargin = 1.25
 /** What waits is to be worked off in this time, in seconds. */
 const catchUpSeconds = 5
 /** Where requests are not limited, more of them in a second bring nothing but what each one costs. */
 const plentyPerSecond = 40
-/** Longest that an event waits for company for the sake of fewer requests, in milliseconds. */
-const mostBatchAgeMs = 60_000
+/**
+ * Where a dataset's turn comes hardly more often than its batches are due, they are due after this part of a turn, so that
+ * whatever was logged before is ready when the turn comes: a batch that just misses it waits for another whole one.
+ */
+const partOfTurn = 0.5
 
 /**
- * Size and age of batches so that the load fits into the requests that may be made: events wait longer and travel in
- * larger batches before any is lost for the rate. Never less than what is configured. Where requests are not limited,
- * batches grow when a load of more than 40 MB/s fills them so fast that the requests are what costs.
+ * Size and age of batches so that the load fits into the requests that may be made: events wait for a turn and travel in
+ * larger batches before any is lost for the rate. A batch is never smaller than configured, and is open until its turn
+ * comes. Where requests are not limited, batches grow when a load of more than 40 MB/s fills them so fast that the requests
+ * are what costs.
  */
 export function tune(load: Load, configured: Configured): Tuned {
   const { requestsPerSecond, bytesPerSecond, waitingBytes, datasets } = load
@@ -54,10 +56,11 @@ export function tune(load: Load, configured: Configured): Tuned {
     }
   }
   const neededBytes = (bytesPerSecond * partOfLoad + waitingBytes / catchUpSeconds) / requestsPerSecond
-  const neededAgeMs = (Math.max(datasets, 1) / requestsPerSecond) * ageMargin * 1000
+  const turnMs = (Math.max(datasets, 1) / requestsPerSecond) * 1000
+  const isTurnRare = turnMs > configured.maxBatchAgeMs * partOfTurn
   return {
     maxBatchBytes: between(configured.maxBatchBytes, neededBytes, configured.mostBatchBytes),
-    maxBatchAgeMs: between(configured.maxBatchAgeMs, neededAgeMs, mostBatchAgeMs),
+    maxBatchAgeMs: isTurnRare ? Math.min(configured.maxBatchAgeMs, turnMs * partOfTurn) : configured.maxBatchAgeMs,
   }
 }
 
@@ -79,7 +82,7 @@ export interface Tunable {
 /** Keeps size and age of batches tuned to the pace, or to the load while there is none. Time is monotonic, in milliseconds. */
 export class Tuner {
   readonly #batches: Tunable
-  readonly #requestsPerSecond: () => number
+  readonly #requestsPerSecond: (nowMs: number) => number
   readonly #maxGrownBytes: (nowMs: number) => number
   readonly #configured: Tuned
   #tunedAtMs = Number.NEGATIVE_INFINITY
@@ -88,7 +91,7 @@ export class Tuner {
   /** @param maxGrownBytes bytes beyond which batches are not to grow, as the service may not take them */
   constructor(
     batches: Tunable,
-    requestsPerSecond: () => number,
+    requestsPerSecond: (nowMs: number) => number,
     maxGrownBytes: (nowMs: number) => number = () => Number.POSITIVE_INFINITY,
   ) {
     this.#batches = batches
@@ -99,7 +102,7 @@ export class Tuner {
 
   tune(nowMs: number): void {
     const elapsedMs = nowMs - this.#tunedAtMs
-    const requestsPerSecond = this.#requestsPerSecond()
+    const requestsPerSecond = this.#requestsPerSecond(nowMs)
     if (elapsedMs < (requestsPerSecond === Number.POSITIVE_INFINITY ? unlimitedIntervalMs : intervalMs)) return
     this.#tunedAtMs = nowMs
     const { limits } = this.#batches

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../errors.ts'
 import { quoted } from '../text/short-line.ts'
+import type { PaceInForce } from './pace.ts'
 
 /** What is told of trouble: what happened, what becomes of the events, and what to do. */
 export type WarningText = readonly [code: ErrorCode, message: string, about?: string]
@@ -24,6 +25,24 @@ export function askedTooOften(reason: string, status: number, waitMs: number): W
     'rate limit',
   ]
 }
+
+/** Events that wait for their turn and for nothing else. */
+export function pacedFor(pending: number, inForce: PaceInForce): WarningText {
+  const events = pending === 1 ? 'an event waits' : `${pending} events wait`
+  return ['LOGFERRY_LIMITS', `${events}, as ${paceReason(inForce)}. ${paceRemedy}`, 'pace']
+}
+
+/** Names the rate that holds requests back, and where it comes from: “…, as {reason}.” */
+export function paceReason({ requestsPerSecond, because }: PaceInForce): string {
+  const rate = `${Number(requestsPerSecond.toPrecision(2))} requests per second`
+  if (because === 'throttled') return `this process makes ${rate} since the service refused some for their rate (429)`
+  if (because === 'headers') return `the service's rate-limit headers allow ${rate}`
+  if (because === 'lease') return `this process's share of the license is ${rate}`
+  return `the license allows this process ${rate}`
+}
+
+export const paceRemedy =
+  'Allow more time (flushTimeoutMs, exitTimeoutMs), ship to fewer datasets, have fewer processes share the limit, or raise it.'
 
 export function paused(dataset: string, status: number, reason: string): WarningText {
   return [

@@ -21,6 +21,8 @@ export interface Leftovers {
 export interface Loss {
   readonly how: string
   readonly remedy: string
+  /** They waited to be sent, for whatever reason. */
+  readonly isWaiting?: boolean
 }
 
 export function outOfTime(timeoutMs: number): Loss {
@@ -28,12 +30,14 @@ export function outOfTime(timeoutMs: number): Loss {
     how: timeoutMs > 0 ? `within ${timeoutMs} ms before the end` : 'in the time there was',
     remedy:
       'Find out why the service is slow or does not take them, or allow more time (flushTimeoutMs, exitTimeoutMs).',
+    isWaiting: true,
   }
 }
 
 const notTaken: Loss = {
   how: 'before the end of the process, as the service does not take them now',
   remedy: 'Await flush() where there is time, or find out why the service is in trouble.',
+  isWaiting: true,
 }
 
 const notRead: Loss = {

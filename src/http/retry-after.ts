@@ -1,10 +1,13 @@
-/** Longest wait that an answer can impose, in milliseconds: after an hour we ask again, whatever it said. */
+/**
+ * Longest wait that an answer can impose, in milliseconds. After an hour the service is asked again, whatever it said: a
+ * `Retry-After` of a month would outlive the trouble, and few requests are spent on finding out.
+ */
 const maxRetryAfterMs = 3_600_000
 /** A date in any of the formats of HTTP has at most 33 characters. */
 const maxChars = 64
 
 /**
- * How long a `Retry-After` header asks us to wait, in milliseconds; `undefined` when it says nothing usable.
+ * How long a `Retry-After` header asks us to wait, in milliseconds, an hour at most; `undefined` when it says nothing usable.
  *
  * A date is read against the answer's own `Date` header where there is one, so a clock that is wrong by an hour on
  * either side does not matter.

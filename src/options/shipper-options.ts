@@ -145,7 +145,7 @@ export interface ShipperOptions {
   requestTimeoutMs?: number | undefined
   /**
    * Longest wait between two attempts while the service is unreachable, in milliseconds; waits grow towards it with full
-   * jitter. A `Retry-After` of the service goes before it. Integer, 10 to 600 000.
+   * jitter. A `Retry-After` of the service goes before it, up to an hour. Integer, 10 to 600 000.
    *
    * @defaultValue 30000
    */

@@ -41,6 +41,8 @@ export interface LimitsSettings {
 export interface LimitsParts {
   readonly readOrg: () => Promise<Org>
   readonly setRate: (requestsPerSecond: number | undefined) => void
+  /** Told when the license allows more than when it was last read. */
+  readonly onRaised: () => void
   readonly warn: (code: ErrorCode, message: string, about?: string) => void
   /** Takes secrets out of what the service says. */
   readonly redact?: Redact
@@ -180,6 +182,7 @@ export class Limits {
     const { apiRateLimitPerSecond, monthlyIngestGb, maxFields } = org.license
     const { share } = this.#settings
     const rate = limit(apiRateLimitPerSecond)
+    const bytesBefore = this.#budget?.bytes
     this.#parts.setRate(rate === undefined ? undefined : rate * share)
     this.#guard.maxFields = limit(maxFields) ?? Number.POSITIVE_INFINITY
     const gb = limit(monthlyIngestGb)
@@ -187,6 +190,9 @@ export class Limits {
     if (gb === undefined) this.#budget = undefined
     else if (this.#budget === undefined) this.#budget = new Budget(gb * bytesPerGb * share, period, Date.now())
     else this.#budget.renew(gb * bytesPerGb * share, period)
+    if (bytesBefore !== undefined && bytesBefore < (this.#budget?.bytes ?? Number.POSITIVE_INFINITY)) {
+      this.#parts.onRaised()
+    }
     this.#warnOfLicence(org)
   }
 

@@ -48,14 +48,16 @@ export function openLicence(
         })
         const client = await opening
         if (!isOpen) throw new Error('closed while the client was loaded')
-        pace.onStart(performance.now()) // the service counts it with the others
-        const org = await client.get(orgId)
-        pace.onAnswer(performance.now(), { throttled: false })
-        return org
+        pace.onOtherRequest(performance.now())
+        return client.get(orgId)
       },
       setRate: requestsPerSecond => {
         limitPerSecond = requestsPerSecond
         pace.setLimit(requestsPerSecond)
+        onPaceChanged()
+      },
+      onRaised: () => {
+        pace.forgetRefusals()
         onPaceChanged()
       },
       warn: (code, message, about) => notices.warn(code, message, about),

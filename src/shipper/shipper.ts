@@ -8,6 +8,7 @@ import { Compression, type Encoding } from '../delivery/compression.ts'
 import { Delivery } from '../delivery/delivery.ts'
 import { Pace } from '../delivery/pace.ts'
 import { Sender } from '../delivery/send.ts'
+import { pacedFor, paceReason, paceRemedy } from '../delivery/warnings.ts'
 import type { Courier } from '../exit/courier.ts'
 import { type Loss, outOfTime } from '../exit/last-delivery.ts'
 import { deliverIfEnding, expectEnd, type Unfinished, unwatch, watch } from '../exit/process-end.ts'
@@ -70,8 +71,8 @@ export interface ShipperStats {
   /** Most requests per second that may be made now; `Infinity` when nothing limits them. */
   readonly requestsPerSecond: number
   /**
-   * Size and age of batches in force: larger than configured while the request rate is limited, larger than the default
-   * under a heavy load, or what the service takes.
+   * Size and age of batches in force. While the request rate is limited, batches are larger than configured, and sent
+   * sooner if a dataset's turn comes; under a heavy load larger than the default; or what the service takes.
    */
   readonly maxBatchBytes: number
   readonly maxBatchAgeMs: number
@@ -225,6 +226,7 @@ export class Shipper {
     const leftBefore = this.#ledger.left
     if ('isLast' in options) this.#delivery.hurry(timeoutMs) // by `flushOnSignals`: there is no later
     const isDone = await isInTime(this.#flushAll(), timeoutMs)
+    if (!isDone) this.#warnOfPace()
     // What `close` has left to the next process meanwhile is neither delivered nor dropped.
     return { complete: isDone && this.#ledger.left <= leftBefore, pending: this.#ledger.pending }
   }
@@ -249,6 +251,7 @@ export class Shipper {
 
   /** What has been done so far. */
   stats(): ShipperStats {
+    const inForce = this.#pace.inForce(performance.now())
     return {
       accepted: this.#ledger.accepted,
       delivered: this.#ledger.delivered,
@@ -263,10 +266,10 @@ export class Shipper {
       bytesOnWire: this.#delivery.bytesOnWire,
       bufferedBytes: this.#memory.usedBytes,
       compression: this.#compression.encoding,
-      requestsPerSecond: this.#pace.inForce.requestsPerSecond,
+      requestsPerSecond: inForce.requestsPerSecond,
       maxBatchBytes: this.#delivery.maxBatchBytes,
       maxBatchAgeMs: this.#batcher.limits.maxBatchAgeMs,
-      limits: this.#licence?.limits.stats(this.#pace.inForce),
+      limits: this.#licence?.limits.stats(inForce),
       spool: this.#spooling?.stats(),
     }
   }
@@ -519,10 +522,15 @@ export class Shipper {
   #noteShed(bySeverity: DropsBySeverity): void {
     const { usedBytes, maxBytes } = this.#memory
     this.#shed.note(bySeverity)
+    const inForce = this.#delivery.heldBackBy(performance.now())
+    const why =
+      inForce === undefined
+        ? 'Find out why delivery is slow'
+        : `Delivery is slow, as ${paceReason(inForce)}: raise that`
     this.#notices.warn(
       'LOGFERRY_DROPPED',
       `memory for events that are not delivered yet is short (${usedBytes} of ${maxBytes} bytes), and events are dropped, ` +
-        'low severities first. Find out why delivery is slow, or raise maxBufferedBytes.',
+        `low severities first. ${why}, or raise maxBufferedBytes.`,
     )
   }
 
@@ -559,7 +567,15 @@ export class Shipper {
     return complete
   }
 
-  #giveUp({ how, remedy }: Loss, about?: string): void {
+  #warnOfPace(): void {
+    const inForce = this.#delivery.heldBackBy(performance.now())
+    if (inForce !== undefined) this.#notices.warn(...pacedFor(this.#ledger.pending, inForce))
+  }
+
+  #giveUp(loss: Loss, about?: string): void {
+    const inForce = loss.isWaiting ? this.#delivery.heldBackBy(performance.now()) : undefined
+    const how = inForce === undefined ? loss.how : `${loss.how}, as ${paceReason(inForce)}`
+    const remedy = inForce === undefined ? loss.remedy : paceRemedy
     this.holding.giveAll()
     const { pending, left, dropped } = this.#ledger
     if (pending === left) return

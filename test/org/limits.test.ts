@@ -15,6 +15,7 @@ const org = {
 async function start(settings: Partial<LimitsSettings> = {}, readOrg = async () => org) {
   const rates: (number | undefined)[] = []
   const warnings: [code: string, message: string][] = []
+  let raises = 0
   let turn = 0
   const limits = new Limits(
     {
@@ -29,6 +30,7 @@ async function start(settings: Partial<LimitsSettings> = {}, readOrg = async () 
     {
       readOrg,
       setRate: rate => rates.push(rate),
+      onRaised: () => raises++,
       warn: (code, message) => warnings.push([code, message]),
       asSent: event => event,
       random: () => (turn++ % 100) / 100,
@@ -36,7 +38,7 @@ async function start(settings: Partial<LimitsSettings> = {}, readOrg = async () 
   )
   limits.start()
   await vi.advanceTimersByTimeAsync(0)
-  return { limits, rates, warnings }
+  return { limits, rates, warnings, raises: () => raises }
 }
 
 /** Ships debug lines for ten minutes, a hundred times as many as the month allows, and a few errors. */
@@ -62,6 +64,18 @@ describe('the limits of a licence', () => {
   it('set the rate of this process’s share', async () => {
     const { rates } = await start({ share: 0.5 })
     expect(rates).toEqual([4])
+  })
+
+  it('tell when more may be ingested than before, and not when less', async () => {
+    const monthlyGb = [1, 1, 2, 1, undefined]
+    const readOrg = async () => ({ ...org, license: { monthlyIngestGb: monthlyGb.shift() } }) as unknown as Org
+    const { raises } = await start({ refreshMs: 1000 }, readOrg)
+    const seen = [raises()]
+    for (let read = 0; read < 4; read++) {
+      await vi.advanceTimersByTimeAsync(1000)
+      seen.push(raises())
+    }
+    expect(seen).toEqual([0, 0, 1, 1, 2])
   })
 
   it('onBudget warn: everything is shipped, and the day on which the budget ends is told', async () => {

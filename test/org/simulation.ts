@@ -5,7 +5,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { vi } from 'vitest'
 import { Breaker } from '../../src/delivery/breaker.ts'
-import { Pace } from '../../src/delivery/pace.ts'
+import { Pace, type PacedAnswer } from '../../src/delivery/pace.ts'
 
 /** Numbers from 0 to 1, the same ones each time (mulberry32). */
 export function randomFrom(seed: number): () => number {
@@ -120,6 +120,8 @@ export interface ServiceSettings {
   readonly limiter?: (limitPerSecond: number) => Limiter
   /** Whether answers carry rate-limit headers. */
   readonly tellsRemaining?: boolean
+  /** The `Retry-After` of its 429s, in milliseconds. */
+  readonly retryAfterMs?: number | undefined
 }
 
 /** A service with a limit, counting what it takes and what it refuses in each second. */
@@ -129,19 +131,27 @@ export class Service {
   readonly refused: number[] = []
   readonly #limiter: Limiter
   readonly #tellsRemaining: boolean
+  readonly #retryAfterMs: number | undefined
 
-  constructor({ limitPerSecond, limiter = fixedWindow, tellsRemaining = true }: ServiceSettings) {
+  constructor(settings: ServiceSettings) {
+    const { limitPerSecond, limiter = fixedWindow, tellsRemaining = true } = settings
     this.limitPerSecond = limitPerSecond
     this.#limiter = limiter(limitPerSecond)
     this.#tellsRemaining = tellsRemaining
+    this.#retryAfterMs = 'retryAfterMs' in settings ? settings.retryAfterMs : 1000
   }
 
-  answer(nowMs: number): { throttled: boolean; limit?: number; remaining?: number } {
+  answer(nowMs: number): PacedAnswer {
     const { admitted, remaining } = this.#limiter(nowMs)
     const counts = admitted ? this.taken : this.refused
     const second = Math.floor(nowMs / 1000)
     counts[second] = (counts[second] ?? 0) + 1
-    return { throttled: !admitted, ...(this.#tellsRemaining && { limit: this.limitPerSecond, remaining }) }
+    const retryAfterMs = admitted ? undefined : this.#retryAfterMs
+    return {
+      throttled: !admitted,
+      retryAfterMs,
+      ...(this.#tellsRemaining && { limit: this.limitPerSecond, remaining }),
+    }
   }
 
   /** Part of the limit that was used, from one second to another. */
@@ -212,16 +222,15 @@ export class Client {
     this.startsMs.push(nowMs)
     this.#clock.after(this.#latencyMs(), () => {
       const answer = this.#service.answer(this.#clock.nowMs)
-      this.#clock.after(this.#latencyMs(), () => this.#receive(answer))
+      this.#clock.after(this.#latencyMs(), () => this.#receive(answer, nowMs))
     })
   }
 
-  #receive(answer: ReturnType<Service['answer']>): void {
+  #receive(answer: ReturnType<Service['answer']>, startedMs: number): void {
     const { nowMs } = this.#clock
     this.#inFlight--
-    this.pace.onAnswer(nowMs, answer)
-    if (answer.throttled) this.#breaker.onFailed(nowMs, 1000)
-    else {
+    this.pace.onAnswer(nowMs, answer, startedMs)
+    if (!answer.throttled) {
       this.#breaker.onAnswered()
       this.#noteGap(nowMs)
       this.#lastSuccessMs = nowMs

@@ -1,0 +1,229 @@
+/**
+ * How soon a process is back at work when a service that refused requests for their rate is well again: `Pace` on a virtual
+ * clock, with more to send than it may, and nobody else on the limit.
+ */
+import { describe, expect, it } from 'vitest'
+import { Pace } from '../../src/delivery/pace.ts'
+import { fixedWindow, randomFrom, VirtualClock } from '../org/simulation.ts'
+
+interface Scene {
+  /** Requests that come due in a second. */
+  readonly demandPerSecond: number
+  /** The license's limit, kept by the service and known to the process. */
+  readonly limitPerSecond?: number
+  readonly isRefused: (nowMs: number) => boolean
+  readonly untilMs: number
+  readonly prepare?: (pace: Pace) => void
+}
+
+/** Gives the times at which requests were accepted and refused. */
+async function run({ demandPerSecond, limitPerSecond, isRefused, untilMs, prepare }: Scene) {
+  const clock = new VirtualClock()
+  const random = randomFrom(1)
+  const pace = new Pace(random)
+  pace.setLimit(limitPerSecond)
+  prepare?.(pace)
+  const admit = fixedWindow(limitPerSecond ?? Number.POSITIVE_INFINITY)
+  const accepted: number[] = []
+  const refused: number[] = []
+  let sent = 0
+  let wakeMs = Number.POSITIVE_INFINITY
+  let inFlight = 0
+  const wantsToSend = () => sent < (clock.nowMs / 1000) * demandPerSecond && inFlight < 32
+  const pump = (): void => {
+    const { nowMs } = clock
+    while (wantsToSend() && pace.notBeforeMs(nowMs) <= nowMs) send(nowMs)
+    if (!wantsToSend()) return pace.onIdle()
+    const atMs = pace.notBeforeMs(nowMs)
+    if (atMs >= wakeMs) return
+    wakeMs = atMs
+    clock.after(Math.ceil(atMs - nowMs) + random(), () => {
+      if (wakeMs !== atMs) return
+      wakeMs = Number.POSITIVE_INFINITY
+      pump()
+    })
+  }
+  const send = (startedMs: number): void => {
+    pace.onStart(startedMs)
+    sent++
+    inFlight++
+    clock.after(3 + 4 * random(), () => {
+      const throttled = isRefused(clock.nowMs) || !admit(clock.nowMs).admitted
+      ;(throttled ? refused : accepted).push(clock.nowMs)
+      if (throttled) sent--
+      inFlight--
+      pace.onAnswer(clock.nowMs, { throttled }, startedMs)
+      pump()
+    })
+  }
+  const tick = (): void => {
+    pump()
+    clock.after(Math.max(1000 / demandPerSecond, 1), tick)
+  }
+  tick()
+  await clock.runUntil(untilMs)
+  return { accepted, refused, pace }
+}
+
+const perSecond = (atMs: readonly number[], fromMs: number, toMs: number) =>
+  atMs.filter(ms => ms >= fromMs && ms < toMs).length / ((toMs - fromMs) / 1000)
+
+const outage = { fromMs: 30_000, toMs: 50_000 }
+const isOut = (nowMs: number) => nowMs >= outage.fromMs && nowMs < outage.toMs
+
+describe('after 20 seconds of nothing but 429s', () => {
+  it.each([1, 5, 40, 200, 1000])(
+    'a limit of %d a second is used again within ten seconds, and few requests were made meanwhile',
+    async limitPerSecond => {
+      const { accepted, refused } = await run({
+        demandPerSecond: limitPerSecond * 1.2,
+        limitPerSecond,
+        isRefused: isOut,
+        untilMs: 80_000,
+      })
+      expect(perSecond(accepted, 60_000, 80_000) / limitPerSecond).toBeGreaterThanOrEqual(0.9)
+      expect(refused.length).toBeLessThan(45)
+    },
+  )
+
+  it.each([1, 20, 100, 1000])('%d datasets without a known limit are, too', async datasets => {
+    const { accepted, refused } = await run({ demandPerSecond: datasets, isRefused: isOut, untilMs: 80_000 })
+    expect(perSecond(accepted, 60_000, 80_000) / datasets).toBeGreaterThanOrEqual(0.9)
+    expect(refused.length).toBeLessThan(45)
+  })
+
+  it.each([5, 40, 200])('a limit of %d a second that only the service knows is', async limitPerSecond => {
+    const admit = fixedWindow(limitPerSecond)
+    const { accepted } = await run({
+      demandPerSecond: limitPerSecond * 1.2,
+      isRefused: nowMs => isOut(nowMs) || !admit(nowMs).admitted,
+      untilMs: 110_000,
+    })
+    const before = perSecond(accepted, 10_000, 30_000)
+    expect(perSecond(accepted, 60_000, 110_000) / before).toBeGreaterThanOrEqual(0.9)
+  })
+
+  it('with which it started, a process is', async () => {
+    const { accepted } = await run({ demandPerSecond: 100, isRefused: nowMs => nowMs < 20_000, untilMs: 60_000 })
+    expect(perSecond(accepted, 30_000, 50_000)).toBeGreaterThanOrEqual(90)
+  })
+
+  it('a lease is used whole within two terms, be it of many requests a second or of few', async () => {
+    for (const periodMs of [51, 500, 5000]) {
+      const { accepted } = await run({
+        demandPerSecond: 30,
+        limitPerSecond: 100,
+        isRefused: isOut,
+        untilMs: 160_000,
+        prepare: pace => pace.setLease({ firstSlotMs: 0, periodMs }),
+      })
+      expect((perSecond(accepted, 60_000, 160_000) * periodMs) / 1000).toBeGreaterThanOrEqual(0.9)
+    }
+  })
+})
+
+describe('after a single 429', () => {
+  it.each([20, 100])('%d datasets are at work again within ten seconds, however early it comes', async datasets => {
+    for (const atRequest of [1, 5, 500]) {
+      let requests = 0
+      let refusedAtMs = 0
+      const { accepted } = await run({
+        demandPerSecond: datasets,
+        isRefused: nowMs => {
+          if (++requests !== atRequest) return false
+          refusedAtMs = nowMs
+          return true
+        },
+        untilMs: 60_000,
+      })
+      const fromMs = refusedAtMs + 10_000
+      expect(perSecond(accepted, fromMs, fromMs + 10_000)).toBeGreaterThanOrEqual(0.9 * datasets)
+    }
+  })
+})
+
+describe('after 20 seconds in which every other request is refused', () => {
+  it.each([20, 100])('%d datasets are at work again within half a minute', async datasets => {
+    let turn = 0
+    const { accepted } = await run({
+      demandPerSecond: datasets,
+      isRefused: nowMs => isOut(nowMs) && turn++ % 2 === 0,
+      untilMs: 110_000,
+    })
+    expect(perSecond(accepted, 80_000, 110_000)).toBeGreaterThanOrEqual(0.9 * datasets)
+  })
+})
+
+describe('reading the license', () => {
+  it('however often delays no batch by more than one interval of the rate that is allowed', () => {
+    const pace = new Pace(() => 0.5)
+    pace.setLimit(2)
+    pace.onStart(0)
+    pace.onAnswer(5, { throttled: false })
+    const dueMs = pace.notBeforeMs(10)
+    for (let ms = 10; ms < dueMs + 511; ms += 50) {
+      pace.onOtherRequest(ms)
+      expect(pace.notBeforeMs(ms)).toBeLessThanOrEqual(dueMs + 511)
+    }
+  })
+
+  it('does not stop delivery after a burst of 429s', async () => {
+    const { accepted } = await run({
+      demandPerSecond: 20,
+      limitPerSecond: 100,
+      isRefused: isOut,
+      untilMs: 80_000,
+      prepare: pace => {
+        const start = pace.onStart.bind(pace)
+        let readMs = 0
+        pace.onStart = (nowMs, wantedMs) => {
+          for (; readMs < nowMs; readMs += 1000) pace.onOtherRequest(nowMs)
+          start(nowMs, wantedMs)
+        }
+      },
+    })
+    expect(perSecond(accepted, 60_000, 80_000)).toBeGreaterThanOrEqual(18)
+  })
+})
+
+describe('slots that are missed as the event loop is late', () => {
+  /** Always something to send, and timers late by up to 60 ms. */
+  function startsOf(pace: Pace): number[] {
+    const random = randomFrom(3)
+    const atMs: number[] = []
+    let nowMs = 0
+    while (nowMs < 60_000) {
+      if (pace.notBeforeMs(nowMs) <= nowMs) {
+        atMs.push(nowMs)
+        pace.onStart(nowMs)
+        pace.onAnswer(nowMs, { throttled: false })
+      } else nowMs = pace.notBeforeMs(nowMs) + 60 * random()
+    }
+    return atMs
+  }
+
+  it.each([5, 50, 200])('are used late: %d a second, and never more than that in any second', limitPerSecond => {
+    const pace = new Pace()
+    pace.setLimit(limitPerSecond)
+    const atMs = startsOf(pace)
+    expect(atMs.length / 60 / limitPerSecond).toBeGreaterThan(0.9)
+    for (const ms of atMs) expect(perSecond(atMs, ms, ms + 1000)).toBeLessThan(limitPerSecond + 0.5)
+  })
+
+  it('are used late under a lease, too', () => {
+    const pace = new Pace()
+    pace.setLimit(100)
+    pace.setLease({ firstSlotMs: 0, periodMs: 51 })
+    expect(startsOf(pace).length / (60_000 / 51)).toBeGreaterThan(0.9)
+  })
+
+  it('are not made up for where nothing wanted them', () => {
+    const pace = new Pace()
+    pace.setLimit(50)
+    pace.onStart(0)
+    pace.onAnswer(5, { throttled: false })
+    pace.onIdle()
+    pace.onStart(10_000)
+    expect(pace.notBeforeMs(10_000)).toBeCloseTo(10_000 + 1000 / 49)
+  })
+})
