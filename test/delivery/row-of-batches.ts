@@ -43,6 +43,7 @@ export function rowOfBatches(
     maxBatchAgeMs = 1000,
     maxConcurrentRequests = 4,
     random = Math.random,
+    pace = new Pace(),
     maxBufferedBytes = 64 * 1_048_576,
     openSpooling = undefined as ((parts: SpoolingParts) => Spooling) | undefined,
   } = {},
@@ -78,7 +79,7 @@ export function rowOfBatches(
   const delivery = new Delivery({
     batches: batcher,
     breaker: new Breaker(30_000, random),
-    pace: new Pace(),
+    pace,
     compression: stepping,
     ledger,
     notices,

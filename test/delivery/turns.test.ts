@@ -1,0 +1,61 @@
+/** Batches and the slots of a lease: each slot is used while there is something to send, and no event waits for a second one. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { Pace } from '../../src/delivery/pace.ts'
+import { delivered, numbers, retryable, rowOfBatches } from './row-of-batches.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+describe('a lease', () => {
+  it.each([
+    [5000, 100],
+    [2040, 100],
+    [1020, 100],
+    [800, 50],
+    [510, 50],
+  ])(
+    'with a slot every %d ms, an event every %d ms: no slot is left out, and no event waits for two',
+    async (periodMs, everyMs) => {
+      const pace = new Pace()
+      pace.setLease({ firstSlotMs: performance.now() + 7, periodMs })
+      const { log, sent } = rowOfBatches(() => delivered, { pace })
+      const loggedAtMs: number[] = []
+      const untilMs = performance.now() + 120_000
+      while (performance.now() < untilMs) {
+        log(loggedAtMs.length)
+        loggedAtMs.push(performance.now())
+        await vi.advanceTimersByTimeAsync(everyMs)
+      }
+      expect(sent.length / (120_000 / periodMs)).toBeGreaterThanOrEqual(0.9)
+      for (const { lines, atMs } of sent) {
+        for (const n of numbers(lines)) expect(atMs - (loggedAtMs[n] as number)).toBeLessThanOrEqual(periodMs + 1000)
+      }
+    },
+  )
+
+  it('of more slots than batches are due: an event waits for company as long as configured', async () => {
+    const pace = new Pace()
+    pace.setLease({ firstSlotMs: performance.now(), periodMs: 50 })
+    const { log, sent } = rowOfBatches(() => delivered, { pace })
+    for (let n = 0; n < 100; n++) {
+      log(n)
+      await vi.advanceTimersByTimeAsync(100)
+    }
+    expect(sent.length).toBeLessThanOrEqual(10)
+  })
+})
+
+describe('429s', () => {
+  it('are no failures for the breaker: a service that is well again has all within ten seconds', async () => {
+    const wellAtMs = performance.now() + 60_000
+    const tooMany = { ...retryable(), status: 429 }
+    const { log, sent, ledger } = rowOfBatches(() => (performance.now() < wellAtMs ? tooMany : delivered))
+    for (let second = 0; second < 60; second++) {
+      for (let of = 0; of < 20; of++) log(second, { dataset: `d${of}` })
+      await vi.advanceTimersByTimeAsync(1000)
+    }
+    expect(sent.length).toBeLessThan(60)
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect(ledger.pending).toBe(0)
+  })
+})

@@ -1,0 +1,143 @@
+/** What a user sees of a service that refuses requests for their rate: over real sockets, by the public interface. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import type { LimitsOptions, Shipper, ShipperOptions } from '../src/index.ts'
+import { type Shipping, startShipping } from './support/shipping.ts'
+import { until } from './support/until.ts'
+
+const dataset = (event: Readonly<Record<string, unknown>>) => `d${event.of}`
+
+/** Logs an event to each of so many datasets every 100 ms, until it is told to stop. */
+function logSteadily(shipper: Shipper, datasets: number): () => number {
+  let logged = 0
+  const timer = setInterval(() => {
+    for (let of = 0; of < datasets; of++) if (shipper.ship({ level: 'info', of })) logged++
+  }, 100)
+  return () => {
+    clearInterval(timer)
+    return logged
+  }
+}
+
+/** Refuses everything for so long. */
+async function refuseFor(ms: number, { emulator }: Shipping): Promise<void> {
+  emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 429 })
+  await sleep(ms)
+  emulator.faults.clear()
+}
+
+const arrived = ({ emulator }: Shipping, datasets: number) =>
+  Array.from({ length: datasets }, (_, of) => emulator.eventCount(`d${of}`)).reduce((sum, count) => sum + count, 0)
+
+const limitsOf = ({ emulator }: Shipping, options: Partial<LimitsOptions> = {}) =>
+  ({ orgId: emulator.orgId, accessToken: emulator.accessToken, ...options }) as LimitsOptions
+
+const whenRead = (shipper: Shipper) => until(() => shipper.stats().limits?.readAt !== undefined, 'the license is read')
+
+describe('a service that refuses everything for some seconds, and does not say for how long', () => {
+  const busy: ShipperOptions = { dataset, flushTimeoutMs: 2000, maxBatchAgeMs: 500 }
+
+  it('20 datasets: all is delivered within ten seconds, and nothing waits longer than before', {
+    timeout: 60_000,
+  }, async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship(busy)
+    const stop = logSteadily(shipper, 20)
+    await sleep(2000)
+    await refuseFor(6000, shipping)
+    const { requests } = shipper.stats()
+    expect(requests).toBeLessThan(200)
+    await sleep(10_000)
+    // 20 datasets of ten events a second each, of which none is much older than its batch may be.
+    expect(shipper.stats().pending).toBeLessThan(20 * 10 * 2)
+    const logged = stop()
+    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    expect(arrived(shipping, 20)).toBe(logged)
+  })
+
+  it('close() right after it tries at once what only our own pace holds back', { timeout: 60_000 }, async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship(busy)
+    const stop = logSteadily(shipper, 20)
+    await sleep(1500)
+    await refuseFor(5000, shipping)
+    const logged = stop()
+    expect(await shipper.close({ timeoutMs: 2000 })).toEqual({ complete: true, pending: 0 })
+    expect([arrived(shipping, 20), shipper.stats().dropped]).toEqual([logged, 0])
+  })
+
+  it('reading the license every second does not hold up delivery afterwards', { timeout: 60_000 }, async () => {
+    await using shipping = await startShipping({ org: { license: { apiRateLimitPerSecond: 20 } } })
+    const shipper = shipping.ship({ ...busy, limits: limitsOf(shipping, { refreshMs: 1000 }) })
+    await whenRead(shipper)
+    const stop = logSteadily(shipper, 5)
+    await sleep(1500)
+    await refuseFor(6000, shipping)
+    await sleep(6000)
+    const before = arrived(shipping, 5)
+    await sleep(3000)
+    expect(arrived(shipping, 5) - before).toBeGreaterThan(5 * 10 * 3 * 0.7)
+    stop()
+  })
+})
+
+describe('a Retry-After of a month', () => {
+  it.each([
+    ['requests', { apiRateLimitPerSecond: 50 }],
+    ['bytes', { monthlyIngestGb: 50 }],
+  ])('yields to a license that allows more %s than before', async (_, raised) => {
+    const license = { apiRateLimitPerSecond: 20, monthlyIngestGb: 20 }
+    await using shipping = await startShipping({ org: { license } })
+    const { emulator } = shipping
+    const shipper = shipping.ship({ maxBatchAgeMs: 50, limits: limitsOf(shipping, { refreshMs: 1000 }) })
+    await whenRead(shipper)
+    emulator.faults.answerNext(1, { status: 429, headers: { 'retry-after': '2592000' } })
+    shipper.ship({ n: 1 })
+    await until(() => shipping.warnings.length > 0, 'it is refused')
+    expect(shipping.warnings[0]?.message).toMatch(/next request is made in 3\d{3} s/) // an hour, and up to a tenth more
+    await sleep(1500)
+    expect(emulator.eventCount('d')).toBe(0)
+    emulator.changeOrg({ license: raised })
+    await emulator.waitForEvents('d', 1, { timeoutMs: 3000 })
+  })
+})
+
+describe('events that our own pace holds back', () => {
+  async function startSlow(license: { apiRateLimitPerSecond: number }, options: ShipperOptions = {}) {
+    const shipping = await startShipping({ org: { license } })
+    const shipper = shipping.ship({ dataset, ...options, limits: limitsOf(shipping) })
+    await whenRead(shipper)
+    return Object.assign(shipping, { shipper })
+  }
+
+  it('are dropped at the end with a warning that names it', async () => {
+    await using slow = await startSlow({ apiRateLimitPerSecond: 1 })
+    for (let of = 0; of < 20; of++) slow.shipper.ship({ of })
+    await slow.shipper.close({ timeoutMs: 1500 })
+    const { message } = slow.warnings.find(({ code }) => code === 'LOGFERRY_DROPPED') ?? {}
+    expect(message).toMatch(
+      /could not be delivered within 1500 ms.*the license allows this process 0\.98 requests per sec/,
+    )
+    expect(message).toMatch(/fewer datasets/)
+    expect(message).not.toMatch(/service is slow/)
+  })
+
+  it('are told of by a flush that ends before them', async () => {
+    await using slow = await startSlow({ apiRateLimitPerSecond: 1 })
+    for (let of = 0; of < 20; of++) slow.shipper.ship({ of })
+    expect(await slow.shipper.flush({ timeoutMs: 1500 })).toMatchObject({ complete: false })
+    expect(slow.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_LIMITS'])
+    expect(slow.warnings[0]?.message).toMatch(
+      /events wait, as the license allows this process 0\.98 requests per second/,
+    )
+  })
+
+  it('are not named where the service is in trouble', async () => {
+    await using slow = await startSlow({ apiRateLimitPerSecond: 100 })
+    slow.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    for (let of = 0; of < 20; of++) slow.shipper.ship({ of })
+    await slow.shipper.close({ timeoutMs: 1500 })
+    const { message } = slow.warnings.find(({ code }) => code === 'LOGFERRY_DROPPED') ?? {}
+    expect(message).toMatch(/could not be delivered within 1500 ms before the end, and had to be dropped/)
+  })
+})
