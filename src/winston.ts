@@ -127,9 +127,7 @@ export class LogferryTransport extends TransportStream {
     this.#isOutOfUse = false
     const queued = this.#queuedInfos()
     try {
-      this.#logOnce(info)
-      callback?.()
-      if (this.listenerCount('logged') > 0) this.emit('logged', info)
+      this.#logOnce(info, callback)
     } finally {
       try {
         this.#queue.end(this.#queuedInfos() - queued)
@@ -140,14 +138,17 @@ export class LogferryTransport extends TransportStream {
     return true
   }
 
-  #logOnce(info: Info): void {
+  #logOnce(info: Info, callback: (() => void) | undefined): void {
     if (!this.#queue.begin() || !beginLogCall()) {
       this.shipper.refuseNested(severityOfInfo(info))
       this.#answers++
+      callback?.()
       return
     }
     try {
       this.#take(info)
+      callback?.()
+      if (this.listenerCount('logged') > 0) this.emit('logged', info)
     } finally {
       logCalls.depth--
     }

@@ -13,7 +13,7 @@ const burstMs = 1500
 
 /** Time until the rate is back at the limit, in seconds: more for less than one request a second, where many share. */
 const secondsToLimit = 90
-const maxSecondsToLimit = 250
+const maxSecondsToLimit = 230
 /** How fast the rate grows beyond the limit: it is twice the limit when as much time has passed again. */
 const growthBeyond = 1
 /** What 429s have taught is forgotten so long after the last, in milliseconds; later for less than one request a second. */

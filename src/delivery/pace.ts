@@ -14,7 +14,7 @@ export interface Lease {
  * last 1020 ms, so a request that is up to 20 ms late does not make a sixth in any one second.
  */
 const usedPart = 0.98
-/** A slot of a lease is used up to so much later, whatever was wanted meanwhile, in milliseconds: timers are late. */
+/** What is owed where others share the limit, and how late a slot of a lease may always be used, in milliseconds. */
 const catchUpMs = 15
 /** The window in which the service counts, as far as it is known, in milliseconds. What is owed from before it is lost. */
 const windowMs = 1000
@@ -252,7 +252,8 @@ export class Pace {
   /** When the next request may start, apart from what the service has asked for. */
   #slotMs(nowMs: number, wantedMs: number): number {
     if (this.#perSecond(nowMs) === Number.POSITIVE_INFINITY) return Number.NEGATIVE_INFINITY
-    const owedFromMs = this.#isIdle ? wantedMs : nowMs - windowMs
+    // Among others, what was missed is theirs.
+    const owedFromMs = this.#isIdle ? wantedMs : nowMs - (this.#isShared(nowMs) ? catchUpMs : windowMs)
     let slotMs = Math.max(this.#nextMs(nowMs), owedFromMs, this.#patienceUntilMs)
     if (this.#lease !== undefined) slotMs = nextSlotMs(this.#lease, slotMs - (this.#isIdle ? catchUpMs : 0))
     else if (!this.#hasAnswer) slotMs = Math.max(slotMs, this.#lastStartMs + firstAnswerMs)

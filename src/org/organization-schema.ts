@@ -86,8 +86,10 @@ export function readOrg(
   if (value === undefined) return { problem: `expected a JSON object, got ${whatElse(body)}` }
   if (!isMap(value)) return { problem: `expected a JSON object, got ${kindOf(value)}` }
   deleteNulls(value)
-  if (isMap(value.license)) value.license = ownProperties(deleteNulls(value.license))
-  const result = v.safeParse(OrgSchema, ownProperties(value))
+  const { license } = value
+  if (isMap(license)) deleteNulls(license)
+  const checked = { ...value, license: isMap(license) ? ownProperties(license) : license }
+  const result = v.safeParse(OrgSchema, ownProperties(checked))
   const issues = (result.issues ?? []).filter(issue => isUsed(fieldOf(issue)))
   if (issues.length === 0) return { org: value as unknown as Org }
   const problems = issues.slice(0, maxProblems).map(issue => problemOf(issue, redact))
@@ -143,7 +145,6 @@ function isMap(value: unknown): value is Record<string, unknown> {
 }
 
 /** In place: an organization may have thousands of fields that are unknown here. */
-function deleteNulls(fields: Record<string, unknown>): Record<string, unknown> {
+function deleteNulls(fields: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(fields)) if (value === null) delete fields[name]
-  return fields
 }

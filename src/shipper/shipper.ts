@@ -121,6 +121,7 @@ export class Shipper {
   readonly #shed = new ShedReport()
   #fate: Fate | undefined
   #lastError: unknown
+  #isTelling = false
   #isTellingSoon = false
   /** Events were dropped where the stack ended, and could not be told of: a later call does that. */
   #hasUntold = false
@@ -378,14 +379,8 @@ export class Shipper {
    * @internal
    */
   refuseNested(severity: Severity): DropReason {
-    this.refused.error[severity]++
     this.#lastError = nested
-    try {
-      this.#tellSoon()
-    } catch {
-      this.#hasUntold = true
-    }
-    return 'error'
+    return this.#refuse('error', severity)
   }
 
   /**
@@ -479,6 +474,7 @@ export class Shipper {
   /** Counts an event that is not kept, and tells of it. */
   #refuse(reason: Refusal, severity: Severity): DropReason {
     this.refused[reason][severity]++
+    if (this.#isTelling) return reason // logged by a listener that is told of a drop: the next one tells of it
     try {
       reserveStack(openBatchBytes)
       this.#tellRefused(reason)
@@ -503,13 +499,23 @@ export class Shipper {
     this.#isTellingSoon = false
     this.#hasUntold = false
     for (const reason of refusals) this.#tellRefused(reason)
+    this.#spooling?.tellNews()
     this.#unwatchWhenDone()
   }
 
   #tellRefused(reason: Refusal): void {
     const { count, bySeverity } = this.#ledger.takeRefused(reason)
     if (count === 0) return
-    this.#notices.tell('dropped', { reason, count, bySeverity })
+    this.#isTelling = true
+    try {
+      this.#notices.tell('dropped', { reason, count, bySeverity })
+      this.#warnOfRefused(reason, count, bySeverity)
+    } finally {
+      this.#isTelling = false
+    }
+  }
+
+  #warnOfRefused(reason: Refusal, count: number, bySeverity: DropsBySeverity): void {
     if (reason === 'memory') this.#noteShed(bySeverity)
     if (reason !== 'error') return
     const error = this.#lastError

@@ -47,6 +47,7 @@ export class Spooling {
   #inherited = 0
   /** What listeners are to be told. */
   readonly #news: (() => void)[] = []
+  #isTellingSoon = false
 
   constructor(
     { directory, maxBytes, destination }: ResolvedSpool,
@@ -140,6 +141,7 @@ export class Spooling {
 
   /** Tells listeners what there is to tell, as is done soon by itself: when the process ends there is no later. */
   tellNews(): void {
+    this.#isTellingSoon = false
     for (const one of this.#news.splice(0)) one()
   }
 
@@ -239,7 +241,10 @@ export class Spooling {
 
   /** Listeners may log, which must not happen while a batch is on its way to the disk. */
   #tellSoon(one: () => void): void {
-    if (this.#news.push(one) === 1) queueMicrotask(() => this.tellNews())
+    this.#news.push(one)
+    if (this.#isTellingSoon) return
+    queueMicrotask(() => this.tellNews())
+    this.#isTellingSoon = true // not before: where the stack ends, the call above fails
   }
 }
 

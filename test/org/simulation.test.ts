@@ -74,7 +74,9 @@ class World {
     const longestGapMs = Math.max(...this.clients.map(client => client.longestGapMs()))
     const percent = (part: number) => `${(part * 100).toFixed(2)} %`
     const gap = `${(longestGapMs / 1000).toFixed(1)} s`
-    console.log(`${title}: ${percent(rejected)} rejected, ${percent(utilisation)} used, longest wait ${gap}`)
+    const served = this.clients.map(client => client.successes)
+    const shares = `${Math.min(...served)} to ${Math.max(...served)} served`
+    console.log(`${title}: ${percent(rejected)} rejected, ${percent(utilisation)} used, longest wait ${gap}, ${shares}`)
     return { rejected, utilisation, longestGapMs }
   }
 
@@ -139,6 +141,16 @@ describe('processes that do not talk to each other', () => {
     await world.run()
     const title = `${processes} by themselves, ${limiter.name}${tellsRemaining ? '' : ', no headers'}`
     const { rejected, utilisation, longestGapMs } = world.measured(title)
+    expect(rejected).toBeLessThan(0.1)
+    expect(utilisation).toBeGreaterThan(0.9)
+    expect(longestGapMs).toBeLessThan(120_000)
+  })
+
+  it.each([2, 10, 500])('%d: the same where 429s do not say how long to wait', async processes => {
+    const world = new World({ retryAfterMs: undefined })
+    world.joinWithinASecond(processes)
+    await world.run()
+    const { rejected, utilisation, longestGapMs } = world.measured(`${processes} by themselves, no Retry-After`)
     expect(rejected).toBeLessThan(0.1)
     expect(utilisation).toBeGreaterThan(0.9)
     expect(longestGapMs).toBeLessThan(120_000)

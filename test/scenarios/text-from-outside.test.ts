@@ -55,7 +55,7 @@ describe('what the service says', () => {
     await using server = await answering(request => request.answer(status, body, ...headers))
     await using logs = watched({ baseUrl: server.url, token })
     logs.log(0)
-    await logs.flush(300)
+    await logs.flush(status === '400' ? 2500 : 300) // an event that is refused for the first time may not be to blame
     const { message } = await logs.whenWarned()
     expect(message).toContain('[token]')
     for (const told of [...logs.warnings.map(warning => warning.message), ...logs.rejections.map(one => one.reason)]) {
@@ -170,9 +170,9 @@ describe('what Redis says', () => {
     startService(response => response.end(JSON.stringify(orgWith({ license: { apiRateLimitPerSecond: 10 } }))))
 
   it.each([
-    ['an error', `-ERR ${hostile.replaceAll(/[\r\n]/g, ' ')}\r\n`],
-    ['a text', `$${Buffer.byteLength(hostile)}\r\n${hostile}\r\n`],
-  ])('as %s is told in one short line without the tokens', async (_, reply) => {
+    ['an error', `-ERR ${hostile.replaceAll(/[\r\n]/g, ' ')}\r\n`, '[token]'],
+    ['a text', `$${Buffer.byteLength(hostile)}\r\n${hostile}\r\n`, 'no usable number'],
+  ])('as %s is told in one short line without the tokens', async (_, reply, told) => {
     const server = await startRawServer(socket => socket.write(reply))
     const redis = new Redis(server.url.replace('http', 'redis'), { enableReadyCheck: false, disableClientInfo: true })
     redis.on('error', () => {})
@@ -181,7 +181,7 @@ describe('what Redis says', () => {
     await until(() => logs.warnings.length > 0, 'a warning')
     const { message } = logs.warnings[0] as { message: string }
     expect(message).toContain("the fleet's Redis cannot be asked (")
-    expect(message).toContain('[token]')
+    expect(message).toContain(told)
     expectHarmless(message, 600)
     redis.disconnect()
     await server.close()

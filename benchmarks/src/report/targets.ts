@@ -1,3 +1,4 @@
+import { shapeNames } from '../workload/shapes.ts'
 import { figureOf, type Results, rowOf, valuesOf } from './results.ts'
 import { summaryOf } from './statistics.ts'
 
@@ -22,6 +23,15 @@ export function targetsOf(results: Results): Target[] {
   const piece = (name: string) => median('pieces', name, 'mainNs')
   const writeNs = less(piece('JSON.stringify + write into a block'), piece('make the event'))
   const writeUs = writeNs === undefined ? undefined : writeNs / 1000
+  /** Of all shapes, the most that `ours` takes above the no-op transport, as a part of what the bare loop does. */
+  const worstShape = (ours: string, bare: string, noOp: string) => {
+    const above = (subject: string, shape: string) =>
+      less(median('shapes', subject, 'mainCpuUs', shape), median('shapes', noOp, 'mainCpuUs', shape))
+    const ratios = shapeNames
+      .map(shape => over(above(ours, shape), above(bare, shape)))
+      .filter(ratio => ratio !== undefined)
+    return ratios.length === 0 ? undefined : Math.max(...ratios)
+  }
   const cold = (subject: string, figure: string, variant = '') => median('cold-start', subject, figure, variant)
 
   return [
@@ -38,6 +48,20 @@ export function targetsOf(results: Results): Target[] {
       bound: { atMost: 1 },
       unit: '×',
       from: '(logferry-winston-json − no-op-winston-json) ÷ (stringify + write into a block)',
+    },
+    {
+      name: 'Winston, no format, the worst shape: CPU above no-op',
+      value: worstShape('logferry-winston', 'bare-winston', 'no-op-winston'),
+      bound: { atMost: 1 },
+      unit: '×',
+      from: '(logferry-winston − no-op-winston) ÷ (bare-winston − no-op-winston)',
+    },
+    {
+      name: 'Winston, format.json(), the worst shape: CPU above no-op',
+      value: worstShape('logferry-winston-json', 'bare-winston-json', 'no-op-winston-json'),
+      bound: { atMost: 1.3 },
+      unit: '×',
+      from: 'the same behind format.json()',
     },
     {
       name: 'Winston, no format: events/s of the bare loop',
