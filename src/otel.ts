@@ -182,7 +182,7 @@ export class LogferryLogRecordProcessor {
   }
 
   #holdIn(held: HeldRecords, record: OtelLogRecord): void {
-    if (!beginLogCall()) return void this.shipper.refuseNested(severityOfRecord(record))
+    if (!beginLogCall()) return void this.shipper.refuseNested()
     try {
       held.add(toHeldRecord(record, this.shipper.maxEventBytes))
     } finally {
@@ -221,7 +221,7 @@ const outOfStack: ExportResult = {
 }
 
 function takeRecord(shipper: Shipper, record: OtelLogRecord): DropReason | undefined {
-  if (!beginLogCall()) return shipper.refuseNested(severityOfRecord(record))
+  if (!beginLogCall()) return shipper.refuseNested()
   try {
     return shipper.take(otelToEvent(record), severityOfRecord(record), recordTime(record), tailOf(record))
   } finally {

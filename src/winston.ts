@@ -140,7 +140,7 @@ export class LogferryTransport extends TransportStream {
 
   #logOnce(info: Info, callback: (() => void) | undefined): void {
     if (!this.#queue.begin() || !beginLogCall()) {
-      this.shipper.refuseNested(severityOfInfo(info))
+      this.shipper.refuseNested()
       this.#answers++
       callback?.()
       return

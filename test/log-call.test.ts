@@ -278,6 +278,24 @@ describe('what a log call calls may log', () => {
     expect(accepted).toBeLessThan(20)
   })
 
+  test('a getter of the level, without end', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const event = {
+      message: 'm',
+      get level() {
+        for (let i = 0; i < 3; i++) shipper.ship(event)
+        return 'info'
+      },
+    }
+    shipper.ship(event)
+    await shipper.flush()
+    const { accepted, delivered, drops } = shipper.stats()
+    expect(Object.keys(drops)).toEqual(['error'])
+    expect(delivered).toBeGreaterThan(7)
+    expect(accepted).toBeLessThan(5000)
+  })
+
   test("a listener for Winston's 'logged'", async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()

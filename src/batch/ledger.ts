@@ -21,7 +21,7 @@ export type DropReason =
   /** The runtime failed us, out of memory for instance; or the event was logged within the log call of another, without end. */
   | 'error'
 
-/** Dropped events by severity; `unknown` where the service refused an event without saying which. */
+/** Dropped events by severity; `unknown` where the service refused an event without saying which, and where it was not read. */
 export type DropsBySeverity = Partial<Record<SeverityName | 'unknown', number>>
 
 /** How many there are of each severity. */

@@ -1,5 +1,5 @@
-/** Most looks of one log call. A look is what it takes to read and copy a number, about 0.1 µs. */
-const maxLooks = 200_000
+/** Most looks of one log call. A look is what it takes to read and copy a number, 0.1 to 0.2 µs. */
+const maxLooks = 100_000
 /** Most time that the application's own code may take meanwhile: accessors, `toJSON`, the traps of a proxy. */
 const maxMs = 40
 /** One step counts for no more than this: a single pause of the runtime costs an event nothing. */
@@ -12,6 +12,8 @@ const minMs = 0.5
 const minLooks = 10_000
 const minWalkMs = 5
 const stepsPerClock = 8
+/** What a step takes without code of the application, or less, does not count. */
+const freeMsPerClock = 0.001 * stepsPerClock
 
 /** A part of an effort that is left to what comes later. */
 export interface Reserve {
@@ -89,7 +91,7 @@ export class Effort {
 
   readClock(): void {
     const nowMs = performance.now()
-    const spentMs = Math.min(nowMs - this.#sinceMs, maxStepMs)
+    const spentMs = Math.min(Math.max(nowMs - this.#sinceMs - freeMsPerClock, 0), maxStepMs)
     this.#sinceMs = nowMs
     this.#spentMs += spentMs
     this.#leftMs -= spentMs

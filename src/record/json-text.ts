@@ -18,8 +18,22 @@ export function isAsItIs(text: string): boolean {
 /** Bytes that a piece of a text takes as JSON in UTF-8, its quotes included. Texts up to 4096 units are one piece. */
 export function jsonBytes(piece: string): number {
   if (piece.length <= shortText && isAsItIs(piece)) return piece.length + 2
-  if (piece.length <= longText || !piece.isWellFormed()) return Buffer.byteLength(JSON.stringify(piece))
-  return bytesOfPiece(piece) + '""'.length
+  if (piece.length <= longText) return Buffer.byteLength(JSON.stringify(piece))
+  return bytesOfPiece(piece) + (piece.isWellFormed() ? 0 : loneSurrogates(piece) * bytesMorePerLone) + '""'.length
+}
+
+/** Half of a pair is `\ud800` in JSON; as bytes it would be a replacement character. */
+const bytesMorePerLone = 3
+
+/** `JSON.stringify` takes 80 ns for each of them. */
+function loneSurrogates(text: string): number {
+  let count = 0
+  for (let i = 0; i < text.length; i++) {
+    const codePoint = text.codePointAt(i) as number
+    if (codePoint > 0xffff) i++
+    else if (codePoint >= 0xd800 && codePoint <= 0xdfff) count++
+  }
+  return count
 }
 
 function bytesOfPiece(text: string): number {
@@ -50,7 +64,8 @@ export function cutText(text: string, maxBytes: number): string {
   return `${text.slice(0, length)}... [${text.length - length} more characters]`
 }
 
-function fits(text: string, maxBytes: number): boolean {
+/** Whether a text takes at most `maxBytes` as JSON in UTF-8. */
+export function fits(text: string, maxBytes: number): boolean {
   return unitsWithin(text, maxBytes - '""'.length) === text.length
 }
 

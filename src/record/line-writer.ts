@@ -1,6 +1,7 @@
 import * as types from 'node:util/types'
 import { copyEscaped, firstEscape, isEscaped, shortEscapes } from './escapes.ts'
 import { isRecord, isValidDate } from './is-plain-data.ts'
+import { fits } from './json-text.ts'
 import { LearnedName, type Piece } from './learned-names.ts'
 import { maxDepth } from './plain.ts'
 
@@ -272,7 +273,9 @@ export class LineWriter {
     const start = at + 1
     let end = start + this.bytes.write(text, start)
     // Only a text that is not ASCII takes more bytes than units; half of a pair is lost in them.
-    if (end - start > text.length && !text.isWellFormed()) return this.#writeAll(JSON.stringify(text), at)
+    if (end - start > text.length && !text.isWellFormed()) {
+      return fits(text, this.#mostEnd - at) ? this.#writeAll(JSON.stringify(text), at) : failed
+    }
     const firstAt = firstEscape(this.#view, start, end)
     if (firstAt >= 0) end = this.#escape(firstAt, end)
     if (end < 0) return this.#writeAll(JSON.stringify(text), at)

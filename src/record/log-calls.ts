@@ -4,7 +4,7 @@ import { Effort } from './effort.ts'
 const maxDepth = 8
 /** Log calls that may be made within others before a logger's queue is empty again. */
 const maxQueued = 1000
-/** What a log call that is made within another takes of their effort besides its walks: at most 2000 can be made. */
+/** What a log call that is made within another takes of their effort besides its walks: at most 1000 can be made. */
 const innerCallLooks = 100
 
 /** How many log calls are under way, one within the other. */

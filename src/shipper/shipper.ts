@@ -201,7 +201,7 @@ export class Shipper {
    */
   ship(event: Readonly<Record<string, unknown>>): boolean {
     try {
-      if (!beginLogCall()) return this.refuseNested(levelOf(event)) === undefined
+      if (!beginLogCall()) return this.refuseNested() === undefined
       try {
         return this.take(event, levelOf(event), wallClockMs()) === undefined
       } finally {
@@ -378,9 +378,9 @@ export class Shipper {
    *
    * @internal
    */
-  refuseNested(severity: Severity): DropReason {
+  refuseNested(): DropReason {
     this.#lastError = nested
-    return this.#refuse('error', severity)
+    return this.#refuse('error', usualSeverity)
   }
 
   /**

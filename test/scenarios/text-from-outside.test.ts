@@ -52,7 +52,9 @@ describe('what the service says', () => {
     ['429', 'in JSON', '429 Slow Down', JSON.stringify({ reason: hostile }), 'retry-after: 1'],
     ['200', 'of an event', '200 OK', JSON.stringify({ failed: 1, failures: [{ error: hostile }] })],
   ])('with %s, %s, is told in one short line without the token', async (_, __, status, body, ...headers) => {
-    await using server = await answering(request => request.answer(status, body, ...headers))
+    await using server = await answering(
+      ...Array(5).fill((request: WireRequest) => request.answer(status, body, ...headers)),
+    )
     await using logs = watched({ baseUrl: server.url, token })
     logs.log(0)
     await logs.flush(300)

@@ -16,6 +16,8 @@ export interface Chaos {
   readonly processes: number
   /** Each lives for so long at the most. */
   readonly mostLifeMs: number
+  /** Whether times are held against their bounds: not beside other tests, which take the processors away. */
+  readonly isTimed: boolean
 }
 
 const MiB = 1_048_576
@@ -46,7 +48,10 @@ export async function chaos(scale: Chaos, progress: Progress = noProgress): Prom
     await Promise.all(processes.map(one => one.end()))
     const last = start(0)
     await last.end()
-    return { ...judge(processes, server.numbers, await readdir(directory)), requests: server.requestCount }
+    return {
+      ...judge(processes, server.numbers, await readdir(directory), scale.isTimed),
+      requests: server.requestCount,
+    }
   } finally {
     for (const one of processes) one.kill()
     weather.clear()
@@ -165,6 +170,7 @@ function judge(
   processes: readonly ChaosProcess[],
   numbers: readonly number[],
   leftInSpool: readonly string[],
+  isTimed: boolean,
 ): Omit<Figures, 'requests'> {
   const arrived = new Map<number, Set<number>>()
   let twice = 0
@@ -202,8 +208,8 @@ function judge(
   const laws = {
     'no event is missing that is not counted as dropped': lost === 0,
     'the spool is empty at the end': leftInSpool.every(name => name.startsWith('rejected')),
-    '99.9 % of the log calls take 5 ms or less': callMs <= 5,
-    'the event loop is never held up for more than 250 ms': stallMs <= 250,
+    '99.9 % of the log calls take 5 ms or less': !isTimed || callMs <= 5,
+    'the event loop is never held up for more than 250 ms': !isTimed || stallMs <= 250,
     'memory stays within its bound': overRss.length === 0,
   }
   return {

@@ -165,8 +165,8 @@ export const longScenarios: readonly LongScenario[] = [
       number: 'chaos',
       what: `processes that log, end and are killed while the service answers anything (seed ${ownSeed}): exact books`,
       inShort: 'four processes',
-      short: () => chaos({ seed: ownSeed, processes: 4, mostLifeMs: 1500 }),
-      whole: (progress, seed = ownSeed) => chaos({ seed, processes: 20, mostLifeMs: 6000 }, progress),
+      short: () => chaos({ seed: ownSeed, processes: 4, mostLifeMs: 1500, isTimed: false }),
+      whole: (progress, seed = ownSeed) => chaos({ seed, processes: 20, mostLifeMs: 6000, isTimed: true }, progress),
     }),
   ),
 ]
