@@ -307,7 +307,7 @@ describe('maxFields', () => {
     const body = `${JSON.stringify(event)}\n`.repeat(10_000)
     const start = performance.now()
     for (let sent = 0; sent < 40; sent += 1) await post(emulator, { type: 'application/x-ndjson', body })
-    expect(performance.now() - start).toBeLessThan(8000)
+    expect(performance.now() - start).toBeLessThan(18_000)
     expect(emulator.eventCount('checkout')).toBe(400_000)
   })
 })
