@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestOptions } from 'node:http'
+import type { Socket } from 'node:net'
 import type { MessagePort } from 'node:worker_threads'
 import type { Answer, Request } from '../http/exchange.ts'
 import type { ConnectionTls } from '../http/verified-tls.ts'
@@ -61,6 +62,13 @@ export function runErrands(): void {
     setImmediate(wakeMain)
   }
 
+  /** As `http/verified-tls.ts` does; this thread is ended during a handshake where the time of the end is up. */
+  function holdUntilVerified(socket: Socket): void {
+    if (!socket.connecting) return
+    socket.cork()
+    socket.once('secureConnect', socket.uncork)
+  }
+
   function run(errand: Errand): void {
     const url = new URL(errand.origin)
     const http = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http')
@@ -68,6 +76,7 @@ export function runErrands(): void {
     agents[url.protocol] = agent
     const options = { method: errand.method, path: errand.path, headers: errand.headers, agent }
     const request = http.request(url, Object.assign({}, errand.tls, options) as RequestOptions)
+    if (url.protocol === 'https:') request.on('socket', holdUntilVerified)
     const timer = setTimeout(giveUp, errand.timeoutMs)
     let body = Buffer.alloc(0) // grows by doubling: pieces of a byte that are kept one by one take a hundred times as much
     let bytes = 0

@@ -4,7 +4,7 @@ import { ownProperties } from '../options/own-properties.ts'
 import type { ResolvedTls } from '../options/tls-options.ts'
 import { deadline } from './deadline.ts'
 import type { Dispatcher, DispatchHandler, DispatchOptions } from './dispatcher.ts'
-import { verifiedTls } from './verified-tls.ts'
+import { holdUntilVerified, verifiedTls } from './verified-tls.ts'
 
 /** How long a connection may take to be made, in milliseconds. */
 const connectTimeoutMs = 10_000
@@ -125,6 +125,7 @@ export class Connections implements Dispatcher {
     const stopClock = deadline(connectTimeoutMs, () => {
       request.destroy(new Error(`no connection within ${connectTimeoutMs} ms`))
     })
+    if (this.#isSecure) holdUntilVerified(socket)
     socket.once(this.#isSecure ? 'secureConnect' : 'connect', stopClock)
     request.once('close', stopClock)
   }

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { ResolvedTls } from '../options/tls-options.ts'
 
 /** TLS options of a connection. */
@@ -11,4 +12,14 @@ export interface ConnectionTls extends ResolvedTls {
  */
 export function verifiedTls(tls: ResolvedTls | undefined): ConnectionTls | undefined {
   return tls?.ca === undefined ? tls : { ...tls, rejectUnauthorized: true }
+}
+
+/**
+ * Gives nothing to a new TLS connection before the certificate of the other side is verified. Node verifies it in
+ * JavaScript after the handshake, and encrypts what it was given before: in a worker that is ended during the handshake no
+ * JavaScript runs any more, and the request would be sent to whoever answered.
+ */
+export function holdUntilVerified(socket: Socket): void {
+  socket.cork()
+  socket.once('secureConnect', socket.uncork)
 }
