@@ -1,5 +1,5 @@
 import type { Line } from '../record/event-to-line.ts'
-import type { Severity } from '../record/severity.ts'
+import { type Severity, severities } from '../record/severity.ts'
 import { fewCallsBytes, openBatchBytes, reserveStack } from '../stack-reserve.ts'
 import { type Fate, Followers } from './fate.ts'
 import { type DropsBySeverity, tally } from './ledger.ts'
@@ -147,6 +147,33 @@ export class Batch {
     return true
   }
 
+  /**
+   * Adds a line where the store alone has the others, as `append` does where memory has them. Returns false, with nothing
+   * added, when it does not fit within `maxBytes` or the store.
+   */
+  appendInStore(severity: Severity, { bytes, length }: Line, maxBytes: number, fate?: Fate): boolean {
+    const end = this.byteLength + length + 1
+    const [copy, other] = this.#whole.copies
+    const bySeverity = this.#bySeverity
+    // Nothing joins what the service may have something against.
+    if (end > maxBytes || this.attempts > 0 || this.refusal !== undefined) return false
+    if (other !== undefined || copy?.count !== this.count || !copy.isOpen || bySeverity === undefined) return false
+    const line = Buffer.allocUnsafe(length + 1)
+    bytes.copy(line, 0, 0, length)
+    line[length] = newline
+    const stretch = fate && this.#whole.followers.stretchBefore(this.#first + this.count, fate)
+    const name = severities[severity]
+    if (!copy.extend(severity, line, 0, length + 1)) return false
+    bySeverity[name] = (bySeverity[name] ?? 0) + 1
+    this.byteLength = end
+    this.count++
+    this.#whole.unsettled++
+    if (stretch === undefined) return true
+    stretch.to++
+    stretch.fate.pending++
+    return true
+  }
+
   /** Whether lines of it, or of what it was cut from, are neither delivered nor dropped. */
   get isUnsettled(): boolean {
     return this.#whole.unsettled > 0
@@ -196,10 +223,10 @@ export class Batch {
 
   /** No line will be added. */
   seal(): void {
-    this.#whole.copies[0]?.seal()
+    this.#whole.seal()
   }
 
-  /** Leaves memory for the store, while it waits; `false` when it must stay. */
+  /** Leaves memory for the store, while it waits, where lines may be added until it is sealed; `false` when it must stay. */
   moveTo(store: Store): boolean {
     if (this.#isPart) return false // its block is let go of when the last part is settled
     if (!this.#whole.isStored) {
@@ -220,9 +247,7 @@ export class Batch {
   rewriteTo(store: Store): void {
     if (!this.#whole.isToBeRewritten) return
     const isOpen = this.#whole.copies.some(copy => copy.isOpen)
-    const copy = isOpen
-      ? this.#appendTo(store.open(this.dataset))
-      : store.write(this.dataset, this.bytes, this.severities)
+    const copy = isOpen ? this.#appendTo(store.open(this.dataset)) : this.#writeTo(store)
     this.#whole.replaceCopies(...(copy === undefined ? [] : [copy]))
   }
 
@@ -296,7 +321,7 @@ export class Batch {
   leaveTo(store: Store): number | undefined {
     // A part gets a copy of its own, so that what is settled of the whole is not delivered again.
     const needsCopy = !this.#whole.isLeft && (this.#isPart || !this.#whole.isStored)
-    const copy = needsCopy ? store.write(this.dataset, this.bytes, this.severities) : undefined
+    const copy = needsCopy ? this.#writeTo(store) : undefined
     copy?.leave()
     const again = copy === undefined ? this.#whole.leave() : 0
     if (again === undefined) {
@@ -360,6 +385,15 @@ export class Batch {
     part.suspect = this.suspect
     part.notBeforeMs = this.notBeforeMs
     return part
+  }
+
+  /** A copy of all lines, to which none is added. */
+  #writeTo(store: Store): Copy | undefined {
+    const copy = store.write(this.dataset, this.bytes, this.severities)
+    copy?.seal()
+    if (copy?.isComplete !== false) return copy
+    copy.remove()
+    return undefined
   }
 
   #appendTo(copy: Copy | undefined): Copy | undefined {
@@ -448,6 +482,10 @@ class Whole {
     this.#block = block
   }
 
+  seal(): void {
+    for (const copy of this.copies) copy.seal()
+  }
+
   replaceCopies(...copies: Copy[]): void {
     for (const copy of this.copies.splice(0, Number.POSITIVE_INFINITY, ...copies)) copy.remove()
   }
@@ -455,11 +493,13 @@ class Whole {
   /** One at a time: there may be more copies than files that may be open. */
   async read(): Promise<CopyContent[]> {
     const contents: CopyContent[] = []
+    this.seal()
     for (const copy of [...this.copies]) contents.push(await copy.read())
     return contents
   }
 
   readNow(): CopyContent[] {
+    this.seal()
     return this.copies.map(copy => copy.readNow())
   }
 

@@ -16,10 +16,10 @@ const readAhead = 2
 const moveWaitingFrom = 0.5
 const moveOpenFrom = 0.7
 /**
- * Of those that are open so many move at a time, and so much more memory must be in use until those that wait are looked for
+ * Of those that are open so many move at a time, down to where nothing comes back yet, and so much more memory must be in use until those that wait are looked for
  * again: finding them means asking every row, of which there may be thousands.
  */
-const moveOpenTo = 0.68
+const moveOpenTo = 0.62
 const lookStep = 1 / 64
 /** Share of the memory up to which batches come back: a little more, so that what is fresh cannot keep them away. */
 export const readUpTo = 0.6
@@ -66,6 +66,7 @@ export class Batcher {
       memory,
       makeRoom: () => this.makeRoom(),
       openCopy: dataset => store?.open(dataset),
+      isMemoryShort: () => memory.usedBytes > this.#mostReadBytes,
       stackBytes: store === undefined ? openBatchBytes : useDiskBytes,
       onOpened: (row, batch) => {
         this.#readySoon()

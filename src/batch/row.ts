@@ -42,6 +42,8 @@ export interface RowParts {
   readonly openCopy: (dataset: string) => Copy | undefined
   /** What opening a batch takes of the stack, with all that may come with it. */
   readonly stackBytes: number
+  /** True while memory is so full that lines follow those of their dataset into the store. */
+  readonly isMemoryShort: () => boolean
   /** Told of a batch before there is a line in it, so that whoever asks for all lines knows of it. */
   readonly onOpened: (row: Row, batch: Batch) => void
   /** There may be a batch to take soon: makes no request now, inside a log call. */
@@ -61,6 +63,8 @@ export class Row {
   readonly #backlog: Batch[] = []
   /** Those that are in the store alone, oldest first. */
   readonly #stored: Batch[] = []
+  /** One of them to which a line is being added: it must not be dropped to make room for the line. */
+  #extended: Batch | undefined
   #isBacklogsTurn = false
   #open: Batch | undefined
   #openedAtMs = 0
@@ -109,7 +113,7 @@ export class Row {
 
   /** The oldest of those that are in the store alone and have at most so many bytes. */
   oldestStored(mostBytes = Number.POSITIVE_INFINITY): Batch | undefined {
-    return this.#stored.find(({ byteLength }) => byteLength <= mostBytes)
+    return this.#stored.find(batch => batch.byteLength <= mostBytes && batch !== this.#extended)
   }
 
   /** Monotonic time at which the open batch has waited long enough for company; `Infinity` when there is none. */
@@ -135,6 +139,7 @@ export class Row {
       this.#parts.onReadySoon()
       this.#seal()
     }
+    if (this.#addToStored(severity, line, fate)) return true
     const batch = this.#openFor(line)
     if (batch === undefined) return false
     if (batch.append(severity, line, maxBlockBytes, fate)) return true
@@ -194,7 +199,7 @@ export class Row {
     for (const batches of [this.#waiting, this.#backlog]) {
       const oldest = batches.findIndex(batch => batch.moveTo(store))
       if (oldest < 0) continue
-      this.putIntoStored(...batches.splice(oldest, 1))
+      this.#putMovedIntoStored(...batches.splice(oldest, 1))
       return true
     }
     return false
@@ -203,12 +208,14 @@ export class Row {
   /** Moves the batch that is open for new lines to the store, as it is. */
   moveOpenTo(store: Store): boolean {
     if (this.#open === undefined || this.#open.count === 0) return false
-    this.#seal()
-    const batch = this.#waiting.pop() as Batch
-    const isMoved = batch.moveTo(store)
-    if (isMoved) this.putIntoStored(batch)
-    else this.#waiting.push(batch)
-    return isMoved
+    const batch = this.#closeOpen()
+    if (!batch.moveTo(store)) {
+      batch.seal()
+      return false
+    }
+    this.#waiting.pop()
+    this.#putMovedIntoStored(batch)
+    return true
   }
 
   /** Adds batches that are in the store alone, by their age. */
@@ -221,7 +228,9 @@ export class Row {
 
   /** Takes the oldest of those that are in the store alone. */
   takeOldestStored(): Batch | undefined {
-    return this.#stored.shift()
+    const oldest = this.oldestStored()
+    if (oldest !== undefined) this.#stored.splice(this.#stored.indexOf(oldest), 1)
+    return oldest
   }
 
   /** Takes those that were in the store alone, and have vanished there. */
@@ -268,6 +277,27 @@ export class Row {
     return [...this.#stored.splice(0), ...this.#backlog.splice(0), ...this.#waiting.splice(0)]
   }
 
+  /** Small ones stay open, so that in a long outage there are neither more batches nor more files than their bytes need. */
+  #putMovedIntoStored(...batches: readonly Batch[]): void {
+    for (const batch of batches) if (batch.byteLength > this.#limits.maxBatchBytes / 2) batch.seal()
+    this.putIntoStored(...batches)
+  }
+
+  /** Once the line is in its place nothing is called any more. */
+  #addToStored(severity: Severity, line: Line, fate?: Fate): boolean {
+    const youngest = this.#stored.at(-1)
+    const { maxBatchBytes, maxBatchEvents } = this.#limits
+    if (youngest === undefined || youngest.count >= maxBatchEvents || !this.#parts.isMemoryShort()) return false
+    this.#extended = youngest
+    try {
+      if (!youngest.appendInStore(severity, line, maxBatchBytes, fate)) return false
+    } finally {
+      this.#extended = undefined
+    }
+    this.#limits.sealedBytes += line.length + 1
+    return true
+  }
+
   #inMemory(): Batch[] {
     return [...this.#waiting, ...this.#backlog, ...(this.#open === undefined ? [] : [this.#open])]
   }
@@ -295,19 +325,20 @@ export class Row {
 
   /** Has the open batch wait to be sent; `false` when it has no line, and is no more. */
   #seal(): boolean {
+    const batch = this.#closeOpen()
+    if (batch.count === 0) batch.settle()
+    else batch.seal()
+    return batch.count > 0
+  }
+
+  #closeOpen(): Batch {
     const batch = this.#open as Batch
-    const hasLines = batch.count > 0
-    if (hasLines) this.#waiting.push(batch) // first: it must not be in neither place
+    if (batch.count > 0) this.#waiting.push(batch) // first: it must not be in neither place
     this.#open = undefined
     this.#isFlushing = false
-    if (!hasLines) {
-      batch.settle()
-      return false
-    }
-    this.#lastSealedBytes = batch.byteLength
+    if (batch.count > 0) this.#lastSealedBytes = batch.byteLength
     this.#limits.sealedBytes += batch.byteLength
-    batch.seal()
-    return true
+    return batch
   }
 }
 

@@ -4,7 +4,7 @@ export interface Store {
   readonly isReady: boolean
   /** A copy to which each line is written as it is added; `undefined` where that is not wanted, or cannot be. */
   open(dataset: string): Copy | undefined
-  /** A copy of all these lines; `undefined` when it cannot be made. */
+  /** A copy of all these lines, open for more; `undefined` when it cannot be made. */
   write(dataset: string, lines: Buffer, severities: Uint8Array): Copy | undefined
 }
 
@@ -24,6 +24,8 @@ export interface Copy {
   readonly count: number
   /** Adds the line that stands from `from` to `to` in `lines`. */
   append(number: number, severity: number, lines: Buffer, from: number, to: number): void
+  /** Adds a line that stands nowhere else; `false` if it is not there then, and no line can be added any more. */
+  extend(severity: number, lines: Buffer, from: number, to: number): boolean
   /** No line will be added. */
   seal(): void
   read(): Promise<CopyContent>

@@ -25,8 +25,8 @@ export interface SegmentParts {
   readonly onUnremoved: (segment: Segment) => void
   /** It is another process's from now on. */
   readonly onLeft: (segment: Segment, lines: number) => void
-  /** All that a segment will ever hold could be written. */
-  readonly onSealed: (segment: Segment) => void
+  /** Lines were written that a failure of power would take. */
+  readonly onWritten: (segment: Segment) => void
   readonly onTrouble: (error: unknown) => void
 }
 
@@ -123,6 +123,10 @@ export class Segment implements Copy, HeldSegment {
     return !this.hasVanished && this.#isAsWritten(this.#look())
   }
 
+  get #isExtendible(): boolean {
+    return !this.#isSealed && this.#isComplete && this.#file !== undefined && !this.hasVanished
+  }
+
   get hasVanished(): boolean {
     return this.#hasVanished || this.#directory.isReleased
   }
@@ -149,7 +153,29 @@ export class Segment implements Copy, HeldSegment {
     if (this.#write(writeRecord(scratch, 0, this.#dataset, number, severity, lines, from, to))) this.#count = number + 1
   }
 
-  /** Adds lines of which each ends in a newline, for which bytes have been taken, and seals; whether all was written. */
+  extend(severity: number, lines: Buffer, from: number, to: number): boolean {
+    const bytes = recordBytes(this.#dataset, to - from)
+    if (!this.#isExtendible || !this.#parts.takeBytes(bytes)) return false
+    this.#bytes += bytes
+    this.#directory.bytes += bytes
+    makeScratch(bytes)
+    writeRecord(scratch, 0, this.#dataset, this.#count, severity, lines, from, to)
+    try {
+      if (this.#file?.write(scratch, bytes)) {
+        this.#writtenBytes += bytes
+        this.#count++
+        this.#parts.onWritten(this)
+        return true
+      }
+    } catch (error) {
+      this.#parts.onTrouble(error)
+    }
+    this.#isSealed = true // it has every line that it was given before
+    this.#close()
+    return false
+  }
+
+  /** Adds lines of which each ends in a newline, for which bytes have been taken; whether all was written. */
   appendAll(lines: Buffer, severities: Uint8Array): boolean {
     let filled = 0
     let from = 0
@@ -165,7 +191,7 @@ export class Segment implements Copy, HeldSegment {
       from = to
     }
     this.#write(filled)
-    this.seal()
+    if (this.#isComplete) this.#parts.onWritten(this)
     return this.#isComplete
   }
 
@@ -175,7 +201,7 @@ export class Segment implements Copy, HeldSegment {
     makeScratch(recordBytes(this.#dataset, 0))
     this.#write(writeEnd(scratch, 0, this.#dataset, this.#count))
     this.#close()
-    if (this.#isComplete) this.#parts.onSealed(this)
+    if (this.#isComplete) this.#parts.onWritten(this)
   }
 
   /**

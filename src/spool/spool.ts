@@ -33,7 +33,7 @@ export interface SpoolListeners {
 
 const retryAfterMs = 30_000
 const maxAloneMs = 1000
-/** How long after a segment is complete it is made to survive a failure of power, if it is still there, in milliseconds. */
+/** How long after a segment is written to it is made to survive a failure of power, if it is still there, in milliseconds. */
 const syncAfterMs = 1000
 
 /** The row of batches on disk: one file for each batch, in one directory for each process, in the directory of the spool. */
@@ -80,7 +80,7 @@ export class Spool implements Store {
         this.#unsynced.delete(segment)
         this.#heir.onLeft(segment, lines)
       },
-      onSealed: segment => this.#onSealed(segment),
+      onWritten: segment => this.#onWritten(segment),
       onTrouble: error => this.#onTrouble(error),
     }
     this.#heir = new Heir({
@@ -244,7 +244,7 @@ export class Spool implements Store {
     for (const segment of this.#unremoved) segment.remove()
   }
 
-  #onSealed(segment: Segment): void {
+  #onWritten(segment: Segment): void {
     if (this.isReady) this.#isInTrouble = false
     this.#unsynced.add(segment)
     this.#syncTimer ??= setTimeout(() => this.#sync(), syncAfterMs).unref()
@@ -253,8 +253,9 @@ export class Spool implements Store {
   /** Most segments do not live so long as to come here. One at a time, and none of them holds up the end of the process. */
   async #sync(): Promise<void> {
     const [segment] = this.#unsynced
+    if (segment !== undefined) this.#unsynced.delete(segment) // first: it may be written to meanwhile
     const isDone = segment === undefined || (await segment.sync())
-    if (isDone && segment !== undefined) this.#unsynced.delete(segment)
+    if (!isDone) this.#unsynced.add(segment)
     this.#syncTimer = undefined
     if (this.#unsynced.size > 0) this.#syncTimer = setTimeout(() => this.#sync(), isDone ? 0 : syncAfterMs).unref()
   }

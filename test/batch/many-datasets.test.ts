@@ -15,6 +15,7 @@ it('a log call costs little in an outage, though thousands of datasets wait in m
     hasVanished: false,
     count: 0,
     append() {},
+    extend: () => false,
     seal() {},
     read: () => new Promise(() => {}),
     readNow: () => ({ lines: Buffer.alloc(0), severities: new Uint8Array(), lost: 0 }),

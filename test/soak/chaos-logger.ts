@@ -7,7 +7,14 @@ import { createHistogram } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createShipper, type Shipper, type ShipperOptions } from '../../src/index.ts'
 import { randomFrom } from '../support/random.ts'
-import { type ChaosJob, type ChaosReport, type ChaosShipper, numbersEach, shippersEach } from './chaos-report.ts'
+import {
+  type ChaosJob,
+  type ChaosReport,
+  type ChaosShipper,
+  isPoison,
+  numbersEach,
+  shippersEach,
+} from './chaos-report.ts'
 
 const job = JSON.parse(process.env.CHAOS_JOB as string) as ChaosJob
 const random = randomFrom(job.seed)
@@ -20,17 +27,18 @@ class Logger {
   readonly number = job.index * shippersEach + loggers.length
   readonly shipper: Shipper
   readonly maxBufferedBytes: number
-  readonly isOnDisk: boolean
+  readonly #kind: ChaosShipper['kind']
   readonly #datasets = oneOf(1, 3, 50, 1000, 5000)
   #logged = 0
   #wronglyRejected = 0
   #closing = 0
 
   constructor() {
-    const kind = job.forMs === 0 ? 'disk' : (['memory', 'spool', 'disk'] as const)[loggers.length % 3]
+    const kinds = ['memory', 'spool', 'disk'] as const
+    const kind = job.forMs === 0 ? 'disk' : (kinds[loggers.length % 3] as ChaosShipper['kind'])
     const maxBatchBytes = oneOf(8192, 65_536, 1_048_576)
     this.maxBufferedBytes = Math.max(8 * maxBatchBytes, oneOf(1, 4, 16) * 1_048_576)
-    this.isOnDisk = kind === 'disk'
+    this.#kind = kind
     const options: ShipperOptions = {
       baseUrl: job.url,
       token: 'a-token-of-tests',
@@ -55,14 +63,17 @@ class Logger {
 
   burst(): void {
     const count = random() < 0.02 ? 3000 : Math.floor(random() * 100)
+    const usedBefore = process.threadCpuUsage()
     for (let n = 0; n < count; n++) {
       const text = 'x'.repeat(random() < 0.001 ? 200_000 : Math.floor(10 ** (1 + 3 * random() ** 2)))
-      const event = { level: oneOf('debug', 'info', 'error'), n: this.number * numbersEach + this.#logged, text }
+      const number = this.number * numbersEach + this.#logged
+      const event = { level: oneOf('debug', 'info', 'error'), n: number, text }
       const startedAt = process.hrtime.bigint()
-      this.shipper.ship(random() < 0.0005 ? { ...event, poison: true } : event)
+      this.shipper.ship(isPoison(number) ? { ...event, poison: true } : event)
       calls.record(process.hrtime.bigint() - startedAt || 1n)
       this.#logged++
     }
+    inCallsMs += cpuMs(process.threadCpuUsage(usedBefore))
   }
 
   async flushOrClose(): Promise<void> {
@@ -78,10 +89,11 @@ class Logger {
   }
 
   get report(): ChaosShipper {
-    const { accepted, delivered, dropped, pending, bufferedBytes } = this.shipper.stats()
-    const { number, isOnDisk, maxBufferedBytes } = this
-    const counts = { accepted, delivered, dropped, pending, bufferedBytes, maxBufferedBytes }
-    return { number, isOnDisk, logged: this.#logged, ...counts, wronglyRejected: this.#wronglyRejected }
+    const { accepted, delivered, dropped, pending, bufferedBytes, spool } = this.shipper.stats()
+    const { number, maxBufferedBytes } = this
+    const left = spool?.left ?? 0
+    const counts = { accepted, delivered, dropped, pending, left, bufferedBytes, maxBufferedBytes }
+    return { number, kind: this.#kind, logged: this.#logged, ...counts, wronglyRejected: this.#wronglyRejected }
   }
 }
 
@@ -95,11 +107,17 @@ const tell = (isDone: boolean): void => {
 
 /** Work of this thread since the last turn of the loop; waiting for a processor does not count. */
 let usedAt = process.threadCpuUsage()
+let inCallsMs = 0
 const watch = setInterval(() => {
-  const used = process.threadCpuUsage(usedAt)
+  const usedMs = cpuMs(process.threadCpuUsage(usedAt))
   usedAt = process.threadCpuUsage()
-  stallMs = Math.max(stallMs, (used.user + used.system) / 1000)
+  stallMs = Math.max(stallMs, usedMs - inCallsMs)
+  inCallsMs = 0
 }, 1)
+
+function cpuMs({ user, system }: NodeJS.CpuUsage): number {
+  return (user + system) / 1000
+}
 
 process.on('message', () => {
   isToEnd = true

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { blockedLoop } from './blocked-loop.ts'
 import { chaos } from './chaos.ts'
 import type { Figures, Progress } from './figures.ts'
@@ -165,8 +166,12 @@ export const longScenarios: readonly LongScenario[] = [
       number: 'chaos',
       what: `processes that log, end and are killed while the service answers anything (seed ${ownSeed}): exact books`,
       inShort: 'four processes',
-      short: () => chaos({ seed: ownSeed, processes: 4, mostLifeMs: 1500, isTimed: false }),
-      whole: (progress, seed = ownSeed) => chaos({ seed, processes: 20, mostLifeMs: 6000, isTimed: true }, progress),
+      short: () => chaos({ seed: ownSeed, processes: 4, atOnce: 2, mostLifeMs: 1500, isTimed: false }),
+      whole: (progress, seed = ownSeed) => {
+        const atOnce = seed % 2 === 0 ? 1 : 2
+        const isTimed = atOnce < availableParallelism()
+        return chaos({ seed, processes: 20, atOnce, mostLifeMs: 6000, isTimed }, progress)
+      },
     }),
   ),
 ]

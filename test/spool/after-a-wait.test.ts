@@ -12,6 +12,7 @@ it('what is on disk alone is waited for no longer than requests have to wait, th
     hasVanished: false,
     count: 1,
     append() {},
+    extend: () => false,
     seal() {},
     leave() {},
     remove() {},
