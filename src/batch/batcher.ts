@@ -16,8 +16,8 @@ const readAhead = 2
 const moveWaitingFrom = 0.5
 const moveOpenFrom = 0.7
 /**
- * Of those that are open so many move at a time, down to where nothing comes back yet, and so much more memory must be in use until those that wait are looked for
- * again: finding them means asking every row, of which there may be thousands.
+ * Of those that are open so many move at a time, down to where nothing comes back yet, and so much more memory must be in use
+ * until those that wait are looked for again: finding them means asking every row, of which there may be thousands.
  */
 const moveOpenTo = 0.62
 const lookStep = 1 / 64
@@ -25,10 +25,10 @@ const lookStep = 1 / 64
 export const readUpTo = 0.6
 const retryReadAfterMs = 1000
 /**
- * Most batches that there may be before none moves to the store any more: an object stays here of each, at about 1.5 KB,
- * and a store of many small ones would take any amount of memory.
+ * Most batches that there may be before none moves to the store any more: objects stay here of each, about 3 KB, and a
+ * store of many small ones would take any amount of memory.
  */
-const maxBatches = 65_536
+const maxBatches = 32_768
 
 /** Told of what happens to batches between their taking and giving. */
 export interface BatcherListeners {

@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest'
+import { openBatchBytes, reserveStack } from '../src/stack-reserve.ts'
+
+/** Calls `reach` in the last frame of a recursion in which so much of the stack is left. */
+function inLastFrameWith(bytes: number, reach: () => void): void {
+  let isReached = false
+  const descend = (): void => {
+    reserveStack(bytes)
+    try {
+      descend()
+    } catch {
+      // Here the reserve was there, one frame below it was not.
+    }
+    if (isReached) return
+    isReached = true
+    reach()
+  }
+  descend()
+}
+
+it('leaves room to call a listener that has never been called, and so has yet to be compiled', () => {
+  for (let run = 0; run < 50; run++) {
+    const listener = new Function('drop', `const { reason, count } = drop; return reason + count + ${run}`)
+    let told: unknown
+    inLastFrameWith(openBatchBytes, () => {
+      told = listener({ reason: 'error', count: 1 })
+    })
+    expect(told).toBe(`error1${run}`)
+  }
+})
