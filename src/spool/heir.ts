@@ -38,6 +38,8 @@ export interface HeirParts {
   /** What is for another is left alone. */
   readonly destination: string
   readonly segments: SegmentParts
+  /** True for the directory that this process writes to. */
+  readonly isOwn: (name: string) => boolean
   /** Whether there is room for so many bytes more. */
   readonly hasRoom: (bytes: number, name: string) => boolean
   readonly onClaimed: (directory: SpoolDirectory) => void
@@ -77,6 +79,8 @@ export class Heir {
   readonly #left = new Map<string, number>()
   /** What is claimed, and could not be read yet. */
   readonly #unread = new Set<Segment>()
+  /** Directories that were found and have not been looked at yet, as too many were claimed; oldest first. */
+  #found: string[] = []
   #inheriting: Promise<void> | undefined
   /** Whether there are directories that were not claimed, as too many were. */
   #hasMore = false
@@ -116,6 +120,7 @@ export class Heir {
     this.#closings++
     this.#inheriting = undefined
     this.#hasMore = false
+    this.#found = []
     this.#unread.clear()
     for (const directory of this.#directories.values()) directory.release()
   }
@@ -151,21 +156,22 @@ export class Heir {
     const closings = this.#closings
     this.#hasMore = false
     yield* [...this.#unread]
-    for (const name of this.#names(listeners)) {
+    if (this.#found.length === 0) this.#found = this.#names(listeners)
+    while (this.#found.length > 0) {
       await this.#rest()
       if (closings !== this.#closings) return
-      if (this.#directories.has(name)) continue
       this.#hasMore = this.#directories.size >= maxDirectories
       if (this.#hasMore) return
-      yield* await this.#claim(name, listeners)
+      yield* await this.#claim(this.#found.shift() as string, listeners)
     }
   }
 
   #names({ onUnreadable }: HeirListeners): string[] {
-    const { root, destination, segments } = this.#parts
+    const { root, destination, segments, isOwn } = this.#parts
     try {
       segments.disk.assertPrivate(root)
-      return directoriesIn(root, segments.disk).filter(name => isFor(destination, name))
+      const names = directoriesIn(root, segments.disk)
+      return names.filter(name => isFor(destination, name) && !this.#directories.has(name) && !isOwn(name))
     } catch (error) {
       if (isPassing(error)) onUnreadable(error)
       else segments.onTrouble(error)
@@ -201,7 +207,8 @@ export class Heir {
       if (closings !== this.#closings) directory.release()
       return files.map(file => Segment.at(segments, directory, file.name, file.bytes))
     } catch (error) {
-      onUnreadable(error)
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') onNotClaimed(name)
+      else onUnreadable(error)
       return []
     }
   }

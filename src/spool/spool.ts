@@ -87,6 +87,7 @@ export class Spool implements Store {
       root: options.directory,
       destination: this.#destination,
       segments: this.#parts,
+      isOwn: name => name === this.#own?.name,
       hasRoom: (bytes, name) => this.#countedBytes - (this.#left.get(name) ?? 0) + bytes <= options.maxBytes,
       onClaimed: ({ name, bytes }) => {
         this.#forgetLeft(name)

@@ -144,9 +144,17 @@ describe('an owner that is killed a second after', () => {
   })
 })
 
-it('what another process has taken counts towards maxBytes of its former owner no longer', async () => {
-  const disk = new FakeDisk()
+describe('a process whose lock and socket are removed', () => {
   const states: string[] = []
+  const inherited: number[] = []
+  const line = Buffer.from(`{"pad":"${'x'.repeat(200_000)}"}\n`)
+  let disk: FakeDisk
+  beforeEach(() => {
+    disk = new FakeDisk()
+    states.length = 0
+    inherited.length = 0
+  })
+
   const spoolOf = (mount: Mount) =>
     new Spool({ directory, maxBytes: 300_000, destination: 'd', isWriteThrough: false }, mount.disk, {
       makeRoom: () => false,
@@ -155,27 +163,35 @@ it('what another process has taken counts towards maxBytes of its former owner n
       onVanished: ({ what }) => states.push(what),
       onMore: () => {},
     })
-  const line = Buffer.from(`{"pad":"${'x'.repeat(200_000)}"}\n`)
-  const first = spoolOf(disk.mount())
-  const second = spoolOf(disk.mount())
-  const copy = first.write('d', line, new Uint8Array(1))
-  copy?.seal()
-  expect(copy?.isThere).toBe(true)
-  disk.clean('signs', () => true)
-  let inherited = 0
-  await second.inherit({
-    onInherited: all => {
-      inherited += all.length
-    },
+  const listeners = {
+    onInherited: (all: readonly unknown[]) => void inherited.push(all.length),
     onLost: () => expect.fail('events lost'),
     onRefused: () => expect.fail('records refused'),
-    onUnreadable: error => expect.fail(String(error)),
+    onUnreadable: (error: unknown) => expect.fail(String(error)),
+  }
+
+  it('counts what another has taken towards maxBytes no longer', async () => {
+    const first = spoolOf(disk.mount())
+    const second = spoolOf(disk.mount())
+    const copy = first.write('d', line, new Uint8Array(1))
+    copy?.seal()
+    expect(copy?.isThere).toBe(true)
+    disk.clean('signs', () => true)
+    await second.inherit(listeners)
+    expect([inherited, second.usedBytes]).toEqual([[1], first.usedBytes])
+    await sleep(50) // so that its claim is due
+    first.hurry()
+    expect([states, first.usedBytes]).toEqual([['taken'], 0])
+    expect(first.write('d', line, new Uint8Array(1))?.isThere).toBe(true)
   })
-  expect([inherited, second.usedBytes]).toEqual([1, first.usedBytes])
-  await sleep(50) // so that its claim is due
-  first.hurry()
-  expect([states, first.usedBytes]).toEqual([['taken'], 0])
-  expect(first.write('d', line, new Uint8Array(1))?.isThere).toBe(true)
+
+  it('does not take its own directory over', async () => {
+    const spool = spoolOf(disk.mount())
+    expect(spool.write('d', line, new Uint8Array(1))?.isThere).toBe(true)
+    disk.clean('signs', () => true)
+    await spool.inherit(listeners)
+    expect([inherited, states]).toEqual([[], []])
+  })
 })
 
 function eachSegment(spoil: (path: string) => void): void {
