@@ -101,11 +101,22 @@ export class Batcher {
   }
 
   /** What is needed to tune batches to the pace. */
-  load(): { addedBytes: number; waitingBytes: number; datasets: number } {
-    const rows = [...this.#rows.values()]
-    const openBytes = rows.reduce((bytes, row) => bytes + row.openBytes, 0)
-    const waitingBytes = rows.reduce((bytes, row) => bytes + row.waitingBytes + row.storedBytes, 0)
-    return { addedBytes: this.limits.sealedBytes + openBytes, waitingBytes, datasets: rows.length }
+  load(): {
+    addedBytes: number
+    addedEvents: number
+    waitingBytes: number
+    waitingEvents: number
+    datasets: number
+  } {
+    const { sealedBytes, sealedEvents } = this.limits
+    const load = { addedBytes: sealedBytes, addedEvents: sealedEvents, waitingBytes: 0, waitingEvents: 0 }
+    for (const row of this.#rows.values()) {
+      load.addedBytes += row.openBytes
+      load.addedEvents += row.openCount
+      load.waitingBytes += row.waitingBytes + row.storedBytes
+      load.waitingEvents += row.waitingCount
+    }
+    return { ...load, datasets: this.#rows.size }
   }
 
   /** The next batch that may be sent now; datasets take turns. */

@@ -17,9 +17,10 @@ export interface BatchLimits {
   readonly mostUnlimitedBytes: number
   /** What one event alone may always take. */
   readonly maxBlockBytes: number
-  readonly maxBatchEvents: number
-  /** Bytes of the batches sealed so far. */
+  maxBatchEvents: number
+  /** Bytes and lines of the batches sealed so far. */
   sealedBytes: number
+  sealedEvents: number
 }
 
 /** Why a dataset's batches are held back: the service refuses its token, name or address until somebody acts. */
@@ -92,6 +93,15 @@ export class Row {
 
   get storedBytes(): number {
     return byteLengthOf(this.#stored)
+  }
+
+  /** Lines in the open batch, and in those that wait. */
+  get openCount(): number {
+    return this.#open?.count ?? 0
+  }
+
+  get waitingCount(): number {
+    return countOf(this.#waiting) + countOf(this.#backlog) + countOf(this.#stored)
   }
 
   /** The severity of the most severe line in memory; -1 when there is none. */
@@ -295,6 +305,7 @@ export class Row {
       this.#extended = undefined
     }
     this.#limits.sealedBytes += line.length + 1
+    this.#limits.sealedEvents++
     return true
   }
 
@@ -338,6 +349,7 @@ export class Row {
     this.#isFlushing = false
     if (batch.count > 0) this.#lastSealedBytes = batch.byteLength
     this.#limits.sealedBytes += batch.byteLength
+    this.#limits.sealedEvents += batch.count
     return batch
   }
 }
@@ -345,6 +357,10 @@ export class Row {
 function takeReady(batches: Batch[], nowMs: number): Batch | undefined {
   const ready = batches.findIndex(batch => batch.notBeforeMs <= nowMs)
   return ready < 0 ? undefined : batches.splice(ready, 1)[0]
+}
+
+function countOf(batches: readonly Batch[]): number {
+  return batches.reduce((count, batch) => count + batch.count, 0)
 }
 
 function byteLengthOf(batches: readonly Batch[]): number {

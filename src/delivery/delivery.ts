@@ -13,7 +13,7 @@ import type { Pace, PaceInForce } from './pace.ts'
 import { rateLimitIn } from './rate-limit-headers.ts'
 import { type Attempt, maxRequestsAtEnd } from './send.ts'
 import { SizeLimit } from './size-limit.ts'
-import { Tuner } from './tuning.ts'
+import { type BatchLoad, Tuner } from './tuning.ts'
 import {
   askedTooOften,
   batchTooLarge,
@@ -32,7 +32,7 @@ export interface Batches {
   readonly datasetCount: number
   take(nowMs: number): Batch | undefined
   wakeAtMs(): number
-  load(): { addedBytes: number; waitingBytes: number; datasets: number }
+  load(): BatchLoad
   row(dataset: string): Row
   hurry(): void
   takeAll(): Batch[]

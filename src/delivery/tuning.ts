@@ -4,8 +4,11 @@ export interface Load {
   readonly requestsPerSecond: number
   /** Bytes of lines that were added per second lately. */
   readonly bytesPerSecond: number
-  /** Bytes of lines that wait already, beyond the batches being filled. */
+  /** Events that were added per second lately. */
+  readonly eventsPerSecond: number
+  /** Bytes of lines that wait already, beyond the batches being filled, and how many there are. */
   readonly waitingBytes: number
+  readonly waitingEvents: number
   /** Datasets that were shipped to lately: each needs requests of its own. */
   readonly datasets: number
 }
@@ -13,6 +16,7 @@ export interface Load {
 /** What is configured, and the bounds of what it may be raised to. */
 export interface Configured {
   readonly maxBatchBytes: number
+  readonly maxBatchEvents: number
   readonly maxBatchAgeMs: number
   /** Bytes that no batch may exceed: what memory, the service and our own limit allow. */
   readonly mostBatchBytes: number
@@ -22,6 +26,7 @@ export interface Configured {
 
 export interface Tuned {
   readonly maxBatchBytes: number
+  readonly maxBatchEvents: number
   readonly maxBatchAgeMs: number
 }
 
@@ -30,6 +35,8 @@ export interface Tuned {
  * request in use that may be made, where larger batches would mean fewer requests and older events.
  */
 const partOfLoad = 0.9
+/** Most events of a batch, whatever the load: as many as may be configured, and as a file of the spool is read with. */
+const mostBatchEvents = 100_000
 /** What waits is to be worked off in this time, in seconds. */
 const catchUpSeconds = 5
 /** Where requests are not limited, more of them in a second bring nothing but what each one costs. */
@@ -47,19 +54,22 @@ const partOfTurn = 0.5
  * are what costs.
  */
 export function tune(load: Load, configured: Configured): Tuned {
-  const { requestsPerSecond, bytesPerSecond, waitingBytes, datasets } = load
+  const { requestsPerSecond, bytesPerSecond, waitingBytes, eventsPerSecond, waitingEvents, datasets } = load
   if (requestsPerSecond === Number.POSITIVE_INFINITY) {
-    const { maxBatchBytes, maxBatchAgeMs, mostUnlimitedBytes } = configured
+    const { maxBatchBytes, maxBatchEvents, maxBatchAgeMs, mostUnlimitedBytes } = configured
     return {
       maxBatchBytes: doubled(maxBatchBytes, bytesPerSecond / plentyPerSecond, mostUnlimitedBytes),
+      maxBatchEvents,
       maxBatchAgeMs,
     }
   }
-  const neededBytes = (bytesPerSecond * partOfLoad + waitingBytes / catchUpSeconds) / requestsPerSecond
+  const needed = (perSecond: number, waiting: number) =>
+    (perSecond * partOfLoad + waiting / catchUpSeconds) / requestsPerSecond
   const turnMs = (Math.max(datasets, 1) / requestsPerSecond) * 1000
   const isTurnRare = turnMs > configured.maxBatchAgeMs * partOfTurn
   return {
-    maxBatchBytes: between(configured.maxBatchBytes, neededBytes, configured.mostBatchBytes),
+    maxBatchBytes: between(configured.maxBatchBytes, needed(bytesPerSecond, waitingBytes), configured.mostBatchBytes),
+    maxBatchEvents: between(configured.maxBatchEvents, needed(eventsPerSecond, waitingEvents), mostBatchEvents),
     maxBatchAgeMs: isTurnRare ? Math.min(configured.maxBatchAgeMs, turnMs * partOfTurn) : configured.maxBatchAgeMs,
   }
 }
@@ -68,15 +78,27 @@ export function tune(load: Load, configured: Configured): Tuned {
 const intervalMs = 500
 const unlimitedIntervalMs = 50
 
+/** What batches hold at the moment. */
+export interface BatchLoad {
+  /** Bytes of all lines added so far, and how many there are. */
+  readonly addedBytes: number
+  readonly addedEvents: number
+  /** The same of those that wait, beyond the batches being filled. */
+  readonly waitingBytes: number
+  readonly waitingEvents: number
+  readonly datasets: number
+}
+
 /** What the tuner reads and sets. */
 export interface Tunable {
   readonly limits: {
     maxBatchBytes: number
+    maxBatchEvents: number
     maxBatchAgeMs: number
     readonly mostBatchBytes: number
     readonly mostUnlimitedBytes: number
   }
-  load(): { readonly addedBytes: number; readonly waitingBytes: number; readonly datasets: number }
+  load(): BatchLoad
 }
 
 /** Keeps size and age of batches tuned to the pace, or to the load while there is none. Time is monotonic, in milliseconds. */
@@ -87,6 +109,7 @@ export class Tuner {
   readonly #configured: Tuned
   #tunedAtMs = Number.NEGATIVE_INFINITY
   #addedBytes = 0
+  #addedEvents = 0
 
   /** @param maxGrownBytes bytes beyond which batches are not to grow, as the service may not take them */
   constructor(
@@ -97,7 +120,8 @@ export class Tuner {
     this.#batches = batches
     this.#requestsPerSecond = requestsPerSecond
     this.#maxGrownBytes = maxGrownBytes
-    this.#configured = { maxBatchBytes: batches.limits.maxBatchBytes, maxBatchAgeMs: batches.limits.maxBatchAgeMs }
+    const { maxBatchBytes, maxBatchEvents, maxBatchAgeMs } = batches.limits
+    this.#configured = { maxBatchBytes, maxBatchEvents, maxBatchAgeMs }
   }
 
   tune(nowMs: number): void {
@@ -106,19 +130,23 @@ export class Tuner {
     if (elapsedMs < (requestsPerSecond === Number.POSITIVE_INFINITY ? unlimitedIntervalMs : intervalMs)) return
     this.#tunedAtMs = nowMs
     const { limits } = this.#batches
-    const { addedBytes, waitingBytes, datasets } = this.#batches.load()
+    const { addedBytes, addedEvents, waitingBytes, waitingEvents, datasets } = this.#batches.load()
     const bytesPerSecond = ((addedBytes - this.#addedBytes) / elapsedMs) * 1000
+    const eventsPerSecond = ((addedEvents - this.#addedEvents) / elapsedMs) * 1000
     this.#addedBytes = addedBytes
-    const { maxBatchBytes, maxBatchAgeMs } = this.#configured
+    this.#addedEvents = addedEvents
+    const { maxBatchBytes, maxBatchEvents, maxBatchAgeMs } = this.#configured
     const mostBatchBytes = Math.max(Math.min(limits.mostBatchBytes, this.#maxGrownBytes(nowMs)), maxBatchBytes)
-    const load = { requestsPerSecond, bytesPerSecond, waitingBytes, datasets }
+    const load = { requestsPerSecond, bytesPerSecond, waitingBytes, eventsPerSecond, waitingEvents, datasets }
     const tuned = tune(load, {
       maxBatchBytes,
+      maxBatchEvents,
       maxBatchAgeMs,
       mostBatchBytes,
       mostUnlimitedBytes: Math.min(limits.mostUnlimitedBytes, mostBatchBytes),
     })
     limits.maxBatchBytes = tuned.maxBatchBytes
+    limits.maxBatchEvents = tuned.maxBatchEvents
     limits.maxBatchAgeMs = tuned.maxBatchAgeMs
   }
 }

@@ -111,7 +111,7 @@ export interface ShipperOptions {
   /**
    * Most events of a batch. Integer, 1 to 100 000. The public service that resembles this one takes 10 000 in a request.
    *
-   * @defaultValue 10000
+   * @defaultValue 10000, and up to 100000 while the request rate is limited and the events would not fit into it otherwise
    */
   maxBatchEvents?: number | undefined
   /**

@@ -678,6 +678,7 @@ function batchLimits(options: ResolvedOptions): BatchLimits {
     maxBlockBytes: maxBatchBytes,
     maxBatchEvents,
     sealedBytes: 0,
+    sealedEvents: 0,
   }
 }
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Compression } from '../../src/delivery/compression.ts'
+import { Pace } from '../../src/delivery/pace.ts'
 import type { Outcome } from '../../src/outcome.ts'
 import { lineOf } from '../support/line-of.ts'
 import { blocked, delivered, numbers, rejected, retryable, rowOfBatches, tooLarge } from './row-of-batches.ts'
@@ -165,6 +166,23 @@ describe('when the service cannot take it', () => {
     for (const n of range(400)) log(n, { text: 'x'.repeat(1000) })
     await vi.advanceTimersByTimeAsync(120_000)
     expect(sorted(numbers(arrived))).toEqual(range(400))
+  })
+})
+
+describe('while one request a second may be made', () => {
+  it('20,000 small events a second fit into it, in batches of more than maxBatchEvents', async () => {
+    const pace = new Pace()
+    pace.setLimit(1)
+    const { log, sent, batcher, dropped } = rowOfBatches(() => delivered, { pace })
+    for (let ms = 0; ms < 20_000; ms += 100) {
+      for (const n of range(2000)) log(n)
+      await vi.advanceTimersByTimeAsync(100)
+    }
+    expect(sent.length).toBeLessThanOrEqual(21)
+    expect(Math.max(...sent.map(({ lines }) => lines.length))).toBeGreaterThan(15_000)
+    const { addedEvents, waitingEvents } = batcher.load()
+    expect([addedEvents, dropped]).toEqual([400_000, []])
+    expect(waitingEvents).toBeLessThan(60_000)
   })
 })
 

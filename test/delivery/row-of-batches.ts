@@ -68,6 +68,7 @@ export function rowOfBatches(
     maxBlockBytes: maxBatchBytes,
     maxBatchEvents,
     sealedBytes: 0,
+    sealedEvents: 0,
   }
   const spooling = openSpooling?.({ ledger, notices, memory, batcher: () => batcher, onInherited: () => {} })
   const batcher = new Batcher(

@@ -2,9 +2,22 @@ import { describe, expect, it } from 'vitest'
 import { tune } from '../../src/delivery/tuning.ts'
 
 const MiB = 1_048_576
-const configured = { maxBatchBytes: MiB, maxBatchAgeMs: 1000, mostBatchBytes: 16 * MiB, mostUnlimitedBytes: 4 * MiB }
+const configured = {
+  maxBatchBytes: MiB,
+  maxBatchEvents: 10_000,
+  maxBatchAgeMs: 1000,
+  mostBatchBytes: 16 * MiB,
+  mostUnlimitedBytes: 4 * MiB,
+}
 const unlimited = { requestsPerSecond: Number.POSITIVE_INFINITY }
-const load = { requestsPerSecond: 5, bytesPerSecond: 0, waitingBytes: 0, datasets: 1 }
+const load = {
+  requestsPerSecond: 5,
+  bytesPerSecond: 0,
+  waitingBytes: 0,
+  eventsPerSecond: 0,
+  waitingEvents: 0,
+  datasets: 1,
+}
 
 describe('batches tuned to the pace', () => {
   it.each([
@@ -42,5 +55,15 @@ describe('batches tuned to the pace', () => {
     ['twenty datasets share the requests', { datasets: 20 }, MiB, 1000],
   ])('%s', (_, part, maxBatchBytes, maxBatchAgeMs) => {
     expect(tune({ ...load, ...part }, configured)).toMatchObject({ maxBatchBytes, maxBatchAgeMs })
+  })
+
+  it.each([
+    ['no limit: as configured, however many events there are', { ...unlimited, eventsPerSecond: 1e6 }, 10_000],
+    ['few events: as configured', { eventsPerSecond: 10_000 }, 10_000],
+    ['20,000 events/s in one request: nine tenths of them', { requestsPerSecond: 1, eventsPerSecond: 20_000 }, 18_000],
+    ['what waits is worked off in five seconds', { requestsPerSecond: 1, waitingEvents: 200_000 }, 40_000],
+    ['never more than may be configured', { eventsPerSecond: 1e9 }, 100_000],
+  ])('their events: %s', (_, part, maxBatchEvents) => {
+    expect(tune({ ...load, ...part }, configured)).toMatchObject({ maxBatchEvents })
   })
 })
