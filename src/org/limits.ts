@@ -5,7 +5,7 @@ import { FieldGuard } from './field-guard.ts'
 import { shapeOf } from './field-routes.ts'
 import { ingestLimitIn } from './ingest-limit.ts'
 import { licenceWarnings } from './licence-warnings.ts'
-import { OrgError } from './org-error.ts'
+import { OrgError, type OrgErrorCode } from './org-error.ts'
 import type { Org } from './organization.ts'
 import { type UsedOrg, usedPart } from './used-part.ts'
 
@@ -58,6 +58,8 @@ const maxNamedDatasets = 10_000
 const tickMs = 10_000
 /** How soon a licence that could not be read is tried again, in milliseconds; doubled each time, up to `refreshMs`. */
 const firstRetryMs = 30_000
+/** What says nothing of the token, or of the organization that it is for. */
+const passing: ReadonlySet<OrgErrorCode> = new Set(['RATE_LIMITED', 'UNAVAILABLE', 'UNREACHABLE', 'TIMEOUT'])
 
 /**
  * The organization's licence as this process keeps to it: read at the start and from time to time, in the background. Until
@@ -162,6 +164,7 @@ export class Limits {
     this.#readAtMs = Date.now()
     this.#problem = undefined
     this.#failures = 0
+    this.#warned.delete('read')
     this.#apply(org)
     this.#readIn(this.#settings.refreshMs)
   }
@@ -169,13 +172,17 @@ export class Limits {
   #onUnreadable(error: unknown): void {
     const problem = error instanceof OrgError ? `${error.code}: ${error.message}` : 'the accessToken function failed'
     this.#problem = toMessageLine(problem, this.#parts.redact)
+    const againInMs = Math.min(firstRetryMs * 2 ** this.#failures++, this.#settings.refreshMs)
+    const remedy =
+      error instanceof OrgError && passing.has(error.code)
+        ? `it is read again in ${Math.round(againInMs / 1000)} s.`
+        : 'check limits.orgId, and that the token may read the organization.'
     this.#warnOnce(
       'LOGFERRY_LIMITS',
       'read',
-      `the organization's licence could not be read (${this.#problem}). Delivery goes on with what the answers tell; ` +
-        'check limits.orgId, and that the token may read the organization.',
+      `the organization's licence could not be read (${this.#problem}). Delivery goes on with what the answers tell; ${remedy}`,
     )
-    this.#readIn(Math.min(firstRetryMs * 2 ** this.#failures++, this.#settings.refreshMs))
+    this.#readIn(againInMs)
   }
 
   #apply(org: UsedOrg): void {
