@@ -9,6 +9,7 @@ import { beginLogCall, logCalls, QueuedLogCalls } from './record/log-calls.ts'
 import { loggedLine } from './record/logged-line.ts'
 import { activeTraceIds } from './record/trace-context.ts'
 import { plainInfo, severityOfInfo, winstonToEvent } from './record/winston-to-event.ts'
+import { OpenCallbacks, once } from './shipper/open-callbacks.ts'
 import type { Shipper } from './shipper/shipper.ts'
 import { type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
 
@@ -54,6 +55,7 @@ export class LogferryTransport extends TransportStream {
   /** Those that it belongs to now, the first of which decides on level and levels. */
   readonly #loggers: ParentLogger[] = []
   readonly #queue = new QueuedLogCalls()
+  readonly #openCallbacks = new OpenCallbacks()
   #lastUncaught: unknown
   /** How often the shipper has kept or dropped an event of this transport. */
   #answers = 0
@@ -65,6 +67,8 @@ export class LogferryTransport extends TransportStream {
   declare levels?: Readonly<Record<string, number>> | undefined
   /** @internal Set by Winston when it has caught an error and is about to log it, and waits for 'finish'. */
   declare readonly _ending?: boolean
+  /** @internal What a stream keeps of itself. */
+  declare readonly _writableState: { readonly corked: number }
 
   constructor(options: LogferryTransportOptions = {}) {
     const { level, format, silent, handleExceptions, handleRejections, ...shipping } = optionsOf(options)
@@ -83,17 +87,18 @@ export class LogferryTransport extends TransportStream {
   /**
    * Called by the logger, for each info. A stream's own `write` keeps account of what it buffers, has a callback wait for
    * the next tick, and throws while another logger of the same transport is ending. As `log` never keeps an event
-   * waiting, nothing of that is needed.
+   * waiting, nothing of that is needed, unless the stream is corked. A subclass may answer later: it is given the next info
+   * meanwhile, as a logger that is asked to wait loses what it has when it ends; the end of the stream waits for the answers.
    */
   override write(info: unknown, callback?: Written): boolean
   override write(info: unknown, encoding: BufferEncoding, callback?: Written): boolean
   override write(info: unknown, ...rest: unknown[]): boolean {
-    if (rest.length > 0 || info === null) return super.write(info, ...(rest as []))
+    if (rest.length > 0 || info === null || this._writableState.corked > 0) return super.write(info, ...(rest as []))
     const answers = this.#answers
     try {
-      this._write(info as Info, 'utf8', ignore)
+      this._write(info as Info, 'utf8', this.log === ownLog ? ignore : this.#openCallbacks.open())
     } catch (error) {
-      if (this.format != null) throw error // what the application's format throws is for its log call
+      if (this.format != null || this.log !== ownLog) throw error // what the application's code throws is for its log call
       if (this.#answers === answers) this.shipper.refused.error[usualSeverity]++ // at the end of the stack
     }
     return true
@@ -101,10 +106,35 @@ export class LogferryTransport extends TransportStream {
 
   /** What Winston's own does, and the format of the transport gets an Error with all its fields. */
   override _write(info: Info, _encoding: BufferEncoding, callback: Written): void {
+    this.#write(info, callback === ignore ? callback : once(callback))
+  }
+
+  /**
+   * The same for what a corked stream has buffered. Nothing is thrown, as that would leave the stream in the middle of its
+   * work, and its end would never come.
+   */
+  override _writev(chunks: Chunk[], callback: Written): void {
+    if (hasBulkLog(this)) return super._writev?.(chunks as never, callback)
+    let left = chunks.length
+    const written = () => {
+      if (--left === 0) callback(null)
+    }
+    for (const { chunk } of chunks) {
+      try {
+        this.#write(chunk, once(written))
+      } catch (error) {
+        this.shipper.dropFor(error)
+      }
+    }
+  }
+
+  #write(info: Info, written: () => void): void {
     try {
-      if (this.#isWanted(info)) this.#takeFormatted(info)
-    } finally {
-      callback(null)
+      if (this.#isWanted(info)) this.#takeFormatted(info, written)
+      else written()
+    } catch (error) {
+      written()
+      throw error
     }
   }
 
@@ -115,14 +145,15 @@ export class LogferryTransport extends TransportStream {
     return (this.levels[level] as number) >= (this.levels[info[loggedLevel] as string] as number)
   }
 
-  #takeFormatted(info: Info): void {
+  #takeFormatted(info: Info, written: () => void): void {
     const { format } = this
-    if (format == null) return void this.log(info)
+    if (format == null) return void this.log(info, written)
     const formatted = format.transform(plainInfo(info) as never, format.options)
-    if (typeof formatted === 'object' && formatted !== null) this.log(formatted as Info)
+    if (typeof formatted === 'object' && formatted !== null) this.log(formatted as Info, written)
+    else written()
   }
 
-  /** Called for each info. It is serialised at once. */
+  /** Called for each info. It is serialised at once. A subclass that has a `log` of its own calls `callback` once, as with any stream. */
   override log(info: Info, callback?: () => void): true {
     this.#isOutOfUse = false
     const queued = this.#queuedInfos()
@@ -192,7 +223,8 @@ export class LogferryTransport extends TransportStream {
   }
 
   async #deliver(): Promise<void> {
-    await (this.#isOwn ? this.shipper.close() : this.shipper.flush())
+    const timeoutMs = await this.#openCallbacks.wait(this.shipper.flushTimeoutMs)
+    await (this.#isOwn ? this.shipper.close({ timeoutMs }) : this.shipper.flush({ timeoutMs }))
   }
 
   #join(logger: ParentLogger): void {
@@ -241,9 +273,21 @@ export class LogferryTransport extends TransportStream {
   }
 }
 
-type Written = (error: Error | null | undefined) => void
+const ownLog = LogferryTransport.prototype.log
+
+type Written = (error?: Error | null) => void
+
+/** An info that a corked stream has buffered. */
+interface Chunk {
+  readonly chunk: Info
+}
 
 function ignore(): void {}
+
+/** Whether a subclass takes many infos at once, which Winston's own `_writev` gives it. */
+function hasBulkLog(transport: TransportStream): boolean {
+  return typeof transport.logv === 'function'
+}
 
 /** Loggers whose queues are looked at, twice in each log call: an application may make a logger for each request. */
 const maxFollowedLoggers = 8

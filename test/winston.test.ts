@@ -229,6 +229,109 @@ describe('the transport as a stream', () => {
     expect(emulator.events('d').map(({ message }) => message)).toEqual(['first', 'second'])
   })
 
+  it('gives the `log` of a subclass a callback, and waits for it at the end, as any stream does', async () => {
+    await using shipping = await startShipping()
+    const { url: baseUrl, token } = shipping.emulator
+    class Enriched extends LogferryTransport {
+      override log(info: object, next?: () => void): true {
+        setTimeout(() => {
+          super.log({ ...info, enriched: true }, next)
+        }, 5)
+        return true
+      }
+    }
+    const logger = winston.createLogger({ transports: [new Enriched({ baseUrl, token, dataset: 'd' })] })
+    for (const n of range(20)) logger.info('m', { n })
+    await end(logger)
+    const events = shipping.emulator.events('d')
+    expect(events.map(({ n, enriched }) => [n, enriched])).toEqual(range(20).map(n => [n, true]))
+  })
+
+  it('ends although a subclass never calls back, by flushTimeoutMs', async () => {
+    await using shipping = await startShipping()
+    class Silent extends LogferryTransport {
+      override log(info: Record<string, unknown>): true {
+        return super.log(info)
+      }
+    }
+    const shipper = shipping.ship({ flushTimeoutMs: 200 })
+    const logger = winston.createLogger({ transports: [new Silent({ shipper })] })
+    for (const n of range(100)) logger.info('m', { n })
+    await end(logger)
+    await shipper.flush()
+    expect(shipping.emulator.eventCount('d')).toBe(100)
+  })
+
+  it('lets an error of a subclass reach the log call, and a callback come twice, and goes on', async () => {
+    await using shipping = await startShipping()
+    const { url: baseUrl, token } = shipping.emulator
+    class Failing extends LogferryTransport {
+      override log(info: Record<string, unknown>, next?: () => void): true {
+        if (info.message === 'bad') throw new Error('from the subclass')
+        super.log(info, next)
+        next?.()
+        return true
+      }
+    }
+    const logger = winston.createLogger({ transports: [new Failing({ baseUrl, token, dataset: 'd' })] })
+    logger.on('error', () => expect.unreachable())
+    expect(() => logger.info('bad')).toThrow('from the subclass')
+    for (const n of range(3)) logger.info('good', { n })
+    await end(logger)
+    expect(shipping.emulator.events('d').map(({ message, n }) => [message, n])).toEqual(range(3).map(n => ['good', n]))
+  })
+
+  it('buffers while it is corked, and ships that when it is uncorked, or ends', async () => {
+    await using logging = await startLogging({ format: winston.format(info => (info.drop ? false : info))() })
+    const { logger, transport, emulator } = logging
+    transport.cork()
+    for (const n of range(5)) logger.info('corked', { n, drop: n === 3 })
+    logger.error(new TypeError('corked'))
+    expect(transport.shipper.stats().accepted).toBe(0)
+    transport.uncork()
+    expect(transport.shipper.stats().accepted).toBe(5)
+    logger.info('uncorked')
+    transport.cork()
+    logger.info('last')
+    await end(logger)
+    expect(emulator.events('d')).toMatchObject([
+      ...[0, 1, 2, 4].map(n => ({ message: 'corked', n })),
+      { message: 'corked', name: 'TypeError' },
+      { message: 'uncorked' },
+      { message: 'last' },
+    ])
+  })
+
+  it('ends although its format throws at what a corked stream has buffered, and counts that as dropped', async () => {
+    const format = winston.format(info => {
+      if (info.message === 'bad') throw new Error('from the format')
+      return info
+    })
+    await using logging = await startLogging({ format: format() })
+    const { logger, transport, emulator } = logging
+    logger.on('warn', () => {})
+    transport.cork()
+    for (const message of ['good', 'bad', 'good']) logger.info(message)
+    transport.uncork()
+    await end(logger)
+    expect(emulator.eventCount('d')).toBe(2)
+    expect(transport.shipper.stats().drops).toEqual({ error: { info: 1 } })
+  })
+
+  it('has a `logv` of a subclass take all that a corked stream has buffered at once', async () => {
+    await using logging = await startLogging()
+    const taken: unknown[] = []
+    logging.transport.logv = (infos: unknown[], next: () => void) => {
+      taken.push(infos.length)
+      next()
+    }
+    logging.transport.cork()
+    for (const n of range(3)) logging.logger.info('m', { n })
+    logging.transport.uncork()
+    expect(taken).toEqual([3])
+    await end(logging.logger)
+  })
+
   it('never asks a logger to wait, however much is logged at once', async () => {
     await using logging = await startLogging()
     for (const n of range(10_000)) logging.logger.info('m', { n })

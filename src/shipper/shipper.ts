@@ -379,7 +379,16 @@ export class Shipper {
    * @internal
    */
   refuseNested(): DropReason {
-    this.#lastError = nested
+    return this.dropFor(nested)
+  }
+
+  /**
+   * Drops an event unseen, as `error` was thrown where it was made.
+   *
+   * @internal
+   */
+  dropFor(error: unknown): DropReason {
+    this.#lastError = error
     return this.#refuse('error', usualSeverity)
   }
 
