@@ -7,6 +7,7 @@ import { ownProperties } from './options/own-properties.ts'
 import { wallClockMs } from './record/clock.ts'
 import { beginLogCall, logCalls, QueuedLogCalls } from './record/log-calls.ts'
 import { loggedLine } from './record/logged-line.ts'
+import { errorBehind } from './record/lost-error.ts'
 import { activeTraceIds } from './record/trace-context.ts'
 import { plainInfo, severityOfInfo, winstonToEvent } from './record/winston-to-event.ts'
 import { OpenCallbacks, once } from './shipper/open-callbacks.ts'
@@ -190,7 +191,7 @@ export class LogferryTransport extends TransportStream {
     // A transport that stands among `transports` and `exceptionHandlers` gets the same twice, in copies if it has a format.
     const isRepeated = isUncaught && info.trace !== undefined && info.trace === this.#lastUncaught
     if (!isRepeated) {
-      const event = winstonToEvent(info, activeTraceIds(info))
+      const event = winstonToEvent(info, activeTraceIds(info), errorBehind(info, this.parent))
       const line = event === info ? loggedLine(info, this.parent, this) : undefined
       this.shipper.take(event, severityOfInfo(info), wallClockMs(), undefined, line)
       this.#answers++

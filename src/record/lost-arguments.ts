@@ -1,4 +1,8 @@
+import * as types from 'node:util/types'
 import { isError } from './error-fields.ts'
+import { isRecord } from './is-plain-data.ts'
+import { bytesOf, primitiveOf } from './special-value.ts'
+import { objectStub } from './stub.ts'
 
 /** A Winston info, or what a format of the application made of one. */
 export type Info = Record<PropertyKey, unknown>
@@ -18,7 +22,7 @@ export function areArgumentsFound(info: Info): boolean {
   if (args.length === 0) return true
   const first = args[0]
   if (isError(first)) return false
-  if (args.length === 1 && isObject(first)) return !hasToken(info.message) && !hidesFields(first)
+  if (args.length === 1 && isObject(first)) return !hasToken(info.message) && !hidesFields(first) && !isOpaque(first)
   return lostArguments(info).length === 0
 }
 
@@ -27,6 +31,7 @@ export function areArgumentsFound(info: Info): boolean {
  * text in `logger.info('text', 'extra', { second: 1 })`.
  *
  * Winston keeps the arguments but not what became of them, so this is a guess:
+ * - The first is an object of which Winston can merge nothing, a Map for one. All are lost.
  * - A token is left in the message: Winston merged nothing, and no `format.splat()` ran. All are lost.
  * - The first is an object whose fields are in `info`: Winston merged it, and lost the others.
  * - The first is an object whose fields are not there, or something else that can be read in the message:
@@ -37,10 +42,16 @@ export function lostArguments(info: Info): unknown[] {
   return args.slice(countFound(args, info)).filter(isTelling)
 }
 
-/** The Error of `logger.error('context', error)`. Winston merged its fields, stack and cause into `info`, not its name. */
+/**
+ * The Error of `logger.error('context', error)`. Winston merged its fields, stack and cause into `info`, not its name, and
+ * `format.metadata()` has moved them since.
+ */
 export function mergedError(info: Info): Error | undefined {
   const first = argumentsOf(info)[0]
-  return isError(first) && first.stack === info.stack ? first : undefined
+  if (!isError(first)) return undefined
+  const { stack, message } = info
+  const isMoved = stack === undefined && typeof message === 'string' && message.endsWith(first.message)
+  return isMoved || first.stack === stack ? first : undefined
 }
 
 function argumentsOf(info: Info): readonly unknown[] {
@@ -51,7 +62,7 @@ function argumentsOf(info: Info): readonly unknown[] {
 /** How many of the arguments, from the first, are found in `info`. */
 function countFound(args: readonly unknown[], info: Info): number {
   const [first] = args
-  if (hasToken(info.message) || (isObject(first) && hidesFields(first))) return 0
+  if (hasToken(info.message) || (isObject(first) && (hidesFields(first) || isOpaque(first)))) return 0
   if (isObject(first)) return isMerged(first, info) ? 1 : args.length
   return typeof info.message === 'string' && isFoundIn(info.message, String(first)) ? args.length : 0
 }
@@ -69,6 +80,22 @@ function hasToken(message: unknown): boolean {
 /** Winston merges with `Object.assign`, which makes a field of this name the prototype of `info`. */
 function hidesFields(argument: object): boolean {
   return Object.hasOwn(argument, '__proto__')
+}
+
+/** Whether Winston has nothing to merge of an object that tells something: a Map, a Date, one with a `toJSON`. */
+function isOpaque(argument: Info): boolean {
+  return !isRecord(argument as object) && tellsMore(argument) && Object.keys(argument).length === 0
+}
+
+function tellsMore(argument: Info): boolean {
+  return (
+    types.isMap(argument) ||
+    types.isSet(argument) ||
+    typeof argument.toJSON === 'function' ||
+    objectStub(argument) !== undefined ||
+    primitiveOf(argument) !== undefined ||
+    bytesOf(argument) !== undefined
+  )
 }
 
 function isMerged(fields: Info, info: Info): boolean {

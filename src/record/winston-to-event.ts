@@ -1,5 +1,7 @@
 import { errorFields, isError } from './error-fields.ts'
+import { logstashFields } from './logstash.ts'
 import { areArgumentsFound, type Info, lostArguments, mergedError } from './lost-arguments.ts'
+import { isNameLost, lostFields, nameInStack } from './lost-error.ts'
 import { type Severity, severityOfLevel } from './severity.ts'
 import { type TraceIds, traceFlagsHex } from './trace-context.ts'
 
@@ -13,15 +15,19 @@ const isEnumerable = Object.prototype.propertyIsEnumerable
  * itself the event where nothing needs to be put right, which is nearly always:
  *
  * - An Error logged in place of an info: its fields, also those that are not enumerable.
- * - A message that is an Error: its text, and the Error in `error`. An object: moved to `body`. A number: its text.
+ * - `origin`, an Error of which a format has made `info`: what that has lost of it. Without one, its name as the stack tells it.
+ * - A message that is an Error: its text, and the Error in `error`. An object: moved to `body`, and a text after it is the
+ *   message, as Fastify logs. A number: its text.
+ * - A message that `format.logstash()` has taken out: put back, and so is the time stamp.
  * - `logger.error('context', error)`: what Winston lost of the Error, in `error`.
  * - Other arguments that Winston lost: in `splat`.
  * - A coloured level: the one that was logged.
  * - `trace`: added, unless `info` has a `trace_id`.
  */
-export function winstonToEvent(info: Info, trace: TraceIds | undefined): object {
+export function winstonToEvent(info: Info, trace: TraceIds | undefined, origin?: Error): object {
   try {
-    return isEvent(info) && (trace === undefined || info.trace_id !== undefined) ? info : repaired(info, trace)
+    if (origin === undefined && isEvent(info) && (trace === undefined || info.trace_id !== undefined)) return info
+    return repaired(info, trace, origin)
   } catch {
     return info // a getter threw; that field, and only that, becomes a stub when the event becomes a line
   }
@@ -50,17 +56,21 @@ function isEvent(info: Info): boolean {
     typeof info.message === 'string' &&
     info.level === info[loggedLevel] &&
     areArgumentsFound(info) &&
-    !(info instanceof Error)
+    !(info instanceof Error) &&
+    !isNameLost(info)
   )
 }
 
-function repaired(info: Info, trace: TraceIds | undefined): Info {
+function repaired(info: Info, trace: TraceIds | undefined, origin: Error | undefined): Info {
   const event: Info = isError(info) ? fieldsOf(info) : { ...info }
   if (typeof info[loggedLevel] === 'string') event.level = info[loggedLevel]
-  repairMessage(event)
-  const error = mergedError(info)
+  if (!Object.hasOwn(info, 'message')) Object.assign(event, logstashFields(info))
+  if (origin !== undefined) Object.assign(event, lostFields(event, origin))
+  else event.name ??= nameInStack(event)
+  const lost = lostArguments(event)
+  const error = mergedError(event)
+  repairMessage(event, lost)
   if (error !== undefined) event.error ??= fieldsBeside(error)
-  const lost = lostArguments(info)
   if (lost.length > 0) event.splat ??= lost
   if (trace !== undefined && event.trace_id === undefined) {
     event.trace_id = trace.traceId
@@ -81,7 +91,8 @@ function fieldsOf(info: Error): Info {
   }
 }
 
-function repairMessage(event: Info): void {
+/** @param lost arguments that followed the message; one that becomes the message is taken out */
+function repairMessage(event: Info, lost: unknown[]): void {
   const { message } = event
   if (typeof message === 'number' || typeof message === 'boolean') {
     event.message = String(message)
@@ -90,7 +101,7 @@ function repairMessage(event: Info): void {
     if (event.error === undefined) event.error = message
     else event.body ??= message
   } else if (typeof message === 'object' && message !== null && event.body === undefined) {
-    event.message = undefined
+    event.message = typeof lost[0] === 'string' ? lost.shift() : undefined
     event.body = message
   }
 }

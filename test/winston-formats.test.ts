@@ -1,0 +1,173 @@
+import { once } from 'node:events'
+import { describe, expect, it } from 'vitest'
+import winston from 'winston'
+import { LogferryTransport } from '../src/winston.ts'
+import { startShipping } from './support/shipping.ts'
+
+const { align, cli, combine, errors, json, logstash, metadata, prettyPrint, simple, splat, timestamp } = winston.format
+
+/** What arrives at the service of what `log` logs with a format. */
+async function arrived(format: winston.Logform.Format | undefined, log: (logger: winston.Logger) => void) {
+  await using shipping = await startShipping()
+  const transport = new LogferryTransport({ shipper: shipping.ship() })
+  const logger = winston.createLogger({ ...(format && { format }), transports: [transport] })
+  log(logger)
+  await once(logger.end(), 'finish')
+  const [event] = shipping.emulator.events('d')
+  return event as Record<string, unknown>
+}
+
+const failure = () => Object.assign(new TypeError('boom', { cause: new RangeError('root') }), { code: 'E_BOOM' })
+const cause = { name: 'RangeError', message: 'root', stack: expect.stringContaining('RangeError: root') }
+
+class Secretive {
+  readonly #a = 1
+  toJSON() {
+    return { a: this.#a }
+  }
+}
+
+const withStack = errors({ stack: true })
+const copy = winston.format(info => ({ ...info }))
+const formats: Record<string, winston.Logform.Format | undefined> = {
+  none: undefined,
+  'errors({ stack }), json()': combine(withStack, json()),
+  'timestamp(), errors({ stack }), json()': combine(timestamp(), withStack, json()),
+  'errors({ stack, cause }), json()': combine(errors({ stack: true, cause: true }), json()),
+  'errors({ stack }), splat(), json()': combine(withStack, splat(), json()),
+  'errors({ stack }), prettyPrint()': combine(withStack, prettyPrint()),
+  'errors({ stack }), simple()': combine(withStack, simple()),
+  'errors({ stack }), metadata()': combine(withStack, metadata(), json()),
+  'errors({ stack }), logstash()': combine(withStack, timestamp(), logstash()),
+  'errors({ stack }), cli()': combine(withStack, align(), cli()),
+  'logstash()': logstash(),
+  'a copy of the fields': copy(),
+}
+
+describe.each(Object.entries(formats))('with %s', (name, format) => {
+  it('an Error arrives with its name, message, code and cause', async () => {
+    const event = await arrived(format, logger => logger.error(failure()))
+    expect(event).toMatchObject({ name: 'TypeError', message: expect.stringContaining('boom'), cause })
+    expect(JSON.stringify(event)).toContain('E_BOOM')
+    if (!name.startsWith('a copy')) expect(JSON.stringify(event)).toContain('winston-formats.test') // its stack
+  })
+
+  it('an Error after a text does, too', async () => {
+    const event = await arrived(format, logger => logger.error('context', failure()))
+    const { cause: moved } = (event.metadata ?? {}) as { cause?: unknown }
+    expect(event).toMatchObject({ message: expect.stringContaining('context boom'), error: { name: 'TypeError' } })
+    expect(event.cause ?? moved).toMatchObject(cause)
+  })
+
+  it('an Error that a child logs does, but what metadata() has moved has no name', async () => {
+    const event = await arrived(format, logger => logger.child({ requestId: 'r' }).error(failure()))
+    const told = { ...(event.metadata as object | undefined), ...event }
+    expect(told).toMatchObject({ message: expect.stringContaining('boom'), requestId: 'r', cause })
+    if (event.metadata === undefined) expect(event.name).toBe('TypeError')
+  })
+
+  it('the errors of an aggregate arrive', async () => {
+    const event = await arrived(format, logger => logger.error(new AggregateError([failure()], 'all')))
+    expect(event).toMatchObject({
+      name: 'AggregateError',
+      message: expect.stringContaining('all'),
+      errors: [{ name: 'TypeError', message: 'boom', cause }],
+    })
+  })
+
+  it('an Error in a field arrives whole', async () => {
+    const event = await arrived(format, logger => logger.error('context', { err: failure() }))
+    const told = { ...(event.metadata as object | undefined), ...event }
+    expect(told).toMatchObject({ err: { name: 'TypeError', message: 'boom', code: 'E_BOOM', cause } })
+  })
+
+  it.each<[string, object, unknown]>([
+    ['a Map', new Map([['a', 1]]), { a: 1 }],
+    ['a Set', new Set([1]), [1]],
+    ['a Date', new Date(0), '1970-01-01T00:00:00.000Z'],
+    ['a URL', new URL('http://a.example/'), 'http://a.example/'],
+    ['an object that tells by toJSON alone', new Secretive(), { a: 1 }],
+  ])('%s after a text arrives in splat', async (_, argument, expected) => {
+    const event = await arrived(format, logger => logger.info('text', argument))
+    expect(event).toMatchObject({ message: expect.stringContaining('text'), splat: [expected] })
+  })
+
+  it('metadata arrives once, and nothing with it', async () => {
+    const {
+      _time,
+      timestamp: _,
+      metadata: moved,
+      ...event
+    } = await arrived(format, logger => logger.info('m', { a: 1 }))
+    expect({ ...(moved as object | undefined), ...event }).toEqual({
+      level: 'info',
+      message: expect.stringMatching(/^\s*m$/),
+      a: 1,
+    })
+  })
+})
+
+describe('what a format takes out of an Error', () => {
+  it('stays out: its stack, its own fields, and those of its cause', async () => {
+    const inner = Object.assign(new Error('root'), { config: { headers: { authorization: 'hunter1' } } })
+    const error = Object.assign(new Error('boom', { cause: inner }), { password: 'hunter2' })
+    const format = combine(errors(), winston.format(({ password, ...info }) => info)())
+    const event = await arrived(format, logger => logger.error(error))
+    expect(event).toEqual({
+      _time: expect.any(String),
+      level: 'error',
+      name: 'Error',
+      message: 'boom',
+      cause: { name: 'Error', message: 'root', stack: inner.stack },
+    })
+  })
+
+  it('stays out: a cause that it sets to undefined', async () => {
+    const mask = winston.format(info => Object.assign(info, { cause: undefined }))
+    const event = await arrived(combine(withStack, mask()), logger => logger.error(failure()))
+    expect(event).not.toHaveProperty('cause')
+  })
+
+  it('is not taken from another Error that the logger is at work with', async () => {
+    await using shipping = await startShipping()
+    const transport = new LogferryTransport({ shipper: shipping.ship() })
+    const format = combine(withStack, json())
+    const [first, second] = [1, 2].map(() => winston.createLogger({ format, transports: [transport] }))
+    const nosy = Object.defineProperty(failure(), 'nosy', {
+      enumerable: true,
+      get: () => second?.error(new Error('inner')),
+    })
+    first?.error(nosy)
+    await transport.shipper.flush()
+    const inner = shipping.emulator.events('d').filter(({ message }) => message === 'inner')
+    expect(inner.length).toBeGreaterThan(0)
+    for (const event of inner) expect(event).not.toHaveProperty('cause')
+  })
+})
+
+it('a text after an object is the message, as Fastify and pino log', async () => {
+  const event = await arrived(undefined, logger =>
+    (logger.info as (...args: unknown[]) => void)({ reqId: 'r' }, 'incoming request'),
+  )
+  expect(event).toEqual({
+    _time: expect.any(String),
+    level: 'info',
+    message: 'incoming request',
+    body: { reqId: 'r' },
+  })
+})
+
+it('logstash() loses neither the message nor the time stamp, however odd they are', async () => {
+  for (const message of ['text', '"@message":"x"', 'a\n"},{', '{"@fields":{}}']) {
+    const event = await arrived(combine(timestamp(), logstash()), logger =>
+      logger.info(message, { nested: { '@message': 'inner', '@timestamp': 'inner' } }),
+    )
+    expect(event).toMatchObject({
+      message,
+      timestamp: expect.stringMatching(/^\d{4}-/),
+      nested: { '@message': 'inner' },
+    })
+  }
+  const unnamed = await arrived(logstash(), logger => logger.log({ level: 'info', '@message': 'mine' } as never))
+  expect(unnamed).toEqual({ _time: expect.any(String), level: 'info', '@message': 'mine' })
+})
