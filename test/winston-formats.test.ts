@@ -145,16 +145,15 @@ describe('what a format takes out of an Error', () => {
   })
 })
 
-it('a text after an object is the message, as Fastify and pino log', async () => {
-  const event = await arrived(undefined, logger =>
-    (logger.info as (...args: unknown[]) => void)({ reqId: 'r' }, 'incoming request'),
-  )
-  expect(event).toEqual({
-    _time: expect.any(String),
-    level: 'info',
-    message: 'incoming request',
-    body: { reqId: 'r' },
-  })
+it('a text after an object is the message, as Fastify and pino log, and the object is its metadata', async () => {
+  const log = (metadata: object) => (logger: winston.Logger) =>
+    (logger.info as (...args: unknown[]) => void)(metadata, 'incoming request', { more: 1 })
+  const event = { _time: expect.any(String), level: 'info', message: 'incoming request', splat: [{ more: 1 }] }
+  expect(await arrived(undefined, log({ reqId: 'r', a: { b: 1 } }))).toEqual({ ...event, reqId: 'r', a: { b: 1 } })
+  const inItsWay = JSON.parse('{"__proto__":{"a":1}}')
+  for (const body of [{ level: 30, a: 1 }, inItsWay]) {
+    expect(await arrived(undefined, log(body))).toEqual({ ...event, body })
+  }
 })
 
 it('logstash() loses neither the message nor the time stamp, however odd they are', async () => {

@@ -1,5 +1,6 @@
 import * as types from 'node:util/types'
 import { isError } from './error-fields.ts'
+import { httpFields } from './http-message.ts'
 import { isRecord } from './is-plain-data.ts'
 import { bytesOf, primitiveOf } from './special-value.ts'
 import { objectStub } from './stub.ts'
@@ -82,9 +83,23 @@ function hidesFields(argument: object): boolean {
   return Object.hasOwn(argument, '__proto__')
 }
 
-/** Whether Winston has nothing to merge of an object that tells something: a Map, a Date, one with a `toJSON`. */
+/**
+ * Takes out of `event` what Winston has merged of a request or a response of HTTP that follows the message: hundreds of
+ * internal fields, with all headers. It counts as lost, and is told by the fields that matter.
+ */
+export function unmergeHttp(event: Info): void {
+  const first = argumentsOf(event)[0]
+  if (!isObject(first) || isRecord(first as object) || httpFields(first) === undefined) return
+  for (const name of Object.keys(first)) if (Object.is(event[name], first[name])) delete event[name]
+}
+
+/**
+ * Whether Winston has nothing worth having to merge of an object that tells something: a Map, a Date, one with a `toJSON`, a
+ * request of HTTP.
+ */
 function isOpaque(argument: Info): boolean {
-  return !isRecord(argument as object) && tellsMore(argument) && Object.keys(argument).length === 0
+  if (isRecord(argument as object)) return false
+  return (tellsMore(argument) && Object.keys(argument).length === 0) || httpFields(argument) !== undefined
 }
 
 function tellsMore(argument: Info): boolean {

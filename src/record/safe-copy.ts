@@ -2,6 +2,7 @@ import * as types from 'node:util/types'
 import { bareObject } from './bare-object.ts'
 import type { Effort } from './effort.ts'
 import { errorFields, isError } from './error-fields.ts'
+import { httpFields } from './http-message.ts'
 import { leftOut, markFieldsLeftOut, markItemsLeftOut } from './left-out.ts'
 import { isPlainObject, maxDepth, type Plain, type PlainObject } from './plain.ts'
 import { bytesOf, primitiveOf } from './special-value.ts'
@@ -176,7 +177,8 @@ export class SafeCopy {
       return this.#items(() => items.next().value, value.size)
     }
     if (types.isTypedArray(value)) return this.#items(i => value[i], value.length)
-    return undefined
+    const http = httpFields(value)
+    return http && this.#value(http, key)
   }
 
   #map(map: Map<unknown, unknown>): Plain {

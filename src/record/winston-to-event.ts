@@ -1,6 +1,7 @@
 import { errorFields, isError } from './error-fields.ts'
+import { isRecord } from './is-plain-data.ts'
 import { logstashFields } from './logstash.ts'
-import { areArgumentsFound, type Info, lostArguments, mergedError } from './lost-arguments.ts'
+import { areArgumentsFound, type Info, lostArguments, mergedError, unmergeHttp } from './lost-arguments.ts'
 import { isNameLost, lostFields, nameInStack } from './lost-error.ts'
 import { type Severity, severityOfLevel } from './severity.ts'
 import { type TraceIds, traceFlagsHex } from './trace-context.ts'
@@ -16,8 +17,8 @@ const isEnumerable = Object.prototype.propertyIsEnumerable
  *
  * - An Error logged in place of an info: its fields, also those that are not enumerable.
  * - `origin`, an Error of which a format has made `info`: what that has lost of it. Without one, its name as the stack tells it.
- * - A message that is an Error: its text, and the Error in `error`. An object: moved to `body`, and a text after it is the
- *   message, as Fastify logs. A number: its text.
+ * - A message that is an Error: its text, and the Error in `error`. An object: moved to `body`. One with a text after it: its
+ *   fields, and the text is the message. A number: its text.
  * - A message that `format.logstash()` has taken out: put back, and so is the time stamp.
  * - `logger.error('context', error)`: what Winston lost of the Error, in `error`.
  * - Other arguments that Winston lost: in `splat`.
@@ -67,6 +68,7 @@ function repaired(info: Info, trace: TraceIds | undefined, origin: Error | undef
   if (!Object.hasOwn(info, 'message')) Object.assign(event, logstashFields(info))
   if (origin !== undefined) Object.assign(event, lostFields(event, origin))
   else event.name ??= nameInStack(event)
+  unmergeHttp(event)
   const lost = lostArguments(event)
   const error = mergedError(event)
   repairMessage(event, lost)
@@ -101,9 +103,17 @@ function repairMessage(event: Info, lost: unknown[]): void {
     if (event.error === undefined) event.error = message
     else event.body ??= message
   } else if (typeof message === 'object' && message !== null && event.body === undefined) {
-    event.message = typeof lost[0] === 'string' ? lost.shift() : undefined
-    event.body = message
+    if (typeof lost[0] === 'string') repairText(event, message, lost.shift() as string)
+    else Object.assign(event, { message: undefined, body: message })
   }
+}
+
+/** Metadata before its text, as Fastify and pino log: at the root, unless a field of that name is there already. */
+function repairText(event: Info, metadata: object, text: string): void {
+  event.message = undefined
+  if (isRecord(metadata) && !Object.keys(metadata).some(name => name in event)) Object.assign(event, metadata)
+  else event.body = metadata
+  event.message = text
 }
 
 /** The fields of an Error that Winston has not put into the info: what is there is what formats have left of them. */

@@ -1,0 +1,92 @@
+import * as types from 'node:util/types'
+import { cutText } from './json-text.ts'
+
+/**
+ * Headers that are told. No others are: the client chooses their names, each of which would become a field of the dataset,
+ * and many bear secrets (`authorization`, `cookie`, keys under any name).
+ */
+const requestHeaders = ['host', 'user-agent', 'content-type', 'content-length', 'x-request-id']
+const responseHeaders = ['content-type', 'content-length']
+
+/** Most bytes of a URL, and of a header. */
+const maxUrlBytes = 2048
+const maxHeaderBytes = 300
+
+type Fields = Readonly<Record<PropertyKey, unknown>>
+
+/**
+ * What is told of a request or a response of `node:http` and its like (http2, Express, Fastify, light-my-request), as the
+ * standard serializers of pino tell it; their fields lead to sockets, and have all headers. `undefined` for anything else.
+ */
+export function httpFields(value: object): object | undefined {
+  if (types.isProxy(value) || 'toJSON' in value) return undefined
+  const message = value as Fields
+  const fields = fieldsOf(message)
+  if (fields !== undefined) return fields
+  // What Fastify wraps.
+  const { raw } = message
+  if (!isObject(raw) || types.isProxy(raw)) return undefined
+  const rawFields = fieldsOf(raw)
+  return rawFields && { ...idOf(message), ...rawFields }
+}
+
+/** By what they have, as their classes are several, and none need be loaded. */
+function fieldsOf(message: Fields): object | undefined {
+  if ('rawHeaders' in message && 'httpVersion' in message) return incomingFields(message)
+  return 'headersSent' in message && typeof message.getHeader === 'function' ? outgoingFields(message) : undefined
+}
+
+function incomingFields(message: Fields): object {
+  const { method, headers, statusCode } = message
+  const header = (name: string): unknown => (isObject(headers) ? headers[name] : undefined)
+  if (typeof method !== 'string') return { statusCode, headers: headersOf(responseHeaders, header) } // a client has got it
+  const socket = isObject(message.socket) ? message.socket : {}
+  return {
+    ...idOf(message),
+    method,
+    url: textOf(message.originalUrl ?? message.url, maxUrlBytes),
+    headers: headersOf(requestHeaders, header),
+    remoteAddress: textOf(socket.remoteAddress, maxHeaderBytes),
+    remotePort: numberOf(socket.remotePort),
+  }
+}
+
+function outgoingFields(message: Fields): object {
+  const header = (name: string): unknown => (message as { getHeader(name: string): unknown }).getHeader(name)
+  if ('statusCode' in message) {
+    return {
+      statusCode: message.headersSent === true ? numberOf(message.statusCode) : null,
+      headers: headersOf(responseHeaders, header),
+    }
+  }
+  const { protocol, host, path } = message
+  const url = [protocol, '//', host, path].every(part => typeof part === 'string')
+    ? `${protocol}//${host}${path}`
+    : path
+  return { method: message.method, url: textOf(url, maxUrlBytes), headers: headersOf(requestHeaders, header) }
+}
+
+/** The id that a framework has given a request. */
+function idOf({ id }: Fields): object {
+  return typeof id === 'string' || typeof id === 'number' ? { id } : {}
+}
+
+/** `undefined` if there is none of them: `response.writeHead(200, headers)` leaves none to be found. */
+function headersOf(names: readonly string[], header: (name: string) => unknown): object | undefined {
+  const headers = names.map(name => [name, textOf(header(name), maxHeaderBytes)] as const)
+  const present = headers.filter(([, value]) => value !== undefined)
+  return present.length === 0 ? undefined : Object.fromEntries(present)
+}
+
+function textOf(value: unknown, maxBytes: number): string | undefined {
+  if (typeof value === 'number') return String(value)
+  return typeof value === 'string' ? cutText(value, maxBytes) : undefined
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null
+}

@@ -1,0 +1,141 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { connect, createServer as createHttp2Server } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import Fastify from 'fastify'
+import { describe, expect, it } from 'vitest'
+import winston from 'winston'
+import { LogferryTransport } from '../../src/winston.ts'
+import { startShipping } from '../support/shipping.ts'
+
+const secrets = {
+  authorization: 'Bearer hunter1',
+  cookie: 'sid=hunter2',
+  'x-api-key': 'hunter3',
+  'x-amz-security-token': 'hunter4',
+}
+const told = { method: 'GET', url: '/orders?page=2', remoteAddress: '127.0.0.1', remotePort: expect.any(Number) }
+
+async function startLogging() {
+  const shipping = await startShipping()
+  const logger = winston.createLogger({ transports: [new LogferryTransport({ shipper: shipping.ship() })] })
+  return Object.assign(shipping, { logger, ended: () => once(logger.end(), 'finish') })
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+/** Answers one request, which is what `handle` is given; returns the response that the client got. */
+async function serveOne(handle: Handler, headers: object = secrets): Promise<IncomingMessage> {
+  const server = createServer(handle).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const sent = request({ port, host: '127.0.0.1', path: '/orders?page=2', headers: { 'user-agent': 'me', ...headers } })
+  const [response] = (await once(sent.end(), 'response')) as [IncomingMessage]
+  await once(response.resume(), 'end')
+  server.close()
+  return response
+}
+
+describe('a request or a response of HTTP as metadata', () => {
+  it('is told as the standard serializers of pino tell it, in a few hundred bytes, without secrets', async () => {
+    await using logging = await startLogging()
+    const answer: Handler = (req, res) => {
+      logging.logger.info('before', { req, res })
+      res.setHeader('content-type', 'text/plain').setHeader('set-cookie', 'sid=hunter5').end('hello')
+      logging.logger.info('after', { res, err: Object.assign(new Error('e'), { request: req }) })
+    }
+    const res = await serveOne(answer)
+    logging.logger.info('client', { res })
+    await logging.ended()
+    const req = { ...told, headers: { host: expect.stringContaining('127.0.0.1'), 'user-agent': 'me' } }
+    expect(logging.emulator.events('d')).toMatchObject([
+      { message: 'before', level: 'info', req, res: { statusCode: null } },
+      {
+        message: 'after',
+        res: { statusCode: 200, headers: { 'content-type': 'text/plain' } },
+        err: { message: 'e', request: req },
+      },
+      { message: 'client', res: { statusCode: 200, headers: { 'content-type': 'text/plain' } } },
+    ])
+    const lines = logging.emulator.lines('d')
+    expect(lines.join()).not.toContain('hunter')
+    expect(lines[0]?.length).toBeLessThan(400)
+  })
+
+  it('takes what Winston has merged of it out again where it follows the message', async () => {
+    await using logging = await startLogging()
+    await serveOne((req, res) => {
+      logging.logger.info('seen', req)
+      res.end()
+    })
+    await logging.ended()
+    expect(logging.emulator.events('d')).toEqual([
+      { _time: expect.any(String), level: 'info', message: 'seen', splat: [expect.objectContaining(told)] },
+    ])
+  })
+
+  it('is bounded, whatever the client sends', async () => {
+    await using logging = await startLogging()
+    const wide = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`x-n-${n}`, 'v']))
+    await serveOne(
+      (req, res) => {
+        logging.logger.info('seen', { req: Object.assign(req, { originalUrl: `/${'x'.repeat(100_000)}` }) })
+        res.end()
+      },
+      { ...wide, 'user-agent': 'u'.repeat(3000) },
+    )
+    await logging.ended()
+    const [event] = logging.emulator.events('d') as { req: { url: string; headers: Record<string, string> } }[]
+    expect(event?.req.url.length).toBeLessThanOrEqual(2048)
+    expect(event?.req.headers['user-agent']?.length).toBeLessThanOrEqual(300)
+    expect(Object.keys(event?.req.headers ?? {}).sort()).toEqual(['host', 'user-agent'])
+  })
+
+  it('tells what a client sends', async () => {
+    await using logging = await startLogging()
+    const sent = request({ port: 9, host: '127.0.0.1', path: '/x', headers: { ...secrets, 'content-type': 'a/b' } })
+    sent.on('error', () => {})
+    logging.logger.info('sent', { req: sent })
+    await logging.ended()
+    expect(logging.emulator.events('d')).toMatchObject([
+      { req: { method: 'GET', url: 'http://127.0.0.1/x', headers: { 'content-type': 'a/b' } } },
+    ])
+    expect(logging.emulator.lines('d').join()).not.toContain('hunter')
+  })
+
+  it('tells those of Fastify, wrapped or raw, and of requests that it is injected with', async () => {
+    await using logging = await startLogging()
+    const app = Fastify()
+    app.get('/orders', async (req, reply) => {
+      logging.logger.info('raw', { req: req.raw, res: reply.raw })
+      logging.logger.info('wrapped', { req, res: reply })
+      return 'ok'
+    })
+    await app.inject({ url: '/orders?page=2', headers: secrets })
+    await app.close()
+    await logging.ended()
+    const { remotePort: _, ...req } = told
+    expect(logging.emulator.events('d')).toMatchObject([
+      { message: 'raw', req },
+      { message: 'wrapped', req: { id: 'req-1', ...req } },
+    ])
+    expect(logging.emulator.lines('d').join()).not.toContain('hunter')
+  })
+
+  it('tells those of http2', async () => {
+    await using logging = await startLogging()
+    const server = createHttp2Server((req, res) => {
+      logging.logger.info('seen', { req, res })
+      res.end()
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const stream = session.request({ ':path': '/orders?page=2', ...secrets })
+    await once(stream.resume(), 'end')
+    session.close()
+    server.close()
+    await logging.ended()
+    expect(logging.emulator.events('d')).toMatchObject([{ req: told, res: { statusCode: null } }])
+    expect(logging.emulator.lines('d').join()).not.toContain('hunter')
+  })
+})
