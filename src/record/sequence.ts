@@ -1,6 +1,9 @@
 import { wallClockMs } from './clock.ts'
 
-/** The six digits below a millisecond are shared out: the lower half to lines logged live, the upper half to the others. */
+/**
+ * The six digits below a millisecond are shared out: even numbers to lines logged live, odd numbers to the others. So both
+ * begin at the millisecond itself, and are a few nanoseconds away from it.
+ */
 const half = 500_000
 
 /** A clock set back by this or less (NTP does that) is not followed: time stands still until it has caught up. */
@@ -13,6 +16,9 @@ const hiddenStepBackMs = 10_000
  */
 const laps = 10
 const digitsPerLap = half / laps
+
+/** Milliseconds of lines that bring their own time, whose counts are remembered. */
+const maxCounts = 1000
 
 /**
  * Unique digits for times that are known only to the millisecond.
@@ -30,8 +36,10 @@ export class Sequence {
   #lap = 0
   /** The latest millisecond of each lap. Within a lap, time only ever increases. */
   readonly #latestMs = new Float64Array(laps)
-  #otherMs = 0
-  #otherCount = 0
+  /** How many lines there were in each of the latest milliseconds of those that bring their own time. */
+  readonly #counts = new Map<number, number>()
+  /** No millisecond whose count has been forgotten had more lines: there a count goes on from here. */
+  #forgotten = 0
 
   constructor(now: () => number = wallClockMs) {
     this.now = now
@@ -45,7 +53,7 @@ export class Sequence {
     if (ms > this.#liveMs) this.#goOn(ms)
     else if (ms >= this.#liveMs - hiddenStepBackMs || !this.#goBack(ms)) this.#countOn()
     this.ms = this.#liveMs
-    this.digits = this.#liveDigits
+    this.digits = 2 * this.#liveDigits
   }
 
   /**
@@ -54,13 +62,24 @@ export class Sequence {
    */
   recorded(ms: number): void {
     if (ms === this.#liveMs || (ms > this.#liveMs && ms <= this.now())) return this.live(ms)
-    // The count goes on from one millisecond to the next, so that streams that alternate stay unique. It starts again
-    // between two of them where it can, because within one their order would be lost.
-    const startsAgain = ms !== this.#otherMs && this.#otherCount > 0.9 * half
-    this.#otherCount = startsAgain ? 0 : (this.#otherCount + 1) % half
-    this.#otherMs = ms
     this.ms = ms
-    this.digits = half + this.#otherCount
+    this.digits = 2 * this.#count(ms) + 1
+  }
+
+  /** How many lines have brought this millisecond. */
+  #count(ms: number): number {
+    const known = this.#counts.get(ms)
+    if (known === undefined && this.#counts.size === maxCounts) this.#forgetCounts()
+    const count = known ?? this.#forgotten
+    this.#counts.set(ms, (count + 1) % half)
+    return count
+  }
+
+  /** Streams that alternate stay unique, as no count begins where one may have been. After half a million it must. */
+  #forgetCounts(): void {
+    for (const count of this.#counts.values()) this.#forgotten = Math.max(this.#forgotten, count)
+    if (this.#forgotten > 0.9 * half) this.#forgotten = 0
+    this.#counts.clear()
   }
 
   #goOn(ms: number): void {

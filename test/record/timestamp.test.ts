@@ -28,8 +28,8 @@ describe('a line logged now', () => {
     const stamper = timestamper()
     expect([now, now, now, now + 1].map(ms => timeIn(stamper.at(ms)).slice(20))).toEqual([
       '123000000Z',
-      '123000001Z',
       '123000002Z',
+      '123000004Z',
       '124000000Z',
     ])
   })
@@ -38,19 +38,19 @@ describe('a line logged now', () => {
     const stamper = timestamper()
     for (let i = 0; i < 50_000; i++) stamper.at(now)
     expect(timeIn(stamper.at(now))).toBe('2026-11-21T02:47:05.124000000Z')
-    expect(timeIn(stamper.at(now + 1))).toBe('2026-11-21T02:47:05.124000001Z')
+    expect(timeIn(stamper.at(now + 1))).toBe('2026-11-21T02:47:05.124000002Z')
   })
 
   test('stays later than the one before when the clock is set back by up to ten seconds', () => {
     const stamper = timestamper()
     stamper.at(now)
-    expect(timeIn(stamper.at(now - 10_000))).toBe('2026-11-21T02:47:05.123000001Z')
+    expect(timeIn(stamper.at(now - 10_000))).toBe('2026-11-21T02:47:05.123000002Z')
   })
 
   test('follows the clock when it is set back by more', () => {
     const stamper = timestamper()
     stamper.at(now)
-    expect(timeIn(stamper.at(now - 10_001))).toBe('2026-11-21T02:46:55.122050000Z')
+    expect(timeIn(stamper.at(now - 10_001))).toBe('2026-11-21T02:46:55.122100000Z')
   })
 
   test('is unlike those of the first time when the clock passes through the same time again', () => {
@@ -58,14 +58,14 @@ describe('a line logged now', () => {
     const times = [0, 0, 20_000, 0, 0, 1, 20_000, 0, 20_000, 20_001].map(ms => timeIn(stamper.at(now + ms)).slice(14))
     expect(times).toEqual([
       '47:05.123000000Z',
-      '47:05.123000001Z',
+      '47:05.123000002Z',
       '47:25.123000000Z',
-      '47:05.123050000Z',
-      '47:05.123050001Z',
-      '47:05.124050000Z',
-      '47:25.123050000Z',
       '47:05.123100000Z',
+      '47:05.123100002Z',
+      '47:05.124100000Z',
       '47:25.123100000Z',
+      '47:05.123200000Z',
+      '47:25.123200000Z',
       '47:25.124000000Z',
     ])
   })
@@ -112,7 +112,7 @@ describe('a line logged now', () => {
     const [a, b] = [new Timestamper('_time', sequence), new Timestamper('_time', sequence)]
     expect([timeIn(a.at(now)), timeIn(b.at(now))]).toEqual([
       '2026-11-21T02:47:05.123000000Z',
-      '2026-11-21T02:47:05.123000001Z',
+      '2026-11-21T02:47:05.123000002Z',
     ])
     expect(timeIn(new Timestamper('_time').at(now))).not.toBe(timeIn(new Timestamper('_time').at(now)))
   })
@@ -143,15 +143,35 @@ describe('a line that brings its own time', () => {
   test('continues the count of live lines when it is known to the millisecond', () => {
     const stamper = timestamper()
     stamper.at(now)
-    expect(timeIn(stamper.atHrTime([nowSeconds, 123_000_000]))).toBe('2026-11-21T02:47:05.123000001Z')
-    expect(timeIn(stamper.at(now))).toBe('2026-11-21T02:47:05.123000002Z')
+    expect(timeIn(stamper.atHrTime([nowSeconds, 123_000_000]))).toBe('2026-11-21T02:47:05.123000002Z')
+    expect(timeIn(stamper.at(now))).toBe('2026-11-21T02:47:05.123000004Z')
   })
 
   test('keeps its millisecond when it comes late, apart from the live lines of that millisecond', () => {
     const stamper = timestamper()
     stamper.at(now)
-    expect(timeIn(stamper.atHrTime([nowSeconds, 100_000_000]))).toBe('2026-11-21T02:47:05.100500001Z')
-    expect(timeIn(stamper.atHrTime([nowSeconds, 100_000_000]))).toBe('2026-11-21T02:47:05.100500002Z')
+    expect(timeIn(stamper.atHrTime([nowSeconds, 100_000_000]))).toBe('2026-11-21T02:47:05.100000001Z')
+    expect(timeIn(stamper.atHrTime([nowSeconds, 100_000_000]))).toBe('2026-11-21T02:47:05.100000003Z')
+  })
+
+  test('is a few nanoseconds later than its millisecond, however many milliseconds there are', () => {
+    const stamper = timestamper()
+    stamper.at(now)
+    const nanos = Array.from({ length: 100_000 }, (_, i) => {
+      const seconds = nowSeconds - 1000 + Math.floor(i / 1000)
+      return Number(timeIn(stamper.atHrTime([seconds, (i % 1000) * 1e6])).slice(23, 29))
+    })
+    expect(Math.max(...nanos)).toBeLessThan(300)
+  })
+
+  test('stays unique where milliseconds come again after many others', () => {
+    const stamper = timestamper()
+    stamper.at(now)
+    const times = Array.from({ length: 20_000 }, (_, i) => {
+      const ms = (i * 7919) % 3000
+      return timeIn(stamper.atHrTime([nowSeconds - 10 + Math.floor(ms / 1000), (ms % 1000) * 1e6]))
+    })
+    expect(new Set(times).size).toBe(times.length)
   })
 
   test('does not take live lines into the future', () => {
