@@ -12,6 +12,10 @@ export type ErrorCode =
   | 'LOGFERRY_REJECTED'
   /** Events were dropped on this side: memory was full, or the time to deliver them ran out. */
   | 'LOGFERRY_DROPPED'
+  /** A flush or a shutdown of OpenTelemetry ended before everything was delivered. */
+  | 'LOGFERRY_TIMEOUT'
+  /** An exporter of OpenTelemetry was used after it was shut down. */
+  | 'LOGFERRY_SHUT_DOWN'
   /** The spool cannot be written or read, is full, or is damaged. */
   | 'LOGFERRY_SPOOL'
   /** The service does not take the compression or the batch size configured; a smaller step is used from now on. */

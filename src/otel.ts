@@ -1,5 +1,5 @@
 import type { DropReason } from './batch/ledger.ts'
-import { invalidOption } from './errors.ts'
+import { type ErrorCode, invalidOption } from './errors.ts'
 import { describedWord } from './options/described.ts'
 import { optionsOf } from './options/options-of.ts'
 import { ownProperties } from './options/own-properties.ts'
@@ -14,7 +14,7 @@ import {
   severityOfRecord,
 } from './record/otel-to-event.ts'
 import { isInTime, maxTimeoutMs } from './shipper/in-time.ts'
-import type { Shipper } from './shipper/shipper.ts'
+import type { FlushResult, Shipper } from './shipper/shipper.ts'
 import { type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
 import { openBatchBytes, reserveStack } from './stack-reserve.ts'
 
@@ -48,7 +48,7 @@ export class LogferryLogRecordExporter {
   readonly shipper: Shipper
   readonly #isOwn: boolean
   readonly #acknowledge: 'accepted' | 'delivered'
-  #isShutDown = false
+  #shutdown: Promise<void> | undefined
 
   constructor(options: LogferryLogRecordExporterOptions = {}) {
     const { acknowledge = 'accepted', ...shipping } = optionsOf(options)
@@ -61,56 +61,83 @@ export class LogferryLogRecordExporter {
     this.#isOwn = isOwn
   }
 
-  /** Called by a processor. Answers exactly once, and never throws. */
+  /**
+   * Called by a processor, also while other exports are under way. Answers exactly once, and never throws. The name of the
+   * error, which the SDK takes for `error.type`, is one of `already_shutdown`, `queue_full`, `rejected`, `timeout`, `dropped`
+   * and `TypeError`.
+   */
   export(records: readonly OtelLogRecord[], resultCallback: (result: ExportResult) => void): void {
-    if (this.#isShutDown)
-      return resultCallback({ code: 1, error: new Error('logferry: the exporter has been shut down') })
+    const answer = (result: ExportResult): void => this.#answer(resultCallback, result)
+    if (!Array.isArray(records)) return answer(noRecords)
+    if (this.#shutdown !== undefined) {
+      for (const record of records) this.shipper.refuseShutDown(severityOfRecord(record))
+      return answer(alreadyShutDown)
+    }
     try {
       reserveStack(openBatchBytes)
     } catch {
       for (let i = 0; i < records.length; i++) this.shipper.refused.error[usualSeverity]++
-      return resultCallback(outOfStack)
+      return answer(outOfStack)
     }
-    if (this.#acknowledge === 'delivered') void this.#deliver(records).then(resultCallback)
-    else resultCallback(this.#resultOf(this.#take(records), records.length))
+    if (this.#acknowledge === 'delivered') void this.#deliver(records).then(answer)
+    else answer(this.#resultOf(this.#take(records), records.length))
   }
 
-  /** Waits until what was exported has been delivered or dropped, for `flushTimeoutMs` at most. */
+  /**
+   * Waits until what was exported has been delivered or dropped, for `flushTimeoutMs` at most. Resolves in either case: behind
+   * a BatchLogRecordProcessor a rejection would end all further exports. What became of records is told by the answers of
+   * `export` with `acknowledge: 'delivered'`, or by `shipper.flush()`.
+   */
   async forceFlush(): Promise<void> {
     await this.shipper.flush()
   }
 
-  /** The same; then lets go of connections. Exports after that fail. */
-  async shutdown(): Promise<void> {
-    await (this.#isOwn ? this.shipper.close() : this.shipper.flush())
-    this.#isShutDown = true
+  /**
+   * Waits as `forceFlush()` does, then lets go of connections. Exports fail from the moment of the call on.
+   *
+   * @throws Error with `code` `LOGFERRY_TIMEOUT` if records could not be delivered in time
+   */
+  shutdown(): Promise<void> {
+    this.#shutdown ??= endOf(this.shipper, this.#isOwn, this.shipper.flushTimeoutMs)
+    return this.#shutdown
   }
 
-  /** Says how many could not be kept. Those that are sampled away, as the application wants it, are no failure. */
-  #take(records: readonly OtelLogRecord[]): number {
-    let dropped = 0
+  #answer(resultCallback: (result: ExportResult) => void, result: ExportResult): void {
+    try {
+      resultCallback(result)
+    } catch (error) {
+      this.shipper.tellThrown('the callback of an export', error)
+    }
+  }
+
+  /** Returns why records could not be kept. Those that are sampled away, as the application wants it, are no failure. */
+  #take(records: readonly OtelLogRecord[]): DropReason[] {
+    const reasons: DropReason[] = []
     for (const record of records) {
       const reason = takeRecord(this.shipper, record)
-      if (reason !== undefined && reason !== 'budget') dropped++
+      if (reason !== undefined && reason !== 'budget') reasons.push(reason)
     }
-    return dropped
+    return reasons
   }
 
   async #deliver(records: readonly OtelLogRecord[]): Promise<ExportResult> {
-    let dropped = 0
+    let reasons: DropReason[] = []
     const { lost, pending } = await this.shipper.fateOf(() => {
-      dropped = this.#take(records)
+      reasons = this.#take(records)
     })
-    return this.#resultOf(dropped + lost, records.length, pending)
+    return this.#resultOf(reasons, records.length, lost, pending)
   }
 
-  #resultOf(dropped: number, count: number, pending = 0): ExportResult {
+  #resultOf(reasons: readonly DropReason[], count: number, lost = 0, pending = 0): ExportResult {
+    const dropped = reasons.length + lost
     if (dropped + pending === 0) return { code: 0 }
     const problems = [
       dropped > 0 && `${dropped} of ${count} records were dropped`,
       pending > 0 && `${pending} of ${count} records are not delivered yet, and are kept`,
     ]
-    return { code: 1, error: new Error(`logferry: ${problems.filter(Boolean).join('; ')}; see shipper.stats()`) }
+    const name = lost > 0 ? 'rejected' : reasons.includes('memory') ? 'queue_full' : dropped > 0 ? 'dropped' : 'timeout'
+    const code = dropped > 0 ? 'LOGFERRY_DROPPED' : 'LOGFERRY_TIMEOUT'
+    return failure(name, code, `${problems.filter(Boolean).join('; ')}; see shipper.stats()`)
   }
 }
 
@@ -126,6 +153,7 @@ export class LogferryLogRecordProcessor {
   readonly #isOwn: boolean
   /** By resource: a processor may serve several providers. */
   readonly #held = new Map<OtelResource, HeldRecords>()
+  #shutdown: Promise<void> | undefined
 
   constructor(options: ShipperOrOptions = {}) {
     const { shipper, isOwn } = shipperOf(options)
@@ -133,9 +161,10 @@ export class LogferryLogRecordProcessor {
     this.#isOwn = isOwn
   }
 
-  /** Called by the SDK for each record. Serialises it at once; never throws. */
+  /** Called by the SDK for each record. Serialises it at once; never throws. A record after `shutdown()` is counted, and dropped. */
   onEmit(record: OtelLogRecord): void {
     try {
+      if (this.#shutdown !== undefined) return void this.shipper.refuseShutDown(severityOfRecord(record))
       const mayBeHeld = this.#held.size > 0 || isResourcePending(record)
       if (!mayBeHeld || !this.#hold(record)) takeRecord(this.shipper, record)
     } catch {
@@ -146,15 +175,22 @@ export class LogferryLogRecordProcessor {
   /**
    * Waits until what was emitted has been delivered or dropped, for `timeoutMillis` at most, or else `flushTimeoutMs`. Of
    * that, one half at most is for resource attributes that are still being detected.
+   *
+   * @throws Error with `code` `LOGFERRY_TIMEOUT` if records are not delivered by then; they are kept, and delivery goes on
    */
   async forceFlush(options?: { timeoutMillis?: number | undefined }): Promise<void> {
-    await this.shipper.flush({ timeoutMs: await this.#afterResources(ownProperties(options ?? {}).timeoutMillis) })
+    const timeoutMs = await this.#afterResources(ownProperties(options ?? {}).timeoutMillis)
+    expectComplete(await this.shipper.flush({ timeoutMs }))
   }
 
-  /** The same; then lets go of connections. */
-  async shutdown(): Promise<void> {
-    const timeoutMs = await this.#afterResources(undefined)
-    await (this.#isOwn ? this.shipper.close({ timeoutMs }) : this.shipper.flush({ timeoutMs }))
+  /**
+   * Waits as `forceFlush()` does, then lets go of connections. Records are dropped from the moment of the call on.
+   *
+   * @throws Error with `code` `LOGFERRY_TIMEOUT` if records could not be delivered in time
+   */
+  shutdown(): Promise<void> {
+    this.#shutdown ??= this.#afterResources(undefined).then(timeoutMs => endOf(this.shipper, this.#isOwn, timeoutMs))
+    return this.#shutdown
   }
 
   /** Waits for the resources of records that are held; says how much is left of the time. */
@@ -214,10 +250,29 @@ export class LogferryLogRecordProcessor {
 /** What a record counts as that cannot be looked at: info. */
 const usualSeverity = 2
 
-/** Made beforehand, as it is given where nothing can be made. */
-const outOfStack: ExportResult = {
-  code: 1,
-  error: new Error('logferry: no stack is left to take the records; see shipper.stats()'),
+// Made beforehand: one of them is given where nothing can be made.
+const outOfStack = failure('dropped', 'LOGFERRY_DROPPED', 'no stack is left to take the records; see shipper.stats()')
+const alreadyShutDown = failure('already_shutdown', 'LOGFERRY_SHUT_DOWN', 'the exporter has been shut down')
+const noRecords: ExportResult = { code: 1, error: new TypeError('logferry: records must be an array') }
+
+function failure(name: string, code: ErrorCode, message: string): ExportResult {
+  return { code: 1, error: Object.assign(new Error(`logferry: ${message}`), { name, code }) }
+}
+
+/** Delivers what is pending, and lets go of connections that serve nothing else. */
+async function endOf(shipper: Shipper, isOwn: boolean, timeoutMs: number): Promise<void> {
+  expectComplete(await (isOwn ? shipper.close({ timeoutMs }) : shipper.flush({ timeoutMs })))
+}
+
+function expectComplete({ complete, pending }: FlushResult): void {
+  if (complete) return
+  const rest = pending === 0 ? 'events were dropped' : `${pending} events are not delivered yet`
+  const { error } = failure(
+    'timeout',
+    'LOGFERRY_TIMEOUT',
+    `the time for delivery ran out, and ${rest}; see shipper.stats()`,
+  )
+  throw error
 }
 
 function takeRecord(shipper: Shipper, record: OtelLogRecord): DropReason | undefined {

@@ -126,7 +126,7 @@ describe.each(ways)('%s', (_, processorFor) => {
     const provider = new LoggerProvider({ processors: [processorFor(shipper)] })
     provider.getLogger('x').emit({ body: 'never' })
     const startedAt = performance.now()
-    await provider.shutdown()
+    await expect(provider.shutdown()).rejects.toMatchObject({ name: 'timeout', code: 'LOGFERRY_TIMEOUT' })
     expect(performance.now() - startedAt).toBeLessThan(3000)
     shipping.emulator.faults.clear()
     expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
@@ -217,7 +217,9 @@ describe('the processor', () => {
       const never = resourceFromAttributes({ 'service.name': 'checkout', 'host.id': new Promise<string>(() => {}) })
       new LoggerProvider({ resource: never, processors: [processor] }).getLogger('x').emit({ body: 'm' })
       const startedAtMs = performance.now()
-      await end(processor)
+      const ended = end(processor)
+      if (isServiceAway) await expect(ended).rejects.toMatchObject({ code: 'LOGFERRY_TIMEOUT' })
+      else await ended
       expect(performance.now() - startedAtMs).toBeLessThan(450)
       expect(shipping.emulator.eventCount('d')).toBe(isServiceAway ? 0 : 1)
     }
@@ -350,6 +352,75 @@ describe('the processor', () => {
   })
 })
 
+describe('what a record brings', () => {
+  it('is told to the end: schema URLs, dropped attributes, numbers that JSON has no words for', async () => {
+    await using shipping = await startShipping()
+    const processor = new LogferryLogRecordProcessor({ shipper: shipping.ship() })
+    const described = resourceFromAttributes({ 'service.name': 'checkout' }, { schemaUrl: 'https://schema.example/1' })
+    const provider = new LoggerProvider({ resource: described, processors: [processor] })
+    const logger = provider.getLogger('x', '1', { schemaUrl: 'https://schema.example/2' })
+    const numbers = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -0, 1]
+    const attributes = { ratio: Number.NaN, 'nested.list': numbers }
+    for (const extra of [{}, { why: new Error('slow way') }]) {
+      logger.emit({ body: { numbers, deep: { most: Number.POSITIVE_INFINITY }, ...extra } as never, attributes })
+    }
+    const [first] = await recordsOf(logger => logger.emit({ body: 'm' }))
+    const scope = { ...(first as OtelLogRecord).instrumentationScope, droppedAttributesCount: 3 }
+    processor.onEmit(Object.create(first as OtelLogRecord, { instrumentationScope: { value: scope } }))
+    await provider.forceFlush()
+    const texts = ['NaN', 'Infinity', '-Infinity', 0, 1]
+    const told = {
+      body: { numbers: texts, deep: { most: 'Infinity' } },
+      attributes: { ratio: 'NaN', nested: { list: texts } },
+      resource: { schema_url: 'https://schema.example/1', service: { name: 'checkout' } },
+      scope: { name: 'x', version: '1', schema_url: 'https://schema.example/2' },
+    }
+    expect(shipping.emulator.events('d').sort(byTime)).toMatchObject([
+      told,
+      told,
+      { message: 'm', scope: { dropped_attributes_count: 3 } },
+    ])
+  })
+
+  it('stays null from Winston, as its own format writes it', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    shipper.ship({ ratio: Number.NaN, err: new Error('slow way') })
+    shipper.ship({ ratio: Number.NaN })
+    await shipper.flush()
+    expect(shipping.emulator.events('d').map(({ ratio }) => ratio)).toEqual([null, null])
+  })
+
+  it('is dropped and counted after shutdown() has been called, as the specification has it', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const processor = new LogferryLogRecordProcessor({ shipper })
+    const logger = new LoggerProvider({ processors: [processor] }).getLogger('x')
+    logger.emit({ body: 'before' })
+    const ended = processor.shutdown()
+    expect(processor.shutdown()).toBe(ended)
+    logger.emit({ body: 'after', severityNumber: SeverityNumber.ERROR })
+    await ended
+    expect(shipping.emulator.events('d').map(({ message }) => message)).toEqual(['before'])
+    expect(shipper.stats()).toMatchObject({ accepted: 2, delivered: 1, drops: { 'shut-down': { error: 1 } } })
+    expect(shipping.warnings).toMatchObject([
+      { code: 'LOGFERRY_DROPPED', message: expect.stringContaining('after the shutdown') },
+    ])
+  })
+})
+
+/** The records that the SDK makes of what `log` emits. */
+async function recordsOf(log: (logger: ReturnType<LoggerProvider['getLogger']>) => void): Promise<OtelLogRecord[]> {
+  const records: OtelLogRecord[] = []
+  const catcher = {
+    onEmit: (record: OtelLogRecord) => void records.push(record),
+    forceFlush: async () => {},
+    shutdown: async () => {},
+  }
+  log(new LoggerProvider({ processors: [catcher] }).getLogger('x'))
+  return records
+}
+
 describe('the exporter', () => {
   const exported = (exporter: LogferryLogRecordExporter, count: number) =>
     new Promise<{ code: number; error?: Error }>(resolve => {
@@ -468,15 +539,93 @@ describe('the exporter', () => {
     expect(shipping.emulator.eventCount('d')).toBe(20_000)
   })
 
-  it('fails exports after shutdown', async () => {
+  it('fails exports from the call of shutdown() on, and counts their records', async () => {
     await using shipping = await startShipping()
+    shipping.emulator.faults.latencyMs = 100
     const exporter = new LogferryLogRecordExporter({ shipper: shipping.ship() })
-    await exporter.shutdown()
-    await exporter.shutdown()
-    expect(await exported(exporter, 1)).toMatchObject({
+    expect(await exported(exporter, 1)).toEqual({ code: 0 })
+    const ended = exporter.shutdown()
+    expect(exporter.shutdown()).toBe(ended)
+    expect(await exported(exporter, 2)).toMatchObject({
       code: 1,
-      error: { message: expect.stringContaining('shut down') },
+      error: { name: 'already_shutdown', code: 'LOGFERRY_SHUT_DOWN', message: expect.stringContaining('shut down') },
     })
+    await ended
+    expect(exporter.shipper.stats()).toMatchObject({ delivered: 1, dropped: 2, drops: { 'shut-down': { info: 2 } } })
+  })
+
+  it('says by its name why an export failed', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ dataset: event => (event.message === 'n 1' ? '' : 'd'), flushTimeoutMs: 200 })
+    const exporter = new LogferryLogRecordExporter({ shipper, acknowledge: 'delivered' })
+    expect((await exported(exporter, 2)).error).toMatchObject({ name: 'dropped', code: 'LOGFERRY_DROPPED' })
+    shipping.emulator.faults.rejectEvents(() => true, 'no')
+    expect((await exported(exporter, 1)).error).toMatchObject({ name: 'rejected', code: 'LOGFERRY_DROPPED' })
+    shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    expect((await exported(exporter, 1)).error).toMatchObject({ name: 'timeout', code: 'LOGFERRY_TIMEOUT' })
+    const small = new LogferryLogRecordExporter({ shipper: shipping.ship({ maxBufferedBytes: 8 * 1_048_576 }) })
+    const large = Array.from({ length: 20 }, () => ({ body: 'x'.repeat(900_000) }))
+    const answer = await new Promise<{ error?: Error }>(resolve => small.export(large as never, resolve))
+    expect(answer.error).toMatchObject({ name: 'queue_full', code: 'LOGFERRY_DROPPED' })
+  })
+
+  it.each(['accepted', 'delivered'] as const)(
+    'answers what is no list of records, and survives a callback that throws (%s)',
+    async acknowledge => {
+      await using shipping = await startShipping()
+      const exporter = new LogferryLogRecordExporter({ shipper: shipping.ship(), acknowledge })
+      for (const records of [null, undefined, {}, 5]) {
+        const answer = await new Promise<{ code: number; error?: Error }>(resolve =>
+          exporter.export(records as never, resolve),
+        )
+        expect(answer).toMatchObject({ code: 1, error: { name: 'TypeError' } })
+      }
+      exporter.export([{ body: 'm' } as never], () => {
+        throw new RangeError('mine')
+      })
+      exporter.export([{ body: 'm' } as never], undefined as never)
+      await exporter.forceFlush()
+      await until(() => shipping.warnings.length > 0, 'the warning')
+      expect(shipping.warnings).toMatchObject([
+        {
+          code: 'LOGFERRY_CALLBACK_THREW',
+          message: expect.stringContaining('the callback of an export threw RangeError'),
+        },
+      ])
+      expect(shipping.emulator.eventCount('d')).toBe(2)
+    },
+  )
+
+  it('does not end the exports of a BatchLogRecordProcessor by a flush that fails', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ flushTimeoutMs: 100, maxRetryDelayMs: 50 })
+    const exporter = new LogferryLogRecordExporter({ shipper })
+    const processor = new BatchLogRecordProcessor({ exporter, scheduledDelayMillis: 20 })
+    const logger = new LoggerProvider({ processors: [processor] }).getLogger('x')
+    shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    logger.emit({ body: 'before' })
+    await processor.forceFlush()
+    shipping.emulator.faults.clear()
+    logger.emit({ body: 'after' })
+    await shipping.emulator.waitForEvents('d', 2)
+    await processor.shutdown()
+  })
+
+  it('lets the caller of shutdown() know that records could not be delivered, behind any processor', async () => {
+    for (const make of [
+      (exporter: LogferryLogRecordExporter) => new BatchLogRecordProcessor({ exporter }),
+      (exporter: LogferryLogRecordExporter) => new SimpleLogRecordProcessor({ exporter }),
+    ]) {
+      await using shipping = await startShipping()
+      shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+      const { url: baseUrl, token } = shipping.emulator
+      const options = { baseUrl, token, dataset: 'd', flushTimeoutMs: 100, exitTimeoutMs: 0 }
+      const exporter = new LogferryLogRecordExporter(options)
+      exporter.shipper.on('warning', () => {})
+      const provider = new LoggerProvider({ processors: [make(exporter)] })
+      provider.getLogger('x').emit({ body: 'never' })
+      await expect(provider.shutdown()).rejects.toMatchObject({ code: 'LOGFERRY_TIMEOUT' })
+    }
   })
 
   it('never throws, and answers exactly once', async () => {

@@ -18,6 +18,8 @@ export type DropReason =
   | 'spool-damaged'
   /** Sampled away so that the licence's monthly ingest lasts (`limits.onBudget: 'shed'`). */
   | 'budget'
+  /** A record of OpenTelemetry that came after its processor or exporter was shut down. */
+  | 'shut-down'
   /** The runtime failed us, out of memory for instance; or the event was logged within the log call of another, without end. */
   | 'error'
 
@@ -35,7 +37,7 @@ export function tally(lines: Uint8Array): DropsBySeverity {
 }
 
 /** Why a log call may drop its own event. */
-export type Refusal = Extract<DropReason, 'memory' | 'dataset' | 'budget' | 'error'>
+export type Refusal = Extract<DropReason, 'memory' | 'dataset' | 'budget' | 'shut-down' | 'error'>
 
 /** How many events of each severity, by its number. */
 type Counts = [number, number, number, number, number, number]
@@ -55,12 +57,14 @@ export class Ledger {
     memory: [0, 0, 0, 0, 0, 0],
     dataset: [0, 0, 0, 0, 0, 0],
     budget: [0, 0, 0, 0, 0, 0],
+    'shut-down': [0, 0, 0, 0, 0, 0],
     error: [0, 0, 0, 0, 0, 0],
   }
   readonly #told: Readonly<Record<Refusal, Counts>> = {
     memory: [0, 0, 0, 0, 0, 0],
     dataset: [0, 0, 0, 0, 0, 0],
     budget: [0, 0, 0, 0, 0, 0],
+    'shut-down': [0, 0, 0, 0, 0, 0],
     error: [0, 0, 0, 0, 0, 0],
   }
   #droppedLater = 0
@@ -112,7 +116,7 @@ export class Ledger {
   }
 }
 
-export const refusals = ['memory', 'dataset', 'budget', 'error'] as const satisfies Refusal[]
+export const refusals = ['memory', 'dataset', 'budget', 'shut-down', 'error'] as const satisfies Refusal[]
 
 const none: Readonly<Counts> = [0, 0, 0, 0, 0, 0]
 

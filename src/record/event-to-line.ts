@@ -3,6 +3,7 @@ import { FasterWay } from './faster-way.ts'
 import { isPlainData } from './is-plain-data.ts'
 import { LineWriter } from './line-writer.ts'
 import { effortOfLogCall } from './log-calls.ts'
+import type { NonFinite } from './plain.ts'
 
 /** The line of one event, without its newline. */
 export interface Line {
@@ -32,19 +33,20 @@ export function eventToLine(
   maxBytes: number,
   altered: Alterations,
   written?: string,
+  nonFinite?: NonFinite,
 ): Line {
-  if (isTaken) return writeLine(new LineWriter(), event, head, tail, maxBytes, altered, written)
+  if (isTaken) return writeLine(new LineWriter(), event, head, tail, maxBytes, altered, written, nonFinite)
   isTaken = true
   try {
-    return writeLine(shared, event, head, tail, maxBytes, altered, written)
+    return writeLine(shared, event, head, tail, maxBytes, altered, written, nonFinite)
   } finally {
     isTaken = false
   }
 }
 
 /** The same as a text, without head and tail. */
-export function eventToJson(event: object, maxBytes: number, altered: Alterations): string {
-  const { bytes, length } = eventToLine(event, undefined, undefined, maxBytes, altered)
+export function eventToJson(event: object, maxBytes: number, altered: Alterations, nonFinite?: NonFinite): string {
+  const { bytes, length } = eventToLine(event, undefined, undefined, maxBytes, altered, undefined, nonFinite)
   return bytes.toString('utf8', 0, length)
 }
 
@@ -56,12 +58,13 @@ function writeLine(
   maxBytes: number,
   altered: Alterations,
   written: string | undefined,
+  nonFinite: NonFinite | undefined,
 ): Line {
-  const mostBytes = maxBytes - writer.begin(head) - (tail?.length ?? 0)
+  const mostBytes = maxBytes - writer.begin(head, nonFinite) - (tail?.length ?? 0)
   const isWritten =
     written === undefined ? write(writer, event, mostBytes) : writeNatively(writer, event, mostBytes, written)
   if (!isWritten) {
-    const copy = eventToPlain(event, mostBytes, effortOfLogCall(), altered)
+    const copy = eventToPlain(event, mostBytes, effortOfLogCall(), altered, nonFinite)
     // To write it shows whether it fits in a fraction of the time that measuring takes.
     if (!copy.isWhole || !writer.writeCopy(copy.fields, mostBytes)) {
       const plain = fitted(copy, mostBytes, altered)

@@ -1,6 +1,6 @@
 import { cutToFit } from './cut-to-fit.ts'
 import type { Effort } from './effort.ts'
-import { isPlainObject, type Plain, type PlainObject } from './plain.ts'
+import { isPlainObject, type NonFinite, type Plain, type PlainObject } from './plain.ts'
 import { SafeCopy } from './safe-copy.ts'
 
 /** What was altered so that an event could be sent. Counts of events, ever increasing. */
@@ -27,9 +27,15 @@ export interface PlainCopy {
  *
  * @param maxBytes most bytes of JSON that will be sent of it
  */
-export function eventToPlain(event: unknown, maxBytes: number, effort: Effort, altered: Alterations): PlainCopy {
+export function eventToPlain(
+  event: unknown,
+  maxBytes: number,
+  effort: Effort,
+  altered: Alterations,
+  nonFinite: NonFinite = 'null',
+): PlainCopy {
   try {
-    const copy = new SafeCopy(maxBytes, effort)
+    const copy = new SafeCopy(maxBytes, effort, nonFinite)
     const fields = asObject(copy.of(event, keptFields))
     if (copy.stubbed) altered.stubbed++
     return { fields, isWhole: !copy.cut }

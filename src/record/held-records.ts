@@ -41,7 +41,15 @@ export function isResourcePending(record: OtelLogRecord): boolean {
 /** A record as it is to be held. */
 export function toHeldRecord(record: OtelLogRecord, maxEventBytes: number): HeldRecord {
   const altered = { stubbed: 0, cut: 0 }
-  const { bytes, length } = eventToLine(otelToEvent(record), undefined, undefined, maxEventBytes, altered)
+  const { bytes, length } = eventToLine(
+    otelToEvent(record),
+    undefined,
+    undefined,
+    maxEventBytes,
+    altered,
+    undefined,
+    'text',
+  )
   return {
     json: Buffer.from(bytes.subarray(0, length)),
     severity: severityOfRecord(record),

@@ -38,7 +38,8 @@ function roomAfter(container: object, room: number, depth: number): number {
 function roomAfterMember(member: unknown, room: number, depth: number): number {
   if (typeof member === 'string') return room - member.length - 1
   if (typeof member === 'object') return member === null ? room - 1 : roomAfter(member, room - 1, depth + 1)
-  return typeof member === 'number' || typeof member === 'boolean' || member === undefined ? room - 1 : -1
+  if (typeof member === 'number') return member - member === 0 ? room - 1 : -1 // neither NaN nor infinite
+  return typeof member === 'boolean' || member === undefined ? room - 1 : -1
 }
 
 /**

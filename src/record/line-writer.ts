@@ -3,7 +3,7 @@ import { copyEscaped, firstEscape, isEscaped, shortEscapes } from './escapes.ts'
 import { isRecord, isValidDate } from './is-plain-data.ts'
 import { fits } from './json-text.ts'
 import { LearnedName, type Piece } from './learned-names.ts'
-import { maxDepth } from './plain.ts'
+import { maxDepth, type NonFinite } from './plain.ts'
 
 /** Lines up to nearly so many bytes need no larger buffer; one that is larger than that is not kept for the next line. */
 const usualBytes = 65_536
@@ -48,6 +48,7 @@ export class LineWriter {
   #end = 0
   #absent = 0
   #isTimed = false
+  #nonFinite: NonFinite = 'null'
   #startedAtMs = 0
   #clockAtMs = 0
   readonly #root = new LearnedName(undefined)
@@ -60,7 +61,8 @@ export class LineWriter {
   }
 
   /** Begins a line with an object whose first members are given, without its closing brace; says how long that is. */
-  begin(head: Uint8Array | undefined): number {
+  begin(head: Uint8Array | undefined, nonFinite: NonFinite = 'null'): number {
+    this.#nonFinite = nonFinite
     if (this.bytes.length > mostKeptBytes) this.#replace(Buffer.allocUnsafeSlow(usualBytes), 0)
     this.#start = head?.length ?? 0
     if (head !== undefined) this.bytes.set(head)
@@ -299,6 +301,7 @@ export class LineWriter {
   #writeNumber(value: number, at: number): number {
     const whole = value | 0
     if (whole === value && whole >= 0) return this.#writeDigits(whole, at)
+    if (!Number.isFinite(value)) return this.#writeAscii(this.#nonFinite === 'text' ? `"${value}"` : 'null', at)
     const magnitude = Math.abs(value)
     const start = value < 0 ? at + 1 : at
     if (start > at) this.bytes[at] = minus
@@ -313,7 +316,7 @@ export class LineWriter {
       const low = magnitude % 1e9
       return this.#writePadded(low, this.#writeDigits((magnitude - low) / 1e9, start), 9)
     }
-    return this.#writeAscii(Number.isFinite(value) ? `${value}` : 'null', at)
+    return this.#writeAscii(`${value}`, at)
   }
 
   /** A number from 0 to 2^31 - 1. */

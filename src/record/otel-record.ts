@@ -21,6 +21,7 @@ export interface OtelLogRecord {
 
 export interface OtelResource {
   readonly attributes: object
+  readonly schemaUrl?: string | undefined
   /** Whether some attributes are still being detected. */
   readonly asyncAttributesPending?: boolean | undefined
   waitForAsyncAttributes?(): Promise<void>
@@ -31,4 +32,5 @@ export interface OtelScope {
   readonly version?: string | undefined
   readonly schemaUrl?: string | undefined
   readonly attributes?: object | undefined
+  readonly droppedAttributesCount?: number | undefined
 }

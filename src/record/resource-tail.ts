@@ -39,13 +39,24 @@ export function tailFields(tail: Uint8Array): object {
 }
 
 function resourceMember(resource: OtelResource): string {
-  return member('resource', () => nestAttributes(resource.attributes), maxResourceBytes)
+  const fields = () => {
+    const { attributes, schemaUrl } = resource
+    const nested = nestAttributes(attributes)
+    return typeof schemaUrl === 'string' && schemaUrl !== '' ? { schema_url: schemaUrl, ...nested } : nested
+  }
+  return member('resource', fields, maxResourceBytes)
 }
 
 function scopeMember(scope: OtelScope): string {
   const fields = () => {
-    const { name, version, schemaUrl, attributes } = scope
-    return { name, version, schema_url: schemaUrl, attributes: attributes && nestAttributes(attributes) }
+    const { name, version, schemaUrl, attributes, droppedAttributesCount } = scope
+    return {
+      name,
+      version,
+      schema_url: schemaUrl,
+      attributes: attributes && nestAttributes(attributes),
+      dropped_attributes_count: droppedAttributesCount || undefined,
+    }
   }
   return member('scope', fields, maxScopeBytes)
 }
@@ -53,7 +64,7 @@ function scopeMember(scope: OtelScope): string {
 /** `,"name":{…}`; nothing when there is nothing to tell, or no way to read it. */
 function member(name: string, read: () => object, maxBytes: number): string {
   try {
-    const json = eventToJson(read(), maxBytes, { stubbed: 0, cut: 0 })
+    const json = eventToJson(read(), maxBytes, { stubbed: 0, cut: 0 }, 'text')
     return json === '{}' ? '' : `,"${name}":${json}`
   } catch {
     return ''

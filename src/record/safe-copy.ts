@@ -4,7 +4,7 @@ import type { Effort } from './effort.ts'
 import { errorFields, isError } from './error-fields.ts'
 import { httpFields } from './http-message.ts'
 import { leftOut, markFieldsLeftOut, markItemsLeftOut } from './left-out.ts'
-import { isPlainObject, maxDepth, type Plain, type PlainObject } from './plain.ts'
+import { isPlainObject, maxDepth, type NonFinite, type Plain, type PlainObject } from './plain.ts'
 import { bytesOf, primitiveOf } from './special-value.ts'
 import { functionStub, objectStub, symbolStub, throwsStub } from './stub.ts'
 
@@ -51,13 +51,15 @@ export class SafeCopy {
   cut = false
   readonly #maxBytes: number
   readonly #effort: Effort
+  readonly #nonFinite: NonFinite
   readonly #ancestors: object[] = []
   /** The prototype of the last object whose content is in its fields: rows of a table are of one class. */
   #ordinary: unknown
   readonly #names = new Map<object, readonly PropertyKey[]>()
 
-  constructor(maxBytes: number, effort: Effort) {
+  constructor(maxBytes: number, effort: Effort, nonFinite: NonFinite = 'null') {
     this.#maxBytes = maxBytes
+    this.#nonFinite = nonFinite
     this.#effort = effort
   }
 
@@ -92,7 +94,8 @@ export class SafeCopy {
       case 'undefined':
         return value
       case 'number':
-        return Number.isFinite(value) ? value : null
+        if (Number.isFinite(value)) return value
+        return this.#nonFinite === 'text' ? String(value) : null
       case 'bigint':
         return this.#bigInt(value)
       case 'symbol':

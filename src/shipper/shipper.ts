@@ -383,6 +383,25 @@ export class Shipper {
   }
 
   /**
+   * Drops a record that came after the shutdown of what it was given to.
+   *
+   * @internal
+   */
+  refuseShutDown(severity: Severity): DropReason {
+    return this.#refuse('shut-down', severity)
+  }
+
+  /**
+   * Tells that a function of the application threw, which harms nothing.
+   *
+   * @internal
+   */
+  tellThrown(what: string, error: unknown): void {
+    const kind = error instanceof Error ? error.name : typeof error
+    this.#notices.warn('LOGFERRY_CALLBACK_THREW', `${what} threw ${kind}`)
+  }
+
+  /**
    * Drops an event unseen, as `error` was thrown where it was made.
    *
    * @internal
@@ -433,7 +452,8 @@ export class Shipper {
     const isTailTooLong = tail !== undefined && tail.length > maxEventBytes / 4
     if (isTailTooLong) this.#altered.cut++
     const kept = isTailTooLong ? undefined : tail
-    const line = eventToLine(event, head, kept, maxEventBytes - 1, this.#altered, written)
+    const nonFinite = tail === undefined ? 'null' : 'text' // a record of OpenTelemetry
+    const line = eventToLine(event, head, kept, maxEventBytes - 1, this.#altered, written, nonFinite)
     if (!this.#batcher.add(dataset, severity, line, this.#fate)) return false
     this.#ledger.admitted++ // with no call since the line has its place: see `Batch.append`
     try {
@@ -526,6 +546,7 @@ export class Shipper {
 
   #warnOfRefused(reason: Refusal, count: number, bySeverity: DropsBySeverity): void {
     if (reason === 'memory') this.#noteShed(bySeverity)
+    if (reason === 'shut-down') this.#notices.warn('LOGFERRY_DROPPED', afterShutdown, reason)
     if (reason !== 'error') return
     const error = this.#lastError
     this.#lastError = undefined
@@ -666,6 +687,9 @@ export class Shipper {
 /** Of an event of which that cannot be found out. */
 const usualSeverity = severityOfLevel(undefined)
 const nested = new Error('a getter, a `toJSON` or a listener logs each time that an event is logged')
+
+const afterShutdown =
+  'records that are emitted after the shutdown of their OpenTelemetry processor or exporter are dropped. Shut it down last.'
 
 const inSpool =
   'they are in the spool, and will be delivered by the next process that uses it, or by `logferry spool send`.'
