@@ -207,6 +207,17 @@ describe('other fields of the licence', () => {
   })
 })
 
+/** The limits in force where the service answers an organization with these fields. */
+async function readWith({ license, ...fields }: { license?: object }) {
+  await using shipping = await startShipping()
+  const whole = { apiRateLimitPerSecond: 40, maxFields: 20, monthlyIngestGb: 5 }
+  const org = { ...specifiedOrg, ...fields, license: Array.isArray(license) ? license : { ...whole, ...license } }
+  await using service = await startAnswering(200, org)
+  const shipper = shipping.ship({ baseUrl: service.url, limits: { orgId: 'acme', accessToken: 'a' } })
+  await whenRead(shipper)
+  return shipper.stats().limits
+}
+
 describe('a licence that cannot be read', () => {
   it('is said once, and delivery goes on', async () => {
     await using shipping = await startShipping()
@@ -257,23 +268,43 @@ describe('a licence that cannot be read', () => {
     expect(warnings).toHaveLength(2)
   })
 
-  it.each<[string, object, string | undefined]>([
-    ['maxMonitors', { license: { maxMonitors: 1.5, maxFields: 20 } }, undefined],
-    ['issuedAt', { license: { issuedAt: '', maxFields: 20 } }, undefined],
-    ['withAuths', { license: { withAuths: [1], maxFields: 20 } }, undefined],
-    ['planCreated', { planCreated: 5, license: { maxFields: 20 } }, undefined],
-    ['maxFields', { license: { maxFields: 1.5 } }, 'license.maxFields: expected an integer'],
-    ['regions', { license: { regions: [1] } }, 'license.regions.0: expected a string'],
-    ['license', { license: [] }, 'license: expected an object'],
-  ])('is one with a field out of order only where that field is used: %s', async (_, fields, problem) => {
-    await using shipping = await startShipping()
-    await using service = await startAnswering(200, { ...specifiedOrg, ...fields })
-    const { url: baseUrl } = service
-    const shipper = shipping.ship({ baseUrl, limits: { orgId: 'acme', accessToken: 'a' } })
-    await whenRead(shipper)
-    const { limits } = shipper.stats()
-    if (problem === undefined) expect(limits).toMatchObject({ problem: undefined, maxFields: 20 })
-    else expect(limits?.problem).toContain(problem)
+  it.each<[string, object]>([
+    ['maxMonitors', { license: { maxMonitors: 1.5 } }],
+    ['issuedAt', { license: { issuedAt: '' } }],
+    ['withAuths', { license: { withAuths: [1] } }],
+    ['planCreated', { planCreated: 5 }],
+    ['half a gigabyte', { license: { monthlyIngestGb: 0.5 } }],
+  ])('is none where a field is out of order that is not used: %s', async (_, fields) => {
+    expect(await readWith(fields)).toMatchObject({ problem: undefined, maxFields: 20 })
+  })
+
+  const times = ['validFrom', 'expiresAt', 'billingPeriodStart', 'billingPeriodEnd']
+  it.each<[string, unknown]>([
+    ...times.map(field => [field, 5] as [string, unknown]),
+    ['defaultRegion', 5],
+    ['regions', ['eu', 1]],
+    ['regions', 'eu'],
+    ['apiRateLimitPerSecond', '40'],
+    ['apiRateLimitPerSecond', 0.5],
+    ['monthlyIngestGb', 'much'],
+    ['maxFields', 1.5],
+    ['maxDatasets', {}],
+    ['paymentStatus', 5],
+    ['firstFailedPayment', []],
+  ])('is none where a field is out of order that is used, which costs that field alone: %s', async (field, value) => {
+    const isOfOrg = field === 'paymentStatus' || field === 'firstFailedPayment'
+    const name = isOfOrg ? field : `license.${field}`
+    const limits = await readWith(isOfOrg ? { [field]: value } : { license: { [field]: value } })
+    expect(limits?.problem).toContain(`${name}`)
+    expect(limits?.readAt).toEqual(expect.any(String))
+    const rate = field === 'apiRateLimitPerSecond' ? undefined : expect.closeTo(40, -1)
+    expect(limits?.requestsPerSecond).toEqual(rate)
+    expect(limits?.maxFields).toBe(field === 'maxFields' ? undefined : 20)
+    expect(limits?.ingest?.bytes).toBe(field === 'monthlyIngestGb' ? undefined : 5e9)
+  })
+
+  it('is one where there is no license in it', async () => {
+    expect((await readWith({ license: [] }))?.problem).toContain('license: expected an object')
   })
 
   it('does not delay a log call, nor hold up the end', async () => {

@@ -200,7 +200,7 @@ describe('what is logged', () => {
     [
       'an attacker',
       `Object.assign(Object.prototype, { inherited: 'inherited', dispatcher, tls: 'x', timeoutMs: 0, timeoutMillis: 0,
-         body: Buffer.from('inherited'), bytesPerSecond: 1, afterMs: 60_000, thenReset: true, isUsed: () => false,
+         body: Buffer.from('inherited'), bytesPerSecond: 1, afterMs: 60_000, thenReset: true, tolerance: 5,
          random: () => 7, leaseMs: 1, wrapped: 1, fallback: 1 })`,
     ],
   ])('arrives without what %s has added to Object.prototype', async (_, statement) => {

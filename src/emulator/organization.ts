@@ -73,6 +73,7 @@ export function defaultOrg(id: string, nowMs: number): Org {
 
 const payments = ['na', 'failed', 'success', 'blocked']
 const plans = /^(personal|basicDirect|teamMonthlyDirect|teamMonthlyAws|\S*Cloud|teamPlus|enterprise|comped)$/
+const amounts = new Set(['monthlyIngestGb', 'monthlyQueryGbHours', 'storageAllowanceGB'])
 const times = new Set(['issuedAt', 'validFrom', 'expiresAt', 'billingPeriodStart', 'billingPeriodEnd'])
 
 /** Refuses fields that the specification does not have, and values that it does not allow for them. */
@@ -95,7 +96,7 @@ function checkFields(name: string, fields: object, defaults: object): void {
 /** A value must be what the default is: a number, a list of texts, an object or a text. */
 function checkField(name: string, field: string, value: unknown, byDefault: unknown): void {
   // A test can use up a small part of a GB.
-  if (field === 'monthlyIngestGb') checkRange(name, value, 0, Number.MAX_SAFE_INTEGER)
+  if (amounts.has(field)) checkRange(name, value, 0, Number.MAX_SAFE_INTEGER)
   else if (typeof byDefault === 'number') checkInteger(name, value, 0, Number.MAX_SAFE_INTEGER)
   else if (Array.isArray(byDefault)) checkTexts(name, value)
   else if (typeof byDefault === 'object') checkObject(name, value as object)

@@ -6,7 +6,7 @@ import { retryAfterMs } from '../http/retry-after.ts'
 import type { Redact } from '../text/short-line.ts'
 import { OrgError } from './org-error.ts'
 import type { Org } from './organization.ts'
-import { readOrg } from './organization-schema.ts'
+import { readOrg, type Tolerance } from './organization-schema.ts'
 
 /** An organization takes a few KiB, but nothing limits its lists and maps; ours does: 1 MiB. */
 export const maxAnswerBytes = 1_048_576
@@ -15,16 +15,11 @@ export const maxAnswerBytes = 1_048_576
  * The organization that an answer holds, or the error it means. Decided by the status; the content type does not matter.
  *
  * @param redact takes the token out of what the service says
- * @param isUsed whether a field must be as specified; all must where it is not given
+ * @param tolerance without it, every field must be as specified
  */
-export function answerToOrg(
-  answer: Answer,
-  redact: Redact,
-  nowMs: number,
-  isUsed?: (field: string) => boolean,
-): Org | OrgError {
+export function answerToOrg(answer: Answer, redact: Redact, nowMs: number, tolerance?: Tolerance): Org | OrgError {
   const { status, headers } = answer
-  if (status >= 200 && status < 300) return bodyToOrg(answer, redact, isUsed)
+  if (status >= 200 && status < 300) return bodyToOrg(answer, redact, tolerance)
   const said = `status ${status}: ${reasonIn(answer, redact)}`
   if (status < 400) {
     const message = `redirects are not followed: baseUrl must be the service's own address (${said})`
@@ -48,13 +43,13 @@ export function answerToOrg(
   return new OrgError('INVALID_REQUEST', `the service refuses the request (${said})`, { status })
 }
 
-function bodyToOrg(answer: Answer, redact: Redact, isUsed: ((field: string) => boolean) | undefined): Org | OrgError {
+function bodyToOrg(answer: Answer, redact: Redact, tolerance: Tolerance | undefined): Org | OrgError {
   const { status, cut } = answer
   if (cut === 'interrupted') {
     return new OrgError('UNREACHABLE', 'the connection was lost in the middle of the answer', { status })
   }
   const { text, isWhole } = bodyOf(answer, maxAnswerBytes)
-  const read = isWhole ? readOrg(text, redact, isUsed) : { problem: 'it is longer than 1 MiB' }
+  const read = isWhole ? readOrg(text, redact, tolerance) : { problem: 'it is longer than 1 MiB' }
   if ('org' in read) return read.org
   return new OrgError('INVALID_RESPONSE', `the answer is no organization of this service: ${read.problem}`, { status })
 }

@@ -13,6 +13,7 @@ import type { OrgClientOptions } from './client-options.ts'
 import { noAnswer } from './no-answer.ts'
 import { OrgError } from './org-error.ts'
 import type { Org, OrgUpdate } from './organization.ts'
+import type { Tolerance } from './organization-schema.ts'
 import { type Operation, orgRequest } from './request.ts'
 import { type ResolvedOrgClientOptions, resolveClientOptions } from './resolve-client-options.ts'
 import { retryDelayMs } from './retry-delay.ts'
@@ -23,8 +24,8 @@ const maxConnections = 4
 interface OrgClientUse {
   /** Whether the process waits for a call before it ends by itself. */
   readonly keepsAlive?: boolean
-  /** Whether a field of the organization must be as specified. */
-  readonly isUsed?: (field: string) => boolean
+  /** Takes an organization with fields out of order. */
+  readonly tolerance?: Tolerance
   /** Takes more secrets out of what the service says than the token of the client. */
   readonly redact?: Redact
 }
@@ -39,17 +40,17 @@ interface OrgClientUse {
 export class OrgClient {
   readonly #options: ResolvedOrgClientOptions
   readonly #keepsAlive: boolean
-  readonly #isUsed: OrgClientUse['isUsed']
+  readonly #tolerance: OrgClientUse['tolerance']
   readonly #redact: OrgClientUse['redact']
   readonly #calls = new Map<Promise<unknown>, AbortController>()
   #connections: Connections | undefined
 
   /** @internal */
   constructor(options: ResolvedOrgClientOptions, use: OrgClientUse = {}) {
-    const { keepsAlive = true, isUsed, redact } = ownProperties(use)
+    const { keepsAlive = true, tolerance, redact } = ownProperties(use)
     this.#options = options
     this.#keepsAlive = keepsAlive
-    this.#isUsed = isUsed
+    this.#tolerance = tolerance
     this.#redact = redact
   }
 
@@ -152,7 +153,7 @@ export class OrgClient {
     try {
       const request = orgRequest(baseUrl, operation, credentials.headers())
       const answer = await exchange(this.#dispatcher(), request, timeoutMs, signal, maxAnswerBytes)
-      return answerToOrg(answer, redact, Date.now(), this.#isUsed)
+      return answerToOrg(answer, redact, Date.now(), this.#tolerance)
     } catch (error) {
       return noAnswer(error, redact)
     }

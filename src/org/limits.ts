@@ -39,7 +39,8 @@ export interface LimitsSettings {
 
 /** What the limits act on. */
 export interface LimitsParts {
-  readonly readOrg: () => Promise<Org>
+  /** Tells by `onUnusable` of used fields that it leaves out, as they are out of order. */
+  readonly readOrg: (onUnusable: (problem: string) => void) => Promise<Org>
   readonly setRate: (requestsPerSecond: number | undefined) => void
   /** Told when the license allows more than when it was last read. */
   readonly onRaised: () => void
@@ -153,8 +154,12 @@ export class Limits {
   async #read(): Promise<void> {
     const run = this.#tickTimer
     let org: UsedOrg
+    let unusable: string | undefined
+    const onUnusable = (problem: string): void => {
+      unusable = toMessageLine(problem, this.#parts.redact)
+    }
     try {
-      org = usedPart(await this.#parts.readOrg(), this.#parts.redact)
+      org = usedPart(await this.#parts.readOrg(onUnusable), this.#parts.redact)
     } catch (error) {
       if (run === this.#tickTimer) this.#onUnreadable(error)
       return
@@ -162,11 +167,17 @@ export class Limits {
     if (run !== this.#tickTimer) return // stopped meanwhile
     this.#org = org
     this.#readAtMs = Date.now()
-    this.#problem = undefined
+    this.#problem = unusable
+    if (unusable !== undefined) this.#warnOfFieldsOutOfOrder(unusable)
     this.#failures = 0
     this.#warned.delete('read')
     this.#apply(org)
     this.#readIn(this.#settings.refreshMs)
+  }
+
+  #warnOfFieldsOutOfOrder(problem: string): void {
+    const message = `the organization's license is kept to, but for what cannot be used of it (${problem}).`
+    this.#warnOnce('LOGFERRY_LIMITS', 'fields out of order', message)
   }
 
   #onUnreadable(error: unknown): void {

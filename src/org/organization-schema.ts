@@ -15,6 +15,8 @@ const texts = v.pipe(
     if (dataset.typed) addIssuesOf(dataset.value, addIssue)
   }),
 )
+/** An amount: the specification says integer, but half a gigabyte is no nonsense. */
+const amount = v.pipe(v.number('a number'), v.finite('a number'))
 const integer = v.pipe(v.number('an integer'), v.integer('an integer'))
 const map = v.custom<Record<string, unknown>>(isMap, 'an object')
 
@@ -49,9 +51,9 @@ const LicenseSchema = objectOf({
   maxFields: v.exactOptional(integer),
   maxMonitors: v.exactOptional(integer),
   maxUsers: v.exactOptional(integer),
-  monthlyIngestGb: v.exactOptional(integer),
-  monthlyQueryGbHours: v.exactOptional(integer),
-  storageAllowanceGB: v.exactOptional(integer),
+  monthlyIngestGb: v.exactOptional(amount),
+  monthlyQueryGbHours: v.exactOptional(amount),
+  storageAllowanceGB: v.exactOptional(amount),
 })
 
 const OrgSchema = objectOf({
@@ -71,17 +73,21 @@ const OrgSchema = objectOf({
   role: v.exactOptional(text),
 })
 
+/** Takes an organization with fields out of order, which it leaves out: each costs no other. */
+export interface Tolerance {
+  /** Whether a field (`name`, `license.maxFields`) is used; what others hold does not matter. */
+  readonly isUsed: (field: string) => boolean
+  /** Told which of the used fields are left out, and why. */
+  readonly onUnusable: (problem: string) => void
+}
+
 /**
  * The organization in the body of an answer, or what is wrong with it: `license.maxFields: expected an integer, got "many"`.
  *
  * @param redact takes tokens out of what is shown of the body
- * @param isUsed whether a field (`name`, `license.maxFields`) must be as specified; what others hold is then not checked
+ * @param tolerance without it, every field must be as specified
  */
-export function readOrg(
-  body: string,
-  redact: Redact,
-  isUsed: (field: string) => boolean = () => true,
-): { org: Org } | { problem: string } {
+export function readOrg(body: string, redact: Redact, tolerance?: Tolerance): { org: Org } | { problem: string } {
   const value = parsed(body)
   if (value === undefined) return { problem: `expected a JSON object, got ${whatElse(body)}` }
   if (!isMap(value)) return { problem: `expected a JSON object, got ${kindOf(value)}` }
@@ -90,11 +96,25 @@ export function readOrg(
   if (isMap(license)) deleteNulls(license)
   const checked = { ...value, license: isMap(license) ? ownProperties(license) : license }
   const result = v.safeParse(OrgSchema, ownProperties(checked))
-  const issues = (result.issues ?? []).filter(issue => isUsed(fieldOf(issue)))
+  const issues = (result.issues ?? []).filter(issue => tolerance?.isUsed(fieldOf(issue)) ?? true)
   if (issues.length === 0) return { org: value as unknown as Org }
+  const problem = problemsOf(issues, redact)
+  if (tolerance === undefined || !isMap(license)) return { problem }
+  for (const issue of issues) {
+    const field = fieldOf(issue)
+    if (field.startsWith(ofLicense)) delete license[field.slice(ofLicense.length)]
+    else delete value[field]
+  }
+  tolerance.onUnusable(problem)
+  return { org: value as unknown as Org }
+}
+
+const ofLicense = 'license.'
+
+function problemsOf(issues: readonly v.BaseIssue<unknown>[], redact: Redact): string {
   const problems = issues.slice(0, maxProblems).map(issue => problemOf(issue, redact))
   if (issues.length > maxProblems) problems.push(`${issues.length - maxProblems} more`)
-  return { problem: problems.join('; ') }
+  return problems.join('; ')
 }
 
 type AddIssue = Parameters<Parameters<typeof v.rawCheck<unknown[]>>[0]>[0]['addIssue']

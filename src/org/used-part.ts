@@ -8,7 +8,7 @@ const texts = ['billingPeriodStart', 'billingPeriodEnd', 'defaultRegion', 'valid
 const numbers = ['apiRateLimitPerSecond', 'monthlyIngestGb', 'maxFields', 'maxDatasets'] as const
 
 /** What the shipper uses of an organization. */
-export interface UsedOrg extends Pick<Org, 'paymentStatus' | 'firstFailedPayment'> {
+export interface UsedOrg extends Partial<Pick<Org, 'paymentStatus' | 'firstFailedPayment'>> {
   readonly license: Pick<License, (typeof texts)[number] | (typeof numbers)[number] | 'regions'>
 }
 
@@ -28,7 +28,8 @@ export function isUsed(field: string): boolean {
  * The used part of an organization. Its texts are as short and printable as messages need them: an organization may have up
  * to 1 MiB, and is kept for as long as the process lives.
  */
-export function usedPart({ license, paymentStatus, firstFailedPayment }: Org, redact?: Redact): UsedOrg {
+export function usedPart(org: Pick<Org, 'license'> & Partial<Org>, redact?: Redact): UsedOrg {
+  const { license, paymentStatus, firstFailedPayment } = org
   const used: { [Name in keyof UsedOrg['license']]: UsedOrg['license'][Name] } = {}
   for (const name of numbers) if (license[name] !== undefined) used[name] = license[name]
   for (const name of texts) if (license[name] !== undefined) used[name] = toShortLine(license[name], redact)
@@ -37,7 +38,7 @@ export function usedPart({ license, paymentStatus, firstFailedPayment }: Org, re
   }
   return {
     license: used,
-    paymentStatus: toShortLine(paymentStatus, redact),
+    ...(paymentStatus !== undefined && { paymentStatus: toShortLine(paymentStatus, redact) }),
     ...(firstFailedPayment !== undefined && { firstFailedPayment: toShortLine(firstFailedPayment, redact) }),
   }
 }

@@ -7,6 +7,7 @@ import type { AccessToken } from '../org/access-token.ts'
 import type { OrgClient } from '../org/client.ts'
 import { Fleet } from '../org/fleet.ts'
 import { Limits } from '../org/limits.ts'
+import type { Tolerance } from '../org/organization-schema.ts'
 import { isUsed } from '../org/used-part.ts'
 import { eventToJson } from '../record/event-to-line.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
@@ -37,13 +38,16 @@ export function openLicence(
   let opening: Promise<OrgClient> | undefined
   let bearer: { redact(...given: Parameters<Redact>): string } | undefined =
     typeof limits.bearer === 'function' ? undefined : limits.bearer
+  let tellUnusable: (problem: string) => void
   let isOpen = false
   let limitPerSecond: number | undefined
   const keeper = new Limits(
     { share, refreshMs, onBudget, overflowField, timeField, region },
     {
-      readOrg: async () => {
-        opening ??= openClient(options, limits, notices.redact, credentials => {
+      readOrg: async onUnusable => {
+        tellUnusable = onUnusable
+        const tolerance = { isUsed, onUnusable: (problem: string) => tellUnusable(problem) }
+        opening ??= openClient(options, limits, notices.redact, tolerance, credentials => {
           bearer = credentials
         })
         const client = await opening
@@ -100,6 +104,7 @@ async function openClient(
   options: ResolvedOptions,
   { bearer }: ResolvedLimits,
   redact: Redact,
+  tolerance: Tolerance,
   onCredentials: (credentials: AccessToken | Credentials) => void,
 ): Promise<OrgClient> {
   const { AccessToken } = await import('../org/access-token.ts')
@@ -109,6 +114,6 @@ async function openClient(
   const { baseUrl, dispatcher, tls } = options
   return new OrgClient(
     { baseUrl, credentials, dispatcher, tls, timeoutMs: readTimeoutMs },
-    { keepsAlive: false, isUsed, redact },
+    { keepsAlive: false, tolerance, redact },
   )
 }

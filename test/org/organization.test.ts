@@ -40,11 +40,9 @@ describe('every field of the specification', () => {
     'maxFields',
     'maxMonitors',
     'maxUsers',
-    'monthlyIngestGb',
-    'monthlyQueryGbHours',
-    'storageAllowanceGB',
   ] as const
-  const ofLicense = [...strings, ...times, ...lists, ...integers, 'features'] as const
+  const amounts = ['monthlyIngestGb', 'monthlyQueryGbHours', 'storageAllowanceGB'] as const
+  const ofLicense = [...strings, ...times, ...lists, ...integers, ...amounts, 'features'] as const
 
   it('is in the types, and no other', () => {
     expectTypeOf<keyof Org>().toEqualTypeOf<(typeof requiredOfOrg)[number] | (typeof optionalOfOrg)[number]>()
@@ -123,6 +121,9 @@ describe('every field of the specification', () => {
           [{ license: { [field]: 1.5 } }, `license.${field}: expected an integer, got 1.5`],
         ] as const,
     ),
+    ...amounts.map(
+      field => [{ license: { [field]: 'many' } }, `license.${field}: expected a number, got "many"`] as const,
+    ),
     [{ license: { features: [] } }, 'license.features: expected an object, got an array'],
     [{ license: 'gold' }, 'license: expected an object, got "gold"'],
     [{ license: [] }, 'license: expected an object, got an array'],
@@ -135,6 +136,14 @@ describe('every field of the specification', () => {
     const error = await read(orgWith(fields)).catch(error => error)
     expect(error).toMatchObject({ code: 'INVALID_RESPONSE', status: 200 })
     expect(error.message).toBe(`logferry: the answer is no organization of this service: ${problem}`)
+  })
+
+  it.each(amounts)('%s may be half a gigabyte, as the emulator allows', async field => {
+    const org = orgWith({ license: { [field]: 0.5 } })
+    expect(await read(org)).toStrictEqual(org)
+    await using emulator = await startEmulator({ org: { license: { [field]: 0.5 } } })
+    const { url: baseUrl, accessToken, orgId } = emulator
+    expect((await createOrgClient({ baseUrl, accessToken }).get(orgId)).license[field]).toBe(0.5)
   })
 
   it('is checked: of many mistakes, five are told', async () => {
