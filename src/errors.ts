@@ -28,6 +28,8 @@ export type ErrorCode =
   | 'LOGFERRY_BUDGET'
   /** The application has taken away what delivers at the end of the process; it is put back. */
   | 'LOGFERRY_EXIT'
+  /** Log calls of Winston are shipped twice, by the transport and by OpenTelemetry. */
+  | 'LOGFERRY_DUPLICATE'
   /** A listener or function given by the application threw. */
   | 'LOGFERRY_CALLBACK_THREW'
 

@@ -3,6 +3,7 @@ import { type ErrorCode, invalidOption } from './errors.ts'
 import { describedWord } from './options/described.ts'
 import { optionsOf } from './options/options-of.ts'
 import { ownProperties } from './options/own-properties.ts'
+import { bothWays, noteRecord } from './record/both-ways.ts'
 import { type HeldRecord, HeldRecords, isResourcePending, toHeldRecord } from './record/held-records.ts'
 import { beginLogCall, logCalls } from './record/log-calls.ts'
 import {
@@ -278,7 +279,9 @@ function expectComplete({ complete, pending }: FlushResult): void {
 function takeRecord(shipper: Shipper, record: OtelLogRecord): DropReason | undefined {
   if (!beginLogCall()) return shipper.refuseNested()
   try {
-    return shipper.take(otelToEvent(record), severityOfRecord(record), recordTime(record), tailOf(record))
+    const tail = tailOf(record)
+    if (bothWays.isBridged && tail !== undefined) noteRecord(record.body, record.instrumentationScope.name)
+    return shipper.take(otelToEvent(record), severityOfRecord(record), recordTime(record), tail)
   } finally {
     logCalls.depth--
   }

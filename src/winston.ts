@@ -4,6 +4,7 @@ import { emitProcessWarning, type Warning } from './notices.ts'
 import { describedWord } from './options/described.ts'
 import { optionsOf } from './options/options-of.ts'
 import { ownProperties } from './options/own-properties.ts'
+import { bothWays, noteMessage } from './record/both-ways.ts'
 import { wallClockMs } from './record/clock.ts'
 import { beginLogCall, logCalls, QueuedLogCalls } from './record/log-calls.ts'
 import { loggedLine } from './record/logged-line.ts'
@@ -195,8 +196,16 @@ export class LogferryTransport extends TransportStream {
       const line = event === info ? loggedLine(info, this.parent, this) : undefined
       this.shipper.take(event, severityOfInfo(info), wallClockMs(), undefined, line)
       this.#answers++
+      if (bothWays.isBridged) this.#watchBothWays(info)
     }
     if (isUncaught) this.#deliverUncaught(info)
+  }
+
+  #watchBothWays(info: Info): void {
+    noteMessage(info.message)
+    if (!bothWays.isFound || isToldOfBothWays) return
+    isToldOfBothWays = true
+    this.#warn({ code: 'LOGFERRY_DUPLICATE', message: shippedTwice, suppressed: 0 })
   }
 
   /** Infos that wait in the loggers: those that are logged while one is being taken. */
@@ -275,6 +284,12 @@ export class LogferryTransport extends TransportStream {
 }
 
 const ownLog = LogferryTransport.prototype.log
+
+let isToldOfBothWays = false
+const shippedTwice =
+  'logferry: log calls of Winston are shipped twice, by LogferryTransport and as log records of OpenTelemetry: its ' +
+  'instrumentation adds a transport of its own to each logger. Remove one of the two, or turn that off: ' +
+  'new WinstonInstrumentation({ disableLogSending: true }).'
 
 type Written = (error?: Error | null) => void
 

@@ -3,6 +3,8 @@ import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { startEmulator } from '../src/emulator.ts'
+import { runScript } from './support/run-script.ts'
 
 /** What the output of each example shows. */
 const shown: Readonly<Record<string, readonly RegExp[]>> = {
@@ -81,6 +83,23 @@ describe('examples', () => {
     const { stdout, stderr } = await run(name)
     expect(stderr).toBe('')
     for (const pattern of shown[name] ?? []) expect(stdout).toMatch(pattern)
+  })
+})
+
+describe('the first example of the README', () => {
+  it.each([
+    [true, /^delivered\n$/],
+    [false, /^1 of 1 events were not delivered\n$/],
+  ])('tells what was delivered from what was not: with the right token, %s', async (isRight, said) => {
+    const [, example = ''] = /```ts\n([\s\S]*?)```/.exec(readFileSync(new URL('README.md', root), 'utf8')) ?? []
+    expect(example).toContain('LogferryTransport')
+    await using emulator = await startEmulator()
+    const quick = `baseUrl: '${emulator.url}', flushTimeoutMs: 500`
+    const { stdout, stderr } = await runScript(example.replace("baseUrl: 'https://…'", quick), {
+      LOGFERRY_TOKEN: isRight ? emulator.token : 'wrong',
+    })
+    expect(stdout).toMatch(said)
+    if (!isRight) expect(stderr).toContain('LOGFERRY_PAUSED')
   })
 })
 

@@ -82,6 +82,20 @@ describe('events', () => {
     ])
   })
 
+  it.each<[unknown, object]>([
+    [null, { body: null }],
+    [undefined, { body: null }],
+    [5, { body: 5 }],
+    ['text', { message: 'text' }],
+    [[1], { body: [1] }],
+  ])('that are no objects have a time stamp all the same: %j', async (event, told) => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    expect(shipper.ship(event as never)).toBe(true)
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toEqual([{ _time: expect.stringMatching(/^20.*Z$/), ...told }])
+  })
+
   it('carry the time stamp in the field of that name', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ timeField: '@timestamp' })

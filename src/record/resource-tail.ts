@@ -1,4 +1,5 @@
 import { openBatchBytes, reserveStack } from '../stack-reserve.ts'
+import { noteScope } from './both-ways.ts'
 import { eventToJson } from './event-to-line.ts'
 import { nestAttributes } from './nested.ts'
 import type { OtelResource, OtelScope } from './otel-record.ts'
@@ -17,6 +18,7 @@ const tails = new WeakMap<object, WeakMap<object, Uint8Array>>()
 export function resourceTail(resource: OtelResource, scope: OtelScope): Uint8Array {
   const known = tails.get(resource)?.get(scope)
   if (known !== undefined) return known
+  noteScope((scope as OtelScope | undefined)?.name)
   reserveStack(openBatchBytes) // what could not be read for want of stack must not be remembered
   const tail = Buffer.from(`${resourceMember(resource)}${scopeMember(scope)}}`)
   if (isFinal(resource, scope)) {

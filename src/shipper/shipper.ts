@@ -485,7 +485,7 @@ export class Shipper {
 
   #hasOwnTime(event: object): boolean {
     try {
-      return (event as Record<string, unknown>)[this.#options.timeField] !== undefined
+      return (event as Record<string, unknown> | null | undefined)?.[this.#options.timeField] !== undefined
     } catch {
       return true // a getter that throws: the safe way writes a stub for it, and a second field of that name would be wrong
     }

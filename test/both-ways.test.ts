@@ -1,0 +1,66 @@
+import { SeverityNumber } from '@opentelemetry/api'
+import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs'
+import { expect, it, vi } from 'vitest'
+import winston from 'winston'
+import Transport from 'winston-transport'
+import { startShipping } from './support/shipping.ts'
+
+/** As the transport that OpenTelemetry's instrumentation adds to each logger. */
+class BridgeTransport extends Transport {
+  readonly #provider: LoggerProvider
+  readonly #scope: string
+
+  constructor(provider: LoggerProvider, scope: string) {
+    super()
+    this.#provider = provider
+    this.#scope = scope
+  }
+
+  override log({ message }: { message: string }, next: () => void) {
+    this.#provider.getLogger(this.#scope, '0.34.0').emit({ body: message, severityNumber: SeverityNumber.INFO })
+    next()
+  }
+}
+
+/** The warnings of a transport that logs beside OpenTelemetry's. What has been found is forgotten for each. */
+async function warningsOf(scope: string, order: 'first' | 'last', way: 'processor' | 'exporter') {
+  vi.resetModules()
+  const { LogferryTransport } = await import('../src/winston.ts')
+  const { LogferryLogRecordExporter, LogferryLogRecordProcessor } = await import('../src/otel.ts')
+  await using shipping = await startShipping()
+  const { url: baseUrl, token } = shipping.emulator
+  const ours = new LogferryTransport({ baseUrl, token, dataset: 'd' })
+  const { shipper } = ours
+  const warned: string[] = []
+  ours.on('warn', ({ code }) => warned.push(code))
+  const processor =
+    way === 'processor'
+      ? new LogferryLogRecordProcessor({ shipper })
+      : new BatchLogRecordProcessor({ exporter: new LogferryLogRecordExporter({ shipper }) })
+  const provider = new LoggerProvider({ processors: [processor] })
+  const bridge = new BridgeTransport(provider, scope)
+  const logger = winston.createLogger({ transports: order === 'first' ? [bridge, ours] : [ours, bridge] })
+  for (const round of [1, 2, 3]) {
+    for (let n = 0; n < 5; n++) logger.info(`round ${round}, ${n}`)
+    await provider.forceFlush()
+  }
+  await shipper.close()
+  return warned
+}
+
+const scope = '@opentelemetry/winston-transport'
+
+it.each([
+  ['first', 'processor'],
+  ['last', 'processor'],
+  ['last', 'exporter'],
+] as const)(
+  'log calls that are shipped twice are warned of once (OpenTelemetry’s transport comes %s, our %s)',
+  async (order, way) => {
+    expect(await warningsOf(scope, order, way)).toEqual(['LOGFERRY_DUPLICATE'])
+  },
+)
+
+it('records of other loggers of OpenTelemetry are none that is shipped twice', async () => {
+  expect(await warningsOf('mine', 'last', 'processor')).toEqual([])
+})
