@@ -280,7 +280,7 @@ function takeRecord(shipper: Shipper, record: OtelLogRecord): DropReason | undef
   if (!beginLogCall()) return shipper.refuseNested()
   try {
     const tail = tailOf(record)
-    if (bothWays.isBridged && tail !== undefined) noteRecord(record.body, record.instrumentationScope.name)
+    if (bothWays.isBridged) noteRecord(record)
     return shipper.take(otelToEvent(record), severityOfRecord(record), recordTime(record), tail)
   } finally {
     logCalls.depth--

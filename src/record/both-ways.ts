@@ -1,3 +1,5 @@
+import type { OtelLogRecord } from './otel-record.ts'
+
 /** The scope under which OpenTelemetry's own Winston transport (`@opentelemetry/instrumentation-winston` adds it) emits. */
 const bridgeName = '@opentelemetry/winston-transport'
 
@@ -28,8 +30,15 @@ export function noteMessage(message: unknown): void {
 }
 
 /** A record is being shipped from OpenTelemetry. */
-export function noteRecord(body: unknown, scopeName: unknown): void {
-  if (bothWays.isFound || scopeName !== bridgeName) return
+export function noteRecord(record: OtelLogRecord): void {
+  try {
+    if (!bothWays.isFound && record.instrumentationScope.name === bridgeName) noteBody(record.body)
+  } catch {
+    // No record of the SDK's.
+  }
+}
+
+function noteBody(body: unknown): void {
   if (typeof body === 'string' && body === latestMessage) found()
   else latestBody = body
 }

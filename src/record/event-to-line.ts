@@ -62,7 +62,9 @@ function writeLine(
 ): Line {
   const mostBytes = maxBytes - writer.begin(head, nonFinite) - (tail?.length ?? 0)
   const isWritten =
-    written === undefined ? write(writer, event, mostBytes) : writeNatively(writer, event, mostBytes, written)
+    written === undefined
+      ? write(writer, event, mostBytes, nonFinite)
+      : writeNatively(writer, event, mostBytes, nonFinite, written)
   if (!isWritten) {
     const copy = eventToPlain(event, mostBytes, effortOfLogCall(), altered, nonFinite)
     // To write it shows whether it fits in a fraction of the time that measuring takes.
@@ -76,18 +78,24 @@ function writeLine(
   return { bytes: writer.bytes, length }
 }
 
-function write(writer: LineWriter, event: object, mostBytes: number): boolean {
+function write(writer: LineWriter, event: object, mostBytes: number, nonFinite: NonFinite | undefined): boolean {
   if (writer !== shared) return writer.write(event, mostBytes)
   const isNative = fasterWay.begin()
-  const isWritten = isNative ? writeNatively(writer, event, mostBytes) : writer.write(event, mostBytes)
+  const isWritten = isNative ? writeNatively(writer, event, mostBytes, nonFinite) : writer.write(event, mostBytes)
   if (isWritten) fasterWay.end(isNative, writer.length)
   return isWritten
 }
 
 /** Writes plain data as `JSON.stringify` does. `false` when it is none, or takes more than `mostBytes`. */
-function writeNatively(writer: LineWriter, event: object, mostBytes: number, written?: string): boolean {
+function writeNatively(
+  writer: LineWriter,
+  event: object,
+  mostBytes: number,
+  nonFinite: NonFinite | undefined,
+  written?: string,
+): boolean {
   try {
-    if (!isPlainData(event, mostBytes)) return false
+    if (!isPlainData(event, mostBytes, nonFinite)) return false
     const json = written ?? JSON.stringify(event)
     return json.startsWith('{') && writer.writeJson(json, mostBytes)
   } catch {

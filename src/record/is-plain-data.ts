@@ -1,5 +1,5 @@
 import { barePrototype } from './bare-object.ts'
-import { maxDepth } from './plain.ts'
+import { maxDepth, type NonFinite } from './plain.ts'
 
 const isoDateLength = 24
 
@@ -10,9 +10,13 @@ const isoDateLength = 24
  * Counting ends the walk soon. It keeps both the walk and `JSON.stringify` from cycles, and from objects that refer to one
  * another so often that their text would fill the memory.
  */
-export function isPlainData(container: object, maxCharacters: number): boolean {
-  return charactersLeft(container, maxCharacters) >= 0
+export function isPlainData(container: object, maxCharacters: number, nonFinite: NonFinite = 'null'): boolean {
+  hasNonFinite = false
+  return charactersLeft(container, maxCharacters) >= 0 && (nonFinite === 'null' || !hasNonFinite)
 }
+
+/** Whether the walk has met a number that `JSON.stringify` writes as `null`. */
+let hasNonFinite = false
 
 /** What a container leaves of `maxCharacters`; negative when it is not plain or too large. */
 export function charactersLeft(container: object, maxCharacters: number): number {
@@ -38,7 +42,10 @@ function roomAfter(container: object, room: number, depth: number): number {
 function roomAfterMember(member: unknown, room: number, depth: number): number {
   if (typeof member === 'string') return room - member.length - 1
   if (typeof member === 'object') return member === null ? room - 1 : roomAfter(member, room - 1, depth + 1)
-  if (typeof member === 'number') return member - member === 0 ? room - 1 : -1 // neither NaN nor infinite
+  if (typeof member === 'number') {
+    if (member - member !== 0) hasNonFinite = true
+    return room - 1
+  }
   return typeof member === 'boolean' || member === undefined ? room - 1 : -1
 }
 

@@ -18,7 +18,6 @@ const tails = new WeakMap<object, WeakMap<object, Uint8Array>>()
 export function resourceTail(resource: OtelResource, scope: OtelScope): Uint8Array {
   const known = tails.get(resource)?.get(scope)
   if (known !== undefined) return known
-  noteScope((scope as OtelScope | undefined)?.name)
   reserveStack(openBatchBytes) // what could not be read for want of stack must not be remembered
   const tail = Buffer.from(`${resourceMember(resource)}${scopeMember(scope)}}`)
   if (isFinal(resource, scope)) {
@@ -52,6 +51,7 @@ function resourceMember(resource: OtelResource): string {
 function scopeMember(scope: OtelScope): string {
   const fields = () => {
     const { name, version, schemaUrl, attributes, droppedAttributesCount } = scope
+    noteScope(name)
     return {
       name,
       version,
