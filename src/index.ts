@@ -13,9 +13,7 @@ export type { LimitsStats } from './org/limits.ts'
 export type { SeverityName } from './record/severity.ts'
 export {
   createShipper,
-  type FlushOnSignalsOptions,
   type FlushResult,
-  flushOnSignals,
   type Shipper,
   type ShipperStats,
 } from './shipper/shipper.ts'

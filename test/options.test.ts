@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
 import { ingestPath } from '../src/delivery/request.ts'
 import { startEmulator } from '../src/emulator.ts'
-import { createShipper, flushOnSignals, type TlsOptions } from '../src/index.ts'
+import { createShipper, type TlsOptions } from '../src/index.ts'
 import { resolveOptions } from '../src/options/resolve.ts'
 import type { ResolvedOptions } from '../src/options/resolved-options.ts'
 import type { ShipperOptions } from '../src/options/shipper-options.ts'
@@ -422,8 +422,6 @@ describe('a secret in the place of another option is not shown', () => {
   it('in what an exporter, a listener and the end of the process are given', async () => {
     const shipper = createShipper(good)
     expect(inspect(thrownBy(() => shipper.on(secret as 'warning', () => {})))).not.toContain(secret)
-    expect(inspect(thrownBy(() => flushOnSignals(shipper, { signals: secret as never })))).not.toContain(secret)
-    expect(inspect(thrownBy(() => flushOnSignals(shipper, { timeoutMs: secret as never })))).not.toContain(secret)
     expect(inspect(await shipper.flush({ timeoutMs: secret as never }).catch(error => error))).not.toContain(secret)
     const acknowledge = secret as never
     expect(inspect(thrownBy(() => new LogferryLogRecordExporter({ ...good, acknowledge })))).not.toContain(secret)
@@ -525,6 +523,7 @@ describe('options', () => {
       maxRetryDelayMs: 30_000,
       flushTimeoutMs: 10_000,
       exitTimeoutMs: 2000,
+      exitOnSignals: true,
     } satisfies Omit<ResolvedOptions, 'baseUrl' | 'credentials' | 'maxBufferedBytes'>)
   })
 

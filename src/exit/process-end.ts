@@ -1,8 +1,11 @@
 import { emitProcessWarning, warnAtOnce } from '../notices.ts'
-import { LastDelivery, type Leftovers } from './last-delivery.ts'
+import { LastDelivery } from './last-delivery.ts'
+import { heedSignals, type Interruptible, stopHeeding } from './signals.ts'
 
 /** Somebody who has something left to do when the process ends. */
-export interface Unfinished extends Leftovers {
+export interface Unfinished extends Interruptible {
+  /** Whether to deliver, too, when a signal ends the process. */
+  readonly exitOnSignals: boolean
   /** Resolves when it is done, or has given up. Must keep the event loop alive until then. */
   finish(): Promise<void>
 }
@@ -53,7 +56,7 @@ function putBack(): void {
 
 /**
  * Has the one finished when the process comes to its natural end, and its leftovers delivered when it ends by
- * `process.exit()` or an uncaught error. One listener for each serves every shipper of the process.
+ * `process.exit()`, an uncaught error or a signal. One listener for each serves every shipper of the process.
  */
 export function watch(one: Unfinished): void {
   if (unfinished.size === 0 && last === undefined) {
@@ -61,6 +64,7 @@ export function watch(one: Unfinished): void {
     expectEnd() // once more, to come before and after handlers that are there by now
   }
   unfinished.add(one)
+  if (one.exitOnSignals && last === undefined) heedSignals(one)
 }
 
 /** While the handlers of 'exit' run, delivers what has been logged in them so far. */
@@ -70,6 +74,7 @@ export function deliverIfEnding(): void {
 
 export function unwatch(one: Unfinished): void {
   if (unfinished.delete(one) && unfinished.size === 0) process.off('beforeExit', finishAll)
+  stopHeeding(one)
 }
 
 /** Work started here is waited for: Node asks again when the loop is empty once more. */

@@ -78,6 +78,7 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     maxRetryDelayMs: options.maxRetryDelayMs ?? 30_000,
     flushTimeoutMs: options.flushTimeoutMs ?? 10_000,
     exitTimeoutMs: options.exitTimeoutMs ?? 2000,
+    exitOnSignals: options.exitOnSignals,
   }
 }
 

@@ -34,4 +34,5 @@ export interface ResolvedOptions {
   readonly maxRetryDelayMs: number
   readonly flushTimeoutMs: number
   readonly exitTimeoutMs: number
+  readonly exitOnSignals: boolean
 }

@@ -167,4 +167,5 @@ export const ShipperOptionsSchema = strictObject({
   maxRetryDelayMs: integer(10, 600_000, 'milliseconds'),
   flushTimeoutMs: integer(0, 600_000, 'milliseconds'),
   exitTimeoutMs: integer(0, 60_000, 'milliseconds'),
+  exitOnSignals: v.optional(v.boolean('true or false'), true),
 })

@@ -162,11 +162,22 @@ export interface ShipperOptions {
    *
    * At its natural end the process goes on for as long. After `process.exit()` or an uncaught error a worker thread sends
    * what is left, also what was in flight, and the main thread waits for it. What a later handler of `'exit'` logs is sent
-   * before its log call returns, within what is left of the time.
+   * before its log call returns, within what is left of the time. The same happens when a signal ends the process, unless
+   * `exitOnSignals` is false.
    *
    * @defaultValue 2000
    */
   exitTimeoutMs?: number | undefined
+  /**
+   * Whether SIGTERM, SIGINT and SIGHUP wait for delivery, for `exitTimeoutMs` at most. If the application has no handler for
+   * the signal, pending events are delivered and the signal is raised again, so that the process ends as it would have. If
+   * it has one, pending events are sent without further delay, and the end of the process is left to the handler.
+   *
+   * Does nothing while no event is pending, in a worker thread, or if `exitTimeoutMs` is 0.
+   *
+   * @defaultValue true
+   */
+  exitOnSignals?: boolean | undefined
   /**
    * Has events wait on disk that delivery cannot take yet: batches go there when memory for them is half full, or when the
    * process ends before they are delivered, and are sent as soon as they can be, by the next process if need be.

@@ -36,8 +36,6 @@ import { type Licence, openLicence } from './licence.ts'
 import { ShedReport } from './shed-report.ts'
 import { Spooling, type SpoolStats } from './spooling.ts'
 
-export { type FlushOnSignalsOptions, flushOnSignals } from '../exit/flush-on-signals.ts'
-
 /** What is known when `flush()` or `close()` ends. */
 export interface FlushResult {
   /** Whether every event accepted before the call has been delivered or dropped. */
@@ -176,6 +174,8 @@ export class Shipper {
     this.#licence?.start()
     this.#unfinished = {
       exitTimeoutMs: options.exitTimeoutMs,
+      exitOnSignals: options.exitOnSignals,
+      sendNow: () => void this.#flushAtHand(),
       finish: () => this.#finishAtExit(),
       handOver: courier => this.#handOver(courier),
       withdrawWhenDone: () => this.#tellAllRefused(),
@@ -225,7 +225,6 @@ export class Shipper {
     const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#options.flushTimeoutMs)
     reserveStack(useDiskBytes)
     const leftBefore = this.#ledger.left
-    if ('isLast' in options) this.#delivery.hurry(timeoutMs) // by `flushOnSignals`: there is no later
     const isDone = await isInTime(this.#flushAll(), timeoutMs)
     if (!isDone) this.#warnOfPace()
     // What `close` has left to the next process meanwhile is neither delivered nor dropped.

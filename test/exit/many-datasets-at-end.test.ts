@@ -16,10 +16,7 @@ const ends = [
   ['process.exit()', 'process.exit()'],
   ['its natural end', ''],
   ['close()', `await shipper.close({ timeoutMs: ${timeoutMs} })`],
-  [
-    'a signal',
-    `flushOnSignals(shipper, { timeoutMs: ${timeoutMs} }); process.kill(process.pid, 'SIGTERM'); await new Promise(resolve => setTimeout(resolve, 60_000))`,
-  ],
+  ['a signal', `process.kill(process.pid, 'SIGTERM'); await new Promise(resolve => setTimeout(resolve, 60_000))`],
 ] as const
 
 describe('a process with events for 500 datasets', () => {
@@ -29,7 +26,6 @@ describe('a process with events for 500 datasets', () => {
       await using emulator = await startEmulator()
       emulator.faults.latencyMs = latencyMs
       const source = `
-      import { flushOnSignals } from 'logferry'
       ${core(`dataset: event => 'd' + (event.n % ${datasets}), exitTimeoutMs: ${timeoutMs}`)}
       log(0, ${2 * datasets})
       ${end}

@@ -25,20 +25,17 @@ describe.concurrent('scenario 16: the process ends in good order', () => {
     expect(ms).toBeLessThan(5000)
   })
 
-  it.each(['SIGTERM', 'SIGINT'] as const)(
-    '%s, with the documented handler: delivered, and it dies of the signal',
-    async name => {
-      await using emulator = await startEmulator()
-      emulator.faults.latencyMs = 200
-      const source = `import { flushOnSignals } from 'logferry'; ${core()} flushOnSignals(shipper)
+  it.each(['SIGTERM', 'SIGINT'] as const)('%s: delivered, and it dies of the signal', async name => {
+    await using emulator = await startEmulator()
+    emulator.faults.latencyMs = 200
+    const source = `${core()}
       log(0, 1000); console.log('ready'); setInterval(() => {}, 1000)`
-      const env = { PATH: process.env.PATH, ...environmentFor(emulator) }
-      const child = spawn(process.execPath, ['--input-type=module', '--eval', source], { env })
-      const closed = once(child, 'close')
-      await once(child.stdout, 'data')
-      child.kill(name)
-      expect(await closed).toEqual([null, name])
-      expect(numbersIn(emulator)).toEqual(upTo(1000))
-    },
-  )
+    const env = { PATH: process.env.PATH, ...environmentFor(emulator) }
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', source], { env })
+    const closed = once(child, 'close')
+    await once(child.stdout, 'data')
+    child.kill(name)
+    expect(await closed).toEqual([null, name])
+    expect(numbersIn(emulator)).toEqual(upTo(1000))
+  })
 })
