@@ -67,6 +67,18 @@ describe.each(['20.20.2', '22.18.0'])('Node %s', version => {
   })
 })
 
+it.each(['index', 'winston', 'otel'])(
+  'Node 18, which lacks a function that %s calls when it loads, is told so',
+  async name => {
+    const old = `
+    process.getBuiltinModule = undefined
+    Object.defineProperty(process.versions, 'node', { value: '18.20.8' })`
+    const preload = ['--import', `data:text/javascript,${encodeURIComponent(old)}`]
+    const { stderr } = await runNode([...preload, '--input-type=module', '--eval', `import './dist/${name}.js'`])
+    expect(stderr).toMatch(`Error: logferry needs Node ${packageJson.engines.node}; this is Node 18.20.8 (`)
+  },
+)
+
 it('a Node that lacks what the emulator needs can load it, and is told so', async () => {
   const module = (source: string) => `data:text/javascript,${encodeURIComponent(source)}`
   const withoutNames = module(`export default process.getBuiltinModule('zlib')`)
@@ -130,6 +142,14 @@ describe('options that cannot be used throw where the shipper is made', () => {
       'TypeError',
     ],
     ['a relative address', { ...good, baseUrl: '/v1' }, 'baseUrl', /absolute http\(s\) address/, 'RangeError'],
+    [
+      'a host without a scheme',
+      { ...good, baseUrl: 'localhost:4800' },
+      'baseUrl',
+      /in front, or http:\/\//,
+      'RangeError',
+    ],
+    ['the same, far away', { ...good, baseUrl: 'logs.example' }, 'baseUrl', /put https:\/\/ in front/, 'RangeError'],
     ['an ftp address', { ...good, baseUrl: 'ftp://logs.example' }, 'baseUrl', /got the scheme ftp:/, 'RangeError'],
     [
       'plain http to a far host',

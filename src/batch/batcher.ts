@@ -100,6 +100,13 @@ export class Batcher {
     return this.#rows.size
   }
 
+  pausedRow(): Row | undefined {
+    for (const row of this.#rows.values()) {
+      if (row.pause !== undefined && (row.pause.isProbing || !row.isEmpty)) return row
+    }
+    return undefined
+  }
+
   /** What is needed to tune batches to the pace. */
   load(): {
     addedBytes: number

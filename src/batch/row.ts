@@ -31,6 +31,9 @@ export interface Pause {
   refusals: number
   /** One batch is under way to see whether the service takes it now; the others wait for what becomes of it. */
   isProbing: boolean
+  /** The last refusal: its status, and the service's own words. */
+  status: number
+  reason: string
 }
 
 /** What a row has of its surroundings. */

@@ -1,5 +1,7 @@
+import { builtinModule } from '../options/node-version.ts'
+
 /** Not by `import`, which would read all that the module exports (0.7 ms). */
-const { constants, gzipSync, zstdCompressSync } = process.getBuiltinModule('node:zlib')
+const { constants, gzipSync, zstdCompressSync } = builtinModule('node:zlib')
 
 export type Encoding = 'zstd' | 'gzip' | 'none'
 

@@ -1,8 +1,9 @@
 import type { Gzip, ZlibReset, ZstdCompress } from 'node:zlib'
+import { builtinModule } from '../options/node-version.ts'
 import { type Encoding, gzipOptions, toBeKept, zstdOptions } from './compression.ts'
 
 /** By `process.getBuiltinModule`: an `import` would read all that the module exports (0.7 ms). */
-const { constants, createGzip, createZstdCompress } = process.getBuiltinModule('node:zlib')
+const { constants, createGzip, createZstdCompress } = builtinModule('node:zlib')
 
 /** Node comes back to this thread each time that a buffer of this size is full. */
 const chunkSize = 262_144

@@ -20,6 +20,7 @@ import {
   encodingRefused,
   eventTooLarge,
   held,
+  type PausedBy,
   paused,
   rejected,
   unreachable,
@@ -34,6 +35,8 @@ export interface Batches {
   wakeAtMs(): number
   load(): BatchLoad
   row(dataset: string): Row
+  /** A row that has batches, and is paused. */
+  pausedRow(): Row | undefined
   hurry(): void
   takeAll(): Batch[]
 }
@@ -146,6 +149,12 @@ export class Delivery {
   heldBackBy(nowMs: number): PaceInForce | undefined {
     const { breaker, pace } = this.#parts
     return breaker.isOpen || breaker.notBeforeMs > nowMs ? undefined : pace.holdingBack(nowMs)
+  }
+
+  /** What the service has answered that holds back events of a dataset; `undefined` if no dataset is paused. */
+  get refusal(): PausedBy | undefined {
+    const row = this.#parts.batches.pausedRow()
+    return row?.pause && { dataset: row.dataset, status: row.pause.status, reason: row.pause.reason }
   }
 
   /**
@@ -425,7 +434,8 @@ export class Delivery {
     const refusals = (pause?.refusals ?? 0) + 1
     const isLast = this.#sendNow !== undefined // the process ends, and does not wait for a second probe
     const delayMs = isLast ? maxProbeDelayMs : Math.min(firstProbeDelayMs * 2 ** (refusals - 1), maxProbeDelayMs)
-    row.pause = { untilMs: performance.now() + delayMs * (0.5 + Math.random() / 2), refusals, isProbing: false }
+    const untilMs = performance.now() + delayMs * (0.5 + Math.random() / 2)
+    row.pause = { untilMs, refusals, isProbing: false, status, reason }
     if (pause !== undefined) return
     this.#parts.notices.warn(...paused(row.dataset, status, reason))
   }

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors.ts'
+import { milliseconds } from '../text/milliseconds.ts'
 import { quoted } from '../text/short-line.ts'
 import type { PaceInForce } from './pace.ts'
 
@@ -16,7 +17,7 @@ export function unreachable(reason: string, status: number | undefined): Warning
 
 /** @param waitMs until the next request, in milliseconds */
 export function askedTooOften(reason: string, status: number, waitMs: number): WarningText {
-  const wait = waitMs < 1000 ? `${Math.ceil(waitMs)} ms` : `${Math.round(waitMs / 1000)} s`
+  const wait = waitMs < 1000 ? milliseconds(waitMs) : `${Math.round(waitMs / 1000)} s`
   return [
     'LOGFERRY_UNREACHABLE',
     `the service takes no events now, as it is asked too often: its rate limit is reached (${status} ${reason}). They are ` +
@@ -43,6 +44,18 @@ export function paceReason({ requestsPerSecond, because }: PaceInForce): string 
 
 export const paceRemedy =
   'Allow more time (flushTimeoutMs, exitTimeoutMs), ship to fewer datasets, have fewer processes share the limit, or raise it.'
+
+/** An answer that pauses a dataset. */
+export interface PausedBy {
+  readonly dataset: string
+  readonly status: number
+  readonly reason: string
+}
+
+/** Names the answer that holds events back: “…, as {reason}.” */
+export function pauseReason({ dataset, status, reason }: PausedBy): string {
+  return `the service answers ${status} (${reason}) for dataset ${quoted(dataset)}`
+}
 
 export function paused(dataset: string, status: number, reason: string): WarningText {
   return [
@@ -95,7 +108,7 @@ export function encodingRefused(refused: string, used: string): WarningText {
   ]
 }
 
-function remedyFor(status: number): string {
+export function remedyFor(status: number): string {
   if (status === 401 || status === 403) return 'Check the token, and that it may ingest into this dataset.'
   if (status === 404) return 'Check the dataset name and baseUrl.'
   if (status >= 300 && status < 400 && status !== 304)

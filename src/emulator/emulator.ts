@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { ownProperties } from '../options/own-properties.ts'
+import { milliseconds } from '../text/milliseconds.ts'
 import type { EventObject } from './body-events.ts'
 import { checkDelay, checkInteger } from './checks.ts'
 import type { Connections } from './connections.ts'
@@ -140,7 +141,7 @@ export class Emulator {
     checkDelay('waitForEvents: timeoutMs', timeoutMs)
     const outcome = await this.#service.arrivals.wait(dataset, count, timeoutMs)
     if (outcome === 'arrived') return
-    const reason = outcome === 'closed' ? 'the emulator was closed' : `waited ${timeoutMs} ms`
+    const reason = outcome === 'closed' ? 'the emulator was closed' : `waited ${milliseconds(timeoutMs)}`
     throw new Error(
       `${reason}, but dataset '${dataset}' has ${this.eventCount(dataset)} of ${count} events; ${arrivedSoFar(this.#service)}`,
     )

@@ -98,7 +98,7 @@ export function runErrands(): void {
       })
     }
     function giveUp(): void {
-      settle('interrupted', new Error(`no complete answer within ${errand.timeoutMs} ms`))
+      settle('interrupted', new Error(`no complete answer within ${Math.ceil(errand.timeoutMs)} ms`))
       request.destroy()
     }
 

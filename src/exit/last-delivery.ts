@@ -1,3 +1,4 @@
+import { milliseconds } from '../text/milliseconds.ts'
 import { Courier } from './courier.ts'
 
 /** What somebody has left to deliver when nothing else happens in this thread any more. */
@@ -27,7 +28,7 @@ export interface Loss {
 
 export function outOfTime(timeoutMs: number): Loss {
   return {
-    how: timeoutMs > 0 ? `within ${timeoutMs} ms before the end` : 'in the time there was',
+    how: timeoutMs > 0 ? `within ${milliseconds(timeoutMs)} before the end` : 'in the time there was',
     remedy:
       'Find out why the service is slow or does not take them, or allow more time (flushTimeoutMs, exitTimeoutMs).',
     isWaiting: true,

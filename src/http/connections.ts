@@ -2,6 +2,7 @@ import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node
 import type { Socket } from 'node:net'
 import { ownProperties } from '../options/own-properties.ts'
 import type { ResolvedTls } from '../options/tls-options.ts'
+import { milliseconds } from '../text/milliseconds.ts'
 import { deadline } from './deadline.ts'
 import type { Dispatcher, DispatchHandler, DispatchOptions } from './dispatcher.ts'
 import { holdUntilVerified, verifiedTls } from './verified-tls.ts'
@@ -123,7 +124,7 @@ export class Connections implements Dispatcher {
     if (!socket.connecting) return
     socket.on('connectionAttempt', socket.unref) // a host with several addresses: each has a handle of its own
     const stopClock = deadline(connectTimeoutMs, () => {
-      request.destroy(new Error(`no connection within ${connectTimeoutMs} ms`))
+      request.destroy(new Error(`no connection within ${milliseconds(connectTimeoutMs)}`))
     })
     if (this.#isSecure) holdUntilVerified(socket)
     socket.once(this.#isSecure ? 'secureConnect' : 'connect', stopClock)

@@ -1,3 +1,4 @@
+import { milliseconds } from '../text/milliseconds.ts'
 import { deadline } from './deadline.ts'
 import type { DispatchController, Dispatcher, DispatchHandler } from './dispatcher.ts'
 import { withoutTracing } from './without-tracing.ts'
@@ -57,7 +58,7 @@ export function exchange(
     controller?.abort(reason)
   }
   const abort = (): void => giveUp(new Error('aborted'))
-  const stopClock = deadline(timeoutMs, () => giveUp(new Error(`no complete answer within ${timeoutMs} ms`)))
+  const stopClock = deadline(timeoutMs, () => giveUp(new Error(`no complete answer within ${milliseconds(timeoutMs)}`)))
   signal.addEventListener('abort', abort)
 
   const handler: DispatchHandler = {

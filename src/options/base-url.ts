@@ -22,6 +22,10 @@ export function resolveBaseUrl(baseUrl: BaseUrl | undefined, region: Region | un
   }
   const option = typeof baseUrl === 'object' ? `baseUrl.${region}` : 'baseUrl'
   const text = typeof baseUrl === 'object' ? baseUrl[region as Region] : baseUrl
+  if (!/^[a-z][a-z\d+.-]*:\/\//i.test(text) && URL.canParse(`https://${text}`)) {
+    const got = 'one without a scheme (not shown): put https:// in front, or http:// if the service is on this machine'
+    throw invalidOption(option, 'an absolute http(s) address', got, 'range')
+  }
   if (!URL.canParse(text))
     throw invalidOption(option, 'an absolute http(s) address', 'a text that is none (not shown)', 'range')
   const url = new URL(text)

@@ -19,3 +19,13 @@ export function nodeProblem(): string | undefined {
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return undefined
   return `logferry needs Node >=${oldestMajor}.${oldestMinor}; this is Node ${version} (${process.execPath}).`
 }
+
+/**
+ * A module of Node, where it is loaded together with one of ours. Node 18 lacks the function that gives it.
+ *
+ * @throws Error if this Node is too old
+ */
+export const builtinModule = ((name: string) => {
+  if (process.getBuiltinModule === undefined) checkNode()
+  return process.getBuiltinModule(name)
+}) as typeof process.getBuiltinModule

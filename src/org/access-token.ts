@@ -4,6 +4,7 @@ import { deadline } from '../http/deadline.ts'
 import { kindOf } from '../options/described.ts'
 import type { ObtainAccessToken } from '../options/obtain-access-token.ts'
 import { expectedToken, TokenSchema } from '../options/schema.ts'
+import { milliseconds } from '../text/milliseconds.ts'
 import type { Redact } from '../text/short-line.ts'
 import { beforeAbort } from './before-abort.ts'
 import { OrgError } from './org-error.ts'
@@ -62,7 +63,7 @@ export class AccessToken {
     const stopClock = deadline(this.#timeoutMs, () => controller.abort())
     try {
       const token = (async () => this.#obtain({ renew: this.#refused !== undefined, signal }))()
-      return await beforeAbort(token, signal, () => new Error(`no token within ${this.#timeoutMs} ms`))
+      return await beforeAbort(token, signal, () => new Error(`no token within ${milliseconds(this.#timeoutMs)}`))
     } catch (error) {
       const cause = printableCause(error, this.redact)
       throw new OrgError('TOKEN_UNAVAILABLE', 'the accessToken function failed; see the cause', { cause })

@@ -1,5 +1,6 @@
 import type { Lease } from '../delivery/pace.ts'
 import { ownProperties } from '../options/own-properties.ts'
+import { milliseconds } from '../text/milliseconds.ts'
 import { type Redact, toShortLine } from '../text/short-line.ts'
 import { type RedisClient, Register, type Registration } from './fleet-redis.ts'
 
@@ -175,7 +176,7 @@ export function leaseOf(
 
 async function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms).unref()
+  const timer = setTimeout(() => reject(new Error(`no answer within ${milliseconds(ms)}`)), ms).unref()
   try {
     return await Promise.race([answer, promise])
   } finally {

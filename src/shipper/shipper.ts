@@ -8,7 +8,7 @@ import { Compression, type Encoding } from '../delivery/compression.ts'
 import { Delivery } from '../delivery/delivery.ts'
 import { Pace } from '../delivery/pace.ts'
 import { Sender } from '../delivery/send.ts'
-import { pacedFor, paceReason, paceRemedy } from '../delivery/warnings.ts'
+import { pacedFor, paceReason, paceRemedy, pauseReason, remedyFor } from '../delivery/warnings.ts'
 import type { Courier } from '../exit/courier.ts'
 import { type Loss, outOfTime } from '../exit/last-delivery.ts'
 import { deliverIfEnding, expectEnd, type Unfinished, unwatch, watch } from '../exit/process-end.ts'
@@ -608,9 +608,7 @@ export class Shipper {
   }
 
   #giveUp(loss: Loss, about?: string): void {
-    const inForce = loss.isWaiting ? this.#delivery.heldBackBy(performance.now()) : undefined
-    const how = inForce === undefined ? loss.how : `${loss.how}, as ${paceReason(inForce)}`
-    const remedy = inForce === undefined ? loss.remedy : paceRemedy
+    const { how, remedy } = loss.isWaiting ? this.#explained(loss) : loss
     this.holding.giveAll()
     const { pending, left, dropped } = this.#ledger
     if (pending === left) return
@@ -622,6 +620,16 @@ export class Shipper {
     if (lost === 0) return
     const message = `${events(lost)} could not be delivered ${how}, and had to be dropped. ${remedy}`
     this.#notices.warn('LOGFERRY_DROPPED', message, about)
+  }
+
+  /** The loss with the reason for which the events waited, if it is known. */
+  #explained({ how, remedy }: Loss): Loss {
+    const { refusal } = this.#delivery
+    if (refusal !== undefined) {
+      return { how: `${how}: ${pauseReason(refusal)}`, remedy: remedyFor(refusal.status) }
+    }
+    const inForce = this.#delivery.heldBackBy(performance.now())
+    return inForce === undefined ? { how, remedy } : { how: `${how}, as ${paceReason(inForce)}`, remedy: paceRemedy }
   }
 
   #handOver(courier: Courier): void {

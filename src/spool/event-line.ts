@@ -1,6 +1,7 @@
+import { builtinModule } from '../options/node-version.ts'
 import type { SegmentRecord } from './segment-format.ts'
 
-const { isUtf8 } = process.getBuiltinModule('node:buffer')
+const { isUtf8 } = builtinModule('node:buffer')
 const newline = 0x0a
 
 /**

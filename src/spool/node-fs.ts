@@ -1,5 +1,6 @@
+import { builtinModule } from '../options/node-version.ts'
 /** Not by `import`, which would read all that the module exports (1 ms), and so load what is never needed. */
-export const fs = process.getBuiltinModule('node:fs')
+export const fs = builtinModule('node:fs')
 
 /** Refuses a symbolic link where a file is to be opened; Windows has no such flag. */
 export const noFollow = fs.constants.O_NOFOLLOW ?? 0

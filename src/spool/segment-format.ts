@@ -1,7 +1,8 @@
 import { isDatasetName } from '../options/dataset-name.ts'
+import { builtinModule } from '../options/node-version.ts'
 
-const { crc32 } = process.getBuiltinModule('node:zlib') // as in compression.ts
-const { isUtf8 } = process.getBuiltinModule('node:buffer')
+const { crc32 } = builtinModule('node:zlib') // as in compression.ts
+const { isUtf8 } = builtinModule('node:buffer')
 
 /**
  * A segment is a file of records, one for each line:

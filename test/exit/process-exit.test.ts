@@ -266,6 +266,21 @@ describe.concurrent('trouble while the process ends', () => {
     expect(statsIn(stderr)).toMatchObject({ accepted: 7, dropped: 7, pending: 0, drops: { closed: { info: 7 } } })
   })
 
+  it.each([
+    ['process.exit()', 'process.exit()'],
+    ['its natural end', ''],
+    ['close()', 'await shipper.close({ timeoutMs: 1999.9976569999999 })'],
+    ['a signal', `process.kill(process.pid, 'SIGTERM'); setInterval(() => {}, 1000)`],
+  ])('a refused token: the loss by %s is laid to it, and not to time', async (_, end) => {
+    const { stderr } = await run(`${core()} log(0, 7); ${end}`, {
+      prepare: ({ faults }) => faults.answerNext(99, { status: 401, body: '{"message":"no such token"}' }),
+    })
+    const loss = /LOGFERRY_DROPPED.*/.exec(stderr)?.[0]
+    expect(loss).toMatch(/7 events .*: the service answers 401 \(no such token\) for dataset "d", .* Check the token/)
+    expect(loss).not.toMatch(/slow|\d\.\d+ ms/)
+    if (loss?.includes('within')) expect(loss).toContain('within 2000 ms before the end')
+  })
+
   it('a black hole: the process ends by exitTimeoutMs, log calls of exit handlers included, and says what is lost', async () => {
     const server = await startRawServer(() => {})
     const { code, stdout, stderr, ms } = await runScript(
