@@ -449,6 +449,65 @@ describe('a secret in the place of another option is not shown', () => {
   })
 })
 
+describe('the option proxyEnv', () => {
+  const url = `http://user:${secret}@proxy.example:3128`
+  const resolved = (options: ShipperOptions, environment: Record<string, string> = {}) =>
+    resolveOptions({ ...good, ...options }, environment).proxy
+  const used = { https_proxy: url, no_proxy: 'a,b' }
+
+  it.each<[string, ShipperOptions, Record<string, string>]>([
+    ['as an object', { proxyEnv: { HTTPS_PROXY: url, HTTP_PROXY: 'http://other', NO_PROXY: 'a,b' } }, {}],
+    ['in lower case first', { proxyEnv: { https_proxy: url, HTTPS_PROXY: 'http://other', no_proxy: 'a,b' } }, {}],
+    ['as an environment', { proxyEnv: { ...process.env, HTTPS_PROXY: url, NO_PROXY: 'a,b' } }, {}],
+    ['from the environment', {}, { NODE_USE_ENV_PROXY: '1', HTTPS_PROXY: url, NO_PROXY: 'a,b' }],
+  ])('is taken %s', (_, options, environment) => {
+    expect(resolved(options, environment).env).toEqual(used)
+  })
+
+  it.each<[string, ShipperOptions, Record<string, string>]>([
+    ['the environment, which Node does not use', {}, { HTTPS_PROXY: url }],
+    ['an empty object', { proxyEnv: {} }, { NODE_USE_ENV_PROXY: '1', HTTPS_PROXY: url }],
+    ['one for another scheme', { proxyEnv: { HTTP_PROXY: url } }, {}],
+    ['one that Node does not know, of the environment', {}, { NODE_USE_ENV_PROXY: '1', HTTPS_PROXY: 'socks5://proxy' }],
+    ['one for this machine', { baseUrl: 'http://127.0.0.1:4800', proxyEnv: { HTTP_PROXY: url } }, {}],
+    ['what it inherits', { proxyEnv: Object.create({ HTTPS_PROXY: url }) }, {}],
+  ])('makes no proxy of %s', (_, options, environment) => {
+    expect(resolved(options, environment).env).toEqual({})
+  })
+
+  it.each<[string, unknown, string]>([
+    ['a text', url, 'proxyEnv'],
+    ['a list', [url], 'proxyEnv'],
+    ['a number for an address', { HTTPS_PROXY: 5 }, 'proxyEnv.HTTPS_PROXY'],
+    ['an address without a scheme', { HTTPS_PROXY: `user:${secret}@proxy:3128` }, 'proxyEnv.HTTPS_PROXY'],
+    ['another kind of proxy', { https_proxy: `socks5://user:${secret}@proxy` }, 'proxyEnv.https_proxy'],
+    ['a broken escape', { HTTPS_PROXY: `http://user:%zz${secret}@proxy` }, 'proxyEnv.HTTPS_PROXY'],
+    ['a line break', { HTTPS_PROXY: `${url}\r\nx: y` }, 'proxyEnv.HTTPS_PROXY'],
+  ])('refuses %s, and does not show it', (_, proxyEnv, option) => {
+    const error = thrownBy(() => createShipper({ ...good, proxyEnv: proxyEnv as never }))
+    expect(error).toMatchObject({ code: 'LOGFERRY_INVALID_OPTION', option })
+    expect(inspect(error)).not.toContain(secret)
+  })
+
+  it('throws on a Node whose agents know no proxies, and says which does', () => {
+    const { allowedNodeEnvironmentFlags } = process
+    Object.defineProperty(process, 'allowedNodeEnvironmentFlags', { value: new Set() })
+    const error = thrownBy(() => createShipper({ ...good, proxyEnv: { HTTPS_PROXY: url } }))
+    expect(error.message).toContain('it needs Node 22.21 or later, or 24.5 or later; got Node ')
+    expect(resolved({}, { NODE_USE_ENV_PROXY: '1', HTTPS_PROXY: url })).toMatchObject({
+      env: {},
+      unused: 'HTTPS_PROXY',
+    })
+    Object.defineProperty(process, 'allowedNodeEnvironmentFlags', { value: allowedNodeEnvironmentFlags })
+  })
+
+  it('shows the credentials of the proxy nowhere in the shipper', () => {
+    expect(
+      inspect(createShipper({ ...good, proxyEnv: { HTTPS_PROXY: url } }), { depth: 9, showHidden: true }),
+    ).not.toContain(secret)
+  })
+})
+
 describe('the option tls', () => {
   const file = (name: string) => readFileSync(new URL(name, import.meta.url), 'utf8')
   const [cert, key] = [file('emulator/tls/cert.pem'), file('emulator/tls/key.pem')]
@@ -530,6 +589,7 @@ describe('options', () => {
       durability: 'memory',
       onRejected: undefined,
       tls: undefined,
+      proxy: { env: {}, credentials: undefined, unused: undefined },
       contentType: 'application/x-ndjson',
       compression: 'zstd',
       timeField: '_time',

@@ -101,6 +101,8 @@ export class Delivery {
   bytesOnWire = 0
   /** The last answer that asked for another attempt. */
   lastTrouble: string | undefined
+  /** Why the last attempt has failed; `undefined` since the service has answered otherwise. */
+  failure: string | undefined
 
   constructor(parts: DeliveryParts) {
     this.#parts = parts
@@ -259,7 +261,10 @@ export class Delivery {
     if (!this.#inFlight.delete(batch)) return batch.dropBody() // abandoned, and settled by whoever did that
     if (row.pause !== undefined && outcome.kind === 'retryable') row.pause.isProbing = false
     if (isAcceptance(outcome) || outcome.kind === 'unsupported-encoding') row.pause = undefined
-    if (outcome.kind !== 'retryable') breaker.onAnswered()
+    if (outcome.kind !== 'retryable') {
+      breaker.onAnswered()
+      this.failure = undefined
+    }
     switch (outcome.kind) {
       case 'delivered':
       case 'partly-rejected': {
@@ -335,6 +340,7 @@ export class Delivery {
     const { breaker, pace, notices } = this.#parts
     const nowMs = performance.now()
     if (outcome.status !== undefined) this.lastTrouble = `${outcome.status} ${outcome.reason}`
+    this.failure = outcome.status === undefined ? outcome.reason : `the service answers ${this.lastTrouble}`
     const isRefused = isThrottled(outcome.status)
     // A 429 is for the pace alone: the waits of both together would be too long.
     batch.notBeforeMs = isRefused ? 0 : breaker.onFailed(nowMs, outcome.retryAfterMs)

@@ -5,6 +5,7 @@ import type { Dispatcher } from '../http/dispatcher.ts'
 import { type Answer, exchange, type Request } from '../http/exchange.ts'
 import { toReason } from '../http/reason.ts'
 import { verifiedTls } from '../http/verified-tls.ts'
+import { proxyHint } from '../options/proxy-env.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { Outcome } from '../outcome.ts'
 import type { Redact } from '../text/short-line.ts'
@@ -65,18 +66,19 @@ export class Sender {
 
   /** The same for the end of the process, where no promise is kept any more: the courier makes the request. */
   sendBy(courier: Courier, batch: Batch, onAttempt: (attempt: Attempt) => void): void {
-    const { requestTimeoutMs, tls } = this.#options
+    const { requestTimeoutMs, tls, proxy } = this.#options
     const encoding = this.#encodingFor(batch)
     const body = this.#bodyAtHand(batch, encoding) ?? keep(batch, encoding, compressNow(this.#plain(batch), encoding))
     const maxBytes = maxAnswerBytes(batch.count)
     const errand = {
       ...this.#request(batch, encoding, body),
       tls: verifiedTls(tls),
+      proxyEnv: proxy.env,
       timeoutMs: requestTimeoutMs,
       maxBytes,
     }
     courier.post(errand, receipt => {
-      if (receipt instanceof Error) onAttempt(this.#unanswered(receipt, encoding, body.length))
+      if (receipt instanceof Error) onAttempt(this.#unanswered(receipt, encoding, body.length, true))
       else onAttempt(this.#answered(receipt, batch, encoding, body.length))
     })
   }
@@ -89,11 +91,16 @@ export class Sender {
     await connections?.close()
   }
 
+  /** Whether connections are our own, and not those of a dispatcher of the application. */
+  get #isOwn(): boolean {
+    return this.#options.dispatcher === undefined
+  }
+
   #dispatcher(): Dispatcher {
-    const { baseUrl, dispatcher, maxConcurrentRequests, tls } = this.#options
+    const { baseUrl, dispatcher, maxConcurrentRequests } = this.#options
     if (dispatcher !== undefined) return dispatcher
     const maxConnections = Math.max(maxConcurrentRequests, maxRequestsAtEnd) // delivery keeps to the one or the other
-    this.#connections ??= new Connections(baseUrl.origin, maxConnections, tls)
+    this.#connections ??= new Connections(baseUrl.origin, maxConnections, this.#options)
     return this.#connections
   }
 
@@ -133,9 +140,10 @@ export class Sender {
     return { outcome, encoding, bodyBytes, answer }
   }
 
-  #unanswered(error: unknown, encoding: Encoding, bodyBytes: number): Attempt {
+  #unanswered(error: unknown, encoding: Encoding, bodyBytes: number, isOwn = this.#isOwn): Attempt {
     const { code, message } = error as { code?: string; message?: string }
-    const reason = toReason(message || code || 'no connection', this.#redact)
+    const hint = isOwn ? proxyHint(this.#options.proxy, code) : ''
+    const reason = toReason(message || code || 'no connection', this.#redact) + hint
     return { outcome: { kind: 'retryable', reason, reset: resetCodes.has(code ?? '') }, encoding, bodyBytes }
   }
 }

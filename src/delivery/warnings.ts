@@ -27,6 +27,10 @@ export function askedTooOften(reason: string, status: number, waitMs: number): W
   ]
 }
 
+/** What to do if attempts failed until the end. */
+export const failureRemedy =
+  'Check the network, baseUrl and certificates, and the state of the service, or allow more time (flushTimeoutMs, exitTimeoutMs).'
+
 /** Events that wait for their turn and for nothing else. */
 export function pacedFor(pending: number, inForce: PaceInForce): WarningText {
   const events = pending === 1 ? 'an event waits' : `${pending} events wait`

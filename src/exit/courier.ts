@@ -97,9 +97,12 @@ function leaveRemovedFolder(): void {
   }
 }
 
-/** The process's own, for NODE_EXTRA_CA_CERTS and its kind, without what the application preloads. */
+/**
+ * The process's own, for NODE_EXTRA_CA_CERTS and its kind, without what the application preloads, and without the proxies of
+ * Node's `fetch`, which take long to load: each errand names its own.
+ */
 function workerEnvironment(): NodeJS.ProcessEnv {
-  const { NODE_OPTIONS, ...environment } = process.env
+  const { NODE_OPTIONS, NODE_USE_ENV_PROXY: _, ...environment } = process.env
   const usesSystemCa = process.execArgv.includes('--use-system-ca') || NODE_OPTIONS?.includes('--use-system-ca')
   return usesSystemCa ? { ...environment, NODE_USE_SYSTEM_CA: '1' } : environment
 }

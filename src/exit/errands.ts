@@ -9,6 +9,8 @@ export interface Errand extends Request {
   readonly id: number
   readonly body: Uint8Array
   readonly tls: ConnectionTls | undefined
+  /** What Node's agents take as `proxyEnv`. */
+  readonly proxyEnv: Readonly<Record<string, string>>
   /** From the start to the end of the answer, in milliseconds. */
   readonly timeoutMs: number
   /** Most bytes that are read of an answer with a status of 2xx; of any other, 64 KiB. */
@@ -63,8 +65,8 @@ export function runErrands(): void {
   }
 
   /** As `http/verified-tls.ts` does; this thread is ended during a handshake where the time of the end is up. */
-  function holdUntilVerified(socket: Socket): void {
-    if (!socket.connecting) return
+  function holdUntilVerified(socket: Socket & { readonly encrypted?: boolean }): void {
+    if (!socket.connecting || socket.encrypted !== true) return
     socket.cork()
     socket.once('secureConnect', socket.uncork)
   }
@@ -72,11 +74,12 @@ export function runErrands(): void {
   function run(errand: Errand): void {
     const url = new URL(errand.origin)
     const http = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http')
-    const agent = agents[url.protocol] ?? new http.Agent({ keepAlive: true })
-    agents[url.protocol] = agent
+    const way = JSON.stringify([url.protocol, errand.proxyEnv])
+    const agent = agents[way] ?? new http.Agent({ keepAlive: true, proxyEnv: errand.proxyEnv })
+    agents[way] = agent
     const options = { method: errand.method, path: errand.path, headers: errand.headers, agent }
     const request = http.request(url, Object.assign({}, errand.tls, options) as RequestOptions)
-    if (url.protocol === 'https:') request.on('socket', holdUntilVerified)
+    request.on('socket', holdUntilVerified)
     const timer = setTimeout(giveUp, errand.timeoutMs)
     let body = Buffer.alloc(0) // grows by doubling: pieces of a byte that are kept one by one take a hundred times as much
     let bytes = 0

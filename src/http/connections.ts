@@ -1,6 +1,7 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import { ownProperties } from '../options/own-properties.ts'
+import type { ResolvedProxy } from '../options/proxy-env.ts'
 import type { ResolvedTls } from '../options/tls-options.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { deadline } from './deadline.ts'
@@ -12,6 +13,12 @@ const connectTimeoutMs = 10_000
 
 /** How long a connection is kept for the next request, in milliseconds; less where the server says so. */
 const idleTimeoutMs = 4000
+
+/** What the way to the service takes. */
+export interface Way {
+  readonly tls?: ResolvedTls | undefined
+  readonly proxy?: ResolvedProxy | undefined
+}
 
 /**
  * Connections of our own to the service, by node:http: it loads within 2 ms (5 with TLS), where an HTTP client from the
@@ -27,7 +34,7 @@ export class Connections implements Dispatcher {
   readonly #requests = new Set<ClientRequest>()
   #onIdle: (() => void) | undefined
 
-  constructor(origin: string, maxConnections: number, tls?: ResolvedTls | undefined) {
+  constructor(origin: string, maxConnections: number, { tls, proxy }: Way = {}) {
     const { protocol, hostname, port } = new URL(origin)
     this.#isSecure = protocol === 'https:'
     // Not by import(), which would read all that the module exports, and so load what Node loads on demand (20 ms).
@@ -38,7 +45,9 @@ export class Connections implements Dispatcher {
       keepAlive: true,
       maxSockets: maxConnections,
       timeout: idleTimeoutMs,
+      proxyEnv: proxy?.env ?? {}, // without it, some versions of Node would use the proxies of the environment
     })
+    if (this.#isSecure && proxy?.env.https_proxy !== undefined) watchTunnels(this.#agent)
     this.#target = { protocol, hostname: hostname.replace(/^\[|\]$/g, ''), port }
   }
 
@@ -124,10 +133,10 @@ export class Connections implements Dispatcher {
     if (!socket.connecting) return
     socket.on('connectionAttempt', socket.unref) // a host with several addresses: each has a handle of its own
     const stopClock = deadline(connectTimeoutMs, () => {
-      request.destroy(new Error(`no connection within ${milliseconds(connectTimeoutMs)}`))
+      request.destroy(noConnection())
     })
-    if (this.#isSecure) holdUntilVerified(socket)
-    socket.once(this.#isSecure ? 'secureConnect' : 'connect', stopClock)
+    holdUntilVerified(socket)
+    socket.once('encrypted' in socket ? 'secureConnect' : 'connect', stopClock) // plain HTTP may go to a proxy by TLS
     request.once('close', stopClock)
   }
 }
@@ -135,4 +144,61 @@ export class Connections implements Dispatcher {
 /** No arrow function in `#prepare`: that would keep the request that it was set for in memory as long as the socket. */
 function itself(this: Socket): Socket {
   return this
+}
+
+function noConnection(): Error {
+  const message = `no connection within ${milliseconds(connectTimeoutMs)}`
+  return Object.assign(new Error(message), { code: 'ETIMEDOUT' })
+}
+
+/** What Node's agents call to make a connection. They take the callback for an answer once only. */
+type CreateConnection = (
+  options: RequestOptions,
+  onConnection: (error: Error | null, socket?: Socket) => void,
+) => Socket | undefined
+
+/** Most bytes of a proxy's answer that asks for a tunnel; Node reads them to the end of the header, however long it is. */
+const maxTunnelAnswerBytes = 65_536
+
+/**
+ * Has tunnels through a proxy not keep the process alive while they are made, and end if that takes too long, with TLS
+ * included: a request is given its socket only when the tunnel is there.
+ */
+function watchTunnels(agent: Agent): void {
+  const createConnection = agent.createConnection as CreateConnection
+  const watched: CreateConnection = (options, onConnection) => {
+    let stopWatching: (() => void) | undefined
+    const settle = (error: Error | null, socket?: Socket): void => {
+      stopWatching?.()
+      stopWatching = () => {}
+      if (error instanceof Error) toProxy?.destroy()
+      onConnection(error, socket)
+    }
+    const toProxy = createConnection.call(agent, { ...options, timeout: connectTimeoutMs }, settle)
+    // What NO_PROXY names is connected to directly, and is the agent's own by now.
+    queueMicrotask(() => {
+      if (toProxy !== undefined && stopWatching === undefined && !isAmong(agent.sockets, toProxy)) {
+        stopWatching = watchTunnel(toProxy, settle)
+      }
+    })
+    return toProxy
+  }
+  Object.assign(agent, { createConnection: watched })
+}
+
+function isAmong(sockets: Agent['sockets'], socket: Socket): boolean {
+  return Object.values(sockets).some(ofOneName => ofOneName?.includes(socket))
+}
+
+/** Returns what ends the watch. */
+function watchTunnel(toProxy: Socket, settle: (error: Error) => void): () => void {
+  const checkBytes = (): void => {
+    if (toProxy.bytesRead > maxTunnelAnswerBytes) settle(new Error('the answer of the proxy is too long'))
+  }
+  toProxy.unref().on('connectionAttempt', toProxy.unref).on('readable', checkBytes)
+  const stopClock = deadline(connectTimeoutMs, () => settle(noConnection()))
+  return () => {
+    stopClock()
+    toProxy.off('readable', checkBytes)
+  }
 }

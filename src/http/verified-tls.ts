@@ -17,9 +17,10 @@ export function verifiedTls(tls: ResolvedTls | undefined): ConnectionTls | undef
 /**
  * Gives nothing to a new TLS connection before the certificate of the other side is verified. Node verifies it in
  * JavaScript after the handshake, and encrypts what it was given before: in a worker that is ended during the handshake no
- * JavaScript runs any more, and the request would be sent to whoever answered.
+ * JavaScript runs any more, and the request would be sent to whoever answered. A connection through a tunnel is given out once it is verified.
  */
-export function holdUntilVerified(socket: Socket): void {
+export function holdUntilVerified(socket: Socket & { readonly encrypted?: boolean }): void {
+  if (!socket.connecting || socket.encrypted !== true) return
   socket.cork()
   socket.once('secureConnect', socket.uncork)
 }

@@ -14,6 +14,7 @@ const secretOptions = new Set([
   'baseUrl',
   'dataset',
   'tls',
+  'proxyEnv',
 ])
 
 /** Valibot's types of options for which a short text is a slip of the pen, and no secret in the wrong place. */

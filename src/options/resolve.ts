@@ -8,6 +8,7 @@ import { checked } from './checked.ts'
 import { type Environment, fromEnvironment, withEnvironment } from './environment.ts'
 import { checkNode } from './node-version.ts'
 import { optionsOf } from './options-of.ts'
+import { resolveProxy } from './proxy-env.ts'
 import { resolveCredentials } from './resolve-credentials.ts'
 import { resolveLimits } from './resolve-limits.ts'
 import type { ResolvedOptions } from './resolved-options.ts'
@@ -64,6 +65,7 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     onRejected: options.onRejected,
     dispatcher: options.dispatcher,
     tls: options.tls && checkTls(options.tls),
+    proxy: resolveProxy(options.proxyEnv, environment, baseUrl),
     contentType: options.contentType,
     compression: options.compression,
     timeField: options.timeField,

@@ -1,6 +1,7 @@
 import type { Credentials } from '../http/credentials.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
 import type { Region } from './base-url.ts'
+import type { ResolvedProxy } from './proxy-env.ts'
 import type { ResolvedLimits } from './resolve-limits.ts'
 import type { ContentType, ShipperOptions } from './shipper-options.ts'
 import type { ResolvedSpool } from './spool-options.ts'
@@ -15,6 +16,7 @@ export interface ResolvedOptions {
   readonly credentials: Credentials
   readonly dispatcher: Dispatcher | undefined
   readonly tls: ResolvedTls | undefined
+  readonly proxy: ResolvedProxy
   readonly limits: ResolvedLimits | undefined
   readonly spool: ResolvedSpool | undefined
   readonly durability: 'memory' | 'disk'

@@ -4,6 +4,7 @@ import type { RedisClient } from '../org/fleet.ts'
 import { expectedUrl } from './base-url.ts'
 import { isDatasetName } from './dataset-name.ts'
 import type { ObtainAccessToken } from './obtain-access-token.ts'
+import type { ProxyEnv } from './proxy-env.ts'
 import type { ShipperOptions } from './shipper-options.ts'
 import { strictObject } from './strict-object.ts'
 import type { Pem } from './tls-options.ts'
@@ -44,6 +45,12 @@ export const TokenSchema = headerValue(expectedToken)
 function isRedisClient(value: unknown): boolean {
   const client = value as { call?: unknown; sendCommand?: unknown } | null | undefined
   return typeof client?.call === 'function' || typeof client?.sendCommand === 'function'
+}
+
+const expectedProxyEnv = 'an object: { HTTPS_PROXY, HTTP_PROXY, NO_PROXY }, or process.env'
+
+function isPlainObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 const expectedPem = 'PEM: a string or a Buffer (not the path of a file), or an array of them'
@@ -102,6 +109,7 @@ export const serviceEntries = {
     ),
   ),
   tls: v.optional(TlsSchema),
+  proxyEnv: v.optional(v.custom<ProxyEnv>(isPlainObject, expectedProxyEnv)),
 }
 
 const FieldNameSchema = v.pipe(v.string(expectedField), v.minLength(1, expectedField), v.maxLength(200, expectedField))

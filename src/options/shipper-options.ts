@@ -1,6 +1,7 @@
 import type { Dispatcher } from '../http/dispatcher.ts'
 import type { BaseUrl, Region } from './base-url.ts'
 import type { LimitsOptions } from './limits-options.ts'
+import type { ProxyEnv } from './proxy-env.ts'
 import type { SpoolOptions } from './spool-options.ts'
 import type { TlsOptions } from './tls-options.ts'
 
@@ -61,7 +62,7 @@ export interface ShipperOptions {
   /**
    * An undici `Dispatcher` (undici 7 or later) that sends the requests: a `ProxyAgent`, an `Agent` of your own. It stays
    * yours: `close()` leaves it open. It cannot follow into the worker that delivers after `process.exit()`: that one
-   * connects to the service directly, with `tls`, and where no direct way leads there, what is left then is lost.
+   * connects to the service by itself, with `tls` and `proxyEnv`.
    *
    * @defaultValue a pool of `maxConcurrentRequests` connections of our own
    */
@@ -73,6 +74,15 @@ export interface ShipperOptions {
    * @defaultValue what Node trusts
    */
   tls?: TlsOptions | undefined
+  /**
+   * Proxies, as Node's own agents take them: `process.env`, or an object of your own with `HTTPS_PROXY`, `HTTP_PROXY` and
+   * `NO_PROXY`; `{}` for none. Used by connections of our own, at the end of the process too; a `dispatcher` does not see it.
+   * A service on this machine (`localhost`, 127.x.x.x, [::1]) is always reached directly. Needs Node 22.21 or later, or 24.5
+   * or later; on any other, the option throws.
+   *
+   * @defaultValue `process.env` if Node uses proxies of the environment (`NODE_USE_ENV_PROXY=1`, `--use-env-proxy`), else none
+   */
+  proxyEnv?: ProxyEnv | undefined
   /**
    * Media type of request bodies: newline-delimited JSON, or a JSON array.
    *

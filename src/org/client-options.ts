@@ -4,7 +4,7 @@ import type { ShipperOptions } from '../options/shipper-options.ts'
 
 type ServiceOptions = Pick<
   ShipperOptions,
-  'baseUrl' | 'region' | 'personalAccessToken' | 'orgId' | 'orgIdHeader' | 'allowInsecure' | 'tls'
+  'baseUrl' | 'region' | 'personalAccessToken' | 'orgId' | 'orgIdHeader' | 'allowInsecure' | 'tls' | 'proxyEnv'
 >
 
 /**

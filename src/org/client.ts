@@ -145,17 +145,18 @@ export class OrgClient {
   }
 
   async #answer(operation: Operation, credentials: Credentials, signal: AbortSignal): Promise<Org | OrgError> {
-    const { baseUrl, timeoutMs } = this.#options
+    const { baseUrl, timeoutMs, proxy, dispatcher } = this.#options
     const redact: Redact = (text, kind) => {
       const withoutToken = credentials.redact(text, kind)
-      return this.#redact?.(withoutToken, kind) ?? withoutToken
+      const rest = proxy.credentials?.redact(withoutToken, kind) ?? withoutToken
+      return this.#redact?.(rest, kind) ?? rest
     }
     try {
       const request = orgRequest(baseUrl, operation, credentials.headers())
       const answer = await exchange(this.#dispatcher(), request, timeoutMs, signal, maxAnswerBytes)
       return answerToOrg(answer, redact, Date.now(), this.#tolerance)
     } catch (error) {
-      return noAnswer(error, redact)
+      return noAnswer(error, redact, dispatcher === undefined ? proxy : undefined)
     }
   }
 
@@ -172,7 +173,7 @@ export class OrgClient {
 
   #dispatcher(): Dispatcher {
     if (this.#options.dispatcher !== undefined) return this.#options.dispatcher
-    this.#connections ??= new Connections(this.#options.baseUrl.origin, maxConnections, this.#options.tls)
+    this.#connections ??= new Connections(this.#options.baseUrl.origin, maxConnections, this.#options)
     return this.#connections
   }
 }

@@ -1,9 +1,10 @@
+import { proxyHint, type ResolvedProxy } from '../options/proxy-env.ts'
 import { type Redact, toShortLine } from '../text/short-line.ts'
 import { OrgError } from './org-error.ts'
 import { printableCause } from './printable-cause.ts'
 
 /** What a request means that no answer came to. */
-export function noAnswer(error: unknown, redact: Redact): OrgError {
+export function noAnswer(error: unknown, redact: Redact, proxy?: ResolvedProxy | undefined): OrgError {
   const cause = printableCause(error, redact)
   const { code = '', message } = cause as { code?: string; message: string }
   const reason = toShortLine([code, message].filter(Boolean).join(': '))
@@ -11,5 +12,6 @@ export function noAnswer(error: unknown, redact: Redact): OrgError {
   if (code.startsWith('HPE_') || cause.name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW') {
     return new OrgError('INVALID_RESPONSE', `what answers at baseUrl is no proper HTTP server (${reason})`, { cause })
   }
-  return new OrgError('UNREACHABLE', `no answer: check baseUrl and the way there (${reason})`, { cause })
+  const hint = proxy === undefined ? '' : proxyHint(proxy, code)
+  return new OrgError('UNREACHABLE', `no answer: check baseUrl and the way there (${reason}${hint})`, { cause })
 }

@@ -9,6 +9,7 @@ import { type Environment, withEnvironment } from '../options/environment.ts'
 import { checkNode } from '../options/node-version.ts'
 import { optionsOf } from '../options/options-of.ts'
 import { ownProperties } from '../options/own-properties.ts'
+import { type ResolvedProxy, resolveProxy } from '../options/proxy-env.ts'
 import { resolveCredentials } from '../options/resolve-credentials.ts'
 import { AccessTokenSchema, integer, serviceEntries } from '../options/schema.ts'
 import { strictObject } from '../options/strict-object.ts'
@@ -23,6 +24,7 @@ export interface ResolvedOrgClientOptions {
   readonly credentials: Credentials | AccessToken
   readonly dispatcher: Dispatcher | undefined
   readonly tls: ResolvedTls | undefined
+  readonly proxy: ResolvedProxy
   readonly timeoutMs: number
 }
 
@@ -54,14 +56,16 @@ export function resolveClientOptions(
     throw invalidOption(secondToken, `the only one of ${tokenOptions.join(', ')}`, `${token} too`)
   }
   const { accessToken, dispatcher, tls, timeoutMs = 10_000 } = options
+  const baseUrl = resolveBaseUrl(options.baseUrl, options.region, options.allowInsecure)
   return {
-    baseUrl: resolveBaseUrl(options.baseUrl, options.region, options.allowInsecure),
+    baseUrl,
     credentials:
       typeof accessToken === 'function'
         ? new AccessToken(accessToken, timeoutMs)
         : resolveCredentials(ownProperties({ ...options, token: options.token ?? accessToken })),
     dispatcher,
     tls: tls && checkTls(tls),
+    proxy: resolveProxy(options.proxyEnv, environment, baseUrl),
     timeoutMs,
   }
 }

@@ -111,9 +111,9 @@ async function openClient(
   const { OrgClient } = await import('../org/client.ts')
   const credentials = typeof bearer === 'function' ? new AccessToken(bearer, readTimeoutMs) : bearer
   onCredentials(credentials)
-  const { baseUrl, dispatcher, tls } = options
+  const { baseUrl, dispatcher, tls, proxy } = options
   return new OrgClient(
-    { baseUrl, credentials, dispatcher, tls, timeoutMs: readTimeoutMs },
+    { baseUrl, credentials, dispatcher, tls, proxy, timeoutMs: readTimeoutMs },
     { keepsAlive: false, tolerance, redact },
   )
 }

@@ -8,7 +8,7 @@ import { Compression, type Encoding } from '../delivery/compression.ts'
 import { Delivery } from '../delivery/delivery.ts'
 import { Pace } from '../delivery/pace.ts'
 import { Sender } from '../delivery/send.ts'
-import { pacedFor, paceReason, paceRemedy, pauseReason, remedyFor } from '../delivery/warnings.ts'
+import { failureRemedy, pacedFor, paceReason, paceRemedy, pauseReason, remedyFor } from '../delivery/warnings.ts'
 import type { Courier } from '../exit/courier.ts'
 import { type Loss, outOfTime } from '../exit/last-delivery.ts'
 import { deliverIfEnding, expectEnd, type Unfinished, unwatch, watch } from '../exit/process-end.ts'
@@ -478,8 +478,10 @@ export class Shipper {
 
   /** Takes out every secret of ours that a text from outside may repeat. */
   #redact(...[text, kind]: Parameters<Redact>): string {
-    const withoutToken = this.#options.credentials.redact(text, kind)
-    return this.#licence?.redact(withoutToken, kind) ?? withoutToken
+    const { credentials, proxy } = this.#options
+    const withoutToken = credentials.redact(text, kind)
+    const rest = proxy.credentials?.redact(withoutToken, kind) ?? withoutToken
+    return this.#licence?.redact(rest, kind) ?? rest
   }
 
   #hasOwnTime(event: object): boolean {
@@ -629,7 +631,9 @@ export class Shipper {
       return { how: `${how}: ${pauseReason(refusal)}`, remedy: remedyFor(refusal.status) }
     }
     const inForce = this.#delivery.heldBackBy(performance.now())
-    return inForce === undefined ? { how, remedy } : { how: `${how}, as ${paceReason(inForce)}`, remedy: paceRemedy }
+    if (inForce !== undefined) return { how: `${how}, as ${paceReason(inForce)}`, remedy: paceRemedy }
+    const { failure } = this.#delivery
+    return failure === undefined ? { how, remedy } : { how: `${how} (${failure})`, remedy: failureRemedy }
   }
 
   #handOver(courier: Courier): void {

@@ -116,7 +116,7 @@ describe('connections of our own', () => {
     'by TLS, an answer is that to a request sent in a %s, though the event loop was blocked since',
     async by => {
       const server = await startBusyServer()
-      const connections = new Connections(server.url, 1, { ca: [certificate] })
+      const connections = new Connections(server.url, 1, { tls: { ca: [certificate] } })
       for (const _ of Array.from({ length: 4 })) {
         const { promise, resolve } = Promise.withResolvers<{ status: number }>()
         const send = () => {

@@ -87,6 +87,7 @@ describe('a thread that is ended during a TLS handshake sends nothing to a serve
         headers: { authorization: 'Bearer a-token-of-tests' },
         body: Buffer.from('{"n":0}\n'),
         tls: { ca: [otherAuthority], rejectUnauthorized: true },
+        proxyEnv: {},
         timeoutMs: 5000,
         maxBytes: 1000,
       } satisfies Errand)

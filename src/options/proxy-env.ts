@@ -1,0 +1,109 @@
+import { invalidOption } from '../errors.ts'
+import { Credentials } from '../http/credentials.ts'
+import { kindOf } from './described.ts'
+import type { Environment } from './environment.ts'
+import { isLoopback } from './loopback.ts'
+
+/** The variables that name proxies, as Node reads them; a name in lower case goes before the same in upper case. */
+export interface ProxyEnv {
+  readonly HTTP_PROXY?: string | undefined
+  readonly HTTPS_PROXY?: string | undefined
+  readonly NO_PROXY?: string | undefined
+  readonly http_proxy?: string | undefined
+  readonly https_proxy?: string | undefined
+  readonly no_proxy?: string | undefined
+}
+
+/** What a connection, and the worker that delivers at the end of the process, have to know of proxies. */
+export interface ResolvedProxy {
+  /** What Node's agents take: the proxy for the scheme of the service, and the hosts that are reached without; empty without a proxy. */
+  readonly env: Readonly<Record<string, string>>
+  /** The password of the proxy, to be taken out of texts from outside. */
+  readonly credentials: Credentials | undefined
+  /** A variable of the environment that is set, and has no effect. */
+  readonly unused: string | undefined
+}
+
+const nodeWithProxies = 'Node 22.21 or later, or 24.5 or later'
+
+/**
+ * The proxy to use for the service: by the option, or by the environment if Node uses it (`NODE_USE_ENV_PROXY=1`). A host that is
+ * this machine is never reached by a proxy, which has a loopback of its own, and would see the token of plain HTTP.
+ *
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`, without what was given: a password may stand in it
+ */
+export function resolveProxy(given: ProxyEnv | undefined, environment: Environment, service: URL): ResolvedProxy {
+  const isSupported = process.allowedNodeEnvironmentFlags?.has('--use-env-proxy') ?? false
+  if (given !== undefined && !isSupported) {
+    throw invalidOption(
+      'proxyEnv',
+      `left out here: it needs ${nodeWithProxies}`,
+      `Node ${process.versions.node}`,
+      'range',
+    )
+  }
+  const scheme = service.protocol === 'https:' ? 'https' : 'http'
+  const isUsed = given !== undefined || (isSupported && usesEnvironment(environment))
+  const source = given ?? environment
+  const name = nameIn(source, `${scheme}_proxy`)
+  if (name === undefined || isLoopback(service.hostname)) return none
+  if (!isUsed) return { ...none, unused: name }
+  const url = textIn(source, name)
+  // Node, too, connects directly where the environment names a proxy of another kind.
+  if (given === undefined && !/^https?:\/\//.test(url)) return { ...none, unused: name }
+  const noProxy = nameIn(source, 'no_proxy')
+  return {
+    env: { [`${scheme}_proxy`]: url, ...(noProxy === undefined ? {} : { no_proxy: textIn(source, noProxy) }) },
+    credentials: credentialsIn(url, given === undefined ? name : `proxyEnv.${name}`),
+    unused: undefined,
+  }
+}
+
+const none: ResolvedProxy = { env: {}, credentials: undefined, unused: undefined }
+
+/** What to add to the reason why there is no connection, if the way there may be by a proxy that is not used. */
+export function proxyHint({ unused }: ResolvedProxy, code: string | undefined): string {
+  if (unused === undefined || !codesWithoutConnection.has(code ?? '')) return ''
+  return (
+    `; ${unused} is set, but not used: that takes the environment variable NODE_USE_ENV_PROXY=1 or the option proxyEnv, ` +
+    `an http:// or https:// address, and ${nodeWithProxies}`
+  )
+}
+
+/** Errors that say that there is no direct way. */
+const codesWithoutConnection = new Set('ENOTFOUND EAI_AGAIN ECONNREFUSED EHOSTUNREACH ENETUNREACH ETIMEDOUT'.split(' '))
+
+function usesEnvironment({ NODE_USE_ENV_PROXY }: Environment): boolean {
+  if (NODE_USE_ENV_PROXY === '1') return true
+  return [...process.execArgv, ...(process.env.NODE_OPTIONS?.split(/\s+/) ?? [])].includes('--use-env-proxy')
+}
+
+/** The variable of that name that is in force, if one is set. */
+function nameIn(source: ProxyEnv | Environment, lowerCase: string): string | undefined {
+  return [lowerCase, lowerCase.toUpperCase()].find(name => {
+    return Object.hasOwn(source, name) && ((source as Environment)[name] ?? '') !== ''
+  })
+}
+
+function textIn(source: ProxyEnv | Environment, name: string): string {
+  const text: unknown = (source as Environment)[name]
+  if (typeof text === 'string') return text
+  throw invalidOption(`proxyEnv.${name}`, 'a string', kindOf(text))
+}
+
+function credentialsIn(url: string, option: string): Credentials | undefined {
+  try {
+    if (!/^https?:\/\/[^\r\n]*$/.test(url)) throw new TypeError('not of a proxy')
+    const { username, password } = new URL(url)
+    const secret = decodeURIComponent(password || username)
+    decodeURIComponent(username)
+    return secret === '' ? undefined : new Credentials(secret)
+  } catch {
+    throw invalidOption(
+      option,
+      'the address of a proxy, http://… or https://…',
+      'a text that is none (not shown)',
+      'range',
+    )
+  }
+}
