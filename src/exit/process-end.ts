@@ -25,6 +25,23 @@ export function expectEnd(): void {
   process.off('removeListener', onRemoved).off('exit', deliverAll).off('exit', endDelivery)
   process.prependListener('exit', deliverAll).on('exit', endDelivery).on('removeListener', onRemoved)
   isMoving = false
+  if (process.versions.deno !== undefined) expectEndOfDeno()
+}
+
+/** Deno emits no 'exit' after an uncaught error, nor by `Deno.exit()`. */
+function expectEndOfDeno(): void {
+  process.off('uncaughtExceptionMonitor', deliverUncaught).on('uncaughtExceptionMonitor', deliverUncaught)
+  const { addEventListener } = globalThis as { addEventListener?: (name: string, listener: () => void) => void }
+  addEventListener?.('unload', deliverAndEnd) // the same listener is added once
+}
+
+function deliverUncaught(): void {
+  if (process.listenerCount('uncaughtException') === 0) deliverAndEnd()
+}
+
+function deliverAndEnd(): void {
+  deliverAll()
+  endDelivery()
 }
 
 /** Whether our listeners are being taken off by ourselves. */
