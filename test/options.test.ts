@@ -501,6 +501,11 @@ describe('the option proxyEnv', () => {
     Object.defineProperty(process, 'allowedNodeEnvironmentFlags', { value: allowedNodeEnvironmentFlags })
   })
 
+  it('takes the credentials of the proxy out of its address, however short they are', () => {
+    const { credentials } = resolved({ proxyEnv: { HTTPS_PROXY: 'http://u:pw@proxy.example' } })
+    expect(credentials?.redact('via http://u:pw@proxy.example: 407', 'message')).toBe('via http://proxy.example: 407')
+  })
+
   it('shows the credentials of the proxy nowhere in the shipper', () => {
     expect(
       inspect(createShipper({ ...good, proxyEnv: { HTTPS_PROXY: url } }), { depth: 9, showHidden: true }),

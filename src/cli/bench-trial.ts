@@ -50,6 +50,7 @@ export async function tryOut(
     maxBufferedBytes: Math.max(8 * maxBatchBytes, 2 * mostWaiting),
     maxBatchAgeMs: 60_000, // batches are full
     maxRetryDelayMs: 1000,
+    exitOnSignals: false, // events of the trial are worth no waiting
   })
   const seen = watch(shipper)
   const startedAtMs = performance.now()

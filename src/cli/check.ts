@@ -57,6 +57,7 @@ function shipperOf(given: Given): Shipper | undefined {
       dataset: given.dataset as string | undefined,
       maxRetryDelayMs: 100,
       requestTimeoutMs: 5000,
+      exitOnSignals: false, // the user does not want to wait any longer
     })
   } catch (error) {
     if ((error as { code?: unknown }).code !== 'LOGFERRY_INVALID_OPTION') throw error

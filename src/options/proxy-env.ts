@@ -1,5 +1,6 @@
 import { invalidOption } from '../errors.ts'
 import { Credentials } from '../http/credentials.ts'
+import type { TextKind } from '../text/short-line.ts'
 import { kindOf } from './described.ts'
 import type { Environment } from './environment.ts'
 import { isLoopback } from './loopback.ts'
@@ -18,10 +19,25 @@ export interface ProxyEnv {
 export interface ResolvedProxy {
   /** What Node's agents take: the proxy for the scheme of the service, and the hosts that are reached without; empty without a proxy. */
   readonly env: Readonly<Record<string, string>>
-  /** The password of the proxy, to be taken out of texts from outside. */
-  readonly credentials: Credentials | undefined
+  /** What the proxy is told of us, to be taken out of texts from outside. */
+  readonly credentials: ProxyCredentials | undefined
   /** A variable of the environment that is set, and has no effect. */
   readonly unused: string | undefined
+}
+
+/** User name and password in the address of a proxy. Node 22 repeats the address in errors. */
+class ProxyCredentials {
+  readonly #inAddress: string
+  readonly #secret: Credentials
+
+  constructor(inAddress: string, secret: string) {
+    this.#inAddress = inAddress
+    this.#secret = new Credentials(secret)
+  }
+
+  redact(text: string, kind?: TextKind): string {
+    return this.#secret.redact(text.replaceAll(this.#inAddress, ''), kind)
+  }
 }
 
 const nodeWithProxies = 'Node 22.21 or later, or 24.5 or later'
@@ -33,6 +49,10 @@ const nodeWithProxies = 'Node 22.21 or later, or 24.5 or later'
  * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`, without what was given: a password may stand in it
  */
 export function resolveProxy(given: ProxyEnv | undefined, environment: Environment, service: URL): ResolvedProxy {
+  const scheme = service.protocol === 'https:' ? 'https' : 'http'
+  const source = given ?? environment
+  const name = nameIn(source, `${scheme}_proxy`)
+  if (given === undefined && name === undefined) return none // as a rule; the list of flags takes long to make
   const isSupported = process.allowedNodeEnvironmentFlags?.has('--use-env-proxy') ?? false
   if (given !== undefined && !isSupported) {
     throw invalidOption(
@@ -42,10 +62,7 @@ export function resolveProxy(given: ProxyEnv | undefined, environment: Environme
       'range',
     )
   }
-  const scheme = service.protocol === 'https:' ? 'https' : 'http'
   const isUsed = given !== undefined || (isSupported && usesEnvironment(environment))
-  const source = given ?? environment
-  const name = nameIn(source, `${scheme}_proxy`)
   if (name === undefined || isLoopback(service.hostname)) return none
   if (!isUsed) return { ...none, unused: name }
   const url = textIn(source, name)
@@ -91,13 +108,14 @@ function textIn(source: ProxyEnv | Environment, name: string): string {
   throw invalidOption(`proxyEnv.${name}`, 'a string', kindOf(text))
 }
 
-function credentialsIn(url: string, option: string): Credentials | undefined {
+function credentialsIn(url: string, option: string): ProxyCredentials | undefined {
   try {
     if (!/^https?:\/\/[^\r\n]*$/.test(url)) throw new TypeError('not of a proxy')
     const { username, password } = new URL(url)
     const secret = decodeURIComponent(password || username)
     decodeURIComponent(username)
-    return secret === '' ? undefined : new Credentials(secret)
+    const inAddress = url.slice(url.indexOf('//') + 2, url.lastIndexOf('@') + 1)
+    return secret === '' ? undefined : new ProxyCredentials(inAddress, secret)
   } catch {
     throw invalidOption(
       option,

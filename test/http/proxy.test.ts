@@ -168,6 +168,7 @@ describe('a proxy', () => {
     const url = `http://user:${password}@127.0.0.1:${proxy.port}`
     const tunnel = await ship({ proxyEnv: { HTTPS_PROXY: url } })
     expect(tunnel.warnings).toMatch(/Failed to establish tunnel .*127.0.0.1:\d+\/?: HTTP\/1.1 407 not user:\[token\]/)
+    expect(tunnel.warnings).not.toContain('@')
     const plain = { baseUrl: `http://${host}`, allowInsecure: true, tls: undefined }
     const refused = await ship({ ...plain, proxyEnv: { HTTP_PROXY: url } })
     expect(refused.warnings).toMatch(/407 .*not \[token\].* Check the credentials of the proxy/)
@@ -195,6 +196,12 @@ describe('a proxy of the environment that is not used', () => {
     const { stderr } = await runScript(source, { ...service, ...proxies })
     expect(stderr).toContain(hint)
     expect(stderr).not.toContain(password)
-    expect((await runScript(source, { ...service, NO_PROXY: '*' })).stderr).not.toContain('not used')
+  })
+
+  it('is not named where none is set', async () => {
+    const source = `import { createOrgClient } from 'logferry/org'; await createOrgClient().get('o')`
+    const { stderr } = await runScript(source, { ...service, HTTP_PROXY: 'http://127.0.0.1:9', NO_PROXY: '*' })
+    expect(stderr).toMatch(/ENOTFOUND|EAI_AGAIN/)
+    expect(stderr).not.toContain('not used')
   })
 })

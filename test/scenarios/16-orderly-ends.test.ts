@@ -28,7 +28,7 @@ describe.concurrent('scenario 16: the process ends in good order', () => {
   it.each(['SIGTERM', 'SIGINT'] as const)('%s: delivered, and it dies of the signal', async name => {
     await using emulator = await startEmulator()
     emulator.faults.latencyMs = 200
-    const source = `${core()}
+    const source = `${core('maxBatchAgeMs: 60_000')}
       log(0, 1000); console.log('ready'); setInterval(() => {}, 1000)`
     const env = { PATH: process.env.PATH, ...environmentFor(emulator) }
     const child = spawn(process.execPath, ['--input-type=module', '--eval', source], { env })
