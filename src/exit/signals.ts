@@ -41,11 +41,7 @@ export function stopHeeding(one: Interruptible): void {
 function listen(): void {
   if (isRaised) return
   stopListening() // where the application has taken off some of them
-  try {
-    for (const { signal, listener } of listeners) process.prependListener(signal, listener)
-  } catch {
-    // The process has no file descriptor left for the first of them. Events are kept all the same.
-  }
+  for (const { signal, listener } of listeners) process.prependListener(signal, listener)
 }
 
 function stopListening(): void {

@@ -113,18 +113,6 @@ describe.concurrent('a signal', () => {
     expect(await stop(source, emulator, 'SIGINT')).toMatchObject({ signal: 'SIGINT' })
   })
 
-  it('costs nothing that is logged when the process has no descriptor left to listen for it', async () => {
-    const { stderr, numbers } = await run(`
-      import { closeSync, openSync } from 'node:fs'
-      ${core()}
-      const taken = []
-      for (;;) try { taken.push(openSync('/dev/null')) } catch { break }
-      log(0, 10)
-      for (const descriptor of taken) closeSync(descriptor)
-    `)
-    expect([stderr, numbers]).toEqual(['', upTo(10)])
-  })
-
   it('ends a process in which a thread of its own logs, too', async () => {
     await using emulator = await startEmulator()
     const source = `
