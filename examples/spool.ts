@@ -37,7 +37,7 @@ console.log('\nAnother writes each event to disk before its log call returns, an
 await run(shop(`durability: 'disk'`, `process.kill(process.pid, 'SIGKILL')`))
 
 console.log('\nWhat waits (npx logferry spool ls …):')
-await run(['dist/cli/main.js', 'spool', 'ls', directory])
+await run(['dist/cli/main.cjs', 'spool', 'ls', directory])
 
 emulator.faults.clear()
 console.log('\nThe service is back. A third process logs three events, and ends:')

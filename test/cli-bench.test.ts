@@ -7,7 +7,7 @@ import { type Emulator, startEmulator } from '../src/emulator.ts'
 import { createShipper, type ShipperOptions } from '../src/index.ts'
 import { runNode } from './support/run-script.ts'
 
-const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
+const main = fileURLToPath(new URL('../dist/cli/main.cjs', import.meta.url))
 
 describe('logferry bench', () => {
   it('says how many events it sends and where to, and sends no more than that', async () => {

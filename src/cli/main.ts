@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { nodeProblem } from '../options/node-version.ts'
 
 // Nothing else is loaded before the version is checked: on an old Node the rest might not even parse.
@@ -8,8 +9,12 @@ if (problem !== undefined) {
   console.error(problem)
   process.exitCode = 1
 } else {
-  const packageUrl = new URL('../../package.json', import.meta.url)
-  const { version } = JSON.parse(readFileSync(packageUrl, 'utf8')) as { version: string }
-  const { run } = await import('./run.ts')
-  process.exitCode = await run(process.argv.slice(2), version)
+  const packageJson = join(import.meta.dirname, '../../package.json')
+  const { version } = JSON.parse(readFileSync(packageJson, 'utf8')) as { version: string }
+  // No `await` here: CommonJS has none outside of functions.
+  import('./run.ts')
+    .then(({ run }) => run(process.argv.slice(2), version))
+    .then(exitCode => {
+      process.exitCode = exitCode
+    })
 }

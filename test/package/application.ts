@@ -23,10 +23,14 @@ export class Application {
   }
 
   /** Copies the sources of `consumers/<name>`, and installs the tarball together with `dependencies`. */
-  static async install(name: string, dependencies: readonly string[]): Promise<Application> {
+  static async install(
+    name: string,
+    dependencies: readonly string[],
+    type: 'module' | 'commonjs' = 'module',
+  ): Promise<Application> {
     const application = new Application(await mkdtemp(join(tmpdir(), `logferry-${name}-`)))
     await cp(join(consumers, name), application.folder, { recursive: true })
-    await writeFile(join(application.folder, 'package.json'), '{ "private": true, "type": "module" }\n')
+    await writeFile(join(application.folder, 'package.json'), JSON.stringify({ private: true, type }))
     const options = ['--strict-peer-deps', '--prefer-offline', '--no-audit', '--no-fund']
     await application.run('npm', 'install', ...options, inject('tarball'), ...dependencies)
     return application

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
@@ -18,17 +18,26 @@ describe('the tarball', () => {
     expect(readdirSync(installed).sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'package.json'])
     const files = readdirSync(join(installed, 'dist'), { recursive: true, withFileTypes: true })
     const names = files.filter(file => file.isFile()).map(file => file.name)
-    expect(names.filter(name => !/^[a-z-]+(\d?\.js|\.d\.ts)$/.test(name))).toEqual(['valibot-LICENSE.md'])
+    expect(names.filter(name => !/^[a-z-]+(\.js|\.cjs|\.d\.ts|\.d\.cts)$/.test(name))).toEqual(['valibot-LICENSE.md'])
+    expect(names.length).toBeLessThan(35) // the code once, and declarations of what is public
+  })
+
+  it('has no getters among its exports, which would need a frame where the stack ends', () => {
+    const files = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' })
+    const code = files
+      .filter(file => file.endsWith('.cjs'))
+      .map(file => readFileSync(join(installed, 'dist', file), 'utf8'))
+    expect(code.length).toBeGreaterThan(5)
+    expect(code.filter(source => source.includes('Object.defineProperty(exports, "'))).toEqual([])
   })
 
   it('has every file that its package.json names', () => {
-    const named = [
-      Object.values(packageJson.bin),
-      Object.values(packageJson.exports).map(entry => Object.values(entry)),
-    ]
-    const paths = [...named.flat(2), './package.json'].filter(path => typeof path === 'string' && path.includes('/'))
-    expect(paths.length).toBeGreaterThan(10)
-    expect(paths.filter(path => !existsSync(join(installed, path)))).toEqual([])
+    const { bin, main, types, exports, typesVersions } = packageJson
+    const paths = JSON.stringify([bin, main, types, exports, typesVersions]).match(
+      /(\.\/)?(dist\/[^"]+|package\.json)/g,
+    )
+    expect(new Set(paths).size).toBe(1 + 5 * 4 + 1)
+    expect(paths?.filter(path => !existsSync(join(installed, path)))).toEqual([])
   })
 })
 

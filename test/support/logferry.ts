@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { type RunningProcess, startNode } from './start-node.ts'
 
-const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+const main = fileURLToPath(new URL('../../dist/cli/main.cjs', import.meta.url))
 
 /** Starts the command as it is built and installed. */
 export function startLogferry(
