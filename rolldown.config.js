@@ -28,7 +28,11 @@ const code = defineConfig({
     chunkFileNames: 'shared/[name].cjs',
     codeSplitting: {
       groups: [
-        { name: 'common', test: /src\/(errors|outcome|notices|stack-reserve|options|text|http)|valibot/, priority: 4 },
+        {
+          name: 'common',
+          test: /src\/(errors|outcome|notices|stack-reserve|time|options|text|http)|valibot/,
+          priority: 4,
+        },
         { name: 'org', test: /src\/org/, priority: 3 },
         { name: 'emulator', test: /src\/emulator/, priority: 3 },
         { name: 'core', test: /src\/(index|shipper|record|batch|delivery|exit)/, priority: 2 },
@@ -58,8 +62,11 @@ const code = defineConfig({
     },
     {
       name: 'modules-of-node-without-require',
-      /** An application that esbuild bundles as an ES module has no `require`, and our packages come with the bundle. */
-      renderChunk: source => source.replace(/\brequire\(("node:[^"]+")\)/g, 'process.getBuiltinModule($1)'),
+      /**
+       * An application that esbuild bundles as an ES module has no `require`, and our packages come with the bundle. On a Node
+       * that lacks the function, which Node is needed is said by the first module that runs.
+       */
+      renderChunk: source => source.replace(/\brequire\(("node:[^"]+")\)/g, 'process.getBuiltinModule?.($1)'),
     },
     {
       name: 'exports-without-getters',

@@ -1,6 +1,7 @@
 import type { DropReason, DropsBySeverity } from './batch/ledger.ts'
 import type { ErrorCode } from './errors.ts'
 import { type Redact, toMessageLine } from './text/short-line.ts'
+import { monotonicMs } from './time.ts'
 
 /** Trouble that somebody should know of. Delivery trouble is only ever reported, never thrown. */
 export interface Warning {
@@ -94,7 +95,7 @@ export class Notices {
    * length, printable and without secrets.
    */
   warn(code: ErrorCode, message: string, about = ''): void {
-    const nowMs = performance.now()
+    const nowMs = monotonicMs()
     const key = `${code} ${about}`.slice(0, maxMatterChars)
     const quiet = this.#quiet.get(key)
     if (quiet !== undefined && nowMs < quiet.untilMs) {

@@ -18,6 +18,7 @@ import { isInTime, maxTimeoutMs } from './shipper/in-time.ts'
 import type { FlushResult, Shipper } from './shipper/shipper.ts'
 import { type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
 import { openBatchBytes, reserveStack } from './stack-reserve.ts'
+import { monotonicMs } from './time.ts'
 
 /** The result of an export, as `@opentelemetry/core` defines it: code 0 is success, 1 is failure. */
 export interface ExportResult {
@@ -198,10 +199,10 @@ export class LogferryLogRecordProcessor {
   async #afterResources(givenMs: number | undefined): Promise<number> {
     const timeoutMs =
       givenMs !== undefined && givenMs >= 0 ? Math.min(givenMs, maxTimeoutMs) : this.shipper.flushTimeoutMs
-    const startedAtMs = performance.now()
+    const startedAtMs = monotonicMs()
     const released = [...this.#held.values()].map(({ whenReleased }) => whenReleased)
     if (released.length > 0) await isInTime(Promise.all(released), timeoutMs / 2)
-    return Math.max(timeoutMs - (performance.now() - startedAtMs), 0)
+    return Math.max(timeoutMs - (monotonicMs() - startedAtMs), 0)
   }
 
   /** Holds a record back whose resource is not known yet, or that comes after such a one; `false` for all others. */

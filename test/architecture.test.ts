@@ -20,7 +20,7 @@ interface MayLoad {
 }
 
 /** What stands below every stage. Text from outside may come in anywhere, and is made harmless in one way. */
-const common = ['errors', 'outcome', 'notices', 'options/', 'text/', 'stack-reserve']
+const common = ['errors', 'outcome', 'notices', 'options/', 'text/', 'stack-reserve', 'time']
 const stages = ['record/', 'batch/', 'delivery/', 'spool/', 'exit/', 'org/']
 
 /** Imports run one way: adapters → shipper → stages → common. A stage loads no other stage. */
@@ -32,11 +32,11 @@ const parts: Readonly<Record<string, MayLoad>> = {
   org: { parts: ['org/', 'http/', ...common] },
   emulator: { parts: ['emulator/'] },
   // What applications import, and the spool: showing what waits in it is no task of theirs.
-  'cli/': { parts: ['index', 'org', 'emulator', 'spool/', 'options/node-version', 'text/'] },
+  'cli/': { parts: ['index', 'org', 'emulator', 'spool/', 'options/node-version', 'text/', 'time'] },
   // The one wiring
   'shipper/': { parts: [...stages, 'http/', ...common] },
   // Stages. What delivery counts drops by is the one thing it has from another.
-  'record/': { parts: ['stack-reserve'], packages: ['logform'] },
+  'record/': { parts: ['stack-reserve', 'time'], packages: ['logform'] },
   'batch/': { parts: ['record/severity', ...common] },
   'delivery/': { parts: ['record/severity', 'http/', ...common] },
   // It asks owners of directories whether they live: by connections, which are not traced either.
@@ -44,16 +44,17 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'exit/': { parts: common },
   'org/': { parts: ['http/', ...common], packages: ['valibot'] },
   'emulator/': {
-    parts: ['options/node-version', 'options/own-properties', 'options/loopback', 'text/'],
+    parts: ['options/node-version', 'options/own-properties', 'options/loopback', 'text/', 'time'],
   },
   // Common
   'options/': { parts: ['errors', 'http/credentials', 'text/'], packages: ['valibot'] },
-  'http/': { parts: ['errors', 'options/own-properties', 'text/'] },
-  notices: { parts: ['errors', 'outcome', 'text/'] },
+  'http/': { parts: ['errors', 'options/own-properties', 'text/', 'time'] },
+  notices: { parts: ['errors', 'outcome', 'text/', 'time'] },
   outcome: { parts: [] },
   errors: { parts: ['text/'] },
   'text/': { parts: [] },
   'stack-reserve': { parts: [] },
+  time: { parts: ['options/node-version'] },
 }
 
 /** What importing an entry point may load; a log call may load more. */
@@ -63,17 +64,17 @@ const entryPoints: Readonly<Record<string, MayLoad>> = {
   './winston': { parts: ['winston', ...core], packages: ['valibot', 'winston-transport'] },
   './otel': { parts: ['otel', ...core], packages: ['valibot'] },
   './org': { parts: ['org', 'org/', 'http/', ...common], packages: ['valibot'] },
-  './emulator': { parts: ['emulator', 'emulator/', 'options/', 'text/'] },
+  './emulator': { parts: ['emulator', 'emulator/', 'options/', 'text/', 'time'] },
 }
 
 const src = new URL('../src/', import.meta.url)
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
+  .map(file => file.replaceAll('\\', '/'))
+  .filter(file => file.endsWith('.ts'))
 
 describe('imports', async () => {
   await init
-  const imports = readdirSync(src, { recursive: true, encoding: 'utf8' })
-    .map(file => file.replaceAll('\\', '/'))
-    .filter(file => file.endsWith('.ts'))
-    .flatMap(file => importsOf(file))
+  const imports = files.flatMap(file => importsOf(file))
 
   it('are found: those of the transport, for one', () => {
     expect(imports).toContainEqual({ file: 'winston', target: 'shipper/shipper-of', isPackage: false })
@@ -118,6 +119,34 @@ describe('entry points', () => {
     }
   })
 })
+
+/** Timers and clocks that an application's tests fake, and modules that have them. */
+const fakeable = {
+  timers: /(?<![.\w])(?:(?:set|clear)(?:Timeout|Interval|Immediate)|queueMicrotask)\b/g,
+  others:
+    /\bDate\.now\b|\bnew Date\(\)|\bperformance\b|\bhrtime\b|\bnextTick\b|\bAbortSignal\.timeout\b|node:(?:timers|perf_hooks)/g,
+}
+
+/** The one that has them; the clock of events, which follows the application's; the worker's, where nothing is faked. */
+const withClocks = ['time.ts', 'record/clock.ts', 'exit/errands.ts']
+
+describe('timers and clocks', () => {
+  it('are those of time.ts, which no test of an application fakes', () => {
+    const wrong = files
+      .filter(file => !withClocks.includes(file))
+      .flatMap(file => {
+        const source = withoutComments(readFileSync(new URL(file, src), 'utf8'))
+        const [imported = ''] = /import \{[^}]*\} from '[./]*time\.ts'/.exec(source) ?? []
+        const timers = (source.match(fakeable.timers) ?? []).filter(name => !imported.includes(name))
+        return [...timers, ...(source.match(fakeable.others) ?? [])].map(name => `src/${file}: ${name}`)
+      })
+    expect(wrong).toEqual([])
+  })
+})
+
+function withoutComments(source: string): string {
+  return source.replace(/\/\*.*?\*\/|(?<!:)\/\/.*?$/gms, '')
+}
 
 interface Import {
   /** Path in `src` without its extension: `delivery/send`. */

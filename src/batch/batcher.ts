@@ -1,6 +1,7 @@
 import type { Line } from '../record/event-to-line.ts'
 import type { Severity } from '../record/severity.ts'
 import { openBatchBytes, reserveStack, useDiskBytes } from '../stack-reserve.ts'
+import { clearTimeout, queueMicrotask, setTimeout } from '../time.ts'
 import type { Batch } from './batch.ts'
 import type { Fate } from './fate.ts'
 import type { Memory } from './memory.ts'

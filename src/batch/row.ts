@@ -1,6 +1,7 @@
 import type { Line } from '../record/event-to-line.ts'
 import type { Severity } from '../record/severity.ts'
 import { reserveStack } from '../stack-reserve.ts'
+import { monotonicMs } from '../time.ts'
 import { Batch } from './batch.ts'
 import type { Fate } from './fate.ts'
 import type { Memory } from './memory.ts'
@@ -332,7 +333,7 @@ export class Row {
     const batch = Batch.open(this.dataset, expectedBytes, mostBytes, memory, () => openCopy(this.dataset))
     if (batch === undefined) return undefined
     onOpened(this, batch)
-    this.#openedAtMs = performance.now()
+    this.#openedAtMs = monotonicMs()
     this.#open = batch
     return batch
   }

@@ -1,5 +1,5 @@
-import { setTimeout as pause, setImmediate as turnOfTheLoop } from 'node:timers/promises'
 import { createShipper, type Shipper, type ShipperOptions, type Warning } from '../index.ts'
+import { clearInterval, delay, monotonicMs, nextTurn, setInterval } from '../time.ts'
 
 /** What is tried. */
 export interface TrialSettings {
@@ -53,18 +53,18 @@ export async function tryOut(
     exitOnSignals: false, // events of the trial are worth no waiting
   })
   const seen = watch(shipper)
-  const startedAtMs = performance.now()
-  const leftMs = () => Math.max(0, startedAtMs + timeoutMs - performance.now())
+  const startedAtMs = monotonicMs()
+  const leftMs = () => Math.max(0, startedAtMs + timeoutMs - monotonicMs())
   for (let n = 0; n < events && leftMs() > 0 && !seen.isPaused(); ) {
     if (shipper.stats().bufferedBytes > mostWaiting) {
-      await pause(lookEveryMs)
+      await delay(lookEveryMs)
       continue
     }
     for (const end = Math.min(n + eventsPerTurn, events); n < end; n += 1) shipper.ship(benchEvent(n))
-    await turnOfTheLoop()
+    await nextTurn()
   }
   if (!seen.isPaused()) await Promise.race([shipper.flush({ timeoutMs: leftMs() }), seen.paused])
-  const seconds = (performance.now() - startedAtMs) / 1000
+  const seconds = (monotonicMs() - startedAtMs) / 1000
   const inFlight = seen.averageInFlight()
   const stats = shipper.stats()
   const warnings = [...seen.warnings]

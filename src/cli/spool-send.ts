@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { createShipper, type Shipper } from '../index.ts'
 import type { SpoolContents } from '../spool/contents.ts'
 import { toShortLine } from '../text/short-line.ts'
+import { clearInterval, clearTimeout, monotonicMs, setInterval, setTimeout } from '../time.ts'
 import { type Command, type Given, Misuse } from './command.ts'
 import { print, printError } from './print.ts'
 import { serviceOf, serviceOptions } from './service.ts'
@@ -116,12 +117,12 @@ async function deliver(shipper: Shipper, total: number, timeoutMs: number | unde
 
 /** Tells, when asked, whether nothing has been read or settled for so long. */
 function standstill(shipper: Shipper, forMs: number): () => boolean {
-  let [last, sinceMs] = [0, performance.now()]
+  let [last, sinceMs] = [0, monotonicMs()]
   return () => {
     const { accepted, delivered, dropped } = shipper.stats()
     const now = accepted + delivered + dropped
-    if (now !== last) [last, sinceMs] = [now, performance.now()]
-    return performance.now() - sinceMs >= forMs
+    if (now !== last) [last, sinceMs] = [now, monotonicMs()]
+    return monotonicMs() - sinceMs >= forMs
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Emulator } from '../emulator.ts'
 import { escapeJson } from '../text/escape-json.ts'
 import { toShortLine } from '../text/short-line.ts'
+import { clearInterval, setInterval } from '../time.ts'
 
 const intervalMs = 100
 

@@ -5,6 +5,7 @@ import type { Answer } from '../http/exchange.ts'
 import type { Notices, Rejected } from '../notices.ts'
 import type { EventFailure, Outcome } from '../outcome.ts'
 import { type Severity, severities } from '../record/severity.ts'
+import { clearTimeout, monotonicMs, setTimeout, systemTimeMs } from '../time.ts'
 import { isThrottled } from './answer-to-outcome.ts'
 import type { Breaker } from './breaker.ts'
 import type { Compression, Encoding } from './compression.ts'
@@ -128,7 +129,7 @@ export class Delivery {
   /** @param wantedMs since when this was to be done: a timer may be late */
   #pump(wantedMs: number): void {
     const { batches, breaker, pace } = this.#parts
-    const nowMs = performance.now()
+    const nowMs = monotonicMs()
     const limit = breaker.isOpen ? 1 : this.#maxRequests(nowMs)
     const sinceMs = Math.min(nowMs, wantedMs)
     this.#tuner.tune(nowMs)
@@ -164,7 +165,7 @@ export class Delivery {
    * for one another.
    */
   hurry(timeoutMs: number): void {
-    this.#endMs = performance.now() + timeoutMs
+    this.#endMs = monotonicMs() + timeoutMs
     this.#parts.breaker.hurry()
     this.#parts.pace.hurry(this.#endMs)
     this.#parts.batches.hurry()
@@ -249,8 +250,8 @@ export class Delivery {
     const throttled = outcome.kind === 'retryable' && isThrottled(outcome.status)
     if (throttled || outcome.kind !== 'retryable') {
       const retryAfterMs = throttled ? outcome.retryAfterMs : undefined
-      const told = answer === undefined ? {} : rateLimitIn(answer.headers, Date.now())
-      this.#parts.pace.onAnswer(performance.now(), { throttled, retryAfterMs, ...told }, startedMs)
+      const told = answer === undefined ? {} : rateLimitIn(answer.headers, systemTimeMs())
+      this.#parts.pace.onAnswer(monotonicMs(), { throttled, retryAfterMs, ...told }, startedMs)
     }
     if (answer !== undefined) this.#parts.onAnswer(answer.headers)
   }
@@ -269,7 +270,7 @@ export class Delivery {
       case 'delivered':
       case 'partly-rejected': {
         if (batch.suspect !== undefined) this.#stepDown(batch.suspect)
-        else compression.accept(encoding, performance.now())
+        else compression.accept(encoding, monotonicMs())
         return this.#settleAnswered(batch, row, outcome, startedAtMs)
       }
       case 'retryable':
@@ -338,7 +339,7 @@ export class Delivery {
 
   #retry(batch: Batch, row: Row, outcome: Outcome & { kind: 'retryable' }): void {
     const { breaker, pace, notices } = this.#parts
-    const nowMs = performance.now()
+    const nowMs = monotonicMs()
     if (outcome.status !== undefined) this.lastTrouble = `${outcome.status} ${outcome.reason}`
     this.failure = outcome.status === undefined ? outcome.reason : `the service answers ${this.lastTrouble}`
     const isRefused = isThrottled(outcome.status)
@@ -357,7 +358,7 @@ export class Delivery {
 
   /** What the service accepts is evidence about what it refuses of the same dataset, and about sizes. */
   #onAccepted(batch: Batch, row: Row, startedAtMs: number): void {
-    const nowMs = performance.now()
+    const nowMs = monotonicMs()
     this.#acceptedAtMs = Math.max(this.#acceptedAtMs, startedAtMs)
     this.#refusalsInRow = 0
     this.#sizeLimit.onAccepted(batch.byteLength, startedAtMs, nowMs)
@@ -366,7 +367,7 @@ export class Delivery {
   }
 
   #shrink(batch: Batch, row: Row, startedAtMs: number): void {
-    if (batch.count > 1 && this.#sizeLimit.onTooLarge(batch.byteLength, startedAtMs, performance.now())) {
+    if (batch.count > 1 && this.#sizeLimit.onTooLarge(batch.byteLength, startedAtMs, monotonicMs())) {
       this.#parts.notices.warn(...batchTooLarge(batch.byteLength, this.#sizeLimit.maxBytes))
     }
     this.#refuse(batch, row, 'too-large', 413, 'too large', startedAtMs)
@@ -381,7 +382,7 @@ export class Delivery {
     reason: string,
     startedAtMs: number,
   ): void {
-    const nowMs = performance.now()
+    const nowMs = monotonicMs()
     const refusals = row.beginRefusals(nowMs)
     batch.refusals++
     if (batch.refusals === 1) this.#refusalsInRow++
@@ -424,8 +425,7 @@ export class Delivery {
 
   #stepDown(encoding: Encoding): void {
     const { compression, notices } = this.#parts
-    if (compression.stepDown(encoding, performance.now()))
-      notices.warn(...encodingRefused(encoding, compression.encoding))
+    if (compression.stepDown(encoding, monotonicMs())) notices.warn(...encodingRefused(encoding, compression.encoding))
   }
 
   /** Holds a dataset's batches back until a probe passes: nothing is lost, and nobody is flooded. */
@@ -440,7 +440,7 @@ export class Delivery {
     const refusals = (pause?.refusals ?? 0) + 1
     const isLast = this.#sendNow !== undefined // the process ends, and does not wait for a second probe
     const delayMs = isLast ? maxProbeDelayMs : Math.min(firstProbeDelayMs * 2 ** (refusals - 1), maxProbeDelayMs)
-    const untilMs = performance.now() + delayMs * (0.5 + Math.random() / 2)
+    const untilMs = monotonicMs() + delayMs * (0.5 + Math.random() / 2)
     row.pause = { untilMs, refusals, isProbing: false, status, reason }
     if (pause !== undefined) return
     this.#parts.notices.warn(...paused(row.dataset, status, reason))

@@ -9,6 +9,7 @@ import { proxyHint } from '../options/proxy-env.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { Outcome } from '../outcome.ts'
 import type { Redact } from '../text/short-line.ts'
+import { monotonicMs, systemTimeMs } from '../time.ts'
 import { answerToOutcome } from './answer-to-outcome.ts'
 import { type Compression, compressNow, type Encoding } from './compression.ts'
 import { Compressors } from './compressors.ts'
@@ -107,7 +108,7 @@ export class Sender {
   /** Compressed, as a rule; where there is no memory for that, the lines are sent as they are. */
   #encodingFor(batch: Batch): Encoding {
     if (batch.suspect !== undefined) return 'none'
-    const encoding = this.#compression.encodingFor(batch.byteLength, performance.now())
+    const encoding = this.#compression.encodingFor(batch.byteLength, monotonicMs())
     return encoding === 'none' || batch.body?.encoding === encoding || batch.reserveBody() ? encoding : 'none'
   }
 
@@ -136,7 +137,7 @@ export class Sender {
   }
 
   #answered(answer: Answer, batch: Batch, encoding: Encoding, bodyBytes: number): Attempt {
-    const outcome = answerToOutcome(answer, batch.count, Date.now(), this.#redact)
+    const outcome = answerToOutcome(answer, batch.count, systemTimeMs(), this.#redact)
     return { outcome, encoding, bodyBytes, answer }
   }
 

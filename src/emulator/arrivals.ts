@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { delay } from '../time.ts'
 import type { Store } from './store.ts'
 
 type Outcome = 'arrived' | 'too late' | 'closed'

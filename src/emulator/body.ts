@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { PassThrough, type Transform } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import zlib from 'node:zlib'
+import { abortAfter } from '../time.ts'
 import { type Answer, type Ending, refusal, reset } from './answer.ts'
 import { GrowingBuffer } from './growing-buffer.ts'
 import type { RequestEntry } from './request-log.ts'
@@ -96,7 +97,7 @@ export function drainBody(request: IncomingMessage, entry: RequestEntry): Promis
  */
 export function restOfBody(request: IncomingMessage): Promise<void> | undefined {
   if (request.complete) return undefined
-  return finished(request.resume(), { signal: AbortSignal.timeout(restMs) }).catch(() => void request.socket.destroy())
+  return finished(request.resume(), { signal: abortAfter(restMs) }).catch(() => void request.socket.destroy())
 }
 
 /** Waits until a body has begun to arrive; with a big one, its sender is then in the middle of it. */

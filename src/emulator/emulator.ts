@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { ownProperties } from '../options/own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
+import { systemTimeMs } from '../time.ts'
 import type { EventObject } from './body-events.ts'
 import { checkDelay, checkInteger } from './checks.ts'
 import type { Connections } from './connections.ts'
@@ -88,7 +89,7 @@ export class Emulator {
   changeOrg(overrides: OrgOverrides, orgId: string = this.orgId): Org {
     checkOverrides('changeOrg: overrides', overrides)
     const changes = structuredClone({ ...overrides, id: orgId })
-    return structuredClone(this.#service.organizations.change(this.#org(orgId), changes, Date.now()))
+    return structuredClone(this.#service.organizations.change(this.#org(orgId), changes, systemTimeMs()))
   }
 
   /**

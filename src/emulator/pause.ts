@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
+import { delay } from '../time.ts'
 // The promised timers stay real when a test fakes the global ones, as the sockets do.
-import { setTimeout as delay } from 'node:timers/promises'
 
 /** Waits, but no longer than the connection lives; resolves to whether it still does. */
 export async function pause(response: ServerResponse, durationMs: number): Promise<boolean> {

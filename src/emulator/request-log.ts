@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { systemTimeMs } from '../time.ts'
 
 /** A request the emulator received, and what became of it. */
 export interface ReceivedRequest {
@@ -56,7 +57,7 @@ export class RequestLog {
 
   open(request: IncomingMessage): RequestEntry {
     const entry: RequestEntry = {
-      atMs: Date.now(),
+      atMs: systemTimeMs(),
       method: request.method ?? '',
       path: request.url ?? '',
       headers: redacted(request.headers),

@@ -4,6 +4,7 @@ import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { checkNode } from '../options/node-version.ts'
 import { ownProperties } from '../options/own-properties.ts'
+import { systemTimeMs } from '../time.ts'
 import { Connections } from './connections.ts'
 import { Emulator } from './emulator.ts'
 import { type EmulatorOptions, type Settings, settingsOf } from './options.ts'
@@ -22,7 +23,7 @@ import { answerUnreadable } from './unreadable.ts'
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   checkNode()
   const settings = settingsOf(options)
-  const service = new Service(settings, Date.now())
+  const service = new Service(settings, systemTimeMs())
   const server = createServer(settings)
   const connections = new Connections(server)
   answerUnreadable(server)

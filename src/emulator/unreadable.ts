@@ -1,6 +1,6 @@
 import { type Server, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { setTimeout as delay } from 'node:timers/promises'
+import { delay } from '../time.ts'
 import { type Answer, refusal } from './answer.ts'
 import { sendAnswer } from './send-answer.ts'
 

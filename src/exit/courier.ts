@@ -1,6 +1,7 @@
 import type { MessagePort, Worker } from 'node:worker_threads'
 import type { Answer } from '../http/exchange.ts'
 import { emitWarningNow } from '../notices.ts'
+import { monotonicMs } from '../time.ts'
 import { type Errand, type Report, runErrands } from './errands.ts'
 
 /** Longest that the end of the worker is waited for, in milliseconds; it takes one or two. */
@@ -63,7 +64,7 @@ export class Courier {
    * @throws when the worker has failed
    */
   wait(untilMs: number): void {
-    Atomics.wait(this.#reports, 0, this.#seen, Math.max(untilMs - performance.now(), 0))
+    Atomics.wait(this.#reports, 0, this.#seen, Math.max(untilMs - monotonicMs(), 0))
     this.#seen = Atomics.load(this.#reports, 0)
     for (let next = this.#receive(this.#port); next !== undefined; next = this.#receive(this.#port)) {
       const { id, answer, error, warning } = next.message

@@ -1,4 +1,5 @@
 import { milliseconds } from '../text/milliseconds.ts'
+import { monotonicMs } from '../time.ts'
 import { Courier } from './courier.ts'
 
 /** What somebody has left to deliver when nothing else happens in this thread any more. */
@@ -66,7 +67,7 @@ export class LastDelivery {
     for (const one of [...everybody]) one.withdrawWhenDone()
     if (everybody.size === 0) return
     this.#isDelivering = true
-    const startedAtMs = performance.now()
+    const startedAtMs = monotonicMs()
     try {
       this.#courier ??= new Courier()
       deliverBy(this.#courier, everybody, startedAtMs - this.#heldUpMs)
@@ -74,7 +75,7 @@ export class LastDelivery {
       this.dismiss()
       for (const one of [...everybody]) one.giveUp(withoutWorker(error as Error))
     }
-    this.#heldUpMs += performance.now() - startedAtMs
+    this.#heldUpMs += monotonicMs() - startedAtMs
     this.#isDelivering = false
   }
 
@@ -95,7 +96,7 @@ function deliverBy(courier: Courier, everybody: ReadonlySet<Leftovers>, startedA
         if (!handedOver.has(one)) one.handOver(courier)
         handedOver.add(one)
         const deadlineMs = startedAtMs + one.exitTimeoutMs
-        const isLate = performance.now() >= deadlineMs
+        const isLate = monotonicMs() >= deadlineMs
         const wakeAtMs = isLate ? deadlineMs : one.proceed()
         if (!isLate && (one.isWaitingForAnswers() || wakeAtMs < deadlineMs)) {
           untilMs = Math.min(untilMs, wakeAtMs, deadlineMs)

@@ -1,4 +1,5 @@
 import { emitProcessWarning, warnAtOnce } from '../notices.ts'
+import { queueMicrotask, setImmediate } from '../time.ts'
 import { LastDelivery } from './last-delivery.ts'
 import { heedSignals, type Interruptible, stopHeeding } from './signals.ts'
 

@@ -1,5 +1,6 @@
 import { constants } from 'node:os'
 import { warnAtOnce } from '../notices.ts'
+import { setTimeout } from '../time.ts'
 import { LastDelivery, type Leftovers } from './last-delivery.ts'
 
 /** Pending events that a signal must not cost. */

@@ -1,3 +1,5 @@
+import { clearImmediate, clearTimeout, monotonicMs, setImmediate, setTimeout } from '../time.ts'
+
 /** A timer this much late means that the event loop was blocked, and that the answer may lie in the socket unread. */
 const blockedLoopMs = 250
 const blockedLoopGraceMs = 1000
@@ -9,7 +11,7 @@ const blockedLoopGraceMs = 1000
  * @returns stops the clock
  */
 export function deadline(ms: number, expire: () => void, keepsAlive = false): () => void {
-  const startedAtMs = performance.now()
+  const startedAtMs = monotonicMs()
   const start = (delayMs: number, then: () => void): NodeJS.Timeout => {
     const timer = setTimeout(then, delayMs)
     return keepsAlive ? timer : timer.unref()
@@ -21,7 +23,7 @@ export function deadline(ms: number, expire: () => void, keepsAlive = false): ()
     lastTurn = setImmediate(expire)
   }
   let timer = start(ms, () => {
-    const lateMs = performance.now() - startedAtMs - ms
+    const lateMs = monotonicMs() - startedAtMs - ms
     if (lateMs < blockedLoopMs) return expireAfterReading()
     timer = start(blockedLoopGraceMs, expireAfterReading)
   })

@@ -5,6 +5,7 @@ import type { Dispatcher } from '../http/dispatcher.ts'
 import { exchange } from '../http/exchange.ts'
 import { ownProperties } from '../options/own-properties.ts'
 import type { Redact } from '../text/short-line.ts'
+import { monotonicMs, systemTimeMs } from '../time.ts'
 import { AccessToken } from './access-token.ts'
 import { answerToOrg, maxAnswerBytes } from './answer-to-org.ts'
 import { checkedId, checkedUpdate } from './arguments.ts'
@@ -113,7 +114,7 @@ export class OrgClient {
 
   /** Attempts an operation until it has succeeded, or another attempt would not help or come too late. */
   async #run(operation: Operation, signal: AbortSignal): Promise<Org> {
-    const endMs = performance.now() + this.#options.timeoutMs
+    const endMs = monotonicMs() + this.#options.timeoutMs
     let credentials = await this.#credentials(signal)
     let mayRenew = this.#options.credentials instanceof AccessToken
     let attempts = 0
@@ -127,7 +128,7 @@ export class OrgClient {
       }
       attempts += 1
       const delayMs = retryDelayMs(result, attempts, Math.random())
-      if (delayMs === undefined || performance.now() + delayMs >= endMs || signal.aborted) throw result
+      if (delayMs === undefined || monotonicMs() + delayMs >= endMs || signal.aborted) throw result
       await this.#wait(delayMs, signal)
     }
   }
@@ -154,7 +155,7 @@ export class OrgClient {
     try {
       const request = orgRequest(baseUrl, operation, credentials.headers())
       const answer = await exchange(this.#dispatcher(), request, timeoutMs, signal, maxAnswerBytes)
-      return answerToOrg(answer, redact, Date.now(), this.#tolerance)
+      return answerToOrg(answer, redact, systemTimeMs(), this.#tolerance)
     } catch (error) {
       return noAnswer(error, redact, dispatcher === undefined ? proxy : undefined)
     }

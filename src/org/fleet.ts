@@ -2,6 +2,7 @@ import type { Lease } from '../delivery/pace.ts'
 import { ownProperties } from '../options/own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { type Redact, toShortLine } from '../text/short-line.ts'
+import { clearTimeout, monotonicMs, setTimeout } from '../time.ts'
 import { type RedisClient, Register, type Registration } from './fleet-redis.ts'
 
 export type { RedisClient } from './fleet-redis.ts'
@@ -91,12 +92,12 @@ export class Fleet {
       return this.#after(unknownLimitMs, () => void this.#renew())
     }
     const run = this.#run
-    const askedMs = performance.now()
+    const askedMs = monotonicMs()
     if (!this.#hasRegistered) this.#beGuest(askedMs + answerMs)
     this.#hasRegistered = true
     try {
       const registration = await inTime(this.#register.register(this.#id), Math.min(answerMs, this.#leaseMs / 4))
-      if (run === this.#run) this.#take(registration, registration.nowMs - (askedMs + performance.now()) / 2)
+      if (run === this.#run) this.#take(registration, registration.nowMs - (askedMs + monotonicMs()) / 2)
     } catch (error) {
       if (run === this.#run) this.#retry(error)
     }
@@ -109,10 +110,10 @@ export class Fleet {
     if (rank === -1 && !this.#hasSlots) {
       const isAlone = processes === 0 && registered === 1
       if (isAlone) this.#lease(1, 0, nowMs, aheadMs)
-      else if (registered - processes <= this.#mostGuests()) this.#beGuest(performance.now())
+      else if (registered - processes <= this.#mostGuests()) this.#beGuest(monotonicMs())
       else this.#beGuest(nextTermMs + this.#leaseMs - aheadMs)
     }
-    this.#after(nextTermMs - aheadMs - performance.now(), () => {
+    this.#after(nextTermMs - aheadMs - monotonicMs(), () => {
       if (rank !== -1) this.#lease(processes, rank, nextTermMs, aheadMs)
       // Not all at once, and early enough to try again in the same term.
       this.#after(this.#leaseMs * (0.1 + 0.6 * this.#random()), () => void this.#renew())

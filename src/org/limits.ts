@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../errors.ts'
 import { quoted, type Redact, toMessageLine } from '../text/short-line.ts'
+import { clearInterval, clearTimeout, setInterval, setTimeout, systemTimeMs } from '../time.ts'
 import { Budget, type BudgetNews, periodAt } from './budget.ts'
 import { FieldGuard } from './field-guard.ts'
 import { shapeOf } from './field-routes.ts'
@@ -135,7 +136,7 @@ export class Limits {
 
   stats(inForce: { readonly requestsPerSecond: number; readonly because: string }): LimitsStats {
     const maxFields = limit(this.#org?.license.maxFields)
-    const usedUpAtMs = this.#budget?.usedUpAtMs(Date.now())
+    const usedUpAtMs = this.#budget?.usedUpAtMs(systemTimeMs())
     return {
       readAt: this.#readAtMs === undefined ? undefined : new Date(this.#readAtMs).toISOString(),
       problem: this.#problem,
@@ -166,7 +167,7 @@ export class Limits {
     }
     if (run !== this.#tickTimer) return // stopped meanwhile
     this.#org = org
-    this.#readAtMs = Date.now()
+    this.#readAtMs = systemTimeMs()
     this.#problem = unusable
     if (unusable !== undefined) this.#warnOfFieldsOutOfOrder(unusable)
     this.#failures = 0
@@ -204,9 +205,9 @@ export class Limits {
     this.#parts.setRate(rate === undefined ? undefined : rate * share)
     this.#guard.maxFields = limit(maxFields) ?? Number.POSITIVE_INFINITY
     const gb = limit(monthlyIngestGb)
-    const period = periodAt(org.license, Date.now())
+    const period = periodAt(org.license, systemTimeMs())
     if (gb === undefined) this.#budget = undefined
-    else if (this.#budget === undefined) this.#budget = new Budget(gb * bytesPerGb * share, period, Date.now())
+    else if (this.#budget === undefined) this.#budget = new Budget(gb * bytesPerGb * share, period, systemTimeMs())
     else this.#budget.renew(gb * bytesPerGb * share, period)
     if (bytesBefore !== undefined && bytesBefore < (this.#budget?.bytes ?? Number.POSITIVE_INFINITY)) {
       this.#parts.onRaised()
@@ -220,7 +221,7 @@ export class Limits {
   }
 
   #tick(): void {
-    const nowMs = Date.now()
+    const nowMs = systemTimeMs()
     if (this.#org !== undefined) this.#warnOfLicence(this.#org)
     if (this.#budget === undefined || this.#org === undefined) return
     this.#budget.renew(this.#budget.bytes, periodAt(this.#org.license, nowMs))
@@ -244,7 +245,7 @@ export class Limits {
   }
 
   #warnOfLicence(org: UsedOrg): void {
-    const usage = { nowMs: Date.now(), region: this.#settings.region, datasets: this.#datasets.size }
+    const usage = { nowMs: systemTimeMs(), region: this.#settings.region, datasets: this.#datasets.size }
     for (const { about, message } of licenceWarnings(org, usage)) this.#warnOnce('LOGFERRY_LICENCE', about, message)
   }
 

@@ -1,15 +1,15 @@
-// An application may have a clock of its own, in its tests for one. It is followed as long as it tells a time, and no
-// longer: whatever `Date` has become, a log call returns.
-const { timeOrigin } = performance
-const monotonicMs = performance.now.bind(performance)
-
-/** `Date` as it was when this module was loaded. */
-export const SystemDate: DateConstructor = Date
+import { monotonicMs, timeOrigin } from '../time.ts'
 
 /** Milliseconds from 1970 to the year 10000, where RFC 3339 ends. */
 const endOfTimeMs = 253_402_300_800_000
 
-/** The time, in milliseconds since 1970: of `Date.now`, or of the process if that throws or tells no time. Never throws. */
+/**
+ * The time of an event, in milliseconds since 1970: of `Date.now`, or of the process if that throws or tells no time. Never
+ * throws.
+ *
+ * An application may have a clock of its own, in its tests for one, and expects it on what it logs. It is followed as long
+ * as it tells a time, and no longer: whatever `Date` has become, a log call returns.
+ */
 export function wallClockMs(): number {
   try {
     const ms: unknown = Date.now()

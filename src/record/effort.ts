@@ -1,3 +1,5 @@
+import { monotonicMs } from '../time.ts'
+
 /** Most looks of one log call. A look is what it takes to read and copy a number, 0.1 to 0.2 µs. */
 const maxLooks = 100_000
 /** Most time that the application's own code may take meanwhile: accessors, `toJSON`, the traps of a proxy. */
@@ -31,7 +33,7 @@ export class Effort {
   #looks = maxLooks
   #leftMs = maxMs
   #spentMs = 0
-  readonly #startedAtMs = performance.now()
+  readonly #startedAtMs = monotonicMs()
   readonly #startedAtCpuMs = cpuMs()
   #sinceMs = this.#startedAtMs
   #steps = 0
@@ -90,7 +92,7 @@ export class Effort {
   }
 
   readClock(): void {
-    const nowMs = performance.now()
+    const nowMs = monotonicMs()
     const spentMs = Math.min(Math.max(nowMs - this.#sinceMs - freeMsPerClock, 0), maxStepMs)
     this.#sinceMs = nowMs
     this.#spentMs += spentMs

@@ -1,3 +1,5 @@
+import { monotonicMs } from '../time.ts'
+
 /** Uses of one way before the other is tried again. */
 const betweenTrials = 8192
 /** The first trial comes sooner, yet when code that is used from the start has been compiled. */
@@ -20,7 +22,7 @@ export class FasterWay {
   /** Milliseconds per byte, of each way. */
   readonly #samples: readonly [number[], number[]] = [[], []]
 
-  constructor(now: () => number = () => performance.now()) {
+  constructor(now: () => number = () => monotonicMs()) {
     this.#now = now
   }
 

@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout } from '../time.ts'
 import { eventToLine } from './event-to-line.ts'
 import { type OtelLogRecord, type OtelResource, otelToEvent, recordTime, severityOfRecord } from './otel-to-event.ts'
 import type { Severity } from './severity.ts'

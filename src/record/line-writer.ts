@@ -1,4 +1,5 @@
 import * as types from 'node:util/types'
+import { monotonicMs } from '../time.ts'
 import { copyEscaped, firstEscape, isEscaped, shortEscapes } from './escapes.ts'
 import { isRecord, isValidDate } from './is-plain-data.ts'
 import { fits } from './json-text.ts'
@@ -218,7 +219,7 @@ export class LineWriter {
   /** Whether the application's own code takes long. Then the way that keeps account of time is taken. */
   #isSlow(): boolean {
     if (!this.#isTimed) return false
-    const nowMs = performance.now()
+    const nowMs = monotonicMs()
     const isFirst = this.#startedAtMs === 0
     if (isFirst) this.#startedAtMs = nowMs
     const isSlow = !isFirst && (nowMs - this.#clockAtMs > maxMsPerClock || nowMs - this.#startedAtMs > maxMs)

@@ -1,4 +1,5 @@
-import { isTimeMs, SystemDate } from './clock.ts'
+import { SystemDate } from '../time.ts'
+import { isTimeMs } from './clock.ts'
 import { Sequence } from './sequence.ts'
 
 /** `2026-11-21T02:47:05.` */

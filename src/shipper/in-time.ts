@@ -1,5 +1,6 @@
 import { invalidOption } from '../errors.ts'
 import { described } from '../options/described.ts'
+import { clearTimeout, setTimeout } from '../time.ts'
 
 /** The longest that a timer can wait, in milliseconds. */
 export const maxTimeoutMs = 0x7fffffff

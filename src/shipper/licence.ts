@@ -12,6 +12,7 @@ import { isUsed } from '../org/used-part.ts'
 import { eventToJson } from '../record/event-to-line.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import type { Redact } from '../text/short-line.ts'
+import { monotonicMs } from '../time.ts'
 
 /** What keeps to the organization's licence: the limits, and the fleet that shares them. */
 export interface Licence {
@@ -52,7 +53,7 @@ export function openLicence(
         })
         const client = await opening
         if (!isOpen) throw new Error('closed while the client was loaded')
-        pace.onOtherRequest(performance.now())
+        pace.onOtherRequest(monotonicMs())
         return client.get(orgId)
       },
       setRate: requestsPerSecond => {

@@ -1,3 +1,4 @@
+import { monotonicMs } from '../time.ts'
 import { isInTime } from './in-time.ts'
 
 /** Callbacks that have been given out and not been called. */
@@ -15,11 +16,11 @@ export class OpenCallbacks {
   /** Waits until all have been called, for `timeoutMs` at most. Returns how much of that is left, in milliseconds. */
   async wait(timeoutMs: number): Promise<number> {
     if (this.#count === 0) return timeoutMs
-    const startedAtMs = performance.now()
+    const startedAtMs = monotonicMs()
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#onNone = resolve
     await isInTime(promise, timeoutMs)
-    return Math.max(timeoutMs - (performance.now() - startedAtMs), 0)
+    return Math.max(timeoutMs - (monotonicMs() - startedAtMs), 0)
   }
 }
 

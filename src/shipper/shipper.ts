@@ -28,6 +28,7 @@ import { type Severity, severityOfLevel } from '../record/severity.ts'
 import { Timestamper } from '../record/timestamp.ts'
 import { fewCallsBytes, openBatchBytes, reserveStack, useDiskBytes } from '../stack-reserve.ts'
 import type { Redact } from '../text/short-line.ts'
+import { monotonicMs, setImmediate } from '../time.ts'
 import { checkListener } from './check-listener.ts'
 import { datasetOf } from './dataset-of.ts'
 import { Holding } from './holding.ts'
@@ -251,7 +252,7 @@ export class Shipper {
 
   /** What has been done so far. */
   stats(): ShipperStats {
-    const inForce = this.#pace.inForce(performance.now())
+    const inForce = this.#pace.inForce(monotonicMs())
     return {
       accepted: this.#ledger.accepted,
       delivered: this.#ledger.delivered,
@@ -559,7 +560,7 @@ export class Shipper {
   #noteShed(bySeverity: DropsBySeverity): void {
     const { usedBytes, maxBytes } = this.#memory
     this.#shed.note(bySeverity)
-    const inForce = this.#delivery.heldBackBy(performance.now())
+    const inForce = this.#delivery.heldBackBy(monotonicMs())
     const why =
       inForce === undefined
         ? 'Find out why delivery is slow'
@@ -572,7 +573,7 @@ export class Shipper {
   }
 
   #reportShed(dataset: string): void {
-    const event = this.#memory.floor === 0 ? this.#shed.take(performance.now()) : undefined
+    const event = this.#memory.floor === 0 ? this.#shed.take(monotonicMs()) : undefined
     if (event === undefined) return
     const severity = severityOfLevel('warn')
     if (!this.#keep(dataset, event, severity, wallClockMs(), undefined)) this.#refuse('memory', severity)
@@ -605,7 +606,7 @@ export class Shipper {
   }
 
   #warnOfPace(): void {
-    const inForce = this.#delivery.heldBackBy(performance.now())
+    const inForce = this.#delivery.heldBackBy(monotonicMs())
     if (inForce !== undefined) this.#notices.warn(...pacedFor(this.#ledger.pending, inForce))
   }
 
@@ -630,7 +631,7 @@ export class Shipper {
     if (refusal !== undefined) {
       return { how: `${how}: ${pauseReason(refusal)}`, remedy: remedyFor(refusal.status) }
     }
-    const inForce = this.#delivery.heldBackBy(performance.now())
+    const inForce = this.#delivery.heldBackBy(monotonicMs())
     if (inForce !== undefined) return { how: `${how}, as ${paceReason(inForce)}`, remedy: paceRemedy }
     const { failure } = this.#delivery
     return failure === undefined ? { how, remedy } : { how: `${how} (${failure})`, remedy: failureRemedy }

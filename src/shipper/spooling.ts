@@ -11,6 +11,7 @@ import type { RefusedRecord } from '../spool/segment-format.ts'
 import { Spool } from '../spool/spool.ts'
 import type { Vanished } from '../spool/watch.ts'
 import { quoted, toShortLine } from '../text/short-line.ts'
+import { clearInterval, queueMicrotask, setInterval, systemTimeMs } from '../time.ts'
 
 /** What of the spool is told by `stats()`. */
 export interface SpoolStats {
@@ -71,7 +72,7 @@ export class Spooling {
         'rejected',
       ),
     )
-    parts.notices.add('rejected', rejected => this.#deadLetters.write(rejected, new Date()))
+    parts.notices.add('rejected', rejected => this.#deadLetters.write(rejected, new Date(systemTimeMs())))
   }
 
   /**
@@ -201,7 +202,7 @@ export class Spooling {
 
   /** Keeps what is intact and must not be sent, as what the service has refused is kept. */
   #setAside(refused: readonly RefusedRecord[]): void {
-    const now = new Date()
+    const now = new Date(systemTimeMs())
     for (const { dataset, line, reason } of refused) this.#deadLetters.write({ dataset, event: line, reason }, now)
     this.#warn(
       `the spool in ${this.#directory} has records that this package did not write (${refused[0]?.reason}): ` +

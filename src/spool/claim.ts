@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { systemTimeMs } from '../time.ts'
 import { hasSocket, isOwnerAlive, LivenessSocket, removeDeadSockets } from './liveness-socket.ts'
 import { LockFile } from './lock-file.ts'
 import { fs, identityOf } from './node-fs.ts'
@@ -91,7 +92,7 @@ class DirectoryClaim implements Claim {
   }
 
   async touch(): Promise<void> {
-    const now = new Date()
+    const now = new Date(systemTimeMs())
     try {
       for (const name of ['', ...(await fs.promises.readdir(this.#path))]) {
         await fs.promises.lutimes(join(this.#path, name), now, now).catch(() => {})

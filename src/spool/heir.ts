@@ -1,4 +1,5 @@
 import type { Copy } from '../batch/store.ts'
+import { monotonicMs, setTimeout } from '../time.ts'
 import { isPassing } from './disk.ts'
 import { Segment, type SegmentParts } from './segment.ts'
 import type { RefusedRecord } from './segment-format.ts'
@@ -215,12 +216,12 @@ export class Heir {
 
   /** Gives the event loop a turn every few milliseconds; a process that has nothing else to do comes to its end in it. */
   #rest(): Promise<void> | undefined {
-    return performance.now() < this.#restAtMs ? undefined : this.#takeTurn()
+    return monotonicMs() < this.#restAtMs ? undefined : this.#takeTurn()
   }
 
   async #takeTurn(): Promise<void> {
     await new Promise(resolve => setTimeout(resolve, 0).unref())
-    this.#restAtMs = performance.now() + restEveryMs
+    this.#restAtMs = monotonicMs() + restEveryMs
   }
 
   #handOver(found: readonly Found[], { onInherited, onLost, onRefused }: HeirListeners): void {

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { monotonicMs } from '../time.ts'
 import type { Claim, ClaimState } from './claim.ts'
 import type { Disk } from './disk.ts'
 import { maxSegmentBytes } from './segment-format.ts'
@@ -51,8 +52,8 @@ export class SpoolDirectory {
   #isToBeReleased = false
   #isReleased = false
   #isLost = false
-  #renewedAtMs = performance.now()
-  #touchedAtMs = performance.now()
+  #renewedAtMs = monotonicMs()
+  #touchedAtMs = monotonicMs()
 
   private constructor(
     root: string,
@@ -182,13 +183,13 @@ export class SpoolDirectory {
 
   /** True if its claim has not been renewed for so long. */
   isDue(afterMs: number): boolean {
-    return performance.now() - this.#renewedAtMs > afterMs
+    return monotonicMs() - this.#renewedAtMs > afterMs
   }
 
   /** Renews the claim. If it is lost, this process lets go of the directory as it is. */
   renew(): ClaimState {
     const state = this.#claim.renew()
-    const now = performance.now()
+    const now = monotonicMs()
     this.#renewedAtMs = now
     this.#isLost = state !== 'held'
     if (this.#isLost) this.#end()

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Copy, Store } from '../batch/store.ts'
+import { monotonicMs, queueMicrotask, setTimeout, systemTimeMs } from '../time.ts'
 import { AppendFiles } from './append-files.ts'
 import { type Disk, isPassing } from './disk.ts'
 import { Heir, type HeirListeners } from './heir.ts'
@@ -110,7 +111,7 @@ export class Spool implements Store {
   }
 
   get isReady(): boolean {
-    return performance.now() >= this.#notBeforeMs
+    return monotonicMs() >= this.#notBeforeMs
   }
 
   open(dataset: string): Copy | undefined {
@@ -196,7 +197,7 @@ export class Spool implements Store {
     const random = () => randomBytes(4).toString('hex')
     const { directory } = this.#options
     const disk: Disk = { ...this.#disk, claim: path => this.#files.withDescriptor(() => this.#disk.claim(path)) }
-    return SpoolDirectory.make(directory, this.#destination, disk, new Date(), random, this.#onReleased)
+    return SpoolDirectory.make(directory, this.#destination, disk, new Date(systemTimeMs()), random, this.#onReleased)
   }
 
   readonly #onReleased = (directory: SpoolDirectory): void => {
@@ -266,7 +267,7 @@ export class Spool implements Store {
    * this once.
    */
   #onTrouble(error: unknown): void {
-    if (!isPassing(error)) this.#notBeforeMs = performance.now() + retryAfterMs
+    if (!isPassing(error)) this.#notBeforeMs = monotonicMs() + retryAfterMs
     if (this.#isInTrouble) return
     this.#isInTrouble = true
     this.#listeners.onTrouble(error)

@@ -1,3 +1,4 @@
+import { monotonicMs, setTimeout } from '../time.ts'
 import type { ClaimState } from './claim.ts'
 import type { HeldSegment, SpoolDirectory } from './spool-directory.ts'
 
@@ -53,12 +54,12 @@ export class Watch {
   /** Returns how much time it took, waits not included, in milliseconds. */
   async #round(): Promise<number> {
     let busyMs = 0
-    let sinceMs = performance.now()
+    let sinceMs = monotonicMs()
     const rest = async (): Promise<void> => {
-      if (performance.now() - sinceMs < sliceMs) return
-      busyMs += performance.now() - sinceMs
+      if (monotonicMs() - sinceMs < sliceMs) return
+      busyMs += monotonicMs() - sinceMs
       await new Promise(resolve => setTimeout(resolve, 0).unref())
-      sinceMs = performance.now()
+      sinceMs = monotonicMs()
     }
     for (const directory of this.#directories()) {
       await rest()
@@ -75,7 +76,7 @@ export class Watch {
       for (const segment of confirmed) segment.vanish()
       this.#onVanished({ path: directory.path, what: 'segments' })
     }
-    return busyMs + performance.now() - sinceMs
+    return busyMs + monotonicMs() - sinceMs
   }
 
   /** `false` if the directory is not this process's any more. */

@@ -5,6 +5,8 @@ import type { Outcome } from '../../src/outcome.ts'
 import { lineOf } from '../support/line-of.ts'
 import { blocked, delivered, numbers, rejected, retryable, rowOfBatches, tooLarge } from './row-of-batches.ts'
 
+vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
+
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 const sorted = (values: readonly number[]) => [...values].sort((a, b) => a - b)
 

@@ -3,6 +3,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Pace } from '../../src/delivery/pace.ts'
 import { delivered, numbers, retryable, rowOfBatches } from './row-of-batches.ts'
 
+vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
+
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 

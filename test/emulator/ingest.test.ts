@@ -4,6 +4,8 @@ import { afterAll, describe, expect, it, vi } from 'vitest'
 import { type Emulator, startEmulator } from '../../src/emulator.ts'
 import { exchangeRaw, jsonOf, post } from './wire.ts'
 
+vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
+
 const emulator = await startEmulator()
 afterAll(() => emulator.close())
 

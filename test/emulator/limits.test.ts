@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vites
 import { startEmulator } from '../../src/emulator.ts'
 import { post, type Sent } from './wire.ts'
 
+vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
+
 const ordinary = { apiRateLimitPerSecond: 3, maxFields: 4, maxDatasets: 2, monthlyIngestGb: 1e-6 }
 const otherOrgs = ['rate', 'header', 'fields', 'month', 'datasets'].map(id => ({ id, license: ordinary }))
 const emulator = await startEmulator({ orgs: otherOrgs })

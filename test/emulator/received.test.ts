@@ -2,6 +2,8 @@ import { describe, expect, it, vi } from 'vitest'
 import { startEmulator } from '../../src/emulator.ts'
 import { post } from './wire.ts'
 
+vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
+
 describe('what was received', () => {
   it('is told apart by dataset, in order of arrival', async () => {
     await using emulator = await startEmulator()

@@ -4,6 +4,8 @@ import { Fleet, leaseOf } from '../../src/org/fleet.ts'
 import { randomFrom, stubTime, VirtualClock } from './simulation.ts'
 import { SimulatedRedis } from './simulation-redis.ts'
 
+vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
+
 /** The simulated Redis' clock stands at the start of a term when the virtual clock is at 0. */
 let clock: VirtualClock
 let redis: SimulatedRedis

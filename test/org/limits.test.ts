@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Limits, type LimitsSettings } from '../../src/org/limits.ts'
 import type { Org } from '../../src/org/organization.ts'
 
+vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
+
 beforeEach(() => void vi.useFakeTimers({ now: Date.parse('2026-11-02T00:00:00Z') }))
 afterEach(() => void vi.useRealTimers())
 

@@ -16,6 +16,8 @@ import {
 } from './simulation.ts'
 import { SimulatedRedis } from './simulation-redis.ts'
 
+vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
+
 const seconds = 600
 const limitPerSecond = 100
 

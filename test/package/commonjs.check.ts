@@ -15,6 +15,11 @@ describe('an application in CommonJS', () => {
     await application.node('node_modules/jest/bin/jest.js')
   })
 
+  it('passes its tests with Jest that fakes timers before any module is loaded', async () => {
+    const config = JSON.stringify({ fakeTimers: { enableGlobally: true } })
+    await application.node('node_modules/jest/bin/jest.js', '--config', config, 'fake-timers')
+  })
+
   it('has one copy of the package, though some of its modules import it and others require it', async () => {
     await application.node('one-state.mjs')
   })

@@ -3,18 +3,19 @@
  * steady-child.ts.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import './movable-clock.ts' // before the product
 import { watched } from '../support/laws.ts'
+import { moveClock } from './movable-clock.ts'
 import type { Job, Order, Report } from './steady-child.ts'
 
 const { options, perSecond, text, flushTimeoutMs } = JSON.parse(process.env.STEADY_JOB as string) as Job
 const logs = watched(options)
-const wallClock = Date.now
 let isToEnd = false
 let logged = 0
 
 process.on('message', (order: Order) => {
   if (order.kind === 'end') isToEnd = true
-  if (order.kind === 'move the clock') Date.now = () => wallClock() + order.byMs
+  if (order.kind === 'move the clock') moveClock(order.byMs)
   if (order.kind === 'block') {
     const untilMs = performance.now() + order.forMs
     while (performance.now() < untilMs);

@@ -9,6 +9,8 @@ import { blocked, delivered, rejected, retryable, tooLarge } from '../delivery/r
 import { soakRuns } from './soak-runs.ts'
 import { maxBufferedBytes, type Process, type ServiceAnswer, World } from './world.ts'
 
+vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
+
 let directory: string
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'logferry-model-'))

@@ -11,6 +11,8 @@ import { type RunningProcess, startNode } from '../support/start-node.ts'
 import { until } from '../support/until.ts'
 import { FakeDisk, type Mount } from './fake-disk.ts'
 
+vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
+
 let directory: string
 beforeEach(() => {
   directory = join(fs.mkdtempSync(join(tmpdir(), 'logferry-owner-')), 'spool')

@@ -1,3 +1,4 @@
+import { systemTimeMs } from '../../time.ts'
 import { type Answer, type Ending, json, refusal, reset } from '../answer.ts'
 import type { Arrivals } from '../arrivals.ts'
 import { type BodyLimits, drainBody, encodingOf, readBody, startOfBody, unsupportedEncoding } from '../body.ts'
@@ -121,7 +122,7 @@ function rejectEach(ingest: Ingest, reasonToFail: (event: EventObject) => string
     const error = reasonToFail(event)
     if (error === undefined) continue
     rejected.add(index)
-    ingest.failures.push({ timestamp: String(event._time ?? new Date().toISOString()), error })
+    ingest.failures.push({ timestamp: String(event._time ?? new Date(systemTimeMs()).toISOString()), error })
   }
   ingest.events = ingest.events.without(rejected)
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { ownProperties } from '../../options/own-properties.ts'
+import { systemTimeMs } from '../../time.ts'
 import { type Answer, type Ending, json, refusal } from '../answer.ts'
 import { type BodyLimits, readBody } from '../body.ts'
 import type { Exchange } from '../exchange.ts'
@@ -43,7 +44,7 @@ export async function updateOrganization(
   if (region !== undefined && !isFilledString(region)) {
     return refusal(400, 'invalid-region', '"region" must be a non-empty string or absent')
   }
-  return json(200, organizations.change(org, { name, defaultRegion: region }, Date.now()))
+  return json(200, organizations.change(org, { name, defaultRegion: region }, systemTimeMs()))
 }
 
 function isFilledString(value: unknown): value is string {
