@@ -2,7 +2,7 @@
  * Gets everything in place that the benchmarks need, and starts them. Plain JavaScript for any Node that runs npm: what it
  * starts runs on the Node that package.json pins.
  */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
@@ -20,8 +20,12 @@ npm(undefined, here, ['run', '--silent', 'build'])
 
 // The Node of package.json: npm's own may be older.
 const node = createRequire(import.meta.url).resolve('node/bin/node')
-const { status } = spawnSync(node, [`${here}build/bench.js`, ...process.argv.slice(2)], { stdio: 'inherit' })
-process.exitCode = status ?? 1
+const bench = spawn(node, [`${here}build/bench.js`, ...process.argv.slice(2)], { stdio: 'inherit' })
+process.on('SIGINT', () => {}) // Ctrl-C reaches the benchmark as well, which then reports what it has measured
+process.on('SIGTERM', () => bench.kill('SIGTERM'))
+bench.on('exit', code => {
+  process.exitCode = code ?? 1
+})
 
 /** Whether the packages of the lock file, as it is, are there. */
 function isInstalled(folder) {

@@ -1,10 +1,14 @@
 /** What the benchmarks count and compute, not how fast anything is: a benchmark is never a timed test. */
 import { describe, expect, it } from 'vitest'
 import { commandLine, wanted } from '../benchmarks/src/command-line.ts'
+import type { Measured } from '../benchmarks/src/experiments/experiment.ts'
+import { measure, planned } from '../benchmarks/src/harness/measure.ts'
+import type { Receiver } from '../benchmarks/src/harness/receiver-process.ts'
 import { eachNumber } from '../benchmarks/src/receiver/numbers.ts'
-import type { Results } from '../benchmarks/src/report/results.ts'
+import { interruptedNote, type Results } from '../benchmarks/src/report/results.ts'
 import { summaryOf } from '../benchmarks/src/report/statistics.ts'
 import { isMet, targetsOf } from '../benchmarks/src/report/targets.ts'
+import { resultsAsText } from '../benchmarks/src/report/text.ts'
 import { numberField, workloadOf, workloadOfShape } from '../benchmarks/src/workload/event.ts'
 import { shapeNames } from '../benchmarks/src/workload/shapes.ts'
 
@@ -99,6 +103,40 @@ describe('the report', () => {
       ['Winston, no format: events/s of the bare loop', 0.9],
     ])
     expect(known.map(isMet)).toEqual([true])
+  })
+})
+
+describe('a measurement that is interrupted', () => {
+  it('gives what was measured until then, without the run under way', async () => {
+    const interruption = new AbortController()
+    let runs = 0
+    const figures = { kind: 'figures', figures: { eventsPerSecond: 1 } } as const
+    const measureOnce = async (): Promise<Measured> => {
+      runs += 1
+      if (runs < 4) return figures
+      interruption.abort('SIGINT')
+      return { kind: 'failed', why: 'the process ended by itself (SIGKILL)' }
+    }
+    const cases = ['a', 'b'].map(subject => ({ subject, variant: '', measure: measureOnce }))
+    const rounds = { full: 2, quick: 2 }
+    const experiments = ['sizes', 'burst', 'paced'].map(name => {
+      return {
+        name,
+        question: '',
+        shows: [],
+        charts: [],
+        rounds,
+        cases: () => cases.slice(0, name === 'sizes' ? 1 : 2),
+      }
+    })
+    const plan = planned(experiments, 'full', () => true, undefined)
+    const results = await measure(plan, {} as Receiver, interruption.signal)
+    expect(runs).toBe(4)
+    expect(results.map(({ name, rows }) => [name, rows.map(row => row.rounds)])).toEqual([
+      ['sizes', [[figures, figures]]],
+      ['burst', [[figures], []]],
+    ])
+    expect(resultsAsText({ ...resultsWith({}), interrupted: true, experiments: results })).toContain(interruptedNote)
   })
 })
 

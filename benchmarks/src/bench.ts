@@ -1,9 +1,10 @@
 /** `npm run bench`: plans, measures, and reports. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { commandLine, help, wanted } from './command-line.ts'
 import { experiments } from './experiments/all.ts'
-import { benchmarksFolder } from './harness/child.ts'
+import { benchmarksFolder, killChildren } from './harness/child.ts'
 import { countRuns, measure, type Planned, planned } from './harness/measure.ts'
 import { startReceiver } from './harness/receiver-process.ts'
 import { thisMachine } from './report/machine.ts'
@@ -35,18 +36,35 @@ async function main(args: string[]): Promise<void> {
 
   const startedAt = new Date().toISOString()
   const machine = thisMachine() // its load is that of others, as long as nothing has begun
+  const interrupted = untilInterrupted()
   using receiver = await startReceiver()
+  const measured = await measure(plan, receiver, interrupted)
+  if (interrupted.aborted) process.exitCode = 128 + constants.signals[interrupted.reason as NodeJS.Signals]
+  if (measured.length === 0) return console.error('bench: interrupted before anything was measured')
   const results: Results = {
     startedAt,
     command: ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' '),
     version: JSON.parse(readFileSync(resolve(benchmarksFolder, '../package.json'), 'utf8')).version,
     machine,
-    experiments: await measure(plan, receiver),
+    interrupted: interrupted.aborted || undefined,
+    experiments: measured,
   }
   console.log(`\n${resultsAsText(results)}\n`)
   if (given.json !== undefined) write(resolve(userFolder, given.json), `${JSON.stringify(results, null, 2)}\n`)
   const { reportPage } = await import('./report/page.ts')
   write(resolve(userFolder, given.html ?? resolve(benchmarksFolder, 'results/report.html')), reportPage(results))
+}
+
+/** Aborted by the first Ctrl-C or SIGTERM, with the name of the signal; the second one ends the process. */
+function untilInterrupted(): AbortSignal {
+  const interruption = new AbortController()
+  const interrupt = (signal: NodeJS.Signals): void => {
+    process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
+    interruption.abort(signal)
+    killChildren()
+  }
+  process.on('SIGINT', interrupt).on('SIGTERM', interrupt)
+  return interruption.signal
 }
 
 function list(plan: readonly Planned[]): void {

@@ -18,7 +18,7 @@ import {
   noOpTransport,
   tenCallsScript,
 } from '../cold-start/scripts.ts'
-import { benchmarksFolder, cleanEnvironment } from '../harness/child.ts'
+import { benchmarksFolder, cleanEnvironment, registered } from '../harness/child.ts'
 import type { Receiver } from '../harness/receiver-process.ts'
 import type { Case, Experiment, Measured } from './experiment.ts'
 
@@ -86,6 +86,7 @@ async function ran(source: string, folder: string, { port }: Receiver): Promise<
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+  registered(child)
   let printed = ''
   let complaint = ''
   child.stdout.setEncoding('utf8').on('data', text => {

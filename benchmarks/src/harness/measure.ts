@@ -29,13 +29,20 @@ export function countRuns(plan: readonly Planned[]): number {
 /**
  * Measures every case once in each round, so that what the machine does meanwhile meets all of them alike. The order within
  * a round turns, so that none always follows the same one.
+ *
+ * @param interrupted ends the measurement; what was measured until then is returned, without the run under way
  */
-export async function measure(plan: readonly Planned[], receiver: Receiver): Promise<ExperimentResults[]> {
+export async function measure(
+  plan: readonly Planned[],
+  receiver: Receiver,
+  interrupted: AbortSignal,
+): Promise<ExperimentResults[]> {
   const progress = new Progress(countRuns(plan))
   const results: ExperimentResults[] = []
   for (const { experiment, cases, rounds } of plan) {
     const { name, question, shows, charts } = experiment
     const rows: Row[] = cases.map(({ subject, variant }) => ({ subject, variant, rounds: [] }))
+    results.push({ name, question, shows, charts, rows })
     for (let round = 0; round < rounds; round += 1) {
       const shift = Math.floor((round * cases.length) / rounds)
       for (let position = 0; position < cases.length; position += 1) {
@@ -46,11 +53,14 @@ export async function measure(plan: readonly Planned[], receiver: Receiver): Pro
         progress.begin(what)
         if (row.rounds.at(-1)?.kind === 'not available') continue
         const measured = await each.measure(receiver)
+        if (interrupted.aborted) {
+          progress.end()
+          return results.filter(({ rows }) => rows.some(row => row.rounds.length > 0))
+        }
         if (measured.kind !== 'figures') progress.note(`${what}: ${measured.why}`)
         row.rounds.push(measured)
       }
     }
-    results.push({ name, question, shows, charts, rows })
   }
   progress.end()
   return results

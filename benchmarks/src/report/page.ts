@@ -2,7 +2,15 @@ import { setUps } from '../set-ups/catalogue.ts'
 import { chart, groupColours } from './charts.ts'
 import { labelOf, written } from './figure-labels.ts'
 import { busyNote } from './machine.ts'
-import { type ExperimentResults, figureOf, type Results, type Row, valuesOf, whyNone } from './results.ts'
+import {
+  type ExperimentResults,
+  figureOf,
+  interruptedNote,
+  type Results,
+  type Row,
+  valuesOf,
+  whyNone,
+} from './results.ts'
 import { isMet, targetsOf } from './targets.ts'
 import { boundAsText, valueAsText } from './text.ts'
 
@@ -23,6 +31,7 @@ export function reportPage(results: Results): string {
 <h1>logferry ${escaped(version)}: benchmark</h1>
 <p class="facts">${escaped(startedAt.slice(0, 16).replace('T', ' '))} UTC · ${escaped(machine.cpu)}, ${machine.cores} cores,
 ${machine.memoryGiB} GiB · ${escaped(machine.platform)} · Node ${escaped(machine.node)} · <code>${escaped(command)}</code></p>
+${results.interrupted ? `<p class="missed">${escaped(interruptedNote)}</p>` : ''}
 ${busy === undefined ? '' : `<p class="missed">${escaped(busy)}</p>`}
 <p class="legend">${legend()}</p>
 ${targetsSection(results)}

@@ -32,8 +32,12 @@ export interface Results {
   readonly command: string
   readonly version: string
   readonly machine: Machine
+  /** Whether the measurement was ended before all that was asked for had been measured. */
+  readonly interrupted?: boolean | undefined
   readonly experiments: readonly ExperimentResults[]
 }
+
+export const interruptedNote = 'Interrupted: some of it was not measured, or in fewer rounds.'
 
 export function valuesOf(row: Row | undefined, figure: string): number[] {
   return (row?.rounds ?? []).flatMap(measured => {

@@ -1,7 +1,15 @@
 import { styleText } from 'node:util'
 import { labelOf, written } from './figure-labels.ts'
 import { busyNote } from './machine.ts'
-import { type ExperimentResults, figureOf, type Results, type Row, valuesOf, whyNone } from './results.ts'
+import {
+  type ExperimentResults,
+  figureOf,
+  interruptedNote,
+  type Results,
+  type Row,
+  valuesOf,
+  whyNone,
+} from './results.ts'
 import { isMet, type Target, targetsOf } from './targets.ts'
 
 /** The results as tables of text. */
@@ -11,6 +19,7 @@ export function resultsAsText(results: Results): string {
     `logferry ${version}, ${startedAt}: ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, Node ${machine.node}`,
     ...results.experiments.map(experimentAsText),
   ]
+  if (results.interrupted) parts.push(interruptedNote)
   const busy = busyNote(machine)
   const targets = targetsOf(results).filter(({ value }) => value !== undefined)
   if (targets.length > 0) parts.push(targetsAsText(targets))
