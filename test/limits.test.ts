@@ -5,9 +5,6 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { OrgOverrides } from '../src/emulator.ts'
 import type { LimitsOptions, Shipper, ShipperOptions } from '../src/index.ts'
 import { Budget } from '../src/org/budget.ts'
-import { Limits } from '../src/org/limits.ts'
-import { OrgError } from '../src/org/org-error.ts'
-import type { Org } from '../src/org/organization.ts'
 import { LogferryLogRecordProcessor } from '../src/otel.ts'
 import { specifiedOrg, startAnswering, startService } from './org/service.ts'
 import { type Shipping, startShipping } from './support/shipping.ts'
@@ -243,29 +240,6 @@ describe('a licence that cannot be read', () => {
     const message = shipping.warnings[0]?.message
     expect(message).toMatch(/could not be read \(RATE_LIMITED.*status 429.*it is read again in 1 s\.$/)
     expect(message).not.toMatch(/token|orgId/)
-  })
-
-  it('is said again once it could be read in between', async () => {
-    vi.useFakeTimers()
-    onTestFinished(() => void vi.useRealTimers())
-    const answers = [undefined, undefined, specifiedOrg, undefined]
-    const warnings: string[] = []
-    const limits = new Limits(
-      { share: 1, refreshMs: 30_000, onBudget: 'warn', overflowField: 'o', timeField: '_time', region: undefined },
-      {
-        readOrg: async () => (answers.shift() as Org | undefined) ?? Promise.reject(new OrgError('UNAVAILABLE', 'no')),
-        setRate: () => {},
-        onRaised: () => {},
-        warn: (code, message) => code === 'LOGFERRY_LIMITS' && warnings.push(message),
-        asSent: event => event,
-      },
-    )
-    limits.start()
-    await vi.advanceTimersByTimeAsync(45_000)
-    expect(warnings).toHaveLength(1)
-    await vi.advanceTimersByTimeAsync(60_000)
-    limits.stop()
-    expect(warnings).toHaveLength(2)
   })
 
   it.each<[string, object]>([

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Limits, type LimitsSettings } from '../../src/org/limits.ts'
+import { OrgError } from '../../src/org/org-error.ts'
 import type { Org } from '../../src/org/organization.ts'
 
 vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
@@ -66,6 +67,17 @@ describe('the limits of a licence', () => {
   it('set the rate of this process’s share', async () => {
     const { rates } = await start({ share: 0.5 })
     expect(rates).toEqual([4])
+  })
+
+  it('say again that they cannot be read, once they could be in between', async () => {
+    const answers = [undefined, undefined, org, undefined]
+    const readOrg = async () => answers.shift() ?? Promise.reject(new OrgError('UNAVAILABLE', 'in trouble'))
+    const { warnings, limits } = await start({ refreshMs: 30_000 }, readOrg)
+    await vi.advanceTimersByTimeAsync(45_000)
+    expect(warnings.map(([code]) => code)).toEqual(['LOGFERRY_LIMITS'])
+    await vi.advanceTimersByTimeAsync(60_000)
+    limits.stop()
+    expect(warnings.map(([code]) => code)).toEqual(['LOGFERRY_LIMITS', 'LOGFERRY_LIMITS'])
   })
 
   it('tell when more may be ingested than before, and not when less', async () => {
