@@ -158,12 +158,20 @@ export class Heir {
     this.#hasMore = false
     yield* [...this.#unread]
     if (this.#found.length === 0) this.#found = this.#names(listeners)
+    let hasClaimed = false
     while (this.#found.length > 0) {
       await this.#rest()
       if (closings !== this.#closings) return
       this.#hasMore = this.#directories.size >= maxDirectories
       if (this.#hasMore) return
-      yield* await this.#claim(this.#found.shift() as string, listeners)
+      const segments = await this.#claim(this.#found.shift() as string, listeners)
+      hasClaimed ||= segments.length > 0
+      yield* segments
+      // Once more: of two processes that reach for a directory at the same moment, neither may have got it.
+      if (this.#found.length === 0 && hasClaimed) {
+        this.#found = this.#names(listeners)
+        hasClaimed = false
+      }
     }
   }
 
