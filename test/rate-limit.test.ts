@@ -34,7 +34,7 @@ const limitsOf = ({ emulator }: Shipping, options: Partial<LimitsOptions> = {}) 
 
 const whenRead = (shipper: Shipper) => until(() => shipper.stats().limits?.readAt !== undefined, 'the license is read')
 
-describe('a service that refuses everything for some seconds, and does not say for how long', () => {
+describe.concurrent('a service that refuses everything for some seconds, and does not say for how long', () => {
   const busy: ShipperOptions = { dataset, flushTimeoutMs: 2000, maxBatchAgeMs: 500 }
 
   it('20 datasets: all is delivered within ten seconds, and nothing waits longer than before', {
@@ -81,7 +81,7 @@ describe('a service that refuses everything for some seconds, and does not say f
   })
 })
 
-describe('a Retry-After of a month', () => {
+describe.concurrent('a Retry-After of a month', () => {
   it.each([
     ['requests', { apiRateLimitPerSecond: 50 }],
     ['bytes', { monthlyIngestGb: 50 }],
@@ -102,7 +102,7 @@ describe('a Retry-After of a month', () => {
   })
 })
 
-describe('events that our own pace holds back', () => {
+describe.concurrent('events that our own pace holds back', () => {
   async function startSlow(license: { apiRateLimitPerSecond: number }, options: ShipperOptions = {}) {
     const shipping = await startShipping({ org: { license } })
     const shipper = shipping.ship({ dataset, ...options, limits: limitsOf(shipping) })
