@@ -163,7 +163,10 @@ export class LogferryLogRecordProcessor {
     this.#isOwn = isOwn
   }
 
-  /** Called by the SDK for each record. Serialises it at once; never throws. A record after `shutdown()` is counted, and dropped. */
+  /**
+   * Called by the SDK for each record. Serialises it at once; never throws. A record after `shutdown()` is counted, and
+   * dropped.
+   */
   onEmit(record: OtelLogRecord): void {
     try {
       if (this.#shutdown !== undefined) return void this.shipper.refuseShutDown(severityOfRecord(record))

@@ -155,7 +155,10 @@ export class LogferryTransport extends TransportStream {
     else written()
   }
 
-  /** Called for each info. It is serialised at once. A subclass that has a `log` of its own calls `callback` once, as with any stream. */
+  /**
+   * Called for each info. It is serialised at once. A subclass that has a `log` of its own calls `callback` once, as with any
+   * stream.
+   */
   override log(info: Info, callback?: () => void): true {
     this.#isOutOfUse = false
     const queued = this.#queuedInfos()

@@ -16,7 +16,10 @@ type Signal = (typeof signals)[number]
 /** On the listeners of every copy of this package that the process has loaded: none of them is a handler of the application. */
 const ours = Symbol.for('logferry.signal-listener')
 
-/** How long a signal that was raised again may take to end the process, in milliseconds; listeners of ours would keep it alive. */
+/**
+ * How long a signal that was raised again may take to end the process, in milliseconds; listeners of ours would keep the process
+ * alive.
+ */
 const raisedMs = 1000
 
 const listeners = signals.map(signal => {

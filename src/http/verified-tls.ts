@@ -17,7 +17,8 @@ export function verifiedTls(tls: ResolvedTls | undefined): ConnectionTls | undef
 /**
  * Gives nothing to a new TLS connection before the certificate of the other side is verified. Node verifies it in
  * JavaScript after the handshake, and encrypts what it was given before: in a worker that is ended during the handshake no
- * JavaScript runs any more, and the request would be sent to whoever answered. A connection through a tunnel is given out once it is verified.
+ * JavaScript runs any more, and the request would be sent to whatever server answered. A connection through a tunnel needs no
+ * such care: Node gives it out once it is verified.
  */
 export function holdUntilVerified(socket: Socket & { readonly encrypted?: boolean }): void {
   if (!socket.connecting || socket.encrypted !== true) return

@@ -17,7 +17,10 @@ export interface ProxyEnv {
 
 /** What a connection, and the worker that delivers at the end of the process, have to know of proxies. */
 export interface ResolvedProxy {
-  /** What Node's agents take: the proxy for the scheme of the service, and the hosts that are reached without; empty without a proxy. */
+  /**
+   * What Node's agents take: the proxy for the scheme of the service, and the hosts that are reached without it; empty without
+   * a proxy.
+   */
   readonly env: Readonly<Record<string, string>>
   /** What the proxy is told of us, to be taken out of texts from outside. */
   readonly credentials: ProxyCredentials | undefined

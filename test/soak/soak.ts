@@ -1,6 +1,7 @@
 /**
  * The long scenarios, whole: `npm run soak`, or some of them: `npm run soak -- --only 12 --only outage`. With `--short` at
- * the scale of `npm test`. `--only chaos --seed 123` runs the chaos once, drawn by that lot. Shows progress, ends with a table, and with exit code 1 when a law is broken.
+ * the scale of `npm test`. `--only chaos --seed 123` runs the chaos once, drawn by that lot. Shows progress, ends with a table,
+ * and with exit code 1 when a law is broken.
  */
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
