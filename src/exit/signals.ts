@@ -17,6 +17,12 @@ type Signal = (typeof signals)[number]
 const ours = Symbol.for('logferry.signal-listener')
 
 /**
+ * How long after a signal that the application handles pending events are sent, in milliseconds. Many handlers end the process
+ * within a few: a request that is under way then would be made again, and its events arrive twice.
+ */
+const sendAfterMs = 50
+
+/**
  * How long a signal that was raised again may take to end the process, in milliseconds; listeners of ours would keep the process
  * alive.
  */
@@ -54,7 +60,7 @@ function stopListening(): void {
 
 function onSignal(signal: Signal): void {
   if (isHandled(signal)) {
-    for (const one of [...interruptible]) one.sendNow()
+    setTimeout(sendNow, sendAfterMs).unref()
     return
   }
   const delivery = new LastDelivery()
@@ -64,6 +70,10 @@ function onSignal(signal: Signal): void {
   warnAtOnce(false)
   stopListening()
   if (!process.listeners(signal).some(isOurs)) raise(signal) // or another copy of this package does, whose turn comes
+}
+
+function sendNow(): void {
+  for (const one of [...interruptible]) one.sendNow()
 }
 
 /** Whether the application has a handler, which then has the say. */

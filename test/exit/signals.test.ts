@@ -172,6 +172,22 @@ describe.concurrent('a signal that the application handles', () => {
     expect(inOrder(numbersIn(emulator))).toEqual(upTo(14))
   })
 
+  it('has every event arrive once where the handler ends the process within milliseconds', async () => {
+    await using emulator = await startEmulator()
+    emulator.faults.latencyMs = 100 // events are stored, and the answer is under way
+    const source = `
+      ${winston()}
+      async function shutDown(signal) {
+        await new Promise(resolve => setTimeout(resolve, 10))
+        process.removeListener(signal, shutDown)
+        process.kill(process.pid, signal)
+      }
+      process.on('SIGTERM', shutDown)
+      log(0, 7)`
+    expect(await stop(source, emulator, 'SIGTERM')).toEqual({ code: null, signal: 'SIGTERM', stdout: '', stderr: '' })
+    expect(inOrder(numbersIn(emulator))).toEqual(upTo(7))
+  })
+
   it('loses nothing where the handler closes a server and exits, as that of Next.js', async () => {
     await using emulator = await startEmulator()
     const source = `
