@@ -9,6 +9,7 @@ import { clearTimeout, monotonicMs, setTimeout, systemTimeMs } from '../time.ts'
 import { isThrottled } from './answer-to-outcome.ts'
 import type { Breaker } from './breaker.ts'
 import type { Compression, Encoding } from './compression.ts'
+import { Demand } from './demand.ts'
 import { failedLines } from './failed-lines.ts'
 import type { Pace, PaceInForce } from './pace.ts'
 import { rateLimitIn } from './rate-limit-headers.ts'
@@ -83,6 +84,8 @@ export type SendNow = (batch: Batch, onAttempt: (attempt: Attempt) => void) => v
  * the next attempt is made.
  */
 export class Delivery {
+  /** What could be used of requests that are shared with others. */
+  readonly demand: Demand
   readonly #parts: DeliveryParts
   readonly #tuner: Tuner
   readonly #sizeLimit = new SizeLimit()
@@ -107,6 +110,7 @@ export class Delivery {
 
   constructor(parts: DeliveryParts) {
     this.#parts = parts
+    this.demand = new Demand(parts.batches, () => this.requests)
     this.#tuner = new Tuner(
       parts.batches,
       nowMs => parts.pace.inForce(nowMs).requestsPerSecond,
@@ -121,6 +125,11 @@ export class Delivery {
 
   get inFlight(): number {
     return this.#inFlight.size
+  }
+
+  /** Whether a dataset has events of which none is under way. */
+  get isWaiting(): boolean {
+    return this.#parts.batches.datasetCount > this.#inFlight.size
   }
 
   /** Starts what can be started now, and sets the clock for what can be started later. */

@@ -2,11 +2,16 @@ import { AdaptiveRate } from './adaptive-rate.ts'
 import type { RateLimit } from './rate-limit-headers.ts'
 import { SlidingWindow } from './sliding-window.ts'
 
-/** Slots for requests that nobody else uses: one every `periodMs`, from `firstSlotMs` on, until another lease is set. */
+/** Slots for requests that no other process uses, until another lease is set. Times are monotonic, in milliseconds. */
 export interface Lease {
-  /** Monotonic time, in milliseconds; before it no request starts. */
-  readonly firstSlotMs: number
-  readonly periodMs: number
+  /** Slots per second, in the mean. */
+  readonly perSecond: number
+  /** Most requests that may start within one second, be they late. */
+  readonly mostPerSecond: number
+  /** Two slots, of whatever process, are as far apart. */
+  readonly slotMs: number
+  /** The first slot at that time or later; `Infinity` where there is none. */
+  nextMs(fromMs: number): number
 }
 
 /**
@@ -20,8 +25,12 @@ const catchUpMs = 15
 const windowMs = 1000
 /** How long the second request waits for the answer to the first, which tells whether there are others, in milliseconds. */
 const firstAnswerMs = 1000
-/** How long the lowest limit seen in headers holds: where windows last a minute, their last seconds look like seconds. */
-const headerLimitHoldsMs = 120_000
+/**
+ * How long a limit of the headers holds after the last answer that named it, though others name a higher one: answers to
+ * several requests may cross. Longer where it is the same number: in the last seconds of a minute it looks like that of a second.
+ */
+const headerLimitHoldsMs = 1000
+const sameHeaderLimitHoldsMs = 120_000
 /** A lease is used whole again so long after the last 429, in milliseconds: less than two of the fleet's terms. */
 const leaseRegainedMs = 8000
 /** What is looked at before more is said to be free: longer than a `Retry-After` of 1 that another process waits out. */
@@ -69,7 +78,9 @@ export class Pace {
   readonly #window = new SlidingWindow()
   #limit = Number.POSITIVE_INFINITY
   #headerLimit = Number.POSITIVE_INFINITY
-  #headerLimitUntilMs = 0
+  #headerLimitAtMs = 0
+  /** The number in the header that it was made of. */
+  #headerLimitNumber: number | undefined
   #lease: Lease | undefined
   /** When the last request was due, from which the next is counted; later where more must be made room for. */
   #dueMs = Number.NEGATIVE_INFINITY
@@ -162,7 +173,7 @@ export class Pace {
     const slotMs = this.#slotMs(nowMs, wantedMs)
     if (this.#isTooLate(slotMs, nowMs)) this.#earlyStarts--
     this.#wasHeldBack = nowMs - this.#nextMs(nowMs) < this.#intervalMs(nowMs)
-    this.#dueMs = slotMs === Number.NEGATIVE_INFINITY ? nowMs : slotMs
+    this.#dueMs = Number.isFinite(slotMs) ? slotMs : nowMs
     this.#stretch = this.#drawStretch(nowMs)
     this.#lastStartMs = nowMs
     this.#isIdle = false
@@ -189,7 +200,7 @@ export class Pace {
    */
   onAnswer(nowMs: number, answer: PacedAnswer, startedMs = this.#lastStartMs): void {
     this.#hasAnswer = true
-    this.#heedLimit(nowMs, answer.limitPerSecond)
+    this.#heedLimit(nowMs, answer)
     const isNews = startedMs > this.#throttledAtMs // and not one of several that were under way at the last 429
     if (answer.throttled) {
       this.#wait(nowMs, answer)
@@ -214,13 +225,18 @@ export class Pace {
     return isWaiting ? this.inForce(nowMs) : undefined
   }
 
+  /** Most requests per second by the answers' headers, of all who share the limit; `undefined` when they name none. */
+  get headerLimit(): number | undefined {
+    return this.#headerLimit === Number.POSITIVE_INFINITY ? undefined : this.#headerLimit
+  }
+
   /** 429s in a row. */
   get refusals(): number {
     return this.#learned.refusals
   }
 
   get #allowed(): number {
-    if (this.#lease !== undefined) return 1000 / this.#lease.periodMs
+    if (this.#lease !== undefined) return this.#lease.perSecond
     return Math.min(this.#limit, this.#headerLimit) * usedPart
   }
 
@@ -255,17 +271,20 @@ export class Pace {
     // Among others, what was missed is theirs.
     const owedFromMs = this.#isIdle ? wantedMs : nowMs - (this.#isShared(nowMs) ? catchUpMs : windowMs)
     let slotMs = Math.max(this.#nextMs(nowMs), owedFromMs, this.#patienceUntilMs)
-    if (this.#lease !== undefined) slotMs = nextSlotMs(this.#lease, slotMs - (this.#isIdle ? catchUpMs : 0))
+    if (this.#lease !== undefined) slotMs = this.#lease.nextMs(slotMs - (this.#isIdle ? catchUpMs : 0))
     else if (!this.#hasAnswer) slotMs = Math.max(slotMs, this.#lastStartMs + firstAnswerMs)
-    const freeMs = this.#window.fewerAtMs(nowMs, Math.max(Math.ceil(this.#allowed / usedPart - 0.001), 1))
+    const most = this.#lease?.mostPerSecond ?? Math.max(Math.ceil(this.#allowed / usedPart - 0.001), 1)
+    const freeMs = this.#window.fewerAtMs(nowMs, most)
     return freeMs > nowMs ? Math.max(slotMs, freeMs) : slotMs
   }
 
   /** When the next request is due after the last; a rate that grows meanwhile makes that sooner. */
   #nextMs(nowMs: number): number {
+    const isShared = this.#isShared(nowMs)
+    if (this.#lease !== undefined && !isShared) return this.#dueMs + this.#sameSlotMs
     const dueAtMs = (atMs: number) => this.#dueMs + this.#stretch * this.#intervalMs(atMs) - this.#sameSlotMs
     let latestMs = dueAtMs(nowMs)
-    if (!this.#isShared(nowMs)) return latestMs
+    if (!isShared) return latestMs
     for (let earliestMs = nowMs; latestMs - earliestMs > 1; ) {
       const middleMs = (earliestMs + latestMs) / 2
       if (dueAtMs(middleMs) <= middleMs) latestMs = middleMs
@@ -274,9 +293,9 @@ export class Pace {
     return latestMs
   }
 
-  /** The next slot may be announced anew, a little earlier: half a period tells it from the one before. */
+  /** The next slot may be announced anew, a little earlier: half a slot tells it from the one before. */
   get #sameSlotMs(): number {
-    return this.#lease === undefined ? 0 : this.#lease.periodMs / 2
+    return this.#lease === undefined ? 0 : this.#lease.slotMs / 2
   }
 
   #isTooLate(slotMs: number, nowMs: number): boolean {
@@ -289,12 +308,14 @@ export class Pace {
     this.#lastRequestMs = nowMs
   }
 
-  #heedLimit(nowMs: number, limitPerSecond: number | undefined): void {
+  #heedLimit(nowMs: number, { limit, limitPerSecond }: RateLimit): void {
     if (limitPerSecond === undefined) return
-    if (limitPerSecond > this.#headerLimit && nowMs < this.#headerLimitUntilMs) return
+    const holdsMs = limit === this.#headerLimitNumber ? sameHeaderLimitHoldsMs : headerLimitHoldsMs
+    if (limitPerSecond > this.#headerLimit && nowMs < this.#headerLimitAtMs + holdsMs) return
     const wasLimited = this.#allowed !== Number.POSITIVE_INFINITY
     this.#headerLimit = limitPerSecond
-    this.#headerLimitUntilMs = nowMs + headerLimitHoldsMs
+    this.#headerLimitNumber = limit
+    this.#headerLimitAtMs = nowMs
     if (!wasLimited) this.#countRequests()
   }
 
@@ -357,8 +378,4 @@ export class Pace {
   #drawStretch(nowMs: number): number {
     return this.#isShared(nowMs) ? 1 + (this.#random() - 0.5) / Math.max(this.#perSecond(nowMs), 1) : 1
   }
-}
-
-function nextSlotMs({ firstSlotMs, periodMs }: Lease, fromMs: number): number {
-  return firstSlotMs + Math.max(Math.ceil((fromMs - firstSlotMs) / periodMs), 0) * periodMs
 }

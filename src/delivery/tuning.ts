@@ -36,7 +36,7 @@ export interface Tuned {
  */
 const partOfLoad = 0.9
 /** Most events of a batch, whatever the load: as many as may be configured, and as a file of the spool is read with. */
-const mostBatchEvents = 100_000
+export const mostBatchEvents = 100_000
 /** What waits is to be worked off in this time, in seconds. */
 const catchUpSeconds = 5
 /** Where requests are not limited, more of them in a second bring nothing but what each one costs. */

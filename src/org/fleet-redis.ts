@@ -1,3 +1,6 @@
+import { fleetScript } from './fleet-script.ts'
+import { type Arc, wholeCircle } from './slots.ts'
+
 /**
  * A client of `ioredis` or of `redis` (node-redis), for one server or a cluster, Redis 5 or later. Whoever made it
  * connects and closes it, and listens to its `error` events.
@@ -13,85 +16,124 @@ export interface NodeRedisClient {
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
 }
 
-/** Most processes of one organization: whoever can write to Redis could otherwise leave each with no slots worth the name. */
-const maxProcesses = 100_000
+/** What a process tells of itself when it calls. */
+export interface Report {
+  /** What it could use, as parts of the limit. */
+  readonly needed: number
+  readonly wanted: number
+  /** What it holds. */
+  readonly arcs: readonly Arc[]
+  /** The limit that it knows, in requests per second; 0 while it knows none. */
+  readonly limitPerSecond: number
+  /** The limit of the answers that it has got. */
+  readonly headerLimit: number | undefined
+  /** The license that it has read, as JSON, for all. */
+  readonly license: string | undefined
+  /** Which license it knows: `licenseVersion` of an earlier answer. */
+  readonly licenseVersion: string
+  /** Whether it would read the license if no other does. */
+  readonly wouldRead: boolean
+  /** Whether it asks for one request besides its slots. */
+  readonly isGuest: boolean
+}
+
+/** What it is told. */
+export interface Share {
+  /** Redis' own time, in milliseconds since the epoch. */
+  readonly nowMs: number
+  /** When to call again, in milliseconds. */
+  readonly renewInMs: number
+  readonly arcs: readonly Arc[]
+  /** How far the point of each slot is from that of the one before. */
+  readonly stride: number
+  /** Redis' time of the one request besides the slots. */
+  readonly guestMs: number | undefined
+  /** The limit that answers to any of the processes have named. */
+  readonly headerLimit: number | undefined
+  /** When the license was put there by Redis' clock, in milliseconds; `'0'` when it was not. */
+  readonly licenseVersion: string
+  /** The license, as JSON, if it is another one than that of the report. */
+  readonly license: string | undefined
+  /** Whether it is for this process to read the license. */
+  readonly mayRead: boolean
+}
+
+/** Most arcs of one process, and most characters of a license: the script holds to the first, and a reader to the second. */
+const maxArcs = 128
+const maxLicenseChars = 65_536
 /** 2001 to 2286: no clock that is set shows another time, in milliseconds since the epoch. */
 const minEpochMs = 1e12
 const maxEpochMs = 1e13
-
-/** What Redis says to a process that registers. */
-export interface Registration {
-  /** Redis' own time, in milliseconds since the epoch. */
-  readonly nowMs: number
-  /** How many processes had registered in the term before this one. */
-  readonly processes: number
-  /** This process's place among them, from 0; -1 when it was not there. */
-  readonly rank: number
-  /** How many have registered in this term until now, this one included. */
-  readonly registered: number
-}
+/** No lease lasts as long, in milliseconds. */
+const maxRenewMs = 60_000
 
 /**
- * Time is cut into terms by Redis' clock. A process registers once in each term, in that term's sorted set, and is told
- * of the set of the term before, to which nobody can be added any more: so all are told the same. Three sets take
- * turns, and each goes when nobody reads it any more.
- */
-const script = `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local id, termMs, action = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local term = math.floor(now / termMs)
-local current, previous = KEYS[term % 3 + 1], KEYS[(term + 2) % 3 + 1]
-if action == 'leave' then
-  return redis.call('ZREM', current, id)
-end
-redis.call('ZADD', current, 0, id)
-redis.call('PEXPIREAT', current, (term + 2) * termMs)
-return {
-  now,
-  redis.call('ZCARD', previous),
-  redis.call('ZRANK', previous, id) or -1,
-  redis.call('ZCARD', current),
-}`
-
-/**
- * One list of processes in Redis, under `{logferry:fleet:<key>}:0` to `:2`. The braces keep the three on one server of a
- * cluster.
+ * The processes that share a limit, as Redis knows them, under `{logferry:fleet:<key>}:members` and `:state`. The braces
+ * keep both on one server of a cluster.
  */
 export class Register {
   readonly #redis: RedisClient
   readonly #keys: string[]
-  readonly #termMs: number
+  readonly #leaseMs: number
 
-  /** @param termMs the same in all processes */
-  constructor(redis: RedisClient, key: string, termMs: number) {
+  /** @param leaseMs the same in all processes */
+  constructor(redis: RedisClient, key: string, leaseMs: number) {
     this.#redis = redis
-    this.#keys = [0, 1, 2].map(turn => `{logferry:fleet:${key}}:${turn}`)
-    this.#termMs = termMs
+    this.#keys = ['members', 'state'].map(name => `{logferry:fleet:${key}}:${name}`)
+    this.#leaseMs = leaseMs
   }
 
-  async register(id: string): Promise<Registration> {
-    const answer = await this.#run(id, 'register')
-    const numbers: readonly unknown[] = Array.isArray(answer) ? answer : []
-    const processes = integerIn('number of processes', numbers[1], 0, maxProcesses)
+  /** @throws Error if Redis cannot be asked, or if what it answers cannot be true */
+  async renew(id: string, report: Report): Promise<Share> {
+    const { needed, wanted, arcs, limitPerSecond, headerLimit, license, licenseVersion, wouldRead, isGuest } = report
+    const answer = await this.#run(
+      id,
+      'renew',
+      decimal(needed),
+      decimal(wanted),
+      arcs.map(([from, to]) => `${from}-${to}`).join(' '),
+      decimal(limitPerSecond),
+      headerLimit === undefined ? '' : decimal(headerLimit),
+      license !== undefined && license.length <= maxLicenseChars ? license : '',
+      licenseVersion,
+      wouldRead ? '1' : '',
+      isGuest ? '1' : '',
+    )
+    const [nowMs, renewInMs, stride, guestMs, header, version, sent, mayRead, held]: readonly unknown[] = Array.isArray(
+      answer,
+    )
+      ? answer
+      : []
+    const at = integerIn('time', nowMs, minEpochMs, maxEpochMs)
+    const guestAtMs = integerIn('time for a guest', guestMs, 0, maxEpochMs)
     return {
-      nowMs: integerIn('time', numbers[0], minEpochMs, maxEpochMs),
-      processes,
-      rank: integerIn('place among the processes', numbers[2], -1, processes - 1),
-      registered: integerIn('number of registered processes', numbers[3], 1, maxProcesses),
+      nowMs: at,
+      renewInMs: integerIn('time to call again', renewInMs, 1, maxRenewMs),
+      arcs: arcsIn(held),
+      stride: integerIn('distance of slots', stride, 1, wholeCircle - 1),
+      guestMs: guestAtMs === 0 ? undefined : guestAtMs,
+      headerLimit: header === '' ? undefined : rateIn(header),
+      licenseVersion: String(integerIn('time of the license', version, 0, maxEpochMs)),
+      license: textIn('license', sent, maxLicenseChars) || undefined,
+      mayRead: integerIn('leave to read', mayRead, 0, 1) === 1,
     }
   }
 
-  /** Takes a process out of this term's set; it is then no longer counted from the term after the next on. */
+  /** Gives back what a process holds: at once, so that it is used no more. */
   async leave(id: string): Promise<void> {
     await this.#run(id, 'leave')
   }
 
-  #run(id: string, action: 'register' | 'leave'): Promise<unknown> {
-    const args = [id, String(this.#termMs), action]
-    if ('call' in this.#redis) return this.#redis.eval(script, this.#keys.length, ...this.#keys, ...args)
-    return this.#redis.eval(script, { keys: this.#keys, arguments: args })
+  #run(id: string, action: 'renew' | 'leave', ...report: string[]): Promise<unknown> {
+    const args = [id, action, String(this.#leaseMs), ...report]
+    if ('call' in this.#redis) return this.#redis.eval(fleetScript, this.#keys.length, ...this.#keys, ...args)
+    return this.#redis.eval(fleetScript, { keys: this.#keys, arguments: args })
   }
+}
+
+/** A number as Lua reads it: neither `Infinity` nor `1e-7`. */
+function decimal(value: number): string {
+  return Math.min(Math.max(value, 0), 1e9).toFixed(9)
 }
 
 /**
@@ -104,4 +146,27 @@ function integerIn(what: string, value: unknown, min: number, max: number): numb
   const number = isText || typeof value === 'bigint' ? Number(value) : value
   if (typeof number === 'number' && Number.isInteger(number) && number >= min && number <= max) return number
   throw new Error(`its answer has no usable ${what}: an integer from ${min} to ${max} was expected`)
+}
+
+function textIn(what: string, value: unknown, maxChars: number): string {
+  if (typeof value === 'string' && value.length <= maxChars) return value
+  throw new Error(`its answer has no usable ${what}: a text of ${maxChars} characters at most was expected`)
+}
+
+function rateIn(value: unknown): number {
+  const rate = Number(textIn('limit', value, 30))
+  if (rate > 0 && rate < 1e9) return rate
+  throw new Error('its answer has no usable limit: requests per second were expected')
+}
+
+function arcsIn(value: unknown): Arc[] {
+  const texts = textIn('share', value, maxArcs * 24).split(' ')
+  return texts[0] === '' ? [] : texts.map(arcIn)
+}
+
+function arcIn(text: string): Arc {
+  const [from = '', to = '', ...others] = text.split('-')
+  const arc = [integerIn('share', from, 0, wholeCircle - 1), integerIn('share', to, 1, wholeCircle)] as const
+  if (arc[0] < arc[1] && others.length === 0) return arc
+  throw new Error('its answer has no usable share: pieces that begin before they end were expected')
 }

@@ -1,18 +1,30 @@
+import type { RequestDemand } from '../delivery/demand.ts'
 import type { Lease } from '../delivery/pace.ts'
 import { ownProperties } from '../options/own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { type Redact, toShortLine } from '../text/short-line.ts'
-import { clearTimeout, monotonicMs, setTimeout } from '../time.ts'
-import { type RedisClient, Register, type Registration } from './fleet-redis.ts'
+import { clearInterval, clearTimeout, monotonicMs, setInterval, setTimeout } from '../time.ts'
+import { type RedisClient, Register, type Share } from './fleet-redis.ts'
+import { SharedLicense } from './shared-license.ts'
+import { oneAt, Slots } from './slots.ts'
 
 export type { RedisClient } from './fleet-redis.ts'
 
 export interface FleetSettings {
   readonly redis: RedisClient
-  /** What the processes have in common: the id of the organization whose licence they share. */
+  /** What the processes have in common: the id of the organization whose license they share. */
   readonly key: string
-  /** Most requests per second of all processes together, the same in each; `undefined` while it is not known. */
+  /**
+   * Most requests per second of all processes together by the license, the same in each: `Infinity` when it names no limit,
+   * `undefined` while it is not known.
+   */
   readonly limitPerSecond: () => number | undefined
+  /** The same by the headers of the answers to this process; `undefined` when they name none. */
+  readonly headerLimit: () => number | undefined
+  /** What this process could use. */
+  readonly demand: (nowMs: number) => RequestDemand
+  /** Whether this process has something to send. */
+  readonly isWaiting: () => boolean
   /** Takes the slots to use from now on; `undefined` when there are none and the limit alone holds. */
   readonly onLease: (lease: Lease | undefined) => void
   /** Told once that Redis cannot be asked; again only after it could. */
@@ -25,38 +37,54 @@ export interface FleetSettings {
   readonly random?: () => number
 }
 
-/** Part of the limit that is used: clocks, timers and networks are off by some milliseconds. */
-const usedPart = 0.98
-/** How often a limit that is not known is looked for, in milliseconds. */
-const unknownLimitMs = 250
 /** Longest time that an answer of Redis is waited for, in milliseconds. */
 const answerMs = 1000
 const leaveMs = 250
+/** How long requests wait for the license that another process reads, in milliseconds: what waits is not to grow old. */
+const licenseMs = 2500
 /** Waits before Redis is asked again, in milliseconds: from the first, doubled each time. */
 const firstRetryMs = 250
 const maxRetryMs = 10_000
+/** Redis is asked before the lease is over where something is to be sent anew, and no slot comes within this part of it. */
+const soonPart = 0.4
+/** A process is a guest again when so many times a lease have passed: others come as well. */
+const guestAgainPart = 4
+/** How far two clocks drift apart, in milliseconds per millisecond. */
+const drift = 1e-4
 
 /**
- * Shares a limit on requests with other processes through Redis, by time-division: the limit makes a row of slots, the
- * same for all by Redis' clock, and of n processes each has every n-th. One call to Redis per lease says which.
- *
- * A lease is for the term after the one in which it is asked for, and is drawn from those who registered in the term
- * before, so all agree on it. Whoever joins waits for its first slots, for one lease to two; a process that is alone has
- * them at once. When a process leaves, its slots stay empty as long. While Redis is away everyone keeps the slots it has.
+ * Shares a limit on requests, and the license that names it, with other processes through Redis. One call per lease tells
+ * what this process could use, and brings the slots that are its own until the next one. While Redis is away every process
+ * keeps the slots that it has: no other has them.
  */
 export class Fleet {
+  readonly license = new SharedLicense(() => this.#callIn(0))
   readonly #settings: FleetSettings
   readonly #leaseMs: number
   readonly #random: () => number
   readonly #register: Register
   readonly #id = crypto.randomUUID()
   #timer: NodeJS.Timeout | undefined
+  #looks: NodeJS.Timeout | undefined
   /** Counts starts and closes: what one run has under way does nothing in the next. */
   #run = 0
   #isOpen = false
-  #hasRegistered = false
-  #hasSlots = false
+  #isCalling = false
+  /** Something came up while a call was under way that it does not tell of. */
+  #isAskedAgain = false
+  #startedMs = 0
+  #calledMs = Number.NEGATIVE_INFINITY
+  /** Whether there was something to send when Redis was asked last. */
+  #wasWaiting = false
   #failures = 0
+  /** What Redis has said last; `undefined` while it has said nothing. */
+  #share: Share | undefined
+  #lease: Lease | undefined
+  #leasedLimit: number | undefined
+  /** The one request besides the slots, by our clock. */
+  #guestMs = Number.NEGATIVE_INFINITY
+  /** How far Redis' clock is ahead of ours, and how far that may be off, in milliseconds. */
+  #ahead = { ms: 0, errorMs: Number.POSITIVE_INFINITY, atMs: 0 }
 
   constructor(settings: FleetSettings) {
     this.#settings = settings
@@ -69,78 +97,131 @@ export class Fleet {
   start(): void {
     if (this.#isOpen) return
     this.#isOpen = true
-    this.#hasRegistered = false
-    this.#hasSlots = false
+    this.#share = undefined
     this.#run++
-    void this.#renew()
+    this.#startedMs = monotonicMs()
+    this.#give(oneAt(this.#startedMs + answerMs))
+    this.#looks = setInterval(() => this.#look(), this.#leaseMs / 5).unref()
+    void this.#call()
   }
 
-  /** Leaves the fleet. The slots leased remain ours until the others have learnt of it, so they stay in force. */
+  /** Leaves the fleet, and gives back the slots, which are not to be used any more. */
   async close(): Promise<void> {
     if (!this.#isOpen) return
     this.#isOpen = false
     this.#run++
     clearTimeout(this.#timer)
-    if (this.#hasRegistered) await inTime(this.#register.leave(this.#id), leaveMs).catch(() => {})
+    clearInterval(this.#looks)
+    if (this.#calledMs >= this.#startedMs) await inTime(this.#register.leave(this.#id), leaveMs).catch(() => {})
   }
 
-  async #renew(): Promise<void> {
-    const { onLease, limitPerSecond } = this.#settings
-    if (limitPerSecond() === undefined) {
-      if (this.#hasSlots) onLease(undefined)
-      this.#hasSlots = false
-      return this.#after(unknownLimitMs, () => void this.#renew())
+  /** Gives the slots that follow from what Redis has said and from the limit as it is now. */
+  apply(): void {
+    const share = this.#share
+    if (share === undefined || !this.#isOpen) return
+    const limit = this.#limitPerSecond
+    this.#leasedLimit = limit
+    if (limit !== undefined && limit !== Number.POSITIVE_INFINITY) {
+      return this.#give(new Slots(share, limit, this.#ahead.ms, this.#guestMs))
+    }
+    const heldUntilMs = this.#startedMs + licenseMs
+    this.#give(limit === undefined && monotonicMs() < heldUntilMs ? oneAt(heldUntilMs) : undefined)
+  }
+
+  async #call(): Promise<void> {
+    if (this.#isCalling) {
+      this.#isAskedAgain = true
+      return
     }
     const run = this.#run
     const askedMs = monotonicMs()
-    if (!this.#hasRegistered) this.#beGuest(askedMs + answerMs)
-    this.#hasRegistered = true
+    this.#isCalling = true
+    this.#isAskedAgain = false
+    this.#calledMs = askedMs
+    clearTimeout(this.#timer)
     try {
-      const registration = await inTime(this.#register.register(this.#id), Math.min(answerMs, this.#leaseMs / 4))
-      if (run === this.#run) this.#take(registration, registration.nowMs - (askedMs + monotonicMs()) / 2)
+      const report = { ...this.#report(askedMs), ...this.license.report }
+      const share = await inTime(this.#register.renew(this.#id, report), Math.min(answerMs, this.#leaseMs / 4))
+      if (run === this.#run) this.#take(share, askedMs, report)
     } catch (error) {
       if (run === this.#run) this.#retry(error)
+    } finally {
+      this.#isCalling = false
     }
   }
 
-  /** @param aheadMs how far Redis' clock is ahead of ours, in milliseconds */
-  #take({ nowMs, processes, rank, registered }: Registration, aheadMs: number): void {
+  #report(nowMs: number) {
+    const { demand, isWaiting, headerLimit } = this.#settings
+    const limit = this.#limitPerSecond ?? 0
+    const hasNone = this.#share === undefined || this.#share.arcs.length === 0
+    const isLongAgo = nowMs - this.#guestMs > guestAgainPart * this.#leaseMs
+    const isSurprised = isWaiting() && (!this.#wasWaiting || hasNone)
+    const isGuest = isSurprised && isLongAgo && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)
+    this.#wasWaiting = isWaiting()
+    const { needed, wanted } = limit > 0 ? demand(nowMs) : { needed: 0, wanted: 0 }
+    return {
+      needed: limit > 0 ? needed / limit : 0,
+      wanted: limit > 0 ? wanted / limit : 0,
+      arcs: this.#share?.arcs ?? [],
+      limitPerSecond: limit,
+      headerLimit: headerLimit(),
+      isGuest,
+    }
+  }
+
+  #take(share: Share, askedMs: number, report: { readonly license: string | undefined }): void {
+    const nowMs = monotonicMs()
     this.#failures = 0
-    const nextTermMs = (Math.floor(nowMs / this.#leaseMs) + 1) * this.#leaseMs
-    if (rank === -1 && !this.#hasSlots) {
-      const isAlone = processes === 0 && registered === 1
-      if (isAlone) this.#lease(1, 0, nowMs, aheadMs)
-      else if (registered - processes <= this.#mostGuests()) this.#beGuest(monotonicMs())
-      else this.#beGuest(nextTermMs + this.#leaseMs - aheadMs)
-    }
-    this.#after(nextTermMs - aheadMs - monotonicMs(), () => {
-      if (rank !== -1) this.#lease(processes, rank, nextTermMs, aheadMs)
-      // Not all at once, and early enough to try again in the same term.
-      this.#after(this.#leaseMs * (0.1 + 0.6 * this.#random()), () => void this.#renew())
-    })
+    this.#share = share
+    this.#measureAhead(share.nowMs - (askedMs + nowMs) / 2, (nowMs - askedMs) / 2, nowMs)
+    if (share.guestMs !== undefined) this.#guestMs = share.guestMs - this.#ahead.ms
+    // Not all at once.
+    this.#callIn(this.#isAskedAgain ? 0 : share.renewInMs * (0.8 + 0.4 * this.#random()))
+    this.license.take(share, report)
+    this.apply()
   }
 
-  #lease(processes: number, rank: number, fromMs: number, aheadMs: number): void {
-    const limit = this.#settings.limitPerSecond()
-    if (limit === undefined) return
-    this.#hasSlots = true
-    this.#settings.onLease(leaseOf(processes, rank, limit, fromMs, aheadMs))
+  /** What was measured while nothing was slow is the nearest to the truth, until the clocks have drifted. */
+  #measureAhead(ms: number, errorMs: number, nowMs: number): void {
+    if (errorMs <= this.#ahead.errorMs + (nowMs - this.#ahead.atMs) * drift) this.#ahead = { ms, errorMs, atMs: nowMs }
   }
 
-  /** Without slots a process is a guest: from then on, it may make one request in the time of a lease. */
-  #beGuest(fromMs: number): void {
-    this.#settings.onLease({ firstSlotMs: fromMs + this.#leaseMs * this.#random(), periodMs: this.#leaseMs })
+  /** The least limit that is known; `Infinity` when there is none, `undefined` while the license is not known. */
+  get #limitPerSecond(): number | undefined {
+    const { limitPerSecond, headerLimit } = this.#settings
+    const least = Math.min(
+      limitPerSecond() ?? Number.POSITIVE_INFINITY,
+      headerLimit() ?? Number.POSITIVE_INFINITY,
+      this.#share?.headerLimit ?? Number.POSITIVE_INFINITY,
+    )
+    return least === Number.POSITIVE_INFINITY && limitPerSecond() === undefined ? undefined : least
   }
 
-  /** Guests for whom there is room besides the slots. */
-  #mostGuests(): number {
-    return Math.max(((this.#settings.limitPerSecond() ?? 0) * (1 - usedPart) * this.#leaseMs) / 1000, 1)
+  #give(lease: Lease | undefined): void {
+    if (lease === undefined && this.#lease === undefined) return
+    this.#lease = lease
+    this.#settings.onLease(lease)
+  }
+
+  #hasSlotWithin(ms: number, nowMs: number): boolean {
+    return this.#share !== undefined && this.#lease !== undefined && this.#lease.nextMs(nowMs) <= nowMs + ms
+  }
+
+  /** From time to time: the limit may be another one, or more be wanted than the lease was made for. */
+  #look(): void {
+    const nowMs = monotonicMs()
+    const isUnknown = this.#leasedLimit === undefined && this.#lease !== undefined
+    if (this.#limitPerSecond !== this.#leasedLimit || isUnknown) this.apply()
+    if (this.#wasWaiting || this.#failures > 0 || nowMs - this.#calledMs < this.#leaseMs / 10) return
+    if (this.#settings.isWaiting() && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)) this.#callIn(0)
   }
 
   #retry(error: unknown): void {
-    if (!this.#hasSlots) this.#settings.onLease(undefined)
+    if (this.#share === undefined) this.#give(undefined)
+    this.license.onUnreachable()
     if (this.#failures++ === 0) {
-      const meanwhile = this.#hasSlots ? 'keeps its last share of the request rate' : 'finds its share by itself'
+      const meanwhile =
+        this.#share === undefined ? 'finds its share by itself' : 'keeps its last share of the request rate'
       const said = error instanceof Error ? error.message : error
       const reason = toShortLine(String(said), this.#settings.redact) || 'no reason given'
       this.#settings.onTrouble(
@@ -148,31 +229,13 @@ export class Fleet {
       )
     }
     const delayMs = Math.min(firstRetryMs * 2 ** (this.#failures - 1), maxRetryMs)
-    this.#after(delayMs * (0.5 + this.#random() / 2), () => void this.#renew())
+    this.#callIn(delayMs * (0.5 + this.#random() / 2))
   }
 
-  #after(ms: number, run: () => void): void {
-    this.#timer = setTimeout(run, Math.max(ms, 0)).unref()
+  #callIn(ms: number): void {
+    clearTimeout(this.#timer)
+    if (this.#isOpen) this.#timer = setTimeout(() => void this.#call(), ms).unref()
   }
-}
-
-/**
- * The slots of one process of several: those of the row whose number leaves `rank` when divided by `processes`.
- *
- * @param fromMs Redis' time from which they count, in milliseconds
- * @param aheadMs how far Redis' clock is ahead of ours, in milliseconds
- */
-export function leaseOf(
-  processes: number,
-  rank: number,
-  limitPerSecond: number,
-  fromMs: number,
-  aheadMs: number,
-): Lease {
-  const slotMs = 1000 / (limitPerSecond * usedPart)
-  const slot = Math.ceil(fromMs / slotMs - 0.001) // one that is due at that very moment is not to be lost by rounding
-  const ours = slot + ((((rank - slot) % processes) + processes) % processes)
-  return { firstSlotMs: ours * slotMs - aheadMs, periodMs: processes * slotMs }
 }
 
 async function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {

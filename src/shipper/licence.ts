@@ -1,3 +1,4 @@
+import type { Delivery } from '../delivery/delivery.ts'
 import type { Pace } from '../delivery/pace.ts'
 import type { Credentials } from '../http/credentials.ts'
 import type { Notices } from '../notices.ts'
@@ -7,8 +8,9 @@ import type { AccessToken } from '../org/access-token.ts'
 import type { OrgClient } from '../org/client.ts'
 import { Fleet } from '../org/fleet.ts'
 import { Limits } from '../org/limits.ts'
+import type { Org } from '../org/organization.ts'
 import type { Tolerance } from '../org/organization-schema.ts'
-import { isUsed } from '../org/used-part.ts'
+import { isUsed, usedPart } from '../org/used-part.ts'
 import { eventToJson } from '../record/event-to-line.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import type { Redact } from '../text/short-line.ts'
@@ -25,14 +27,16 @@ export interface Licence {
 
 /** Longest time that reading the organization takes, in milliseconds. */
 const readTimeoutMs = 10_000
+/** A license that another process has read is taken until it is so old, in milliseconds: longer than a lease lasts. */
+const leastShareMs = 6000
 
 export function openLicence(
   options: ResolvedOptions,
   limits: ResolvedLimits,
   pace: Pace,
+  delivery: Delivery,
   notices: Notices,
   altered: Alterations,
-  onPaceChanged: () => void,
 ): Licence {
   const { share, refreshMs, onBudget, overflowField, redis, orgId } = limits
   const { timeField, region } = options
@@ -41,55 +45,62 @@ export function openLicence(
     typeof limits.bearer === 'function' ? undefined : limits.bearer
   let tellUnusable: (problem: string) => void
   let isOpen = false
+  /** `Infinity` where the license names none. */
   let limitPerSecond: number | undefined
-  const keeper = new Limits(
-    { share, refreshMs, onBudget, overflowField, timeField, region },
-    {
-      readOrg: async onUnusable => {
-        tellUnusable = onUnusable
-        const tolerance = { isUsed, onUnusable: (problem: string) => tellUnusable(problem) }
-        opening ??= openClient(options, limits, notices.redact, tolerance, credentials => {
-          bearer = credentials
-        })
-        const client = await opening
-        if (!isOpen) throw new Error('closed while the client was loaded')
-        pace.onOtherRequest(monotonicMs())
-        return client.get(orgId)
-      },
-      setRate: requestsPerSecond => {
-        limitPerSecond = requestsPerSecond
-        pace.setLimit(requestsPerSecond)
-        onPaceChanged()
-      },
-      onRaised: () => {
-        pace.forgetRefusals()
-        onPaceChanged()
-      },
-      warn: (code, message, about) => notices.warn(code, message, about),
-      redact: notices.redact,
-      asSent: event => JSON.parse(eventToJson(event, options.maxEventBytes, altered)) as object,
-    },
-  )
   const fleet =
     redis &&
     new Fleet({
       redis,
       key: orgId,
       limitPerSecond: () => limitPerSecond,
+      headerLimit: () => pace.headerLimit,
+      demand: nowMs => delivery.demand.look(nowMs),
+      isWaiting: () => delivery.isWaiting,
       onLease: lease => {
         pace.setLease(lease)
-        onPaceChanged()
+        delivery.pump()
       },
       onTrouble: message => notices.warn('LOGFERRY_LIMITS', message, 'fleet'),
       redact: notices.redact,
     })
+  const read = async (onUnusable: (problem: string) => void): Promise<Org> => {
+    tellUnusable = onUnusable
+    const tolerance = { isUsed, onUnusable: (problem: string) => tellUnusable(problem) }
+    opening ??= openClient(options, limits, notices.redact, tolerance, credentials => {
+      bearer = credentials
+    })
+    const client = await opening
+    if (!isOpen) throw new Error('closed while the client was loaded')
+    pace.onOtherRequest(monotonicMs())
+    return client.get(orgId)
+  }
+  const keeper = new Limits(
+    { share, refreshMs, onBudget, overflowField, timeField, region },
+    {
+      readOrg: onUnusable =>
+        fleet === undefined ? read(onUnusable) : readShared(fleet, refreshMs, () => read(onUnusable), notices.redact),
+      setRate: requestsPerSecond => {
+        limitPerSecond = requestsPerSecond ?? Number.POSITIVE_INFINITY
+        pace.setLimit(requestsPerSecond)
+        fleet?.apply()
+        delivery.pump()
+      },
+      onRaised: () => {
+        pace.forgetRefusals()
+        delivery.pump()
+      },
+      warn: (code, message, about) => notices.warn(code, message, about),
+      redact: notices.redact,
+      asSent: event => JSON.parse(eventToJson(event, options.maxEventBytes, altered)) as object,
+    },
+  )
   return {
     limits: keeper,
     redact: (text, kind) => bearer?.redact(text, kind) ?? text,
     start: () => {
       isOpen = true
-      keeper.start()
       fleet?.start()
+      keeper.start()
     },
     close: async () => {
       isOpen = false
@@ -98,6 +109,15 @@ export function openLicence(
       await Promise.all([fleet?.close(), abandoned])
     },
   }
+}
+
+/** What one process of the fleet has read for all; read again where that is out of order, as others may write to Redis. */
+async function readShared(fleet: Fleet, refreshMs: number, read: () => Promise<Org>, redact: Redact): Promise<Org> {
+  const maxAgeMs = Math.max(refreshMs / 2, leastShareMs)
+  const text = await fleet.license.get(async () => JSON.stringify(usedPart(await read(), redact)), maxAgeMs)
+  const { readOrg } = await import('../org/organization-schema.ts')
+  const shared = readOrg(text, redact, { isUsed, onUnusable: () => {} })
+  return 'org' in shared ? shared.org : read()
 }
 
 /** The client loads here, when the licence is read for the first time: nothing waits for it, nor does the process. */

@@ -170,8 +170,7 @@ export class Shipper {
       onDelivered: dataset => this.#reportShed(dataset),
     })
     this.#licence =
-      options.limits &&
-      openLicence(options, options.limits, this.#pace, this.#notices, this.#altered, this.#delivery.pump)
+      options.limits && openLicence(options, options.limits, this.#pace, this.#delivery, this.#notices, this.#altered)
     this.#licence?.start()
     this.#unfinished = {
       exitTimeoutMs: options.exitTimeoutMs,

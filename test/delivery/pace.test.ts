@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Pace } from '../../src/delivery/pace.ts'
+import { every } from './every.ts'
 
 const accepted = { throttled: false }
 const refused = { throttled: true }
@@ -277,35 +278,35 @@ describe('among others', () => {
 describe('with a lease', () => {
   it('requests start in its slots', () => {
     const pace = paced(100)
-    pace.setLease({ firstSlotMs: 120, periodMs: 500 })
+    pace.setLease(every(500, 120))
     expect(starts(pace, 0, 2000)).toEqual([120, 620, 1120, 1620])
     expect(pace.inForce(0)).toEqual({ requestsPerSecond: 2, because: 'lease' })
   })
 
   it('a late start does not move those after it, nor is it lost', () => {
     const pace = paced(100)
-    pace.setLease({ firstSlotMs: 0, periodMs: 100 })
+    pace.setLease(every(100))
     const lateMs = [10, 30, 0, 0]
     expect(starts(pace, 1, 600, () => lateMs.shift() ?? 0)).toEqual([1, 110, 230, 300, 400, 500])
   })
 
   it('slots announced anew a little earlier or later are used once', () => {
     const pace = paced(100)
-    pace.setLease({ firstSlotMs: 0, periodMs: 100 })
+    pace.setLease(every(100))
     expect(starts(pace, 0, 250)).toEqual([0, 100, 200])
-    pace.setLease({ firstSlotMs: 199, periodMs: 100 })
+    pace.setLease(every(100, 199))
     expect(starts(pace, 250, 450)).toEqual([299, 399])
-    pace.setLease({ firstSlotMs: 401, periodMs: 100 })
+    pace.setLease(every(100, 401))
     expect(starts(pace, 450, 650)).toEqual([501, 601])
   })
 
   it('leaves slots out after a 429, and has them all back soon', () => {
     const pace = paced(100, () => 0.5)
-    pace.setLease({ firstSlotMs: 0, periodMs: 100 })
+    pace.setLease(every(100))
     starts(pace, 0, 1000)
     pace.onAnswer(1000, refused)
     expect(pace.inForce(0).because).toBe('throttled')
-    pace.setLease({ firstSlotMs: 0, periodMs: 100 })
+    pace.setLease(every(100))
     expect(pace.inForce(0).because).toBe('throttled')
     starts(pace, 2000, 4000)
     expect(pace.inForce(0)).toEqual({ requestsPerSecond: 10, because: 'lease' })
@@ -313,7 +314,7 @@ describe('with a lease', () => {
 
   it('goes back to the limit when it ends', () => {
     const pace = paced(100)
-    pace.setLease({ firstSlotMs: 0, periodMs: 1000 })
+    pace.setLease(every(1000))
     pace.setLease(undefined)
     expect(pace.inForce(0).because).toBe('licence')
   })
@@ -347,7 +348,7 @@ describe('before the end', () => {
 
   it('and the slots of a lease do', () => {
     const pace = paced(100)
-    pace.setLease({ firstSlotMs: 0, periodMs: 500 })
+    pace.setLease(every(500))
     starts(pace, 0, 900)
     pace.onAnswer(900, refused)
     pace.hurry(10_000)

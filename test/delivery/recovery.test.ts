@@ -5,6 +5,7 @@
 import { describe, expect, it } from 'vitest'
 import { Pace } from '../../src/delivery/pace.ts'
 import { fixedWindow, randomFrom, VirtualClock } from '../org/simulation.ts'
+import { every } from './every.ts'
 
 interface Scene {
   /** Requests that come due in a second. */
@@ -115,7 +116,7 @@ describe('after 20 seconds of nothing but 429s', () => {
         limitPerSecond: 100,
         isRefused: isOut,
         untilMs: 160_000,
-        prepare: pace => pace.setLease({ firstSlotMs: 0, periodMs }),
+        prepare: pace => pace.setLease(every(periodMs)),
       })
       expect((perSecond(accepted, 60_000, 160_000) * periodMs) / 1000).toBeGreaterThanOrEqual(0.9)
     }
@@ -213,7 +214,7 @@ describe('slots that are missed as the event loop is late', () => {
   it('are used late under a lease, too', () => {
     const pace = new Pace()
     pace.setLimit(100)
-    pace.setLease({ firstSlotMs: 0, periodMs: 51 })
+    pace.setLease(every(51))
     expect(startsOf(pace).length / (60_000 / 51)).toBeGreaterThan(0.9)
   })
 

@@ -1,6 +1,7 @@
 /** Batches and the slots of a lease: each slot is used while there is something to send, and no event waits for a second one. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Pace } from '../../src/delivery/pace.ts'
+import { every } from './every.ts'
 import { delivered, numbers, retryable, rowOfBatches } from './row-of-batches.ts'
 
 vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
@@ -19,7 +20,7 @@ describe('a lease', () => {
     'with a slot every %d ms, an event every %d ms: no slot is left out, and no event waits for two',
     async (periodMs, everyMs) => {
       const pace = new Pace()
-      pace.setLease({ firstSlotMs: performance.now() + 7, periodMs })
+      pace.setLease(every(periodMs, performance.now() + 7))
       const { log, sent } = rowOfBatches(() => delivered, { pace })
       const loggedAtMs: number[] = []
       const untilMs = performance.now() + 120_000
@@ -37,7 +38,7 @@ describe('a lease', () => {
 
   it('of more slots than batches are due: an event waits for company as long as configured', async () => {
     const pace = new Pace()
-    pace.setLease({ firstSlotMs: performance.now(), periodMs: 50 })
+    pace.setLease(every(50, performance.now()))
     const { log, sent } = rowOfBatches(() => delivered, { pace })
     for (let n = 0; n < 100; n++) {
       log(n)

@@ -1,18 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Lease } from '../../src/delivery/pace.ts'
-import { Fleet, leaseOf } from '../../src/org/fleet.ts'
+import { Fleet } from '../../src/org/fleet.ts'
+import { wholeCircle } from '../../src/org/slots.ts'
 import { randomFrom, stubTime, VirtualClock } from './simulation.ts'
 import { SimulatedRedis } from './simulation-redis.ts'
 
 vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
 
-/** The simulated Redis' clock stands at the start of a term when the virtual clock is at 0. */
 let clock: VirtualClock
 let redis: SimulatedRedis
 
-beforeEach(() => {
+beforeEach(async () => {
   clock = new VirtualClock()
-  redis = new SimulatedRedis(clock, () => 0)
+  redis = await SimulatedRedis.start(clock, () => 0)
   stubTime(clock)
 })
 
@@ -25,21 +25,37 @@ interface Member {
   /** What the process was given, and when. */
   readonly given: { atMs: number; lease: Lease | undefined }[]
   readonly troubles: string[]
+  /** What it knows of the limit, and what it could use. */
   limitPerSecond: number | undefined
+  headerLimit: number | undefined
+  wanted: number
+  isWaiting: boolean
 }
 
-function join(seed = 1): Member {
+function join(seed = 1, known: Partial<Pick<Member, 'limitPerSecond' | 'wanted' | 'isWaiting'>> = {}): Member {
   const given: Member['given'] = []
   const troubles: string[] = []
   const fleet = new Fleet({
     redis,
     key: 'org',
     limitPerSecond: () => member.limitPerSecond,
+    headerLimit: () => member.headerLimit,
+    demand: () => ({ needed: 0, wanted: member.wanted }),
+    isWaiting: () => member.isWaiting,
     onLease: lease => given.push({ atMs: Math.round(clock.nowMs), lease }),
     onTrouble: message => troubles.push(message),
     random: randomFrom(seed),
   })
-  const member: Member = { fleet, given, troubles, limitPerSecond: 10 }
+  const member: Member = {
+    fleet,
+    given,
+    troubles,
+    limitPerSecond: 10,
+    headerLimit: undefined,
+    wanted: 1000,
+    isWaiting: true,
+    ...known,
+  }
   fleet.start()
   return member
 }
@@ -48,117 +64,153 @@ function lastOf({ given }: Member): Lease | undefined {
   return given.at(-1)?.lease
 }
 
-const slotMs = 1000 / 9.8
+function rateOf(member: Member): number {
+  return lastOf(member)?.perSecond ?? Number.NaN
+}
 
-describe('the slots of a process', () => {
-  it('are every n-th of a row that is the same for all', () => {
-    const leases = [0, 1, 2].map(rank => leaseOf(3, rank, 10, 1_700_000_000_123, 1_700_000_000_000))
-    const starts = leases.map(lease => lease.firstSlotMs).sort((a, b) => a - b)
-    expect(starts[0]).toBeGreaterThanOrEqual(123)
-    expect((starts[1] as number) - (starts[0] as number)).toBeCloseTo(slotMs, 1)
-    expect((starts[2] as number) - (starts[1] as number)).toBeCloseTo(slotMs, 1)
-    for (const { periodMs } of leases) expect(periodMs).toBeCloseTo(3 * slotMs)
-  })
-
-  it('go on from lease to lease while nobody joins or leaves', () => {
-    const first = leaseOf(7, 4, 10, 1_700_000_000_000, 0)
-    const second = leaseOf(7, 4, 10, 1_700_000_005_000, 0)
-    const periods = (second.firstSlotMs - first.firstSlotMs) / first.periodMs
-    expect(periods).toBeCloseTo(Math.round(periods), 3)
-  })
-
-  it('include one that is due the moment the lease begins', () => {
-    expect(leaseOf(1, 0, 5, 1_700_000_010_000, 1_700_000_000_000).firstSlotMs).toBeCloseTo(10_000, 1)
-  })
-})
+/** Slots that the member has in a time from now on. */
+function slotsOf(member: Member, ms: number): number[] {
+  const slots: number[] = []
+  const lease = lastOf(member)
+  for (let atMs = clock.nowMs; lease !== undefined; atMs = (slots.at(-1) as number) + 1) {
+    const slotMs = lease.nextMs(atMs)
+    if (slotMs > clock.nowMs + ms) break
+    slots.push(slotMs)
+  }
+  return slots
+}
 
 describe('a fleet', () => {
-  it('of one has all slots at once', async () => {
+  it('of one has all slots when the first seconds are over, and most of them before', async () => {
     const member = join()
     await clock.runUntil(100, true)
-    expect(lastOf(member)?.periodMs).toBeCloseTo(slotMs)
-    expect(lastOf(member)?.firstSlotMs).toBeLessThan(200)
+    expect(rateOf(member)).toBeGreaterThan(2)
+    await clock.runUntil(7000, true)
+    expect(rateOf(member)).toBeCloseTo(9.8)
+    expect(slotsOf(member, 10_000).length).toBeCloseTo(98, -1)
   })
 
   it('holds requests back until Redis has answered', () => {
     const member = join()
-    expect(lastOf(member)?.firstSlotMs).toBeGreaterThanOrEqual(1000)
+    expect(lastOf(member)?.nextMs(0)).toBeGreaterThanOrEqual(1000)
   })
 
-  it('asks Redis once per lease', async () => {
-    join()
-    await clock.runUntil(60_000, true)
-    expect(redis.calls).toBe(12)
-  })
-
-  it('shares equally from the next lease but one on', async () => {
-    const members = [join(), join(2), join(3)]
-    await clock.runUntil(10_100, true)
-    for (const member of members) expect(lastOf(member)?.periodMs).toBeCloseTo(3 * slotMs)
-    const phases = members.map(member => Math.round((lastOf(member)?.firstSlotMs ?? 0) / slotMs) % 3)
-    expect(new Set(phases).size).toBe(3)
-  })
-
-  it('gives a newcomer a request besides the slots while it waits for its own', async () => {
-    join()
+  it('holds requests back while another process reads the license, but not for long', async () => {
+    const member = join(1, { limitPerSecond: undefined })
+    await clock.runUntil(2000, true)
+    expect(lastOf(member)?.nextMs(2000)).toBeCloseTo(2500, -2)
+    await clock.runUntil(4000, true)
+    expect(lastOf(member)).toBeUndefined()
+    member.limitPerSecond = 10
     await clock.runUntil(6000, true)
-    const newcomer = join(2)
-    await clock.runUntil(6100, true)
-    expect(lastOf(newcomer)?.periodMs).toBe(5000)
-    expect(lastOf(newcomer)?.firstSlotMs).toBeLessThan(11_100)
-    await clock.runUntil(15_100, true)
-    expect(lastOf(newcomer)?.periodMs).toBeCloseTo(2 * slotMs)
+    expect(rateOf(member)).toBeGreaterThan(2)
   })
 
-  it('gives nothing besides to the many who start at once', async () => {
+  it('asks Redis once per lease, when the first seconds are over', async () => {
+    join()
+    await clock.runUntil(10_000, true)
+    const { calls } = redis
+    await clock.runUntil(110_000, true)
+    expect(redis.calls - calls).toBeGreaterThanOrEqual(18)
+    expect(redis.calls - calls).toBeLessThanOrEqual(22)
+  })
+
+  it('shares equally what all want, and no slot is that of two', async () => {
+    const members = Array.from({ length: 7 }, (_, i) => join(i))
+    await clock.runUntil(20_000, true)
+    for (const member of members) {
+      expect(rateOf(member)).toBeGreaterThan((9.8 / 7) * 0.85)
+      expect(rateOf(member)).toBeLessThan((9.8 / 7) * 1.15)
+    }
+    const slots = members.flatMap(member => slotsOf(member, 60_000)).sort((a, b) => a - b)
+    expect(slots.length).toBeGreaterThan(9.5 * 60)
+    for (const [index, slotMs] of slots.slice(1).entries()) {
+      expect(slotMs - (slots[index] as number)).toBeGreaterThan(95)
+    }
+  })
+
+  it('gives those who want more what the others do not', async () => {
+    const members = [join(1), join(2, { wanted: 1 }), join(3, { wanted: 1 })]
+    await clock.runUntil(20_000, true)
+    expect(members.map(rateOf)).toEqual([expect.closeTo(7.8, 0), expect.closeTo(1, 0), expect.closeTo(1, 0)])
+  })
+
+  it('has some left for those who come, while there is more than all want', async () => {
+    const members = [join(1, { wanted: 1 }), join(2, { wanted: 1 })]
+    await clock.runUntil(20_000, true)
+    const rates = members.map(rateOf)
+    expect(Math.min(...rates)).toBeGreaterThan(3)
+    expect((rates[0] as number) + (rates[1] as number)).toBeLessThan(9)
+    const newcomer = join(3)
+    await clock.runUntil(20_050, true)
+    expect(rateOf(newcomer)).toBeGreaterThan(1)
+  })
+
+  it('gives a newcomer a request at once, and most of its share within ten seconds, where all is in use', async () => {
     const members = Array.from({ length: 20 }, (_, i) => join(i))
-    await clock.runUntil(100, true)
-    const waiting = members.filter(member => (lastOf(member)?.firstSlotMs ?? 0) >= 10_000)
-    expect(waiting.length).toBeGreaterThan(15)
+    await clock.runUntil(20_000, true)
+    const newcomer = join(100)
+    await clock.runUntil(20_100, true)
+    expect(lastOf(newcomer)?.nextMs(20_000)).toBeLessThan(20_100)
+    await clock.runUntil(30_000, true)
+    expect(rateOf(newcomer)).toBeGreaterThan((9.8 / 21) * 0.5)
+    expect(members).toHaveLength(20)
   })
 
-  it('is shared by those that are left once one has left', async () => {
+  it('is shared by those that are left as soon as one has left', async () => {
     const [first, second] = [join(), join(2)]
     await clock.runUntil(20_000, true)
     const closed = first.fleet.close()
-    await clock.runUntil(35_100, true)
+    await clock.runUntil(27_000, true)
     await closed
-    expect(lastOf(second)?.periodMs).toBeCloseTo(slotMs)
+    expect(rateOf(second)).toBeCloseTo(9.8, 0)
     expect(first.given.at(-1)?.atMs).toBeLessThanOrEqual(20_000)
   })
 
   it('is shared by those that are left also when one is gone without a word', async () => {
-    const [first, second] = [join(), join(2)]
+    const [first, second, third] = [join(), join(2), join(3)]
     await clock.runUntil(20_000, true)
     redis.state = 'hanging'
     const closed = first.fleet.close()
     await clock.runUntil(20_300, true)
     await closed
     redis.state = 'there'
-    await clock.runUntil(40_100, true)
-    expect(lastOf(second)?.periodMs).toBeCloseTo(slotMs)
+    await clock.runUntil(36_000, true)
+    expect(rateOf(second) + rateOf(third)).toBeGreaterThan(9)
   })
 
-  it('ends its leases when there is no limit any more, and waits for another', async () => {
+  it('has no leases when there is no limit any more, and has them again with another', async () => {
     const member = join()
     await clock.runUntil(100, true)
-    member.limitPerSecond = undefined
+    member.limitPerSecond = Number.POSITIVE_INFINITY
     await clock.runUntil(20_000, true)
     expect(lastOf(member)).toBeUndefined()
-    const { calls } = redis
-    await clock.runUntil(60_000, true)
-    expect(redis.calls).toBe(calls)
     member.limitPerSecond = 10
-    await clock.runUntil(60_300, true)
-    expect(lastOf(member)?.periodMs).toBeCloseTo(slotMs)
+    await clock.runUntil(22_000, true)
+    expect(rateOf(member)).toBeGreaterThan(5)
   })
 
-  it('follows the limit', async () => {
+  it('follows the license within a second', async () => {
     const member = join()
-    await clock.runUntil(1000, true)
+    await clock.runUntil(10_000, true)
     member.limitPerSecond = 20
-    await clock.runUntil(10_100, true)
-    expect(lastOf(member)?.periodMs).toBeCloseTo(slotMs / 2)
+    await clock.runUntil(11_100, true)
+    expect(rateOf(member)).toBeCloseTo(19.6)
+  })
+
+  it('follows the lowest limit that answers to any of its processes have named, and a higher one after it', async () => {
+    const members = [join(), join(2)]
+    await clock.runUntil(10_000, true)
+    const together = () => members.map(rateOf).reduce((sum, rate) => sum + rate)
+    ;(members[0] as Member).headerLimit = 2
+    await clock.runUntil(20_000, true)
+    expect(together()).toBeCloseTo(1.96, 0)
+    for (const member of members) member.headerLimit = 5
+    await clock.runUntil(32_000, true)
+    expect(together()).toBeCloseTo(4.9, 0)
+    for (const member of members) member.headerLimit = undefined
+    await clock.runUntil(70_000, true)
+    expect(together()).toBeCloseTo(9.8, 0)
   })
 
   it('may be closed twice, and started again', async () => {
@@ -171,31 +223,133 @@ describe('a fleet', () => {
     expect(redis.calls).toBe(calls)
     member.fleet.start()
     member.fleet.start()
-    await clock.runUntil(70_100, true)
-    expect(redis.calls).toBe(calls + 2)
-    expect(lastOf(member)?.periodMs).toBeCloseTo(slotMs)
+    await clock.runUntil(60_100, true)
+    expect(redis.calls).toBe(calls + 1)
+    await clock.runUntil(70_000, true)
+    expect(rateOf(member)).toBeCloseTo(9.8)
+  })
+})
+
+describe('the license', () => {
+  const read = (text: string) => {
+    const reads = { count: 0, read: async () => `${text} ${++reads.count}` }
+    return reads
+  }
+
+  it('is read by one process, and known to all', async () => {
+    const members = Array.from({ length: 5 }, (_, i) => join(i, { limitPerSecond: undefined }))
+    const reads = read('{}')
+    const got = Promise.all(members.map(({ fleet }) => fleet.license.get(reads.read, 60_000)))
+    await clock.runUntil(5000, true)
+    expect(await got).toEqual(Array(5).fill('{} 1'))
+    const later = join(9).fleet.license.get(reads.read, 60_000)
+    await clock.runUntil(6000, true)
+    expect(await later).toBe('{} 1')
+  })
+
+  it('is read again by one process when it is too old', async () => {
+    const members = [join(), join(2)]
+    const reads = read('{}')
+    const got = () => Promise.all(members.map(({ fleet }) => fleet.license.get(reads.read, 10_000)))
+    const first = got()
+    await clock.runUntil(10_000, true)
+    await first
+    await clock.runUntil(60_000, true)
+    const second = got()
+    await clock.runUntil(70_000, true)
+    expect(await second).toEqual(['{} 2', '{} 2'])
+    expect(reads.count).toBe(2)
+  })
+
+  it('is read by another process when the one that reads it is gone', async () => {
+    const [first, second] = [join(), join(2)]
+    void first.fleet.license.get(() => new Promise(() => {}), 60_000)
+    await clock.runUntil(1000, true)
+    const got = second.fleet.license.get(read('{}').read, 60_000)
+    await clock.runUntil(2000, true)
+    redis.state = 'hanging'
+    const closed = first.fleet.close()
+    await clock.runUntil(2300, true)
+    await closed
+    redis.state = 'there'
+    await clock.runUntil(30_000, true)
+    expect(await got).toBe('{} 1')
+  })
+
+  it('is read by each process while Redis is away', async () => {
+    redis.state = 'refusing'
+    const reads = read('{}')
+    const got = Promise.all([join(), join(2)].map(({ fleet }) => fleet.license.get(reads.read, 60_000)))
+    await clock.runUntil(1000, true)
+    expect((await got).toSorted()).toEqual(['{} 1', '{} 2'])
+  })
+
+  it('is read by the same process again when that failed', async () => {
+    const [first, second] = [join(), join(2)]
+    const failed = first.fleet.license.get(() => Promise.reject(new Error('503')), 60_000).catch(String)
+    await clock.runUntil(1000, true)
+    expect(await failed).toBe('Error: 503')
+    const waiting = second.fleet.license.get(() => Promise.reject(new Error('not by two')), 60_000)
+    await clock.runUntil(40_000, true)
+    const got = first.fleet.license.get(read('{}').read, 60_000)
+    await clock.runUntil(50_000, true)
+    expect(await got).toBe('{} 1')
+    expect(await waiting).toBe('{} 1')
   })
 })
 
 describe('an answer of Redis that cannot be true', () => {
   const at = (index: number, value: unknown) => (truth: unknown) => (truth as unknown[]).with(index, value)
+  const numbers = [
+    -1,
+    1e300,
+    1.5,
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    '',
+    'many',
+    '1e9',
+    null,
+    undefined,
+    true,
+    [2],
+    {},
+  ]
+  const shares = [
+    '0',
+    '5-5',
+    '7-3',
+    '1-2-3',
+    '-1-5',
+    `0-${wholeCircle + 1}`,
+    '0-1 ',
+    'x',
+    '0-1,2-3',
+    'y'.repeat(10_000),
+    7,
+    null,
+  ]
   const lies: [string, (truth: unknown) => unknown][] = [
-    ...[-1, 1e9, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '', 'many', '1e9', null, undefined, true, [2], {}].map(
-      (value): [string, (truth: unknown) => unknown] => [`processes: ${String(value)}`, at(1, value)],
+    ...[0, 1, 2, 3].flatMap(index =>
+      numbers.map((value): [string, (truth: unknown) => unknown] => [`${index}: ${String(value)}`, at(index, value)]),
     ),
-    ['rank: 0 of 0', truth => (truth as unknown[]).with(1, 0).with(2, 0)],
-    ['rank: 1 of 1', at(2, 1)],
-    ['rank: -2', at(2, -2)],
-    ['rank: 0.5', at(2, 0.5)],
-    ['registered: 0', at(3, 0)],
-    ['registered: NaN', at(3, Number.NaN)],
-    ['registered: 1e9', at(3, 1e9)],
     ['time: 0', at(0, 0)],
-    ['time: 1', at(0, 1)],
-    ['time: NaN', at(0, Number.NaN)],
-    ['time: Infinity', at(0, Number.POSITIVE_INFINITY)],
-    ['time: 1e300', at(0, 1e300)],
     ['time: 1e15', at(0, 1e15)],
+    ['call again in no time', at(1, 0)],
+    ['call again in a year', at(1, 3e10)],
+    ['a stride of nothing', at(2, 0)],
+    ['a limit of 0', at(4, '0')],
+    ['a limit below 0', at(4, '-1')],
+    ['a limit that is no number', at(4, 'x'.repeat(100_000))],
+    ['a limit that is endless', at(4, 'Infinity')],
+    ['a license without a time', at(5, 'now')],
+    ['a license of a megabyte', at(6, 'x'.repeat(1e6))],
+    ['a license that is no text', at(6, {})],
+    ['leave to read of 2', at(7, 2)],
+    ...shares.map((value): [string, (truth: unknown) => unknown] => [
+      `share: ${String(value).slice(0, 20)}`,
+      at(8, value),
+    ]),
     ['no list', () => 'x'.repeat(100_000)],
     ['nothing', () => null],
     ['an empty list', () => []],
@@ -208,7 +362,7 @@ describe('an answer of Redis that cannot be true', () => {
     redis.lie = lie
     await clock.runUntil(132_000, true)
     expect(member.given).toHaveLength(length)
-    expect(lastOf(member)?.periodMs).toBeCloseTo(slotMs)
+    expect(rateOf(member)).toBeCloseTo(9.8)
     expect(member.troubles).toEqual([
       expect.stringMatching(/Redis cannot be asked .*its answer .*keeps its last share/),
     ])
@@ -227,13 +381,13 @@ describe('an answer of Redis that cannot be true', () => {
   })
 
   it.each([
-    ['texts', (truth: unknown) => (truth as number[]).map(String)],
-    ['BigInts', (truth: unknown) => (truth as number[]).map(BigInt)],
-  ])('is not one that a client gives as %s', async (_, lie) => {
-    redis.lie = lie
+    ['texts', (value: unknown) => String(value)],
+    ['BigInts', (value: unknown) => (typeof value === 'number' ? BigInt(value) : value)],
+  ])('is not one that a client gives as %s', async (_, given) => {
+    redis.lie = truth => (truth as unknown[]).map(given)
     const member = join()
     await clock.runUntil(20_000, true)
-    expect(lastOf(member)?.periodMs).toBeCloseTo(slotMs)
+    expect(rateOf(member)).toBeCloseTo(9.8)
     expect(member.troubles).toEqual([])
   })
 })
@@ -275,16 +429,25 @@ describe('while Redis is away', () => {
     expect(member.troubles).toHaveLength(2)
   })
 
-  it('and after it has forgotten everything, the slots held go on until there are new ones', async () => {
-    const members = [join(), join(2)]
-    await clock.runUntil(20_000, true)
-    redis.forget()
-    for (const member of members) member.given.length = 0
+  it.each([
+    ['forgotten everything', true],
+    ['remembered all', false],
+  ])('for half a minute, and it has then %s, no process takes what is that of another', async (_, hasForgotten) => {
+    const members = Array.from({ length: 6 }, (_, i) => join(i))
+    await clock.runUntil(30_000, true)
+    const rates = () => members.map(rateOf).reduce((sum, rate) => sum + rate)
+    const before = members.map(rateOf)
+    redis.state = 'refusing'
     await clock.runUntil(60_000, true)
-    for (const { given } of members) {
-      expect(given.length).toBeGreaterThan(5)
-      for (const { lease } of given) expect(lease?.periodMs).toBeCloseTo(2 * slotMs)
+    redis.state = 'there'
+    if (hasForgotten) redis.forget()
+    for (let second = 60; second < 72; second++) {
+      await clock.runUntil(second * 1000, true)
+      expect(members.map(rateOf)).toEqual(before)
     }
+    await clock.runUntil(100_000, true)
+    expect(rates()).toBeGreaterThan(9.3)
+    expect(rates()).toBeLessThan(9.9)
   })
 
   it('closing takes a quarter of a second at most', async () => {

@@ -1,60 +1,116 @@
+import { type LuaEngine, LuaFactory } from 'wasmoon'
 import type { IoredisClient } from '../../src/org/fleet-redis.ts'
 import type { VirtualClock } from './simulation.ts'
 
 /**
- * A Redis on the virtual clock that knows what the fleet asks of it, and nothing else. That the script does the same on a
- * real one is checked in fleet-redis.test.ts.
+ * The commands that the fleet's script uses, on tables of Lua. Numbers that Redis gives or takes are texts; what it has not
+ * is `false`. Redis runs Lua 5.1, and this is 5.4: what the script does on a real one is checked in fleet-redis.test.ts.
  */
+const redisInLua = `
+unpack = table.unpack
+compiled = nil
+local keys, expiries, nowMs = {}, {}, 0
+local commands = {
+  TIME = function() return { tostring(math.floor(nowMs / 1000)), tostring(math.floor(nowMs % 1000 * 1000)) } end,
+  HGET = function(key, field) return (keys[key] or {})[field] or false end,
+  HMGET = function(key, ...)
+    local values = {}
+    for i, field in ipairs({ ... }) do values[i] = (keys[key] or {})[field] or false end
+    return values
+  end,
+  HGETALL = function(key)
+    local all = {}
+    for field, value in pairs(keys[key] or {}) do
+      all[#all + 1] = field
+      all[#all + 1] = value
+    end
+    return all
+  end,
+  HSET = function(key, ...)
+    local pairs = { ... }
+    keys[key] = keys[key] or {}
+    for i = 1, #pairs, 2 do
+      assert(type(pairs[i + 1]) == 'string', 'a text is expected for ' .. pairs[i])
+      keys[key][pairs[i]] = pairs[i + 1]
+    end
+  end,
+  HDEL = function(key, field) if keys[key] then keys[key][field] = nil end end,
+  PEXPIRE = function(key, ms) expiries[key] = nowMs + ms end,
+}
+redis = { call = function(name, ...) return commands[name](...) end }
+
+function forget() keys = {} end
+
+function run(script, atMs, key1, key2, ...)
+  nowMs = atMs
+  for key, expiresMs in pairs(expiries) do if expiresMs <= nowMs then keys[key] = nil end end
+  KEYS, ARGV = { key1, key2 }, { ... }
+  compiled = compiled or assert(load(script))
+  local answer = compiled()
+  for i, value in ipairs(answer) do
+    answer[i] = type(value) == 'number' and string.format('n%.0f', value) or 't' .. value
+  end
+  return table.concat(answer, '\\n')
+end
+`
+
+/** One for all tests of a file, as starting it takes a while. */
+let engine: Promise<LuaEngine> | undefined
+
+/** A Redis on the virtual clock, which runs the fleet's script and no other. */
 export class SimulatedRedis implements IoredisClient {
   calls = 0
   /** What becomes of calls. */
   state: 'there' | 'refusing' | 'hanging' = 'there'
   /** What is answered in place of the truth, made of it. */
   lie: ((truth: unknown) => unknown) | undefined
-  readonly #sets = new Map<number, Set<string>>()
-  #ranked = { term: 0, ranks: new Map<string, number>() }
   readonly #clock: VirtualClock
   readonly #random: () => number
+  readonly #runInLua: (...args: unknown[]) => string
+  readonly #forgetInLua: () => void
 
-  constructor(clock: VirtualClock, random: () => number) {
+  private constructor(
+    clock: VirtualClock,
+    random: () => number,
+    run: (...args: unknown[]) => string,
+    forget: () => void,
+  ) {
     this.#clock = clock
     this.#random = random
+    this.#runInLua = run
+    this.#forgetInLua = forget
+  }
+
+  static async start(clock: VirtualClock, random: () => number): Promise<SimulatedRedis> {
+    engine ??= new LuaFactory().createEngine()
+    const lua = await engine
+    lua.doStringSync(redisInLua)
+    return new SimulatedRedis(clock, random, lua.global.get('run'), lua.global.get('forget'))
   }
 
   call(): Promise<unknown> {
     throw new Error('not simulated')
   }
 
-  async eval(_script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown> {
+  async eval(script: string, _keyCount: number, ...keysAndArguments: string[]): Promise<unknown> {
     this.calls++
-    const [id = '', termMs, action] = keysAndArguments.slice(keyCount)
     await this.#pass()
     if (this.state === 'refusing') throw new Error('connection refused')
     if (this.state === 'hanging') return new Promise(() => {})
-    const answer = this.#run(id, Number(termMs), action)
+    const answer = this.#run(script, keysAndArguments)
     await this.#pass()
     return this.lie === undefined ? answer : this.lie(answer)
   }
 
   /** As after a restart without a dump. */
   forget(): void {
-    this.#sets.clear()
-    this.#ranked.term = 0
+    this.#forgetInLua()
   }
 
-  #run(id: string, termMs: number, action: string | undefined): unknown {
-    const nowMs = Math.floor(1.7e12 + this.#clock.nowMs)
-    const term = Math.floor(nowMs / termMs)
-    const current = this.#sets.get(term) ?? new Set()
-    if (action === 'leave') return current.delete(id)
-    this.#sets.set(term, current.add(id))
-    this.#sets.delete(term - 2)
-    if (this.#ranked.term !== term - 1) {
-      const ranks = [...(this.#sets.get(term - 1) ?? [])].sort().map((member, rank) => [member, rank] as const)
-      this.#ranked = { term: term - 1, ranks: new Map(ranks) }
-    }
-    const { ranks } = this.#ranked
-    return [nowMs, ranks.size, ranks.get(id) ?? -1, current.size]
+  #run(script: string, keysAndArguments: readonly string[]): unknown {
+    const text = this.#runInLua(script, 1.7e12 + this.#clock.nowMs, ...keysAndArguments)
+    if (text === '') return []
+    return text.split('\n').map(value => (value.startsWith('n') ? Number(value.slice(1)) : value.slice(1)))
   }
 
   /** The way there or back. */

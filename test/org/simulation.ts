@@ -5,7 +5,9 @@
 import { setImmediate } from 'node:timers/promises'
 import { vi } from 'vitest'
 import { Breaker } from '../../src/delivery/breaker.ts'
+import { Demand } from '../../src/delivery/demand.ts'
 import { Pace, type PacedAnswer } from '../../src/delivery/pace.ts'
+import type { BatchLoad } from '../../src/delivery/tuning.ts'
 
 /** Numbers from 0 to 1, the same ones each time (mulberry32). */
 export function randomFrom(seed: number): () => number {
@@ -75,9 +77,19 @@ export class VirtualClock {
 export function stubTime(clock: VirtualClock): void {
   vi.stubGlobal('performance', { now: () => clock.nowMs })
   vi.stubGlobal('setTimeout', (run: () => void, ms: number) => ({ due: clock.after(ms, run), unref: returnThis }))
-  vi.stubGlobal('clearTimeout', (timer: { due: Due } | undefined) => {
-    if (timer !== undefined) timer.due.isCancelled = true
+  vi.stubGlobal('setInterval', (run: () => void, ms: number) => {
+    const timer = { due: clock.after(ms, again), unref: returnThis }
+    function again(): void {
+      timer.due = clock.after(ms, again)
+      run()
+    }
+    return timer
   })
+  const clear = (timer: { due: Due } | undefined) => {
+    if (timer !== undefined) timer.due.isCancelled = true
+  }
+  vi.stubGlobal('clearTimeout', clear)
+  vi.stubGlobal('clearInterval', clear)
 }
 
 function returnThis<T>(this: T): T {
@@ -126,19 +138,29 @@ export interface ServiceSettings {
 
 /** A service with a limit, counting what it takes and what it refuses in each second. */
 export class Service {
-  readonly limitPerSecond: number
+  readonly licensePerSecond: number
+  limitPerSecond: number
   readonly taken: number[] = []
   readonly refused: number[] = []
-  readonly #limiter: Limiter
+  readonly #makeLimiter: (limitPerSecond: number) => Limiter
+  #limiter: Limiter
   readonly #tellsRemaining: boolean
   readonly #retryAfterMs: number | undefined
 
   constructor(settings: ServiceSettings) {
     const { limitPerSecond, limiter = fixedWindow, tellsRemaining = true } = settings
+    this.licensePerSecond = limitPerSecond
     this.limitPerSecond = limitPerSecond
+    this.#makeLimiter = limiter
     this.#limiter = limiter(limitPerSecond)
     this.#tellsRemaining = tellsRemaining
     this.#retryAfterMs = 'retryAfterMs' in settings ? settings.retryAfterMs : 1000
+  }
+
+  /** Another limit than the license names, as the headers of the answers tell. */
+  setLimit(limitPerSecond: number): void {
+    this.limitPerSecond = limitPerSecond
+    this.#limiter = this.#makeLimiter(limitPerSecond)
   }
 
   answer(nowMs: number): PacedAnswer {
@@ -150,13 +172,13 @@ export class Service {
     return {
       throttled: !admitted,
       retryAfterMs,
-      ...(this.#tellsRemaining && { limit: this.limitPerSecond, remaining }),
+      ...(this.#tellsRemaining && { limit: this.limitPerSecond, limitPerSecond: this.limitPerSecond, remaining }),
     }
   }
 
   /** Part of the limit that was used, from one second to another. */
-  utilisation(fromSecond: number, toSecond: number): number {
-    return sum(this.taken, fromSecond, toSecond) / (this.limitPerSecond * (toSecond - fromSecond))
+  utilisation(fromSecond: number, toSecond: number, limitPerSecond = this.limitPerSecond): number {
+    return sum(this.taken, fromSecond, toSecond) / (limitPerSecond * (toSecond - fromSecond))
   }
 
   /** Part of the requests that was refused. */
@@ -172,23 +194,38 @@ function sum(counts: readonly number[], from: number, to: number): number {
   return total
 }
 
-/** One process: sends as delivery does, four requests at a time, as soon as pace and breaker let it. */
+/**
+ * One process: sends as delivery does, four requests at a time, as soon as pace and breaker let it. With a demand of its own
+ * it has something to send again each time so long after it was sent.
+ */
 export class Client {
   readonly pace: Pace
   readonly startedMs: number
   readonly startsMs: number[] = []
+  readonly demand: Demand
   successes = 0
   #lastSuccessMs: number
   #longestGapMs = 0
   #isStopped = false
   #inFlight = 0
   #wakeMs = Number.POSITIVE_INFINITY
+  #workFromMs = 0
+  readonly #demandPerSecond: number
   readonly #breaker: Breaker
   readonly #clock: VirtualClock
   readonly #service: Service
   readonly #random: () => number
 
-  constructor(clock: VirtualClock, service: Service, random: () => number) {
+  constructor(clock: VirtualClock, service: Service, random: () => number, demandPerSecond = Number.POSITIVE_INFINITY) {
+    const limits = {
+      maxBatchBytes: 1e6,
+      mostBatchBytes: 4e6,
+      mostUnlimitedBytes: 4e6,
+      maxBatchEvents: 1000,
+      maxBatchAgeMs: 1000,
+    }
+    this.demand = new Demand({ limits, load: () => this.#load() }, () => this.startsMs.length)
+    this.#demandPerSecond = demandPerSecond
     this.#clock = clock
     this.#service = service
     this.#random = random
@@ -198,11 +235,27 @@ export class Client {
     this.#lastSuccessMs = clock.nowMs
   }
 
+  get isWaiting(): boolean {
+    return this.#clock.nowMs >= this.#workFromMs
+  }
+
   readonly pump = (): void => {
     const { nowMs } = this.#clock
+    if (!this.isWaiting) {
+      this.pace.onIdle()
+      return this.#wakeAt(this.#workFromMs)
+    }
     const notBeforeMs = () => Math.max(this.#breaker.notBeforeMs, this.pace.notBeforeMs(nowMs))
-    while (!this.#isStopped && this.#inFlight < 4 && nowMs >= notBeforeMs()) this.#send(nowMs)
+    while (this.isWaiting && !this.#isStopped && this.#inFlight < 4 && nowMs >= notBeforeMs()) this.#send(nowMs)
     if (this.#inFlight < 4) this.#wakeAt(notBeforeMs())
+  }
+
+  /** An event each time that it has something to send, or a thousand a request. */
+  #load(): BatchLoad {
+    const isHeavy = this.#demandPerSecond === Number.POSITIVE_INFINITY
+    const waitingEvents = isHeavy ? 100_000 : 0
+    const addedEvents = ((this.#clock.nowMs - this.startedMs) / 1000) * Math.min(this.#demandPerSecond, 10_000)
+    return { addedEvents, addedBytes: addedEvents, waitingEvents, waitingBytes: waitingEvents, datasets: 1 }
   }
 
   stop(): void {
@@ -220,6 +273,7 @@ export class Client {
     this.#inFlight++
     this.pace.onStart(nowMs)
     this.startsMs.push(nowMs)
+    this.#workFromMs = nowMs + 1000 / this.#demandPerSecond
     this.#clock.after(this.#latencyMs(), () => {
       const answer = this.#service.answer(this.#clock.nowMs)
       this.#clock.after(this.#latencyMs(), () => this.#receive(answer, nowMs))

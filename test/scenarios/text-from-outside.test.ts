@@ -174,7 +174,7 @@ describe('what Redis says', () => {
 
   it.each([
     ['an error', `-ERR ${hostile.replaceAll(/[\r\n]/g, ' ')}\r\n`, '[token]'],
-    ['a text', `$${Buffer.byteLength(hostile)}\r\n${hostile}\r\n`, 'no usable number'],
+    ['a text', `$${Buffer.byteLength(hostile)}\r\n${hostile}\r\n`, 'no usable time'],
   ])('as %s is told in one short line without the tokens', async (_, reply, told) => {
     const server = await startRawServer(socket => socket.write(reply))
     const redis = new Redis(server.url.replace('http', 'redis'), { enableReadyCheck: false, disableClientInfo: true })

@@ -1,0 +1,345 @@
+/**
+ * What Redis does in one call of a process, in one piece: Lua 5.1, for Redis 5 or later.
+ *
+ * The limit is a circle of 2^32 points. Each process holds arcs of it, which no other holds, and by which `Slots` finds its
+ * slots. A process says with each call what it would use, and is told its arcs until the next one. Arcs that it does not
+ * need go back, and free ones are taken, so that all that is needed is held while somebody needs it.
+ *
+ * `KEYS`: the members, and what all of them share. `ARGV`: see `Register`.
+ */
+export const fleetScript = `
+local members, state = KEYS[1], KEYS[2]
+local id, action, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local need, want, claims = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+local limit, header = tonumber(ARGV[7]), ARGV[8]
+local license, knownAt, reads, wantsGuest = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local whole = 4294967296
+-- An unknown time after Redis was away or came back empty, those who hold arcs have told so again.
+local returnMs = 2.5 * leaseMs
+local maxArcs = 128
+local turnsFrom = 3
+local guestPart = 0.03
+
+-- Where there are so many processes that each has to wait for seconds, the circle is cut into places, and each place has
+-- its turn once in a round. Else the slots are spread by the golden ratio, which suits parts of any size.
+local turns, place = 1, nil
+
+local function arcsIn(text)
+  local arcs = {}
+  for lo, hi in string.gmatch(text, '(%d+)-(%d+)') do
+    lo, hi = tonumber(lo), tonumber(hi)
+    if lo < hi and hi <= whole and #arcs < maxArcs then arcs[#arcs + 1] = { lo, hi } end
+  end
+  return arcs
+end
+
+local function textOf(arcs)
+  local texts = {}
+  for i = 1, math.min(#arcs, maxArcs) do texts[i] = string.format('%.0f-%.0f', arcs[i][1], arcs[i][2]) end
+  return table.concat(texts, ' ')
+end
+
+local function lengthOf(arcs)
+  local length = 0
+  for _, arc in ipairs(arcs) do length = length + arc[2] - arc[1] end
+  return length
+end
+
+local function byStart(a, b) return a[1] < b[1] end
+local function byLength(a, b) return a[2] - a[1] < b[2] - b[1] end
+
+-- What is between the arcs.
+local function complement(arcs)
+  local free, from = {}, 0
+  table.sort(arcs, byStart)
+  for _, arc in ipairs(arcs) do
+    if arc[1] > from then free[#free + 1] = { from, arc[1] } end
+    from = math.max(from, arc[2])
+  end
+  if from < whole then free[#free + 1] = { from, whole } end
+  return free
+end
+
+-- What is in both.
+local function common(some, others)
+  local both = {}
+  for _, a in ipairs(some) do
+    for _, b in ipairs(others) do
+      local lo, hi = math.max(a[1], b[1]), math.min(a[2], b[2])
+      if lo < hi and #both < maxArcs then both[#both + 1] = { lo, hi } end
+    end
+  end
+  return both
+end
+
+-- Of the arcs, what are whole places.
+local function placesIn(arcs, place)
+  local places = {}
+  for _, arc in ipairs(arcs) do
+    local lo, hi = math.ceil(arc[1] / place) * place, math.floor(arc[2] / place) * place
+    if lo < hi then places[#places + 1] = { lo, hi } end
+  end
+  return places
+end
+
+local function member(text)
+  local untilMs, joinedMs, needed, wanted, arcs = string.match(text, '^(%S+) (%S+) (%S+) (%S+) ?(.*)$')
+  return {
+    untilMs = tonumber(untilMs), joinedMs = tonumber(joinedMs),
+    need = tonumber(needed), want = tonumber(wanted), arcs = arcs,
+  }
+end
+
+-- A quarter of an equal part is taken from none that would use it; a twentieth, or a place, is held without any need.
+local function demandOf(one, count)
+  local needed = math.max(one.need, math.min(one.want, 0.25 / count), place and place / whole or 0.05 / count)
+  return needed, math.max(one.want, needed)
+end
+
+-- The part of the limit for a process: 'need' while not even that can be carried, 'want' while not all can be as swift as
+-- they would be, and 'spare' when there is more than enough.
+local function partOf(mode, level, needed, wanted)
+  if mode == 'need' then return math.min(needed, level) end
+  if mode == 'want' then return math.min(wanted, math.max(needed, level)) end
+  return math.max(wanted, level)
+end
+
+-- The level at which all parts together are what there is.
+local function levelFor(demands)
+  local count, sumNeeded, sumWanted = #demands, 0, 0
+  local both = {}
+  for i, one in ipairs(demands) do
+    local needed, wanted = demandOf(one, count)
+    both[i] = { needed, wanted }
+    sumNeeded, sumWanted = sumNeeded + needed, sumWanted + wanted
+  end
+  local mode, total = 'spare', 1
+  if sumNeeded >= 1 then mode = 'need'
+  elseif sumWanted >= 1 then mode = 'want'
+  else total = 1 - math.min(0.25, (1 - sumWanted) / 2) end -- some is left for those who come
+  local low, high = 0, 1
+  for _ = 1, 24 do
+    local level, sum = (low + high) / 2, 0
+    for _, one in ipairs(both) do sum = sum + partOf(mode, level, one[1], one[2]) end
+    if sum < total then low = level else high = level end
+  end
+  return mode, low
+end
+
+-- A number from 0 to 1, another one for each process.
+local function fractionOf(text)
+  local hash = 0
+  for i = 1, #text do hash = (hash * 31 + string.byte(text, i)) % 1000003 end
+  return hash / 1000003
+end
+
+local function shortened(arcs, length)
+  table.sort(arcs, byLength)
+  local excess, kept = lengthOf(arcs) - length, {}
+  for _, arc in ipairs(arcs) do
+    local size = arc[2] - arc[1]
+    if excess >= size then excess = excess - size
+    else
+      kept[#kept + 1] = { arc[1], arc[2] - math.max(excess, 0) }
+      excess = 0
+    end
+  end
+  return kept
+end
+
+-- Takes from what is free, large pieces first, next to what is held if there are such.
+local function extended(arcs, length, free)
+  table.sort(free, function(a, b) return byLength(b, a) end)
+  for _, piece in ipairs(free) do
+    if length <= 0 or #arcs >= maxArcs then break end
+    local taken = math.min(length, piece[2] - piece[1])
+    local lo = piece[1]
+    piece[1], length = lo + taken, length - taken
+    local isJoined = false
+    for _, arc in ipairs(arcs) do
+      if arc[2] == lo then arc[2], isJoined = lo + taken, true break end
+    end
+    if not isJoined then arcs[#arcs + 1] = { lo, lo + taken } end
+  end
+  local left = {}
+  for _, piece in ipairs(free) do if piece[1] < piece[2] then left[#left + 1] = piece end end
+  return arcs, left
+end
+
+if action == 'leave' then
+  redis.call('HDEL', members, id)
+  redis.call('HDEL', state, 'surveyedMs')
+  return {}
+end
+
+local names = {
+  'bornMs', 'returnedMs', 'calledMs', 'surveyedMs', 'count', 'mode', 'level', 'free', 'lostMs', 'guestMs',
+  'header', 'headerMs', 'licenseAt', 'reader', 'readerMs', 'turns',
+  'isShort',
+}
+local values, s = redis.call('HMGET', state, unpack(names)), {}
+for i, name in ipairs(names) do if values[i] and values[i] ~= '' then s[name] = values[i] end end
+local function number(name) return tonumber(s[name] or 0) end
+local changed = {}
+local function set(name, value)
+  s[name] = value ~= '' and value or nil
+  changed[#changed + 1] = name
+  changed[#changed + 1] = type(value) == 'number' and string.format('%.9g', value) or value
+end
+local function setMs(name, value) set(name, string.format('%.0f', value)) end
+
+local record = redis.call('HGET', members, id)
+local present = math.max(number('count'), 1) + (record and 0 or 1)
+turns = math.max(number('turns'), 1)
+if limit > 0 then
+  if present <= (turns > 1 and 0.7 or 1) * turnsFrom * limit then turns = 1
+  elseif present > turns or present < turns / 2 then turns = math.ceil(1.2 * present) end
+end
+if turns > 1 then place = math.floor(whole / turns) end
+set('turns', turns)
+
+if not s.bornMs then setMs('bornMs', now) end
+-- While none could call, no lease ran out.
+local usualMs = number('count') >= 16 and leaseMs / 2 or 1.4 * leaseMs
+if s.calledMs and now - number('calledMs') > usualMs then setMs('returnedMs', now) end
+setMs('calledMs', now)
+
+local self = record and member(record)
+local claimed = nil
+if not self then
+  claimed = arcsIn(claims)
+  self = { joinedMs = now, arcs = '' }
+  -- Who holds arcs of which nothing is known here has them from before Redis came back empty.
+  if #claimed > 0 and now - number('bornMs') < returnMs then
+    setMs('returnedMs', number('bornMs'))
+    self.joinedMs = now - leaseMs
+  end
+end
+self.need, self.want = need, want
+local isReturning = s.returnedMs and now - number('returnedMs') < returnMs
+local arcs = arcsIn(self.arcs)
+if place then arcs = placesIn(arcs, place) end
+local free
+
+if not s.surveyedMs or (claimed and #claimed > 0)
+  or now - number('surveyedMs') >= math.max(leaseMs / 10, number('count')) then
+  local others, late, all = {}, 0, redis.call('HGETALL', members)
+  for i = 1, #all, 2 do
+    if all[i] ~= id then
+      local other = member(all[i + 1])
+      other.id = all[i]
+      others[#others + 1] = other
+      if other.untilMs < now then late = late + 1 end
+    end
+  end
+  -- Most of them do not die in one second: it was Redis that was away.
+  if late >= 2 and late * 2 > #others and not isReturning then
+    setMs('returnedMs', now)
+    isReturning = true
+  end
+  local demands, taken = { self }, {}
+  for _, other in ipairs(others) do
+    if other.untilMs < now and not isReturning then
+      redis.call('HDEL', members, other.id)
+      setMs('lostMs', now)
+    else
+      demands[#demands + 1] = other
+      for _, arc in ipairs(arcsIn(other.arcs)) do taken[#taken + 1] = arc end
+    end
+  end
+  if claimed then arcs = common(claimed, complement(taken)) end
+  for _, arc in ipairs(arcs) do taken[#taken + 1] = arc end
+  free = complement(taken)
+  local mode, level = levelFor(demands)
+  local lacking = 0
+  for _, one in ipairs(demands) do
+    local due = whole * partOf(mode, level, demandOf(one, #demands))
+    local has = lengthOf(arcsIn(one.arcs))
+    if has < 0.9 * due then lacking = lacking + due - has end
+  end
+  set('mode', mode)
+  set('level', level)
+  set('count', #demands)
+  set('isShort', lacking > lengthOf(free) and '1' or '')
+  setMs('surveyedMs', now)
+else
+  free = arcsIn(s.free or '')
+  if not record then set('count', number('count') + 1) end
+end
+
+-- In places, or in steps of a sixteenth of an equal part: smaller ones would make dust of the arcs, larger ones leave gaps.
+local count = math.max(number('count'), 1)
+local step = place or whole / 2 ^ math.ceil(math.log(16 * count) / math.log(2))
+local needed, wanted = demandOf(self, count)
+local due = partOf(s.mode, number('level'), needed, wanted) * whole
+local length = math.min(math.floor(due / step + fractionOf(id)) * step, whole)
+local held = lengthOf(arcs)
+-- What is nearly right is left as it is, in few pieces, unless another process has to go short for it.
+if held > length and (s.isShort or held > due + 2 * step) then arcs = shortened(arcs, length)
+elseif held < length and (place or held < due - step) and not isReturning then
+  if place then free = placesIn(free, place) end
+  local most = lengthOf(free)
+  -- The first to come leave some for those who come with them.
+  if now - number('bornMs') < leaseMs / 4 then most = math.max(most / 4, math.min(most, step)) end
+  table.sort(free, byLength)
+  local largest = free[#free]
+  if not place and #arcs > 3 and largest and largest[2] - largest[1] >= length then arcs, held = {}, 0 end -- in one piece again
+  local more = math.min(length - held, most)
+  arcs, free = extended(arcs, place and math.floor(more / place) * place or math.floor(more), free)
+end
+set('free', textOf(free))
+
+-- Even, a stride would leave out every other point.
+local stride = place or 2654435769
+
+local guestMs = 0
+if wantsGuest == '1' and limit > 0 then
+  -- The limit is not used whole, so there is room for some requests besides the slots; for two of them at once.
+  local apartMs = 1000 / (guestPart * limit)
+  local dueMs = math.max(number('guestMs') + apartMs, now - apartMs)
+  if dueMs < now + 2 * leaseMs then
+    guestMs = math.floor(math.max(dueMs, now))
+    setMs('guestMs', dueMs)
+  end
+end
+
+if header ~= '' then
+  local isLower = not s.header or tonumber(header) <= number('header')
+  if isLower or now - number('headerMs') > leaseMs then
+    set('header', header)
+    setMs('headerMs', now)
+  end
+elseif s.header and now - number('headerMs') > 4 * leaseMs then
+  set('header', '')
+end
+
+if license ~= '' then
+  set('license', license)
+  setMs('licenseAt', now)
+  if s.reader == id then set('reader', '') end
+end
+local mayRead = 0
+if reads == '1' then
+  local isFree = not s.reader or s.reader == '' or number('readerMs') < now
+  if s.reader == id or isFree then
+    mayRead = 1
+    set('reader', id)
+    setMs('readerMs', now + 3 * leaseMs)
+  end
+end
+local sent = ''
+if s.licenseAt and s.licenseAt ~= knownAt then sent = s.license or redis.call('HGET', state, 'license') or '' end
+
+local renewMs = leaseMs
+if now - self.joinedMs < 0.8 * leaseMs then renewMs = leaseMs / 5
+elseif s.lostMs and now - number('lostMs') < 6 * leaseMs then renewMs = 0.4 * leaseMs end
+local untilMs = now + 1.4 * renewMs + leaseMs / 25
+redis.call('HSET', members, id, string.format('%.0f %.0f %.9g %.9g %s', untilMs, self.joinedMs, need, want, textOf(arcs)))
+redis.call('HSET', state, unpack(changed))
+redis.call('PEXPIRE', members, 3 * leaseMs)
+redis.call('PEXPIRE', state, 3 * leaseMs)
+return { now, math.floor(renewMs), stride, guestMs, s.header or '', s.licenseAt or '0', sent, mayRead, textOf(arcs) }
+`

@@ -1,0 +1,11 @@
+import type { Lease } from '../../src/delivery/pace.ts'
+
+/** A slot at `firstSlotMs` and another one every `periodMs` after it. */
+export function every(periodMs: number, firstSlotMs = 0): Lease {
+  return {
+    perSecond: 1000 / periodMs,
+    mostPerSecond: Math.ceil(1000 / periodMs) + 1,
+    slotMs: periodMs,
+    nextMs: fromMs => firstSlotMs + Math.max(Math.ceil((fromMs - firstSlotMs) / periodMs), 0) * periodMs,
+  }
+}
