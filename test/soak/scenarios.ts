@@ -2,6 +2,8 @@ import { availableParallelism } from 'node:os'
 import { blockedLoop } from './blocked-loop.ts'
 import { chaos } from './chaos.ts'
 import type { Figures, Progress } from './figures.ts'
+import { fleet } from './fleet.ts'
+import { fleetCases } from './fleet-cases.ts'
 import { halfRefused } from './half-refused.ts'
 import { hostileValues } from './hostile-values.ts'
 import { killsWhileInheriting, killsWhileLogging, orphans } from './kills.ts'
@@ -14,13 +16,22 @@ import { type RetryAfter, retryAfter } from './retry-after.ts'
 
 /** A scenario that takes a while: in short for every `npm test`, and whole for `npm run soak`. */
 export interface LongScenario {
-  /** Its number in the list of scenarios; 'outage' is the one of 60 seconds, 'chaos' is everything at once. */
-  readonly number: number | 'outage' | 'chaos'
+  /**
+   * Its number in the list of scenarios; 'outage' is the one of 60 seconds, 'chaos' is everything at once, 'fleet' is
+   * processes that share a license.
+   */
+  readonly number: number | 'outage' | 'chaos' | 'fleet'
   readonly what: string
-  readonly inShort: string
-  short(): Promise<Figures>
-  /** @param seed of what is drawn by lot, if it is not to be the scenario's own */
-  whole(progress: Progress, seed?: number): Promise<Figures>
+  /** Name of the case, if the scenario has several that are run by name. */
+  readonly name?: string
+  /** What it is in short; without it, the scenario is too long for `npm test` at any scale. */
+  readonly inShort?: string
+  short?(): Promise<Figures>
+  /**
+   * @param seed of what is drawn by lot, if it is not to be the scenario's own
+   * @param processes of a fleet
+   */
+  whole(progress: Progress, seed?: number, processes?: number): Promise<Figures>
 }
 
 const MiB = 1_048_576
@@ -172,6 +183,14 @@ export const longScenarios: readonly LongScenario[] = [
         const isTimed = atOnce < availableParallelism()
         return chaos({ seed, processes: 20, atOnce, mostLifeMs: 6000, isTimed }, progress)
       },
+    }),
+  ),
+  ...fleetCases.map(
+    (one): LongScenario => ({
+      number: 'fleet',
+      name: one.name,
+      what: `${one.name}: ${one.what}`,
+      whole: (progress, seed = 1, processes = 40) => fleet(one, { seed, processes }, progress),
     }),
   ),
 ]

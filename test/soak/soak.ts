@@ -1,7 +1,8 @@
 /**
  * The long scenarios, whole: `npm run soak`, or some of them: `npm run soak -- --only 12 --only outage`. With `--short` at
- * the scale of `npm test`. `--only chaos --seed 123` runs the chaos once, drawn by that lot. Shows progress, ends with a table,
- * and with exit code 1 when a law is broken.
+ * the scale of `npm test`. `--only chaos --seed 123` runs the chaos once, drawn by that lot. `--only fleet --case full` runs
+ * the cases of the fleet whose names begin so, `--processes 20` with so many processes. Shows progress, ends with a table, and
+ * with exit code 1 when a law is broken.
  */
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -18,15 +19,33 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true },
     short: { type: 'boolean', default: false },
     seed: { type: 'string' },
+    case: { type: 'string', multiple: true },
+    processes: { type: 'string' },
   },
 })
 const seed = values.seed === undefined ? undefined : Number(values.seed)
-const asked = longScenarios.filter(({ number }) => values.only?.includes(String(number)) ?? true)
-const chosen = seed === undefined ? asked : asked.filter(({ number }) => number === 'chaos').slice(0, 1)
+const processes = values.processes === undefined ? undefined : Number(values.processes)
+const chosen = longScenarios.filter(isChosen)
 if (chosen.length === 0) {
   const numbers = [...new Set(longScenarios.map(({ number }) => number))].join(', ')
-  console.error(`--only takes one of: ${numbers}`)
+  const names = longScenarios.flatMap(({ name }) => name ?? []).join(', ')
+  console.error(`--only takes one of: ${numbers}; --case, the beginning of one of: ${names}`)
   process.exit(2)
+}
+
+/** A seed is for what is drawn by lot, and each of its own of one scenario stands for all of them. */
+function isChosen({ number, name, short }: LongScenario, index: number): boolean {
+  if (values.short && short === undefined) return false
+  if (values.only !== undefined && !values.only.includes(String(number))) return false
+  if (values.case !== undefined && !values.case.some(one => isNamed(name, one))) return false
+  if (seed === undefined || number === 'fleet') return true
+  return number === 'chaos' && longScenarios[index - 1]?.number !== 'chaos'
+}
+
+/** By its whole name, or together with the others whose names begin so. */
+function isNamed(name: string | undefined, asked: string): boolean {
+  const isWhole = longScenarios.some(one => one.name === asked)
+  return isWhole ? name === asked : name?.startsWith(`${asked}-`) === true
 }
 
 const isTerminal = process.stdout.isTTY
@@ -47,7 +66,7 @@ async function run(scenario: LongScenario): Promise<Row> {
   const startedAtMs = performance.now()
   let figures: Figures
   try {
-    figures = await (values.short ? scenario.short() : scenario.whole(progress, seed))
+    figures = await (values.short && scenario.short ? scenario.short() : scenario.whole(progress, seed, processes))
   } catch (error) {
     const broken = [error instanceof Error ? error.message : String(error)]
     figures = { events: 0, lost: Number.NaN, twice: Number.NaN, requests: 0, notes: 'did not end', broken }

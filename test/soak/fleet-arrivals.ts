@@ -1,0 +1,31 @@
+/** One request as the service saw it, by the service's own clock. */
+export interface Arrival {
+  /** When its headers had arrived, in milliseconds since the epoch. */
+  readonly atMs: number
+  /** Name of the process that made it. */
+  readonly process: string
+  readonly kind: 'ingest' | 'read'
+  readonly isAccepted: boolean
+  /** Time since its oldest event was logged, in milliseconds; `undefined` without a numbered event, or if refused. */
+  readonly oldestAgeMs: number | undefined
+}
+
+/** Counts how often each number from 0 on has arrived. */
+export class SeenNumbers {
+  #times = new Uint8Array(1024)
+  /** Numbers that have arrived. */
+  distinct = 0
+  /** Arrivals beyond the first of each number. */
+  twice = 0
+
+  add(n: number): void {
+    if (n >= this.#times.length) {
+      const larger = new Uint8Array(2 ** Math.ceil(Math.log2(n + 1)))
+      larger.set(this.#times)
+      this.#times = larger
+    }
+    if (this.#times[n] === 0) this.distinct++
+    else this.twice++
+    this.#times[n] = 1
+  }
+}

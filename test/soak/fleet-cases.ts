@@ -1,0 +1,381 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Books, Span } from './fleet-books.ts'
+import type { FleetChild } from './fleet-child.ts'
+import { type Held, type Laws, lawsOf, lawsOnCalls, toleranceMs } from './fleet-laws.ts'
+import type { ServiceSettings } from './fleet-service.ts'
+import type { FleetStage, JudgedSpan, Troupe } from './fleet-stage.ts'
+
+export interface FleetCase {
+  readonly name: string
+  readonly what: string
+  /** Of the license, in force and in the headers of answers, where `service` does not say otherwise. */
+  readonly limitPerSecond: number
+  readonly service?: Partial<ServiceSettings>
+  /** Set-up of the clients of Redis; `'none'` for processes that do not share. */
+  readonly redisClients?: 'default' | 'fast' | 'none'
+  readonly refreshMs?: number
+  /** The same number whatever is asked for. */
+  readonly processes?: number
+  play(stage: FleetStage, processes: number): Promise<Played>
+}
+
+/** What was played, and how it is judged once everything has arrived. */
+export interface Played {
+  readonly span: JudgedSpan
+  readonly limitPerSecond: number
+  judge(books: Books): { readonly laws: Laws; readonly notes: readonly string[] }
+}
+
+/** Always more to send than the process's share, in requests of few events. */
+const full: Troupe = { demand: { kind: 'full', pendingEvents: 10 }, options: { maxBatchEvents: 1, maxBatchAgeMs: 50 } }
+/** Enough for 100 requests a second. */
+const fast: Troupe = { ...full, demand: { kind: 'full', pendingEvents: 50 } }
+const light: Troupe = { demand: { kind: 'now and then', minMs: 500, maxMs: 3000 } }
+const lighter: Troupe = { demand: { kind: 'now and then', minMs: 2000, maxMs: 6000 } }
+
+const warmUpSeconds = 20
+/** Processes that share nothing take longer to find their shares. */
+const aloneWarmUpSeconds = 60
+const judgedSeconds = 40
+const startSeconds = 5
+/** From start to the first request, in milliseconds. */
+const maxFirstMs = 3000
+
+async function warmUp(stage: FleetStage, count: number, troupe: Troupe, seconds = warmUpSeconds): Promise<void> {
+  await stage.begin(await stage.load(count, troupe), startSeconds * 1000)
+  await stage.pass(seconds, 'warming up')
+}
+
+/** Judged by the laws for processes with more to send than they may, and by those of the case. */
+function held(
+  by: Held,
+  span: JudgedSpan,
+  limitPerSecond: number,
+  also: (books: Books) => { readonly laws?: Laws; readonly notes?: readonly string[] } = () => ({}),
+): Played {
+  return {
+    span,
+    limitPerSecond,
+    judge: books => {
+      const { laws, notes = [] } = also(books)
+      const ofAll = { ...lawsOf(by, books.figures(span), limitPerSecond), ...lawsOnCalls(by, span, books) }
+      return { laws: { ...ofAll, ...laws }, notes }
+    },
+  }
+}
+
+function fullDemand(name: string, limitPerSecond: number, more: Partial<FleetCase> = {}, troupe = full): FleetCase {
+  return {
+    name,
+    what: `full demand, limit ${limitPerSecond}`,
+    limitPerSecond,
+    play: async (stage, processes) => {
+      await warmUp(stage, processes, troupe)
+      return held('fleet', await stage.judge(judgedSeconds), limitPerSecond)
+    },
+    ...more,
+  }
+}
+
+/** Processes are killed or ended, and each is replaced at once by one that is loaded already. */
+function churn(name: string, everyMs: number, endedWell: 'none' | 'every other'): FleetCase {
+  return {
+    name,
+    what: `full demand, limit 40, a process ended every ${everyMs / 1000} s and replaced`,
+    limitPerSecond: 40,
+    play: async (stage, processes) => {
+      const spares = await stage.load(Math.floor((judgedSeconds * 1000) / everyMs), full)
+      await warmUp(stage, processes, full)
+      const ends: Promise<void>[] = []
+      const span = await stage.judge(judgedSeconds, async () => {
+        const fromMs = Date.now()
+        for (const [index, spare] of spares.entries()) {
+          await sleep(fromMs + (index + 0.5) * everyMs - Date.now())
+          const { working } = stage
+          const victim = working[Math.floor(stage.random() * working.length)] as FleetChild
+          if (endedWell === 'every other' && index % 2 === 1) ends.push(victim.end('SIGTERM'))
+          else victim.kill()
+          await spare.go()
+        }
+      })
+      await Promise.all(ends)
+      return held('churn', span, 40, books => ({ notes: [newcomers(books, span)] }))
+    },
+  }
+}
+
+/** The limit changes while all have more to send; what happens until that is learned is told, not judged. */
+function changed(name: string, from: number, to: number, where: 'headers' | 'license'): FleetCase {
+  const learnSeconds = where === 'headers' ? 10 : 15
+  const inForce = (perSecond: number) => ({ enforcedPerSecond: perSecond, headerPerSecond: perSecond })
+  return {
+    name,
+    what: `full demand, the limit goes ${from} → ${to} in the ${where === 'headers' ? 'headers only' : 'license too'}`,
+    limitPerSecond: where === 'headers' ? Math.max(from, to) : from,
+    service: inForce(from),
+    refreshMs: where === 'headers' ? 3_600_000 : 10_000,
+    play: async (stage, processes) => {
+      await warmUp(stage, processes, full)
+      await stage.service.change({ ...inForce(to), ...(where === 'license' && { licensePerSecond: to }) })
+      const learning = await stage.watch(learnSeconds)
+      const span = await stage.judge(judgedSeconds)
+      return held('fleet', span, to, books => ({ notes: [`while it is learned ${brief(books, learning, to)}`] }))
+    },
+  }
+}
+
+/** Redis goes away and comes back empty. */
+function outage(clients: 'default' | 'fast', how: 'stopped' | 'killed'): FleetCase {
+  return {
+    name: `outage-${clients}-${how}`,
+    what: `full demand, limit 40, Redis ${how} for 20 s, then empty; clients ${clients === 'fast' ? 'that fail fast' : 'with defaults'}`,
+    limitPerSecond: 40,
+    redisClients: clients,
+    play: async (stage, processes) => {
+      await warmUp(stage, processes, full)
+      const before = await stage.judge(10)
+      if (how === 'stopped') stage.redis?.stop()
+      else await stage.redis?.kill()
+      const meanwhile = await stage.watch(20)
+      if (how === 'stopped') await stage.redis?.kill()
+      await stage.redis?.startEmpty()
+      const after = await stage.judge(30)
+      const span = { ...after, fromMs: before.fromMs, redisPerSecond: before.redisPerSecond }
+      return held('fleet', span, 40, books => {
+        const spans = { before, meanwhile, after }
+        return {
+          laws: { 'no burst of 429': books.figures(span).maxRefusedPerSecond <= 10 },
+          notes: Object.entries(spans).map(([when, one]) => `${when} ${brief(books, one, 40)}`),
+        }
+      })
+    },
+  }
+}
+
+function joining(limitPerSecond: number): FleetCase {
+  return {
+    name: `joining-${limitPerSecond}`,
+    what: `20 at full demand, limit ${limitPerSecond}; five more join, one after the other`,
+    limitPerSecond,
+    processes: 20,
+    play: async (stage, processes) => {
+      const joiners = await stage.load(5, full)
+      await warmUp(stage, processes, full)
+      const span = await stage.judge(judgedSeconds, async () => {
+        for (const newcomer of joiners) {
+          await sleep((judgedSeconds * 1000) / (joiners.length + 1) - 500 * stage.random())
+          await newcomer.go()
+        }
+      })
+      return held('fleet', span, limitPerSecond, books => ({
+        laws: { 'first request within 3 s': books.firstRequests(span).max <= maxFirstMs + toleranceMs },
+        notes: [newcomers(books, span)],
+      }))
+    },
+  }
+}
+
+/** The service refuses everything for a while; the load is to be back soon afterwards. */
+function refusal(name: string, by: 'fleet' | 'alone'): FleetCase {
+  return {
+    name,
+    what: `full demand, limit 40, 429 to everything for 15 s${by === 'alone' ? '; no Redis' : ''}`,
+    limitPerSecond: 40,
+    redisClients: by === 'alone' ? 'none' : 'default',
+    play: async (stage, processes) => {
+      await warmUp(stage, processes, full, by === 'alone' ? aloneWarmUpSeconds : warmUpSeconds)
+      const fromMs = await refuseAll(stage)
+      const back = await stage.watch(10)
+      const span = await stage.judge(judgedSeconds)
+      return held(by, span, 40, books => ({
+        notes: [backAfter(books, { fromMs, toMs: span.toMs }, 40), `until then ${brief(books, back, 40)}`],
+      }))
+    },
+  }
+}
+
+/** Refuses everything for 15 s; returns when it ended. */
+async function refuseAll(stage: FleetStage): Promise<number> {
+  await stage.service.change({ isRefusingAll: true })
+  await stage.pass(14.5, 'all refused')
+  await stage.service.change({ isRefusingAll: false })
+  return Math.floor(Date.now() / 1000) * 1000
+}
+
+export const fleetCases: readonly FleetCase[] = [
+  {
+    name: 'light',
+    what: 'an event every 0.5 to 3 s, limit 40',
+    limitPerSecond: 40,
+    play: async (stage, processes) => {
+      await warmUp(stage, processes, light)
+      const span = await stage.judge(judgedSeconds)
+      const maxAgeMs = (processes / 40) * 1000 + 1000 + toleranceMs
+      return {
+        span,
+        limitPerSecond: 40,
+        judge: books => {
+          const { refusedPart, ageMs } = books.figures(span)
+          const laws = {
+            'at most 1 % refused': refusedPart <= 0.01,
+            'no event older than a slot and a second': ageMs.max <= maxAgeMs,
+          }
+          return { laws: { ...laws, ...lawsOnCalls('fleet', span, books) }, notes: [] }
+        },
+      }
+    },
+  },
+  fullDemand('full-5', 5),
+  fullDemand('full-40', 40),
+  fullDemand('full-40-bare', 40, {
+    what: 'full demand, limit 40, no rate-limit headers',
+    service: { headerPerSecond: undefined },
+  }),
+  fullDemand('full-1000', 1000, { processes: 10 }, fast),
+  {
+    name: 'unequal',
+    what: 'one in eight at full demand, the others an event every 2 to 6 s, limit 40',
+    limitPerSecond: 40,
+    play: async (stage, processes) => {
+      const heavy = Math.max(Math.round(processes / 8), 1)
+      const all = [...(await stage.load(heavy, full)), ...(await stage.load(processes - heavy, lighter))]
+      await stage.begin(all, startSeconds * 1000)
+      await stage.pass(warmUpSeconds, 'warming up')
+      const span = await stage.judge(judgedSeconds)
+      return held('fleet', span, 40, books => {
+        const { best, worst } = books.figures(span, ({ isFull }) => isFull)
+        const { p99, max } = books.ages(span, ({ isFull }) => !isFull)
+        return {
+          laws: { 'the light ones are served as well': max <= maxFirstMs + toleranceMs },
+          notes: [`heavy ones served ${best}/${worst}`, `events of light ones ${seconds(p99)}/${seconds(max)} s old`],
+        }
+      })
+    },
+  },
+  churn('churn', 750, 'none'),
+  churn('churn-slow', 5000, 'every other'),
+  changed('lowered-headers', 40, 10, 'headers'),
+  changed('lowered-license', 40, 10, 'license'),
+  changed('raised-headers', 10, 40, 'headers'),
+  changed('raised-license', 10, 40, 'license'),
+  outage('default', 'killed'),
+  outage('default', 'stopped'),
+  outage('fast', 'killed'),
+  outage('fast', 'stopped'),
+  {
+    name: 'start',
+    what: 'all start within a second, full demand, limit 40',
+    limitPerSecond: 40,
+    play: async (stage, processes) => {
+      const all = await stage.load(processes, full)
+      await stage.pass(2, 'resting')
+      const fromMs = Date.now()
+      await stage.begin(all, 1000)
+      const starting = { ...(await stage.watch(10)), fromMs }
+      const span = await stage.judge(judgedSeconds)
+      return held('fleet', span, 40, books => ({
+        laws: {
+          'first request within 3 s': books.firstRequests(starting).max <= maxFirstMs + toleranceMs,
+          'no burst of 429': books.figures(starting).maxRefusedPerSecond <= 10,
+        },
+        notes: [`at first ${brief(books, starting, 40)}`],
+      }))
+    },
+  },
+  joining(5),
+  joining(40),
+  {
+    name: 'laggy',
+    what: 'full demand, limit 40, half of the event loops blocked for 100 to 400 ms every second',
+    limitPerSecond: 40,
+    play: async (stage, processes) => {
+      const blocked = Math.floor(processes / 2)
+      const blocks = { minMs: 100, maxMs: 400 }
+      const all = [
+        ...(await stage.load(blocked, { ...full, blocks })),
+        ...(await stage.load(processes - blocked, full)),
+      ]
+      await stage.begin(all, startSeconds * 1000)
+      await stage.pass(warmUpSeconds, 'warming up')
+      return held('fleet', await stage.judge(judgedSeconds), 40)
+    },
+  },
+  refusal('429-fleet', 'fleet'),
+  refusal('429-alone', 'alone'),
+  {
+    name: '429-reads',
+    what: 'two processes that read the license every second, limit 5, 429 to everything for 15 s; no Redis',
+    limitPerSecond: 5,
+    redisClients: 'none',
+    refreshMs: 1000,
+    processes: 2,
+    play: async (stage, processes) => {
+      await warmUp(stage, processes, { demand: { kind: 'now and then', minMs: 300, maxMs: 700 } })
+      const fromMs = await refuseAll(stage)
+      await stage.watch(10)
+      const span = await stage.judge(judgedSeconds)
+      return {
+        span,
+        limitPerSecond: 5,
+        judge: books => {
+          const { refusedPart, ageMs } = books.figures(span)
+          const laws = {
+            'at most 10 % refused': refusedPart <= 0.1,
+            'no event older than 3 s from the tenth second on': ageMs.max <= 3000 + toleranceMs,
+          }
+          return { laws, notes: [backAfter(books, { fromMs, toMs: span.toMs }, 2)] }
+        },
+      }
+    },
+  },
+  {
+    name: 'no-redis',
+    what: 'full demand, limit 40, no Redis',
+    limitPerSecond: 40,
+    redisClients: 'none',
+    play: async (stage, processes) => {
+      await warmUp(stage, processes, full, aloneWarmUpSeconds)
+      return held('alone', await stage.judge(60), 40)
+    },
+  },
+  {
+    name: 'slow-one',
+    what: 'one process, 20,000 small events/s, limit 1',
+    limitPerSecond: 1,
+    processes: 1,
+    play: async (stage, processes) => {
+      await warmUp(stage, processes, { demand: { kind: 'steady', eventsPerSecond: 20_000 } })
+      return held('fleet', await stage.judge(judgedSeconds), 1)
+    },
+  },
+]
+
+function brief(books: Books, span: Span, limitPerSecond: number): string {
+  const { refused, takenPerSecond } = books.figures(span)
+  const ofSeconds = Math.round((span.toMs - span.fromMs) / 1000)
+  return `${percent(takenPerSecond / limitPerSecond)} used, ${refused} refused in ${ofSeconds} s`
+}
+
+function newcomers(books: Books, span: Span): string {
+  const { p50, max } = books.firstRequests(span)
+  return `newcomers' first request after ${seconds(p50)}/${seconds(max)} s`
+}
+
+/** When five seconds in a row reached nine tenths of the limit for the first time. */
+function backAfter(books: Books, span: Span, limitPerSecond: number): string {
+  const taken = books.perSecond(span).map(second => second.taken)
+  const isBack = (index: number) => {
+    const five = taken.slice(index, index + 5)
+    return five.length === 5 && five.reduce((sum, one) => sum + one, 0) >= 5 * 0.9 * limitPerSecond
+  }
+  const index = taken.findIndex((_, second) => isBack(second))
+  return index === -1 ? 'not back' : `back after ${index} s`
+}
+
+export function percent(part: number): string {
+  return `${(part * 100).toFixed(1)} %`
+}
+
+export function seconds(ms: number): string {
+  return (ms / 1000).toFixed(1)
+}

@@ -1,0 +1,207 @@
+import { cpus } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { randomFrom } from '../support/random.ts'
+import type { Progress } from './figures.ts'
+import { Books, type Life, type Span } from './fleet-books.ts'
+import { type ChildJob, type Demand, FleetChild } from './fleet-child.ts'
+import { RedisServer } from './fleet-redis.ts'
+import { FleetService, orgId, type ServiceReport, type ServiceSettings } from './fleet-service.ts'
+
+export interface StageSettings {
+  readonly seed: number
+  readonly limitPerSecond: number
+  readonly service: Partial<ServiceSettings>
+  /** Without it, the processes know nothing of each other. */
+  readonly redisClients: 'default' | 'fast' | undefined
+  readonly refreshMs: number | undefined
+}
+
+export interface Troupe {
+  readonly demand: Demand
+  readonly blocks?: ChildJob['blocks']
+  readonly options?: ChildJob['options']
+}
+
+/** A span that is judged, and what was measured meanwhile besides what the service has recorded. */
+export interface JudgedSpan extends Span {
+  /** Calls to Redis per process and second: scripts, and reads of any kind. `undefined` if it was not there throughout. */
+  readonly redisPerSecond: { readonly scripts: number; readonly reads: number } | undefined
+  /** How late event loops of processes were that did not block theirs: 99 %, of the worst, in milliseconds. */
+  readonly lateMs: number
+  /** Part of the machine's time that was used, from 0 to 1. */
+  readonly busy: number
+}
+
+/** Processes that load side by side. */
+const loadAtOnce = 3
+
+/** Where a case is played: a service, a Redis, and the processes of the fleet. */
+export class FleetStage implements AsyncDisposable {
+  readonly service: FleetService
+  readonly redis: RedisServer | undefined
+  readonly random: () => number
+  /** All processes that were ever started, in order. */
+  readonly children: FleetChild[] = []
+  readonly progress: Progress
+  readonly #settings: StageSettings
+  #loaded = 0
+
+  static async open(settings: StageSettings, progress: Progress): Promise<FleetStage> {
+    const { limitPerSecond, service } = settings
+    const redis = settings.redisClients && (await RedisServer.start())
+    const started = await FleetService.start({
+      licensePerSecond: limitPerSecond,
+      enforcedPerSecond: limitPerSecond,
+      headerPerSecond: limitPerSecond,
+      isRefusingAll: false,
+      ...service,
+    })
+    return new FleetStage(settings, started, redis, progress)
+  }
+
+  private constructor(
+    settings: StageSettings,
+    service: FleetService,
+    redis: RedisServer | undefined,
+    progress: Progress,
+  ) {
+    this.#settings = settings
+    this.service = service
+    this.redis = redis
+    this.progress = progress
+    this.random = randomFrom(settings.seed)
+  }
+
+  /** Processes that have begun and not ended. */
+  get working(): FleetChild[] {
+    return this.children.filter(({ startedAtMs, endedAtMs }) => startedAtMs !== undefined && endedAtMs === undefined)
+  }
+
+  /** Has processes load and connect, a few at a time, so that they need the processor only for their work later on. */
+  async load(count: number, troupe: Troupe): Promise<FleetChild[]> {
+    const loaded: FleetChild[] = []
+    while (loaded.length < count) {
+      const some = Array.from({ length: Math.min(loadAtOnce, count - loaded.length) }, () => this.#spawn(troupe))
+      await Promise.all(some.map(child => child.ready()))
+      loaded.push(...some)
+      this.progress(`${loaded.length} of ${count} processes loaded`)
+    }
+    return loaded
+  }
+
+  /** Has processes that are loaded begin, spread over this time. */
+  async begin(children: readonly FleetChild[], withinMs: number): Promise<void> {
+    await Promise.all(
+      children.map(async (child, index) => {
+        await sleep((withinMs * index) / children.length)
+        await child.go()
+      }),
+    )
+  }
+
+  /** Lets time pass, up to the beginning of a second of the service's clock. */
+  async pass(seconds: number, what: string): Promise<void> {
+    const untilMs = Math.ceil(Date.now() / 1000 + seconds) * 1000
+    for (let leftMs = untilMs - Date.now(); leftMs > 0; leftMs = untilMs - Date.now()) {
+      this.progress(`${what}: ${Math.ceil(leftMs / 1000)} s`)
+      await sleep(Math.min(leftMs, 1000))
+    }
+  }
+
+  /** Judges so many seconds from now, while the given happens. */
+  async judge(seconds: number, meanwhile?: () => Promise<void>): Promise<JudgedSpan> {
+    const fromMs = await this.#onTheSecond()
+    await this.#measure()
+    const callsBefore = await this.redis?.calls()
+    const busyBefore = processorTimes()
+    await Promise.all([this.pass(seconds - 0.5, 'judged'), meanwhile?.()])
+    const toMs = Math.round(Date.now() / 1000) * 1000
+    const callsAfter = await this.redis?.calls()
+    const busyAfter = processorTimes()
+    const perSecond = (count: number) => count / this.working.length / ((toMs - fromMs) / 1000)
+    return {
+      fromMs,
+      toMs,
+      redisPerSecond: callsBefore &&
+        callsAfter && {
+          scripts: perSecond(callsAfter.scripts - callsBefore.scripts),
+          reads: perSecond(callsAfter.reads - callsBefore.reads),
+        },
+      lateMs: await this.#measure(),
+      busy: (busyAfter.used - busyBefore.used) / (busyAfter.all - busyBefore.all),
+    }
+  }
+
+  /** Looks at so many seconds from now, without anything that Redis or the processes must be there for. */
+  async watch(seconds: number): Promise<Span> {
+    const fromMs = await this.#onTheSecond()
+    await this.pass(seconds - 0.5, 'watched')
+    return { fromMs, toMs: Math.round(Date.now() / 1000) * 1000 }
+  }
+
+  /** Ends all processes, each of which delivers what it has, and returns what the service has recorded. */
+  async close(): Promise<{ books: Books; report: ServiceReport }> {
+    this.progress('ending')
+    await Promise.all(this.children.filter(({ endedAtMs }) => endedAtMs === undefined).map(child => child.end()))
+    const report = await this.service.report()
+    const lives = this.children.flatMap((child): Life | [] => {
+      const { name, startedAtMs, endedAtMs, demand } = child
+      if (startedAtMs === undefined) return []
+      const { distinct = 0, twice = 0 } = report.numbers[name] ?? {}
+      const { logged, dropped = 0 } = child.report ?? {}
+      return { name, isFull: demand.kind === 'full', startedAtMs, endedAtMs, logged, dropped, distinct, twice }
+    })
+    return { books: new Books(report.arrivals, lives), report }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const child of this.children) child[Symbol.dispose]()
+    this.redis?.[Symbol.dispose]()
+    this.service[Symbol.dispose]()
+  }
+
+  #spawn({ demand, blocks, options }: Troupe): FleetChild {
+    const { seed, redisClients, refreshMs } = this.#settings
+    const index = this.#loaded++
+    const child = new FleetChild({
+      name: `p${index}`,
+      seed: seed * 10_000 + index,
+      demand,
+      blocks,
+      redis: this.redis &&
+        redisClients && {
+          library: index % 2 === 0 ? 'ioredis' : 'redis',
+          settings: redisClients,
+          port: this.redis.port,
+        },
+      options: { baseUrl: this.service.url, flushTimeoutMs: 90_000, ...options },
+      limits: { orgId, ...(refreshMs !== undefined && { refreshMs }) },
+    })
+    this.children.push(child)
+    return child
+  }
+
+  async #onTheSecond(): Promise<number> {
+    const fromMs = Math.ceil(Date.now() / 1000) * 1000
+    await sleep(fromMs - Date.now())
+    return fromMs
+  }
+
+  /** How late the event loops of processes that work were since the last time. */
+  async #measure(): Promise<number> {
+    const unblocked = this.working.filter(({ isBlocked }) => !isBlocked)
+    const measured = await Promise.all(unblocked.map(child => child.measure()))
+    return Math.max(0, ...measured.map(({ lateMs }) => lateMs))
+  }
+}
+
+function processorTimes(): { readonly used: number; readonly all: number } {
+  let used = 0
+  let all = 0
+  for (const { times } of cpus()) {
+    const ofThis = Object.values(times).reduce((sum, time) => sum + time, 0)
+    all += ofThis
+    used += ofThis - times.idle
+  }
+  return { used, all }
+}
