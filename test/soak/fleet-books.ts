@@ -33,8 +33,6 @@ export interface SpanFigures {
   /** Most requests refused in one second of the clock. */
   readonly maxRefusedPerSecond: number
   readonly takenPerSecond: number
-  /** Reads of the organization, refused ones included. */
-  readonly reads: number
   /** Longest time that a process had something to send and no request of it was taken, in milliseconds. */
   readonly longestWaitMs: number
   readonly longestWaiting: string | undefined
@@ -75,6 +73,16 @@ export class Books {
     }
   }
 
+  /** Reads of the organization, refused ones included. */
+  get reads(): number {
+    return this.arrivals.filter(({ kind }) => kind === 'read').length
+  }
+
+  /** From the first request to the last, in milliseconds. */
+  get durationMs(): number {
+    return (this.arrivals.at(-1)?.atMs ?? 0) - (this.arrivals[0]?.atMs ?? 0)
+  }
+
   figures(span: Span, equals: (life: Life) => boolean = () => true): SpanFigures {
     const within = this.arrivals.filter(({ atMs }) => isWithin(atMs, span))
     const taken = within.filter(({ isAccepted }) => isAccepted).length
@@ -88,7 +96,6 @@ export class Books {
       refusedPart: within.length === 0 ? 0 : refused / within.length,
       maxRefusedPerSecond: Math.max(0, ...this.perSecond(span).map(second => second.refused)),
       takenPerSecond: (taken / (span.toMs - span.fromMs)) * 1000,
-      reads: within.filter(({ kind }) => kind === 'read').length,
       ...this.#longestWait(span),
       ageMs: quantiles(within.flatMap(({ oldestAgeMs }) => oldestAgeMs ?? [])),
       best: Math.max(0, ...served),

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Books, Span } from './fleet-books.ts'
 import type { FleetChild } from './fleet-child.ts'
-import { type Held, type Laws, lawsOf, lawsOnCalls, toleranceMs } from './fleet-laws.ts'
+import { type Held, type Laws, lawsOf, toleranceMs } from './fleet-laws.ts'
 import type { ServiceSettings } from './fleet-service.ts'
 import type { FleetStage, JudgedSpan, Troupe } from './fleet-stage.ts'
 
@@ -13,6 +13,7 @@ export interface FleetCase {
   readonly service?: Partial<ServiceSettings>
   /** Set-up of the clients of Redis; `'none'` for processes that do not share. */
   readonly redisClients?: 'default' | 'fast' | 'none'
+  /** After which the license is read again, in milliseconds; an hour if left out. */
   readonly refreshMs?: number
   /** The same number whatever is asked for. */
   readonly processes?: number
@@ -21,6 +22,7 @@ export interface FleetCase {
 
 /** What was played, and how it is judged once everything has arrived. */
 export interface Played {
+  readonly held: Held
   readonly span: JudgedSpan
   readonly limitPerSecond: number
   judge(books: Books): { readonly laws: Laws; readonly notes: readonly string[] }
@@ -54,12 +56,12 @@ function held(
   also: (books: Books) => { readonly laws?: Laws; readonly notes?: readonly string[] } = () => ({}),
 ): Played {
   return {
+    held: by,
     span,
     limitPerSecond,
     judge: books => {
       const { laws, notes = [] } = also(books)
-      const ofAll = { ...lawsOf(by, books.figures(span), limitPerSecond), ...lawsOnCalls(by, span, books) }
-      return { laws: { ...ofAll, ...laws }, notes }
+      return { laws: { ...lawsOf(by, books.figures(span), limitPerSecond), ...laws }, notes }
     },
   }
 }
@@ -113,7 +115,7 @@ function changed(name: string, from: number, to: number, where: 'headers' | 'lic
     what: `full demand, the limit goes ${from} → ${to} in the ${where === 'headers' ? 'headers only' : 'license too'}`,
     limitPerSecond: where === 'headers' ? Math.max(from, to) : from,
     service: inForce(from),
-    refreshMs: where === 'headers' ? 3_600_000 : 10_000,
+    ...(where === 'license' && { refreshMs: 10_000 }),
     play: async (stage, processes) => {
       await warmUp(stage, processes, full)
       await stage.service.change({ ...inForce(to), ...(where === 'license' && { licensePerSecond: to }) })
@@ -212,6 +214,7 @@ export const fleetCases: readonly FleetCase[] = [
       const span = await stage.judge(judgedSeconds)
       const maxAgeMs = (processes / 40) * 1000 + 1000 + toleranceMs
       return {
+        held: 'fleet',
         span,
         limitPerSecond: 40,
         judge: books => {
@@ -220,7 +223,7 @@ export const fleetCases: readonly FleetCase[] = [
             'at most 1 % refused': refusedPart <= 0.01,
             'no event older than a slot and a second': ageMs.max <= maxAgeMs,
           }
-          return { laws: { ...laws, ...lawsOnCalls('fleet', span, books) }, notes: [] }
+          return { laws, notes: [] }
         },
       }
     },
@@ -315,6 +318,7 @@ export const fleetCases: readonly FleetCase[] = [
       await stage.watch(10)
       const span = await stage.judge(judgedSeconds)
       return {
+        held: 'alone',
         span,
         limitPerSecond: 5,
         judge: books => {

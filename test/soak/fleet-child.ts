@@ -28,7 +28,7 @@ export interface ChildJob {
   /** Without it, the process shares nothing with others. */
   readonly redis: ClientOf | undefined
   readonly options: ShipperOptions
-  readonly limits: { readonly orgId: string; readonly refreshMs?: number }
+  readonly limits: { readonly orgId: string; readonly refreshMs: number }
   /** Blocks the event loop once a second for a time from these, in milliseconds. */
   readonly blocks: { readonly minMs: number; readonly maxMs: number } | undefined
 }

@@ -25,6 +25,7 @@ process.on('message', (order: ChildOrder) => {
   else void end()
 })
 process.on('SIGTERM', () => void end())
+process.on('disconnect', () => process.exit()) // at its end, or if the harness has died
 reply({ kind: 'ready' })
 
 function reply(message: ChildReply): void {
@@ -101,7 +102,6 @@ async function end(): Promise<void> {
   client?.close()
   reply({ kind: 'ended', logged, dropped, pending, warnings: [...warnings] })
   process.disconnect()
-  setTimeout(() => process.exit(), 1000).unref() // timers of the demand may be under way
 }
 
 type FleetRedis = NonNullable<NonNullable<ShipperOptions['limits']>['fleet']>['redis']

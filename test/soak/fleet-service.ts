@@ -21,8 +21,8 @@ export interface ServiceReport {
   readonly arrivals: readonly Arrival[]
   /** Of each process: numbers that have arrived, and arrivals beyond the first of each. */
   readonly numbers: Readonly<Record<string, { readonly distinct: number; readonly twice: number }>>
-  /** 99 % of the times that its event loop took for a turn of 10 ms were shorter, in milliseconds. */
-  readonly loopDelayMs: number
+  /** How late its event loop was, 99 %, in milliseconds. */
+  readonly lateMs: number
 }
 
 export type ServiceReply =

@@ -1,7 +1,7 @@
 import { brokenOf, type Figures, noProgress, type Progress } from './figures.ts'
 import type { Books } from './fleet-books.ts'
 import { type FleetCase, percent, seconds } from './fleet-cases.ts'
-import { lawsOnEvents } from './fleet-laws.ts'
+import { lawsOnCalls, lawsOnEvents } from './fleet-laws.ts'
 import { FleetStage, type JudgedSpan } from './fleet-stage.ts'
 
 export interface Fleet {
@@ -15,7 +15,7 @@ export interface Fleet {
  * itself, by its own clock.
  */
 export async function fleet(one: FleetCase, scale: Fleet, progress: Progress = noProgress): Promise<Figures> {
-  const { limitPerSecond, service = {}, redisClients = 'default', refreshMs } = one
+  const { limitPerSecond, service = {}, redisClients = 'default', refreshMs = 3_600_000 } = one
   const processes = one.processes ?? scale.processes
   await using stage = await FleetStage.open(
     {
@@ -31,7 +31,8 @@ export async function fleet(one: FleetCase, scale: Fleet, progress: Progress = n
   const { books, report } = await stage.close()
   const { laws, notes } = played.judge(books)
   const { lost, twice, dropped } = books.loss
-  const broken = brokenOf({ ...laws, ...lawsOnEvents(books) })
+  const onCalls = lawsOnCalls(played.held, played.span, books, refreshMs)
+  const broken = brokenOf({ ...laws, ...onCalls, ...lawsOnEvents(books) })
   return {
     events: Object.values(report.numbers).reduce((sum, { distinct }) => sum + distinct, 0),
     lost,
@@ -41,7 +42,9 @@ export async function fleet(one: FleetCase, scale: Fleet, progress: Progress = n
       `${processes} processes`,
       ...described(books, played.span, played.limitPerSecond),
       ...notes,
+      `service ${Math.round(report.lateMs)} ms late`,
       ...(dropped > 0 ? [`${dropped} dropped`] : []),
+      ...pendingOf(stage),
       ...warningsOf(stage),
       ...(broken.length > 0 ? [`seconds: ${secondsOf(books, played.span)}`] : []),
     ].join(', '),
@@ -52,7 +55,6 @@ export async function fleet(one: FleetCase, scale: Fleet, progress: Progress = n
 function described(books: Books, span: JudgedSpan, limitPerSecond: number): string[] {
   const { refusedPart, takenPerSecond, longestWaitMs, longestWaiting, ageMs, best, worst } = books.figures(span)
   const { redisPerSecond, lateMs, busy } = span
-  const reads = books.arrivals.filter(({ kind }) => kind === 'read').length
   const { p50, p99, max } = ageMs
   const first = books.firstRequests({ fromMs: 0, toMs: span.toMs })
   return [
@@ -65,7 +67,7 @@ function described(books: Books, span: JudgedSpan, limitPerSecond: number): stri
     ...(redisPerSecond
       ? [`Redis ${redisPerSecond.scripts.toFixed(2)} scripts, ${redisPerSecond.reads.toFixed(2)} reads`]
       : []),
-    `license read ${reads} times`,
+    `license read ${books.reads} times`,
     `loops ${Math.round(lateMs)} ms late, machine ${Math.round(busy * 100)} % busy`,
   ]
 }
@@ -76,6 +78,11 @@ function secondsOf(books: Books, span: JudgedSpan): string {
     .perSecond(span)
     .map(({ taken, refused }) => (refused === 0 ? `${taken}` : `${taken}-${refused}`))
     .join(' ')
+}
+
+function pendingOf({ children }: FleetStage): string[] {
+  const pending = children.reduce((sum, { report }) => sum + (report?.pending ?? 0), 0)
+  return pending === 0 ? [] : [`${pending} events still pending at the end`]
 }
 
 function warningsOf({ children }: FleetStage): string[] {
