@@ -64,6 +64,7 @@ it('tells the time to the first request, and to its end of a process that made n
     max: 5000,
   })
   expect(new Books([refused(10_500), taken(11_000)], [started]).firstRequests(span).max).toBe(1000)
+  expect(new Books([taken(11_000, { oldestAgeMs: 300 })], [started]).firstRequests(span).max).toBe(300)
 })
 
 it('counts as lost what was neither dropped nor arrived, of processes that ended well', () => {

@@ -127,14 +127,16 @@ export class Books {
   }
 
   /**
-   * Times from the start of each process that started within the span to its first request that was taken, in
-   * milliseconds. A process that got none waited until its end, or until that of the span's.
+   * Times from the start of each process that started within the span, or from its first event if that was later, to its
+   * first request that was taken, in milliseconds. A process that got none waited until its end, or until the span's.
    */
   firstRequests(span: Span): Quantiles {
     const started = this.lives.filter(({ startedAtMs }) => isWithin(startedAtMs, span))
     return quantiles(
       started.map(({ name, startedAtMs, endedAtMs = span.toMs }) => {
-        return (this.#acceptedOf(name)[0]?.atMs ?? Math.max(endedAtMs, startedAtMs)) - startedAtMs
+        const first = this.#acceptedOf(name)[0]
+        if (first === undefined) return Math.max(endedAtMs - startedAtMs, 0)
+        return Math.min(first.atMs - startedAtMs, first.oldestAgeMs)
       }),
     )
   }
