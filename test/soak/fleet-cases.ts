@@ -79,28 +79,41 @@ function fullDemand(name: string, limitPerSecond: number, more: Partial<FleetCas
   }
 }
 
-/** Processes are killed or ended, and each is replaced at once by one that is loaded already. */
-function churn(name: string, everyMs: number, endedWell: 'none' | 'every other'): FleetCase {
+interface Replacement {
+  readonly everyMs: number
+  /** The first to begin are the first to end, each once; or they are drawn by lot. */
+  readonly order: 'by lot' | 'by age'
+  /** Each of these ends by SIGTERM and a close; the others are killed: none, every other one, or all. */
+  readonly closed: 'none' | 'every other' | 'all'
+  /** How many are replaced, of so many processes. */
+  readonly count: (processes: number) => number
+}
+
+/** Processes end, and each is replaced at once by one that is loaded already. */
+function churn(name: string, what: string, { everyMs, order, closed, count }: Replacement): FleetCase {
   return {
     name,
-    what: `full demand, limit 40, a process ended every ${everyMs / 1000} s and replaced`,
+    what: `full demand, limit 40, ${what}`,
     limitPerSecond: 40,
     play: async (stage, processes) => {
-      const spares = await stage.load(Math.floor((judgedSeconds * 1000) / everyMs), full)
+      const spares = await stage.load(Math.floor(count(processes)), full)
       await warmUp(stage, processes, full)
-      const ends: Promise<void>[] = []
+      const closes: Promise<void>[] = []
+      const replaceOne = async (spare: FleetChild, index: number): Promise<void> => {
+        const { working } = stage
+        const victim = working[order === 'by age' ? 0 : Math.floor(stage.random() * working.length)] as FleetChild
+        if (closed === 'all' || (closed === 'every other' && index % 2 === 1)) closes.push(victim.end('SIGTERM'))
+        else victim.kill()
+        await spare.go()
+      }
       const span = await stage.judge(judgedSeconds, async () => {
         const fromMs = Date.now()
         for (const [index, spare] of spares.entries()) {
           await sleep(fromMs + (index + 0.5) * everyMs - Date.now())
-          const { working } = stage
-          const victim = working[Math.floor(stage.random() * working.length)] as FleetChild
-          if (endedWell === 'every other' && index % 2 === 1) ends.push(victim.end('SIGTERM'))
-          else victim.kill()
-          await spare.go()
+          await replaceOne(spare, index)
         }
       })
-      await Promise.all(ends)
+      await Promise.all(closes)
       return held('churn', span, 40, books => ({ notes: [newcomers(books, span)] }))
     },
   }
@@ -255,8 +268,24 @@ export const fleetCases: readonly FleetCase[] = [
       })
     },
   },
-  churn('churn', 750, 'none'),
-  churn('churn-slow', 5000, 'every other'),
+  churn('churn', 'a process killed and replaced every 0.75 s', {
+    everyMs: 750,
+    order: 'by lot',
+    closed: 'none',
+    count: () => (judgedSeconds * 1000) / 750,
+  }),
+  churn('churn-slow', 'a process killed or closed and replaced every 5 s', {
+    everyMs: 5000,
+    order: 'by lot',
+    closed: 'every other',
+    count: () => (judgedSeconds * 1000) / 5000,
+  }),
+  churn('churn-deploy', 'all processes closed and replaced, one every 0.25 s', {
+    everyMs: 250,
+    order: 'by age',
+    closed: 'all',
+    count: processes => processes,
+  }),
   changed('lowered-headers', 40, 10, 'headers'),
   changed('lowered-license', 40, 10, 'license'),
   changed('raised-headers', 10, 40, 'headers'),

@@ -2,6 +2,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { promisify } from 'node:util'
+import { raisePriority } from './raise-priority.ts'
 
 /** What clients have asked of Redis since it was started. */
 export interface RedisCalls {
@@ -63,6 +64,7 @@ async function startOn(port: number): Promise<ChildProcess> {
   })
   await Promise.race([ready(server), failed])
   server.stdout.resume()
+  raisePriority(server)
   return server
 }
 

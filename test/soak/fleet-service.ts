@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { Arrival } from './fleet-arrivals.ts'
+import { raisePriority } from './raise-priority.ts'
 
 /** Limits in requests per second; each can be changed by itself. */
 export interface ServiceSettings {
@@ -43,6 +44,7 @@ export class FleetService implements Disposable {
       execArgv: [],
       serialization: 'advanced',
     })
+    raisePriority(child)
     const [reply] = (await once(child, 'message')) as [ServiceReply]
     if (reply.kind !== 'listening') throw new Error('the service did not start')
     return new FleetService(child, reply.url)
