@@ -22,11 +22,13 @@ import { retryDelayMs } from './retry-delay.ts'
 const maxConnections = 4
 
 /** What the client is used for, where it is not the application that uses it. */
-interface OrgClientUse {
+export interface OrgClientUse {
   /** Whether the process waits for a call before it ends by itself. */
   readonly keepsAlive?: boolean
   /** Takes an organization with fields out of order. */
   readonly tolerance?: Tolerance
+  /** Waited for before each attempt. */
+  readonly turn?: () => Promise<void>
   /** Takes more secrets out of what the service says than the token of the client. */
   readonly redact?: Redact
 }
@@ -42,16 +44,18 @@ export class OrgClient {
   readonly #options: ResolvedOrgClientOptions
   readonly #keepsAlive: boolean
   readonly #tolerance: OrgClientUse['tolerance']
+  readonly #turn: OrgClientUse['turn']
   readonly #redact: OrgClientUse['redact']
   readonly #calls = new Map<Promise<unknown>, AbortController>()
   #connections: Connections | undefined
 
   /** @internal */
   constructor(options: ResolvedOrgClientOptions, use: OrgClientUse = {}) {
-    const { keepsAlive = true, tolerance, redact } = ownProperties(use)
+    const { keepsAlive = true, tolerance, turn, redact } = ownProperties(use)
     this.#options = options
     this.#keepsAlive = keepsAlive
     this.#tolerance = tolerance
+    this.#turn = turn
     this.#redact = redact
   }
 
@@ -119,6 +123,7 @@ export class OrgClient {
     let mayRenew = this.#options.credentials instanceof AccessToken
     let attempts = 0
     for (;;) {
+      await this.#turn?.()
       const result = await this.#attempt(operation, credentials, signal)
       if (!(result instanceof OrgError)) return result
       if (result.code === 'UNAUTHORIZED' && mayRenew) {

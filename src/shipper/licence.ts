@@ -5,16 +5,15 @@ import type { Notices } from '../notices.ts'
 import type { ResolvedLimits } from '../options/resolve-limits.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { AccessToken } from '../org/access-token.ts'
-import type { OrgClient } from '../org/client.ts'
+import type { OrgClient, OrgClientUse } from '../org/client.ts'
 import { Fleet } from '../org/fleet.ts'
 import { Limits } from '../org/limits.ts'
 import type { Org } from '../org/organization.ts'
-import type { Tolerance } from '../org/organization-schema.ts'
 import { isUsed, usedPart } from '../org/used-part.ts'
 import { eventToJson } from '../record/event-to-line.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import type { Redact } from '../text/short-line.ts'
-import { monotonicMs } from '../time.ts'
+import { delay, monotonicMs } from '../time.ts'
 
 /** What keeps to the organization's licence: the limits, and the fleet that shares them. */
 export interface Licence {
@@ -27,6 +26,8 @@ export interface Licence {
 
 /** Longest time that reading the organization takes, in milliseconds. */
 const readTimeoutMs = 10_000
+/** Longest time that a read waits for its turn, in milliseconds: it needs some of what is left to it. */
+const maxTurnMs = 5000
 /** A license that another process has read is taken until it is so old, in milliseconds: longer than a lease lasts. */
 const leastShareMs = 6000
 
@@ -63,15 +64,21 @@ export function openLicence(
       onTrouble: message => notices.warn('LOGFERRY_LIMITS', message, 'fleet'),
       redact: notices.redact,
     })
+  /** A read takes its turn with the batches; the first one tells how fast turns come. */
+  const turn = async (): Promise<void> => {
+    const nowMs = monotonicMs()
+    const waitMs = limitPerSecond === undefined ? 0 : Math.min(pace.notBeforeMs(nowMs) - nowMs, maxTurnMs)
+    if (waitMs > 0) await delay(waitMs, undefined, { ref: false })
+    pace.onOtherRequest(monotonicMs())
+  }
   const read = async (onUnusable: (problem: string) => void): Promise<Org> => {
     tellUnusable = onUnusable
     const tolerance = { isUsed, onUnusable: (problem: string) => tellUnusable(problem) }
-    opening ??= openClient(options, limits, notices.redact, tolerance, credentials => {
+    opening ??= openClient(options, limits, { tolerance, turn, redact: notices.redact }, credentials => {
       bearer = credentials
     })
     const client = await opening
     if (!isOpen) throw new Error('closed while the client was loaded')
-    pace.onOtherRequest(monotonicMs())
     return client.get(orgId)
   }
   const keeper = new Limits(
@@ -124,8 +131,7 @@ async function readShared(fleet: Fleet, refreshMs: number, read: () => Promise<O
 async function openClient(
   options: ResolvedOptions,
   { bearer }: ResolvedLimits,
-  redact: Redact,
-  tolerance: Tolerance,
+  use: Pick<OrgClientUse, 'tolerance' | 'turn' | 'redact'>,
   onCredentials: (credentials: AccessToken | Credentials) => void,
 ): Promise<OrgClient> {
   const { AccessToken } = await import('../org/access-token.ts')
@@ -135,6 +141,6 @@ async function openClient(
   const { baseUrl, dispatcher, tls, proxy } = options
   return new OrgClient(
     { baseUrl, credentials, dispatcher, tls, proxy, timeoutMs: readTimeoutMs },
-    { keepsAlive: false, tolerance, redact },
+    { keepsAlive: false, ...use },
   )
 }
