@@ -14,9 +14,11 @@ const catchUpSeconds = 5
  * Part of its slots that a process without a backlog uses when it has as many as it wants. With fewer, its events would
  * wait longer; with more, slots would stay empty that others need.
  */
-const usedPart = 0.8
+const usedPart = 0.7
 /** Where next to nothing was used until now, slots for so many requests per second are worth to be had. */
-const leastWanted = 0.25
+const leastWanted = 0.2
+/** Time constant of what a process without a backlog logs and sends, in seconds: a few events come at odd times. */
+const steadySeconds = 15
 /** What was logged before the first look counts as if it had been in this time, in milliseconds. */
 const firstLookMs = 1000
 /** Looks that follow each other sooner find nothing new, in seconds. */
@@ -35,6 +37,9 @@ export class Demand {
   #addedBytes = 0
   #addedEvents = 0
   #requestsBefore = 0
+  /** Events and requests per second, each a moving average. */
+  #eventsPerSecond = 0
+  #requestsPerSecond = 0
   #last: RequestDemand = { needed: 0, wanted: 0 }
 
   /**
@@ -55,13 +60,16 @@ export class Demand {
     const bytesPerSecond = (addedBytes - this.#addedBytes) / seconds + waitingBytes / catchUpSeconds
     const eventsPerSecond = (addedEvents - this.#addedEvents) / seconds + waitingEvents / catchUpSeconds
     const requests = this.#requests()
-    const used = (requests - this.#requestsBefore) / seconds
+    const weight = this.#lookedAtMs === undefined ? 1 : 1 - Math.exp(-seconds / steadySeconds)
+    this.#eventsPerSecond += ((addedEvents - this.#addedEvents) / seconds - this.#eventsPerSecond) * weight
+    this.#requestsPerSecond += ((requests - this.#requestsBefore) / seconds - this.#requestsPerSecond) * weight
     const { maxBatchBytes, maxBatchEvents, maxBatchAgeMs } = this.#configured
-    const inTime = Math.min(eventsPerSecond, (datasets * 1000) / maxBatchAgeMs)
+    const inTime = Math.min(Math.max(this.#eventsPerSecond, eventsPerSecond), (datasets * 1000) / maxBatchAgeMs)
     const wanted = Math.max(bytesPerSecond / maxBatchBytes, eventsPerSecond / maxBatchEvents, inTime)
+    const steady = Math.max(this.#requestsPerSecond / usedPart, leastWanted)
     this.#last = {
       needed: Math.max(bytesPerSecond / this.#batches.limits.mostBatchBytes, eventsPerSecond / mostBatchEvents),
-      wanted: waitingBytes > 0 ? wanted : Math.min(wanted, Math.max(used / usedPart, leastWanted)),
+      wanted: waitingBytes > 0 ? wanted : Math.min(wanted, steady),
     }
     this.#lookedAtMs = nowMs
     this.#addedBytes = addedBytes

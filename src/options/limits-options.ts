@@ -43,8 +43,10 @@ export interface LimitsOptions {
    */
   overflowField?: string | undefined
   /**
-   * Shares the licence's requests per second with other processes through Redis: each leases an equal part for a few
-   * seconds at a time. Without it each process adapts by itself.
+   * Shares the license's requests per second with other processes through Redis (5 or later), by what each of them needs:
+   * one call every five seconds tells what a process could use, and brings the requests that are its own. One process reads
+   * the license for all. Without it each process adapts by itself, and reads the license itself. `redis` is a client of
+   * `ioredis` or of `redis` (node-redis) that the application has made, and closes. All that share must name the same `orgId`.
    *
    * @defaultValue none
    */
