@@ -42,6 +42,8 @@ const answerMs = 1000
 const leaveMs = 250
 /** How long requests wait for the license that another process reads, in milliseconds: what waits is not to grow old. */
 const licenseMs = 2500
+/** How often Redis is asked for it meanwhile, in milliseconds. */
+const whileHoldingMs = 250
 /** Waits before Redis is asked again, in milliseconds: from the first, doubled each time. */
 const firstRetryMs = 250
 const maxRetryMs = 10_000
@@ -175,8 +177,10 @@ export class Fleet {
     this.#share = share
     this.#measureAhead(share.nowMs - (askedMs + nowMs) / 2, (nowMs - askedMs) / 2, nowMs)
     if (share.guestMs !== undefined) this.#guestMs = share.guestMs - this.#ahead.ms
+    const isHolding = this.#limitPerSecond === undefined && nowMs < this.#startedMs + licenseMs
+    const againInMs = isHolding ? Math.min(whileHoldingMs, share.renewInMs) : share.renewInMs
     // Not all at once.
-    this.#callIn(this.#isAskedAgain ? 0 : share.renewInMs * (0.8 + 0.4 * this.#random()))
+    this.#callIn(this.#isAskedAgain ? 0 : againInMs * (0.8 + 0.4 * this.#random()))
     this.license.take(share, report)
     this.apply()
   }

@@ -254,7 +254,7 @@ export class Client {
   #load(): BatchLoad {
     const isHeavy = this.#demandPerSecond === Number.POSITIVE_INFINITY
     const waitingEvents = isHeavy ? 100_000 : 0
-    const addedEvents = ((this.#clock.nowMs - this.startedMs) / 1000) * Math.min(this.#demandPerSecond, 10_000)
+    const addedEvents = ((this.#clock.nowMs - this.startedMs) / 1000) * Math.min(this.#demandPerSecond, 1_000_000)
     return { addedEvents, addedBytes: addedEvents, waitingEvents, waitingBytes: waitingEvents, datasets: 1 }
   }
 

@@ -1,0 +1,149 @@
+/**
+ * What the fleet is for, at the sizes it is for: up to 500 processes that come, go and die, on licenses of 5 to 1,000 requests
+ * per second, with Redis' script run by Lua. Prints what it measured.
+ */
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { World } from './simulated-world.ts'
+
+vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
+
+afterEach(() => {
+  vi.unstubAllGlobals()
+})
+
+describe('processes that lease their shares', () => {
+  it.each([
+    [1, 100],
+    [10, 100],
+    [40, 1000],
+    [500, 100],
+    [80, 5],
+  ])('%d on %d a second: use the limit, hardly any is rejected, none waits', async (processes, limitPerSecond) => {
+    const world = await World.withRedis({ limitPerSecond })
+    world.joinWithinASecond(processes)
+    await world.run()
+    const { rejected, utilisation, longestGapMs } = world.measured(`${processes} with leases on ${limitPerSecond}/s`)
+    expect(rejected).toBeLessThan(0.01)
+    expect(utilisation).toBeGreaterThan(0.95)
+    expect(longestGapMs).toBeLessThan(30_000)
+    // Once a second at the start, then once in a lease.
+    expect(world.redis.calls / processes).toBeLessThanOrEqual(world.seconds / 5 + 10)
+  })
+
+  it('500, one of which is another every two seconds', async () => {
+    const world = await World.withRedis()
+    world.joinWithinASecond(500)
+    world.renewEvery(2000, 10)
+    await world.run()
+    const { rejected, utilisation, longestGapMs } = world.measured('500 with leases, one renewed every 2 s')
+    expect(rejected).toBeLessThan(0.01)
+    expect(utilisation).toBeGreaterThan(0.9)
+    expect(longestGapMs).toBeLessThan(30_000)
+  })
+
+  it.each([750, 5000])(
+    '40, one of which is killed and replaced every %d ms, use what the dead have held',
+    async everyMs => {
+      const world = await World.withRedis({ limitPerSecond: 40 })
+      world.joinWithinASecond(40)
+      world.renewEvery(everyMs, 0, 'killed')
+      await world.run()
+      const { rejected, utilisation, longestGapMs } = world.measured(`40 with leases, one killed every ${everyMs} ms`)
+      expect(rejected).toBeLessThan(0.01)
+      expect(utilisation).toBeGreaterThan(0.9)
+      expect(longestGapMs).toBeLessThan(30_000)
+    },
+  )
+
+  it('40, of which five need all that the others do not use', async () => {
+    const world = await World.withRedis({ limitPerSecond: 40 })
+    for (let i = 0; i < 40; i++) world.join(1, i < 5 ? undefined : 0.4)
+    await world.run()
+    const { rejected, utilisation } = world.measured('40 with leases, of which 5 are heavy')
+    expect(rejected).toBeLessThan(0.01)
+    expect(utilisation).toBeGreaterThan(0.9)
+    const served = world.clients.map(client => client.successes / world.seconds)
+    expect(Math.min(...served.slice(0, 5))).toBeGreaterThan(3)
+    expect(Math.min(...served.slice(5))).toBeGreaterThan(0.15)
+  })
+
+  it.each([5, 40])(
+    'one that joins twenty others on %d a second has its first request within three seconds',
+    async limit => {
+      const world = await World.withRedis({ limitPerSecond: limit })
+      world.joinWithinASecond(20)
+      for (let second = 40; second < 110; second += 10) world.clock.after(second * 1000, () => world.join())
+      await world.run()
+      for (const { startedMs, startsMs } of world.clients.slice(20)) {
+        expect((startsMs[0] ?? Number.POSITIVE_INFINITY) - startedMs).toBeLessThan(3000)
+      }
+      expect(world.measured(`one joins twenty with leases on ${limit}/s`).rejected).toBeLessThan(0.01)
+    },
+  )
+
+  it('40 follow a limit that only the headers of answers tell, within two leases', async () => {
+    const world = await World.withRedis({ limitPerSecond: 40 })
+    world.joinWithinASecond(40)
+    world.clock.after(30_000, () => world.service.setLimit(10))
+    world.clock.after(75_000, () => world.service.setLimit(40))
+    await world.run()
+    const { service } = world
+    world.measured('40 with leases, limit 40, 10, 40')
+    expect(service.rejected(40, 75)).toBeLessThan(0.01)
+    expect(service.utilisation(45, 75, 10)).toBeGreaterThan(0.9)
+    expect(service.utilisation(90, world.seconds, 40)).toBeGreaterThan(0.9)
+  })
+
+  it.each([
+    ['hanging', 50],
+    ['refusing', 500],
+  ] as const)(
+    'whose Redis is %s for 40 s, and has then forgotten everything, use the limit: %d',
+    async (state, processes) => {
+      const world = await World.withRedis()
+      world.joinWithinASecond(processes)
+      world.clock.after(40_000, () => {
+        world.redis.state = state
+      })
+      world.clock.after(80_000, () => {
+        world.redis.state = 'there'
+        world.redis.forget()
+      })
+      await world.run()
+      const { rejected, utilisation, longestGapMs } = world.measured(
+        `${processes} with leases, Redis ${state} for 40 s`,
+      )
+      expect(rejected).toBeLessThan(0.01)
+      expect(utilisation).toBeGreaterThan(0.9)
+      expect(longestGapMs).toBeLessThan(30_000)
+      expect(world.troubles).toHaveLength(processes)
+    },
+  )
+
+  it.each([2000, 8000])('40, whose Redis hangs for %d ms, and remembers', async awayMs => {
+    const world = await World.withRedis({ limitPerSecond: 40 })
+    world.joinWithinASecond(40)
+    for (let second = 30; second < 120; second += 30) {
+      world.clock.after(second * 1000, () => {
+        world.redis.state = 'hanging'
+      })
+      world.clock.after(second * 1000 + awayMs, () => {
+        world.redis.state = 'there'
+      })
+    }
+    await world.run()
+    const { rejected, utilisation } = world.measured(`40 with leases, Redis away for ${awayMs} ms`)
+    expect(rejected).toBeLessThan(0.01)
+    expect(utilisation).toBeGreaterThan(0.9)
+  })
+
+  it('10, whose Redis was never there, find their shares by themselves', async () => {
+    const world = await World.withRedis()
+    world.redis.state = 'refusing'
+    world.joinWithinASecond(10)
+    await world.run()
+    const { rejected, utilisation } = world.measured('10 with leases, but no Redis')
+    expect(rejected).toBeLessThan(0.1)
+    expect(utilisation).toBeGreaterThan(0.9)
+  })
+})

@@ -1,0 +1,113 @@
+import { Fleet } from '../../src/org/fleet.ts'
+import { Client, randomFrom, Service, type ServiceSettings, stubTime, VirtualClock } from './simulation.ts'
+import { SimulatedRedis } from './simulation-redis.ts'
+
+const limitPerSecond = 100
+/** Processes that do not talk to each other take longer to find their shares. */
+const secondsAlone = 600
+const secondsWithRedis = 120
+
+/** A simulated service, and the processes that come and go. */
+export class World {
+  readonly random = randomFrom(1)
+  readonly clock = new VirtualClock()
+  readonly service: Service
+  readonly clients: Client[] = []
+  readonly fleets: Fleet[] = []
+  readonly troubles: string[] = []
+  seconds = secondsAlone
+  readonly #dead = new Set<number>()
+  #redis: SimulatedRedis | undefined
+
+  constructor(settings: Partial<ServiceSettings> = {}) {
+    this.service = new Service({ limitPerSecond, ...settings })
+  }
+
+  static async withRedis(settings: Partial<ServiceSettings> = {}, seconds = secondsWithRedis): Promise<World> {
+    const world = new World(settings)
+    world.seconds = seconds
+    world.#redis = await SimulatedRedis.start(world.clock, world.random)
+    return world
+  }
+
+  get redis(): SimulatedRedis {
+    return this.#redis as SimulatedRedis
+  }
+
+  /** @param demandPerSecond requests that it could use; more than there is, unless told */
+  join(share = 1, demandPerSecond = Number.POSITIVE_INFINITY): void {
+    const client = new Client(this.clock, this.service, this.random, demandPerSecond)
+    client.pace.setLimit(this.service.limitPerSecond * share)
+    this.clients.push(client)
+    if (this.#redis !== undefined) this.#lease(client, this.#redis)
+    client.pump()
+  }
+
+  joinWithinASecond(processes: number): void {
+    for (let i = 0; i < processes; i++) this.clock.after(1000 * this.random(), () => this.join())
+  }
+
+  /** @param index of the process, in the order in which they joined */
+  leave(index: number): void {
+    this.clients[index]?.stop()
+    void this.fleets[index]?.close()
+  }
+
+  /** From then on nothing is heard of it. */
+  kill(index: number): void {
+    this.clients[index]?.stop()
+    this.#dead.add(index)
+  }
+
+  /** From time to time the oldest leaves and a new one joins. */
+  renewEvery(ms: number, index = 0, end: 'left' | 'killed' = 'left'): void {
+    this.clock.after(ms, () => {
+      if (end === 'left') this.leave(index)
+      else this.kill(index)
+      this.join()
+      this.renewEvery(ms, index + 1, end)
+    })
+  }
+
+  async run(): Promise<void> {
+    if (this.#redis !== undefined) stubTime(this.clock)
+    await this.clock.runUntil(this.seconds * 1000, this.#redis !== undefined)
+  }
+
+  /** Utilisation from then on when those at the start have found their shares. */
+  measured(title: string): { rejected: number; utilisation: number; longestGapMs: number } {
+    const rejected = this.service.rejected(0, this.seconds)
+    const utilisation = this.service.utilisation(this.#redis === undefined ? 60 : 20, this.seconds)
+    const longestGapMs = Math.max(...this.clients.map(client => client.longestGapMs()))
+    const percent = (part: number) => `${(part * 100).toFixed(2)} %`
+    const gap = `${(longestGapMs / 1000).toFixed(1)} s`
+    const served = this.clients.map(client => client.successes)
+    const shares = `${Math.min(...served)} to ${Math.max(...served)} served`
+    console.log(`${title}: ${percent(rejected)} rejected, ${percent(utilisation)} used, longest wait ${gap}, ${shares}`)
+    return { rejected, utilisation, longestGapMs }
+  }
+
+  #lease(client: Client, redis: SimulatedRedis): void {
+    const index = this.fleets.length
+    const fleet = new Fleet({
+      redis: {
+        call: () => redis.call(),
+        eval: (...given: Parameters<SimulatedRedis['eval']>) =>
+          this.#dead.has(index) ? new Promise(() => {}) : redis.eval(...given),
+      },
+      key: 'org',
+      limitPerSecond: () => this.service.licensePerSecond,
+      headerLimit: () => client.pace.headerLimit,
+      demand: nowMs => client.demand.look(nowMs),
+      isWaiting: () => client.isWaiting,
+      onLease: lease => {
+        client.pace.setLease(lease)
+        client.pump()
+      },
+      onTrouble: message => this.troubles.push(message),
+      random: this.random,
+    })
+    this.fleets.push(fleet)
+    fleet.start()
+  }
+}
