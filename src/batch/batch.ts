@@ -62,14 +62,8 @@ export class Batch {
   }
 
   /** An empty batch, or nothing when there is no memory for its block. Its lines are written to `copy` as well. */
-  static open(
-    dataset: string,
-    expectedBytes: number,
-    maxBytes: number,
-    memory: Memory,
-    copy?: () => Copy | undefined,
-  ): Batch | undefined {
-    const block = memory.take(blockSize(expectedBytes, maxBytes))
+  static open(dataset: string, blockBytes: number, memory: Memory, copy?: () => Copy | undefined): Batch | undefined {
+    const block = memory.take(blockBytes)
     return block && new Batch(dataset, block, new Uint8Array(64), new Whole(block, memory, copy?.()))
   }
 

@@ -1,42 +1,25 @@
 import type { Line } from '../record/event-to-line.ts'
 import type { Severity } from '../record/severity.ts'
-import { openBatchBytes, reserveStack, useDiskBytes } from '../stack-reserve.ts'
+import { openBatchBytes, useDiskBytes } from '../stack-reserve.ts'
 import { clearTimeout, queueMicrotask, setTimeout } from '../time.ts'
 import type { Batch } from './batch.ts'
 import type { Fate } from './fate.ts'
 import type { Memory } from './memory.ts'
 import { type BatchLimits, Row, type RowParts } from './row.ts'
+import { readUpTo, Spill } from './spill.ts'
 import type { Store } from './store.ts'
 
 /** Batches of one dataset that are read back from the store before they are needed. */
 const readAhead = 2
-/**
- * Share of the memory from which on batches that wait move to the store, and those that are open for new lines: before any
- * event is refused for lack of memory.
- */
-const moveWaitingFrom = 0.5
-const moveOpenFrom = 0.7
-/**
- * Of those that are open so many move at a time, down to where nothing comes back yet, and so much more memory must be in use
- * until those that wait are looked for again: finding them means asking every row, of which there may be thousands.
- */
-const moveOpenTo = 0.62
-const lookStep = 1 / 64
-/** Share of the memory up to which batches come back: a little more, so that what is fresh cannot keep them away. */
-export const readUpTo = 0.6
 const retryReadAfterMs = 1000
-/**
- * Most batches that there may be before none moves to the store any more: objects stay here of each, about 3 KB, and a
- * store of many small ones would take any amount of memory.
- */
-const maxBatches = 32_768
-
 /** Told of what happens to batches between their taking and giving. */
 export interface BatcherListeners {
   /** Called when there may be a batch to take; never inside a log call. */
   onReady(): void
   /** So many lines are missing from what the store has given back; fewer than none where it had more than was known. */
   onLost(count: number, dataset: string): void
+  /** Called when memory may have room again, as batches have moved to the store; never inside a log call. */
+  onRoom(): void
 }
 
 /** Lines → batches: a row of batches for each dataset, and who waits for them. */
@@ -44,6 +27,7 @@ export class Batcher {
   readonly limits: BatchLimits
   readonly #memory: Memory
   readonly #store: Store | undefined
+  readonly #spill: Spill | undefined
   readonly #listeners: BatcherListeners
   readonly #rowParts: RowParts
   /** Those that are being read back from the store. */
@@ -53,8 +37,6 @@ export class Batcher {
   /** In the order in which they are served; the one served last stands last. */
   readonly #rows = new Map<string, Row>()
   readonly #unsettled = new Set<Batch>()
-  /** Memory in use from which on what waits is looked for, to be moved to the store. */
-  #lookFromBytes = 0
   #isReadySoon = false
 
   constructor(limits: BatchLimits, memory: Memory, listeners: BatcherListeners, store?: Store) {
@@ -62,12 +44,20 @@ export class Batcher {
     this.#memory = memory
     this.#listeners = listeners
     this.#store = store
+    this.#spill =
+      store &&
+      new Spill({
+        memory,
+        store,
+        rows: () => this.#rows.values(),
+        batchCount: () => this.#unsettled.size,
+        onMoved: () => listeners.onRoom(),
+      })
     this.#rowParts = {
       limits,
       memory,
-      makeRoom: () => this.makeRoom(),
+      spill: this.#spill,
       openCopy: dataset => store?.open(dataset),
-      isMemoryShort: () => memory.usedBytes > this.#mostReadBytes,
       stackBytes: store === undefined ? openBatchBytes : useDiskBytes,
       onOpened: (row, batch) => {
         this.#readySoon()
@@ -168,28 +158,14 @@ export class Batcher {
     }
   }
 
-  /** Moves batches to the store while memory is short: first those that wait, then those that are open for new lines. */
+  /** Moves batches to the store while memory is short: not now, but between log calls. */
   makeRoom(): void {
-    const [store, memory] = [this.#store, this.#memory]
-    const uses = (share: number) => memory.usedBytes > memory.maxBytes * share
-    const nextLookBytes = () => memory.usedBytes + memory.maxBytes * lookStep
-    const isLookedFor = memory.usedBytes >= this.#lookFromBytes || uses(moveOpenFrom)
-    this.#lookFromBytes = Math.min(this.#lookFromBytes, nextLookBytes())
-    if (!store?.isReady || !isLookedFor || !uses(moveWaitingFrom) || this.#unsettled.size >= maxBatches) return
-    reserveStack(useDiskBytes)
-    this.#moveUntil(
-      () => !uses(moveWaitingFrom),
-      ({ waitingBytes }) => waitingBytes,
-      row => row.moveOldestTo(store),
-    )
-    if (uses(moveOpenFrom)) {
-      this.#moveUntil(
-        () => !uses(moveOpenTo),
-        ({ openBytes }) => openBytes,
-        row => row.moveOpenTo(store),
-      )
-    }
-    this.#lookFromBytes = nextLookBytes()
+    this.#spill?.makeRoom()
+  }
+
+  /** True if an event of that severity is let in at this fullness, be it by way of the store. */
+  hasRoomFor(severity: Severity): boolean {
+    return severity >= this.#memory.floor || this.#spill?.isReady === true
   }
 
   /**
@@ -262,15 +238,6 @@ export class Batcher {
       this.#listeners.onReady()
     })
     this.#isReadySoon = true
-  }
-
-  /** Moves batches of the rows with most bytes until there is no need. */
-  #moveUntil(isDone: () => boolean, bytesOf: (row: Row) => number, move: (row: Row) => boolean): void {
-    const rows = [...this.#rows.values()].map(row => ({ row, bytes: bytesOf(row) })).filter(({ bytes }) => bytes > 0)
-    for (const { row } of rows.sort((one, other) => other.bytes - one.bytes)) {
-      while (!isDone() && move(row));
-      if (isDone()) return
-    }
   }
 
   /**

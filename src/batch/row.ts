@@ -2,10 +2,11 @@ import type { Line } from '../record/event-to-line.ts'
 import type { Severity } from '../record/severity.ts'
 import { reserveStack } from '../stack-reserve.ts'
 import { monotonicMs } from '../time.ts'
-import { Batch } from './batch.ts'
+import { Batch, blockSize } from './batch.ts'
 import type { Fate } from './fate.ts'
 import type { Memory } from './memory.ts'
 import { Refusals } from './refusals.ts'
+import type { Spill } from './spill.ts'
 import type { Copy, Store } from './store.ts'
 
 /** When a batch is full, shared by every row. Size and age follow the pace that the service allows. */
@@ -41,14 +42,12 @@ export interface Pause {
 export interface RowParts {
   readonly limits: BatchLimits
   readonly memory: Memory
-  /** Sees to it that there is memory for a batch that is about to be opened. */
-  readonly makeRoom: () => void
+  /** Where batches go while memory is short. */
+  readonly spill: Spill | undefined
   /** Gives a copy for each batch that is opened, to which its lines are written at once. */
   readonly openCopy: (dataset: string) => Copy | undefined
   /** What opening a batch takes of the stack, with all that may come with it. */
   readonly stackBytes: number
-  /** True while memory is so full that lines follow those of their dataset into the store. */
-  readonly isMemoryShort: () => boolean
   /** Told of a batch before there is a line in it, so that whoever asks for all lines knows of it. */
   readonly onOpened: (row: Row, batch: Batch) => void
   /** There may be a batch to take soon: makes no request now, inside a log call. */
@@ -153,8 +152,10 @@ export class Row {
       this.#parts.onReadySoon()
       this.#seal()
     }
-    if (this.#addToStored(severity, line, fate)) return true
-    const batch = this.#openFor(line)
+    const blockBytes = this.#nextBlockBytes(line)
+    this.#parts.spill?.makeRoom(this)
+    if (this.#addToStored(severity, line, blockBytes, fate)) return true
+    const batch = severity < this.#parts.memory.floor ? undefined : this.#openFor(blockBytes)
     if (batch === undefined) return false
     if (batch.append(severity, line, maxBlockBytes, fate)) return true
     this.#seal()
@@ -297,14 +298,37 @@ export class Row {
     this.putIntoStored(...batches)
   }
 
-  /** Once the line is in its place nothing is called any more. */
-  #addToStored(severity: Severity, line: Line, fate?: Fate): boolean {
+  /** Has the line follow others of its dataset into the store, or begin a batch there, while memory is short. */
+  #addToStored(severity: Severity, line: Line, blockBytes: number, fate?: Fate): boolean {
+    const { spill, onOpened } = this.#parts
+    if (spill === undefined) return false
     const youngest = this.#stored.at(-1)
-    const { maxBatchBytes, maxBatchEvents } = this.#limits
-    if (youngest === undefined || youngest.count >= maxBatchEvents || !this.#parts.isMemoryShort()) return false
-    this.#extended = youngest
+    const { maxBatchBytes, maxBlockBytes, maxBatchEvents } = this.#limits
+    if (spill.isMemoryShort && youngest !== undefined && youngest.count < maxBatchEvents) {
+      if (this.#extend(youngest, severity, line, maxBatchBytes, fate)) return true
+    }
+    const batch = spill.open(this.dataset, blockBytes)
+    if (batch === undefined) return false
     try {
-      if (!youngest.appendInStore(severity, line, maxBatchBytes, fate)) return false
+      onOpened(this, batch)
+      this.putIntoStored(batch)
+      return this.#extend(batch, severity, line, maxBlockBytes, fate)
+    } finally {
+      if (batch.count === 0) this.#discard(batch)
+    }
+  }
+
+  #discard(stored: Batch): void {
+    const at = this.#stored.indexOf(stored)
+    if (at >= 0) this.#stored.splice(at, 1)
+    stored.settle()
+  }
+
+  /** Once the line is in its place nothing is called any more. */
+  #extend(batch: Batch, severity: Severity, line: Line, maxBytes: number, fate?: Fate): boolean {
+    this.#extended = batch
+    try {
+      if (!batch.appendInStore(severity, line, maxBytes, fate)) return false
     } finally {
       this.#extended = undefined
     }
@@ -323,14 +347,17 @@ export class Row {
     return this.#seal() ? this.#waiting.pop() : undefined
   }
 
-  /** A new batch, in which there is room for this line; nothing when there is no memory for it. */
-  #openFor(line: Line): Batch | undefined {
+  /** Size of the block for a batch in which there is room for this line. */
+  #nextBlockBytes(line: Line): number {
     const expectedBytes = Math.max(this.#lastSealedBytes, line.length + 1)
     const { maxBatchBytes, maxBlockBytes } = this.#limits
-    const { memory, makeRoom, openCopy, onOpened } = this.#parts
-    makeRoom()
-    const mostBytes = expectedBytes <= maxBatchBytes ? maxBatchBytes : maxBlockBytes
-    const batch = Batch.open(this.dataset, expectedBytes, mostBytes, memory, () => openCopy(this.dataset))
+    return blockSize(expectedBytes, expectedBytes <= maxBatchBytes ? maxBatchBytes : maxBlockBytes)
+  }
+
+  /** A new batch; nothing when there is no memory for it. */
+  #openFor(blockBytes: number): Batch | undefined {
+    const { memory, openCopy, onOpened } = this.#parts
+    const batch = Batch.open(this.dataset, blockBytes, memory, () => openCopy(this.dataset))
     if (batch === undefined) return undefined
     onOpened(this, batch)
     this.#openedAtMs = monotonicMs()

@@ -141,6 +141,7 @@ export class Shipper {
       {
         onReady: () => this.#delivery.pump(),
         onLost: (count, dataset) => this.#spooling?.onLost(count, dataset),
+        onRoom: () => this.holding.resume(),
       },
       this.#spooling?.spool,
     )
@@ -346,7 +347,7 @@ export class Shipper {
   ): DropReason | undefined {
     try {
       if (this.#hasUntold) this.#tellSoon()
-      if (severity < this.#memory.floor && !this.#hasRoomFor(severity)) return this.#refuse('memory', severity)
+      if (!this.#batcher.hasRoomFor(severity)) return this.#refuse('memory', severity)
       const dataset = this.#datasetOf(event, tail)
       if (dataset === undefined) return this.#refuse('dataset', severity)
       let fitted: object | undefined = event
@@ -462,11 +463,6 @@ export class Shipper {
       // Out of stack: a byte is not counted, which answers correct. The last listener of 'exit' delivers.
     }
     return true
-  }
-
-  #hasRoomFor(severity: Severity): boolean {
-    this.#batcher.makeRoom()
-    return severity >= this.#memory.floor
   }
 
   /** The event as the licence lets it be shipped; `undefined` when it is sampled away. */

@@ -9,7 +9,7 @@ import { lineOf } from '../support/line-of.ts'
 const KiB = 1024
 const MiB = 1024 * KiB
 const memory = () => new Memory(64 * MiB, MiB)
-const open = (from = memory()) => Batch.open('d', 0, MiB, from) as Batch
+const open = (from = memory()) => Batch.open('d', blockSize(0, MiB), from) as Batch
 
 describe('lines in a batch', () => {
   it('fills a batch to its last byte, and no further', () => {
@@ -156,7 +156,7 @@ describe('a batch whose lines are all in the store', () => {
     remove: vi.fn(),
   })
   const splitWith = (whole: Copy) => {
-    const batch = Batch.open('d', 100, MiB, memory(), () => whole) as Batch
+    const batch = Batch.open('d', blockSize(100, MiB), memory(), () => whole) as Batch
     for (const n of [1, 2]) batch.append(2, lineOf(`{"n":${n}}`), MiB)
     return batch.split()
   }
@@ -209,7 +209,7 @@ it('that the store has only a part of is left as far as that goes, and the rest 
     leave: vi.fn(),
     remove: vi.fn(),
   }
-  const batch = Batch.open('d', 100, MiB, memory(), () => some) as Batch
+  const batch = Batch.open('d', blockSize(100, MiB), memory(), () => some) as Batch
   for (const n of [1, 2, 3]) batch.append(n === 3 ? 4 : 2, lineOf(`{"n":${n}}`), MiB)
   const left = batch.leaveTo({ isReady: true, open: () => undefined, write: () => undefined })
   expect([left, batch.count, [...batch.lines()], batch.bySeverity]).toEqual([undefined, 1, ['{"n":3}'], { error: 1 }])

@@ -7,22 +7,27 @@ const datasets = 5000
 
 it('a log call costs little in an outage, though thousands of datasets wait in memory and in the store', async () => {
   let written = 0
-  const copy: Copy = {
-    order: '',
-    isComplete: true,
-    isThere: true,
-    isOpen: false,
-    hasVanished: false,
-    count: 0,
-    append() {},
-    extend: () => false,
-    seal() {},
-    read: () => new Promise(() => {}),
-    readNow: () => ({ lines: Buffer.alloc(0), severities: new Uint8Array(), lost: 0 }),
-    leave() {},
-    remove() {},
+  const write = (_: string, __: Buffer, { length }: Uint8Array): Copy => {
+    let count = length
+    return {
+      order: String(written++),
+      isComplete: true,
+      isThere: true,
+      isOpen: true,
+      hasVanished: false,
+      get count() {
+        return count
+      },
+      append() {},
+      extend: () => count++ >= 0,
+      seal() {},
+      read: () => new Promise(() => {}),
+      readNow: () => ({ lines: Buffer.alloc(0), severities: new Uint8Array(), lost: 0 }),
+      leave() {},
+      remove() {},
+    }
   }
-  const spool = { isReady: true, open: () => undefined, write: () => ({ ...copy, order: String(written++) }) }
+  const spool = { isReady: true, open: () => undefined, write }
   const { log, delivery } = rowOfBatches(() => retryable(60_000), {
     maxBatchAgeMs: 1,
     maxBufferedBytes: 32 * 1_048_576,

@@ -74,7 +74,7 @@ export function rowOfBatches(
   const batcher = new Batcher(
     limits,
     memory,
-    { onReady: () => delivery.pump(), onLost: (count, dataset) => spooling?.onLost(count, dataset) },
+    { onReady: () => delivery.pump(), onLost: (count, dataset) => spooling?.onLost(count, dataset), onRoom: () => {} },
     spooling?.spool,
   )
   const delivery = new Delivery({

@@ -1,0 +1,154 @@
+import * as fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Shipper, ShipperOptions } from '../../src/index.ts'
+import { LogferryLogRecordProcessor } from '../../src/otel.ts'
+import { startShipping } from '../support/shipping.ts'
+
+let directory: string
+beforeEach(() => {
+  directory = join(fs.mkdtempSync(join(tmpdir(), 'logferry-spill-')), 'spool')
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  fs.rmSync(join(directory, '..'), { recursive: true })
+})
+
+const KiB = 1024
+const maxBufferedBytes = 1024 * KiB
+const datasets = 300
+const events = 2400
+const pad = 'x'.repeat(300)
+
+function options(more: ShipperOptions = {}): ShipperOptions {
+  return {
+    spool: { directory },
+    dataset: ({ n }) => `d${(Number(n) * 7919) % datasets}`,
+    maxBatchBytes: 64 * KiB,
+    maxBufferedBytes,
+    maxRetryDelayMs: 50,
+    ...more,
+  }
+}
+
+/** Counts the files that are made from now on. */
+function filesMade(): () => number {
+  const open = vi.spyOn(process.getBuiltinModule('node:fs'), 'openSync')
+  const { O_CREAT } = fs.constants
+  return () => open.mock.calls.filter(([, flags]) => typeof flags === 'number' && (flags & O_CREAT) !== 0).length
+}
+
+/** Logs an event; returns how many files were made for it. */
+function filesMadeBy(log: () => void): number {
+  const count = filesMade()
+  const before = count()
+  log()
+  const made = count() - before
+  vi.mocked(process.getBuiltinModule('node:fs').openSync).mockClear()
+  return made
+}
+
+async function expectAllDelivered(
+  shipping: Awaited<ReturnType<typeof startShipping>>,
+  shipper: Shipper,
+  count: number,
+): Promise<void> {
+  shipping.emulator.faults.clear()
+  expect(await shipper.flush({ timeoutMs: 60_000 })).toEqual({ complete: true, pending: 0 })
+  const { emulator } = shipping
+  const numbers = emulator.datasets().flatMap(name => emulator.events(name).map(({ n }) => n as number))
+  expect(numbers.sort((one, other) => one - other)).toEqual(Array.from({ length: count }, (_, n) => n))
+  expect(shipper.stats()).toMatchObject({ accepted: count, delivered: count, dropped: 0, bufferedBytes: 0 })
+}
+
+describe.each(['memory', 'disk'] as const)(
+  'while memory is full of batches of hundreds of datasets (durability %s)',
+  durability => {
+    it.each([
+      ['in one turn of the event loop', events],
+      ['in many turns', 20],
+    ])('a log call makes two files at most, and nothing is dropped: logged %s', async (_, eventsPerTurn) => {
+      await using shipping = await startShipping()
+      shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+      const shipper = shipping.ship(options({ durability }))
+      shipper.ship({ level: 'info', n: 0, pad }) // which makes the directory as well
+      let [most, mostBuffered] = [0, 0]
+      for (let n = 1; n < events; n++) {
+        most = Math.max(
+          most,
+          filesMadeBy(() => shipper.ship({ level: n % 3 ? 'debug' : 'info', n, pad })),
+        )
+        mostBuffered = Math.max(mostBuffered, shipper.stats().bufferedBytes)
+        if (n % eventsPerTurn === 0) await nextTurn()
+      }
+      expect(most).toBeLessThanOrEqual(2)
+      expect(mostBuffered).toBeLessThanOrEqual(maxBufferedBytes)
+      expect(shipper.stats()).toMatchObject({ accepted: events, dropped: 0 })
+      await expectAllDelivered(shipping, shipper, events)
+    })
+  },
+)
+
+it('a large batch finds room where memory is full of small ones, by two files at most', async () => {
+  await using shipping = await startShipping()
+  shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+  const shipper = shipping.ship(options())
+  for (let n = 0; n < datasets; n++) shipper.ship({ level: 'info', n })
+  const large = () => shipper.ship({ level: 'info', n: datasets, pad: 'x'.repeat(60 * KiB) })
+  expect(filesMadeBy(large)).toBeLessThanOrEqual(2)
+  await expectAllDelivered(shipping, shipper, datasets + 1)
+})
+
+it('between log calls batches move to the store until there is memory for new ones', async () => {
+  await using shipping = await startShipping()
+  shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+  const shipper = shipping.ship(options())
+  for (let n = 0; n < datasets; n++) shipper.ship({ level: 'info', n })
+  expect(shipper.stats().bufferedBytes).toBeGreaterThan(0.65 * maxBufferedBytes)
+  await expect.poll(() => shipper.stats().bufferedBytes).toBeLessThan(0.63 * maxBufferedBytes)
+  await expectAllDelivered(shipping, shipper, datasets)
+})
+
+it('records that wait for their resource are given on once other batches have moved, though nothing is delivered', async () => {
+  await using shipping = await startShipping()
+  shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+  const dataset = ({ small, attributes }: Record<string, unknown>) =>
+    attributes === undefined ? (small === undefined ? 'large' : `small${small}`) : 'held'
+  const shipper = shipping.ship(options({ dataset, durability: 'disk' }))
+  const processor = new LogferryLogRecordProcessor({ shipper })
+  const attributes = Promise.withResolvers<void>()
+  const resource = {
+    attributes: {},
+    asyncAttributesPending: true,
+    waitForAsyncAttributes: () => attributes.promise,
+  }
+  const held = 50
+  for (let n = 0; n < held; n++) {
+    processor.onEmit({
+      hrTime: [1_700_000_000, n],
+      hrTimeObserved: [1_700_000_000, n],
+      body: `held ${n};`,
+      attributes: { n },
+      droppedAttributesCount: 0,
+      instrumentationScope: { name: 'test' },
+      resource,
+    } as never)
+  }
+  for (let n = 0; n < 440; n++) shipper.ship({ level: 'info', pad: 'x'.repeat(KiB) })
+  for (let small = 0; small < 60; small++) shipper.ship({ level: 'info', small })
+  expect(shipper.stats().bufferedBytes).toBeGreaterThan(0.6 * maxBufferedBytes)
+  expect(textOnDisk()).not.toContain('held')
+  resource.asyncAttributesPending = false
+  attributes.resolve()
+  await expect.poll(() => textOnDisk().match(/held \d+;/g)?.length).toBe(held)
+})
+
+function textOnDisk(): string {
+  const all = fs.readdirSync(directory, { recursive: true, withFileTypes: true })
+  return all
+    .filter(({ name }) => name.endsWith('.segment'))
+    .map(({ parentPath, name }) => fs.readFileSync(join(parentPath, name), 'latin1'))
+    .join('')
+}
