@@ -163,6 +163,11 @@ export class Batcher {
     this.#spill?.makeRoom()
   }
 
+  /** Moves everything to the store for good, a little in each turn of the event loop. */
+  async moveAll(): Promise<void> {
+    await this.#spill?.moveAll()
+  }
+
   /** True if an event of that severity is let in at this fullness, be it by way of the store. */
   hasRoomFor(severity: Severity): boolean {
     return severity >= this.#memory.floor || this.#spill?.isReady === true

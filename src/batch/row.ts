@@ -67,7 +67,7 @@ export class Row {
   readonly #backlog: Batch[] = []
   /** Those that are in the store alone, oldest first. */
   readonly #stored: Batch[] = []
-  /** One of them to which a line is being added: it must not be dropped to make room for the line. */
+  /** The youngest of them while a line is being added: it must not be dropped to make room for the line. */
   #extended: Batch | undefined
   #isBacklogsTurn = false
   #open: Batch | undefined
@@ -153,7 +153,6 @@ export class Row {
       this.#seal()
     }
     const blockBytes = this.#nextBlockBytes(line)
-    this.#parts.spill?.makeRoom(this)
     if (this.#addToStored(severity, line, blockBytes, fate)) return true
     const batch = severity < this.#parts.memory.floor ? undefined : this.#openFor(blockBytes)
     if (batch === undefined) return false
@@ -233,6 +232,11 @@ export class Row {
     return true
   }
 
+  /** No line follows those in the store any more. */
+  sealStored(): void {
+    for (const batch of this.#stored) batch.seal()
+  }
+
   /** Adds batches that are in the store alone, by their age. */
   putIntoStored(...batches: readonly Batch[]): void {
     for (const batch of batches) {
@@ -298,21 +302,30 @@ export class Row {
     this.putIntoStored(...batches)
   }
 
-  /** Has the line follow others of its dataset into the store, or begin a batch there, while memory is short. */
+  /** Has the line follow others of its dataset into the store, or begin a batch there, if there is no memory for one. */
   #addToStored(severity: Severity, line: Line, blockBytes: number, fate?: Fate): boolean {
-    const { spill, onOpened } = this.#parts
-    if (spill === undefined) return false
+    const { spill } = this.#parts
+    const { maxBatchBytes, maxBatchEvents } = this.#limits
     const youngest = this.#stored.at(-1)
-    const { maxBatchBytes, maxBlockBytes, maxBatchEvents } = this.#limits
-    if (spill.isMemoryShort && youngest !== undefined && youngest.count < maxBatchEvents) {
-      if (this.#extend(youngest, severity, line, maxBatchBytes, fate)) return true
-    }
-    const batch = spill.open(this.dataset, blockBytes)
-    if (batch === undefined) return false
+    this.#extended = youngest
     try {
-      onOpened(this, batch)
+      const mayFollow = spill?.isMemoryShort && youngest !== undefined && youngest.count < maxBatchEvents
+      if (mayFollow && this.#extend(youngest, severity, line, maxBatchBytes, fate)) return true
+      spill?.makeRoom(this)
+      const batch = spill?.open(this.dataset, blockBytes)
+      return batch !== undefined && this.#begin(batch, severity, line, fate)
+    } finally {
+      this.#extended = undefined
+    }
+  }
+
+  /** Has the line begin a batch that is in the store alone. */
+  #begin(batch: Batch, severity: Severity, line: Line, fate?: Fate): boolean {
+    try {
+      this.#parts.onOpened(this, batch)
       this.putIntoStored(batch)
-      return this.#extend(batch, severity, line, maxBlockBytes, fate)
+      this.#extended = batch
+      return this.#extend(batch, severity, line, this.#limits.maxBlockBytes, fate)
     } finally {
       if (batch.count === 0) this.#discard(batch)
     }
@@ -326,12 +339,7 @@ export class Row {
 
   /** Once the line is in its place nothing is called any more. */
   #extend(batch: Batch, severity: Severity, line: Line, maxBytes: number, fate?: Fate): boolean {
-    this.#extended = batch
-    try {
-      if (!batch.appendInStore(severity, line, maxBytes, fate)) return false
-    } finally {
-      this.#extended = undefined
-    }
+    if (!batch.appendInStore(severity, line, maxBytes, fate)) return false
     this.#limits.sealedBytes += line.length + 1
     this.#limits.sealedEvents++
     return true

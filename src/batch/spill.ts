@@ -1,5 +1,5 @@
 import { reserveStack, useDiskBytes } from '../stack-reserve.ts'
-import { monotonicMs, setImmediate } from '../time.ts'
+import { monotonicMs, nextTurn, setImmediate } from '../time.ts'
 import { Batch } from './batch.ts'
 import type { Memory } from './memory.ts'
 import type { Row } from './row.ts'
@@ -67,6 +67,22 @@ export class Spill {
     if (!this.#uses(openInStoreFrom, bytes) || !this.isReady) return undefined
     const copy = store.write(dataset, nothing, nothing)
     return copy && Batch.stored(dataset, nothing, 0, copy, memory)
+  }
+
+  /** Moves everything to the store for good, a little in each turn of the event loop: there is no time left to deliver it. */
+  async moveAll(): Promise<void> {
+    const { store } = this.#parts
+    let endMs = monotonicMs() + maxTurnMs
+    for (const row of [...this.#parts.rows()]) {
+      for (let isMoving = true; isMoving; ) {
+        if (!this.isReady) return
+        isMoving = row.moveOldestTo(store) || row.moveOpenTo(store)
+        if (!isMoving) row.sealStored()
+        if (monotonicMs() < endMs) continue
+        await nextTurn()
+        endMs = monotonicMs() + maxTurnMs
+      }
+    }
   }
 
   #moveSoon(): void {

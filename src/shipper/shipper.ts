@@ -596,8 +596,10 @@ export class Shipper {
     const flushed = this.#flushAll()
     const complete = await isInTime(flushed, timeoutMs)
     this.#tellAllRefused()
-    if (!complete) this.#giveUp(outOfTime(timeoutMs))
-    return complete
+    if (complete) return true
+    await this.#batcher.moveAll()
+    this.#giveUp(outOfTime(timeoutMs))
+    return false
   }
 
   #warnOfPace(): void {

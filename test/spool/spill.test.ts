@@ -33,21 +33,19 @@ function options(more: ShipperOptions = {}): ShipperOptions {
   }
 }
 
-/** Counts the files that are made from now on. */
-function filesMade(): () => number {
-  const open = vi.spyOn(process.getBuiltinModule('node:fs'), 'openSync')
-  const { O_CREAT } = fs.constants
-  return () => open.mock.calls.filter(([, flags]) => typeof flags === 'number' && (flags & O_CREAT) !== 0).length
-}
-
-/** Logs an event; returns how many files were made for it. */
-function filesMadeBy(log: () => void): number {
-  const count = filesMade()
-  const before = count()
-  log()
-  const made = count() - before
-  vi.mocked(process.getBuiltinModule('node:fs').openSync).mockClear()
-  return made
+/** Counts the files that are made from now on, each of which takes so many milliseconds. */
+function filesMade(eachMs = 0): () => number {
+  const { openSync } = process.getBuiltinModule('node:fs')
+  let count = 0
+  const spy = vi.spyOn(process.getBuiltinModule('node:fs'), 'openSync')
+  spy.mockImplementation((path, flags, mode) => {
+    if (typeof flags === 'number' && (flags & fs.constants.O_CREAT) !== 0) {
+      count++
+      for (const untilMs = performance.now() + eachMs; performance.now() < untilMs; );
+    }
+    return openSync(path, flags, mode)
+  })
+  return () => count
 }
 
 async function expectAllDelivered(
@@ -74,12 +72,12 @@ describe.each(['memory', 'disk'] as const)(
       shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
       const shipper = shipping.ship(options({ durability }))
       shipper.ship({ level: 'info', n: 0, pad }) // which makes the directory as well
+      const count = filesMade()
       let [most, mostBuffered] = [0, 0]
       for (let n = 1; n < events; n++) {
-        most = Math.max(
-          most,
-          filesMadeBy(() => shipper.ship({ level: n % 3 ? 'debug' : 'info', n, pad })),
-        )
+        const before = count()
+        shipper.ship({ level: n % 3 ? 'debug' : 'info', n, pad })
+        most = Math.max(most, count() - before)
         mostBuffered = Math.max(mostBuffered, shipper.stats().bufferedBytes)
         if (n % eventsPerTurn === 0) await nextTurn()
       }
@@ -96,8 +94,9 @@ it('a large batch finds room where memory is full of small ones, by two files at
   shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
   const shipper = shipping.ship(options())
   for (let n = 0; n < datasets; n++) shipper.ship({ level: 'info', n })
-  const large = () => shipper.ship({ level: 'info', n: datasets, pad: 'x'.repeat(60 * KiB) })
-  expect(filesMadeBy(large)).toBeLessThanOrEqual(2)
+  const count = filesMade()
+  shipper.ship({ level: 'info', n: datasets, pad: 'x'.repeat(60 * KiB) })
+  expect(count()).toBeLessThanOrEqual(2)
   await expectAllDelivered(shipping, shipper, datasets + 1)
 })
 
@@ -109,6 +108,47 @@ it('between log calls batches move to the store until there is memory for new on
   expect(shipper.stats().bufferedBytes).toBeGreaterThan(0.65 * maxBufferedBytes)
   await expect.poll(() => shipper.stats().bufferedBytes).toBeLessThan(0.63 * maxBufferedBytes)
   await expectAllDelivered(shipping, shipper, datasets)
+})
+
+it('where the spool is full of what close() has left, events do not take the room of one another', async () => {
+  await using shipping = await startShipping()
+  shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+  const shipper = shipping.ship({
+    ...options({ dataset: 'd', spool: { directory, maxBytes: 300_000 } }),
+    maxBufferedBytes: 128 * KiB,
+    maxBatchBytes: 16 * KiB,
+  })
+  const count = filesMade()
+  for (let round = 0; round < 3; round++) {
+    const before = count()
+    for (let n = 0; n < 1500; n++) shipper.ship({ level: 'info', n, pad })
+    expect(count() - before).toBeLessThan(200)
+    await shipper.close({ timeoutMs: 0 })
+  }
+  expect(shipper.stats().pending).toBeGreaterThan(500)
+})
+
+it('close() leaves hundreds of batches in the spool a few at a time: the event loop turns meanwhile', async () => {
+  await using shipping = await startShipping()
+  shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+  const shipper = shipping.ship(options({ maxBufferedBytes: 16 * maxBufferedBytes }))
+  for (let n = 0; n < datasets; n++) shipper.ship({ level: 'info', n })
+  const count = filesMade(1)
+  let most = 0
+  let isClosed = false
+  const closed = shipper.close({ timeoutMs: 0 }).finally(() => {
+    isClosed = true
+  })
+  while (!isClosed) {
+    const before = count()
+    await nextTurn()
+    most = Math.max(most, count() - before)
+  }
+  expect(await closed).toEqual({ complete: false, pending: datasets })
+  expect(shipper.stats()).toMatchObject({ dropped: 0, spool: { left: datasets } })
+  await expect.poll(() => shipper.stats().bufferedBytes).toBe(0) // what was just being read is let go of
+  expect(count()).toBeGreaterThan(0.8 * datasets)
+  expect(most).toBeLessThan(40) // what was in flight comes last, in one turn
 })
 
 it('records that wait for their resource are given on once other batches have moved, though nothing is delivered', async () => {
