@@ -106,7 +106,12 @@ export class Batch {
     this.#whole.requests++
   }
 
-  /** Resolves when every line of the batch as it was before any split has been delivered or dropped. */
+  /** Has `run` called when every line of the batch as it was before any split has been delivered or dropped. */
+  onSettled(run: () => void): void {
+    this.#whole.onSettled(run)
+  }
+
+  /** Resolves at that moment. */
   whenSettled(): Promise<void> {
     return this.#whole.whenSettled()
   }
@@ -450,7 +455,9 @@ class Whole {
   /** Lines that are settled, and in the copies still. */
   #settled = 0
   #block: Buffer
-  readonly #waiters: PromiseWithResolvers<void>[] = []
+  /** Made when it is needed, as is all else that tens of thousands of batches in the store can do without. */
+  #waiters: (() => void)[] | undefined
+  #whenSettled: Promise<void> | undefined
 
   constructor(block: Buffer, memory: Memory, copy: Copy | undefined) {
     this.#block = block
@@ -524,13 +531,19 @@ class Whole {
 
   join(other: Whole): void {
     this.unsettled += other.unsettled
+    other.unsettled = 0
     this.copies.push(...other.copies)
-    this.#waiters.push(...other.#waiters)
+    for (const run of other.#waiters ?? []) this.onSettled(run)
+  }
+
+  onSettled(run: () => void): void {
+    if (this.#waiters === undefined) this.#waiters = [run]
+    else this.#waiters.push(run)
   }
 
   whenSettled(): Promise<void> {
-    this.#waiters[0] ??= Promise.withResolvers<void>()
-    return this.#waiters[0].promise
+    this.#whenSettled ??= new Promise(resolve => this.onSettled(resolve))
+    return this.#whenSettled
   }
 
   settle(count: number): void {
@@ -544,7 +557,7 @@ class Whole {
     if (this.unsettled > 0) return
     this.replaceBlock(noBlock)
     this.replaceCopies()
-    for (const { resolve } of this.#waiters) resolve()
+    for (const run of this.#waiters ?? []) run()
   }
 }
 

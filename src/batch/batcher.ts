@@ -225,11 +225,14 @@ export class Batcher {
 
   #track(batch: Batch): void {
     this.#unsettled.add(batch)
-    void batch.whenSettled().then(() => {
-      this.#unsettled.delete(batch)
-      const row = this.#rows.get(batch.dataset)
-      if (row?.isEmpty && !row.pause?.isProbing && row.refusals === undefined) this.#rows.delete(batch.dataset)
-    })
+    // Soon, as what settles it may have to do with its row still.
+    batch.onSettled(() => queueMicrotask(() => this.#forget(batch)))
+  }
+
+  #forget(batch: Batch): void {
+    this.#unsettled.delete(batch)
+    const row = this.#rows.get(batch.dataset)
+    if (row?.isEmpty && !row.pause?.isProbing && row.refusals === undefined) this.#rows.delete(batch.dataset)
   }
 
   /**

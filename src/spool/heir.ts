@@ -3,7 +3,7 @@ import { monotonicMs, setTimeout } from '../time.ts'
 import { isPassing } from './disk.ts'
 import { Segment, type SegmentParts } from './segment.ts'
 import type { RefusedRecord } from './segment-format.ts'
-import { directoriesIn, isFor, type OnReleased, SpoolDirectory } from './spool-directory.ts'
+import { directoriesIn, isFor, type OnReleased, type SegmentFile, SpoolDirectory } from './spool-directory.ts'
 
 /** What another process has left. */
 export interface Inherited {
@@ -60,6 +60,13 @@ const handOverBytes = 1_048_576
  */
 const maxDirectories = 4
 
+/**
+ * Segments that batches stand for at a time, and how many are handed over at once: of each, objects stay here that take a few
+ * kilobytes, and processes that were killed may have left any number of them.
+ */
+const maxSegments = 16_384
+const handOverSegments = 1024
+
 const restEveryMs = 5
 
 /** A segment, and what has been found in it. */
@@ -80,6 +87,8 @@ export class Heir {
   readonly #left = new Map<string, number>()
   /** What is claimed, and could not be read yet. */
   readonly #unread = new Set<Segment>()
+  /** Files of claimed directories that have not been looked at yet; the oldest of each stands last. */
+  readonly #unopened = new Map<SpoolDirectory, SegmentFile[]>()
   /** Directories that were found and have not been looked at yet, as too many were claimed; oldest first. */
   #found: string[] = []
   #inheriting: Promise<void> | undefined
@@ -99,6 +108,12 @@ export class Heir {
 
   onLeft(segment: Segment, lines: number): void {
     this.#left.set(segment.order, lines)
+  }
+
+  /** A segment is settled, by which there may be room for more. */
+  onRemoved(): void {
+    const isWaiting = this.#unopened.size > 0 && this.#inheriting === undefined
+    if (isWaiting && this.#heldSegments <= maxSegments / 2) this.#parts.onMore()
   }
 
   /**
@@ -123,6 +138,7 @@ export class Heir {
     this.#hasMore = false
     this.#found = []
     this.#unread.clear()
+    this.#unopened.clear()
     for (const directory of this.#directories.values()) directory.release()
   }
 
@@ -144,7 +160,7 @@ export class Heir {
       const { dataset, severities, lines, lost, refused } = content
       found.push({ segment, dataset, severities, byteLength: lines.length, lost, refused })
       foundBytes += lines.length
-      if (foundBytes < handOverBytes) continue
+      if (foundBytes < handOverBytes && found.length < handOverSegments) continue
       this.#handOver(found, listeners)
       found = []
       foundBytes = 0
@@ -159,20 +175,38 @@ export class Heir {
     yield* [...this.#unread]
     if (this.#found.length === 0) this.#found = this.#names(listeners)
     let hasClaimed = false
-    while (this.#found.length > 0) {
+    for (;;) {
+      yield* this.#open()
       await this.#rest()
       if (closings !== this.#closings) return
-      this.#hasMore = this.#directories.size >= maxDirectories
-      if (this.#hasMore) return
-      const segments = await this.#claim(this.#found.shift() as string, listeners)
-      hasClaimed ||= segments.length > 0
-      yield* segments
+      this.#hasMore = this.#unopened.size > 0 || (this.#found.length > 0 && this.#directories.size >= maxDirectories)
+      if (this.#hasMore || this.#found.length === 0) return
+      const isClaimed = await this.#claim(this.#found.shift() as string, listeners)
+      hasClaimed ||= isClaimed
       // Once more: of two processes that reach for a directory at the same moment, neither may have got it.
       if (this.#found.length === 0 && hasClaimed) {
         this.#found = this.#names(listeners)
         hasClaimed = false
       }
     }
+  }
+
+  /** As many segments of claimed directories as there is room for. */
+  *#open(): Generator<Segment> {
+    for (const [directory, files] of this.#unopened) {
+      while (files.length > 0) {
+        if (this.#heldSegments >= maxSegments) return
+        const { name, bytes } = files.pop() as SegmentFile
+        yield Segment.at(this.#parts.segments, directory, name, bytes)
+      }
+      this.#unopened.delete(directory)
+    }
+  }
+
+  get #heldSegments(): number {
+    let held = 0
+    for (const directory of this.#directories.values()) held += directory.held.size
+    return held
   }
 
   #names({ onUnreadable }: HeirListeners): string[] {
@@ -188,8 +222,8 @@ export class Heir {
     }
   }
 
-  /** The segments of a directory, if it is to be had. One that is in disorder does not stand before the others. */
-  async #claim(name: string, { onUnreadable }: HeirListeners): Promise<Segment[]> {
+  /** Claims a directory, if it is to be had: then there may be more. One that is in disorder does not stand before the others. */
+  async #claim(name: string, { onUnreadable }: HeirListeners): Promise<boolean> {
     const { root, segments, hasRoom, onClaimed, onNotClaimed, onReleased, onMore } = this.#parts
     const closings = this.#closings
     let isRefused = false
@@ -202,23 +236,25 @@ export class Heir {
     try {
       const claimed = await SpoolDirectory.inherit(root, name, segments.disk, isWanted, directory => {
         this.#directories.delete(name)
+        this.#unopened.delete(directory)
         onReleased(directory)
         if (this.#hasMore && this.#directories.size <= maxDirectories / 2) onMore()
       })
       if (claimed === undefined) {
         if (!isRefused) onNotClaimed(name)
-        return []
+        return false
       }
       const { directory, files } = claimed
       this.#directories.set(name, directory)
       onClaimed(directory)
       directory.endWhenDone()
       if (closings !== this.#closings) directory.release()
-      return files.map(file => Segment.at(segments, directory, file.name, file.bytes))
+      else if (files.length > 0) this.#unopened.set(directory, files.reverse())
+      return files.length > 0
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') onNotClaimed(name)
       else onUnreadable(error)
-      return []
+      return false
     }
   }
 

@@ -33,6 +33,8 @@ export interface SegmentParts {
 /** Reading is tried so often; what cannot be read then is given up. */
 const maxReads = 3
 const newline = 0x0a
+/** In place of the dataset of a segment that is never written. */
+const noDataset = new Uint8Array()
 const noContent: SegmentContent = {
   dataset: undefined,
   lines: Buffer.alloc(0),
@@ -53,7 +55,6 @@ export class Segment implements Copy, HeldSegment {
   readonly order: string
   readonly #parts: SegmentParts
   readonly #directory: SpoolDirectory
-  readonly #path: string
   readonly #dataset: Uint8Array
   #bytes: number
   #file: AppendFile | undefined
@@ -64,8 +65,8 @@ export class Segment implements Copy, HeldSegment {
   #isComplete = true
   #isHeld = false
   #isRemoved = false
-  /** Places in the file of intact records that must not be sent. */
-  readonly #refusedAt = new Set<number>()
+  /** Places in the file of intact records that must not be sent, if there are any. */
+  #refusedAt: Set<number> | undefined
   #hasVanished = false
   #isSealed = false
   /** Of its file; `undefined` where that could not be told. */
@@ -80,10 +81,9 @@ export class Segment implements Copy, HeldSegment {
   ) {
     this.#parts = parts
     this.#directory = directory
-    this.#path = directory.pathOf(name)
     this.#dataset = dataset
     this.#bytes = bytes
-    this.order = `${directory.name}/${name}`
+    this.order = directory.orderOf(name)
   }
 
   /**
@@ -104,11 +104,15 @@ export class Segment implements Copy, HeldSegment {
 
   /** One that is there already. */
   static at(parts: SegmentParts, directory: SpoolDirectory, name: string, bytes: number): Segment {
-    const segment = new Segment(parts, directory, name, new Uint8Array(), bytes)
+    const segment = new Segment(parts, directory, name, noDataset, bytes)
     segment.#writtenBytes = bytes
     segment.#isSealed = true
     segment.#identity = segment.#look()?.identity
     return segment
+  }
+
+  get #path(): string {
+    return this.#directory.pathOf(this.order)
   }
 
   get isComplete(): boolean {
@@ -215,10 +219,12 @@ export class Segment implements Copy, HeldSegment {
     if (this.hasVanished) return noContent // what stands there now is not ours
     if (this.#bytes > maxSegmentBytes) throw Object.assign(new Error('it is too large'), { code: 'EFBIG' })
     try {
-      this.#refusedAt.clear()
+      this.#refusedAt = undefined
       const reader = new SegmentReader(await this.#parts.disk.read(this.#path), record => {
         const reason = whyNoEvent(record)
-        if (reason !== undefined) this.#refusedAt.add(record.at)
+        if (reason === undefined) return undefined
+        this.#refusedAt ??= new Set()
+        this.#refusedAt.add(record.at)
         return reason
       })
       while (reader.step()) {
@@ -327,8 +333,7 @@ export class Segment implements Copy, HeldSegment {
 
   #contentIn(bytes: Buffer): SegmentContent {
     const refused = this.#refusedAt
-    const refusal: Refusal | undefined =
-      refused.size > 0 ? ({ at }) => (refused.has(at) ? 'as before' : undefined) : undefined
+    const refusal: Refusal | undefined = refused && (({ at }) => (refused.has(at) ? 'as before' : undefined))
     return this.#counted(readSegment(bytes, refusal))
   }
 

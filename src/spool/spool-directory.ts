@@ -40,6 +40,7 @@ export class SpoolDirectory {
   readonly name: string
   /** Bytes of its segments. */
   bytes: number
+  readonly #root: string
   readonly #path: string
   readonly #disk: Disk
   readonly #claim: Claim
@@ -65,6 +66,7 @@ export class SpoolDirectory {
     onReleased: OnReleased,
   ) {
     this.name = name
+    this.#root = root
     this.#path = join(root, name)
     this.#disk = disk
     this.#claim = claim
@@ -159,8 +161,13 @@ export class SpoolDirectory {
     return `${String(++this.#created).padStart(12, '0')}.segment`
   }
 
-  pathOf(segment: string): string {
-    return join(this.#path, segment)
+  /** Stands for the age of a segment among those of every directory. */
+  orderOf(segment: string): string {
+    return `${this.name}/${segment}`
+  }
+
+  pathOf(order: string): string {
+    return join(this.#root, order)
   }
 
   onCreated(): void {

@@ -75,6 +75,7 @@ export class Spool implements Store {
         this.usedBytes -= bytes
         this.#unsynced.delete(segment)
         this.#unremoved.delete(segment)
+        this.#heir.onRemoved()
       },
       onUnremoved: segment => this.#unremoved.add(segment),
       onLeft: (segment, lines) => {

@@ -30,6 +30,11 @@ function small(spool: Partial<ShipperOptions['spool']> = {}): ShipperOptions {
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 const down = (emulator: Emulator) => emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+/** Only once the service has refused what was on its way when a shipper closed. */
+async function upAfterClose(emulator: Emulator): Promise<void> {
+  await sleep(200)
+  emulator.faults.clear()
+}
 const pad = 'x'.repeat(150)
 
 function log(shipper: Shipper, count: number, more: object = {}): void {
@@ -215,7 +220,7 @@ describe('close() while the service is down', () => {
     expect(shipping.warnings).toContainEqual(
       expect.objectContaining({ message: expect.stringMatching(/2000 events .*in the spool/) }),
     )
-    shipping.emulator.faults.clear()
+    await upAfterClose(shipping.emulator)
     const second = shipping.ship(small())
     expect(await second.flush()).toEqual({ complete: true, pending: 0 })
     expect(second.stats()).toMatchObject({ accepted: 2000, delivered: 2000, pending: 0, spool: { inherited: 2000 } })
@@ -232,7 +237,7 @@ describe('close() while the service is down', () => {
     log(shipper, 1000)
     await shipper.close({ timeoutMs: 0 })
     await shipper.close({ timeoutMs: 0 })
-    shipping.emulator.faults.clear()
+    await upAfterClose(shipping.emulator)
     shipper.ship({ n: 1000 })
     expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
     expect(shipper.stats()).toMatchObject({ accepted: 1001, delivered: 1001, pending: 0, spool: { left: 0 } })
@@ -254,8 +259,7 @@ describe('close() while the service is down', () => {
       }
       const { pending, spool } = shipper.stats()
       expect(spool?.left).toBe(pending)
-      await sleep(300) // what was broken off has reached the service by now
-      shipping.emulator.faults.clear()
+      await upAfterClose(shipping.emulator)
       // One flush may take longer than a poll does by default, and reports may be pending after it.
       await expect.poll(async () => (await shipper.flush()).pending, { timeout: 10_000 }).toBe(0)
       const reports = shipping.emulator.events('d').filter(({ n }) => n === undefined) // that memory was short
@@ -279,7 +283,7 @@ describe('close() while the service is down', () => {
     expect(bytesOnDisk()).toBeLessThanOrEqual(maxBytes)
     await shipper.close({ timeoutMs: 0 })
     expect(bytesOnDisk()).toBeLessThanOrEqual(maxBytes)
-    shipping.emulator.faults.clear()
+    await upAfterClose(shipping.emulator)
     const next = shipping.ship(small())
     await next.flush()
     expect(ascending(arrived(shipping.emulator)).slice(-1000)).toEqual(range(1000).map(i => 2000 + i))
@@ -310,7 +314,7 @@ describe('close() while the service is down', () => {
     const closed = shipper.close({ timeoutMs: 0 })
     shipper.on('warning', () => shipper.ship({ n: 100 })) // when what is left has been told of
     await closed
-    shipping.emulator.faults.clear()
+    await upAfterClose(shipping.emulator)
     await expect.poll(async () => (await shipper.flush()).pending).toBe(0)
     expect(new Set(arrived(shipping.emulator))).toEqual(new Set(range(101)))
     expectBooksToBalance(shipper)

@@ -1,0 +1,49 @@
+import { expect, it } from 'vitest'
+import type { Copy } from '../../src/batch/store.ts'
+import type { HeirListeners, Inherited } from '../../src/spool/heir.ts'
+import { Spool } from '../../src/spool/spool.ts'
+import { FakeDisk } from './fake-disk.ts'
+
+const files = 20_000
+/** Segments that batches stand for at a time, and those that are handed over together. */
+const maxHeld = 16_384 + 1024
+
+const disk = new FakeDisk()
+const listeners = { makeRoom: () => false, onTrouble() {}, onFull() {}, onVanished() {}, onMore() {} }
+const openSpool = (more: object = {}) =>
+  new Spool(
+    { directory: '/spool', maxBytes: 1_073_741_824, destination: 'x', isWriteThrough: false },
+    disk.mount().disk,
+    { ...listeners, ...more },
+  )
+
+it('of what others have left, no more files are taken on at a time than memory is for, and all of them in the end', async () => {
+  const leaving = openSpool()
+  const line = Buffer.from('{"a":1}\n')
+  for (let n = 0; n < files; n++) leaving.write(`d${n}`, line, Uint8Array.of(2))?.leave()
+  leaving.close()
+
+  const datasets: string[] = []
+  const held: Copy[] = []
+  const take: HeirListeners = {
+    onInherited(inherited: readonly Inherited[]) {
+      for (const { dataset, copy } of inherited) {
+        datasets.push(dataset)
+        held.push(copy)
+      }
+      expect(held.length).toBeLessThanOrEqual(maxHeld)
+    },
+    onLost: lost => expect.unreachable(`${lost.count} lost`),
+    onRefused: () => expect.unreachable('refused'),
+    onUnreadable: error => expect.unreachable(String(error)),
+  }
+  const heir = openSpool({ onMore: () => void heir.inherit(take) })
+  expect(await heir.inherit(take)).toBe(true)
+  expect(datasets.length).toBeLessThan(files)
+  for (const copy of held.splice(0, held.length / 2 + 1024)) copy.remove() // delivered
+  await expect.poll(() => datasets.length).toBe(files)
+  expect(datasets).toEqual(Array.from({ length: files }, (_, n) => `d${n}`))
+  for (const copy of held) copy.remove()
+  heir.close()
+  expect(disk.images('seen').size).toBe(0)
+})
