@@ -22,7 +22,7 @@ export interface Dropped {
 /** An event that the service refused. */
 export interface Rejected {
   readonly dataset: string
-  /** The event as it was sent; `undefined` where the service did not say which event it refused. */
+  /** The event as it was sent; `undefined` if the service did not say which event it refused, or the line is not JSON. */
   readonly event: Record<string, unknown> | undefined
   readonly status: number
   /** The service's own words. */

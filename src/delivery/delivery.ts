@@ -2,6 +2,7 @@ import type { Batch } from '../batch/batch.ts'
 import type { DropReason, DropsBySeverity, Ledger } from '../batch/ledger.ts'
 import type { BatchLimits, Row } from '../batch/row.ts'
 import type { Answer } from '../http/exchange.ts'
+import { jsonObject } from '../http/json-object.ts'
 import type { Notices, Rejected } from '../notices.ts'
 import type { EventFailure, Outcome } from '../outcome.ts'
 import { type Severity, severities } from '../record/severity.ts'
@@ -495,6 +496,7 @@ function count(bySeverity: DropsBySeverity, severity: Severity | undefined): voi
   bySeverity[name] = (bySeverity[name] ?? 0) + 1
 }
 
+/** A line that has come from a spool may be anything: it must not keep the other lines from being settled. */
 function rejection(dataset: string, json: string | undefined, status: number, reason: string): Rejected {
-  return { dataset, event: json === undefined ? undefined : JSON.parse(json), status, reason }
+  return { dataset, event: json === undefined ? undefined : jsonObject(json), status, reason }
 }

@@ -1,4 +1,5 @@
 import type { Batch } from '../batch/batch.ts'
+import { jsonObject } from '../http/json-object.ts'
 import type { EventFailure } from '../outcome.ts'
 import type { Severity } from '../record/severity.ts'
 import { quoted } from '../text/short-line.ts'
@@ -66,7 +67,8 @@ function timeOf(json: string, timeField: string, stamp: string): string | undefi
   const end = json.startsWith(stamp) ? json.indexOf('"', stamp.length) : -1
   const text = json.slice(stamp.length, end)
   if (end !== -1 && !text.includes('\\')) return withoutTrailingZeros(text)
-  const event = JSON.parse(json) as Record<string, unknown>
+  const event = jsonObject(json)
+  if (event === undefined) return undefined
   const time = Object.hasOwn(event, timeField) ? event[timeField] : stampOfOthers.exec(json)?.[1]
   return typeof time === 'string' || typeof time === 'number' ? withoutTrailingZeros(String(time)) : undefined
 }

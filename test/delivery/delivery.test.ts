@@ -489,6 +489,22 @@ describe('when the service refuses what is in a batch', () => {
     ])
     expect(warnings[0]?.message).toMatch(/refused 3 events.*too many fields; x; no reason given/)
   })
+
+  it.each<[string, Outcome]>([
+    ['all of them', rejected],
+    ['one by its time', { kind: 'partly-rejected', failed: 1, failures: [{ timestamp: '1', reason: 'x' }] }],
+  ])('and what a spool has brought is no JSON: each line is settled all the same, refused %s', async (_, outcome) => {
+    const { batcher, ledger, refused, delivery } = rowOfBatches(() => outcome)
+    for (const text of ['{"_time":"1","n":1}', '{"_time":"2', 'null', '\u0000']) {
+      ledger.admitted++
+      batcher.add('d', 3, lineOf(text))
+    }
+    await vi.advanceTimersByTimeAsync(5000)
+    delivery.abandon('closed')
+    expect(ledger.pending).toBe(0)
+    expect(ledger.delivered + ledger.dropped).toBe(4)
+    expect(refused.map(({ event }) => event?.n)).toContain(1)
+  })
 })
 
 describe('when the service refuses the token, the dataset or the address', () => {

@@ -46,6 +46,20 @@ const patience: readonly (readonly [what: string, scale: Omit<RetryAfter, 'secon
 
 const chaosSeeds = Array.from({ length: 10 }, (_, index) => index + 1)
 
+export function chaosOf(seed: number): LongScenario {
+  return {
+    number: 'chaos',
+    what: `processes that log, end and are killed while the service answers anything (seed ${seed}): exact books`,
+    inShort: 'four processes',
+    short: () => chaos({ seed, processes: 4, atOnce: 2, mostLifeMs: 1500, isTimed: false }),
+    whole: progress => {
+      const atOnce = seed % 2 === 0 ? 1 : 2
+      const isTimed = atOnce < availableParallelism()
+      return chaos({ seed, processes: 20, atOnce, mostLifeMs: 6000, isTimed }, progress)
+    },
+  }
+}
+
 export const longScenarios: readonly LongScenario[] = [
   ...patience.map(
     ([what, scale]): LongScenario => ({
@@ -172,19 +186,7 @@ export const longScenarios: readonly LongScenario[] = [
     short: () => orphans({ eventsEach: 3000 }),
     whole: () => orphans({ eventsEach: 100_000 }),
   },
-  ...chaosSeeds.map(
-    (ownSeed): LongScenario => ({
-      number: 'chaos',
-      what: `processes that log, end and are killed while the service answers anything (seed ${ownSeed}): exact books`,
-      inShort: 'four processes',
-      short: () => chaos({ seed: ownSeed, processes: 4, atOnce: 2, mostLifeMs: 1500, isTimed: false }),
-      whole: (progress, seed = ownSeed) => {
-        const atOnce = seed % 2 === 0 ? 1 : 2
-        const isTimed = atOnce < availableParallelism()
-        return chaos({ seed, processes: 20, atOnce, mostLifeMs: 6000, isTimed }, progress)
-      },
-    }),
-  ),
+  ...chaosSeeds.map(chaosOf),
   ...fleetCases.map(
     (one): LongScenario => ({
       number: 'fleet',

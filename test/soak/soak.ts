@@ -7,7 +7,7 @@
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import type { Figures } from './figures.ts'
-import { type LongScenario, longScenarios } from './scenarios.ts'
+import { chaosOf, type LongScenario, longScenarios } from './scenarios.ts'
 
 interface Row extends Pick<LongScenario, 'number' | 'what'> {
   readonly seconds: number
@@ -25,7 +25,9 @@ const { values } = parseArgs({
 })
 const seed = values.seed === undefined ? undefined : Number(values.seed)
 const processes = values.processes === undefined ? undefined : Number(values.processes)
-const chosen = longScenarios.filter(isChosen)
+const chosen = longScenarios
+  .filter(isChosen)
+  .map(one => (seed !== undefined && one.number === 'chaos' ? chaosOf(seed) : one))
 if (chosen.length === 0) {
   const numbers = [...new Set(longScenarios.map(({ number }) => number))].join(', ')
   const names = longScenarios.flatMap(({ name }) => name ?? []).join(', ')
