@@ -170,7 +170,9 @@ export class Batcher {
 
   /** True if an event of that severity is let in at this fullness, be it by way of the store. */
   hasRoomFor(severity: Severity): boolean {
-    return severity >= this.#memory.floor || this.#spill?.isReady === true
+    if (severity >= this.#memory.floor) return true
+    this.makeRoom()
+    return this.#spill?.isReady === true
   }
 
   /**

@@ -110,6 +110,17 @@ it('between log calls batches move to the store until there is memory for new on
   await expectAllDelivered(shipping, shipper, datasets)
 })
 
+it('they do so too where memory fills up with batches that grow', async () => {
+  await using shipping = await startShipping()
+  shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+  const shipper = shipping.ship(options({ dataset: ({ n }) => `d${Number(n) % 60}` }))
+  const count = 60 * 32
+  for (let n = 0; n < count; n++) shipper.ship({ level: 'info', n, pad })
+  expect(shipper.stats().bufferedBytes).toBeGreaterThan(0.8 * maxBufferedBytes)
+  await expect.poll(() => shipper.stats().bufferedBytes).toBeLessThan(0.63 * maxBufferedBytes)
+  await expectAllDelivered(shipping, shipper, count)
+})
+
 it('where the spool is full of what close() has left, events do not take the room of one another', async () => {
   await using shipping = await startShipping()
   shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
