@@ -58,9 +58,9 @@ describe('a process with events for 500 datasets', () => {
 })
 
 describe('a process with 4,000 events for 2,000 datasets', () => {
-  // Takes 1.5 s on two processors of its own.
-  it.each(ends)('delivers all of them: by %s', async (_, end) => {
-    expect((await endWith(end, { datasets: 2000, latencyMs: 0, timeoutMs: 10_000 })).count).toBe(4000)
+  // Takes less than 2 s on two processors that have nothing else to do.
+  it.each(ends)('delivers all of them: by %s', { timeout: 40_000 }, async (_, end) => {
+    expect((await endWith(end, { datasets: 2000, latencyMs: 0, timeoutMs: 30_000 })).count).toBe(4000)
   })
 })
 
