@@ -37,6 +37,7 @@ export class Demand {
   #addedBytes = 0
   #addedEvents = 0
   #requestsBefore = 0
+  #watchedSeconds = 0
   /** Events and requests per second, each a moving average. */
   #eventsPerSecond = 0
   #requestsPerSecond = 0
@@ -60,7 +61,8 @@ export class Demand {
     const bytesPerSecond = (addedBytes - this.#addedBytes) / seconds + waitingBytes / catchUpSeconds
     const eventsPerSecond = (addedEvents - this.#addedEvents) / seconds + waitingEvents / catchUpSeconds
     const requests = this.#requests()
-    const weight = this.#lookedAtMs === undefined ? 1 : 1 - Math.exp(-seconds / steadySeconds)
+    this.#watchedSeconds += seconds
+    const weight = seconds / Math.max(Math.min(this.#watchedSeconds, steadySeconds), seconds)
     this.#eventsPerSecond += ((addedEvents - this.#addedEvents) / seconds - this.#eventsPerSecond) * weight
     this.#requestsPerSecond += ((requests - this.#requestsBefore) / seconds - this.#requestsPerSecond) * weight
     const { maxBatchBytes, maxBatchEvents, maxBatchAgeMs } = this.#configured

@@ -136,16 +136,15 @@ local function fractionOf(text)
   return hash / 1000003
 end
 
+-- Gives back from the largest piece, so that what becomes free is in one piece as well.
 local function shortened(arcs, length)
   table.sort(arcs, byLength)
   local excess, kept = lengthOf(arcs) - length, {}
-  for _, arc in ipairs(arcs) do
-    local size = arc[2] - arc[1]
-    if excess >= size then excess = excess - size
-    else
-      kept[#kept + 1] = { arc[1], arc[2] - math.max(excess, 0) }
-      excess = 0
-    end
+  for i = #arcs, 1, -1 do
+    local arc = arcs[i]
+    local less = math.min(excess, arc[2] - arc[1])
+    excess = excess - less
+    if arc[1] < arc[2] - less then kept[#kept + 1] = { arc[1], arc[2] - less } end
   end
   return kept
 end
@@ -196,7 +195,7 @@ local present = math.max(number('count'), 1) + (record and 0 or 1)
 turns = math.max(number('turns'), 1)
 if limit > 0 then
   if present <= (turns > 1 and 0.7 or 1) * turnsFrom * limit then turns = 1
-  elseif present > turns or present < turns / 2 then turns = math.ceil(1.2 * present) end
+  elseif present > turns or present < turns / 2 then turns = math.ceil(1.5 * present) end
 end
 if turns > 1 then place = math.floor(whole / turns) end
 set('turns', turns)
@@ -275,8 +274,15 @@ local count = math.max(number('count'), 1)
 local step = place or whole / 2 ^ math.ceil(math.log(16 * count) / math.log(2))
 local needed, wanted = demandOf(self, count)
 local due = partOf(s.mode, number('level'), needed, wanted) * whole
-local length = math.min(math.floor(due / step + fractionOf(id)) * step, whole)
+local length = math.min(math.max(math.floor(due / step + fractionOf(id)), 1) * step, whole)
 local held = lengthOf(arcs)
+if not place and #arcs > 1 and not isReturning then
+  local largest = 0
+  for _, piece in ipairs(free) do largest = math.max(largest, piece[2] - piece[1]) end
+  if largest >= length then arcs, held = {}, 0 end -- in one piece again
+end
+-- Of places, all are to be in use.
+if place and not s.isShort then length = math.min(math.ceil(due / step), math.floor(whole / step)) * step end
 -- What is nearly right is left as it is, in few pieces, unless another process has to go short for it.
 if held > length and (s.isShort or held > due + 2 * step) then arcs = shortened(arcs, length)
 elseif held < length and (place or held < due - step) and not isReturning then
@@ -284,9 +290,6 @@ elseif held < length and (place or held < due - step) and not isReturning then
   local most = lengthOf(free)
   -- The first to come leave some for those who come with them.
   if now - number('bornMs') < leaseMs / 4 then most = math.max(most / 4, math.min(most, step)) end
-  table.sort(free, byLength)
-  local largest = free[#free]
-  if not place and #arcs > 3 and largest and largest[2] - largest[1] >= length then arcs, held = {}, 0 end -- in one piece again
   local more = math.min(length - held, most)
   arcs, free = extended(arcs, place and math.floor(more / place) * place or math.floor(more), free)
 end

@@ -84,6 +84,7 @@ describe('processes that lease their shares', () => {
   it('40 follow a limit that only the headers of answers tell, within two leases', async () => {
     const world = await World.withRedis({ limitPerSecond: 40 })
     world.joinWithinASecond(40)
+    for (let t = 25; t < 120; t += 3) world.clock.after(t * 1000, () => console.log(t, 'sum', world.clients.reduce((n, c) => n + c.pace.inForce(world.clock.nowMs).requestsPerSecond, 0).toFixed(2), 'none', world.clients.filter(c => c.pace.inForce(world.clock.nowMs).requestsPerSecond < 0.02).length, 'throttled', world.clients.filter(c => c.pace.inForce(world.clock.nowMs).because === 'throttled').length, 'taken', world.service.taken.slice(t - 3, t).join(' ')))
     world.clock.after(30_000, () => world.service.setLimit(10))
     world.clock.after(75_000, () => world.service.setLimit(40))
     await world.run()
