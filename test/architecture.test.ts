@@ -98,6 +98,13 @@ describe('imports', async () => {
   it('name every module: none is computed', () => {
     expect(shown(imports.filter(({ target }) => target === ''))).toEqual([])
   })
+
+  it('take single functions of Node where events pass: as CommonJS, a namespace is an object of slow getters', () => {
+    const hotPath = files.filter(file => /^(winston|otel|(shipper|record|batch|delivery)\/.*)\.ts$/.test(file))
+    const namespace = /^import (?!type\b)(\* as )?\w+ from 'node:/m
+    expect(hotPath.length).toBeGreaterThan(50)
+    expect(hotPath.filter(file => namespace.test(readFileSync(new URL(file, src), 'utf8')))).toEqual([])
+  })
 })
 
 describe('entry points', () => {

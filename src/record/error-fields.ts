@@ -1,4 +1,4 @@
-import * as types from 'node:util/types'
+import { isNativeError } from 'node:util/types'
 import { charactersLeft } from './is-plain-data.ts'
 
 /** Characters of data put on an Error that has a `toJSON`, up to which they are kept beside what that tells. */
@@ -20,7 +20,7 @@ export interface ErrorFields {
 
 /** Whether a value is an Error: of this realm or another (vm, jest), a DOMException, or an object made to look like one. */
 export function isError(value: unknown): value is Error {
-  return types.isNativeError(value) || value instanceof Error
+  return isNativeError(value) || value instanceof Error
 }
 
 /**

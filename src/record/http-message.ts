@@ -1,4 +1,4 @@
-import * as types from 'node:util/types'
+import { isProxy } from 'node:util/types'
 import { cutText } from './json-text.ts'
 
 /**
@@ -19,13 +19,13 @@ type Fields = Readonly<Record<PropertyKey, unknown>>
  * standard serializers of pino tell it; their fields lead to sockets, and have all headers. `undefined` for anything else.
  */
 export function httpFields(value: object): object | undefined {
-  if (types.isProxy(value) || 'toJSON' in value) return undefined
+  if (isProxy(value) || 'toJSON' in value) return undefined
   const message = value as Fields
   const fields = fieldsOf(message)
   if (fields !== undefined) return fields
   // What Fastify wraps.
   const { raw } = message
-  if (!isObject(raw) || types.isProxy(raw)) return undefined
+  if (!isObject(raw) || isProxy(raw)) return undefined
   const rawFields = fieldsOf(raw)
   return rawFields && { ...idOf(message), ...rawFields }
 }

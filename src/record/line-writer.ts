@@ -1,4 +1,4 @@
-import * as types from 'node:util/types'
+import { isProxy } from 'node:util/types'
 import { monotonicMs } from '../time.ts'
 import { copyEscaped, firstEscape, isEscaped, shortEscapes } from './escapes.ts'
 import { isRecord, isValidDate } from './is-plain-data.ts'
@@ -213,7 +213,7 @@ export class LineWriter {
 
   /** Of an object without members, a proxy may have listed a million names that it does not have, and again the next time. */
   #isSuspect(empty: object): boolean {
-    return this.#isTimed && (types.isProxy(empty) || this.#isSlow())
+    return this.#isTimed && (isProxy(empty) || this.#isSlow())
   }
 
   /** Whether the application's own code takes long. Then the way that keeps account of time is taken. */

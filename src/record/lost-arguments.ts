@@ -1,4 +1,4 @@
-import * as types from 'node:util/types'
+import { isMap, isSet } from 'node:util/types'
 import { isError } from './error-fields.ts'
 import { httpFields } from './http-message.ts'
 import { isRecord } from './is-plain-data.ts'
@@ -104,8 +104,8 @@ function isOpaque(argument: Info): boolean {
 
 function tellsMore(argument: Info): boolean {
   return (
-    types.isMap(argument) ||
-    types.isSet(argument) ||
+    isMap(argument) ||
+    isSet(argument) ||
     typeof argument.toJSON === 'function' ||
     objectStub(argument) !== undefined ||
     primitiveOf(argument) !== undefined ||

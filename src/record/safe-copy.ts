@@ -1,4 +1,4 @@
-import * as types from 'node:util/types'
+import { isMap, isProxy, isSet, isTypedArray } from 'node:util/types'
 import { bareObject } from './bare-object.ts'
 import type { Effort } from './effort.ts'
 import { errorFields, isError } from './error-fields.ts'
@@ -158,9 +158,9 @@ export class SafeCopy {
       if (told !== value) return this.#value(told, key, true)
     }
     if (Array.isArray(value)) return this.#items(i => value[i], value.length)
-    const isProxy = types.isProxy(value)
-    const names = this.#namesOf(value, isProxy)
-    return this.#fields(names, names.length, name => source[name], isProxy ? value : undefined)
+    const proxy = isProxy(value) ? value : undefined
+    const names = this.#namesOf(value, proxy !== undefined)
+    return this.#fields(names, names.length, name => source[name], proxy)
   }
 
   /** The copy of an object whose content is not in its fields; `undefined` for all others. */
@@ -174,12 +174,12 @@ export class SafeCopy {
     }
     const bytes = bytesOf(value)
     if (bytes !== undefined) return this.#base64(bytes)
-    if (types.isMap(value)) return this.#map(value)
-    if (types.isSet(value)) {
+    if (isMap(value)) return this.#map(value)
+    if (isSet(value)) {
       const items = Set.prototype.values.call(value)
       return this.#items(() => items.next().value, value.size)
     }
-    if (types.isTypedArray(value)) return this.#items(i => value[i], value.length)
+    if (isTypedArray(value)) return this.#items(i => value[i], value.length)
     const http = httpFields(value)
     return http && this.#value(http, key)
   }

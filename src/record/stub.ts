@@ -1,4 +1,4 @@
-import * as types from 'node:util/types'
+import { isDate, isPromise, isWeakMap, isWeakSet } from 'node:util/types'
 import { isError } from './error-fields.ts'
 
 // Texts that stand for what JSON has no words for.
@@ -7,10 +7,10 @@ const maxNameLength = 200
 
 /** The stub of an object that nothing can be told of; `undefined` when something can. */
 export function objectStub(value: object): string | undefined {
-  if (types.isDate(value)) return Number.isNaN(Date.prototype.getTime.call(value)) ? 'Invalid Date' : undefined
-  if (types.isPromise(value)) return '[Promise]'
-  if (types.isWeakMap(value)) return '[WeakMap]'
-  if (types.isWeakSet(value)) return '[WeakSet]'
+  if (isDate(value)) return Number.isNaN(Date.prototype.getTime.call(value)) ? 'Invalid Date' : undefined
+  if (isPromise(value)) return '[Promise]'
+  if (isWeakMap(value)) return '[WeakMap]'
+  if (isWeakSet(value)) return '[WeakSet]'
   return value instanceof WeakRef ? '[WeakRef]' : undefined
 }
 
