@@ -15,6 +15,7 @@ export class Timestamper {
   readonly #start: number
   #shownMs = -1
   #shownSecond = -1
+  #shownDigits = 0
 
   constructor(fieldName: string, sequence: Sequence = processSequence) {
     const opening = `{${JSON.stringify(fieldName)}:"`
@@ -50,8 +51,20 @@ export class Timestamper {
 
   #write(ms: number, digits: number): Uint8Array {
     if (ms !== this.#shownMs) this.#showMs(ms)
-    writeDigits(this.#bytes, this.#start + lengthToDot + 9, 6, digits)
+    this.#showDigits(digits)
     return this.#bytes
+  }
+
+  /** From the last digit on, until those before it are as they were: mostly one or two, as each line has the next number. */
+  #showDigits(digits: number): void {
+    let shown = this.#shownDigits
+    this.#shownDigits = digits
+    for (let at = this.#start + lengthToDot + 8; digits !== shown; at--) {
+      const tenth = (digits / 10) | 0
+      this.#bytes[at] = 48 + digits - tenth * 10
+      digits = tenth
+      shown = (shown / 10) | 0
+    }
   }
 
   #showMs(ms: number): void {
