@@ -22,6 +22,7 @@ export function areArgumentsFound(info: Info): boolean {
   const args = argumentsOf(info)
   if (args.length === 0) return true
   const first = args[0]
+  if (args.length === 1 && isObject(first) && isRecord(first)) return !hasToken(info.message) && !hidesFields(first)
   if (isError(first)) return false
   if (args.length === 1 && isObject(first)) return !hasToken(info.message) && !hidesFields(first) && !isOpaque(first)
   return lostArguments(info).length === 0
