@@ -3,16 +3,35 @@ import { isAsItIs } from './json-text.ts'
 /** Names longer than this are not learned, nor texts longer than that. */
 const longestName = 64
 const longestText = 32
-/** How many names are learned in one place, and in all: then they take at most about a mebibyte. */
-const mostInPlace = 256
-const mostInAll = 2048
+/** How many names are learned in one place, and in all: then they take about two and a half mebibytes. */
+const mostInPlace = 1024
+const mostInAll = 4096
+/** After so many names that there was no room to learn, all are forgotten: those that come now may come again. */
+const mostRefused = 65_536
 /** How often a text is learned anew; a field whose text still changes after that has none that is worth it. */
 const mostTexts = 16
 
 /** Bytes, as words that are copied four at a time. After `length`, up to three bytes are of no account. */
 export interface Piece {
-  readonly words: Int32Array
+  readonly words: readonly number[]
   readonly length: number
+}
+
+/** All that one writer has learned. */
+export class Learned {
+  /** Names, in whatever place. */
+  count = 0
+  /** How often there was no room to learn a name. */
+  refused = 0
+  root = new LearnedName(undefined)
+
+  /** Makes room for the names of today, if too many of them are not learned. To be called between events. */
+  renew(): void {
+    if (this.refused < mostRefused) return
+    this.count = 0
+    this.refused = 0
+    this.root = new LearnedName(undefined)
+  }
 }
 
 /**
@@ -48,11 +67,15 @@ export class LearnedName {
   }
 
   /** The name within this member; `undefined` when it is not to be learned. */
-  find(name: string, all: { count: number }): LearnedName | undefined {
+  find(name: string, all: Learned): LearnedName | undefined {
     this.#within ??= new Map()
     const known = this.#within.get(name)
     if (known !== undefined) return known
-    if (name.length > longestName || this.#within.size >= mostInPlace || all.count >= mostInAll) return undefined
+    if (name.length > longestName) return undefined
+    if (this.#within.size >= mostInPlace || all.count >= mostInAll) {
+      all.refused++
+      return undefined
+    }
     const learned = new LearnedName(name)
     this.#within.set(name, learned)
     all.count++
@@ -75,7 +98,7 @@ function pieceOf(json: string): Piece {
   const length = Buffer.byteLength(json)
   const padded = Buffer.alloc(Math.ceil(length / 4) * 4)
   padded.write(json)
-  return { words: Int32Array.from({ length: padded.length / 4 }, (_, i) => padded.readInt32LE(i * 4)), length }
+  return { words: Array.from({ length: padded.length / 4 }, (_, i) => padded.readInt32LE(i * 4)), length }
 }
 
 /** A text that does not keep alive what it was cut from; and, as names of members are, one that is fast to compare. */

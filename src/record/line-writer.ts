@@ -1,9 +1,9 @@
 import { isProxy } from 'node:util/types'
 import { monotonicMs } from '../time.ts'
 import { copyEscaped, firstEscape, isEscaped, shortEscapes } from './escapes.ts'
-import { isRecord, isValidDate } from './is-plain-data.ts'
+import { isRecord, isValidDate, wideNames } from './is-plain-data.ts'
 import { fits } from './json-text.ts'
-import { LearnedName, type Piece } from './learned-names.ts'
+import { Learned, LearnedName, type Piece } from './learned-names.ts'
 import { maxDepth, type NonFinite } from './plain.ts'
 
 /** Lines up to nearly so many bytes need no larger buffer; one that is larger than that is not kept for the next line. */
@@ -52,8 +52,7 @@ export class LineWriter {
   #nonFinite: NonFinite = 'null'
   #startedAtMs = 0
   #clockAtMs = 0
-  readonly #root = new LearnedName(undefined)
-  readonly #learned = { count: 0 }
+  readonly #learned = new Learned()
 
   constructor() {
     this.bytes = Buffer.allocUnsafeSlow(usualBytes)
@@ -114,8 +113,9 @@ export class LineWriter {
     this.#mostEnd = this.#start + mostBytes
     this.#absent = 0
     this.#startedAtMs = 0
+    this.#learned.renew()
     try {
-      return this.#isAt(isRecord(event) ? this.#writeRecord(event, this.#start, 0, this.#root) : failed)
+      return this.#isAt(isRecord(event) ? this.#writeEvent(event) : failed)
     } catch {
       return false // an accessor or a proxy that throws
     }
@@ -127,6 +127,13 @@ export class LineWriter {
   }
 
   // What follows writes at a place, and says where it ends, or that it failed.
+
+  #writeEvent(event: Record<string, unknown>): number {
+    const names = wideNames(event)
+    return names === undefined
+      ? this.#writeRecord(event, this.#start, 0, this.#learned.root)
+      : this.#writeWide(event, names, this.#start)
+  }
 
   #writeRecord(record: Record<string, unknown>, start: number, depth: number, place: LearnedName): number {
     if (typeof record.toJSON === 'function') return failed
@@ -163,11 +170,53 @@ export class LineWriter {
       }
       if (at < 0) return failed
     }
-    if (at === start && this.#isSuspect(record)) return failed
-    if (at === start) at++
+    return this.#endRecord(record, start, at)
+  }
+
+  /** The same of an event by its names. */
+  #writeWide(record: Record<string, unknown>, names: readonly string[], start: number): number {
+    if (typeof record.toJSON === 'function') return failed
+    let at = start
+    let last = this.#learned.root.start
+    for (let i = 0; i < names.length; i++) {
+      if (i % membersPerClock === membersPerClock - 1 && this.#isSlow()) return failed
+      const name = names[i] as string
+      const value = record[name]
+      if (value === undefined) {
+        if (++this.#absent > maxAbsent) return failed
+        continue
+      }
+      if (value === record) return failed
+      const learned = last.next.name === name ? last.next : this.#learnedAfter(last, name, this.#learned.root)
+      at = this.#writeMember(name, value, at, 0, learned)
+      if (at < 0) return failed
+      if (learned !== undefined) last = learned
+    }
+    return this.#endRecord(record, start, at)
+  }
+
+  #endRecord(record: object, start: number, end: number): number {
+    if (end === start && this.#isSuspect(record)) return failed
+    const at = end === start ? start + 1 : end
     this.bytes[start] = openingBrace // in place of the first comma
     this.bytes[at] = closingBrace
     return at + 1
+  }
+
+  #learnedAfter(last: LearnedName, name: string, place: LearnedName): LearnedName | undefined {
+    const learned = place.find(name, this.#learned)
+    if (learned !== undefined) last.next = learned
+    return learned
+  }
+
+  #writeMember(name: string, value: unknown, at: number, depth: number, learned: LearnedName | undefined): number {
+    if (at > this.#limit && !this.#grow(at, at)) return failed
+    if (learned === undefined) return this.#writeUnlearned(name, value, at, depth)
+    if (typeof value !== 'string') return this.#writeValue(value, this.#copy(learned.piece, at), depth, learned)
+    if (value === learned.text) return this.#copy(learned.withText, at)
+    const end = this.#writeText(value, this.#copy(learned.piece, at))
+    learned.learn(value)
+    return end
   }
 
   #writeUnlearned(name: string, value: unknown, at: number, depth: number): number {

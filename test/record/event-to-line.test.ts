@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { eventToLine, type Line } from '../../src/record/event-to-line.ts'
-import { LearnedName } from '../../src/record/learned-names.ts'
+import { Learned } from '../../src/record/learned-names.ts'
 import { LineWriter } from '../../src/record/line-writer.ts'
 
 const bytesOf = (text: string | undefined) => (text === undefined ? undefined : Buffer.from(text))
@@ -302,17 +302,66 @@ describe('a line', () => {
   })
 })
 
+describe('a wide event', () => {
+  const names = Array.from({ length: 40 }, (_, i) => `field ${i}`)
+
+  it('is written as JSON.stringify writes it, as others are before and after it', () => {
+    const wide = Object.assign({}, Object.fromEntries(names.map((name, i) => [name, i % 3 === 0 ? `${i}` : { i }])))
+    for (let i = 0; i < 3; i++) {
+      expectAsIs(wide)
+      expectAsIs({ ...wide, absent: undefined, 7: 'first' })
+      expectAsIs({ level: 'info' })
+      expectAsIs(Object.assign(Object.create({ inherited: 1 }), wide))
+      expectAsIs(Object.defineProperty({ ...wide }, 'hidden', { value: 1 }))
+    }
+    expect(made({ ...wide, list: [1n] })).toMatchObject({ stubbed: 0, text: JSON.stringify({ ...wide, list: ['1'] }) })
+  })
+
+  it('that refers to itself says so', () => {
+    const wide: Record<string, unknown> = Object.fromEntries(names.map(name => [name, name]))
+    wide.itself = wide
+    expect(made(wide)).toMatchObject({ stubbed: 1, text: expect.stringContaining('"itself":"[Circular]"') })
+  })
+
+  it('that is a proxy is not asked for every name before the time is looked at', () => {
+    let asked = 0
+    const slow = new Proxy(Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`field ${i}`, i])), {
+      getOwnPropertyDescriptor(target, name) {
+        asked++
+        for (const until = performance.now() + 0.2; performance.now() < until; );
+        return Reflect.getOwnPropertyDescriptor(target, name)
+      },
+    })
+    const writer = new LineWriter()
+    writer.begin(undefined)
+    expect(writer.write(slow, 1_000_000)).toBe(false)
+    expect(asked).toBeLessThan(300)
+  })
+})
+
 describe('names are learned', () => {
   it('up to a number in each place, and in all', () => {
-    const all = { count: 0 }
-    const place = new LearnedName(undefined)
+    const all = new Learned()
+    const place = all.root
     const found = Array.from({ length: 5000 }, (_, i) => place.find(`name ${i}`, all)?.find('within', all))
-    expect(found.filter(Boolean).length).toBe(256)
+    expect(found.filter(Boolean).length).toBe(1024)
     expect(place.find('name 7', all)).toBeDefined()
     for (const { name } of Array.from({ length: 5000 }, (_, i) => ({ name: `name ${i}` }))) {
       Array.from({ length: 100 }, (_, i) => place.find(name, all)?.find(`${i}`, all))
     }
-    expect(all.count).toBe(2048)
+    expect(all.count).toBe(4096)
+  })
+
+  it('anew where most of those that came first do not come any more', () => {
+    const all = new Learned()
+    for (let i = 0; i < 10_000; i++) all.root.find(`id ${i}`, all)
+    expect(all.root.find('user', all)).toBeUndefined()
+    for (let i = 0; i < 100_000; i++) {
+      all.renew()
+      all.root.find('user', all)
+    }
+    expect(all.root.find('user', all)).toBeDefined()
+    expect(all.count).toBe(1)
   })
 
   it('and events with more of them are written all the same', () => {
