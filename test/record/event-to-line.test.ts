@@ -147,6 +147,24 @@ describe('plain data', () => {
     }
   })
 
+  it('as a text that is there already, or anew, and never as a mixture of both', () => {
+    const event = { level: 'info', message: 'order placed', n: 1, inner: { list: [1, 2] } }
+    const written = JSON.stringify({ message: event.message, inner: event.inner, n: 1, level: event.level })
+    const lines = new Set<string>()
+    for (let i = 0; i < 25_000; i++) {
+      lines.add(textOf(eventToLine(event, undefined, undefined, 1000, { stubbed: 0, cut: 0 }, written)))
+    }
+    expect([written, JSON.stringify(event)]).toEqual(expect.arrayContaining([...lines]))
+    const [notPlain, altered] = [
+      { ...event, n: 1n },
+      { stubbed: 0, cut: 0 },
+    ]
+    for (let i = 0; i < 5000; i++) {
+      const line = textOf(eventToLine(notPlain, undefined, undefined, 1000, altered, written))
+      if (!line.includes('"n":"1"')) expect(line).toContain('"n":"1"')
+    }
+  })
+
   it('of numbers with up to three decimals, each', () => {
     for (let thousandths = 0; thousandths < 20_000; thousandths++) {
       const value = thousandths / 1000
