@@ -136,6 +136,14 @@ local function fractionOf(text)
   return hash / 1000003
 end
 
+-- In places, or in steps of a sixteenth of an equal part: smaller ones would make dust of the arcs, larger ones leave gaps.
+local function stepOf(count)
+  return place or whole / 2 ^ math.ceil(math.log(16 * count) / math.log(2))
+end
+
+-- What each is sure to get: a step at the least.
+local function sureOf(due, step) return math.max(math.floor(due / step), 1) * step end
+
 -- Gives back from the largest piece, so that what becomes free is in one piece as well.
 local function shortened(arcs, length)
   table.sort(arcs, byLength)
@@ -177,7 +185,7 @@ end
 local names = {
   'bornMs', 'returnedMs', 'calledMs', 'surveyedMs', 'count', 'mode', 'level', 'free', 'lostMs', 'guestMs',
   'header', 'headerMs', 'licenseAt', 'reader', 'readerMs', 'turns',
-  'isShort',
+  'lacking',
 }
 local values, s = redis.call('HMGET', state, unpack(names)), {}
 for i, name in ipairs(names) do if values[i] and values[i] ~= '' then s[name] = values[i] end end
@@ -195,7 +203,7 @@ local present = math.max(number('count'), 1) + (record and 0 or 1)
 turns = math.max(number('turns'), 1)
 if limit > 0 then
   if present <= (turns > 1 and 0.7 or 1) * turnsFrom * limit then turns = 1
-  elseif present > turns or present < turns / 2 then turns = math.ceil(1.5 * present) end
+  elseif present > turns or present < turns / 2 then turns = math.ceil(1.25 * present) end
 end
 if turns > 1 then place = math.floor(whole / turns) end
 set('turns', turns)
@@ -253,41 +261,44 @@ if not s.surveyedMs or (claimed and #claimed > 0)
   for _, arc in ipairs(arcs) do taken[#taken + 1] = arc end
   free = complement(taken)
   local mode, level = levelFor(demands)
-  local lacking = 0
-  for _, one in ipairs(demands) do
-    local due = whole * partOf(mode, level, demandOf(one, #demands))
+  local lacking, step = 0, stepOf(#demands)
+  for i, one in ipairs(demands) do
+    local sure = sureOf(whole * partOf(mode, level, demandOf(one, #demands)), step)
     local has = lengthOf(arcsIn(one.arcs))
-    if has < 0.9 * due then lacking = lacking + due - has end
+    if i > 1 and has < 0.75 * sure then lacking = lacking + sure - has end
   end
   set('mode', mode)
   set('level', level)
   set('count', #demands)
-  set('isShort', lacking > lengthOf(free) and '1' or '')
+  setMs('lacking', lacking)
   setMs('surveyedMs', now)
 else
   free = arcsIn(s.free or '')
   if not record then set('count', number('count') + 1) end
 end
 
--- In places, or in steps of a sixteenth of an equal part: smaller ones would make dust of the arcs, larger ones leave gaps.
 local count = math.max(number('count'), 1)
-local step = place or whole / 2 ^ math.ceil(math.log(16 * count) / math.log(2))
+local step = stepOf(count)
 local needed, wanted = demandOf(self, count)
 local due = partOf(s.mode, number('level'), needed, wanted) * whole
-local length = math.min(math.max(math.floor(due / step + fractionOf(id)), 1) * step, whole)
+local sure = sureOf(due, step)
+-- What is free beyond what others lack, who have next to nothing; below 0 where they cannot have it.
+local spare = lengthOf(free) - number('lacking')
+local length = math.min(math.max(math.floor(due / step + fractionOf(id)) * step, sure), whole)
+if place then length = math.min(math.ceil(due / step) * step, turns * step) end -- all places are to be in use
 local held = lengthOf(arcs)
 if not place and #arcs > 1 and not isReturning then
   local largest = 0
   for _, piece in ipairs(free) do largest = math.max(largest, piece[2] - piece[1]) end
   if largest >= length then arcs, held = {}, 0 end -- in one piece again
 end
--- Of places, all are to be in use.
-if place and not s.isShort then length = math.min(math.ceil(due / step), math.floor(whole / step)) * step end
 -- What is nearly right is left as it is, in few pieces, unless another process has to go short for it.
-if held > length and (s.isShort or held > due + 2 * step) then arcs = shortened(arcs, length)
+if held > sure and spare < 0 then arcs = shortened(arcs, math.max(sure, held + math.floor(spare / step) * step))
+elseif held > length + 2 * step then arcs = shortened(arcs, length)
 elseif held < length and (place or held < due - step) and not isReturning then
   if place then free = placesIn(free, place) end
   local most = lengthOf(free)
+  if held >= 0.75 * sure then most = math.max(math.min(most, spare), 0) end
   -- The first to come leave some for those who come with them.
   if now - number('bornMs') < leaseMs / 4 then most = math.max(most / 4, math.min(most, step)) end
   local more = math.min(length - held, most)

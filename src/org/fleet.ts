@@ -78,6 +78,7 @@ export class Fleet {
   #calledMs = Number.NEGATIVE_INFINITY
   /** Whether there was something to send when Redis was asked last. */
   #wasWaiting = false
+  #lastRenewInMs = 0
   #failures = 0
   /** What Redis has said last; `undefined` while it has said nothing. */
   #share: Share | undefined
@@ -155,9 +156,9 @@ export class Fleet {
   #report(nowMs: number) {
     const { demand, isWaiting, headerLimit } = this.#settings
     const limit = this.#limitPerSecond ?? 0
-    const hasNone = this.#share === undefined || this.#share.arcs.length === 0
+    const isNew = nowMs - this.#startedMs < 2 * this.#leaseMs && !this.#share?.arcs.length
     const isLongAgo = nowMs - this.#guestMs > guestAgainPart * this.#leaseMs
-    const isSurprised = isWaiting() && (!this.#wasWaiting || hasNone)
+    const isSurprised = isWaiting() && (!this.#wasWaiting || isNew)
     const isGuest = isSurprised && isLongAgo && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)
     this.#wasWaiting = isWaiting()
     const { needed, wanted } = limit > 0 ? demand(nowMs) : { needed: 0, wanted: 0 }
@@ -177,12 +178,18 @@ export class Fleet {
     this.#share = share
     this.#measureAhead(share.nowMs - (askedMs + nowMs) / 2, (nowMs - askedMs) / 2, nowMs)
     if (share.guestMs !== undefined) this.#guestMs = share.guestMs - this.#ahead.ms
-    const isHolding = this.#limitPerSecond === undefined && nowMs < this.#startedMs + licenseMs
-    const againInMs = isHolding ? Math.min(whileHoldingMs, share.renewInMs) : share.renewInMs
-    // Not all at once.
-    this.#callIn(this.#isAskedAgain ? 0 : againInMs * (0.8 + 0.4 * this.#random()))
+    this.#callIn(this.#isAskedAgain ? 0 : this.#renewInMs(share, nowMs))
     this.license.take(share, report)
     this.apply()
+  }
+
+  /** Not all at once: those that started together are spread when they begin to ask more seldom. */
+  #renewInMs({ renewInMs }: Share, nowMs: number): number {
+    const isHolding = this.#limitPerSecond === undefined && nowMs < this.#startedMs + licenseMs
+    const nextMs = isHolding ? Math.min(whileHoldingMs, renewInMs) : renewInMs
+    const [least, most] = nextMs > this.#lastRenewInMs ? [0.2, 1] : [0.8, 1.2]
+    this.#lastRenewInMs = nextMs
+    return nextMs * (least + (most - least) * this.#random())
   }
 
   /** What was measured while nothing was slow is the nearest to the truth, until the clocks have drifted. */
