@@ -42,10 +42,10 @@ const catchUpSeconds = 5
 /** Where requests are not limited, more of them in a second bring nothing but what each one costs. */
 const plentyPerSecond = 40
 /**
- * Where a dataset's turn comes hardly more often than its batches are due, they are due after this part of a turn, so that
- * whatever was logged before is ready when the turn comes: a batch that just misses it waits for another whole one.
+ * A turn that comes hardly more often than batches are due, after this part of that time and more, takes whatever has been
+ * logged before: what just misses it waits for another whole one.
  */
-const partOfTurn = 0.5
+const rareTurnPart = 0.5
 
 /**
  * Size and age of batches so that the load fits into the requests that may be made: events wait for a turn and travel in
@@ -66,11 +66,11 @@ export function tune(load: Load, configured: Configured): Tuned {
   const needed = (perSecond: number, waiting: number) =>
     (perSecond * partOfLoad + waiting / catchUpSeconds) / requestsPerSecond
   const turnMs = (Math.max(datasets, 1) / requestsPerSecond) * 1000
-  const isTurnRare = turnMs > configured.maxBatchAgeMs * partOfTurn
+  const isTurnRare = turnMs > configured.maxBatchAgeMs * rareTurnPart
   return {
     maxBatchBytes: between(configured.maxBatchBytes, needed(bytesPerSecond, waitingBytes), configured.mostBatchBytes),
     maxBatchEvents: between(configured.maxBatchEvents, needed(eventsPerSecond, waitingEvents), mostBatchEvents),
-    maxBatchAgeMs: isTurnRare ? Math.min(configured.maxBatchAgeMs, turnMs * partOfTurn) : configured.maxBatchAgeMs,
+    maxBatchAgeMs: isTurnRare ? 0 : configured.maxBatchAgeMs,
   }
 }
 

@@ -119,7 +119,7 @@ local function levelFor(demands)
   local mode, total = 'spare', 1
   if sumNeeded >= 1 then mode = 'need'
   elseif sumWanted >= 1 then mode = 'want'
-  else total = 1 - math.min(0.25, (1 - sumWanted) / 2) end -- some is left for those who come
+  else total = 1 - math.min(0.15, (1 - sumWanted) / 2) end -- some is left for those who come
   local low, high = 0, 1
   for _ = 1, 24 do
     local level, sum = (low + high) / 2, 0
@@ -242,6 +242,8 @@ if not s.surveyedMs or (claimed and #claimed > 0)
       if other.untilMs < now then late = late + 1 end
     end
   end
+  -- Where there is no other, and none that was forgotten, there is nothing to wait for.
+  if #others == 0 and now - number('bornMs') >= returnMs then isReturning = false end
   -- Most of them do not die in one second: it was Redis that was away.
   if late >= 2 and late * 2 > #others and not isReturning then
     setMs('returnedMs', now)

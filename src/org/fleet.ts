@@ -150,6 +150,7 @@ export class Fleet {
       if (run === this.#run) this.#retry(error)
     } finally {
       this.#isCalling = false
+      if (run !== this.#run && this.#isOpen) void this.#call() // closed and started again meanwhile
     }
   }
 
@@ -223,7 +224,8 @@ export class Fleet {
     const nowMs = monotonicMs()
     const isUnknown = this.#leasedLimit === undefined && this.#lease !== undefined
     if (this.#limitPerSecond !== this.#leasedLimit || isUnknown) this.apply()
-    if (this.#wasWaiting || this.#failures > 0 || nowMs - this.#calledMs < this.#leaseMs / 10) return
+    const mayAsk = this.#lease !== undefined && this.#failures === 0 && nowMs - this.#calledMs >= this.#leaseMs / 10
+    if (this.#wasWaiting || !mayAsk) return
     if (this.#settings.isWaiting() && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)) this.#callIn(0)
   }
 

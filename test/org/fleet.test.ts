@@ -213,6 +213,30 @@ describe('a fleet', () => {
     expect(together()).toBeCloseTo(9.8, 0)
   })
 
+  it('is started again while its last call is under way', async () => {
+    const member = join()
+    await clock.runUntil(10_000, true)
+    redis.state = 'hanging'
+    await clock.runUntil(15_500, true)
+    const closed = member.fleet.close()
+    member.fleet.start()
+    redis.state = 'there'
+    await clock.runUntil(25_000, true)
+    await closed
+    expect(rateOf(member)).toBeCloseTo(9.8)
+  })
+
+  it('asks Redis no more often where nothing limits requests', async () => {
+    const member = join(1, { limitPerSecond: Number.POSITIVE_INFINITY, isWaiting: false })
+    await clock.runUntil(10_000, true)
+    const { calls } = redis
+    for (let second = 10; second < 60; second++) {
+      member.isWaiting = second % 2 === 0
+      await clock.runUntil(second * 1000, true)
+    }
+    expect(redis.calls - calls).toBeLessThanOrEqual(13)
+  })
+
   it('may be closed twice, and started again', async () => {
     const member = join()
     const closed = Promise.all([member.fleet.close(), member.fleet.close()])
