@@ -14,7 +14,7 @@ const catchUpSeconds = 5
  * Part of its slots that a process without a backlog uses when it has as many as it wants. With fewer, its events would
  * wait longer; with more, slots would stay empty that others need.
  */
-const usedPart = 0.7
+const usedPart = 0.8
 /** Where next to nothing was used until now, slots for so many requests per second are worth to be had. */
 const leastWanted = 0.2
 /** Time constant of what a process without a backlog logs and sends, in seconds: a few events come at odd times. */

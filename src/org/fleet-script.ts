@@ -119,7 +119,7 @@ local function levelFor(demands)
   local mode, total = 'spare', 1
   if sumNeeded >= 1 then mode = 'need'
   elseif sumWanted >= 1 then mode = 'want'
-  else total = 1 - math.min(0.15, (1 - sumWanted) / 2) end -- some is left for those who come
+  else total = 1 - math.min(0.05, (1 - sumWanted) / 2) end -- some is left for those who come
   local low, high = 0, 1
   for _ = 1, 24 do
     local level, sum = (low + high) / 2, 0
@@ -350,7 +350,8 @@ local sent = ''
 if s.licenseAt and s.licenseAt ~= knownAt then sent = s.license or redis.call('HGET', state, 'license') or '' end
 
 local renewMs = leaseMs
-if now - self.joinedMs < 0.8 * leaseMs then renewMs = leaseMs / 5
+if now - self.joinedMs < 0.3 * leaseMs then renewMs = leaseMs / 10
+elseif now - self.joinedMs < 0.8 * leaseMs then renewMs = leaseMs / 5
 elseif s.lostMs and now - number('lostMs') < 6 * leaseMs then renewMs = 0.4 * leaseMs end
 local untilMs = now + 1.4 * renewMs + leaseMs / 25
 redis.call('HSET', members, id, string.format('%.0f %.0f %.9g %.9g %s', untilMs, self.joinedMs, need, want, textOf(arcs)))
