@@ -50,7 +50,7 @@ export class Batcher {
         memory,
         store,
         rows: () => this.#rows.values(),
-        batchCount: () => this.#unsettled.size,
+        batchCount: () => this.batchCount,
         onMoved: () => listeners.onRoom(),
       })
     this.#rowParts = {
@@ -89,6 +89,11 @@ export class Batcher {
 
   get datasetCount(): number {
     return this.#rows.size
+  }
+
+  /** Batches that are neither delivered nor dropped. */
+  get batchCount(): number {
+    return this.#unsettled.size
   }
 
   pausedRow(): Row | undefined {

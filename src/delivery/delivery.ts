@@ -34,6 +34,8 @@ export interface Batches {
   readonly limits: BatchLimits
   /** Datasets that have batches, in flight or not. */
   readonly datasetCount: number
+  /** Batches that are neither delivered nor dropped, those under way included. */
+  readonly batchCount: number
   take(nowMs: number): Batch | undefined
   wakeAtMs(): number
   load(): BatchLoad
@@ -128,9 +130,9 @@ export class Delivery {
     return this.#inFlight.size
   }
 
-  /** Whether a dataset has events of which none is under way. */
+  /** Whether there are events that are not under way. */
   get isWaiting(): boolean {
-    return this.#parts.batches.datasetCount > this.#inFlight.size
+    return this.#parts.batches.batchCount > this.#inFlight.size
   }
 
   /** Starts what can be started now, and sets the clock for what can be started later. */

@@ -26,8 +26,8 @@ export interface Licence {
 
 /** Longest time that reading the organization takes, in milliseconds. */
 const readTimeoutMs = 10_000
-/** Longest time that a read waits for its turn, in milliseconds: it needs some of what is left to it. */
-const maxTurnMs = 5000
+/** A turn further away is not waited for, in milliseconds: a license that allows more may be what makes it come sooner. */
+const maxTurnMs = 2000
 /** A license that another process has read is taken until it is so old, in milliseconds: longer than a lease lasts. */
 const leastShareMs = 6000
 
@@ -67,8 +67,8 @@ export function openLicence(
   /** A read takes its turn with the batches; the first one tells how fast turns come. */
   const turn = async (): Promise<void> => {
     const nowMs = monotonicMs()
-    const waitMs = limitPerSecond === undefined ? 0 : Math.min(pace.notBeforeMs(nowMs) - nowMs, maxTurnMs)
-    if (waitMs > 0) await delay(waitMs, undefined, { ref: false })
+    const waitMs = limitPerSecond === undefined ? 0 : pace.notBeforeMs(nowMs) - nowMs
+    if (waitMs > 0 && waitMs <= maxTurnMs) await delay(waitMs, undefined, { ref: false })
     pace.onOtherRequest(monotonicMs())
   }
   const read = async (onUnusable: (problem: string) => void): Promise<Org> => {
