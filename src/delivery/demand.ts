@@ -19,12 +19,12 @@ const usedPart = 0.8
 const leastWanted = 0.2
 /** Time constant of what a process without a backlog logs and sends, in seconds: a few events come at odd times. */
 const steadySeconds = 15
-/** What was logged before the first look counts as if it had been in this time, in milliseconds. */
+/** Events that were logged before the first look count as if they had been logged within this time, in milliseconds. */
 const firstLookMs = 1000
 /** Looks that follow each other sooner find nothing new, in seconds. */
 const leastSeconds = 0.1
 
-/** What a process would use of the requests that several share, from what it has logged and sent since the last look. */
+/** The demand of one process for requests that several share, from the events logged and the requests made since the last look. */
 export class Demand {
   readonly #batches: Tunable
   readonly #requests: () => number

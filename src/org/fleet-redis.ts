@@ -16,12 +16,12 @@ export interface NodeRedisClient {
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
 }
 
-/** What a process tells of itself when it calls. */
+/** A process's report of itself, with each call. */
 export interface Report {
-  /** What it could use, as parts of the limit. */
+  /** Its demand, as parts of the limit: to lose no event, and to send each event as soon as it is due. */
   readonly needed: number
   readonly wanted: number
-  /** What it holds. */
+  /** The arcs that it holds. */
   readonly arcs: readonly Arc[]
   /** The limit that it knows, in requests per second; 0 while it knows none. */
   readonly limitPerSecond: number
@@ -37,7 +37,7 @@ export interface Report {
   readonly isGuest: boolean
 }
 
-/** What it is told. */
+/** Redis' answer to a report. */
 export interface Share {
   /** Redis' own time, in milliseconds since the epoch. */
   readonly nowMs: number

@@ -1,9 +1,9 @@
 /**
- * What Redis does in one call of a process, in one piece: Lua 5.1, for Redis 5 or later.
+ * The script that Redis runs at each call of a process: Lua 5.1, for Redis 5 or later.
  *
- * The limit is a circle of 2^32 points. Each process holds arcs of it, which no other holds, and by which `Slots` finds its
- * slots. A process says with each call what it would use, and is told its arcs until the next one. Arcs that it does not
- * need go back, and free ones are taken, so that all that is needed is held while somebody needs it.
+ * The limit is a circle of 2^32 points. Each process holds arcs of the circle, which no other process holds, and `Slots`
+ * derives the slots from them. With each call a process reports its demand, and receives the arcs that it holds until its next
+ * call: it gives back arcs that it does not need, and takes free ones that it needs.
  *
  * `KEYS`: the members, and what all of them share. `ARGV`: see `Register`.
  */
@@ -17,7 +17,7 @@ local license, knownAt, reads, wantsGuest = ARGV[9], ARGV[10], ARGV[11], ARGV[12
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local whole = 4294967296
--- An unknown time after Redis was away or came back empty, those who hold arcs have told so again.
+-- After Redis was away, or came back empty, every process that holds arcs has called again within this time.
 local returnMs = 2.5 * leaseMs
 local maxArcs = 128
 local turnsFrom = 3
@@ -51,7 +51,7 @@ end
 local function byStart(a, b) return a[1] < b[1] end
 local function byLength(a, b) return a[2] - a[1] < b[2] - b[1] end
 
--- What is between the arcs.
+-- The gaps between the arcs.
 local function complement(arcs)
   local free, from = {}, 0
   table.sort(arcs, byStart)
@@ -63,7 +63,7 @@ local function complement(arcs)
   return free
 end
 
--- What is in both.
+-- The intersection of two lists of arcs.
 local function common(some, others)
   local both = {}
   for _, a in ipairs(some) do
@@ -75,7 +75,7 @@ local function common(some, others)
   return both
 end
 
--- Of the arcs, what are whole places.
+-- The whole places within the arcs.
 local function placesIn(arcs, place)
   local places = {}
   for _, arc in ipairs(arcs) do
@@ -93,21 +93,21 @@ local function member(text)
   }
 end
 
--- A quarter of an equal part is taken from none that would use it; a twentieth, or a place, is held without any need.
+-- A process that would use it always keeps a quarter of an equal part; an idle one keeps a twentieth, or one place.
 local function demandOf(one, count)
   local needed = math.max(one.need, math.min(one.want, 0.25 / count), place and place / whole or 0.05 / count)
   return needed, math.max(one.want, needed)
 end
 
--- The part of the limit for a process: 'need' while not even that can be carried, 'want' while not all can be as swift as
--- they would be, and 'spare' when there is more than enough.
+-- The part of the limit that a process gets. The mode is 'need' while the limit is less than all need to lose no event, 'want'
+-- while it is less than all could use, and 'spare' otherwise.
 local function partOf(mode, level, needed, wanted)
   if mode == 'need' then return math.min(needed, level) end
   if mode == 'want' then return math.min(wanted, math.max(needed, level)) end
   return math.max(wanted, level)
 end
 
--- The level at which all parts together are what there is.
+-- The mode, and the level at which all parts add up to the whole limit.
 local function levelFor(demands)
   local count, sumNeeded, sumWanted = #demands, 0, 0
   local both = {}
@@ -119,7 +119,7 @@ local function levelFor(demands)
   local mode, total = 'spare', 1
   if sumNeeded >= 1 then mode = 'need'
   elseif sumWanted >= 1 then mode = 'want'
-  else total = 1 - math.min(0.05, (1 - sumWanted) / 2) end -- some is left for those who come
+  else total = 1 - math.min(0.05, (1 - sumWanted) / 2) end -- leaves some for newcomers
   local low, high = 0, 1
   for _ = 1, 24 do
     local level, sum = (low + high) / 2, 0
@@ -157,7 +157,7 @@ local function shortened(arcs, length)
   return kept
 end
 
--- Takes from what is free, large pieces first, next to what is held if there are such.
+-- Takes free arcs, the largest first, and joins them to adjacent arcs that the process holds.
 local function extended(arcs, length, free)
   table.sort(free, function(a, b) return byLength(b, a) end)
   for _, piece in ipairs(free) do
@@ -219,7 +219,7 @@ local claimed = nil
 if not self then
   claimed = arcsIn(claims)
   self = { joinedMs = now, arcs = '' }
-  -- Who holds arcs of which nothing is known here has them from before Redis came back empty.
+  -- A process that holds arcs which Redis does not know got them before Redis came back empty.
   if #claimed > 0 and now - number('bornMs') < returnMs then
     setMs('returnedMs', number('bornMs'))
     self.joinedMs = now - leaseMs
@@ -242,9 +242,9 @@ if not s.surveyedMs or (claimed and #claimed > 0)
       if other.untilMs < now then late = late + 1 end
     end
   end
-  -- Where there is no other, and none that was forgotten, there is nothing to wait for.
+  -- A process that is alone need not wait for others to call again.
   if #others == 0 and now - number('bornMs') >= returnMs then isReturning = false end
-  -- Most of them do not die in one second: it was Redis that was away.
+  -- Most processes do not die within one second: Redis was away.
   if late >= 2 and late * 2 > #others and not isReturning then
     setMs('returnedMs', now)
     isReturning = true
@@ -284,7 +284,7 @@ local step = stepOf(count)
 local needed, wanted = demandOf(self, count)
 local due = partOf(s.mode, number('level'), needed, wanted) * whole
 local sure = sureOf(due, step)
--- What is free beyond what others lack, who have next to nothing; below 0 where they cannot have it.
+-- The free arcs that are left when processes with far too little have taken their part; negative if there are too few.
 local spare = lengthOf(free) - number('lacking')
 local length = math.min(math.max(math.floor(due / step + fractionOf(id)) * step, sure), whole)
 if place then length = math.min(math.ceil(due / step) * step, turns * step) end -- all places are to be in use
@@ -294,14 +294,14 @@ if not place and #arcs > 1 and not isReturning then
   for _, piece in ipairs(free) do largest = math.max(largest, piece[2] - piece[1]) end
   if largest >= length then arcs, held = {}, 0 end -- in one piece again
 end
--- What is nearly right is left as it is, in few pieces, unless another process has to go short for it.
+-- A process whose part is nearly right keeps its arcs as they are, in few pieces, unless another process lacks its own.
 if held > sure and spare < 0 then arcs = shortened(arcs, math.max(sure, held + math.floor(spare / step) * step))
 elseif held > length + 2 * step then arcs = shortened(arcs, length)
 elseif held < length and (place or held < due - step) and not isReturning then
   if place then free = placesIn(free, place) end
   local most = lengthOf(free)
   if held >= 0.75 * sure then most = math.max(math.min(most, spare), 0) end
-  -- The first to come leave some for those who come with them.
+  -- The first processes of a fleet leave some for those that start at the same time.
   if now - number('bornMs') < leaseMs / 4 then most = math.max(most / 4, math.min(most, step)) end
   local more = math.min(length - held, most)
   arcs, free = extended(arcs, place and math.floor(more / place) * place or math.floor(more), free)
