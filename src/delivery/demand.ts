@@ -38,8 +38,8 @@ export class Demand {
   #addedEvents = 0
   #requestsBefore = 0
   #watchedSeconds = 0
-  /** Events and requests per second, each a moving average. */
-  #eventsPerSecond = 0
+  /** Batches that fall due and requests that are made, per second, each a moving average. */
+  #inTimePerSecond = 0
   #requestsPerSecond = 0
   #last: RequestDemand = { needed: 0, wanted: 0 }
 
@@ -63,11 +63,17 @@ export class Demand {
     const requests = this.#requests()
     this.#watchedSeconds += seconds
     const weight = seconds / Math.max(Math.min(this.#watchedSeconds, steadySeconds), seconds)
-    this.#eventsPerSecond += ((addedEvents - this.#addedEvents) / seconds - this.#eventsPerSecond) * weight
-    this.#requestsPerSecond += ((requests - this.#requestsBefore) / seconds - this.#requestsPerSecond) * weight
     const { maxBatchBytes, maxBatchEvents, maxBatchAgeMs } = this.#configured
-    const inTime = Math.min(Math.max(this.#eventsPerSecond, eventsPerSecond), (datasets * 1000) / maxBatchAgeMs)
-    const wanted = Math.max(bytesPerSecond / maxBatchBytes, eventsPerSecond / maxBatchEvents, inTime)
+    // Limited before it is averaged: the average would take minutes to forget a burst of a million events.
+    const inTime = Math.min(eventsPerSecond, (datasets * 1000) / maxBatchAgeMs)
+    this.#inTimePerSecond += (inTime - this.#inTimePerSecond) * weight
+    this.#requestsPerSecond += ((requests - this.#requestsBefore) / seconds - this.#requestsPerSecond) * weight
+    const wanted = Math.max(
+      bytesPerSecond / maxBatchBytes,
+      eventsPerSecond / maxBatchEvents,
+      inTime,
+      this.#inTimePerSecond,
+    )
     const steady = Math.max(this.#requestsPerSecond / usedPart, leastWanted)
     this.#last = {
       needed: Math.max(bytesPerSecond / this.#batches.limits.mostBatchBytes, eventsPerSecond / mostBatchEvents),

@@ -200,6 +200,18 @@ describe('among others', () => {
     expect(pace.inForce(60_000).requestsPerSecond).toBeLessThan(3)
   })
 
+  it('a limit that is raised is followed within a second, and one that is lowered at once', () => {
+    const pace = new Pace(() => 0.5)
+    const answer = (nowMs: number, limit: number) => pace.onAnswer(nowMs, { ...accepted, limit, limitPerSecond: limit })
+    answer(0, 40)
+    answer(100, 10)
+    expect(pace.headerLimit).toBe(10)
+    answer(200, 40) // to a request that was under way
+    expect(pace.headerLimit).toBe(10)
+    answer(1200, 40)
+    expect(pace.headerLimit).toBe(40)
+  })
+
   it('headers of a limit whose window is not known make no pace', () => {
     const pace = new Pace()
     pace.onStart(0)

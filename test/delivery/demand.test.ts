@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest'
+import { Demand } from '../../src/delivery/demand.ts'
+
+const limits = {
+  maxBatchBytes: 1e6,
+  maxBatchEvents: 1000,
+  maxBatchAgeMs: 1000,
+  mostBatchBytes: 4e6,
+  mostUnlimitedBytes: 4e6,
+}
+
+/** A process that has logged and sent for some seconds, looked at every five, and its demand after that. */
+function demandAfter(
+  seconds: number,
+  perSecond: { events: number; requests: number },
+  waitingEvents = 0,
+  datasets = 1,
+) {
+  let events = 0
+  let requests = 0
+  const load = () => ({
+    addedBytes: events * 100,
+    addedEvents: events,
+    waitingBytes: waitingEvents * 100,
+    waitingEvents,
+    datasets,
+  })
+  const demand = new Demand({ limits, load }, () => requests)
+  demand.look(0)
+  for (let second = 5; second <= seconds; second += 5) {
+    events += perSecond.events * 5
+    requests += perSecond.requests * 5
+    demand.look(second * 1000)
+  }
+  return demand.look(seconds * 1000)
+}
+
+describe('the demand of a process', () => {
+  it('is nothing before anything is logged', () => {
+    expect(demandAfter(0, { events: 0, requests: 0 })).toEqual({ needed: 0, wanted: 0 })
+  })
+
+  it('with few events is a little more than it has used, for each request that falls due', () => {
+    expect(demandAfter(60, { events: 20, requests: 0.4 }).wanted).toBeCloseTo(0.5)
+    expect(demandAfter(60, { events: 20, requests: 1 }).wanted).toBeCloseTo(1)
+    expect(demandAfter(60, { events: 20, requests: 3 }, 0, 3).wanted).toBeCloseTo(3)
+  })
+
+  it('with few events is never less than one request in five seconds, nor more than it has events', () => {
+    expect(demandAfter(60, { events: 20, requests: 0 }).wanted).toBeCloseTo(0.2)
+    expect(demandAfter(60, { events: 0.1, requests: 0.1 }).wanted).toBeCloseTo(0.1)
+  })
+
+  it('with a backlog is what batches of the configured size would take, whatever was used', () => {
+    expect(demandAfter(60, { events: 5000, requests: 0.1 }, 10_000).wanted).toBeCloseTo(5 + 2)
+  })
+
+  it('that loses no event counts in batches as large as they may become', () => {
+    expect(demandAfter(60, { events: 50_000, requests: 1 }, 250_000).needed).toBeCloseTo((5e6 + 5e6) / 4e6)
+  })
+
+  it('falls again when less is logged', () => {
+    let events = 1e6
+    const load = () => ({ addedBytes: events, addedEvents: events, waitingBytes: 0, waitingEvents: 0, datasets: 1 })
+    const demand = new Demand({ limits, load }, () => 0)
+    demand.look(0)
+    events += 1
+    for (let second = 5; second <= 120; second += 5) demand.look(second * 1000)
+    expect(demand.look(125_000).wanted).toBeLessThan(0.05)
+  })
+})
