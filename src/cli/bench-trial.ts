@@ -80,7 +80,7 @@ export async function tryOut(
     retries: stats.retries,
     delivered: stats.delivered,
     lost: stats.accepted - stats.delivered,
-    takesBytes: stats.maxBatchBytes < maxBatchBytes ? stats.maxBatchBytes : undefined,
+    takesBytes: seen.leastBatchBytes() < maxBatchBytes ? seen.leastBatchBytes() : undefined,
     requestsPerSecond: Number.isFinite(stats.requestsPerSecond) ? stats.requestsPerSecond : undefined,
     warnings,
   }
@@ -103,15 +103,20 @@ function watch(shipper: Shipper) {
   })
   let looks = 0
   let sum = 0
+  let leastBatchBytes = Number.POSITIVE_INFINITY
   const timer = setInterval(() => {
+    const { requestsInFlight, maxBatchBytes } = shipper.stats()
     looks += 1
-    sum += shipper.stats().requestsInFlight
+    sum += requestsInFlight
+    leastBatchBytes = Math.min(leastBatchBytes, maxBatchBytes)
   }, lookEveryMs)
   return {
     warnings,
     paused,
     isPaused: () => isPaused,
     deliveredBytes: () => deliveredBytes,
+    /** What the service took after a 413: larger batches are tried again a second later, which says nothing of them. */
+    leastBatchBytes: () => leastBatchBytes,
     /** Stops watching. */
     averageInFlight() {
       clearInterval(timer)
