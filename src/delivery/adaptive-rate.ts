@@ -1,30 +1,34 @@
 // The numbers below did best over all with one client and with 2 to 500: test/org/simulation.test.ts, recovery.test.ts.
 
 /** Part of the rate that a 429 after a success leaves, give or take a tenth; the second before any rate is proven. */
-const keptOnce = 0.85
+const keptOnce = 0.8
 const keptUnproven = 0.6
-/** Part of the rate that each further 429 without a success in between leaves, and what it leaves of the limit. */
-const keptAgain = 0.35
-const limitKeptAgain = 0.6
+/** Part of the rate that each further 429 without a success in between leaves; the second before any success. */
+const keptAgain = 0.55
+const keptBefore = 0.3
+/** Part of the rate that the answer of a nearly full service leaves, give or take a twentieth. */
+const keptNearlyFull = 0.97
 /** Part of the rate that the very first 429 leaves where no success came before it. */
 const keptFirst = 0.6
 /** 429s this soon after the first are of one window of the service, in milliseconds: they say nothing more of the limit. */
 const burstMs = 1500
 
 /** Time until the rate is back at the limit, in seconds: more for less than one request a second, where many share. */
-const secondsToLimit = 90
-const maxSecondsToLimit = 230
-/** How fast the rate grows beyond the limit: it is twice the limit when as much time has passed again. */
-const growthBeyond = 1
+const secondsToLimit = 42
+const maxSecondsToLimit = 300
+/** How fast the rate grows beyond the limit: it is three times the limit when as much time has passed again. */
+const growthBeyond = 2
 /** What 429s have taught is forgotten so long after the last, in milliseconds; later for less than one request a second. */
 const forgottenAfterMs = 240_000
 
 /** While it recovers the rate doubles: not before so many successes, and at most once in so many milliseconds. */
-const doublingAfter = 3
+const doublingAfter = 4
 const doublingMs = 400
 /** Part of the rate before the trouble up to which it doubles. */
 const recoveredPart = 0.95
-/** What is left of the rate that doubling led to a 429, and what part of that rate is taken for the limit. */
+/** A rate that is tried again, and leads to a 429, gives way to the one before it: so many times that one. */
+const keptOfTrial = 1.5
+/** What is left of a new rate that doubling led to a 429, and what part of that rate is taken for the limit. */
 const keptAfterDoubling = { proven: 0.5, unproven: 0.25 }
 const limitAfterDoubling = { proven: 0.7, unproven: 0.35 }
 
@@ -52,7 +56,14 @@ const mixedMs = 60_000
 
 type State =
   /** The rate doubles up to the target, which is not known where there is no proven rate (`Infinity`). */
-  | { readonly kind: 'recovering'; perSecond: number; readonly targetPerSecond: number; hasDoubled: boolean }
+  | {
+      readonly kind: 'recovering'
+      readonly targetPerSecond: number
+      /** What a 429 leads back to, where a rate is tried again. */
+      readonly fallbackPerSecond: number | undefined
+      perSecond: number
+      hasDoubled: boolean
+    }
   /** CUBIC: a function of the time since the rate was set. */
   | {
       readonly kind: 'steady'
@@ -64,6 +75,8 @@ type State =
 /** A rate that was in use when trouble began. */
 interface Proven {
   readonly perSecond: number
+  /** The limit that was known then. */
+  readonly limitPerSecond: number
   readonly atMs: number
   /** It was tried again once, in vain. */
   readonly hasFailed: boolean
@@ -86,8 +99,9 @@ export class AdaptiveRate {
   #state: State | undefined
   #proven: Proven | undefined
   #hasSucceeded = false
-  /** Successes since the last 429, and 429s since the last success. */
+  /** Successes since the last 429, those of them at the present rate, and 429s since the last success. */
   #successes = 0
+  #successesAtRate = 0
   #refusals = 0
   #refusedAtMs = 0
   /** When the present row of 429s began, and at which rate. */
@@ -121,35 +135,36 @@ export class AdaptiveRate {
     const nowPerSecond = this.perSecond(nowMs)
     const state = nowPerSecond === Number.POSITIVE_INFINITY ? undefined : this.#state
     const successes = this.#successes
+    const isProven = this.#successesAtRate >= provenAfter
     const jitter = 0.2 * (this.#random() - 0.5)
     this.#successes = 0
+    this.#successesAtRate = 0
     if (this.#refusals++ === 0) {
       this.#troubleSinceMs = nowMs
       this.#troubledPerSecond = successes > 0 ? usedPerSecond : undefined
     }
     this.#refusedAtMs = nowMs
-    if (successes >= provenAfter) this.#proven = { perSecond: usedPerSecond, atMs: nowMs, hasFailed: false }
+    if (isProven) {
+      const limitPerSecond = state?.kind === 'steady' ? Math.max(state.limitPerSecond, usedPerSecond) : usedPerSecond
+      this.#proven = { perSecond: usedPerSecond, limitPerSecond, atMs: nowMs, hasFailed: false }
+    }
     if (state === undefined) {
       const kept = successes > 0 ? keptOnce : keptFirst
       this.#recover(Math.max(usedPerSecond * (kept + jitter), minPerSecond), Number.POSITIVE_INFINITY)
     } else if (state.kind === 'recovering' && state.hasDoubled) {
       const proof = this.#proven === undefined ? 'unproven' : 'proven'
       if (state.targetPerSecond !== Number.POSITIVE_INFINITY) this.#doubt(successes)
-      this.#settle(
-        nowMs,
-        usedPerSecond * (keptAfterDoubling[proof] + jitter),
-        usedPerSecond * limitAfterDoubling[proof],
-      )
+      const { fallbackPerSecond = Number.POSITIVE_INFINITY } = state
+      const perSecond = Math.min(usedPerSecond * (keptAfterDoubling[proof] + jitter), fallbackPerSecond)
+      this.#settle(nowMs, perSecond, Math.min(usedPerSecond * limitAfterDoubling[proof], fallbackPerSecond))
     } else if (successes > 0) {
       const kept = this.#proven === undefined ? keptUnproven : keptOnce
-      const isLower = state.kind === 'steady' && usedPerSecond < state.limitPerSecond
-      const limitPerSecond = isLower ? (usedPerSecond * (1 + keptOnce)) / 2 : usedPerSecond // others need room
-      this.#settle(nowMs, Math.max(usedPerSecond * (kept + jitter), this.#leastAmongSuccesses(nowMs)), limitPerSecond)
+      this.#settle(nowMs, Math.max(usedPerSecond * (kept + jitter), this.#leastAmongSuccesses(nowMs)), usedPerSecond)
     } else {
-      const perSecond = Math.max(nowPerSecond * (keptAgain + jitter), Math.min(nowPerSecond, this.#leastInOutage))
-      const kept = nowMs - this.#troubleSinceMs < burstMs ? 1 : limitKeptAgain
-      if (state.kind === 'recovering') this.#recover(Math.max(perSecond, minPerSecond), state.targetPerSecond)
-      else this.#settle(nowMs, perSecond, Math.max(state.limitPerSecond * kept, perSecond))
+      const kept = this.#hasSucceeded ? keptAgain : keptBefore
+      const perSecond = Math.max(nowPerSecond * (kept + jitter), Math.min(nowPerSecond, this.#leastInOutage))
+      if (state.kind === 'recovering') this.#recover(Math.max(perSecond, minPerSecond), state.targetPerSecond, state.fallbackPerSecond)
+      else this.#settle(nowMs, perSecond, Math.max(state.limitPerSecond, perSecond))
     }
   }
 
@@ -158,6 +173,7 @@ export class AdaptiveRate {
     const refusals = this.#refusals
     this.#refusals = 0
     this.#successes++
+    this.#successesAtRate++
     this.#hasSucceeded = true
     const state = this.#state
     if (state === undefined) return
@@ -172,9 +188,24 @@ export class AdaptiveRate {
       const target = isKnown ? before * recoveredPart : Number.POSITIVE_INFINITY
       this.#recover(Math.max(this.perSecond(nowMs), resumed), target)
     } else if (state.kind === 'steady' && this.#proven !== undefined && this.#isCalm(nowMs, this.#proven)) {
-      this.#recover(this.perSecond(nowMs), this.#proven.perSecond * recoveredPart)
+      const perSecond = this.perSecond(nowMs)
+      this.#recover(perSecond, this.#proven.perSecond * recoveredPart, perSecond * keptOfTrial)
     }
     this.#double(nowMs)
+  }
+
+  /** Notes a success that left next to nothing of what all may use: the rate is lowered a little, before it comes to a 429. */
+  onNearlyFull(nowMs: number): void {
+    const perSecond = this.perSecond(nowMs)
+    if (this.#state?.kind !== 'steady' || perSecond === Number.POSITIVE_INFINITY) return
+    this.#settle(nowMs, perSecond * (keptNearlyFull + 0.1 * (this.#random() - 0.5)), perSecond)
+  }
+
+  /** Notes that others use the service. A rate without a known target doubles no more: it would take what is theirs. */
+  onOthers(nowMs: number): void {
+    const state = this.#state
+    if (state?.kind !== 'recovering' || state.targetPerSecond !== Number.POSITIVE_INFINITY) return
+    this.#settle(nowMs, state.perSecond, state.perSecond)
   }
 
   /** Raises the rate, as the service has told that there is room: `factor` is from 1. */
@@ -215,8 +246,10 @@ export class AdaptiveRate {
       this.#doubledAtMs = nowMs
       state.hasDoubled = true
       state.perSecond = Math.min(state.perSecond * 2, targetPerSecond)
+      this.#successesAtRate = 0
     }
-    if (state.perSecond >= targetPerSecond) this.#settle(nowMs, targetPerSecond, targetPerSecond / recoveredPart)
+    const limitPerSecond = Math.max(this.#proven?.limitPerSecond ?? 0, targetPerSecond / recoveredPart)
+    if (state.perSecond >= targetPerSecond) this.#settle(nowMs, targetPerSecond, limitPerSecond)
   }
 
   get #leastInOutage(): number {
@@ -229,8 +262,8 @@ export class AdaptiveRate {
     return Math.min(this.#proven.perSecond * mixedPart, maxProbesPerSecond)
   }
 
-  #recover(perSecond: number, targetPerSecond: number): void {
-    this.#state = { kind: 'recovering', perSecond, targetPerSecond, hasDoubled: false }
+  #recover(perSecond: number, targetPerSecond: number, fallbackPerSecond?: number): void {
+    this.#state = { kind: 'recovering', targetPerSecond, fallbackPerSecond, perSecond, hasDoubled: false }
   }
 
   #settle(sinceMs: number, fromPerSecond: number, limitPerSecond: number): void {
@@ -240,5 +273,5 @@ export class AdaptiveRate {
 }
 
 function msToLimit(perSecond: number): number {
-  return Math.min(secondsToLimit / Math.min(perSecond, 1) ** 0.6, maxSecondsToLimit) * 1000
+  return Math.min(secondsToLimit / Math.min(perSecond, 1), maxSecondsToLimit) * 1000
 }

@@ -36,8 +36,15 @@ const leaseRegainedMs = 8000
 /** What is looked at before more is said to be free: longer than a `Retry-After` of 1 that another process waits out. */
 const lookMs = 3000
 const lookAnswers = 8
-/** What a newcomer takes of the place of one of those that share the limit. */
+/** What a newcomer takes of the place of one of those that share the limit, and how long it looks how many there are. */
 const newcomersPart = 0.7
+const newcomerMs = 3000
+/**
+ * Less than this part of a window is left: it is nearly full. That counts where windows begin anew, as answers tell that
+ * more than half is left: a bucket that refills evenly is nearly empty all the time when it is used whole.
+ */
+const nearlyFull = 0.03
+const halfFreeHoldsMs = 5000
 /** Part of a window that is left free. */
 const keptFree = 0.03
 /** Requests that may start early before the end, and the time that the last request before it needs, in milliseconds. */
@@ -100,11 +107,12 @@ export class Pace {
   /** Nothing has wanted to start since the last start. */
   #isIdle = true
   #wasHeldBack = false
-  #hasAnswer = false
+  #firstAnswerAtMs: number | undefined
   /** A request that is not ours to pace has moved the next start. */
   #hasMadeRoom = false
   /** When the last 429 came that was not one of several under way. */
   #throttledAtMs = Number.NEGATIVE_INFINITY
+  #halfFreeAtMs = Number.NEGATIVE_INFINITY
   /** Least part of a window that was left in the answers of the present look. */
   #leastFree = 1
   #looks = 0
@@ -199,7 +207,7 @@ export class Pace {
    * @param startedMs when its request started
    */
   onAnswer(nowMs: number, answer: PacedAnswer, startedMs = this.#lastStartMs): void {
-    this.#hasAnswer = true
+    this.#firstAnswerAtMs ??= nowMs
     this.#heedLimit(nowMs, answer)
     const isNews = startedMs > this.#throttledAtMs // and not one of several that were under way at the last 429
     if (answer.throttled) {
@@ -208,7 +216,7 @@ export class Pace {
       return
     }
     if (isNews) this.#learned.onAccepted(nowMs)
-    this.#heedRemaining(nowMs, answer)
+    this.#heedRemaining(nowMs, answer, isNews)
   }
 
   inForce(nowMs: number): PaceInForce {
@@ -272,7 +280,7 @@ export class Pace {
     const owedFromMs = this.#isIdle ? wantedMs : nowMs - (this.#isShared(nowMs) ? catchUpMs : windowMs)
     let slotMs = Math.max(this.#nextMs(nowMs), owedFromMs, this.#patienceUntilMs)
     if (this.#lease !== undefined) slotMs = this.#lease.nextMs(slotMs - (this.#isIdle ? catchUpMs : 0))
-    else if (!this.#hasAnswer) slotMs = Math.max(slotMs, this.#lastStartMs + firstAnswerMs)
+    else if (this.#firstAnswerAtMs === undefined) slotMs = Math.max(slotMs, this.#lastStartMs + firstAnswerMs)
     const most = this.#lease?.mostPerSecond ?? Math.max(Math.ceil(this.#allowed / usedPart - 0.001), 1)
     const freeMs = this.#window.fewerAtMs(nowMs, most)
     return freeMs > nowMs ? Math.max(slotMs, freeMs) : slotMs
@@ -345,17 +353,34 @@ export class Pace {
     this.#look(nowMs)
   }
 
-  #heedRemaining(nowMs: number, { limit, remaining, limitPerSecond = limit }: RateLimit): void {
+  #heedRemaining(nowMs: number, { limit, remaining, limitPerSecond = limit }: RateLimit, isNews: boolean): void {
     if (limit === undefined || remaining === undefined || this.#perSecond(nowMs) === Number.POSITIVE_INFINITY) return
-    if (!this.#isShared(nowMs)) this.#heedOthers(nowMs, limit, limit - remaining)
-    else if (limitPerSecond === limit) this.#heedFree(nowMs, remaining / limit) // what is left of a minute is no rate
+    const isNewcomer = nowMs - (this.#firstAnswerAtMs ?? nowMs) < newcomerMs
+    const isShared = this.#isShared(nowMs)
+    if (this.#lease === undefined) this.#heedOthers(nowMs, limit, limit - remaining, !isShared || isNewcomer)
+    if (remaining > limit / 2) this.#halfFreeAtMs = nowMs
+    if (!isShared || limitPerSecond !== limit) return // what is left of a minute is no rate
+    if (remaining >= limit * nearlyFull) this.#heedFree(nowMs, remaining / limit)
+    else if (isNews && this.#wasHeldBack && nowMs - this.#halfFreeAtMs < halfFreeHoldsMs) this.#easeOff(nowMs)
   }
 
-  /** A newcomer, who cannot have used what is used of the window, starts with a part of one place of as many. */
-  #heedOthers(nowMs: number, limit: number, used: number): void {
-    if (this.#lease !== undefined || used - this.#requests <= 2 + limit / 20) return
+  /**
+   * Others are there where more of the window is used than this process has. A newcomer, who cannot have used that, starts
+   * with a part of one place of as many.
+   */
+  #heedOthers(nowMs: number, limit: number, used: number, isNewcomer: boolean): void {
+    const most = 2 + limit / 20
+    if (used - this.#window.count(nowMs) > most) this.#learned.onOthers(nowMs)
+    if (!isNewcomer || used - this.#requests <= most) return
     const perSecond = (newcomersPart * limit * usedPart) / used
-    if (perSecond < this.#allowed) this.#learned.start(nowMs, perSecond)
+    if (perSecond < this.#perSecond(nowMs)) this.#learned.start(nowMs, perSecond)
+  }
+
+  /** As after a 429, the answers to what is under way already say nothing new. */
+  #easeOff(nowMs: number): void {
+    this.#learned.onNearlyFull(nowMs)
+    this.#throttledAtMs = nowMs
+    this.#look(nowMs)
   }
 
   /** Answers come at any moment of a window: only the least of several tells how much of it nobody uses. */

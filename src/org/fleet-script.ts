@@ -22,10 +22,16 @@ local returnMs = 2.5 * leaseMs
 local maxArcs = 128
 local turnsFrom = 3
 local guestPart = 0.03
+-- Part of the places that is kept free for processes that start, so that they need not wait for one.
+local freePart = 0.02
+-- A process that starts makes its first request within this time: in a slot of its own, or as a guest.
+local firstMs = leaseMs / 2
 
 -- Where there are so many processes that each has to wait for seconds, the circle is cut into places, and each place has
 -- its turn once in a round. Else the slots are spread by the golden ratio, which suits parts of any size.
 local turns, place = 1, nil
+-- Even, a stride would leave out every other point.
+local stride = 2654435769
 
 local function arcsIn(text)
   local arcs = {}
@@ -182,6 +188,41 @@ if action == 'leave' then
   return {}
 end
 
+-- Calls the function with the point of each slot that comes within the first request's time, until it returns something.
+local function nextSlots(visit)
+  local slotMs = 1000 / (limit * 0.98)
+  local slot = math.ceil(now / slotMs) % whole
+  local high, low = math.floor(slot / 65536), slot % 65536
+  local point = (high * stride % 65536 * 65536 + low * stride) % whole
+  for _ = 1, math.min(firstMs / slotMs, 512) do
+    local found = visit(point)
+    if found then return found end
+    point = (point + stride) % whole
+  end
+end
+
+-- The arc of that length among the free ones whose slot comes first, cut out so that what is left has room for others.
+local function soonest(free, length)
+  return nextSlots(function(point)
+    for i, piece in ipairs(free) do
+      if point >= piece[1] and point < piece[2] then
+        local lo = piece[1] + math.floor((point - piece[1]) / length) * length
+        local hi = math.min(lo + length, piece[2])
+        if hi - lo < length and lo > piece[1] then return nil end
+        if hi < piece[2] then free[#free + 1] = { hi, piece[2] } end
+        if lo > piece[1] then piece[2] = lo else table.remove(free, i) end
+        return { lo, hi }
+      end
+    end
+  end)
+end
+
+local function hasSlotSoon(arcs)
+  return nextSlots(function(point)
+    for _, arc in ipairs(arcs) do if point >= arc[1] and point < arc[2] then return true end end
+  end) or false
+end
+
 local names = {
   'bornMs', 'returnedMs', 'calledMs', 'surveyedMs', 'count', 'mode', 'level', 'free', 'lostMs', 'guestMs',
   'header', 'headerMs', 'licenseAt', 'reader', 'readerMs', 'turns',
@@ -206,6 +247,7 @@ if limit > 0 then
   elseif present > turns or present < turns / 2 then turns = math.ceil(1.25 * present) end
 end
 if turns > 1 then place = math.floor(whole / turns) end
+stride = place or stride
 set('turns', turns)
 
 if not s.bornMs then setMs('bornMs', now) end
@@ -285,7 +327,7 @@ local needed, wanted = demandOf(self, count)
 local due = partOf(s.mode, number('level'), needed, wanted) * whole
 local sure = sureOf(due, step)
 -- The free arcs that are left when processes with far too little have taken their part; negative if there are too few.
-local spare = lengthOf(free) - number('lacking')
+local spare = lengthOf(free) - number('lacking') - (place and math.ceil(freePart * turns) * place or 0)
 local length = math.min(math.max(math.floor(due / step + fractionOf(id)) * step, sure), whole)
 if place then length = math.min(math.ceil(due / step) * step, turns * step) end -- all places are to be in use
 local held = lengthOf(arcs)
@@ -303,16 +345,17 @@ elseif held < length and (place or held < due - step) and not isReturning then
   if held >= 0.75 * sure then most = math.max(math.min(most, spare), 0) end
   -- The first processes of a fleet leave some for those that start at the same time.
   if now - number('bornMs') < leaseMs / 4 then most = math.max(most / 4, math.min(most, step)) end
-  local more = math.min(length - held, most)
-  arcs, free = extended(arcs, place and math.floor(more / place) * place or math.floor(more), free)
+  local more = math.floor(math.min(length - held, most) / (place or 1)) * (place or 1)
+  if held == 0 and more > 0 and limit > 0 then
+    arcs[1] = soonest(free, place or more)
+    if arcs[1] then more = more - (arcs[1][2] - arcs[1][1]) end
+  end
+  arcs, free = extended(arcs, more, free)
 end
 set('free', textOf(free))
 
--- Even, a stride would leave out every other point.
-local stride = place or 2654435769
-
 local guestMs = 0
-if wantsGuest == '1' and limit > 0 then
+if wantsGuest == '1' and limit > 0 and not hasSlotSoon(arcs) then
   -- The limit is not used whole, so there is room for some requests besides the slots; for two of them at once.
   local apartMs = 1000 / (guestPart * limit)
   local dueMs = math.max(number('guestMs') + apartMs, now - apartMs)
