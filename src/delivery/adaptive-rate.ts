@@ -26,6 +26,8 @@ const doublingAfter = 4
 const doublingMs = 400
 /** Part of the rate before the trouble up to which it doubles. */
 const recoveredPart = 0.95
+/** So many times the target is the limit then, if it was known before. */
+const mostBeyondTarget = 1.5
 /** A rate that is tried again, and leads to a 429, gives way to the one before it: so many times that one. */
 const keptOfTrial = 1.5
 /** What is left of a new rate that doubling led to a 429, and what part of that rate is taken for the limit. */
@@ -186,7 +188,8 @@ export class AdaptiveRate {
     if (refusals >= outageRefusals && (isKnown || troubleMs >= outageMs)) {
       const resumed = Math.min((isKnown ? before : 1) * resumedPart, maxResumedPerSecond)
       const target = isKnown ? before * recoveredPart : Number.POSITIVE_INFINITY
-      this.#recover(Math.max(this.perSecond(nowMs), resumed), target)
+      const troubled = this.#troubledPerSecond ?? Number.POSITIVE_INFINITY
+      this.#recover(Math.max(this.perSecond(nowMs), resumed), target, isKnown ? undefined : troubled * keptOfTrial)
     } else if (state.kind === 'steady' && this.#proven !== undefined && this.#isCalm(nowMs, this.#proven)) {
       const perSecond = this.perSecond(nowMs)
       this.#recover(perSecond, this.#proven.perSecond * recoveredPart, perSecond * keptOfTrial)
@@ -248,7 +251,8 @@ export class AdaptiveRate {
       state.perSecond = Math.min(state.perSecond * 2, targetPerSecond)
       this.#successesAtRate = 0
     }
-    const limitPerSecond = Math.max(this.#proven?.limitPerSecond ?? 0, targetPerSecond / recoveredPart)
+    const knownPerSecond = Math.min(this.#proven?.limitPerSecond ?? 0, targetPerSecond * mostBeyondTarget)
+    const limitPerSecond = Math.max(knownPerSecond, targetPerSecond / recoveredPart)
     if (state.perSecond >= targetPerSecond) this.#settle(nowMs, targetPerSecond, limitPerSecond)
   }
 
