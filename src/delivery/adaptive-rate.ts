@@ -165,7 +165,8 @@ export class AdaptiveRate {
     } else {
       const kept = this.#hasSucceeded ? keptAgain : keptBefore
       const perSecond = Math.max(nowPerSecond * (kept + jitter), Math.min(nowPerSecond, this.#leastInOutage))
-      if (state.kind === 'recovering') this.#recover(Math.max(perSecond, minPerSecond), state.targetPerSecond, state.fallbackPerSecond)
+      if (state.kind === 'recovering')
+        this.#recover(Math.max(perSecond, minPerSecond), state.targetPerSecond, state.fallbackPerSecond)
       else this.#settle(nowMs, perSecond, Math.max(state.limitPerSecond, perSecond))
     }
   }

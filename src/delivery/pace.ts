@@ -124,16 +124,18 @@ export class Pace {
   }
 
   /**
-   * Most requests per second that this process may make; `undefined` when not known. What 429s have taught is forgotten
-   * when it changes, and what they have asked for when it rises: it was said of another limit.
+   * Most requests per second that this process may make; `undefined` when not known. When it changes, and is not less than
+   * the answers' headers name anyway, what 429s have taught is forgotten: it was said of another limit. But when it becomes
+   * known, 429s have told of others who share it.
    */
   setLimit(requestsPerSecond: number | undefined): void {
     const limit = requestsPerSecond ?? Number.POSITIVE_INFINITY
-    if (limit === this.#limit) return
-    if (limit > this.#limit) this.#patienceUntilMs = Number.NEGATIVE_INFINITY
+    const [before, after] = [this.#limit, limit].map(one => Math.min(one, this.#headerLimit)) as [number, number]
     const wasLimited = this.#allowed !== Number.POSITIVE_INFINITY
     this.#limit = limit
-    this.#learned.forget()
+    if (after === before) return
+    if (after > before) this.#patienceUntilMs = Number.NEGATIVE_INFINITY
+    if (before !== Number.POSITIVE_INFINITY) this.#learned.forget()
     if (wasLimited) this.#dueMs = Math.min(this.#dueMs, this.#lastRequestMs)
     else this.#countRequests()
   }

@@ -24,14 +24,16 @@ local turnsFrom = 3
 local guestPart = 0.03
 -- Part of the places that is kept free for processes that start, so that they need not wait for one.
 local freePart = 0.02
--- A process that starts makes its first request within this time: in a slot of its own, or as a guest.
-local firstMs = leaseMs / 2
+-- Within this time a process that starts waits for a slot of its own. As a guest it would be refused where the limit is low.
+local firstMs = leaseMs
 
 -- Where there are so many processes that each has to wait for seconds, the circle is cut into places, and each place has
 -- its turn once in a round. Else the slots are spread by the golden ratio, which suits parts of any size.
 local turns, place = 1, nil
 -- Even, a stride would leave out every other point.
 local stride = 2654435769
+
+local function freePlaces() return math.ceil(freePart * turns) end
 
 local function arcsIn(text)
   local arcs = {}
@@ -244,7 +246,7 @@ local present = math.max(number('count'), 1) + (record and 0 or 1)
 turns = math.max(number('turns'), 1)
 if limit > 0 then
   if present <= (turns > 1 and 0.7 or 1) * turnsFrom * limit then turns = 1
-  elseif present > turns or present < turns / 2 then turns = math.ceil(1.25 * present) end
+  elseif present + freePlaces() > turns or present < turns / 2 then turns = math.ceil(1.25 * present) end
 end
 if turns > 1 then place = math.floor(whole / turns) end
 stride = place or stride
@@ -327,7 +329,7 @@ local needed, wanted = demandOf(self, count)
 local due = partOf(s.mode, number('level'), needed, wanted) * whole
 local sure = sureOf(due, step)
 -- The free arcs that are left when processes with far too little have taken their part; negative if there are too few.
-local spare = lengthOf(free) - number('lacking') - (place and math.ceil(freePart * turns) * place or 0)
+local spare = lengthOf(free) - number('lacking') - (place and freePlaces() * place or 0)
 local length = math.min(math.max(math.floor(due / step + fractionOf(id)) * step, sure), whole)
 if place then length = math.min(math.ceil(due / step) * step, turns * step) end -- all places are to be in use
 local held = lengthOf(arcs)

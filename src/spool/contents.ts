@@ -52,9 +52,9 @@ const deadLetterNames = ['rejected.ndjson', 'rejected.1.ndjson']
  */
 export async function spoolContents(root: string): Promise<SpoolContents> {
   assertPrivate(root)
-  const foreignDirectories = countForeignDirectories(root)
+  const foreignDirectories = await countForeignDirectories(root)
   const processes: ProcessContents[] = []
-  for (const name of directoriesIn(root, nodeDisk)) processes.push(await processContents(root, name))
+  for (const name of await directoriesIn(root, nodeDisk)) processes.push(await processContents(root, name))
   return { processes, rejected: await countDeadLetters(root), foreignDirectories }
 }
 
@@ -63,7 +63,7 @@ async function processContents(root: string, name: string): Promise<ProcessConte
   const datasets = new Map<string, number>()
   let [segments, events, bytes, damaged] = [0, 0, 0, 0]
   let [oldestMs, newestMs] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
-  for (const file of segmentsIn(root, name, nodeDisk)) {
+  for (const file of await segmentsIn(root, name, nodeDisk)) {
     const segment = await segmentContents(join(root, name), file)
     if (segment === undefined) continue
     segments++
@@ -141,15 +141,16 @@ function timeOf(line: string): number | undefined {
 /** Shows what belongs to other users too. */
 const everybodysDisk: Disk = {
   ...nodeDisk,
-  list(path) {
-    const entries = fs.readdirSync(path, { withFileTypes: true })
+  async list(path) {
+    const entries = await fs.promises.readdir(path, { withFileTypes: true })
     return entries.map(entry => ({ name: entry.name, isDirectory: entry.isDirectory(), bytes: 0 }))
   },
 }
 
-function countForeignDirectories(root: string): number {
+async function countForeignDirectories(root: string): Promise<number> {
   const user = process.getuid?.()
-  const foreign = directoriesIn(root, everybodysDisk).filter(name => {
+  const names = await directoriesIn(root, everybodysDisk)
+  const foreign = names.filter(name => {
     const owner = fs.lstatSync(join(root, name), { throwIfNoEntry: false })?.uid
     return owner !== undefined && user !== undefined && owner !== user
   })
@@ -158,7 +159,7 @@ function countForeignDirectories(root: string): number {
 
 async function countDeadLetters(root: string): Promise<number> {
   let count = 0
-  for (const { name, isDirectory } of nodeDisk.list(root)) {
+  for (const { name, isDirectory } of await nodeDisk.list(root)) {
     if (isDirectory || !deadLetterNames.includes(name)) continue
     count += await countLines(join(root, name))
   }

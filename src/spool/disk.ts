@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { adopt, type Claim, claim, removeDirectory } from './claim.ts'
 import { fs, identityIn, isOurs, noFollow, ownerOnly, statOf } from './node-fs.ts'
@@ -7,8 +8,11 @@ import { assertPrivate } from './private-directory.ts'
 export interface Disk {
   /** Makes a directory for its owner alone, and the way to it. */
   makeDirectory(path: string): void
-  /** What stands in a directory; nothing where there is none. Links, and what belongs to another user, are left out. */
-  list(path: string): DiskEntry[]
+  /**
+   * What stands in a directory; nothing where there is none. Links, and what belongs to another user, are left out. However
+   * much there is, the event loop has its turns meanwhile.
+   */
+  list(path: string): Promise<DiskEntry[]>
   removeDirectory(path: string): void
   /** Makes a file for its owner alone, where there is none yet, to be written from its start to its end. */
   create(path: string): number
@@ -59,6 +63,8 @@ export interface DiskEntry {
 
 const { constants } = fs
 const ownerOnlyDirectory = 0o700
+/** So many files are looked at in one turn of the event loop. */
+const listedAtOnce = 128
 /** Where a pipe stands in place of a file, no reader is waited for; Windows has no such flag. */
 const nonBlocking = constants.O_NONBLOCK ?? 0
 
@@ -72,12 +78,16 @@ export const nodeDisk: Disk = {
       throw error
     }
   },
-  list(path) {
+  async list(path) {
     const entries: DiskEntry[] = []
-    for (const name of namesIn(path)) {
-      const stat = fs.lstatSync(join(path, name), { throwIfNoEntry: false })
-      if (stat === undefined || !(stat.isFile() || stat.isDirectory()) || !isOurs(stat.uid)) continue
-      entries.push({ name, isDirectory: stat.isDirectory(), bytes: stat.size })
+    const names = await namesIn(path)
+    for (let from = 0; from < names.length; from += listedAtOnce) {
+      const some = names.slice(from, from + listedAtOnce)
+      const stats = await Promise.all(some.map(name => statIfThere(join(path, name))))
+      for (const [index, stat] of stats.entries()) {
+        if (stat === undefined || !(stat.isFile() || stat.isDirectory()) || !isOurs(stat.uid)) continue
+        entries.push({ name: some[index] as string, isDirectory: stat.isDirectory(), bytes: stat.size })
+      }
     }
     return entries
   },
@@ -162,11 +172,19 @@ function openIfThere(path: string, flags: number): number | undefined {
   }
 }
 
-function namesIn(path: string): string[] {
+async function namesIn(path: string): Promise<string[]> {
+  return (await unlessGone(fs.promises.readdir(path))) ?? []
+}
+
+function statIfThere(path: string): Promise<Stats | undefined> {
+  return unlessGone(fs.promises.lstat(path))
+}
+
+async function unlessGone<T>(result: Promise<T>): Promise<T | undefined> {
   try {
-    return fs.readdirSync(path)
+    return await result
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
 }

@@ -173,7 +173,7 @@ export class Heir {
     const closings = this.#closings
     this.#hasMore = false
     yield* [...this.#unread]
-    if (this.#found.length === 0) this.#found = this.#names(listeners)
+    if (this.#found.length === 0) this.#found = await this.#names(listeners)
     let hasClaimed = false
     for (;;) {
       yield* this.#open()
@@ -185,7 +185,7 @@ export class Heir {
       hasClaimed ||= isClaimed
       // Once more: of two processes that reach for a directory at the same moment, neither may have got it.
       if (this.#found.length === 0 && hasClaimed) {
-        this.#found = this.#names(listeners)
+        this.#found = await this.#names(listeners)
         hasClaimed = false
       }
     }
@@ -209,13 +209,17 @@ export class Heir {
     return held
   }
 
-  #names({ onUnreadable }: HeirListeners): string[] {
+  async #names({ onUnreadable }: HeirListeners): Promise<string[]> {
     const { root, destination, segments, isOwn } = this.#parts
+    const closings = this.#closings
     try {
       segments.disk.assertPrivate(root)
-      const names = directoriesIn(root, segments.disk)
-      return names.filter(name => isFor(destination, name) && !this.#directories.has(name) && !isOwn(name))
+      const names = await directoriesIn(root, segments.disk)
+      return closings !== this.#closings
+        ? []
+        : names.filter(name => isFor(destination, name) && !this.#directories.has(name) && !isOwn(name))
     } catch (error) {
+      if (closings !== this.#closings) return []
       if (isPassing(error)) onUnreadable(error)
       else segments.onTrouble(error)
       return []

@@ -122,7 +122,7 @@ export class SpoolDirectory {
     const claim = await disk.adopt(join(root, name))
     if (claim === undefined) return undefined
     try {
-      const files = segmentsIn(root, name, disk)
+      const files = await segmentsIn(root, name, disk)
       if (isWanted(bytesOf(files))) {
         return { directory: new SpoolDirectory(root, name, disk, claim, files, false, onReleased), files }
       }
@@ -256,18 +256,18 @@ export function isFor(destination: string, name: string): boolean {
 }
 
 /** The names of the directories in a spool, oldest first. */
-export function directoriesIn(root: string, disk: Disk): string[] {
-  return disk
-    .list(root)
+export async function directoriesIn(root: string, disk: Disk): Promise<string[]> {
+  const entries = await disk.list(root)
+  return entries
     .filter(({ name, isDirectory }) => isDirectory && directoryName.test(name))
     .map(({ name }) => name)
     .sort()
 }
 
 /** The segments in a directory of a spool, oldest first. */
-export function segmentsIn(root: string, name: string, disk: Disk): SegmentFile[] {
-  return disk
-    .list(join(root, name))
+export async function segmentsIn(root: string, name: string, disk: Disk): Promise<SegmentFile[]> {
+  const entries = await disk.list(join(root, name))
+  return entries
     .filter(entry => !entry.isDirectory && segmentName.test(entry.name))
     .sort((one, other) => (one.name < other.name ? -1 : 1))
 }

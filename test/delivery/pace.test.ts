@@ -162,6 +162,20 @@ describe("with the licence's limit", () => {
   })
 })
 
+it('a license that becomes known does not make 429s forgotten, which have told of others', () => {
+  const headers = { limit: 100, limitPerSecond: 100, remaining: 90 }
+  for (const answer of [accepted, { ...accepted, ...headers }]) {
+    const pace = new Pace(() => 0.5)
+    for (let ms = 0; ms < 100; ms += 10) pace.onStart(ms)
+    pace.onAnswer(110, answer)
+    pace.onAnswer(110, refused)
+    const { requestsPerSecond } = pace.inForce(120)
+    expect(requestsPerSecond).toBeLessThan(10)
+    pace.setLimit(100)
+    expect(pace.inForce(120).requestsPerSecond).toBe(requestsPerSecond)
+  }
+})
+
 describe("with the headers' limit", () => {
   it('keeps to it where it is lower than what is known', () => {
     const pace = paced(100)
@@ -187,6 +201,56 @@ describe('among others', () => {
     pace.onStart(0)
     pace.onAnswer(30, { ...accepted, limit: 100, remaining: 51 })
     expect(pace.inForce(0)).toEqual({ requestsPerSecond: expect.closeTo(1.4), because: 'throttled' })
+  })
+
+  it('a newcomer makes room for others that come after it', () => {
+    const pace = paced(100)
+    for (const [ms, remaining] of [
+      [0, 93],
+      [500, 51],
+      [2000, 10],
+    ] as const) {
+      pace.onStart(ms)
+      pace.onAnswer(ms + 30, { ...accepted, limit: 100, remaining })
+    }
+    expect(pace.inForce(0).requestsPerSecond).toBeCloseTo((0.7 * 98) / 90)
+    pace.onAnswer(6000, { ...accepted, limit: 100, remaining: 5 })
+    expect(pace.inForce(0).requestsPerSecond).toBeGreaterThan((0.7 * 98) / 92)
+  })
+
+  it('a first 429 is followed by ever more requests, but only until an answer tells of others', () => {
+    const rateAfter = (remaining: number) => {
+      const pace = paced(100)
+      pace.onStart(0)
+      pace.onAnswer(10, refused)
+      for (let ms = 1000; ms < 20_000; ms = Math.max(pace.notBeforeMs(ms), ms + 1)) {
+        pace.onStart(ms)
+        pace.onAnswer(ms, { ...accepted, limit: 100, remaining })
+      }
+      return pace.inForce(20_000).requestsPerSecond
+    }
+    expect(rateAfter(95)).toBe(98)
+    expect(rateAfter(40)).toBeLessThan(1)
+  })
+
+  it('slows down a little when a window is nearly full, not where the limit is a bucket that is nearly empty', () => {
+    const rateAfter = (remaining: readonly number[]) => {
+      const pace = paced(100)
+      starts(pace, 0, 4000)
+      pace.onAnswer(4000, refused)
+      starts(pace, 4000, 5000)
+      pace.onAnswer(5000, refused)
+      const before = pace.inForce(5000).requestsPerSecond
+      for (const left of remaining) {
+        const ms = pace.notBeforeMs(5000)
+        pace.onStart(ms)
+        pace.onAnswer(ms, { ...accepted, limit: 100, remaining: left }, ms)
+      }
+      return pace.inForce(5000).requestsPerSecond / before
+    }
+    expect(rateAfter([80, 40, 20])).toBeCloseTo(1, 2)
+    expect(rateAfter([80, 40, 1])).toBeCloseTo(0.97, 2)
+    expect(rateAfter([10, 2, 1])).toBeCloseTo(1, 2)
   })
 
   it('the same where windows last a minute', () => {

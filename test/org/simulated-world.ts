@@ -47,6 +47,22 @@ export class World {
     for (let i = 0; i < processes; i++) this.clock.after(1000 * this.random(), () => this.join())
   }
 
+  /** Joins as a process does that has to read the license first, in requests that count as well. */
+  joinAndRead(): void {
+    const client = new Client(this.clock, this.service, this.random)
+    this.clients.push(client)
+    const read = (waitMs: number): void => {
+      client.pace.onOtherRequest(this.clock.nowMs)
+      this.clock.after(20, () => {
+        const { throttled } = this.service.answer(this.clock.nowMs)
+        if (throttled) this.clock.after(waitMs * (0.5 + this.random()), () => read(Math.min(2 * waitMs, 10_000)))
+        else client.pace.setLimit(this.service.limitPerSecond)
+      })
+    }
+    read(1000)
+    client.pump()
+  }
+
   /** @param index of the process, in the order in which they joined */
   leave(index: number): void {
     this.clients[index]?.stop()

@@ -61,6 +61,19 @@ describe('processes that do not talk to each other', () => {
     expect(longestGapMs).toBeLessThan(120_000)
   })
 
+  it('40 on 40 a second, each of which reads the license at its start, are served alike', async () => {
+    const world = new World({ limitPerSecond: 40 })
+    world.seconds = 180
+    for (let i = 0; i < 40; i++) world.clock.after(5000 * world.random(), () => world.joinAndRead())
+    await world.clock.runUntil(60_000)
+    const before = world.clients.map(({ successes }) => successes)
+    await world.run()
+    const served = world.clients.map(({ successes }, i) => successes - (before[i] as number))
+    expect(Math.max(...served) / Math.min(...served)).toBeLessThan(5)
+    expect(world.service.rejected(60, 180)).toBeLessThan(0.05)
+    expect(world.service.utilisation(60, 180)).toBeGreaterThan(0.92)
+  })
+
   it.each([1, 9])('one with half a share among %d others', async others => {
     const world = new World()
     world.join(0.5)

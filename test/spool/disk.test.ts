@@ -68,8 +68,17 @@ describe('scenario 33: files and directories', () => {
   it('hold what was written, and tell how much that is', async () => {
     write(join(root, 'a'), 'some text')
     expect(String(await disk.read(join(root, 'a')))).toBe('some text')
-    expect(disk.list(root)).toEqual([{ name: 'a', isDirectory: false, bytes: 9 }])
+    expect(await disk.list(root)).toEqual([{ name: 'a', isDirectory: false, bytes: 9 }])
     await disk.sync(join(root, 'a'))
+  })
+
+  it('are listed in turns of the event loop, however many there are', async () => {
+    for (let i = 0; i < 2000; i++) fs.writeFileSync(join(root, `${i}`), '')
+    let turns = 0
+    const timer = setInterval(() => turns++, 0)
+    expect(await disk.list(root)).toHaveLength(2000)
+    clearInterval(timer)
+    expect(turns).toBeGreaterThan(4)
   })
 
   it('are never written over', () => {
@@ -77,16 +86,16 @@ describe('scenario 33: files and directories', () => {
     expect(() => disk.create(join(root, 'a'))).toThrow(/EEXIST/)
   })
 
-  it('can be removed when they are gone already, or there is no directory', () => {
+  it('can be removed when they are gone already, or there is no directory', async () => {
     disk.remove(join(root, 'none'))
-    expect(disk.list(join(root, 'none'))).toEqual([])
+    expect(await disk.list(join(root, 'none'))).toEqual([])
   })
 
   it('that cannot be used are told of as the system does', async () => {
     fs.writeFileSync(join(root, 'file'), '')
     const below = join(root, 'file', 'below')
     expect(() => disk.makeDirectory(below)).toThrow(/ENOTDIR/)
-    expect(() => disk.list(join(root, 'file'))).toThrow(/ENOTDIR/)
+    await expect(disk.list(join(root, 'file'))).rejects.toThrow(/ENOTDIR/)
     expect(() => disk.create(below)).toThrow(/ENOTDIR/)
     expect(() => disk.remove(below)).toThrow(/ENOTDIR/)
     expect(() => disk.claim(join(root, 'file'))).toThrow(/ENOTDIR/)
@@ -112,8 +121,8 @@ describe('scenario 33: files and directories', () => {
     const directory = made('directory')
     fs.symlinkSync(target, join(directory, 'a.segment'))
     fs.symlinkSync(directory, join(root, 'link'))
-    expect(disk.list(directory)).toEqual([])
-    expect(disk.list(root).map(({ name }) => name)).not.toContain('link')
+    expect(await disk.list(directory)).toEqual([])
+    expect((await disk.list(root)).map(({ name }) => name)).not.toContain('link')
     await expect(disk.read(join(directory, 'a.segment'))).rejects.toThrow(/ELOOP/)
     await expect(disk.sync(join(directory, 'a.segment'))).rejects.toThrow(/ELOOP/)
     expect(() => disk.create(join(directory, 'a.segment'))).toThrow(/EEXIST/)
@@ -121,12 +130,12 @@ describe('scenario 33: files and directories', () => {
     expect(fs.readFileSync(target, 'utf8')).toBe('private')
   })
 
-  it.runIf(isRoot)("of another user's are not listed", () => {
+  it.runIf(isRoot)("of another user's are not listed", async () => {
     made('theirs')
     write(join(root, 'their-file'), 'text')
     for (const name of ['theirs', 'their-file']) fs.chownSync(join(root, name), 12_345, 12_345)
     made('ours')
-    expect(disk.list(root).map(({ name }) => name)).toEqual(['ours'])
+    expect((await disk.list(root)).map(({ name }) => name)).toEqual(['ours'])
   })
 
   it('of other names stay, and with them the directory', () => {
@@ -238,10 +247,10 @@ describe('a claim', () => {
     expect(fs.existsSync(`${target}-none`)).toBe(false)
   })
 
-  it('leaves nothing but an empty file', () => {
+  it('leaves nothing but an empty file', async () => {
     const directory = made('directory')
     expect(claim(directory)).toBe(true)
-    expect(disk.list(directory)).toEqual([{ name: 'lock', isDirectory: false, bytes: 0 }])
+    expect(await disk.list(directory)).toEqual([{ name: 'lock', isDirectory: false, bytes: 0 }])
   })
 })
 

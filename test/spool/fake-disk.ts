@@ -59,7 +59,7 @@ export class FakeDisk {
         meet('makeDirectory', path)
         this.#directories.add(path)
       },
-      list: path => {
+      list: async path => {
         meet('list', path)
         return this.#list(path)
       },
