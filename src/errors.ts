@@ -20,10 +20,10 @@ export type ErrorCode =
   | 'LOGFERRY_SPOOL'
   /** The service does not take the compression or the batch size configured; a smaller step is used from now on. */
   | 'LOGFERRY_STEPPED_DOWN'
-  /** The organization's licence could not be read, or could not be shared with other processes. */
+  /** The organization's license could not be read, or could not be shared with other processes. */
   | 'LOGFERRY_LIMITS'
-  /** Something about the licence: its dates, payment, regions, datasets or fields. */
-  | 'LOGFERRY_LICENCE'
+  /** Something about the license: its dates, payment, regions, datasets or fields. */
+  | 'LOGFERRY_LICENSE'
   /** The monthly ingest will not last, or is nearly used up. */
   | 'LOGFERRY_BUDGET'
   /** The application has taken away what delivers at the end of the process; it is put back. */

@@ -11,7 +11,7 @@ import { type Shipping, startShipping } from './support/shipping.ts'
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 
-/** A shipper that keeps to the licence of an emulator that enforces it. */
+/** A shipper that keeps to the license of an emulator that enforces it. */
 async function startLimited(
   license: NonNullable<OrgOverrides['license']>,
   { limits, org, ...options }: ShipperOptions & { org?: OrgOverrides } = {},
@@ -22,14 +22,14 @@ async function startLimited(
   return Object.assign(shipping, { shipper })
 }
 
-/** Waits until the licence has been read, or has turned out not to be readable. */
+/** Waits until the license has been read, or has turned out not to be readable. */
 async function whenRead(shipper: Shipper): Promise<void> {
   for (let tries = 0; tries < 500; tries++) {
     const { readAt, problem } = shipper.stats().limits ?? {}
     if (readAt !== undefined || problem !== undefined) return
     await sleep(10)
   }
-  throw new Error('the licence was not read')
+  throw new Error('the license was not read')
 }
 
 const ingests = ({ emulator }: Shipping) => emulator.requests().filter(({ dataset }) => dataset !== undefined)
@@ -70,7 +70,7 @@ describe('apiRateLimitPerSecond', () => {
     expect(requestsPerSecond).toBeLessThanOrEqual(25)
   })
 
-  it('counts the reading of the licence, too', async () => {
+  it('counts the reading of the license, too', async () => {
     await using limited = await startLimited({ apiRateLimitPerSecond: 1 })
     const { shipper, emulator } = limited
     await whenRead(shipper)
@@ -85,7 +85,7 @@ describe('apiRateLimitPerSecond', () => {
     await whenRead(limited.shipper)
     limited.emulator.changeOrg({ license: { apiRateLimitPerSecond: 10 } })
     while (limited.shipper.stats().requestsPerSecond > 10) await sleep(20)
-    expect(limited.shipper.stats().limits).toMatchObject({ because: 'licence' })
+    expect(limited.shipper.stats().limits).toMatchObject({ because: 'license' })
   })
 })
 
@@ -121,7 +121,7 @@ describe('maxFields', () => {
     expect(shipper.stats()).toMatchObject({ delivered: 2000, dropped: 0 })
     const lines = emulator.lines('d').join('\n')
     for (const n of range(2000)) if (!lines.includes(`value-${n}-`)) expect.fail(`value ${n} is lost`)
-    const over = warnings.filter(({ code }) => code === 'LOGFERRY_LICENCE')
+    const over = warnings.filter(({ code }) => code === 'LOGFERRY_LICENSE')
     expect(over).toHaveLength(1)
     expect(over[0]?.message).toMatch(/maxFields 256.*"user\.key\d+" and new ones after it go into the field "overflow"/)
     expect(shipper.stats().limits).toMatchObject({ maxFields: 256 })
@@ -189,18 +189,18 @@ describe('onBudget: shed', () => {
   })
 })
 
-describe('other fields of the licence', () => {
+describe('other fields of the license', () => {
   it.each<[string, OrgOverrides, RegExp]>([
     ['expiresAt', { license: { expiresAt: '2026-01-01T00:00:00Z' } }, /has expired/],
     ['paymentStatus', { paymentStatus: 'failed' }, /payment is failed/],
-    ['regions', { license: { regions: ['us'] } }, /region configured is eu, the licence's: us/],
+    ['regions', { license: { regions: ['us'] } }, /region configured is eu, the license's: us/],
   ])('%s: a warning', async (_, org, message) => {
     await using shipping = await startShipping({ org })
     const { orgId, accessToken } = shipping.emulator
     const shipper = shipping.ship({ region: 'eu', limits: { orgId, accessToken } })
     await whenRead(shipper)
     expect(shipping.warnings.map(warning => warning.message).join()).toMatch(message)
-    expect(shipping.warnings.map(({ code }) => code)).toContain('LOGFERRY_LICENCE')
+    expect(shipping.warnings.map(({ code }) => code)).toContain('LOGFERRY_LICENSE')
   })
 })
 
@@ -215,7 +215,7 @@ async function readWith({ license, ...fields }: { license?: object }) {
   return shipper.stats().limits
 }
 
-describe('a licence that cannot be read', () => {
+describe('a license that cannot be read', () => {
   it('is said once, and delivery goes on', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ limits: { orgId: shipping.emulator.orgId } }) // the API token may not read it
@@ -300,7 +300,7 @@ describe('close()', () => {
   })
 
   it.each([0, 5, 100])(
-    'ends the reading of the licence, %d ms after its start: nothing more is asked, nothing warned of',
+    'ends the reading of the license, %d ms after its start: nothing more is asked, nothing warned of',
     async ms => {
       await using shipping = await startShipping()
       await using service = await startService(() => {}) // which never answers

@@ -514,7 +514,7 @@ describe('the exporter', () => {
     onTestFinished(() => kept.mockRestore())
     const { orgId, accessToken } = shipping.emulator
     const shipper = shipping.ship({ limits: { orgId, accessToken, onBudget: 'shed' } })
-    await until(() => shipper.stats().limits?.ingest !== undefined, 'the licence')
+    await until(() => shipper.stats().limits?.ingest !== undefined, 'the license')
     expect(await exported(new LogferryLogRecordExporter({ shipper }), 3)).toEqual({ code: 0 })
     expect(await exported(new LogferryLogRecordExporter({ shipper, acknowledge: 'delivered' }), 3)).toEqual({ code: 0 })
     expect(shipper.stats().drops).toEqual({ budget: { info: 6 } })

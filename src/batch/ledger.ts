@@ -16,7 +16,7 @@ export type DropReason =
   | 'spool-full'
   /** What the spool had of it is damaged or gone. */
   | 'spool-damaged'
-  /** Sampled away so that the licence's monthly ingest lasts (`limits.onBudget: 'shed'`). */
+  /** Sampled away so that the license's monthly ingest lasts (`limits.onBudget: 'shed'`). */
   | 'budget'
   /** A record of OpenTelemetry that came after its processor or exporter was shut down. */
   | 'shut-down'

@@ -63,13 +63,13 @@ export interface PacedAnswer extends RateLimit {
 /** Requests per second in force, and why. */
 export interface PaceInForce {
   readonly requestsPerSecond: number
-  readonly because: 'none' | 'licence' | 'headers' | 'lease' | 'throttled'
+  readonly because: 'none' | 'license' | 'headers' | 'lease' | 'throttled'
 }
 
 /**
  * How fast requests may start, for the whole core at once.
  *
- * A limit that is known, the licence's or that of the answers' headers, is kept by even spacing. A lease gives slots
+ * A limit that is known, the license's or that of the answers' headers, is kept by even spacing. A lease gives slots
  * instead. With neither there is no pace until a 429. A start that is late moves none after it, as long as no second has
  * more of them than the limit.
  *
@@ -226,7 +226,7 @@ export class Pace {
     if (requestsPerSecond === Number.POSITIVE_INFINITY) return { requestsPerSecond, because: 'none' }
     if (this.#isShared(nowMs)) return { requestsPerSecond, because: 'throttled' }
     if (this.#lease !== undefined) return { requestsPerSecond, because: 'lease' }
-    return { requestsPerSecond, because: this.#headerLimit < this.#limit ? 'headers' : 'licence' }
+    return { requestsPerSecond, because: this.#headerLimit < this.#limit ? 'headers' : 'license' }
   }
 
   /** The pace in force, if that is what the next request waits for, and not something that the service has asked for. */

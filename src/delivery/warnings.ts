@@ -22,7 +22,7 @@ export function askedTooOften(reason: string, status: number, waitMs: number): W
     'LOGFERRY_UNREACHABLE',
     `the service takes no events now, as it is asked too often: its rate limit is reached (${status} ${reason}). They are ` +
       `kept, and the next request is made in ${wait}. If this lasts, have fewer processes share the limit, or raise it; ` +
-      'the option limits keeps to that of the licence.',
+      'the option limits keeps to that of the license.',
     'rate limit',
   ]
 }

@@ -1,10 +1,10 @@
 import type { RedisClient } from '../org/fleet.ts'
 import type { ObtainAccessToken } from './obtain-access-token.ts'
 
-/** Options that turn licence tuning on: `limits` of a shipper. `undefined` means the default. */
+/** Options that turn license tuning on: `limits` of a shipper. `undefined` means the default. */
 export interface LimitsOptions {
   /**
-   * Id of the organization whose licence is read.
+   * Id of the organization whose license is read.
    *
    * @defaultValue `orgId` of the shipper, or the environment variable `LOGFERRY_ORG_ID`; without them, required
    */
@@ -17,13 +17,13 @@ export interface LimitsOptions {
    */
   accessToken?: string | ObtainAccessToken | undefined
   /**
-   * This process's part of what the licence allows: of the requests per second and of the monthly ingest. Above 0, up to 1.
+   * This process's part of what the license allows: of the requests per second and of the monthly ingest. Above 0, up to 1.
    *
    * @defaultValue 1
    */
   share?: number | undefined
   /**
-   * How often the licence is read again, in milliseconds. Integer, 1 000 to 86 400 000.
+   * How often the license is read again, in milliseconds. Integer, 1 000 to 86 400 000.
    *
    * @defaultValue 3600000
    */
@@ -37,7 +37,7 @@ export interface LimitsOptions {
   onBudget?: 'warn' | 'shed' | undefined
   /**
    * Name of the field that takes, as a text with JSON in it, the fields for which the dataset has no room under the
-   * licence's `maxFields`. 1 to 200 characters.
+   * license's `maxFields`. 1 to 200 characters.
    *
    * @defaultValue 'overflow'
    */

@@ -212,7 +212,7 @@ export interface ShipperOptions {
    */
   onRejected?: ((event: Record<string, unknown> | undefined, reason: string) => void) | undefined
   /**
-   * Reads the organization's licence, at the start and every hour, and keeps to it: request rate, batch size and age,
+   * Reads the organization's license, at the start and every hour, and keeps to it: request rate, batch size and age,
    * monthly ingest, fields of a dataset. Never delays a log call.
    *
    * @defaultValue none: batches and pace follow the options above and what the answers say

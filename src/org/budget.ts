@@ -24,7 +24,7 @@ const sampledSeverities = 4
 const leastKept = 0.01
 
 /**
- * The licence's ingest for a billing period as a budget of uncompressed bytes. What others use, and what was used before
+ * The license's ingest for a billing period as a budget of uncompressed bytes. What others use, and what was used before
  * this process started, is known only from the service's answers. All times are milliseconds since 1970, and given.
  */
 export class Budget {
@@ -133,7 +133,7 @@ export class Budget {
   }
 }
 
-/** The billing period of a licence that `nowMs` lies in; the calendar month (UTC) where the licence names none. */
+/** The billing period of a license that `nowMs` lies in; the calendar month (UTC) where the license names none. */
 export function periodAt(
   license: { readonly billingPeriodStart?: string | undefined; readonly billingPeriodEnd?: string | undefined },
   nowMs: number,

@@ -2,7 +2,7 @@ import { shapeOf } from './field-routes.ts'
 import { FieldSet } from './field-set.ts'
 
 export interface FieldGuardOptions {
-  /** Most distinct fields of a dataset, from the licence. `Infinity` folds nothing, and only takes note of fields. */
+  /** Most distinct fields of a dataset, from the license. `Infinity` folds nothing, and only takes note of fields. */
   maxFields: number
   /** Name of the field at the root that takes what goes over: a text with JSON in it. */
   overflowField: string
@@ -46,7 +46,7 @@ interface Dataset {
 }
 
 /**
- * Keeps datasets within the number of fields that the licence allows: the service refuses an event that brings one more.
+ * Keeps datasets within the number of fields that the license allows: the service refuses an event that brings one more.
  *
  * A field is the dotted path of a value; arrays and empty objects are values. Fields are let in as they come. When there
  * is no more room, those that are new are folded: taken out of their event and put, with their paths, as JSON into the

@@ -47,7 +47,7 @@ export class FieldSet {
     return true
   }
 
-  /** Takes the fields of plain data in, whether or not there is room for them, but for more than any licence allows. */
+  /** Takes the fields of plain data in, whether or not there is room for them, but for more than any license allows. */
   add(fields: object): void {
     for (const route of routesOf(fields, Number.POSITIVE_INFINITY) ?? []) {
       if (this.size < mostFields) this.#paths.add(route.join('.'))

@@ -5,16 +5,16 @@ import { Budget, type BudgetNews, periodAt } from './budget.ts'
 import { FieldGuard } from './field-guard.ts'
 import { shapeOf } from './field-routes.ts'
 import { ingestLimitIn } from './ingest-limit.ts'
-import { licenceWarnings } from './licence-warnings.ts'
+import { licenseWarnings } from './license-warnings.ts'
 import { OrgError, type OrgErrorCode } from './org-error.ts'
 import type { Org } from './organization.ts'
 import { type UsedOrg, usedPart } from './used-part.ts'
 
-/** What of the licence is in force, and why. */
+/** What of the license is in force, and why. */
 export interface LimitsStats {
-  /** When the licence was last read, RFC 3339; `undefined` when it has not been read. */
+  /** When the license was last read, RFC 3339; `undefined` when it has not been read. */
   readonly readAt: string | undefined
-  /** Why the licence could not be read the last time it was tried. */
+  /** Why the license could not be read the last time it was tried. */
   readonly problem: string | undefined
   /** Requests per second that this process may make, and what that follows from; `undefined` when nothing limits them. */
   readonly requestsPerSecond: number | undefined
@@ -56,15 +56,15 @@ export interface LimitsParts {
 const bytesPerGb = 1e9
 /** Past it, more datasets are not counted: somebody makes names of values. */
 const maxNamedDatasets = 10_000
-/** How often the budget and the licence's dates are looked at, in milliseconds. */
+/** How often the budget and the license's dates are looked at, in milliseconds. */
 const tickMs = 10_000
-/** How soon a licence that could not be read is tried again, in milliseconds; doubled each time, up to `refreshMs`. */
+/** How soon a license that could not be read is tried again, in milliseconds; doubled each time, up to `refreshMs`. */
 const firstRetryMs = 30_000
 /** What says nothing of the token, or of the organization that it is for. */
 const passing: ReadonlySet<OrgErrorCode> = new Set(['RATE_LIMITED', 'UNAVAILABLE', 'UNREACHABLE', 'TIMEOUT'])
 
 /**
- * The organization's licence as this process keeps to it: read at the start and from time to time, in the background. Until
+ * The organization's license as this process keeps to it: read at the start and from time to time, in the background. Until
  * it is read, and while it cannot be, nothing is held back on its account.
  */
 export class Limits {
@@ -95,7 +95,7 @@ export class Limits {
     })
   }
 
-  /** Reads the licence soon, and again from time to time, until `stop`. */
+  /** Reads the license soon, and again from time to time, until `stop`. */
   start(): void {
     if (this.#tickTimer !== undefined) return
     this.#tickTimer = setInterval(() => this.#tick(), tickMs).unref()
@@ -109,7 +109,7 @@ export class Limits {
   }
 
   /**
-   * The event as the licence lets it be shipped: as it is; with fields folded for which there is no room; marked, as one
+   * The event as the license lets it be shipped: as it is; with fields folded for which there is no room; marked, as one
    * of a sample. `undefined` when it is sampled away.
    *
    * @param around fields that its line carries besides, once for each object that holds them
@@ -192,7 +192,7 @@ export class Limits {
     this.#warnOnce(
       'LOGFERRY_LIMITS',
       'read',
-      `the organization's licence could not be read (${this.#problem}). Delivery goes on with what the answers tell; ${remedy}`,
+      `the organization's license could not be read (${this.#problem}). Delivery goes on with what the answers tell; ${remedy}`,
     )
     this.#readIn(againInMs)
   }
@@ -212,7 +212,7 @@ export class Limits {
     if (bytesBefore !== undefined && bytesBefore < (this.#budget?.bytes ?? Number.POSITIVE_INFINITY)) {
       this.#parts.onRaised()
     }
-    this.#warnOfLicence(org)
+    this.#warnOfLicense(org)
   }
 
   #readIn(ms: number): void {
@@ -222,7 +222,7 @@ export class Limits {
 
   #tick(): void {
     const nowMs = systemTimeMs()
-    if (this.#org !== undefined) this.#warnOfLicence(this.#org)
+    if (this.#org !== undefined) this.#warnOfLicense(this.#org)
     if (this.#budget === undefined || this.#org === undefined) return
     this.#budget.renew(this.#budget.bytes, periodAt(this.#org.license, nowMs))
     for (const news of this.#budget.tick(nowMs)) this.#warnOfBudget(news)
@@ -244,16 +244,16 @@ export class Limits {
     if (around !== undefined) this.#guard.know(dataset, around)
   }
 
-  #warnOfLicence(org: UsedOrg): void {
+  #warnOfLicense(org: UsedOrg): void {
     const usage = { nowMs: systemTimeMs(), region: this.#settings.region, datasets: this.#datasets.size }
-    for (const { about, message } of licenceWarnings(org, usage)) this.#warnOnce('LOGFERRY_LICENCE', about, message)
+    for (const { about, message } of licenseWarnings(org, usage)) this.#warnOnce('LOGFERRY_LICENSE', about, message)
   }
 
   #warnOfBudget(news: BudgetNews): void {
     const { bytes, period } = this.#budget as Budget
     const gb = inGb(bytes)
     const remedy =
-      this.#settings.onBudget === 'warn' ? " Log less, extend the licence, or set limits.onBudget: 'shed'." : ''
+      this.#settings.onBudget === 'warn' ? " Log less, extend the license, or set limits.onBudget: 'shed'." : ''
     const message =
       news.kind === 'used'
         ? `${Math.round(news.share * 100)} % of the ${gb} GB that may be ingested until ${day(period.endMs)} are used.${remedy}`
@@ -263,7 +263,7 @@ export class Limits {
 
   #warnOfFields(dataset: string, path: string): void {
     this.#warnOnce(
-      'LOGFERRY_LICENCE',
+      'LOGFERRY_LICENSE',
       `fields of ${dataset}`,
       `dataset ${quoted(dataset)} has no room for more fields (maxFields ${this.#guard.maxFields}): ` +
         `${quoted(path)} and new ones after it go into the field ${quoted(this.#settings.overflowField)}. ` +

@@ -33,7 +33,7 @@ import { checkListener } from './check-listener.ts'
 import { datasetOf } from './dataset-of.ts'
 import { Holding } from './holding.ts'
 import { checkedTimeoutMs, isInTime } from './in-time.ts'
-import { type Licence, openLicence } from './licence.ts'
+import { type License, openLicense } from './license.ts'
 import { ShedReport } from './shed-report.ts'
 import { Spooling, type SpoolStats } from './spooling.ts'
 
@@ -75,7 +75,7 @@ export interface ShipperStats {
    */
   readonly maxBatchBytes: number
   readonly maxBatchAgeMs: number
-  /** What of the licence is in force, and why; `undefined` without the option `limits`. */
+  /** What of the license is in force, and why; `undefined` without the option `limits`. */
   readonly limits: LimitsStats | undefined
   /** What there is on disk; `undefined` without the option `spool`. */
   readonly spool: SpoolStats | undefined
@@ -112,7 +112,7 @@ export class Shipper {
   readonly refused = this.#ledger.refused
   readonly #notices = new Notices((text, kind) => this.#redact(text, kind))
   readonly #pace = new Pace()
-  readonly #licence: Licence | undefined
+  readonly #license: License | undefined
   readonly #spooling: Spooling | undefined
   readonly #altered: Alterations = { stubbed: 0, cut: 0 }
   readonly #unfinished: Unfinished
@@ -167,12 +167,12 @@ export class Shipper {
       maxConcurrentRequests: options.maxConcurrentRequests,
       timeField: options.timeField,
       onSettled: () => this.#onSettled(),
-      onAnswer: headers => this.#licence?.limits.onAnswer(headers),
+      onAnswer: headers => this.#license?.limits.onAnswer(headers),
       onDelivered: dataset => this.#reportShed(dataset),
     })
-    this.#licence =
-      options.limits && openLicence(options, options.limits, this.#pace, this.#delivery, this.#notices, this.#altered)
-    this.#licence?.start()
+    this.#license =
+      options.limits && openLicense(options, options.limits, this.#pace, this.#delivery, this.#notices, this.#altered)
+    this.#license?.start()
     this.#unfinished = {
       exitTimeoutMs: options.exitTimeoutMs,
       exitOnSignals: options.exitOnSignals,
@@ -244,7 +244,7 @@ export class Shipper {
     const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#options.flushTimeoutMs)
     reserveStack(useDiskBytes)
     const complete = await this.#finish(timeoutMs)
-    await isInTime(Promise.all([this.#sender.close(), this.#licence?.close()]), closeConnectionsMs)
+    await isInTime(Promise.all([this.#sender.close(), this.#license?.close()]), closeConnectionsMs)
     this.#spooling?.close()
     this.#memory.clear()
     return { complete, pending: this.#ledger.pending }
@@ -270,7 +270,7 @@ export class Shipper {
       requestsPerSecond: inForce.requestsPerSecond,
       maxBatchBytes: this.#delivery.maxBatchBytes,
       maxBatchAgeMs: this.#batcher.limits.maxBatchAgeMs,
-      limits: this.#licence?.limits.stats(inForce),
+      limits: this.#license?.limits.stats(inForce),
       spool: this.#spooling?.stats(),
     }
   }
@@ -351,7 +351,7 @@ export class Shipper {
       const dataset = this.#datasetOf(event, tail)
       if (dataset === undefined) return this.#refuse('dataset', severity)
       let fitted: object | undefined = event
-      if (this.#licence !== undefined) {
+      if (this.#license !== undefined) {
         fitted = this.#fit(dataset, event, severity, tail)
         if (fitted === undefined) return this.#refuse('budget', severity)
       }
@@ -457,7 +457,7 @@ export class Shipper {
     if (!this.#batcher.add(dataset, severity, line, this.#fate)) return false
     this.#ledger.admitted++ // with no call since the line has its place: see `Batch.append`
     try {
-      this.#licence?.limits.count(severity, line.length)
+      this.#license?.limits.count(severity, line.length)
       if (!wasWatched) deliverIfEnding()
     } catch {
       // Out of stack: a byte is not counted, which answers correct. The last listener of 'exit' delivers.
@@ -465,11 +465,11 @@ export class Shipper {
     return true
   }
 
-  /** The event as the licence lets it be shipped; `undefined` when it is sampled away. */
+  /** The event as the license lets it be shipped; `undefined` when it is sampled away. */
   #fit(dataset: string, event: object, severity: Severity, tail: Uint8Array | undefined): object | undefined {
     reserveStack(fewCallsBytes)
-    this.#licence?.start() // after close()
-    return this.#licence?.limits.fit(dataset, event, severity, tail && tailFields(tail))
+    this.#license?.start() // after close()
+    return this.#license?.limits.fit(dataset, event, severity, tail && tailFields(tail))
   }
 
   /** Takes out every secret of ours that a text from outside may repeat. */
@@ -477,7 +477,7 @@ export class Shipper {
     const { credentials, proxy } = this.#options
     const withoutToken = credentials.redact(text, kind)
     const rest = proxy.credentials?.redact(withoutToken, kind) ?? withoutToken
-    return this.#licence?.redact(rest, kind) ?? rest
+    return this.#license?.redact(rest, kind) ?? rest
   }
 
   #hasOwnTime(event: object): boolean {

@@ -60,7 +60,7 @@ describe('without a limit', () => {
   })
 })
 
-describe("with the licence's limit", () => {
+describe("with the license's limit", () => {
   it.each([1, 5, 20, 50, 1000])(
     'of %d a second: all but a fiftieth of it, never more, for all that timers are late',
     limit => {
@@ -114,7 +114,7 @@ describe("with the licence's limit", () => {
   })
 
   it('says so', () => {
-    expect(paced(5).inForce(0)).toEqual({ requestsPerSecond: 4.9, because: 'licence' })
+    expect(paced(5).inForce(0)).toEqual({ requestsPerSecond: 4.9, because: 'license' })
   })
 
   it('a higher one is used at once, and a request does not wait for a slot of the lower', () => {
@@ -149,14 +149,14 @@ describe("with the licence's limit", () => {
     expect(pace.notBeforeMs(10)).toBeLessThan(200)
   })
 
-  it('forgets what 429s taught when the licence says otherwise, and only then', () => {
+  it('forgets what 429s taught when the license says otherwise, and only then', () => {
     const pace = paced(100)
     pace.onStart(0)
     pace.onAnswer(10, refused)
     pace.setLimit(100)
     expect(pace.inForce(0).because).toBe('throttled')
     pace.setLimit(200)
-    expect(pace.inForce(0)).toEqual({ requestsPerSecond: 196, because: 'licence' })
+    expect(pace.inForce(0)).toEqual({ requestsPerSecond: 196, because: 'license' })
     pace.setLimit(undefined)
     expect(pace.inForce(0).because).toBe('none')
   })
@@ -180,7 +180,7 @@ describe("with the headers' limit", () => {
   it('keeps to it where it is lower than what is known', () => {
     const pace = paced(100)
     pace.onAnswer(0, { ...accepted, limitPerSecond: 200 })
-    expect(pace.inForce(0)).toEqual({ requestsPerSecond: 98, because: 'licence' })
+    expect(pace.inForce(0)).toEqual({ requestsPerSecond: 98, because: 'license' })
     pace.onAnswer(0, { ...accepted, limitPerSecond: 50 })
     expect(pace.inForce(0)).toEqual({ requestsPerSecond: 49, because: 'headers' })
   })
@@ -286,7 +286,7 @@ describe('among others', () => {
   it('who used it all by itself goes on', () => {
     const pace = paced(100)
     for (const ms of starts(pace, 0, 800)) pace.onAnswer(ms, { ...accepted, limit: 100, remaining: 22 })
-    expect(pace.inForce(0).because).toBe('licence')
+    expect(pace.inForce(0).because).toBe('license')
   })
 
   it('several 429s for what was under way count once', () => {
@@ -338,7 +338,7 @@ describe('among others', () => {
       const remaining = 100 - Math.ceil(pace.inForce(0).requestsPerSecond)
       pace.onAnswer(nowMs, { ...accepted, limit: 100, remaining })
     }
-    expect(pace.inForce(0)).toEqual({ requestsPerSecond: 98, because: 'licence' })
+    expect(pace.inForce(0)).toEqual({ requestsPerSecond: 98, because: 'license' })
   })
 
   it('speeds up while it makes no requests, and forgets what 429s have taught', () => {
@@ -347,7 +347,7 @@ describe('among others', () => {
     pace.onAnswer(20_000, refused)
     const rates = [0, 60, 100, 110, 260].map(seconds => pace.inForce(20_000 + seconds * 1000).requestsPerSecond)
     expect(rates.toSorted((one, other) => one - other)).toEqual(rates)
-    expect(pace.inForce(280_000)).toEqual({ requestsPerSecond: 98, because: 'licence' })
+    expect(pace.inForce(280_000)).toEqual({ requestsPerSecond: 98, because: 'license' })
   })
 })
 
@@ -392,7 +392,7 @@ describe('with a lease', () => {
     const pace = paced(100)
     pace.setLease(every(1000))
     pace.setLease(undefined)
-    expect(pace.inForce(0).because).toBe('licence')
+    expect(pace.inForce(0).because).toBe('license')
   })
 })
 
@@ -415,7 +415,7 @@ describe('before the end', () => {
     expect(pace.notBeforeMs(3010)).toBeLessThanOrEqual(3010)
   })
 
-  it('what the licence allows does', () => {
+  it('what the license allows does', () => {
     const pace = throttledOnce(1)
     expect(pace.notBeforeMs(3010)).toBeGreaterThan(4500)
     pace.hurry(13_000)

@@ -60,7 +60,7 @@ describe.concurrent('a process that ends in the tick of 1,000 log calls', () => 
   })
 })
 
-describe.concurrent('a process whose licence allows its next request long after its end', () => {
+describe.concurrent('a process whose license allows its next request long after its end', () => {
   it.each(['process.exit()', ''])('delivers what it has logged: %s', async end => {
     const emulatorOptions = { org: { license: { apiRateLimitPerSecond: 1 } } }
     const environment: Record<string, string> = {}

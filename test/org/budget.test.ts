@@ -101,9 +101,9 @@ describe('the budget of a month', () => {
 describe('the period', () => {
   const license = { billingPeriodStart: '2026-11-10T00:00:00Z', billingPeriodEnd: '2026-12-10T00:00:00Z' }
   it.each([
-    ['the licence’s', license, '2026-11-21T00:00:00Z', '2026-11-10T00:00:00.000Z', '2026-12-10T00:00:00.000Z'],
+    ['the license’s', license, '2026-11-21T00:00:00Z', '2026-11-10T00:00:00.000Z', '2026-12-10T00:00:00.000Z'],
     [
-      'the licence’s in the basic format',
+      'the license’s in the basic format',
       { billingPeriodStart: '20261110', billingPeriodEnd: '20261210T000000Z' },
       '2026-11-21T00:00:00Z',
       '2026-11-10T00:00:00.000Z',

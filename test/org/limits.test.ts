@@ -63,7 +63,7 @@ async function overrun(limits: Limits) {
   return shipped
 }
 
-describe('the limits of a licence', () => {
+describe('the limits of a license', () => {
   it('set the rate of this process’s share', async () => {
     const { rates } = await start({ share: 0.5 })
     expect(rates).toEqual([4])
@@ -121,7 +121,7 @@ describe('the limits of a licence', () => {
 
   it('of zero are none', async () => {
     const { limits } = await start()
-    expect(limits.stats({ requestsPerSecond: 8, because: 'licence' })).toMatchObject({ maxFields: undefined })
+    expect(limits.stats({ requestsPerSecond: 8, because: 'license' })).toMatchObject({ maxFields: undefined })
   })
 
   it('of fields hold for more datasets than are remembered, with what stands around their events', async () => {
@@ -132,7 +132,7 @@ describe('the limits of a licence', () => {
     const [first] = round()
     expect(Object.keys(first as object)).toContain('overflow')
     for (const fitted of round()) expect(fitted).toEqual(first)
-    const { fields } = limits.stats({ requestsPerSecond: 8, because: 'licence' })
+    const { fields } = limits.stats({ requestsPerSecond: 8, because: 'license' })
     expect(Object.keys(fields)).toHaveLength(1000)
   })
 

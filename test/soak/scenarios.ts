@@ -8,7 +8,7 @@ import { halfRefused } from './half-refused.ts'
 import { hostileValues } from './hostile-values.ts'
 import { killsWhileInheriting, killsWhileLogging, orphans } from './kills.ts'
 import { movingClock } from './moving-clock.ts'
-import { oneLicence } from './one-licence.ts'
+import { oneLicense } from './one-license.ts'
 import { outage, troubles } from './outage.ts'
 import { ends, processEnds } from './process-ends.ts'
 import { refusedToken } from './refused-token.ts'
@@ -118,11 +118,11 @@ export const longScenarios: readonly LongScenario[] = [
   },
   {
     number: 26,
-    what: '500 clients on one licence of 100 requests/s: few 429, high utilisation, none starves',
+    what: '500 clients on one license of 100 requests/s: few 429, high utilisation, none starves',
     inShort: '10 clients on 40 requests/s for 4 s',
-    short: () => oneLicence({ clients: 10, requestsPerSecond: 40, seconds: 4, leastUtilisation: 0.3 }),
+    short: () => oneLicense({ clients: 10, requestsPerSecond: 40, seconds: 4, leastUtilisation: 0.3 }),
     whole: progress =>
-      oneLicence({ clients: 500, requestsPerSecond: 100, seconds: 240, leastUtilisation: 0.85 }, progress),
+      oneLicense({ clients: 500, requestsPerSecond: 100, seconds: 240, leastUtilisation: 0.85 }, progress),
   },
   {
     number: 'outage',

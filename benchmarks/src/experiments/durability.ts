@@ -1,6 +1,6 @@
 /**
- * Question: what does it cost to keep events on disk, and to keep to a licence?
- * Workload: 100,000 events of 400 bytes (quick: 60,000). The spool's folder is under benchmarks/results. The licence allows
+ * Question: what does it cost to keep events on disk, and to keep to a license?
+ * Workload: 100,000 events of 400 bytes (quick: 60,000). The spool's folder is under benchmarks/results. The license allows
  *   more than is used: it is the keeping of it that costs, not the waiting.
  * Excluded: start-up and the compiling of hot code.
  * Command: npm run bench -- --only durability
@@ -17,7 +17,7 @@ const subjects = [
 
 export const durability: Experiment = {
   name: 'durability',
-  question: 'What does it cost to keep events on disk, and to keep to a licence?',
+  question: 'What does it cost to keep events on disk, and to keep to a license?',
   rounds: { full: 3, quick: 1 },
   shows: [
     'mainCpuUs',

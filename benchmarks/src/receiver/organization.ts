@@ -1,4 +1,4 @@
-/** The organization that the receiver answers with: its licence allows more than any run needs. */
+/** The organization that the receiver answers with: its license allows more than any run needs. */
 export function organizationJson(id: string): string {
   const daysFromNow = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
   return JSON.stringify({

@@ -109,7 +109,7 @@ const ours: readonly SetUp[] = [
   processor('otel-processor-zstd', 'OpenTelemetry processor, zstd', zstd),
   exporter('otel-exporter', 'OpenTelemetry exporter behind BatchLogRecordProcessor, default settings', plain),
   exporter('otel-exporter-zstd', 'the same, zstd', zstd),
-  winston('winston-limits', 'Winston without a format, licence limits on', limits),
+  winston('winston-limits', 'Winston without a format, license limits on', limits),
   winston('winston-spool', 'Winston without a format, with a spool', spool),
   winston('winston-disk', "Winston without a format, durability: 'disk'", disk),
 ]

@@ -4,7 +4,7 @@ import { numbersIn } from '../support/emulated.ts'
 import { tally, type Watched, watched } from '../support/laws.ts'
 import { brokenOf, type Figures, noProgress, type Progress } from './figures.ts'
 
-export interface OneLicence {
+export interface OneLicense {
   readonly clients: number
   readonly requestsPerSecond: number
   readonly seconds: number
@@ -17,8 +17,8 @@ const drainTimeoutMs = 300_000
 /** The first seconds, in which clients find their shares, are not judged. */
 const partToSettle = 1 / 3
 
-/** Scenario 26: many clients that do not know each other, each with more to send than its share, on one licence. */
-export async function oneLicence(scale: OneLicence, progress: Progress = noProgress): Promise<Figures> {
+/** Scenario 26: many clients that do not know each other, each with more to send than its share, on one license. */
+export async function oneLicense(scale: OneLicense, progress: Progress = noProgress): Promise<Figures> {
   const { clients, requestsPerSecond, seconds } = scale
   await using emulator = await startEmulator({ org: { license: { apiRateLimitPerSecond: requestsPerSecond } } })
   emulator.enforce({ apiRateLimitPerSecond: true })
@@ -68,7 +68,7 @@ export async function oneLicence(scale: OneLicence, progress: Progress = noProgr
     broken: brokenOf({
       'nothing lost, nothing twice': results.every(({ complete }) => complete) && lost === 0 && twice === 0,
       'few refused': refused < 0.15,
-      'most of the licence is used': utilisation >= scale.leastUtilisation,
+      'most of the license is used': utilisation >= scale.leastUtilisation,
       'none starves': starved === 0,
     }),
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { licenceWarnings } from '../../src/org/licence-warnings.ts'
+import { licenseWarnings } from '../../src/org/license-warnings.ts'
 import type { License, Org } from '../../src/org/organization.ts'
 
 const nowMs = Date.parse('2026-11-21T00:00:00Z')
@@ -16,7 +16,7 @@ const org = (license: License, fields: Partial<Org> = {}): Org => ({
   license,
 })
 
-describe('a licence', () => {
+describe('a license', () => {
   it.each<[string, License, Partial<Org>, object, RegExp | undefined]>([
     [
       'that is good gives no warning',
@@ -46,8 +46,8 @@ describe('a licence', () => {
     ],
     ['whose payment is blocked', {}, { paymentStatus: 'blocked' }, {}, /payment is blocked\. Settle/],
     ['whose payment is not applicable gives no warning', {}, { paymentStatus: 'na' }, {}, undefined],
-    ['for another region', { regions: ['us', 'ap'] }, {}, {}, /configured is eu, the licence's: us, ap/],
-    ['for another default region', { defaultRegion: 'us' }, {}, {}, /configured is eu, the licence's: us/],
+    ['for another region', { regions: ['us', 'ap'] }, {}, {}, /configured is eu, the license's: us, ap/],
+    ['for another default region', { defaultRegion: 'us' }, {}, {}, /configured is eu, the license's: us/],
     ['for a place in our region gives no warning', { regions: ['EU-central-1'] }, {}, {}, undefined],
     [
       'for another region, where none is configured, gives no warning',
@@ -57,9 +57,9 @@ describe('a licence', () => {
       undefined,
     ],
     ['for no number of datasets gives no warning', { maxDatasets: 0 }, {}, {}, undefined],
-    ['for fewer datasets', { maxDatasets: 2 }, {}, {}, /ships to 3 datasets; the licence has 2/],
+    ['for fewer datasets', { maxDatasets: 2 }, {}, {}, /ships to 3 datasets; the license has 2/],
   ])('%s', (_, license, fields, used, message) => {
-    const messages = licenceWarnings(org(license, fields), { ...usage, ...used }).map(warning => warning.message)
+    const messages = licenseWarnings(org(license, fields), { ...usage, ...used }).map(warning => warning.message)
     if (message === undefined) expect(messages).toEqual([])
     else expect(messages).toEqual([expect.stringMatching(message)])
   })

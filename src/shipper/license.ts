@@ -15,8 +15,8 @@ import type { Alterations } from '../record/event-to-plain.ts'
 import type { Redact } from '../text/short-line.ts'
 import { delay, monotonicMs } from '../time.ts'
 
-/** What keeps to the organization's licence: the limits, and the fleet that shares them. */
-export interface Licence {
+/** What keeps to the organization's license: the limits, and the fleet that shares them. */
+export interface License {
   readonly limits: Limits
   /** Takes the tokens that the organization is read with out of a text. */
   readonly redact: Redact
@@ -31,14 +31,14 @@ const maxTurnMs = 2000
 /** A license that another process has read is taken until it is so old, in milliseconds: longer than a lease lasts. */
 const leastShareMs = 6000
 
-export function openLicence(
+export function openLicense(
   options: ResolvedOptions,
   limits: ResolvedLimits,
   pace: Pace,
   delivery: Delivery,
   notices: Notices,
   altered: Alterations,
-): Licence {
+): License {
   const { share, refreshMs, onBudget, overflowField, redis, orgId } = limits
   const { timeField, region } = options
   let opening: Promise<OrgClient> | undefined
@@ -127,7 +127,7 @@ async function readShared(fleet: Fleet, refreshMs: number, read: () => Promise<O
   return 'org' in shared ? shared.org : read()
 }
 
-/** The client loads here, when the licence is read for the first time: nothing waits for it, nor does the process. */
+/** The client loads here, when the license is read for the first time: nothing waits for it, nor does the process. */
 async function openClient(
   options: ResolvedOptions,
   { bearer }: ResolvedLimits,
