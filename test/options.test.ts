@@ -600,7 +600,7 @@ describe('options', () => {
       timeField: '_time',
       maxBatchAgeMs: 1000,
       maxBatchBytes: 1_048_576,
-      mostUnlimitedBatchBytes: 4_194_304,
+      maxUnlimitedBatchBytes: 4_194_304,
       maxBatchEvents: 10_000,
       maxEventBytes: 1_000_000,
       maxConcurrentRequests: 4,
@@ -621,7 +621,7 @@ describe('options', () => {
   }
 
   it('batches do not grow by themselves beyond a size that is given', () => {
-    expect(resolveOptions({ ...good, maxBatchBytes: 1_048_576 }, {}).mostUnlimitedBatchBytes).toBe(1_048_576)
+    expect(resolveOptions({ ...good, maxBatchBytes: 1_048_576 }, {}).maxUnlimitedBatchBytes).toBe(1_048_576)
   })
 
   it('that are not given come from the environment', () => {

@@ -271,14 +271,14 @@ describe('the processor', () => {
     const maxBufferedBytes = 16 * 1_048_576
     const shipper = shipping.ship({ maxBufferedBytes })
     const { host, provider, logger } = loggingUntilHostIsKnown(shipper)
-    let mostBytes = 0
+    let maxBytes = 0
     for (const n of range(3000)) {
       logger.emit({ body: 'x'.repeat(10_000), attributes: { n } })
-      mostBytes = Math.max(mostBytes, shipper.stats().bufferedBytes)
+      maxBytes = Math.max(maxBytes, shipper.stats().bufferedBytes)
       if (n % 20 === 0) await new Promise(resolve => setTimeout(resolve, 2))
     }
-    expect(mostBytes).toBeLessThanOrEqual(maxBufferedBytes)
-    expect(mostBytes).toBeGreaterThan(maxBufferedBytes / 5)
+    expect(maxBytes).toBeLessThanOrEqual(maxBufferedBytes)
+    expect(maxBytes).toBeGreaterThan(maxBufferedBytes / 5)
     host.resolve('h-1')
     await provider.forceFlush()
     expect(shipper.stats()).toMatchObject({ accepted: 3000, delivered: 3000, dropped: 0, pending: 0, bufferedBytes: 0 })

@@ -344,10 +344,10 @@ export class Batch {
    */
   reserveBody(): boolean {
     if (this.body !== undefined) this.dropBody()
-    const mostBytes = this.byteLength + (this.byteLength >> 8) + 64 // what zstd says of its worst case, and gzip's is less
+    const maxCompressedBytes = this.byteLength + (this.byteLength >> 8) + 64 // what zstd says of its worst case, and gzip's is less
     if (this.#bodyBytes > 0) return true
-    if (!this.#whole.memory.reserve(mostBytes)) return false
-    this.#bodyBytes = mostBytes
+    if (!this.#whole.memory.reserve(maxCompressedBytes)) return false
+    this.#bodyBytes = maxCompressedBytes
     return true
   }
 

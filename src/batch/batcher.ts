@@ -261,7 +261,7 @@ export class Batcher {
    */
   #readBack(): void {
     for (let row = this.#rowToRead(); row !== undefined; row = this.#rowToRead()) {
-      const batch = row.takeStored(this.#mostReadBytes) as Batch
+      const batch = row.takeStored(this.#maxReadBytes) as Batch
       if (this.#isStandingStill) this.#readNow(batch)
       else void this.#read(batch)
     }
@@ -271,8 +271,8 @@ export class Batcher {
   #rowToRead(): Row | undefined {
     if (this.#store === undefined || this.#resting !== undefined || this.#reading.size >= readAhead) return undefined
     for (const row of this.#rows.values()) {
-      const oldest = row.backlogCount > 0 ? undefined : row.oldestStored(this.#mostReadBytes)
-      if (oldest !== undefined && this.#memory.usedBytes + oldest.byteLength <= this.#mostReadBytes) return row
+      const oldest = row.backlogCount > 0 ? undefined : row.oldestStored(this.#maxReadBytes)
+      if (oldest !== undefined && this.#memory.usedBytes + oldest.byteLength <= this.#maxReadBytes) return row
     }
     return undefined
   }
@@ -285,7 +285,7 @@ export class Batcher {
     }, retryReadAfterMs).unref()
   }
 
-  get #mostReadBytes(): number {
+  get #maxReadBytes(): number {
     return this.#memory.maxBytes * readUpTo
   }
 

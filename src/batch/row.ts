@@ -14,9 +14,9 @@ export interface BatchLimits {
   maxBatchBytes: number
   maxBatchAgeMs: number
   /** What `maxBatchBytes` may be raised to. */
-  readonly mostBatchBytes: number
+  readonly batchBytesCeiling: number
   /** The same while requests are not limited. */
-  readonly mostUnlimitedBytes: number
+  readonly maxUnlimitedBytes: number
   /** What one event alone may always take. */
   readonly maxBlockBytes: number
   maxBatchEvents: number
@@ -125,8 +125,8 @@ export class Row {
   }
 
   /** The oldest of those that are in the store alone and have at most so many bytes. */
-  oldestStored(mostBytes = Number.POSITIVE_INFINITY): Batch | undefined {
-    return this.#stored.find(batch => batch.byteLength <= mostBytes && batch !== this.#extended)
+  oldestStored(maxBytes = Number.POSITIVE_INFINITY): Batch | undefined {
+    return this.#stored.find(batch => batch.byteLength <= maxBytes && batch !== this.#extended)
   }
 
   /** Monotonic time at which the open batch has waited long enough for company; `Infinity` when there is none. */
@@ -260,8 +260,8 @@ export class Row {
   }
 
   /** Takes that one, and with it as many of the next as make one batch. */
-  takeStored(mostBytes: number): Batch | undefined {
-    const batch = this.oldestStored(mostBytes)
+  takeStored(maxBytes: number): Batch | undefined {
+    const batch = this.oldestStored(maxBytes)
     if (batch === undefined) return undefined
     const at = this.#stored.indexOf(batch)
     this.#stored.splice(at, 1)

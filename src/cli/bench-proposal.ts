@@ -14,10 +14,10 @@ export interface Proposal {
 /** What is this near to the fastest is as fast, as far as one can tell; the smaller or fewer is then the better choice. */
 const asGoodAs = 0.9
 /** Below, more requests are made for nothing; above, more is lost in a crash than needs be. */
-const leastAgeMs = 250
-const mostAgeMs = 60_000
+const minAgeMs = 250
+const maxAgeMs = 60_000
 /** The most that the public service which resembles this one takes in a request. */
-const mostBatchEvents = 10_000
+const proposedBatchEvents = 10_000
 
 export const MiB = 1024 * 1024
 
@@ -43,8 +43,8 @@ export function propose(
   if (size === undefined || chosen === undefined) return undefined
   const all = [...sizes, ...connections]
   // Both are approached from below, by halves and by steps: the most that was found is the nearest to the truth.
-  const takesBytes = most(all.map(trial => trial.takesBytes))
-  const requestsPerSecond = most(all.map(trial => trial.requestsPerSecond))
+  const takesBytes = maxOf(all.map(trial => trial.takesBytes))
+  const requestsPerSecond = maxOf(all.map(trial => trial.requestsPerSecond))
   const maxBatchBytes = Math.min(size.maxBatchBytes, takesBytes ?? Number.POSITIVE_INFINITY)
   const age = ageFor(chosen, requestsPerSecond)
   const ageWhy =
@@ -53,7 +53,7 @@ export function propose(
       : `the service limits requests to about ${shownRate(requestsPerSecond)} a second: half of them, when little is logged`
   return {
     maxBatchBytes,
-    maxBatchEvents: mostBatchEvents,
+    maxBatchEvents: proposedBatchEvents,
     maxBatchAgeMs: age,
     maxConcurrentRequests: chosen.maxConcurrentRequests,
     reasons: {
@@ -80,8 +80,8 @@ function best(trials: readonly Trial[], sizeOf: (trial: Trial) => number): Trial
 function ageFor({ answerMs, maxConcurrentRequests }: Trial, requestsPerSecond: number | undefined): number {
   const forAnswers = (2 * answerMs) / maxConcurrentRequests
   const forRate = requestsPerSecond === undefined ? 0 : 2000 / requestsPerSecond
-  const rounded = Math.ceil(Math.max(forAnswers, forRate, leastAgeMs) / 50) * 50
-  return Math.min(rounded, mostAgeMs)
+  const rounded = Math.ceil(Math.max(forAnswers, forRate, minAgeMs) / 50) * 50
+  return Math.min(rounded, maxAgeMs)
 }
 
 function sizeWhy(size: Trial, sizes: readonly Trial[]): string {
@@ -104,12 +104,12 @@ function connectionsWhy(chosen: Trial, connections: readonly Trial[]): string {
 }
 
 function eventsWhy(maxBatchBytes: number, eventBytes: number): string {
-  const filledBelow = Math.floor(maxBatchBytes / mostBatchEvents)
+  const filledBelow = Math.floor(maxBatchBytes / proposedBatchEvents)
   if (eventBytes > filledBelow) return `bytes fill a batch first, unless events have fewer than ${filledBelow}`
   return `fills a batch before its bytes do, with events of ${Math.round(eventBytes)} bytes`
 }
 
-function most(values: readonly (number | undefined)[]): number | undefined {
+function maxOf(values: readonly (number | undefined)[]): number | undefined {
   const known = values.filter(value => value !== undefined)
   return known.length === 0 ? undefined : Math.max(...known)
 }

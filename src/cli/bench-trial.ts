@@ -41,13 +41,13 @@ export async function tryOut(
   given: ShipperOptions,
   { maxBatchBytes, maxConcurrentRequests, events, timeoutMs }: TrialSettings,
 ): Promise<Trial> {
-  const mostWaiting = (2 * maxConcurrentRequests + 2) * maxBatchBytes
+  const maxWaiting = (2 * maxConcurrentRequests + 2) * maxBatchBytes
   const shipper = createShipper({
     ...given,
     maxBatchBytes,
     maxConcurrentRequests,
     // Never short of memory, as that is not what is measured.
-    maxBufferedBytes: Math.max(8 * maxBatchBytes, 2 * mostWaiting),
+    maxBufferedBytes: Math.max(8 * maxBatchBytes, 2 * maxWaiting),
     maxBatchAgeMs: 60_000, // batches are full
     maxRetryDelayMs: 1000,
     exitOnSignals: false, // events of the trial are worth no waiting
@@ -56,7 +56,7 @@ export async function tryOut(
   const startedAtMs = monotonicMs()
   const leftMs = () => Math.max(0, startedAtMs + timeoutMs - monotonicMs())
   for (let n = 0; n < events && leftMs() > 0 && !seen.isPaused(); ) {
-    if (shipper.stats().bufferedBytes > mostWaiting) {
+    if (shipper.stats().bufferedBytes > maxWaiting) {
       await delay(lookEveryMs)
       continue
     }
@@ -80,7 +80,7 @@ export async function tryOut(
     retries: stats.retries,
     delivered: stats.delivered,
     lost: stats.accepted - stats.delivered,
-    takesBytes: seen.leastBatchBytes() < maxBatchBytes ? seen.leastBatchBytes() : undefined,
+    takesBytes: seen.minBatchBytes() < maxBatchBytes ? seen.minBatchBytes() : undefined,
     requestsPerSecond: Number.isFinite(stats.requestsPerSecond) ? stats.requestsPerSecond : undefined,
     warnings,
   }
@@ -103,12 +103,12 @@ function watch(shipper: Shipper) {
   })
   let looks = 0
   let sum = 0
-  let leastBatchBytes = Number.POSITIVE_INFINITY
+  let minBatchBytes = Number.POSITIVE_INFINITY
   const timer = setInterval(() => {
     const { requestsInFlight, maxBatchBytes } = shipper.stats()
     looks += 1
     sum += requestsInFlight
-    leastBatchBytes = Math.min(leastBatchBytes, maxBatchBytes)
+    minBatchBytes = Math.min(minBatchBytes, maxBatchBytes)
   }, lookEveryMs)
   return {
     warnings,
@@ -116,7 +116,7 @@ function watch(shipper: Shipper) {
     isPaused: () => isPaused,
     deliveredBytes: () => deliveredBytes,
     /** What the service took after a 413: larger batches are tried again a second later, which says nothing of them. */
-    leastBatchBytes: () => leastBatchBytes,
+    minBatchBytes: () => minBatchBytes,
     /** Stops watching. */
     averageInFlight() {
       clearInterval(timer)

@@ -146,12 +146,12 @@ function shown(value: number): string {
   return Math.round(value).toLocaleString('en')
 }
 
-function numberOf(given: Given, name: string, fallback: number, least: number): number {
+function numberOf(given: Given, name: string, fallback: number, min: number): number {
   const text = given[name]
   if (text === undefined) return fallback
   const value = /^\d+$/.test(String(text)) ? Number(text) : Number.NaN
-  if (value >= least && value <= 1e9) return value
-  throw new Misuse(`--${name} must be a whole number from ${least}, not '${text}'`)
+  if (value >= min && value <= 1e9) return value
+  throw new Misuse(`--${name} must be a whole number from ${min}, not '${text}'`)
 }
 
 function complain(what: string, trials: readonly Trial[] = []): 1 {

@@ -27,7 +27,7 @@ const doublingMs = 400
 /** Part of the rate before the trouble up to which it doubles. */
 const recoveredPart = 0.95
 /** So many times the target is the limit then, if it was known before. */
-const mostBeyondTarget = 1.5
+const maxBeyondTarget = 1.5
 /** A rate that is tried again, and leads to a 429, gives way to the one before it: so many times that one. */
 const keptOfTrial = 1.5
 /** What is left of a new rate that doubling led to a 429, and what part of that rate is taken for the limit. */
@@ -161,10 +161,10 @@ export class AdaptiveRate {
       this.#settle(nowMs, perSecond, Math.min(usedPerSecond * limitAfterDoubling[proof], fallbackPerSecond))
     } else if (successes > 0) {
       const kept = this.#proven === undefined ? keptUnproven : keptOnce
-      this.#settle(nowMs, Math.max(usedPerSecond * (kept + jitter), this.#leastAmongSuccesses(nowMs)), usedPerSecond)
+      this.#settle(nowMs, Math.max(usedPerSecond * (kept + jitter), this.#minAmongSuccesses(nowMs)), usedPerSecond)
     } else {
       const kept = this.#hasSucceeded ? keptAgain : keptBefore
-      const perSecond = Math.max(nowPerSecond * (kept + jitter), Math.min(nowPerSecond, this.#leastInOutage))
+      const perSecond = Math.max(nowPerSecond * (kept + jitter), Math.min(nowPerSecond, this.#minInOutage))
       if (state.kind === 'recovering')
         this.#recover(Math.max(perSecond, minPerSecond), state.targetPerSecond, state.fallbackPerSecond)
       else this.#settle(nowMs, perSecond, Math.max(state.limitPerSecond, perSecond))
@@ -252,17 +252,17 @@ export class AdaptiveRate {
       state.perSecond = Math.min(state.perSecond * 2, targetPerSecond)
       this.#successesAtRate = 0
     }
-    const knownPerSecond = Math.min(this.#proven?.limitPerSecond ?? 0, targetPerSecond * mostBeyondTarget)
+    const knownPerSecond = Math.min(this.#proven?.limitPerSecond ?? 0, targetPerSecond * maxBeyondTarget)
     const limitPerSecond = Math.max(knownPerSecond, targetPerSecond / recoveredPart)
     if (state.perSecond >= targetPerSecond) this.#settle(nowMs, targetPerSecond, limitPerSecond)
   }
 
-  get #leastInOutage(): number {
+  get #minInOutage(): number {
     if (this.#proven !== undefined) return Math.min(this.#proven.perSecond * probingPart, maxProbesPerSecond)
     return this.#hasSucceeded ? minPerSecond : firstProbesPerSecond
   }
 
-  #leastAmongSuccesses(nowMs: number): number {
+  #minAmongSuccesses(nowMs: number): number {
     if (this.#proven === undefined || nowMs - this.#proven.atMs > mixedMs) return minPerSecond
     return Math.min(this.#proven.perSecond * mixedPart, maxProbesPerSecond)
   }

@@ -76,7 +76,7 @@ export class Breaker {
   }
 
   #fullJitter(failures: number): number {
-    const mostMs = this.isUrgent ? Math.min(urgentDelayMs, this.#maxDelayMs) : this.#maxDelayMs
-    return this.#random() * Math.min(firstDelayMs * 2 ** Math.min(failures, 20), mostMs)
+    const maxMs = this.isUrgent ? Math.min(urgentDelayMs, this.#maxDelayMs) : this.#maxDelayMs
+    return this.#random() * Math.min(firstDelayMs * 2 ** Math.min(failures, 20), maxMs)
   }
 }

@@ -232,7 +232,7 @@ export class Delivery {
   /** The batch, or its first lines if it is larger than the service takes; the others are put back. */
   #cutToSize(batch: Batch, nowMs: number): Batch {
     const { batches } = this.#parts
-    const maxBytes = Math.min(this.#sizeLimit.nextMaxBytes(batch.byteLength, nowMs), batches.limits.mostBatchBytes)
+    const maxBytes = Math.min(this.#sizeLimit.nextMaxBytes(batch.byteLength, nowMs), batches.limits.batchBytesCeiling)
     if (batch.byteLength <= maxBytes || batch.count === 1) return batch
     const [first, rest] = batch.splitAt(maxBytes)
     batches.row(batch.dataset).putBack(rest)

@@ -1,4 +1,4 @@
-import { mostBatchEvents, type Tunable } from './tuning.ts'
+import { batchEventsCeiling, type Tunable } from './tuning.ts'
 
 /** The requests per second that a process could use, for a limit that it shares with others. */
 export interface RequestDemand {
@@ -16,13 +16,13 @@ const catchUpSeconds = 5
  */
 const usedPart = 0.8
 /** Where next to nothing was used until now, slots for so many requests per second are worth to be had. */
-const leastWanted = 0.2
+const minWanted = 0.2
 /** Time constant of what a process without a backlog logs and sends, in seconds: a few events come at odd times. */
 const steadySeconds = 15
 /** Events that were logged before the first look count as if they had been logged within this time, in milliseconds. */
 const firstLookMs = 1000
 /** Looks that follow each other sooner find nothing new, in seconds. */
-const leastSeconds = 0.1
+const minSeconds = 0.1
 
 /** The demand of one process for requests that several share, from the events logged and the requests made since the last look. */
 export class Demand {
@@ -56,7 +56,7 @@ export class Demand {
   /** The demand since the last look. Time is monotonic, in milliseconds. */
   look(nowMs: number): RequestDemand {
     const seconds = (nowMs - (this.#lookedAtMs ?? nowMs - firstLookMs)) / 1000
-    if (seconds < leastSeconds) return this.#last
+    if (seconds < minSeconds) return this.#last
     const { addedBytes, addedEvents, waitingBytes, waitingEvents, datasets } = this.#batches.load()
     const bytesPerSecond = (addedBytes - this.#addedBytes) / seconds + waitingBytes / catchUpSeconds
     const eventsPerSecond = (addedEvents - this.#addedEvents) / seconds + waitingEvents / catchUpSeconds
@@ -74,9 +74,9 @@ export class Demand {
       inTime,
       this.#inTimePerSecond,
     )
-    const steady = Math.max(this.#requestsPerSecond / usedPart, leastWanted)
+    const steady = Math.max(this.#requestsPerSecond / usedPart, minWanted)
     this.#last = {
-      needed: Math.max(bytesPerSecond / this.#batches.limits.mostBatchBytes, eventsPerSecond / mostBatchEvents),
+      needed: Math.max(bytesPerSecond / this.#batches.limits.batchBytesCeiling, eventsPerSecond / batchEventsCeiling),
       wanted: waitingBytes > 0 ? wanted : Math.min(wanted, steady),
     }
     this.#lookedAtMs = nowMs

@@ -7,7 +7,7 @@ export interface Lease {
   /** Slots per second, in the mean. */
   readonly perSecond: number
   /** Most requests that may start within one second, be they late. */
-  readonly mostPerSecond: number
+  readonly maxPerSecond: number
   /** Two slots, of whatever process, are as far apart. */
   readonly slotMs: number
   /** The first slot at that time or later; `Infinity` where there is none. */
@@ -48,7 +48,7 @@ const halfFreeHoldsMs = 5000
 /** Part of a window that is left free. */
 const keptFree = 0.03
 /** Requests that may start early before the end, and the time that the last request before it needs, in milliseconds. */
-const mostEarlyStarts = 4
+const maxEarlyStarts = 4
 const lastRequestMs = 250
 /** Requests per second that are made before the end while all are refused. */
 const urgentPerSecond = 2.5
@@ -114,7 +114,7 @@ export class Pace {
   #throttledAtMs = Number.NEGATIVE_INFINITY
   #halfFreeAtMs = Number.NEGATIVE_INFINITY
   /** Least part of a window that was left in the answers of the present look. */
-  #leastFree = 1
+  #minFree = 1
   #looks = 0
   #lookingSinceMs = 0
 
@@ -175,7 +175,7 @@ export class Pace {
     this.#throttledBeforeMs = this.#throttledAtMs
     this.#endMs = endMs
     this.#dueMs = Math.min(this.#dueMs, this.#lastRequestMs)
-    this.#earlyStarts = mostEarlyStarts
+    this.#earlyStarts = maxEarlyStarts
   }
 
   /** Notes that a request starts; `wantedMs` as for `notBeforeMs`. */
@@ -283,8 +283,8 @@ export class Pace {
     let slotMs = Math.max(this.#nextMs(nowMs), owedFromMs, this.#patienceUntilMs)
     if (this.#lease !== undefined) slotMs = this.#lease.nextMs(slotMs - (this.#isIdle ? catchUpMs : 0))
     else if (this.#firstAnswerAtMs === undefined) slotMs = Math.max(slotMs, this.#lastStartMs + firstAnswerMs)
-    const most = this.#lease?.mostPerSecond ?? Math.max(Math.ceil(this.#allowed / usedPart - 0.001), 1)
-    const freeMs = this.#window.fewerAtMs(nowMs, most)
+    const maxInWindow = this.#lease?.maxPerSecond ?? Math.max(Math.ceil(this.#allowed / usedPart - 0.001), 1)
+    const freeMs = this.#window.fewerAtMs(nowMs, maxInWindow)
     return freeMs > nowMs ? Math.max(slotMs, freeMs) : slotMs
   }
 
@@ -371,9 +371,9 @@ export class Pace {
    * with a part of one place of as many.
    */
   #heedOthers(nowMs: number, limit: number, used: number, isNewcomer: boolean): void {
-    const most = 2 + limit / 20
-    if (used - this.#window.count(nowMs) > most) this.#learned.onOthers(nowMs)
-    if (!isNewcomer || used - this.#requests <= most) return
+    const tolerance = 2 + limit / 20
+    if (used - this.#window.count(nowMs) > tolerance) this.#learned.onOthers(nowMs)
+    if (!isNewcomer || used - this.#requests <= tolerance) return
     const perSecond = (newcomersPart * limit * usedPart) / used
     if (perSecond < this.#perSecond(nowMs)) this.#learned.start(nowMs, perSecond)
   }
@@ -387,16 +387,16 @@ export class Pace {
 
   /** Answers come at any moment of a window: only the least of several tells how much of it nobody uses. */
   #heedFree(nowMs: number, free: number): void {
-    this.#leastFree = Math.min(this.#leastFree, free)
+    this.#minFree = Math.min(this.#minFree, free)
     if (++this.#looks < lookAnswers || nowMs - this.#lookingSinceMs < lookMs) return
     // The least of n moments in a full window is 1 / (n + 1) on average.
-    const surelyFree = this.#leastFree - keptFree - 1.6 / this.#looks
+    const surelyFree = this.#minFree - keptFree - 1.6 / this.#looks
     if (this.#wasHeldBack && surelyFree > 0) this.#learned.raise(nowMs, 1 + surelyFree)
     this.#look(nowMs)
   }
 
   #look(nowMs: number): void {
-    this.#leastFree = 1
+    this.#minFree = 1
     this.#looks = 0
     this.#lookingSinceMs = nowMs
   }

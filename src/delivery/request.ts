@@ -5,7 +5,7 @@ import { withoutTrailing } from '../text/without-trailing.ts'
 import type { Encoding } from './compression.ts'
 
 /** Most bytes of an answer to a batch, however many events are in it. */
-const mostAnswerBytes = 16_777_216
+const answerBytesCeiling = 16_777_216
 /** What the service says of an event that it refuses: a time stamp, a reason, their names. */
 const bytesOfFailure = 512
 
@@ -38,7 +38,7 @@ export function ingestHeaders(
 
 /** How many bytes are read of an answer that may have something to say of each event. */
 export function maxAnswerBytes(events: number): number {
-  return Math.min(usualAnswerBytes + events * bytesOfFailure, mostAnswerBytes)
+  return Math.min(usualAnswerBytes + events * bytesOfFailure, answerBytesCeiling)
 }
 
 /** A batch as a JSON array: the same bytes, with commas where NDJSON has newlines. */

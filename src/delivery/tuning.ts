@@ -19,9 +19,9 @@ export interface Configured {
   readonly maxBatchEvents: number
   readonly maxBatchAgeMs: number
   /** Bytes that no batch may exceed: what memory, the service and our own limit allow. */
-  readonly mostBatchBytes: number
+  readonly batchBytesCeiling: number
   /** What `maxBatchBytes` may be raised to where requests are not limited. */
-  readonly mostUnlimitedBytes: number
+  readonly maxUnlimitedBytes: number
 }
 
 export interface Tuned {
@@ -36,7 +36,7 @@ export interface Tuned {
  */
 const partOfLoad = 0.9
 /** Most events of a batch, whatever the load: as many as may be configured, and as a file of the spool is read with. */
-export const mostBatchEvents = 100_000
+export const batchEventsCeiling = 100_000
 /** What waits is to be worked off in this time, in seconds. */
 const catchUpSeconds = 5
 /** Where requests are not limited, more of them in a second bring nothing but what each one costs. */
@@ -56,9 +56,9 @@ const rareTurnPart = 0.5
 export function tune(load: Load, configured: Configured): Tuned {
   const { requestsPerSecond, bytesPerSecond, waitingBytes, eventsPerSecond, waitingEvents, datasets } = load
   if (requestsPerSecond === Number.POSITIVE_INFINITY) {
-    const { maxBatchBytes, maxBatchEvents, maxBatchAgeMs, mostUnlimitedBytes } = configured
+    const { maxBatchBytes, maxBatchEvents, maxBatchAgeMs, maxUnlimitedBytes } = configured
     return {
-      maxBatchBytes: doubled(maxBatchBytes, bytesPerSecond / plentyPerSecond, mostUnlimitedBytes),
+      maxBatchBytes: doubled(maxBatchBytes, bytesPerSecond / plentyPerSecond, maxUnlimitedBytes),
       maxBatchEvents,
       maxBatchAgeMs,
     }
@@ -68,8 +68,12 @@ export function tune(load: Load, configured: Configured): Tuned {
   const turnMs = (Math.max(datasets, 1) / requestsPerSecond) * 1000
   const isTurnRare = turnMs > configured.maxBatchAgeMs * rareTurnPart
   return {
-    maxBatchBytes: between(configured.maxBatchBytes, needed(bytesPerSecond, waitingBytes), configured.mostBatchBytes),
-    maxBatchEvents: between(configured.maxBatchEvents, needed(eventsPerSecond, waitingEvents), mostBatchEvents),
+    maxBatchBytes: between(
+      configured.maxBatchBytes,
+      needed(bytesPerSecond, waitingBytes),
+      configured.batchBytesCeiling,
+    ),
+    maxBatchEvents: between(configured.maxBatchEvents, needed(eventsPerSecond, waitingEvents), batchEventsCeiling),
     maxBatchAgeMs: isTurnRare ? 0 : configured.maxBatchAgeMs,
   }
 }
@@ -95,8 +99,8 @@ export interface Tunable {
     maxBatchBytes: number
     maxBatchEvents: number
     maxBatchAgeMs: number
-    readonly mostBatchBytes: number
-    readonly mostUnlimitedBytes: number
+    readonly batchBytesCeiling: number
+    readonly maxUnlimitedBytes: number
   }
   load(): BatchLoad
 }
@@ -136,14 +140,14 @@ export class Tuner {
     this.#addedBytes = addedBytes
     this.#addedEvents = addedEvents
     const { maxBatchBytes, maxBatchEvents, maxBatchAgeMs } = this.#configured
-    const mostBatchBytes = Math.max(Math.min(limits.mostBatchBytes, this.#maxGrownBytes(nowMs)), maxBatchBytes)
+    const batchBytesCeiling = Math.max(Math.min(limits.batchBytesCeiling, this.#maxGrownBytes(nowMs)), maxBatchBytes)
     const load = { requestsPerSecond, bytesPerSecond, waitingBytes, eventsPerSecond, waitingEvents, datasets }
     const tuned = tune(load, {
       maxBatchBytes,
       maxBatchEvents,
       maxBatchAgeMs,
-      mostBatchBytes,
-      mostUnlimitedBytes: Math.min(limits.mostUnlimitedBytes, mostBatchBytes),
+      batchBytesCeiling,
+      maxUnlimitedBytes: Math.min(limits.maxUnlimitedBytes, batchBytesCeiling),
     })
     limits.maxBatchBytes = tuned.maxBatchBytes
     limits.maxBatchEvents = tuned.maxBatchEvents
@@ -152,12 +156,12 @@ export class Tuner {
 }
 
 /** Full blocks of few sizes are kept for use again: `least`, twice as much, and so on. */
-function doubled(least: number, wanted: number, most: number): number {
-  let bytes = least
-  while (bytes < wanted && bytes * 2 <= most) bytes *= 2
+function doubled(min: number, wanted: number, max: number): number {
+  let bytes = min
+  while (bytes < wanted && bytes * 2 <= max) bytes *= 2
   return bytes
 }
 
-function between(least: number, wanted: number, most: number): number {
-  return Math.max(least, Math.min(Math.ceil(wanted), most))
+function between(min: number, wanted: number, max: number): number {
+  return Math.max(min, Math.min(Math.ceil(wanted), max))
 }

@@ -71,7 +71,7 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     timeField: options.timeField,
     maxBatchAgeMs: options.maxBatchAgeMs ?? 1000,
     maxBatchBytes,
-    mostUnlimitedBatchBytes: options.maxBatchBytes ?? 4 * MiB,
+    maxUnlimitedBatchBytes: options.maxBatchBytes ?? 4 * MiB,
     maxBatchEvents: options.maxBatchEvents ?? 10_000,
     maxEventBytes,
     maxBufferedBytes,

@@ -27,7 +27,7 @@ export interface ResolvedOptions {
   readonly maxBatchAgeMs: number
   readonly maxBatchBytes: number
   /** What batches may grow to under a heavy load: the same, where it was given. */
-  readonly mostUnlimitedBatchBytes: number
+  readonly maxUnlimitedBatchBytes: number
   readonly maxBatchEvents: number
   readonly maxEventBytes: number
   readonly maxBufferedBytes: number

@@ -21,7 +21,7 @@ const watchedMs = 300_000
 /** Severities below this one (error) may be sampled. */
 const sampledSeverities = 4
 /** Of a severity that is sampled, this share is kept at the least: a trace of what happened. */
-const leastKept = 0.01
+const minKept = 0.01
 
 /**
  * The license's ingest for a billing period as a budget of uncompressed bytes. What others use, and what was used before
@@ -120,7 +120,7 @@ export class Budget {
     for (let severity = 0; severity < sampledSeverities && excess > 0; severity++) {
       const pace = this.#pace[severity] ?? 0
       if (pace === 0) continue
-      const kept = Math.max(1 - excess / pace, leastKept)
+      const kept = Math.max(1 - excess / pace, minKept)
       this.#kept[severity] = kept
       excess -= pace * (1 - kept)
     }

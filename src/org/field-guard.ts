@@ -86,14 +86,14 @@ export class FieldGuard {
     const { fields } = this.#use(dataset)
     if (this.#isUnlimited && fields.size >= maxNotedFields) return event
     try {
-      if (fields.fit(event, this.#mostFields)) return event
+      if (fields.fit(event, this.#usableFields)) return event
     } catch {
       // A getter or a proxy that throws: what is sent shows the fields that are left.
     }
     if (this.#isUnlimited) return event
     try {
       const sent = this.#asSent(event)
-      return fields.fit(sent, this.#mostFields) ? sent : this.#folded(dataset, sent)
+      return fields.fit(sent, this.#usableFields) ? sent : this.#folded(dataset, sent)
     } catch {
       return event // no stack or memory left
     }
@@ -126,7 +126,7 @@ export class FieldGuard {
     return this.maxFields === Number.POSITIVE_INFINITY
   }
 
-  get #mostFields(): number {
+  get #usableFields(): number {
     if (this.#isUnlimited) return maxNotedFields
     return Math.min(this.maxFields - 1, Math.ceil(this.maxFields * usedShare))
   }
@@ -150,9 +150,9 @@ export class FieldGuard {
   /** @param event plain data: JSON, parsed */
   #folded(name: string, event: object): object {
     const dataset = this.#use(name)
-    const mostFields = this.#mostFields
+    const usableFields = this.#usableFields
     const folded: Folded = new Map()
-    const kept = split(event, undefined, path => dataset.fields.admit(path, mostFields), folded)
+    const kept = split(event, undefined, path => dataset.fields.admit(path, usableFields), folded)
     const [firstPath] = folded.keys()
     if (firstPath === undefined) return event
     if (!dataset.isOver) {

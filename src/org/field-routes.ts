@@ -45,12 +45,12 @@ function isBare(prototype: object): boolean {
  * The names that lead to each field of an event; `undefined` when it is not plain data, nested too deep (as a cycle is),
  * or has more than `most` fields.
  */
-export function routesOf(event: object, most: number): string[][] | undefined {
+export function routesOf(event: object, maxRoutes: number): string[][] | undefined {
   const routes: string[][] = []
-  return shapeOf(event) === 'group' && collect(event, [], routes, most) ? routes : undefined
+  return shapeOf(event) === 'group' && collect(event, [], routes, maxRoutes) ? routes : undefined
 }
 
-function collect(group: object, route: string[], routes: string[][], most: number): boolean {
+function collect(group: object, route: string[], routes: string[][], maxRoutes: number): boolean {
   if (route.length > maxDepth) return false
   let isEmpty = true
   let absent = 0
@@ -61,8 +61,8 @@ function collect(group: object, route: string[], routes: string[][], most: numbe
     if (shape === 'absent' || shape === 'unclear') return false
     isEmpty = false
     if (shape === 'value') routes.push([...route, name])
-    else if (!collect(member as object, [...route, name], routes, most)) return false
-    if (routes.length > most) return false
+    else if (!collect(member as object, [...route, name], routes, maxRoutes)) return false
+    if (routes.length > maxRoutes) return false
   }
   if (isEmpty && route.length > 0) routes.push(route)
   return true

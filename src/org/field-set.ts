@@ -4,7 +4,7 @@ import { maxAbsent, routesOf, shapeOf } from './field-routes.ts'
 const maxPathLength = 1000
 
 /** Most fields of a dataset that are taken in without being asked for: an application may put values into their names. */
-const mostFields = 20_000
+const maxFields = 20_000
 
 /** The names known in one place of an event, each with what is known below it. */
 class Level {
@@ -35,14 +35,14 @@ export class FieldSet {
    * Whether an event is plain data, and all its fields are known or could be let in, and now are, without making more
    * than `most`. If not, none is let in.
    */
-  fit(event: object, most: number): boolean {
-    return (shapeOf(event) === 'group' && covers(this.#root, event)) || this.#admitAll(event, most)
+  fit(event: object, maxFields: number): boolean {
+    return (shapeOf(event) === 'group' && covers(this.#root, event)) || this.#admitAll(event, maxFields)
   }
 
   /** Lets one field in, unless that would make more than `most`. */
-  admit(path: string, most: number): boolean {
+  admit(path: string, maxFields: number): boolean {
     if (this.#paths.has(path)) return true
-    if (this.size >= most || path.length > maxPathLength) return false
+    if (this.size >= maxFields || path.length > maxPathLength) return false
     this.#paths.add(path)
     return true
   }
@@ -50,19 +50,19 @@ export class FieldSet {
   /** Takes the fields of plain data in, whether or not there is room for them, but for more than any license allows. */
   add(fields: object): void {
     for (const route of routesOf(fields, Number.POSITIVE_INFINITY) ?? []) {
-      if (this.size < mostFields) this.#paths.add(route.join('.'))
+      if (this.size < maxFields) this.#paths.add(route.join('.'))
     }
   }
 
-  #admitAll(event: object, most: number): boolean {
-    const routes = routesOf(event, Math.max(most, this.size))
+  #admitAll(event: object, maxFields: number): boolean {
+    const routes = routesOf(event, Math.max(maxFields, this.size))
     if (routes === undefined) return false
     const added = new Set<string>()
     for (const route of routes) {
       const path = route.join('.')
       if (this.#paths.has(path)) continue
       added.add(path)
-      if (path.length > maxPathLength || this.size + added.size > most) return false
+      if (path.length > maxPathLength || this.size + added.size > maxFields) return false
     }
     for (const path of added) this.#paths.add(path)
     for (const route of routes) this.#remember(route)

@@ -188,9 +188,9 @@ export class Fleet {
   #renewInMs({ renewInMs }: Share, nowMs: number): number {
     const isHolding = this.#limitPerSecond === undefined && nowMs < this.#startedMs + licenseMs
     const nextMs = isHolding ? Math.min(whileHoldingMs, renewInMs) : renewInMs
-    const [least, most] = nextMs > this.#lastRenewInMs ? [0.2, 1] : [0.8, 1.2]
+    const [min, max] = nextMs > this.#lastRenewInMs ? [0.2, 1] : [0.8, 1.2]
     this.#lastRenewInMs = nextMs
-    return nextMs * (least + (most - least) * this.#random())
+    return nextMs * (min + (max - min) * this.#random())
   }
 
   /** What was measured while nothing was slow is the nearest to the truth, until the clocks have drifted. */
@@ -201,12 +201,12 @@ export class Fleet {
   /** The least limit that is known; `Infinity` when there is none, `undefined` while the license is not known. */
   get #limitPerSecond(): number | undefined {
     const { limitPerSecond, headerLimit } = this.#settings
-    const least = Math.min(
+    const limit = Math.min(
       limitPerSecond() ?? Number.POSITIVE_INFINITY,
       headerLimit() ?? Number.POSITIVE_INFINITY,
       this.#share?.headerLimit ?? Number.POSITIVE_INFINITY,
     )
-    return least === Number.POSITIVE_INFINITY && limitPerSecond() === undefined ? undefined : least
+    return limit === Number.POSITIVE_INFINITY && limitPerSecond() === undefined ? undefined : limit
   }
 
   #give(lease: Lease | undefined): void {

@@ -7,10 +7,10 @@ export const wholeCircle = 2 ** 32
 /** Part of the limit that slots are made of: clocks, timers and networks are off by some milliseconds. */
 const usedPart = 0.98
 /** So many slots are looked through for one of ours, in multiples of the mean distance, and in all. */
-const mostDistances = 16
-const mostSlots = 1_000_000
+const maxDistances = 16
+const maxSlots = 1_000_000
 /** What a process without slots of its own is taken to make, in requests per second. */
-const leastPerSecond = 1 / 60
+const minPerSecond = 1 / 60
 
 /**
  * The slots of one process among those that share a limit. The limit makes a row of slots, the same for all by Redis'
@@ -20,13 +20,13 @@ const leastPerSecond = 1 / 60
  */
 export class Slots implements Lease {
   readonly perSecond: number
-  readonly mostPerSecond: number
+  readonly maxPerSecond: number
   readonly slotMs: number
   readonly #arcs: readonly Arc[]
   readonly #stride: number
   readonly #aheadMs: number
   readonly #guestMs: number
-  readonly #mostSteps: number
+  readonly #maxSteps: number
   /** The last slot that was found, and from when it was looked for. */
   #foundFromMs = Number.POSITIVE_INFINITY
   #foundMs = Number.NEGATIVE_INFINITY
@@ -43,9 +43,9 @@ export class Slots implements Lease {
   ) {
     const part = Math.min(arcs.reduce((sum, [from, to]) => sum + to - from, 0) / wholeCircle, 1)
     this.slotMs = 1000 / (limitPerSecond * usedPart)
-    this.perSecond = Math.max(part * limitPerSecond * usedPart, leastPerSecond)
-    this.mostPerSecond = Math.max(Math.min(Math.ceil(part * limitPerSecond) + 1, Math.floor(limitPerSecond + 0.001)), 1)
-    this.#mostSteps = part === 0 ? 0 : Math.min(Math.ceil(mostDistances / part), mostSlots)
+    this.perSecond = Math.max(part * limitPerSecond * usedPart, minPerSecond)
+    this.maxPerSecond = Math.max(Math.min(Math.ceil(part * limitPerSecond) + 1, Math.floor(limitPerSecond + 0.001)), 1)
+    this.#maxSteps = part === 0 ? 0 : Math.min(Math.ceil(maxDistances / part), maxSlots)
     this.#arcs = arcs
     this.#stride = stride
     this.#aheadMs = aheadMs
@@ -67,7 +67,7 @@ export class Slots implements Lease {
 
   #findOwn(fromMs: number): number {
     const first = Math.ceil((fromMs + this.#aheadMs) / this.slotMs - 0.001) // not lost by rounding
-    for (let slot = first; slot < first + this.#mostSteps; slot++) {
+    for (let slot = first; slot < first + this.#maxSteps; slot++) {
       if (this.#isOurs(Math.imul(slot, this.#stride) >>> 0)) return slot * this.slotMs - this.#aheadMs
     }
     return Number.POSITIVE_INFINITY
@@ -82,5 +82,5 @@ export class Slots implements Lease {
 /** No slots but one: a request at that time, by our monotonic clock. */
 export function oneAt(atMs: number): Lease {
   const once = (fromMs: number) => (fromMs <= atMs ? atMs : Number.POSITIVE_INFINITY)
-  return { perSecond: leastPerSecond, mostPerSecond: 1, slotMs: 0, nextMs: once }
+  return { perSecond: minPerSecond, maxPerSecond: 1, slotMs: 0, nextMs: once }
 }

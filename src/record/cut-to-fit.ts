@@ -5,7 +5,7 @@ import { endFieldsAs, endItemsAs, leftOutBytes } from './left-out.ts'
 import { isPlainObject, type Plain, type PlainObject } from './plain.ts'
 
 /** A member gets this much before any is left out: enough for the start of a text and the mark of its cut. */
-const leastMemberBytes = 64
+const minMemberBytes = 64
 
 /** Longer names are cut to this many characters. */
 const maxNameLength = 200
@@ -49,8 +49,8 @@ function shorten({ value, size }: Member, maxBytes: number, sizes: JsonSizes): P
 
 function shortenItems(items: readonly Plain[], maxBytes: number, sizes: JsonSizes): Plain[] {
   const members = items.map((value): Member => ({ name: '', value, size: sizes.of(value), overhead: 1 }))
-  const { taken, mostBytes } = share(members, maxBytes)
-  const cut = taken.map(member => shorten(member, mostBytes, sizes))
+  const { taken, maxMemberBytes } = share(members, maxBytes)
+  const cut = taken.map(member => shorten(member, maxMemberBytes, sizes))
   if (taken.length < members.length) endItemsAs(items, cut)
   return cut
 }
@@ -79,28 +79,28 @@ function shortenMembers(
 ): PlainObject {
   const isKept = ({ name }: Member) => kept.includes(name)
   const byWorth = [...members.filter(isKept), ...members.filter(member => !isKept(member))]
-  const { taken, mostBytes } = share(byWorth, maxBytes)
+  const { taken, maxMemberBytes } = share(byWorth, maxBytes)
   const isTaken = new Set(taken)
   const cut = bareObject() as PlainObject
-  for (const member of members) if (isTaken.has(member)) cut[member.name] = shorten(member, mostBytes, sizes)
+  for (const member of members) if (isTaken.has(member)) cut[member.name] = shorten(member, maxMemberBytes, sizes)
   if (taken.length < members.length) endFieldsAs(whole, members.length, cut)
   return cut
 }
 
 /** The first of the members, as many as can have a part worth having, and the most bytes that the value of one may take. */
-function share(members: readonly Member[], maxBytes: number): { taken: readonly Member[]; mostBytes: number } {
+function share(members: readonly Member[], maxBytes: number): { taken: readonly Member[]; maxMemberBytes: number } {
   let count = 0
   let room = maxBytes - '[]'.length - leftOutBytes
   let roomForValues = room
   for (const { size, overhead } of members) {
-    room -= overhead + Math.min(size, leastMemberBytes)
+    room -= overhead + Math.min(size, minMemberBytes)
     if (room < 0) break
     roomForValues -= overhead
     count++
   }
   const taken = members.slice(0, count)
   const sizes = Float64Array.from(taken, ({ size }) => size)
-  return { taken, mostBytes: level(sizes, roomForValues) }
+  return { taken, maxMemberBytes: level(sizes, roomForValues) }
 }
 
 /** The size to which all that are larger have to be cut for their sum to be at most `room`. */

@@ -63,14 +63,14 @@ function writeLine(
   written: string | undefined,
   nonFinite: NonFinite | undefined,
 ): Line {
-  const mostBytes = maxBytes - writer.begin(head, nonFinite) - (tail?.length ?? 0)
-  if (!write(writer, event, mostBytes, nonFinite, written)) {
-    const copy = eventToPlain(event, mostBytes, effortOfLogCall(), altered, nonFinite)
+  const maxEventBytes = maxBytes - writer.begin(head, nonFinite) - (tail?.length ?? 0)
+  if (!write(writer, event, maxEventBytes, nonFinite, written)) {
+    const copy = eventToPlain(event, maxEventBytes, effortOfLogCall(), altered, nonFinite)
     // To write it shows whether it fits in a fraction of the time that measuring takes.
-    if (!copy.isWhole || !writer.writeCopy(copy.fields, mostBytes)) {
-      const plain = fitted(copy, mostBytes, altered)
+    if (!copy.isWhole || !writer.writeCopy(copy.fields, maxEventBytes)) {
+      const plain = fitted(copy, maxEventBytes, altered)
       // What everything inherits, if somebody has added to it, keeps the writer from what is plain otherwise.
-      if (!writer.writeCopy(plain, mostBytes)) writer.writeJson(JSON.stringify(plain), Number.POSITIVE_INFINITY)
+      if (!writer.writeCopy(plain, maxEventBytes)) writer.writeJson(JSON.stringify(plain), Number.POSITIVE_INFINITY)
     }
   }
   const length = writer.end(tail)
@@ -80,33 +80,33 @@ function writeLine(
 function write(
   writer: LineWriter,
   event: object,
-  mostBytes: number,
+  maxEventBytes: number,
   nonFinite: NonFinite | undefined,
   written: string | undefined,
 ): boolean {
-  if (writer !== shared) return writer.write(event, mostBytes)
+  if (writer !== shared) return writer.write(event, maxEventBytes)
   const faster = written === undefined ? fasterWay.anew : fasterWay.written
   const isSecond = faster.begin()
   const isWritten =
     isSecond === (written === undefined)
-      ? writeNatively(writer, event, mostBytes, nonFinite, written)
-      : writer.write(event, mostBytes)
+      ? writeNatively(writer, event, maxEventBytes, nonFinite, written)
+      : writer.write(event, maxEventBytes)
   if (isWritten) faster.end(isSecond, writer.length)
   return isWritten
 }
 
-/** Writes plain data as `JSON.stringify` does. `false` when it is none, or takes more than `mostBytes`. */
+/** Writes plain data as `JSON.stringify` does. `false` when it is none, or takes more than `maxEventBytes`. */
 function writeNatively(
   writer: LineWriter,
   event: object,
-  mostBytes: number,
+  maxEventBytes: number,
   nonFinite: NonFinite | undefined,
   written: string | undefined,
 ): boolean {
   try {
-    if (!isPlainData(event, mostBytes, nonFinite)) return false
+    if (!isPlainData(event, maxEventBytes, nonFinite)) return false
     const json = written ?? JSON.stringify(event)
-    return json.startsWith('{') && writer.writeJson(json, mostBytes)
+    return json.startsWith('{') && writer.writeJson(json, maxEventBytes)
   } catch {
     return false // an accessor or a proxy that throws, or says something else the second time
   }

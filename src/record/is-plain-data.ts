@@ -5,7 +5,7 @@ import { maxDepth, type NonFinite } from './plain.ts'
 const isoDateLength = 24
 
 /** V8 makes hash tables of Winston's infos with more names than this. */
-const mostNames = 17
+const maxNames = 17
 
 /**
  * Whether `JSON.stringify` does a container justice: plain data all through, not too deep, and with at most
@@ -63,7 +63,7 @@ function roomAfterWide(container: object, names: readonly string[], maxCharacter
 export function wideNames(event: object): readonly string[] | undefined {
   if (isProxy(event)) return undefined
   const names = Object.keys(event)
-  return names.length > mostNames ? names : undefined
+  return names.length > maxNames ? names : undefined
 }
 
 /** As `if`s, which V8 compiles to a look at each value's tag; a `switch (typeof member)` calls out for the name of the type. */

@@ -1,4 +1,4 @@
-import { jsonBytes, mostJsonBytes, pieceEnd } from './json-text.ts'
+import { jsonBytes, maxJsonBytes, pieceEnd } from './json-text.ts'
 import type { Plain } from './plain.ts'
 
 /** What is spent on measuring texts, in characters of plain ASCII; a million takes 0.6 ms. */
@@ -7,7 +7,7 @@ const maxEffort = 8_000_000
 const effortPerByte = 4
 
 /** Smaller containers are measured again as fast as they would be looked up. */
-const leastRemembered = 256
+const minRemembered = 256
 
 /** Sizes of plain values as JSON in UTF-8, in bytes. Those of large containers are remembered. */
 export class JsonSizes {
@@ -22,7 +22,7 @@ export class JsonSizes {
     let size = this.#containers.get(value)
     if (size === undefined) {
       size = this.#container(value)
-      if (size >= leastRemembered) this.#containers.set(value, size)
+      if (size >= minRemembered) this.#containers.set(value, size)
     }
     return size
   }
@@ -32,7 +32,7 @@ export class JsonSizes {
     for (let start = 0; start < text.length; ) {
       if (this.#effort <= 0) {
         this.areExact = false
-        return bytes + mostJsonBytes(text.length - start)
+        return bytes + maxJsonBytes(text.length - start)
       }
       const end = pieceEnd(text, start)
       const more = jsonBytes(start === 0 && end === text.length ? text : text.slice(start, end)) - '""'.length

@@ -46,7 +46,7 @@ function bytesOfPiece(text: string): number {
 }
 
 /** Bytes that so many units take at most: each may be written as `\u0000`. */
-export function mostJsonBytes(units: number): number {
+export function maxJsonBytes(units: number): number {
   return units * 6
 }
 

@@ -4,12 +4,12 @@ import { isAsItIs } from './json-text.ts'
 const longestName = 64
 const longestText = 32
 /** How many names are learned in one place, and in all: then they take about two and a half mebibytes. */
-const mostInPlace = 1024
-const mostInAll = 4096
+const maxInPlace = 1024
+const maxInAll = 4096
 /** After so many names that there was no room to learn, all are forgotten: those that come now may come again. */
-const mostRefused = 65_536
+const maxRefused = 65_536
 /** How often a text is learned anew; a field whose text still changes after that has none that is worth it. */
-const mostTexts = 16
+const maxTexts = 16
 
 /** Bytes, as words that are copied four at a time. After `length`, up to three bytes are of no account. */
 export interface Piece {
@@ -27,7 +27,7 @@ export class Learned {
 
   /** Makes room for the names of today, if too many of them are not learned. To be called between events. */
   renew(): void {
-    if (this.refused < mostRefused) return
+    if (this.refused < maxRefused) return
     this.count = 0
     this.refused = 0
     this.root = new LearnedName(undefined)
@@ -72,7 +72,7 @@ export class LearnedName {
     const known = this.#within.get(name)
     if (known !== undefined) return known
     if (name.length > longestName) return undefined
-    if (this.#within.size >= mostInPlace || all.count >= mostInAll) {
+    if (this.#within.size >= maxInPlace || all.count >= maxInAll) {
       all.refused++
       return undefined
     }
@@ -84,9 +84,9 @@ export class LearnedName {
 
   /** Learns the text of the member, unless it changes too often. */
   learn(text: string): void {
-    if (this.#texts === mostTexts) return
+    if (this.#texts === maxTexts) return
     this.text = undefined // while `withText` may be of another, and if there is no stack to learn it
-    const isWorthIt = ++this.#texts < mostTexts && text.length <= longestText && isAsItIs(text)
+    const isWorthIt = ++this.#texts < maxTexts && text.length <= longestText && isAsItIs(text)
     if (!isWorthIt) return
     const copy = ownCopy(text)
     this.withText = pieceOf(`,${JSON.stringify(this.name)}:"${text}"`)

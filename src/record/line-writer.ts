@@ -8,16 +8,16 @@ import { maxDepth, type NonFinite } from './plain.ts'
 
 /** Lines up to nearly so many bytes need no larger buffer; one that is larger than that is not kept for the next line. */
 const usualBytes = 65_536
-const mostKeptBytes = 1_100_000
+const maxKeptBytes = 1_100_000
 const growth = 4
 /** What a name, a short text or a number, and the ends of all containers take at most: room is asked for before each member. */
 const slackBytes = 1024
 /** Texts up to this length are written one unit after the other, to spare the call of what is native. */
 const shortText = 100
 /** Longer texts are left to `JSON.stringify` from the first escape: they would be copied twice. */
-const mostEscapedBytes = 65_536
+const maxEscapedBytes = 65_536
 /** Numbers below this with up to six decimals have at most 15 digits. */
-const mostInMillionths = 1e9
+const maxInMillionths = 1e9
 
 /** Members that are `undefined` take no bytes, so the limit in bytes does not end an object of them. */
 const maxAbsent = 10_000
@@ -44,7 +44,7 @@ export class LineWriter {
   #view: DataView
   /** From here on there is no room for another member, and no line may be longer than that. */
   #limit: number
-  #mostEnd = 0
+  #maxEnd = 0
   #start = 0
   #end = 0
   #absent = 0
@@ -63,27 +63,27 @@ export class LineWriter {
   /** Begins a line with an object whose first members are given, without its closing brace; says how long that is. */
   begin(head: Uint8Array | undefined, nonFinite: NonFinite = 'null'): number {
     this.#nonFinite = nonFinite
-    if (this.bytes.length > mostKeptBytes) this.#replace(Buffer.allocUnsafeSlow(usualBytes), 0)
+    if (this.bytes.length > maxKeptBytes) this.#replace(Buffer.allocUnsafeSlow(usualBytes), 0)
     this.#start = head?.length ?? 0
     if (head !== undefined) this.bytes.set(head)
     return this.#start
   }
 
-  /** Writes an object. `false` when it is no plain data, or takes more than `mostBytes`, or long. Not to be called by its accessors. */
-  write(event: object, mostBytes: number): boolean {
+  /** Writes an object. `false` when it is no plain data, or takes more than `maxBytes`, or long. Not to be called by its accessors. */
+  write(event: object, maxBytes: number): boolean {
     this.#isTimed = true
-    return this.#writeAny(event, mostBytes)
+    return this.#writeAny(event, maxBytes)
   }
 
   /** The same for plain data without accessors, however long it takes. */
-  writeCopy(fields: object, mostBytes: number): boolean {
+  writeCopy(fields: object, maxBytes: number): boolean {
     this.#isTimed = false
-    return this.#writeAny(fields, mostBytes)
+    return this.#writeAny(fields, maxBytes)
   }
 
-  /** Writes an object of which the JSON is there. `false` when it takes more than `mostBytes`. */
-  writeJson(json: string, mostBytes: number): boolean {
-    this.#mostEnd = this.#start + mostBytes
+  /** Writes an object of which the JSON is there. `false` when it takes more than `maxBytes`. */
+  writeJson(json: string, maxBytes: number): boolean {
+    this.#maxEnd = this.#start + maxBytes
     return this.#isAt(this.#writeAll(json, this.#start))
   }
 
@@ -109,8 +109,8 @@ export class LineWriter {
     return this.#end
   }
 
-  #writeAny(event: object, mostBytes: number): boolean {
-    this.#mostEnd = this.#start + mostBytes
+  #writeAny(event: object, maxBytes: number): boolean {
+    this.#maxEnd = this.#start + maxBytes
     this.#absent = 0
     this.#startedAtMs = 0
     this.#learned.renew()
@@ -123,7 +123,7 @@ export class LineWriter {
 
   #isAt(end: number): boolean {
     this.#end = end
-    return end >= 0 && end <= this.#mostEnd
+    return end >= 0 && end <= this.#maxEnd
   }
 
   // What follows writes at a place, and says where it ends, or that it failed.
@@ -326,7 +326,7 @@ export class LineWriter {
     let end = start + this.bytes.write(text, start)
     // Only a text that is not ASCII takes more bytes than units; half of a pair is lost in them.
     if (end - start > text.length && !text.isWellFormed()) {
-      return fits(text, this.#mostEnd - at) ? this.#writeAll(JSON.stringify(text), at) : failed
+      return fits(text, this.#maxEnd - at) ? this.#writeAll(JSON.stringify(text), at) : failed
     }
     const firstAt = firstEscape(this.#view, start, end)
     if (firstAt >= 0) end = this.#escape(firstAt, end)
@@ -339,7 +339,7 @@ export class LineWriter {
   /** Escapes a text that has been written, from `start` on. Fails if it is too long, or an escape longer than a letter. */
   #escape(start: number, end: number): number {
     const length = end - start
-    if (length > mostEscapedBytes || end + length > this.#limit) return failed
+    if (length > maxEscapedBytes || end + length > this.#limit) return failed
     this.bytes.copyWithin(end, start, end) // out of the way of what becomes longer, by as much as that can be
     return copyEscaped(this.#view, end, end + length, start)
   }
@@ -355,7 +355,7 @@ export class LineWriter {
     const magnitude = Math.abs(value)
     const start = value < 0 ? at + 1 : at
     if (start > at) this.bytes[at] = minus
-    if (magnitude < mostInMillionths) {
+    if (magnitude < maxInMillionths) {
       // A number has at most one decimal of 15 digits or fewer, and of the decimals that stand for it JSON has the shortest.
       const millionths = Math.round(magnitude * 1e6)
       if (millionths / 1e6 === magnitude) {
@@ -409,15 +409,15 @@ export class LineWriter {
   /** Counting bytes is worth it only near the limit: a UTF-16 unit never takes more than three. */
   #hasRoomFor(text: string, at: number): boolean {
     if (at + 3 * text.length <= this.#limit) return true
-    if (at + text.length > this.#mostEnd) return false
+    if (at + text.length > this.#maxEnd) return false
     const end = at + Buffer.byteLength(text)
     return end <= this.#limit || this.#grow(end, at)
   }
 
   /** A larger buffer, with what has been written so far. */
   #grow(neededBytes: number, writtenBytes: number): boolean {
-    if (neededBytes > this.#mostEnd) return false
-    const bytes = Math.min(Math.max(neededBytes, this.bytes.length * growth), this.#mostEnd)
+    if (neededBytes > this.#maxEnd) return false
+    const bytes = Math.min(Math.max(neededBytes, this.bytes.length * growth), this.#maxEnd)
     this.#replace(Buffer.allocUnsafeSlow(bytes + slackBytes), writtenBytes)
     return true
   }

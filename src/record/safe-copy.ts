@@ -21,7 +21,7 @@ const dateLooks = 5
 const namesPerLook = 8
 const charactersPerLook = 100
 /** With fewer looks left, no container is looked into. */
-const leastLooks = 16
+const minLooks = 16
 /** Down to this nesting (of the event, 1), a member leaves something to those that come after it. */
 const fairDepth = 3
 /** Names of larger objects are listed once, however often the object is met. */
@@ -242,8 +242,8 @@ export class SafeCopy {
   }
 
   #base64(bytes: Uint8Array): string {
-    const most = Math.floor(this.#maxBytes / base64BytesPerByte)
-    const count = Math.min(bytes.length, most, Math.floor((this.#effort.looks / 2) * charactersPerLook))
+    const maxCount = Math.floor(this.#maxBytes / base64BytesPerByte)
+    const count = Math.min(bytes.length, maxCount, Math.floor((this.#effort.looks / 2) * charactersPerLook))
     this.#effort.spend(count / charactersPerLook)
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, count).toString('base64')
     if (count === bytes.length) return text
@@ -252,7 +252,7 @@ export class SafeCopy {
   }
 
   #mayLookOn(): boolean {
-    return this.#effort.looks >= leastLooks && !this.#effort.isLate()
+    return this.#effort.looks >= minLooks && !this.#effort.isLate()
   }
 }
 

@@ -4,7 +4,7 @@ import type { Memory } from '../batch/memory.ts'
 import type { Severity } from '../record/severity.ts'
 
 /** Share of the memory that events may take that are held back, and up to which they are given on. */
-const mostHeld = 0.25
+const maxHeld = 0.25
 const giveUpTo = 0.5
 /** What an event that is held back takes besides its JSON, in bytes, about. */
 const overheadBytes = 256
@@ -52,7 +52,7 @@ export class Holding {
   mayHold(severity: Severity, bytes: number): boolean {
     const { memory, ledger } = this.#parts
     const heldBytes = bytes + overheadBytes
-    if (severity < memory.floor || this.#heldBytes + heldBytes > memory.maxBytes * mostHeld) return false
+    if (severity < memory.floor || this.#heldBytes + heldBytes > memory.maxBytes * maxHeld) return false
     if (!memory.reserve(heldBytes)) return false
     this.#heldBytes += heldBytes
     ledger.admitted++

@@ -29,7 +29,7 @@ const readTimeoutMs = 10_000
 /** A turn further away is not waited for, in milliseconds: a license that allows more may be what makes it come sooner. */
 const maxTurnMs = 2000
 /** A license that another process has read is taken until it is so old, in milliseconds: longer than a lease lasts. */
-const leastShareMs = 6000
+const minShareMs = 6000
 
 export function openLicense(
   options: ResolvedOptions,
@@ -120,7 +120,7 @@ export function openLicense(
 
 /** What one process of the fleet has read for all; read again where that is out of order, as others may write to Redis. */
 async function readShared(fleet: Fleet, refreshMs: number, read: () => Promise<Org>, redact: Redact): Promise<Org> {
-  const maxAgeMs = Math.max(refreshMs / 2, leastShareMs)
+  const maxAgeMs = Math.max(refreshMs / 2, minShareMs)
   const text = await fleet.license.get(async () => JSON.stringify(usedPart(await read(), redact)), maxAgeMs)
   const { readOrg } = await import('../org/organization-schema.ts')
   const shared = readOrg(text, redact, { isUsed, onUnusable: () => {} })

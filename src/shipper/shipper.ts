@@ -82,9 +82,9 @@ export interface ShipperStats {
 }
 
 /** Bytes of the largest batch that is made for a limited request rate. */
-const mostTunedBatchBytes = 16_777_216
+const maxTunedBatchBytes = 16_777_216
 /** Batches are never made smaller than this for the sake of memory and disk. */
-const leastBatchBytes = 1024
+const minBatchBytes = 1024
 /** Longest wait for connections to close that nothing more is expected of, in milliseconds. */
 const closeConnectionsMs = 1000
 
@@ -709,14 +709,14 @@ function events(count: number): string {
 
 function batchLimits(options: ResolvedOptions): BatchLimits {
   const { maxBatchEvents, maxBatchAgeMs, maxBufferedBytes, maxBatchBytes, spool } = options
-  const within = spool === undefined ? Number.POSITIVE_INFINITY : mostSpooledBytes(options, spool)
+  const within = spool === undefined ? Number.POSITIVE_INFINITY : maxSpooledBytes(options, spool)
   // Of an eighth of the memory each, four batches can be in flight while four are being filled or wait.
-  const mostTunedBytes = Math.min(mostTunedBatchBytes, Math.floor(maxBufferedBytes / 8))
+  const maxTunedBytes = Math.min(maxTunedBatchBytes, Math.floor(maxBufferedBytes / 8))
   return {
     maxBatchBytes: Math.min(maxBatchBytes, within),
     maxBatchAgeMs,
-    mostBatchBytes: Math.min(Math.max(maxBatchBytes, mostTunedBytes), within),
-    mostUnlimitedBytes: options.mostUnlimitedBatchBytes,
+    batchBytesCeiling: Math.min(Math.max(maxBatchBytes, maxTunedBytes), within),
+    maxUnlimitedBytes: options.maxUnlimitedBatchBytes,
     maxBlockBytes: maxBatchBytes,
     maxBatchEvents,
     sealedBytes: 0,
@@ -728,9 +728,9 @@ function batchLimits(options: ResolvedOptions): BatchLimits {
  * With a spool, what is in flight, and what it is compressed to, never takes more than half of the memory: the rest can
  * always be moved to the disk, of which one batch is a small part.
  */
-function mostSpooledBytes({ maxBufferedBytes, maxConcurrentRequests }: ResolvedOptions, spool: ResolvedSpool): number {
-  const mostInFlightBytes = maxBufferedBytes / (4 * maxConcurrentRequests)
-  return Math.max(Math.floor(Math.min(mostInFlightBytes, spool.maxBytes / 8)), leastBatchBytes)
+function maxSpooledBytes({ maxBufferedBytes, maxConcurrentRequests }: ResolvedOptions, spool: ResolvedSpool): number {
+  const maxInFlightBytes = maxBufferedBytes / (4 * maxConcurrentRequests)
+  return Math.max(Math.floor(Math.min(maxInFlightBytes, spool.maxBytes / 8)), minBatchBytes)
 }
 
 function levelOf(event: Readonly<Record<string, unknown>>): Severity {

@@ -189,7 +189,7 @@ describe('while one request a second may be made', () => {
 })
 
 describe('when more is logged than 40 requests a second take', () => {
-  const sizes = { maxBatchBytes: 10_000, mostUnlimitedBytes: 40_000, maxBatchAgeMs: 100 }
+  const sizes = { maxBatchBytes: 10_000, maxUnlimitedBytes: 40_000, maxBatchAgeMs: 100 }
   const bytesOf = ({ lines }: { lines: readonly string[] }) => lines.join('\n').length + 1
 
   it('batches grow, and are as they were when it is over', async () => {

@@ -5,8 +5,8 @@ const limits = {
   maxBatchBytes: 1e6,
   maxBatchEvents: 1000,
   maxBatchAgeMs: 1000,
-  mostBatchBytes: 4e6,
-  mostUnlimitedBytes: 4e6,
+  batchBytesCeiling: 4e6,
+  maxUnlimitedBytes: 4e6,
 }
 
 /** A process that has logged and sent for some seconds, looked at every five, and its demand after that. */

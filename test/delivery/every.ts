@@ -4,7 +4,7 @@ import type { Lease } from '../../src/delivery/pace.ts'
 export function every(periodMs: number, firstSlotMs = 0): Lease {
   return {
     perSecond: 1000 / periodMs,
-    mostPerSecond: Math.ceil(1000 / periodMs) + 1,
+    maxPerSecond: Math.ceil(1000 / periodMs) + 1,
     slotMs: periodMs,
     nextMs: fromMs => firstSlotMs + Math.max(Math.ceil((fromMs - firstSlotMs) / periodMs), 0) * periodMs,
   }

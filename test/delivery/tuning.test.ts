@@ -6,8 +6,8 @@ const configured = {
   maxBatchBytes: MiB,
   maxBatchEvents: 10_000,
   maxBatchAgeMs: 1000,
-  mostBatchBytes: 16 * MiB,
-  mostUnlimitedBytes: 4 * MiB,
+  batchBytesCeiling: 16 * MiB,
+  maxUnlimitedBytes: 4 * MiB,
 }
 const unlimited = { requestsPerSecond: Number.POSITIVE_INFINITY }
 const load = {

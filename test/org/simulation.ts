@@ -219,8 +219,8 @@ export class Client {
   constructor(clock: VirtualClock, service: Service, random: () => number, demandPerSecond = Number.POSITIVE_INFINITY) {
     const limits = {
       maxBatchBytes: 1e6,
-      mostBatchBytes: 4e6,
-      mostUnlimitedBytes: 4e6,
+      batchBytesCeiling: 4e6,
+      maxUnlimitedBytes: 4e6,
       maxBatchEvents: 1000,
       maxBatchAgeMs: 1000,
     }

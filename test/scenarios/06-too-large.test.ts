@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { startFaultServer, type WireRequest } from '../support/fault-server.ts'
 import { allOnce, maxBufferedBytes, tally, watched } from '../support/laws.ts'
 
-const mostBytes = 20_000
+const maxBytes = 20_000
 const page = '<html><head><title>413 Request Entity Too Large</title></head></html>'
 
 const lengthOf = ({ head }: WireRequest) => Number(/content-length: (\d+)/i.exec(head)?.[1])
@@ -30,7 +30,7 @@ const refusals: Readonly<Record<string, (request: WireRequest) => void>> = {
 
 describe.concurrent('scenario 6: a batch is too large for the service', () => {
   it.each(Object.keys(refusals))('refused %s: split, nothing lost, nothing twice', async way => {
-    const limit = way === 'by a reset alone' ? 200_000 : mostBytes // only large batches are suspected where no 413 is read
+    const limit = way === 'by a reset alone' ? 200_000 : maxBytes // only large batches are suspected where no 413 is read
     await using server = await startFaultServer(request => {
       if (lengthOf(request) > limit) refusals[way]?.(request)
       else if (request.isWhole) request.take()
@@ -48,7 +48,7 @@ describe.concurrent('scenario 6: a batch is too large for the service', () => {
   it('the size that it takes is kept: what follows is not refused again', async () => {
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
-      if (lengthOf(request) > mostBytes) request.answer('413 Payload Too Large', page)
+      if (lengthOf(request) > maxBytes) request.answer('413 Payload Too Large', page)
       else request.take()
     })
     await using logs = watched({ baseUrl: server.url, compression: 'none' })
@@ -58,8 +58,8 @@ describe.concurrent('scenario 6: a batch is too large for the service', () => {
     logs.log(1000, 5000, { text: 'x'.repeat(100) })
     expect(await logs.close()).toEqual({ complete: true, pending: 0 })
     const later = server.requests.slice(requestsToLearn).map(lengthOf)
-    expect(Math.max(...later)).toBeLessThanOrEqual(mostBytes)
-    expect(Math.max(...later)).toBeGreaterThan(mostBytes / 4)
+    expect(Math.max(...later)).toBeLessThanOrEqual(maxBytes)
+    expect(Math.max(...later)).toBeGreaterThan(maxBytes / 4)
     expect(tally(server.numbers, 5000)).toEqual(allOnce)
     expect(logs.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_STEPPED_DOWN'])
   })
@@ -67,7 +67,7 @@ describe.concurrent('scenario 6: a batch is too large for the service', () => {
   it('a single event that is too large is dropped and counted, its neighbours are delivered', async () => {
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
-      if (lengthOf(request) > mostBytes) request.answer('413 Payload Too Large', page)
+      if (lengthOf(request) > maxBytes) request.answer('413 Payload Too Large', page)
       else request.take()
     })
     await using logs = watched({ baseUrl: server.url, compression: 'none' })

@@ -16,6 +16,6 @@ describe.concurrent('scenario 10: the token is refused', () => {
     emulator.faults.clear()
     expect(await logs.close()).toMatchObject({ complete: true })
     expect(scene.numbers().filter(n => n !== undefined)).toHaveLength(kept)
-    expect(logs.mostBufferedBytes).toBeLessThanOrEqual(maxBufferedBytes)
+    expect(logs.peakBufferedBytes).toBeLessThanOrEqual(maxBufferedBytes)
   })
 })

@@ -4,7 +4,7 @@ import { startEmulator } from '../../src/emulator.ts'
 import { startFaultServer, type WireRequest } from '../support/fault-server.ts'
 import { watched } from '../support/laws.ts'
 
-const mostBytes = 32 * 1_048_576
+const maxBytes = 32 * 1_048_576
 
 /** Writes without end, as fast as the other side reads. */
 function flood({ socket }: WireRequest, head: string, piece: string, onWritten: (bytes: number) => void): void {
@@ -47,7 +47,7 @@ describe.concurrent('scenario 32: an answer without end is read only so far, and
     expect(await logs.flush()).toEqual({ complete: true, pending: 0 })
     expect(server.numbers).toHaveLength(10)
     expect(server.requestCount).toBe(isStored ? 1 : 2)
-    expect(written).toBeLessThan(mostBytes)
+    expect(written).toBeLessThan(maxBytes)
     expect(await logs.close()).toEqual({ complete: true, pending: 0 })
     await server.whenDeserted()
   })
@@ -56,19 +56,19 @@ describe.concurrent('scenario 32: an answer without end is read only so far, and
 // One after the other from here: the memory of the process is what is looked at.
 describe('scenario 32: an answer in pieces of one byte', () => {
   it('takes no more memory than one in large pieces', async () => {
-    let mostBytes = 0
+    let maxBytes = 0
     const pieces = '1\r\nx\r\n'.repeat(5000)
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
       flood(request, 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n', pieces, () => {
-        mostBytes = Math.max(mostBytes, process.memoryUsage().heapUsed)
+        maxBytes = Math.max(maxBytes, process.memoryUsage().heapUsed)
       })
     })
     await using logs = watched({ baseUrl: server.url })
     logs.log(0, 2000) // of whose answer a megabyte is read
     const before = process.memoryUsage().heapUsed
     expect(await logs.flush()).toEqual({ complete: true, pending: 0 })
-    expect(mostBytes - before).toBeLessThan(2 ** 27)
+    expect(maxBytes - before).toBeLessThan(2 ** 27)
     expect(logs.stats()).toMatchObject({ delivered: 2000, requests: 1 })
   })
 })

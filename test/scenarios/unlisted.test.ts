@@ -381,6 +381,6 @@ describe.concurrent('memory', () => {
       if (n % 200 === 0) await new Promise(resolve => setTimeout(resolve, 2))
     }
     expect(logs.stats().drops.memory?.error).toBeGreaterThan(1000)
-    expect(logs.mostBufferedBytes).toBeLessThanOrEqual(maxBufferedBytes)
+    expect(logs.peakBufferedBytes).toBeLessThanOrEqual(maxBufferedBytes)
   })
 })

@@ -17,14 +17,14 @@ export interface Chaos {
   /** Of these, so many side by side. */
   readonly atOnce: number
   /** Each lives for so long at the most. */
-  readonly mostLifeMs: number
+  readonly maxLifeMs: number
   /** Whether times are held against their bounds: where each process, and the service, has a processor to itself. */
   readonly isTimed: boolean
 }
 
 const MiB = 1_048_576
 /** What a process takes besides the memory for events. */
-const mostOtherBytes = 150 * MiB + 100 * MiB // and what Node takes before the first log call
+const maxOtherBytes = 150 * MiB + 100 * MiB // and what Node takes before the first log call
 const isPoisoned = (line: string): boolean => line.includes('"poison":true')
 
 /** Everything at once: answers of every kind, processes that end in every way, and exact books afterwards. */
@@ -42,8 +42,8 @@ export async function chaos(scale: Chaos, progress: Progress = noProgress): Prom
   }
   try {
     while (processes.length < scale.processes) {
-      const some = Array.from({ length: scale.atOnce }, () => start(scale.mostLifeMs))
-      await Promise.all(some.map(one => mishap(one, random, scale.mostLifeMs)))
+      const some = Array.from({ length: scale.atOnce }, () => start(scale.maxLifeMs))
+      await Promise.all(some.map(one => mishap(one, random, scale.maxLifeMs)))
       if (scale.isTimed) await Promise.all(some.map(one => one.whenEnded()))
       progress(`${processes.length} of ${scale.processes} processes, ${server.numbers.length} events arrived`)
     }
@@ -63,8 +63,8 @@ export async function chaos(scale: Chaos, progress: Progress = noProgress): Prom
 }
 
 /** Lets a process live for a while, and then be killed, be stopped for a while, or go on. */
-async function mishap(one: ChaosProcess, random: () => number, mostLifeMs: number): Promise<void> {
-  await sleep(random() * mostLifeMs)
+async function mishap(one: ChaosProcess, random: () => number, maxLifeMs: number): Promise<void> {
+  await sleep(random() * maxLifeMs)
   const fate = random()
   if (fate < 1 / 3) return one.kill()
   if (fate < 2 / 3) await one.suspend(random() * 500)
@@ -116,7 +116,7 @@ class ChaosProcess {
   #said = ''
   #stderr = ''
   latest: ChaosReport | undefined
-  mostRssBytes = 0
+  maxRssBytes = 0
   wasKilled = false
 
   constructor(job: ChaosJob) {
@@ -169,7 +169,7 @@ class ChaosProcess {
     const last = lines.at(-1)
     if (last === undefined) return
     this.latest = JSON.parse(last) as ChaosReport
-    this.mostRssBytes = Math.max(this.mostRssBytes, this.latest.rssBytes)
+    this.maxRssBytes = Math.max(this.maxRssBytes, this.latest.rssBytes)
   }
 }
 
@@ -210,8 +210,8 @@ function judge(
   const callMs = Math.max(...living.map(({ latest }) => latest?.callMs ?? 0))
   const stallMs = Math.max(...living.map(({ latest }) => latest?.stallMs ?? 0))
   const overRss = living.filter(one => {
-    const allowed = one.shippers.reduce((sum, { maxBufferedBytes }) => sum + maxBufferedBytes, mostOtherBytes)
-    return one.mostRssBytes > allowed
+    const allowed = one.shippers.reduce((sum, { maxBufferedBytes }) => sum + maxBufferedBytes, maxOtherBytes)
+    return one.maxRssBytes > allowed
   })
   const laws = {
     'no event is missing that is not counted as dropped': lost === 0 && missing <= dropped,

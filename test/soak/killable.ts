@@ -12,13 +12,13 @@ export const numbersEach = 1_000_000
 const source = `
   import { writeSync } from 'node:fs'
   import { createShipper } from 'logferry'
-  const { index, most, mostBurst, options } = JSON.parse(process.env.KILLABLE)
+  const { index, most, maxBurst, options } = JSON.parse(process.env.KILLABLE)
   const shipper = createShipper({ token: 'a-token-of-tests', dataset: 'd', durability: 'disk', ...options })
   shipper.on('warning', () => {})
   const text = 'order placed, and what else a line may say of it '.repeat(4)
   let logged = 0
   const burst = () => {
-    const until = Math.min(logged + Math.ceil(Math.random() * mostBurst), most)
+    const until = Math.min(logged + Math.ceil(Math.random() * maxBurst), most)
     for (; logged < until; logged++) shipper.ship({ level: 'info', n: index * ${numbersEach} + logged, text })
     writeSync(1, logged + '\\n')
     if (logged < most) setTimeout(burst, Math.random() * 5)
@@ -39,7 +39,7 @@ export interface KillableOptions {
   readonly index: number
   /** It logs no more than these, and then waits; with 0 it only delivers what others have left, and ends. */
   readonly most: number
-  readonly mostBurst: number
+  readonly maxBurst: number
 }
 
 export class Killable {
@@ -49,11 +49,11 @@ export class Killable {
   #said = ''
   #stderr = ''
 
-  constructor({ url, directory, index, most, mostBurst }: KillableOptions) {
+  constructor({ url, directory, index, most, maxBurst }: KillableOptions) {
     this.index = index
     const options = { baseUrl: url, spool: { directory }, maxRetryDelayMs: 200 }
     this.#process = spawn(process.execPath, ['--input-type=module', '--eval', source], {
-      env: { PATH: process.env.PATH, KILLABLE: JSON.stringify({ index, most, mostBurst, options }) },
+      env: { PATH: process.env.PATH, KILLABLE: JSON.stringify({ index, most, maxBurst, options }) },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
     this.#process.stdout?.setEncoding('utf8').on('data', text => {

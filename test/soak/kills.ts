@@ -61,12 +61,12 @@ function has(bits: Uint8Array, n: number): boolean {
 export interface Kills {
   readonly kills: number
   /** A process lives for so long at the most. */
-  readonly mostLifeMs: number
+  readonly maxLifeMs: number
 }
 
 /** Scenario 13: processes are killed at random while they log and deliver; the next ones deliver what is left. */
 export async function killsWhileLogging(
-  { kills, mostLifeMs }: Kills,
+  { kills, maxLifeMs }: Kills,
   progress: Progress = noProgress,
 ): Promise<Figures> {
   await using on = await stage()
@@ -74,10 +74,10 @@ export async function killsWhileLogging(
   const { directory, server } = on
   const processes: Killable[] = []
   for (let index = 0; index < kills; index++) {
-    const one = new Killable({ url: server.url, directory, index, most: numbersEach, mostBurst: 3000 })
+    const one = new Killable({ url: server.url, directory, index, most: numbersEach, maxBurst: 3000 })
     processes.push(one)
     await one.started()
-    await sleep(Math.random() * mostLifeMs)
+    await sleep(Math.random() * maxLifeMs)
     await one.kill()
     progress(`${index + 1} of ${kills} killed, ${server.numbers.length} events arrived`)
   }
@@ -86,7 +86,7 @@ export async function killsWhileLogging(
 
 /** Scenario 14: processes are killed while they take over, read, deliver and remove what others have left. */
 export async function killsWhileInheriting(
-  { kills, mostLifeMs }: Kills,
+  { kills, maxLifeMs }: Kills,
   progress: Progress = noProgress,
 ): Promise<Figures> {
   await using on = await stage()
@@ -94,9 +94,9 @@ export async function killsWhileInheriting(
   const loggers: Killable[] = []
   for (let heirs = 0; heirs < kills; heirs++) {
     if ((await readdir(directory)).length === 0) loggers.push(...(await leaveEvents(on, loggers.length)))
-    const heir = new Killable({ url: server.url, directory, index: 0, most: 0, mostBurst: 1 })
+    const heir = new Killable({ url: server.url, directory, index: 0, most: 0, maxBurst: 1 })
     await heir.started()
-    await sleep(Math.random() ** 2 * mostLifeMs) // many of them early, when they have just begun to take over
+    await sleep(Math.random() ** 2 * maxLifeMs) // many of them early, when they have just begun to take over
     await heir.kill()
     progress(`${heirs + 1} of ${kills} heirs killed, ${server.numbers.length} events arrived`)
   }
@@ -109,7 +109,7 @@ async function leaveEvents(on: Awaited<ReturnType<typeof stage>>, firstIndex: nu
   on.refuse(1)
   const most = 20_000
   const loggers = [0, 1, 2].map(index => {
-    return new Killable({ url: server.url, directory, index: firstIndex + index, most, mostBurst: 3000 })
+    return new Killable({ url: server.url, directory, index: firstIndex + index, most, maxBurst: 3000 })
   })
   await until(() => loggers.every(({ logged }) => logged === most), 'all is logged', 60_000)
   await Promise.all(loggers.map(one => one.kill()))
@@ -123,7 +123,7 @@ export async function orphans({ eventsEach }: { readonly eventsEach: number }): 
   const { directory, server } = on
   on.refuse(1)
   const processes = Array.from({ length: 8 }, (_, index) => {
-    return new Killable({ url: server.url, directory, index, most: eventsEach, mostBurst: 1000 })
+    return new Killable({ url: server.url, directory, index, most: eventsEach, maxBurst: 1000 })
   })
   await until(() => processes.every(({ logged }) => logged === eventsEach), 'all is logged', 60_000)
   await Promise.all(processes.slice(0, 4).map(one => one.kill()))
@@ -151,7 +151,7 @@ async function conclude(
   how: string,
 ): Promise<Figures> {
   refuse(0)
-  const last = new Killable({ url: server.url, directory, index: processes.length, most: 0, mostBurst: 1 })
+  const last = new Killable({ url: server.url, directory, index: processes.length, most: 0, maxBurst: 1 })
   await last.closed()
   const { events, lost, twice } = arrivals(server.numbers, processes)
   const left = await readdir(directory)

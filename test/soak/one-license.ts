@@ -8,7 +8,7 @@ export interface OneLicense {
   readonly clients: number
   readonly requestsPerSecond: number
   readonly seconds: number
-  readonly leastUtilisation: number
+  readonly minUtilisation: number
 }
 
 /** A client that has found little room makes a request in 20 seconds, and each has up to six batches left. */
@@ -68,7 +68,7 @@ export async function oneLicense(scale: OneLicense, progress: Progress = noProgr
     broken: brokenOf({
       'nothing lost, nothing twice': results.every(({ complete }) => complete) && lost === 0 && twice === 0,
       'few refused': refused < 0.15,
-      'most of the license is used': utilisation >= scale.leastUtilisation,
+      'most of the license is used': utilisation >= scale.minUtilisation,
       'none starves': starved === 0,
     }),
   }

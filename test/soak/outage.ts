@@ -24,8 +24,8 @@ export interface Outage {
   readonly troubles: readonly Trouble[]
   /** What the shipper gets besides the address and a spool. */
   readonly options?: ShipperOptions
-  readonly mostRequests: number
-  readonly mostRssGrowthBytes: number
+  readonly maxRequests: number
+  readonly maxRssGrowthBytes: number
   readonly drainedWithinMs: number
 }
 
@@ -41,7 +41,7 @@ export async function outage(scale: Outage, progress: Progress = noProgress): Pr
   await child.whenLogged(1)
 
   await log(child, beforeMs, 'before the outage', progress)
-  const rssBeforeBytes = child.mostRssBytes
+  const rssBeforeBytes = child.maxRssBytes
   const requestsBefore = child.latest?.stats.requests ?? 0
   for (const trouble of scale.troubles) {
     await service.fail(trouble)
@@ -60,7 +60,7 @@ export async function outage(scale: Outage, progress: Progress = noProgress): Pr
 
   const { lost, twice } = tally(service.numbers(), logged)
   const left = await readdir(directory.path)
-  const rssGrowthBytes = child.mostRssBytes - rssBeforeBytes
+  const rssGrowthBytes = child.maxRssBytes - rssBeforeBytes
   const spooled = `${Math.round(spooledBytes / 1_048_576)} MiB`
   const drained = `drained after ${(drainedMs / 1000).toFixed(1)} s`
   return {
@@ -75,8 +75,8 @@ export async function outage(scale: Outage, progress: Progress = noProgress): Pr
       'nothing twice': twice === 0, // trouble begins between requests
       'what memory is not for goes to disk': spooledBytes > 0,
       'nothing is left on disk': left.length === 0,
-      [`at most ${scale.mostRequests} requests meanwhile`]: requestsMeanwhile <= scale.mostRequests,
-      'RSS stays within its bound': rssGrowthBytes <= scale.mostRssGrowthBytes,
+      [`at most ${scale.maxRequests} requests meanwhile`]: requestsMeanwhile <= scale.maxRequests,
+      'RSS stays within its bound': rssGrowthBytes <= scale.maxRssGrowthBytes,
       [`drained within ${scale.drainedWithinMs / 1000} s`]: drainedMs <= scale.drainedWithinMs,
     }),
   }

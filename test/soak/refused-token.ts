@@ -11,7 +11,7 @@ export interface RefusedToken {
 }
 
 /** Probes are a second apart at first, then two, four, … up to a minute, each less up to half of it. */
-function mostProbes(durationMs: number): number {
+function maxProbes(durationMs: number): number {
   let probes = 1
   for (let [atMs, delayMs] = [0, 1000]; atMs < durationMs; delayMs = Math.min(2 * delayMs, 60_000)) {
     atMs += delayMs / 2
@@ -43,7 +43,7 @@ export async function refusedToken(scale: RefusedToken, progress: Progress = noP
   const { complete } = await logs.flush(70_000)
   await logs.close()
   const { lost, twice } = tally(numbersIn(emulator), events)
-  const allowed = mostProbes(durationMs)
+  const allowed = maxProbes(durationMs)
   return {
     events,
     lost,

@@ -33,7 +33,7 @@ export async function retryAfter(scale: RetryAfter, progress: Progress = noProgr
   const { lost, twice } = tally(server.numbers, events)
   const waitedMs = (server.requests[1]?.atMs ?? Number.NaN) - refusedAtMs
   // A date has whole seconds: up to one of them has passed when it is written.
-  const leastMs = (form === 'seconds' ? seconds : seconds - 1) * 1000
+  const minMs = (form === 'seconds' ? seconds : seconds - 1) * 1000
   await logs.close()
   await server.whenDeserted()
   return {
@@ -44,7 +44,7 @@ export async function retryAfter(scale: RetryAfter, progress: Progress = noProgr
     notes: `waited ${(waitedMs / 1000).toFixed(1)} s`,
     broken: brokenOf({
       'all delivered': complete && lost === 0 && twice === 0,
-      'no request before the time is up': waitedMs >= leastMs,
+      'no request before the time is up': waitedMs >= minMs,
     }),
   }
 }

@@ -51,11 +51,11 @@ export function chaosOf(seed: number): LongScenario {
     number: 'chaos',
     what: `processes that log, end and are killed while the service answers anything (seed ${seed}): exact books`,
     inShort: 'four processes',
-    short: () => chaos({ seed, processes: 4, atOnce: 2, mostLifeMs: 1500, isTimed: false }),
+    short: () => chaos({ seed, processes: 4, atOnce: 2, maxLifeMs: 1500, isTimed: false }),
     whole: progress => {
       const atOnce = seed % 2 === 0 ? 1 : 2
       const isTimed = atOnce < availableParallelism()
-      return chaos({ seed, processes: 20, atOnce, mostLifeMs: 6000, isTimed }, progress)
+      return chaos({ seed, processes: 20, atOnce, maxLifeMs: 6000, isTimed }, progress)
     },
   }
 }
@@ -120,15 +120,15 @@ export const longScenarios: readonly LongScenario[] = [
     number: 26,
     what: '500 clients on one license of 100 requests/s: few 429, high utilisation, none starves',
     inShort: '10 clients on 40 requests/s for 4 s',
-    short: () => oneLicense({ clients: 10, requestsPerSecond: 40, seconds: 4, leastUtilisation: 0.3 }),
+    short: () => oneLicense({ clients: 10, requestsPerSecond: 40, seconds: 4, minUtilisation: 0.3 }),
     whole: progress =>
-      oneLicense({ clients: 500, requestsPerSecond: 100, seconds: 240, leastUtilisation: 0.85 }, progress),
+      oneLicense({ clients: 500, requestsPerSecond: 100, seconds: 240, minUtilisation: 0.85 }, progress),
   },
   {
     number: 'outage',
     what: 'the service down for 60 s at 5,000 events/s: nothing lost, 25 requests, drained within 30 s',
     inShort: '3 s at 2,000 events/s',
-    short: () => outage({ ...shortOutage, mostRssGrowthBytes: 96 * MiB }),
+    short: () => outage({ ...shortOutage, maxRssGrowthBytes: 96 * MiB }),
     whole: progress =>
       outage(
         {
@@ -137,8 +137,8 @@ export const longScenarios: readonly LongScenario[] = [
           outageMs: aMinuteMs,
           afterMs: 5000,
           troubles: ['refuses connections'],
-          mostRequests: 25,
-          mostRssGrowthBytes: 96 * MiB,
+          maxRequests: 25,
+          maxRssGrowthBytes: 96 * MiB,
           drainedWithinMs: 30_000,
         },
         progress,
@@ -149,7 +149,7 @@ export const longScenarios: readonly LongScenario[] = [
     what: 'the service down for ten minutes at 5,000 events/s, in every way in turn: nothing lost, drained',
     inShort: '3 s at 2,000 events/s',
     short: () =>
-      outage({ ...shortOutage, troubles: ['answers 503', 'closes connections'], mostRssGrowthBytes: 96 * MiB }),
+      outage({ ...shortOutage, troubles: ['answers 503', 'closes connections'], maxRssGrowthBytes: 96 * MiB }),
     whole: progress =>
       outage(
         {
@@ -158,8 +158,8 @@ export const longScenarios: readonly LongScenario[] = [
           outageMs: 10 * aMinuteMs,
           afterMs: 10_000,
           troubles,
-          mostRequests: 250,
-          mostRssGrowthBytes: 96 * MiB,
+          maxRequests: 250,
+          maxRssGrowthBytes: 96 * MiB,
           drainedWithinMs: 2 * aMinuteMs,
         },
         progress,
@@ -169,15 +169,15 @@ export const longScenarios: readonly LongScenario[] = [
     number: 13,
     what: "1,000 processes killed while they log with durability: 'disk': no event is missing whose log call returned",
     inShort: '8 processes',
-    short: () => killsWhileLogging({ kills: 8, mostLifeMs: 150 }),
-    whole: progress => killsWhileLogging({ kills: 1000, mostLifeMs: 250 }, progress),
+    short: () => killsWhileLogging({ kills: 8, maxLifeMs: 150 }),
+    whole: progress => killsWhileLogging({ kills: 1000, maxLifeMs: 250 }, progress),
   },
   {
     number: 14,
     what: '1,000 heirs killed while they take over, read, deliver and remove what others have left: the same',
     inShort: '8 heirs',
-    short: () => killsWhileInheriting({ kills: 8, mostLifeMs: 200 }),
-    whole: progress => killsWhileInheriting({ kills: 1000, mostLifeMs: 300 }, progress),
+    short: () => killsWhileInheriting({ kills: 8, maxLifeMs: 200 }),
+    whole: progress => killsWhileInheriting({ kills: 1000, maxLifeMs: 300 }, progress),
   },
   {
     number: 23,
@@ -209,6 +209,6 @@ const shortOutage = {
     maxBatchBytes: 65_536,
     maxBufferedBytes: 16 * 65_536,
   },
-  mostRequests: 40,
+  maxRequests: 40,
   drainedWithinMs: 10_000,
 } as const

@@ -33,7 +33,7 @@ export class SteadyChild implements Disposable {
   readonly #closed: Promise<unknown[]>
   #stderr = ''
   latest: Report | undefined
-  mostRssBytes = 0
+  maxRssBytes = 0
 
   constructor(job: Job) {
     this.#process = fork(new URL('./steady-logger.ts', import.meta.url), {
@@ -46,7 +46,7 @@ export class SteadyChild implements Disposable {
     })
     this.#process.on('message', (report: Report) => {
       this.latest = report
-      this.mostRssBytes = Math.max(this.mostRssBytes, report.rssBytes)
+      this.maxRssBytes = Math.max(this.maxRssBytes, report.rssBytes)
     })
     this.#closed = once(this.#process, 'close')
   }

@@ -73,16 +73,16 @@ describe.each(['memory', 'disk'] as const)(
       const shipper = shipping.ship(options({ durability }))
       shipper.ship({ level: 'info', n: 0, pad }) // which makes the directory as well
       const count = filesMade()
-      let [most, mostBuffered] = [0, 0]
+      let [most, maxBuffered] = [0, 0]
       for (let n = 1; n < events; n++) {
         const before = count()
         shipper.ship({ level: n % 3 ? 'debug' : 'info', n, pad })
         most = Math.max(most, count() - before)
-        mostBuffered = Math.max(mostBuffered, shipper.stats().bufferedBytes)
+        maxBuffered = Math.max(maxBuffered, shipper.stats().bufferedBytes)
         if (n % eventsPerTurn === 0) await nextTurn()
       }
       expect(most).toBeLessThanOrEqual(2)
-      expect(mostBuffered).toBeLessThanOrEqual(maxBufferedBytes)
+      expect(maxBuffered).toBeLessThanOrEqual(maxBufferedBytes)
       expect(shipper.stats()).toMatchObject({ accepted: events, dropped: 0 })
       await expectAllDelivered(shipping, shipper, events)
     })

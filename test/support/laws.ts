@@ -22,7 +22,7 @@ export interface Watched extends AsyncDisposable {
   readonly rejections: readonly Rejected[]
   readonly drops: readonly Dropped[]
   /** Largest `bufferedBytes` seen. */
-  readonly mostBufferedBytes: number
+  readonly peakBufferedBytes: number
   /** Logs the events numbered so, up to and without `to`; returns how many the shipper kept. */
   log(from: number, to?: number, fields?: Readonly<Record<string, unknown>>): number
   /** Says that so many events were logged by other means, in this tick. */
@@ -49,13 +49,13 @@ export function watched(options: ShipperOptions): Watched {
   let logged = 0
   let delivered = 0
   let dropped = 0
-  let mostBufferedBytes = 0
+  let peakBufferedBytes = 0
   let broken: unknown
 
   const stats = (): ShipperStats => {
     if (broken !== undefined) throw broken
     const now = shipper.stats()
-    mostBufferedBytes = Math.max(mostBufferedBytes, now.bufferedBytes)
+    peakBufferedBytes = Math.max(peakBufferedBytes, now.bufferedBytes)
     const byReason = Object.values(now.drops).flatMap(bySeverity => Object.values(bySeverity))
     const isShort = now.drops.memory !== undefined // and it adds events of its own that say so
     assert.ok(now.accepted === logged || (isShort && now.accepted > logged), `accepted ${now.accepted} of ${logged}`)
@@ -104,8 +104,8 @@ export function watched(options: ShipperOptions): Watched {
     warnings,
     rejections,
     drops,
-    get mostBufferedBytes() {
-      return mostBufferedBytes
+    get peakBufferedBytes() {
+      return peakBufferedBytes
     },
     log(from, to = from + 1, fields = {}) {
       let kept = 0

@@ -51,7 +51,7 @@ export interface Turns {
 }
 
 /** A turn in which nothing is done takes a few microseconds; one that takes less than this is not worth keeping. */
-const leastMs = 0.05
+const minMs = 0.05
 
 /**
  * Keeps the event loop turning, and takes the time at each turn, less what the thread waited for a processor meanwhile. It
@@ -65,7 +65,7 @@ export function startWatchingTurns(): () => Turns {
   let lastWaitedMs = waitedMs()
   const turn = () => {
     const nowMs = performance.now()
-    if (nowMs - lastMs > leastMs) {
+    if (nowMs - lastMs > minMs) {
       const nowWaitedMs = waitedMs()
       turnsMs.push(nowMs - lastMs - (nowWaitedMs - lastWaitedMs))
       lastWaitedMs = nowWaitedMs
