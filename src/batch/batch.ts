@@ -1,11 +1,11 @@
 import type { Line } from '../record/event-to-line.ts'
 import { type Severity, severities } from '../record/severity.ts'
 import { fewCallsBytes, openBatchBytes, reserveStack } from '../stack-reserve.ts'
-import { type Fate, Followers } from './fate.ts'
+import { type Acknowledgement, Acknowledgements } from './acknowledgements.ts'
+import type { BatchStore, StoredBatch, StoredContent } from './batch-store.ts'
 import { type DropsBySeverity, tally } from './ledger.ts'
-import type { Memory } from './memory.ts'
+import type { MemoryBudget } from './memory-budget.ts'
 import type { Refusal } from './refusals.ts'
-import type { Copy, CopyContent, Store } from './store.ts'
 
 const newline = 0x0a
 
@@ -41,39 +41,50 @@ export class Batch {
   body: { readonly encoding: 'zstd' | 'gzip' | 'none'; readonly bytes: Buffer } | undefined
   /** Whether it has been in the store alone: fresh batches and such ones take turns. */
   isBacklog = false
-  #isPart = false
+  #isSplit = false
   /** Number of its first line among those of the whole. */
   #first = 0
   /** What was begun before the last of them comes to nothing. */
-  #readings = 0
+  #reloads = 0
   /** Memory held for `body`, there or under way. */
   #bodyBytes = 0
   #block: Buffer
   #severities: Uint8Array
   /** How many lines of each severity it has, while that cannot be counted as it is in the store alone. */
   #bySeverity: DropsBySeverity | undefined
-  readonly #whole: Whole
+  readonly #shared: SharedBlock
 
-  private constructor(dataset: string, block: Buffer, severities: Uint8Array, whole: Whole) {
+  private constructor(dataset: string, block: Buffer, severities: Uint8Array, whole: SharedBlock) {
     this.dataset = dataset
     this.#block = block
     this.#severities = severities
-    this.#whole = whole
+    this.#shared = whole
   }
 
   /** An empty batch, or nothing when there is no memory for its block. Its lines are written to `copy` as well. */
-  static open(dataset: string, blockBytes: number, memory: Memory, copy?: () => Copy | undefined): Batch | undefined {
-    const block = memory.take(blockBytes)
-    return block && new Batch(dataset, block, new Uint8Array(64), new Whole(block, memory, copy?.()))
+  static open(
+    dataset: string,
+    blockBytes: number,
+    memory: MemoryBudget,
+    copy?: () => StoredBatch | undefined,
+  ): Batch | undefined {
+    const block = memory.allocate(blockBytes)
+    return block && new Batch(dataset, block, new Uint8Array(64), new SharedBlock(block, memory, copy?.()))
   }
 
   /** A batch that somebody has left in the store. */
-  static stored(dataset: string, severities: Uint8Array, byteLength: number, copy: Copy, memory: Memory): Batch {
-    const batch = new Batch(dataset, noBlock, severities, new Whole(noBlock, memory, copy))
+  static stored(
+    dataset: string,
+    severities: Uint8Array,
+    byteLength: number,
+    copy: StoredBatch,
+    memory: MemoryBudget,
+  ): Batch {
+    const batch = new Batch(dataset, noBlock, severities, new SharedBlock(noBlock, memory, copy))
     batch.count = severities.length
     batch.byteLength = byteLength
-    batch.#whole.unsettled = batch.count
-    batch.#leaveMemory()
+    batch.#shared.unsettled = batch.count
+    batch.#releaseBlock()
     return batch
   }
 
@@ -94,36 +105,36 @@ export class Batch {
 
   /** Stands for its age among the batches of the store. */
   get order(): string {
-    return this.#whole.copies[0]?.order ?? ''
+    return this.#shared.copies[0]?.order ?? ''
   }
 
   /** How many requests have been made for the lines of the batch that this one was cut from. */
   get requests(): number {
-    return this.#whole.requests
+    return this.#shared.requests
   }
 
   countRequest(): void {
-    this.#whole.requests++
+    this.#shared.requests++
   }
 
   /** Has `run` called when every line of the batch as it was before any split has been delivered or dropped. */
   onSettled(run: () => void): void {
-    this.#whole.onSettled(run)
+    this.#shared.onSettled(run)
   }
 
   /** Resolves at that moment. */
   whenSettled(): Promise<void> {
-    return this.#whole.whenSettled()
+    return this.#shared.whenSettled()
   }
 
   /**
-   * Adds a line, and has `fate` told what becomes of it. Returns false, with nothing added, when it does not fit within
+   * Adds a line, and has `acknowledgement` told what becomes of it. Returns false, with nothing added, when it does not fit within
    * `maxBytes` or the memory.
    *
    * All that can fail comes first, and changes nothing that counts. From then on nothing is called, so that nothing can
    * fail, not even for want of stack: neither here nor up to where the line is counted as accepted.
    */
-  append(severity: Severity, { bytes, length }: Line, maxBytes: number, fate?: Fate): boolean {
+  append(severity: Severity, { bytes, length }: Line, maxBytes: number, acknowledgement?: Acknowledgement): boolean {
     const start = this.byteLength
     const end = start + length + 1
     if (end > maxBytes || (end > this.#block.length && !this.#grow(end, maxBytes))) return false
@@ -131,18 +142,19 @@ export class Batch {
     this.#block[end - 1] = newline
     if (this.count === this.#severities.length) this.#severities = larger(this.#severities)
     this.#severities[this.count] = severity
-    const stretch = fate && this.#whole.followers.stretchBefore(this.#first + this.count, fate)
-    const copy = this.#whole.copies[0]
+    const range =
+      acknowledgement && this.#shared.acknowledgements.rangeBefore(this.#first + this.count, acknowledgement)
+    const copy = this.#shared.copies[0]
     if (copy !== undefined) {
       reserveStack(fewCallsBytes)
       copy.append(this.count, severity, this.#block, start, end)
     }
     this.byteLength = end
     this.count++
-    this.#whole.unsettled++
-    if (stretch === undefined) return true
-    stretch.to++
-    stretch.fate.pending++
+    this.#shared.unsettled++
+    if (range === undefined) return true
+    range.to++
+    range.acknowledgement.pending++
     return true
   }
 
@@ -150,9 +162,14 @@ export class Batch {
    * Adds a line where the store alone has the others, as `append` does where memory has them. Returns false, with nothing
    * added, when it does not fit within `maxBytes` or the store.
    */
-  appendInStore(severity: Severity, { bytes, length }: Line, maxBytes: number, fate?: Fate): boolean {
+  appendInStore(
+    severity: Severity,
+    { bytes, length }: Line,
+    maxBytes: number,
+    acknowledgement?: Acknowledgement,
+  ): boolean {
     const end = this.byteLength + length + 1
-    const [copy, other] = this.#whole.copies
+    const [copy, other] = this.#shared.copies
     const bySeverity = this.#bySeverity
     // Nothing joins what the service may have something against.
     if (end > maxBytes || this.attempts > 0 || this.refusal !== undefined) return false
@@ -160,27 +177,28 @@ export class Batch {
     const line = Buffer.allocUnsafe(length + 1)
     bytes.copy(line, 0, 0, length)
     line[length] = newline
-    const stretch = fate && this.#whole.followers.stretchBefore(this.#first + this.count, fate)
+    const range =
+      acknowledgement && this.#shared.acknowledgements.rangeBefore(this.#first + this.count, acknowledgement)
     const name = severities[severity]
     if (!copy.extend(severity, line, 0, length + 1)) return false
     bySeverity[name] = (bySeverity[name] ?? 0) + 1
     this.byteLength = end
     this.count++
-    this.#whole.unsettled++
-    if (stretch === undefined) return true
-    stretch.to++
-    stretch.fate.pending++
+    this.#shared.unsettled++
+    if (range === undefined) return true
+    range.to++
+    range.acknowledgement.pending++
     return true
   }
 
   /** Whether lines of it, or of what it was cut from, are neither delivered nor dropped. */
   get isUnsettled(): boolean {
-    return this.#whole.unsettled > 0
+    return this.#shared.unsettled > 0
   }
 
   /** Whether somebody follows all of its lines. */
-  get isOfOne(): boolean {
-    return this.#whole.followers.isOne(this.#first, this.#first + this.count)
+  get hasSingleOwner(): boolean {
+    return this.#shared.acknowledgements.hasSingleOwner(this.#first, this.#first + this.count)
   }
 
   /** Each line as text, without its newline. */
@@ -216,49 +234,49 @@ export class Batch {
   /** To be called once for each batch that is not split: its lines are delivered, or lost as `isLost` says. */
   settle(isLost: (line: number) => boolean = () => false): void {
     this.dropBody()
-    this.#whole.followers.settle(this.#first, this.#first + this.count, line => isLost(line - this.#first))
-    this.#whole.settle(this.count)
+    this.#shared.acknowledgements.settle(this.#first, this.#first + this.count, line => isLost(line - this.#first))
+    this.#shared.settle(this.count)
   }
 
   /** No line will be added. */
   seal(): void {
-    this.#whole.seal()
+    this.#shared.seal()
   }
 
   /** Leaves memory for the store, while it waits, where lines may be added until it is sealed; `false` when it must stay. */
-  moveTo(store: Store): boolean {
-    if (this.#isPart) return false // its block is let go of when the last part is settled
-    if (!this.#whole.isStored) {
+  moveTo(store: BatchStore): boolean {
+    if (this.#isSplit) return false // its block is let go of when the last part is settled
+    if (!this.#shared.isStored) {
       const copy = store.write(this.dataset, this.bytes, this.severities)
       if (copy === undefined) return false
-      this.#whole.replaceCopies(copy)
+      this.#shared.replaceCopies(copy)
     }
-    this.#leaveMemory()
+    this.#releaseBlock()
     return true
   }
 
   /** Whether it was in the store alone, and has vanished there. */
   get isLost(): boolean {
-    return !this.#whole.isInMemory && this.#whole.copies.every(({ hasVanished }) => hasVanished)
+    return !this.#shared.isInMemory && this.#shared.copies.every(({ hasVanished }) => hasVanished)
   }
 
   /** Writes lines that memory has to the store once more, if they have vanished there. Of a batch that was split, the parts are meant as well. */
-  rewriteTo(store: Store): void {
-    if (!this.#whole.isToBeRewritten) return
-    const isOpen = this.#whole.copies.some(copy => copy.isOpen)
+  rewriteTo(store: BatchStore): void {
+    if (!this.#shared.isToBeRewritten) return
+    const isOpen = this.#shared.copies.some(copy => copy.isOpen)
     const copy = isOpen ? this.#appendTo(store.open(this.dataset)) : this.#writeTo(store)
-    this.#whole.replaceCopies(...(copy === undefined ? [] : [copy]))
+    this.#shared.replaceCopies(...(copy === undefined ? [] : [copy]))
   }
 
   /** Takes in a batch that is in the store alone, as this one is: they come back as one. */
   join(other: Batch): void {
-    this.#whole.followers.takeOver(other.#whole.followers, this.#first + this.count - other.#first)
+    this.#shared.acknowledgements.takeOver(other.#shared.acknowledgements, this.#first + this.count - other.#first)
     this.count += other.count
     this.byteLength += other.byteLength
     this.#bySeverity = sum(this.bySeverity, other.bySeverity)
     this.refusal ??= other.refusal
     this.refusals = 0 // of what it is now
-    this.#whole.join(other.#whole)
+    this.#shared.join(other.#shared)
   }
 
   /**
@@ -267,13 +285,13 @@ export class Batch {
    *
    * @throws what reading throws; then, too, it is in the store still
    */
-  async moveBack(maxBytes: number): Promise<number | undefined> {
-    const { memory } = this.#whole
+  async reload(maxBytes: number): Promise<number | undefined> {
+    const { memory } = this.#shared
     const heldBytes = this.byteLength
-    const reading = ++this.#readings
-    memory.hold(heldBytes)
-    const contents = await this.#whole.read().finally(() => memory.release(heldBytes))
-    const isWanted = reading === this.#readings && this.#whole.unsettled > 0 // it may have been given up meanwhile
+    const reading = ++this.#reloads
+    memory.charge(heldBytes)
+    const contents = await this.#shared.read().finally(() => memory.discharge(heldBytes))
+    const isWanted = reading === this.#reloads && this.#shared.unsettled > 0 // it may have been given up meanwhile
     return isWanted ? this.#restore(contents, maxBytes) : undefined
   }
 
@@ -282,23 +300,23 @@ export class Batch {
    *
    * @throws what reading throws; then, too, it is in the store still
    */
-  moveBackNow(maxBytes: number): number | undefined {
-    return this.#restore(this.#whole.readNow(), maxBytes)
+  reloadNow(maxBytes: number): number | undefined {
+    return this.#restore(this.#shared.readNow(), maxBytes)
   }
 
   /** Stays in the store, though it is just coming back. */
-  stay(): void {
-    this.#readings++
+  cancelReload(): void {
+    this.#reloads++
   }
 
-  #restore(contents: readonly CopyContent[], maxBytes: number): number | undefined {
-    const { memory } = this.#whole
+  #restore(contents: readonly StoredContent[], maxBytes: number): number | undefined {
+    const { memory } = this.#shared
     const lines = contents.map(content => content.lines)
     const byteLength = lines.reduce((bytes, { length }) => bytes + length, 0)
-    const block = memory.take(blockSize(byteLength, Math.max(byteLength, maxBytes)))
+    const block = memory.allocate(blockSize(byteLength, Math.max(byteLength, maxBytes)))
     if (block === undefined) return undefined
     lines.reduce((at, some) => at + some.copy(block, at), 0)
-    this.#whole.replaceBlock(block)
+    this.#shared.replaceBlock(block)
     this.#block = block
     this.#severities = Buffer.concat(contents.map(content => content.severities))
     this.#bySeverity = undefined
@@ -307,8 +325,8 @@ export class Batch {
     this.count -= lost
     this.isBacklog = true
     // Nobody knows which are lost: whoever follows one of them is told of more rather than of none.
-    if (lost > 0) this.#whole.followers.settle(this.count, this.count + lost, () => true)
-    this.#whole.lose(lost)
+    if (lost > 0) this.#shared.acknowledgements.settle(this.count, this.count + lost, () => true)
+    this.#shared.lose(lost)
     return lost
   }
 
@@ -317,14 +335,14 @@ export class Batch {
    * there of it is left even then, and settled: the batch has the others from then on. More than it has, where lines are
    * left with it that were settled already.
    */
-  leaveTo(store: Store): number | undefined {
+  handOffTo(store: BatchStore): number | undefined {
     // A part gets a copy of its own, so that what is settled of the whole is not delivered again.
-    const needsCopy = !this.#whole.isLeft && (this.#isPart || !this.#whole.isStored)
+    const needsCopy = !this.#shared.isHandedOff && (this.#isSplit || !this.#shared.isStored)
     const copy = needsCopy ? this.#writeTo(store) : undefined
-    copy?.leave()
-    const again = copy === undefined ? this.#whole.leave() : 0
+    copy?.handOff()
+    const again = copy === undefined ? this.#shared.handOffCopies() : 0
     if (again === undefined) {
-      this.#leaveFirstLines()
+      this.#handOffFirstLines()
       return undefined
     }
     this.settle(() => true)
@@ -333,7 +351,7 @@ export class Batch {
 
   /** Another process has taken it from the store. Returns how many lines it has with it, those that are settled included. */
   handOff(): number {
-    const again = this.#whole.handOff()
+    const again = this.#shared.handOff()
     this.settle(() => true)
     return this.count + again
   }
@@ -346,7 +364,7 @@ export class Batch {
     if (this.body !== undefined) this.dropBody()
     const maxCompressedBytes = this.byteLength + (this.byteLength >> 8) + 64 // what zstd says of its worst case, and gzip's is less
     if (this.#bodyBytes > 0) return true
-    if (!this.#whole.memory.reserve(maxCompressedBytes)) return false
+    if (!this.#shared.memory.reserve(maxCompressedBytes)) return false
     this.#bodyBytes = maxCompressedBytes
     return true
   }
@@ -355,12 +373,12 @@ export class Batch {
   keepBody(body: NonNullable<Batch['body']>): void {
     this.dropBody()
     this.#bodyBytes = body.bytes.length
-    this.#whole.memory.hold(this.#bodyBytes)
+    this.#shared.memory.charge(this.#bodyBytes)
     this.body = body
   }
 
   dropBody(): void {
-    this.#whole.memory.release(this.#bodyBytes)
+    this.#shared.memory.discharge(this.#bodyBytes)
     this.#bodyBytes = 0
     this.body = undefined
   }
@@ -372,8 +390,8 @@ export class Batch {
 
   #part(from: number, to: number, fromLine: number, toLine: number): Batch {
     const severities = this.#severities.subarray(fromLine, toLine)
-    const part = new Batch(this.dataset, this.#block.subarray(from, to), severities, this.#whole)
-    part.#isPart = true
+    const part = new Batch(this.dataset, this.#block.subarray(from, to), severities, this.#shared)
+    part.#isSplit = true
     part.#first = this.#first + fromLine
     part.isBacklog = this.isBacklog
     part.byteLength = to - from
@@ -387,7 +405,7 @@ export class Batch {
   }
 
   /** A copy of all lines, to which none is added. */
-  #writeTo(store: Store): Copy | undefined {
+  #writeTo(store: BatchStore): StoredBatch | undefined {
     const copy = store.write(this.dataset, this.bytes, this.severities)
     copy?.seal()
     if (copy?.isComplete !== false) return copy
@@ -395,7 +413,7 @@ export class Batch {
     return undefined
   }
 
-  #appendTo(copy: Copy | undefined): Copy | undefined {
+  #appendTo(copy: StoredBatch | undefined): StoredBatch | undefined {
     const bytes = this.bytes
     let from = 0
     for (const [number, severity] of this.severities.entries()) {
@@ -407,8 +425,8 @@ export class Batch {
   }
 
   /** Of a part it is not known which of them have been settled. */
-  #leaveFirstLines(): void {
-    const left = this.#isPart ? 0 : this.#whole.leaveSome()
+  #handOffFirstLines(): void {
+    const left = this.#isSplit ? 0 : this.#shared.handOffSome()
     if (left === 0) return
     this.dropBody()
     const bytes = this.bytes
@@ -419,39 +437,39 @@ export class Batch {
     this.byteLength -= from
     this.count -= left
     if (this.#bySeverity !== undefined) this.#bySeverity = { unknown: this.count } // it is in the store alone
-    this.#whole.followers.settle(this.#first, this.#first + left, () => true)
+    this.#shared.acknowledgements.settle(this.#first, this.#first + left, () => true)
     this.#first += left
-    this.#whole.settle(left)
+    this.#shared.settle(left)
   }
 
-  #leaveMemory(): void {
+  #releaseBlock(): void {
     this.dropBody()
     this.#bySeverity = this.bySeverity
     this.#block = noBlock
     this.#severities = noBlock
-    this.#whole.replaceBlock(noBlock)
+    this.#shared.replaceBlock(noBlock)
   }
 
   #grow(neededBytes: number, maxBytes: number): boolean {
     reserveStack(openBatchBytes)
-    const larger = this.#whole.memory.take(blockSize(neededBytes, maxBytes))
+    const larger = this.#shared.memory.allocate(blockSize(neededBytes, maxBytes))
     if (larger === undefined) return false
     this.#block.copy(larger, 0, 0, this.byteLength)
-    this.#whole.replaceBlock(larger)
+    this.#shared.replaceBlock(larger)
     this.#block = larger
     return true
   }
 }
 
 /** What the parts of a split batch share: the block, what the store has of it, and who waits for its last line. */
-class Whole {
+class SharedBlock {
   unsettled = 0
   requests = 0
-  readonly memory: Memory
-  readonly followers = new Followers()
+  readonly memory: MemoryBudget
+  readonly acknowledgements = new Acknowledgements()
   /** More than one where batches were joined. */
-  readonly copies: Copy[]
-  isLeft = false
+  readonly copies: StoredBatch[]
+  isHandedOff = false
   /** Lines that are settled, and in the copies still. */
   #settled = 0
   #block: Buffer
@@ -459,7 +477,7 @@ class Whole {
   #waiters: (() => void)[] | undefined
   #whenSettled: Promise<void> | undefined
 
-  constructor(block: Buffer, memory: Memory, copy: Copy | undefined) {
+  constructor(block: Buffer, memory: MemoryBudget, copy: StoredBatch | undefined) {
     this.#block = block
     this.memory = memory
     this.copies = copy === undefined ? [] : [copy]
@@ -467,7 +485,7 @@ class Whole {
 
   /** Whether every line is in the store. That is looked after once more. */
   get isStored(): boolean {
-    return this.copies.length > 0 && this.copies.every(copy => copy.isComplete && copy.isThere)
+    return this.copies.length > 0 && this.copies.every(copy => copy.isComplete && copy.exists)
   }
 
   get isInMemory(): boolean {
@@ -479,7 +497,7 @@ class Whole {
   }
 
   replaceBlock(block: Buffer): void {
-    this.memory.give(this.#block)
+    this.memory.free(this.#block)
     this.#block = block
   }
 
@@ -487,19 +505,19 @@ class Whole {
     for (const copy of this.copies) copy.seal()
   }
 
-  replaceCopies(...copies: Copy[]): void {
+  replaceCopies(...copies: StoredBatch[]): void {
     for (const copy of this.copies.splice(0, Number.POSITIVE_INFINITY, ...copies)) copy.remove()
   }
 
   /** One at a time: there may be more copies than files that may be open. */
-  async read(): Promise<CopyContent[]> {
-    const contents: CopyContent[] = []
+  async read(): Promise<StoredContent[]> {
+    const contents: StoredContent[] = []
     this.seal()
     for (const copy of [...this.copies]) contents.push(await copy.read())
     return contents
   }
 
-  readNow(): CopyContent[] {
+  readNow(): StoredContent[] {
     this.seal()
     return this.copies.map(copy => copy.readNow())
   }
@@ -508,28 +526,28 @@ class Whole {
    * Leaves what is in the store to another process; says how many lines are left with it that were settled already, or
    * `undefined` when not every line is there.
    */
-  leave(): number | undefined {
-    if (this.isLeft) return 0
+  handOffCopies(): number | undefined {
+    if (this.isHandedOff) return 0
     return this.isStored ? this.handOff() : undefined
   }
 
   handOff(): number {
-    this.isLeft = true
-    for (const copy of this.copies.splice(0)) copy.leave()
+    this.isHandedOff = true
+    for (const copy of this.copies.splice(0)) copy.handOff()
     return this.#settled
   }
 
   /** Leaves what is in the store although not every line is there; says how many are. */
-  leaveSome(): number {
-    const some = this.copies.filter(copy => copy.count > 0 && copy.isThere)
+  handOffSome(): number {
+    const some = this.copies.filter(copy => copy.count > 0 && copy.exists)
     for (const copy of some) {
       this.copies.splice(this.copies.indexOf(copy), 1)
-      copy.leave()
+      copy.handOff()
     }
     return some.reduce((count, copy) => count + copy.count, 0)
   }
 
-  join(other: Whole): void {
+  join(other: SharedBlock): void {
     this.unsettled += other.unsettled
     other.unsettled = 0
     this.copies.push(...other.copies)

@@ -1,9 +1,9 @@
 import { reserveStack, useDiskBytes } from '../stack-reserve.ts'
 import { monotonicMs, nextTurn, setImmediate } from '../time.ts'
 import { Batch } from './batch.ts'
-import type { Memory } from './memory.ts'
-import type { Row } from './row.ts'
-import type { Store } from './store.ts'
+import type { BatchStore } from './batch-store.ts'
+import type { DatasetQueue } from './dataset-queue.ts'
+import type { MemoryBudget } from './memory-budget.ts'
 
 /**
  * Shares of the memory, from the first on batches that wait move to the store, from the second on those that are open for new
@@ -22,10 +22,10 @@ const maxTurnMs = 4
  */
 const maxBatches = 32_768
 
-export interface SpillParts {
-  readonly memory: Memory
-  readonly store: Store
-  readonly rows: () => Iterable<Row>
+export interface SpillDeps {
+  readonly memory: MemoryBudget
+  readonly store: BatchStore
+  readonly queues: () => Iterable<DatasetQueue>
   /** Batches that are neither delivered nor dropped. */
   readonly batchCount: () => number
   /** Called when batches have moved, never inside a log call. */
@@ -37,16 +37,16 @@ export interface SpillParts {
  * call moves one batch at most, or writes its line straight to the store. The others move between log calls.
  */
 export class Spill {
-  readonly #parts: SpillParts
-  #isMovingSoon = false
+  readonly #deps: SpillDeps
+  #isSpillScheduled = false
 
-  constructor(parts: SpillParts) {
-    this.#parts = parts
+  constructor(parts: SpillDeps) {
+    this.#deps = parts
   }
 
   /** True while the store can take batches. */
   get isReady(): boolean {
-    return this.#parts.store.isReady && this.#parts.batchCount() < maxBatches
+    return this.#deps.store.isReady && this.#deps.batchCount() < maxBatches
   }
 
   /** True while lines follow those of their dataset into the store, rather than have a batch opened in memory. */
@@ -55,25 +55,25 @@ export class Spill {
   }
 
   /** Moves one batch of the row, for which a block of memory is wanted, and the others soon, while memory is short. */
-  makeRoom(row?: Row): void {
+  spill(row?: DatasetQueue): void {
     if (!this.#uses(moveWaitingFrom) || !this.isReady) return
-    row?.moveOldestTo(this.#parts.store)
-    this.#moveSoon()
+    row?.moveOldestTo(this.#deps.store)
+    this.#scheduleSpill()
   }
 
   /** An empty batch in the store alone; `undefined` if there is memory for a block of so many bytes, or it cannot be made. */
   open(dataset: string, bytes: number): Batch | undefined {
-    const { memory, store } = this.#parts
+    const { memory, store } = this.#deps
     if (!this.#uses(openInStoreFrom, bytes) || !this.isReady) return undefined
     const copy = store.write(dataset, nothing, nothing)
     return copy && Batch.stored(dataset, nothing, 0, copy, memory)
   }
 
   /** Moves everything to the store for good, a little in each turn of the event loop: there is no time left to deliver it. */
-  async moveAll(): Promise<void> {
-    const { store } = this.#parts
+  async spillAll(): Promise<void> {
+    const { store } = this.#deps
     let endMs = monotonicMs() + maxTurnMs
-    for (const row of [...this.#parts.rows()]) {
+    for (const row of [...this.#deps.queues()]) {
       for (let isMoving = true; isMoving; ) {
         if (!this.isReady) return
         isMoving = row.moveOldestTo(store) || row.moveOpenTo(store)
@@ -85,17 +85,17 @@ export class Spill {
     }
   }
 
-  #moveSoon(): void {
-    if (this.#isMovingSoon) return
+  #scheduleSpill(): void {
+    if (this.#isSpillScheduled) return
     setImmediate(() => this.#move()).unref()
-    this.#isMovingSoon = true // not before: where the stack ends, the call above fails
+    this.#isSpillScheduled = true // not before: where the stack ends, the call above fails
   }
 
   /** Moves what waits before what is open for new lines, and the largest first. */
   #move(): void {
-    this.#isMovingSoon = false
+    this.#isSpillScheduled = false
     reserveStack(useDiskBytes)
-    const { store, onMoved } = this.#parts
+    const { store, onMoved } = this.#deps
     const endMs = monotonicMs() + maxTurnMs
     const isOver = () => !this.isReady || monotonicMs() >= endMs
     this.#moveFrom(
@@ -108,13 +108,13 @@ export class Spill {
       row => row.moveOpenTo(store),
       () => !this.#uses(moveOpenFrom) || isOver(),
     )
-    if (isOver()) this.makeRoom()
+    if (isOver()) this.spill()
     onMoved()
   }
 
-  #moveFrom(bytesOf: (row: Row) => number, move: (row: Row) => boolean, isDone: () => boolean): void {
+  #moveFrom(bytesOf: (row: DatasetQueue) => number, move: (row: DatasetQueue) => boolean, isDone: () => boolean): void {
     if (isDone()) return
-    const rows = [...this.#parts.rows()].map(row => ({ row, bytes: bytesOf(row) })).filter(({ bytes }) => bytes > 0)
+    const rows = [...this.#deps.queues()].map(row => ({ row, bytes: bytesOf(row) })).filter(({ bytes }) => bytes > 0)
     for (const { row } of rows.sort((one, other) => other.bytes - one.bytes)) {
       while (!isDone() && move(row));
       if (isDone()) return
@@ -122,7 +122,7 @@ export class Spill {
   }
 
   #uses(share: number, moreBytes = 0): boolean {
-    const { usedBytes, maxBytes } = this.#parts.memory
+    const { usedBytes, maxBytes } = this.#deps.memory
     return usedBytes + moreBytes > maxBytes * share
   }
 }

@@ -1,6 +1,6 @@
 import type { Batch } from '../batch/batch.ts'
+import type { BatchLimits, DatasetQueue } from '../batch/dataset-queue.ts'
 import type { DropReason, DropsBySeverity, Ledger } from '../batch/ledger.ts'
-import type { BatchLimits, Row } from '../batch/row.ts'
 import type { Answer } from '../http/exchange.ts'
 import { jsonObject } from '../http/json-object.ts'
 import type { Notices, Rejected } from '../notices.ts'
@@ -36,13 +36,13 @@ export interface Batches {
   readonly datasetCount: number
   /** Batches that are neither delivered nor dropped, those under way included. */
   readonly batchCount: number
-  take(nowMs: number): Batch | undefined
+  dequeue(nowMs: number): Batch | undefined
   wakeAtMs(): number
   load(): BatchLoad
-  row(dataset: string): Row
+  queueFor(dataset: string): DatasetQueue
   /** A row that has batches, and is paused. */
-  pausedRow(): Row | undefined
-  hurry(): void
+  pausedQueue(): DatasetQueue | undefined
+  skipBackoff(): void
   takeAll(): Batch[]
 }
 
@@ -147,7 +147,7 @@ export class Delivery {
     this.#tuner.tune(nowMs)
     const notBeforeMs = () => Math.max(breaker.notBeforeMs, pace.notBeforeMs(nowMs, sinceMs))
     while (this.#inFlight.size < limit && nowMs >= notBeforeMs()) {
-      const batch = batches.take(nowMs)
+      const batch = batches.dequeue(nowMs)
       if (batch === undefined) {
         pace.onIdle()
         break
@@ -168,7 +168,7 @@ export class Delivery {
 
   /** What the service has answered that holds back events of a dataset; `undefined` if no dataset is paused. */
   get refusal(): PausedBy | undefined {
-    const row = this.#parts.batches.pausedRow()
+    const row = this.#parts.batches.pausedQueue()
     return row?.pause && { dataset: row.dataset, status: row.pause.status, reason: row.pause.reason }
   }
 
@@ -180,7 +180,7 @@ export class Delivery {
     this.#endMs = monotonicMs() + timeoutMs
     this.#parts.breaker.hurry()
     this.#parts.pace.hurry(this.#endMs)
-    this.#parts.batches.hurry()
+    this.#parts.batches.skipBackoff()
     this.pump()
   }
 
@@ -190,7 +190,7 @@ export class Delivery {
    */
   sendBy(sendNow: SendNow | undefined): void {
     this.#sendNow = sendNow
-    for (const batch of this.#breakOff().reverse()) this.#parts.batches.row(batch.dataset).putBack(batch)
+    for (const batch of this.#breakOff().reverse()) this.#parts.batches.queueFor(batch.dataset).requeue(batch)
   }
 
   /** Does what `pump` does, and returns when it is to be called again: `Infinity` while only an answer can change something. */
@@ -222,7 +222,7 @@ export class Delivery {
     const inFlight = [...this.#inFlight]
     this.#inFlight.clear()
     for (const [{ dataset }, controller] of inFlight) {
-      const { pause } = this.#parts.batches.row(dataset)
+      const { pause } = this.#parts.batches.queueFor(dataset)
       if (pause !== undefined) pause.isProbing = false
       controller.abort()
     }
@@ -235,14 +235,14 @@ export class Delivery {
     const maxBytes = Math.min(this.#sizeLimit.nextMaxBytes(batch.byteLength, nowMs), batches.limits.batchBytesCeiling)
     if (batch.byteLength <= maxBytes || batch.count === 1) return batch
     const [first, rest] = batch.splitAt(maxBytes)
-    batches.row(batch.dataset).putBack(rest)
+    batches.queueFor(batch.dataset).requeue(rest)
     return first
   }
 
   #attempt(batch: Batch, startedAtMs: number): void {
     const controller = new AbortController()
     this.#inFlight.set(batch, controller)
-    const { pause } = this.#parts.batches.row(batch.dataset)
+    const { pause } = this.#parts.batches.queueFor(batch.dataset)
     if (pause !== undefined) pause.isProbing = true
     this.requests++
     if (batch.attempts++ > 0) this.retries++
@@ -270,7 +270,7 @@ export class Delivery {
 
   #conclude(batch: Batch, { outcome, encoding }: Attempt, startedAtMs: number): void {
     const { batches, breaker, compression } = this.#parts
-    const row = batches.row(batch.dataset)
+    const row = batches.queueFor(batch.dataset)
     if (!this.#inFlight.delete(batch)) return batch.dropBody() // abandoned, and settled by whoever did that
     if (row.pause !== undefined && outcome.kind === 'retryable') row.pause.isProbing = false
     if (isAcceptance(outcome) || outcome.kind === 'unsupported-encoding') row.pause = undefined
@@ -292,13 +292,13 @@ export class Delivery {
       case 'unsupported-encoding': {
         if (encoding === 'none') return this.#block(batch, row, 415, 'the media type is not supported')
         this.#stepDown(encoding)
-        return row.putBack(batch)
+        return row.requeue(batch)
       }
       case 'rejected': {
         if (compression.isSuspect(encoding)) {
           batch.suspect = encoding
           if (row.pause !== undefined) row.pause = { ...row.pause, untilMs: 0, isProbing: false }
-          return row.putBack(batch)
+          return row.requeue(batch)
         }
         if (batch.suspect !== undefined) compression.clear(batch.suspect)
         batch.suspect = undefined // nor of its parts
@@ -311,7 +311,7 @@ export class Delivery {
 
   #settleAnswered(
     batch: Batch,
-    row: Row,
+    row: DatasetQueue,
     outcome: Outcome & { kind: 'delivered' | 'partly-rejected' },
     startedAtMs: number,
   ): void {
@@ -345,11 +345,12 @@ export class Delivery {
     notices.warn(...rejected(batch.dataset, failed, [...reasons].slice(0, 3).join('; ')))
     const places = new Set(lines.flatMap(({ line }) => line?.index ?? []))
     // Which of several that are all one's own does not matter.
-    if (batch.isOfOne || failed === batch.count) for (let place = 0; places.size < failed; place++) places.add(place)
+    if (batch.hasSingleOwner || failed === batch.count)
+      for (let place = 0; places.size < failed; place++) places.add(place)
     return places
   }
 
-  #retry(batch: Batch, row: Row, outcome: Outcome & { kind: 'retryable' }): void {
+  #retry(batch: Batch, row: DatasetQueue, outcome: Outcome & { kind: 'retryable' }): void {
     const { breaker, pace, notices } = this.#parts
     const nowMs = monotonicMs()
     if (outcome.status !== undefined) this.lastTrouble = `${outcome.status} ${outcome.reason}`
@@ -358,8 +359,8 @@ export class Delivery {
     // A 429 is for the pace alone: the waits of both together would be too long.
     batch.notBeforeMs = isRefused ? 0 : breaker.onFailed(nowMs, outcome.retryAfterMs)
     const isSuspect = outcome.reset === true && batch.byteLength > suspectBytes && batch.count > 1
-    if (isSuspect && ++batch.resets >= resetsUntilSplit) row.putBack(...batch.split())
-    else row.putBack(batch)
+    if (isSuspect && ++batch.resets >= resetsUntilSplit) row.requeue(...batch.split())
+    else row.requeue(batch)
     const isTrouble = isRefused ? pace.refusals >= refusalsUntilWarned : breaker.isOpen
     if (!isTrouble && outcome.retryAfterMs === undefined) return
     if (isThrottled(outcome.status)) {
@@ -369,16 +370,16 @@ export class Delivery {
   }
 
   /** What the service accepts is evidence about what it refuses of the same dataset, and about sizes. */
-  #onAccepted(batch: Batch, row: Row, startedAtMs: number): void {
+  #onAccepted(batch: Batch, row: DatasetQueue, startedAtMs: number): void {
     const nowMs = monotonicMs()
     this.#acceptedAtMs = Math.max(this.#acceptedAtMs, startedAtMs)
     this.#refusalsInRow = 0
     this.#sizeLimit.onAccepted(batch.byteLength, startedAtMs, nowMs)
     row.refusals?.onAccepted(startedAtMs, nowMs)
-    if (row.refusals !== undefined) row.hurry()
+    if (row.refusals !== undefined) row.skipBackoff()
   }
 
-  #shrink(batch: Batch, row: Row, startedAtMs: number): void {
+  #shrink(batch: Batch, row: DatasetQueue, startedAtMs: number): void {
     if (batch.count > 1 && this.#sizeLimit.onTooLarge(batch.byteLength, startedAtMs, monotonicMs())) {
       this.#parts.notices.warn(...batchTooLarge(batch.byteLength, this.#sizeLimit.maxBytes))
     }
@@ -388,7 +389,7 @@ export class Delivery {
   /** Finds out by halves which event is to blame, as far as there is evidence that it is one of them. */
   #refuse(
     batch: Batch,
-    row: Row,
+    row: DatasetQueue,
     why: 'rejected' | 'too-large',
     status: number,
     reason: string,
@@ -408,16 +409,16 @@ export class Delivery {
     switch (verdict.kind) {
       case 'split': {
         if (batch.requests > quickRequestsPerBatch) batch.notBeforeMs = nowMs + slowRequestMs
-        return row.putBack(...batch.split())
+        return row.requeue(...batch.split())
       }
       case 'retry':
-        return row.putBack(batch)
+        return row.requeue(batch)
       case 'hold': {
         // When the process ends, it does not wait for a second answer.
         batch.notBeforeMs = this.#sendNow === undefined ? verdict.untilMs : Number.POSITIVE_INFINITY
         // The first answer may just have come before that to its neighbor, which is evidence.
         if (!isEndless && batch.refusals > 1) this.#parts.notices.warn(...held(batch.dataset, `${status} ${reason}`))
-        return row.putLast(batch)
+        return row.requeueLast(batch)
       }
       case 'drop': {
         if (why === 'too-large') this.#parts.notices.warn(...eventTooLarge(batch.byteLength))
@@ -441,12 +442,12 @@ export class Delivery {
   }
 
   /** Holds a dataset's batches back until a probe passes: nothing is lost, and nobody is flooded. */
-  #block(batch: Batch, row: Row, status: number, reason: string): void {
-    row.putBack(batch)
+  #block(batch: Batch, row: DatasetQueue, status: number, reason: string): void {
+    row.requeue(batch)
     this.#pause(row, status, reason)
   }
 
-  #pause(row: Row, status: number, reason: string): void {
+  #pause(row: DatasetQueue, status: number, reason: string): void {
     const pause = row.pause
     if (pause !== undefined && !pause.isProbing) return
     const refusals = (pause?.refusals ?? 0) + 1
@@ -465,7 +466,7 @@ export class Delivery {
   }
 
   #settle(batch: Batch, isLost: (line: number) => boolean): void {
-    if (batch.refusal !== undefined) this.#parts.batches.row(batch.dataset).onRefusedSettled(batch.count)
+    if (batch.refusal !== undefined) this.#parts.batches.queueFor(batch.dataset).onRefusedSettled(batch.count)
     batch.settle(isLost)
   }
 

@@ -1,6 +1,6 @@
-import type { Batcher } from '../batch/batcher.ts'
+import type { BatchQueue } from '../batch/batch-queue.ts'
 import type { Ledger } from '../batch/ledger.ts'
-import type { Memory } from '../batch/memory.ts'
+import type { MemoryBudget } from '../batch/memory-budget.ts'
 import type { Severity } from '../record/severity.ts'
 
 /** Share of the memory that events may take that are held back, and up to which they are given on. */
@@ -20,9 +20,9 @@ export interface Holder {
 }
 
 export interface HoldingParts {
-  readonly memory: Memory
+  readonly memory: MemoryBudget
   readonly ledger: Ledger
-  readonly batcher: Batcher
+  readonly batcher: BatchQueue
   onHeld(): void
   /** A holder has no more. */
   onRemoved(): void
@@ -52,7 +52,7 @@ export class Holding {
   mayHold(severity: Severity, bytes: number): boolean {
     const { memory, ledger } = this.#parts
     const heldBytes = bytes + overheadBytes
-    if (severity < memory.floor || this.#heldBytes + heldBytes > memory.maxBytes * maxHeld) return false
+    if (severity < memory.minSeverity || this.#heldBytes + heldBytes > memory.maxBytes * maxHeld) return false
     if (!memory.reserve(heldBytes)) return false
     this.#heldBytes += heldBytes
     ledger.admitted++
@@ -70,7 +70,7 @@ export class Holding {
    */
   hasRoom(): boolean {
     const { memory, batcher } = this.#parts
-    batcher.makeRoom()
+    batcher.spill()
     const hasRoom = memory.usedBytes <= memory.maxBytes * giveUpTo
     if (!hasRoom) void batcher.flush()
     return hasRoom
@@ -79,7 +79,7 @@ export class Holding {
   /** It is held no longer: whoever takes it accepts it anew. */
   give(bytes: number): void {
     const { memory, ledger } = this.#parts
-    memory.release(bytes + overheadBytes)
+    memory.discharge(bytes + overheadBytes)
     this.#heldBytes -= bytes + overheadBytes
     ledger.admitted--
   }

@@ -1,8 +1,8 @@
-import { Batcher } from '../batch/batcher.ts'
-import { Fate } from '../batch/fate.ts'
+import { Acknowledgement } from '../batch/acknowledgements.ts'
+import { BatchQueue } from '../batch/batch-queue.ts'
+import type { BatchLimits } from '../batch/dataset-queue.ts'
 import { type DropReason, type DropsBySeverity, Ledger, type Refusal, refusals } from '../batch/ledger.ts'
-import { Memory } from '../batch/memory.ts'
-import type { BatchLimits } from '../batch/row.ts'
+import { MemoryBudget } from '../batch/memory-budget.ts'
 import { Breaker } from '../delivery/breaker.ts'
 import { Compression, type Encoding } from '../delivery/compression.ts'
 import { Delivery } from '../delivery/delivery.ts'
@@ -95,8 +95,8 @@ const closeConnectionsMs = 1000
 export class Shipper {
   readonly #options: ResolvedOptions
   readonly #timestamper: Timestamper
-  readonly #memory: Memory
-  readonly #batcher: Batcher
+  readonly #memory: MemoryBudget
+  readonly #batcher: BatchQueue
   readonly #sender: Sender
   readonly #breaker: Breaker
   readonly #delivery: Delivery
@@ -118,7 +118,7 @@ export class Shipper {
   readonly #unfinished: Unfinished
   #isWatched = false
   readonly #shed = new ShedReport()
-  #fate: Fate | undefined
+  #acknowledgement: Acknowledgement | undefined
   #lastError: unknown
   #isTelling = false
   #isTellingSoon = false
@@ -130,12 +130,12 @@ export class Shipper {
     this.#options = options
     this.#timestamper = new Timestamper(options.timeField)
     const limits = batchLimits(options)
-    this.#memory = new Memory(options.maxBufferedBytes, limits.maxBatchBytes)
+    this.#memory = new MemoryBudget(options.maxBufferedBytes, limits.maxBatchBytes)
     this.#compression = new Compression(options.compression)
     this.#sender = new Sender(options, this.#compression, this.#notices.redact)
     this.#breaker = new Breaker(options.maxRetryDelayMs)
     this.#spooling = options.spool && this.#openSpooling(options.spool, options.durability)
-    this.#batcher = new Batcher(
+    this.#batcher = new BatchQueue(
       limits,
       this.#memory,
       {
@@ -417,18 +417,18 @@ export class Shipper {
    *
    * @internal
    */
-  async fateOf(give: () => void): Promise<Fate> {
+  async fateOf(give: () => void): Promise<Acknowledgement> {
     reserveStack(useDiskBytes)
-    const fate = new Fate()
-    this.#fate = fate
+    const acknowledgement = new Acknowledgement()
+    this.#acknowledgement = acknowledgement
     try {
       give()
     } finally {
-      this.#fate = undefined
+      this.#acknowledgement = undefined
     }
     void this.#batcher.flush()
-    await isInTime(fate.whenSettled(), this.#options.flushTimeoutMs)
-    return fate
+    await isInTime(acknowledgement.whenSettled(), this.#options.flushTimeoutMs)
+    return acknowledgement
   }
 
   /** Adds an event to a batch, and counts it as accepted; `false` when there is no memory for it. */
@@ -454,7 +454,7 @@ export class Shipper {
     const kept = isTailTooLong ? undefined : tail
     const nonFinite = tail === undefined ? 'null' : 'text' // a record of OpenTelemetry
     const line = eventToLine(event, head, kept, maxEventBytes - 1, this.#altered, written, nonFinite)
-    if (!this.#batcher.add(dataset, severity, line, this.#fate)) return false
+    if (!this.#batcher.enqueue(dataset, severity, line, this.#acknowledgement)) return false
     this.#ledger.admitted++ // with no call since the line has its place: see `Batch.append`
     try {
       this.#license?.limits.count(severity, line.length)
@@ -568,7 +568,7 @@ export class Shipper {
   }
 
   #reportShed(dataset: string): void {
-    const event = this.#memory.floor === 0 ? this.#shed.take(monotonicMs()) : undefined
+    const event = this.#memory.minSeverity === 0 ? this.#shed.take(monotonicMs()) : undefined
     if (event === undefined) return
     const severity = severityOfLevel('warn')
     if (!this.#keep(dataset, event, severity, wallClockMs(), undefined)) this.#refuse('memory', severity)
@@ -597,7 +597,7 @@ export class Shipper {
     const complete = await isInTime(flushed, timeoutMs)
     this.#tellAllRefused()
     if (complete) return true
-    await this.#batcher.moveAll()
+    await this.#batcher.spillAll()
     this.#giveUp(outOfTime(timeoutMs))
     return false
   }

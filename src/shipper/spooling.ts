@@ -1,7 +1,7 @@
 import { Batch } from '../batch/batch.ts'
-import type { Batcher } from '../batch/batcher.ts'
+import type { BatchQueue } from '../batch/batch-queue.ts'
 import type { DropReason, DropsBySeverity, Ledger } from '../batch/ledger.ts'
-import type { Memory } from '../batch/memory.ts'
+import type { MemoryBudget } from '../batch/memory-budget.ts'
 import { readUpTo } from '../batch/spill.ts'
 import type { Notices } from '../notices.ts'
 import type { ResolvedSpool } from '../options/spool-options.ts'
@@ -29,9 +29,9 @@ export interface SpoolStats {
 export interface SpoolingParts {
   readonly ledger: Ledger
   readonly notices: Notices
-  readonly memory: Memory
+  readonly memory: MemoryBudget
   /** The shipper's, which has the spool as its store. */
-  readonly batcher: () => Batcher
+  readonly batcher: () => BatchQueue
   /** Events have been taken over. */
   readonly onInherited: () => void
 }
@@ -90,7 +90,7 @@ export class Spooling {
           this.#inherited += severities.length
           this.#count(severities.length, wasOurs)
         }
-        batcher().takeIn(
+        batcher().adopt(
           inherited.map(({ dataset, severities, byteLength, copy }) =>
             Batch.stored(dataset, severities, byteLength, copy, memory),
           ),
@@ -115,7 +115,7 @@ export class Spooling {
   leave(batch: Batch): boolean {
     const { count } = batch
     this.spool.hurry()
-    const left = batch.leaveTo(this.spool)
+    const left = batch.handOffTo(this.spool)
     if (left === undefined) this.#parts.ledger.left += count - batch.count
     else this.#countLeft(left, count)
     this.tellNews()

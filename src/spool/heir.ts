@@ -1,4 +1,4 @@
-import type { Copy } from '../batch/store.ts'
+import type { StoredBatch } from '../batch/batch-store.ts'
 import { monotonicMs, setTimeout } from '../time.ts'
 import { isPassing } from './disk.ts'
 import { Segment, type SegmentParts } from './segment.ts'
@@ -11,7 +11,7 @@ export interface Inherited {
   readonly severities: Uint8Array
   /** Bytes of its lines. */
   readonly byteLength: number
-  readonly copy: Copy
+  readonly copy: StoredBatch
   /** Whether we have left it ourselves, by `close`. */
   readonly wasOurs: boolean
 }

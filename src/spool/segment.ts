@@ -1,4 +1,4 @@
-import type { Copy, CopyContent } from '../batch/store.ts'
+import type { StoredBatch, StoredContent } from '../batch/batch-store.ts'
 import type { AppendFile, AppendFiles } from './append-files.ts'
 import { type Disk, type FileState, isPassing } from './disk.ts'
 import { whyNoEvent } from './event-line.ts'
@@ -51,7 +51,7 @@ const scratchBytes = 262_144
  * A batch as a file: one record for each line. It is removed when its lines are settled, and never changed otherwise. A
  * batch holds it until it is removed or left.
  */
-export class Segment implements Copy, HeldSegment {
+export class Segment implements StoredBatch, HeldSegment {
   readonly order: string
   readonly #parts: SegmentParts
   readonly #directory: SpoolDirectory
@@ -123,7 +123,7 @@ export class Segment implements Copy, HeldSegment {
     return !this.#isSealed
   }
 
-  get isThere(): boolean {
+  get exists(): boolean {
     return !this.hasVanished && this.#isAsWritten(this.#look())
   }
 
@@ -237,7 +237,7 @@ export class Segment implements Copy, HeldSegment {
     }
   }
 
-  readNow(): CopyContent {
+  readNow(): StoredContent {
     if (this.hasVanished) return noContent
     try {
       return this.#contentIn(this.#parts.disk.readNow(this.#path))
@@ -246,7 +246,7 @@ export class Segment implements Copy, HeldSegment {
     }
   }
 
-  async read(): Promise<CopyContent> {
+  async read(): Promise<StoredContent> {
     if (this.hasVanished) return noContent
     try {
       return this.#contentIn(await this.#parts.disk.read(this.#path))
@@ -277,7 +277,7 @@ export class Segment implements Copy, HeldSegment {
     this.#directory.hold(this)
   }
 
-  leave(): void {
+  handOff(): void {
     this.seal()
     this.#parts.onLeft(this, this.#count)
     this.#letGo()

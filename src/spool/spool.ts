@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Copy, Store } from '../batch/store.ts'
+import type { BatchStore, StoredBatch } from '../batch/batch-store.ts'
 import { monotonicMs, queueMicrotask, setTimeout, systemTimeMs } from '../time.ts'
 import { AppendFiles } from './append-files.ts'
 import { type Disk, isPassing } from './disk.ts'
@@ -38,7 +38,7 @@ const maxAloneMs = 1000
 const syncAfterMs = 1000
 
 /** The row of batches on disk: one file for each batch, in one directory for each process, in the directory of the spool. */
-export class Spool implements Store {
+export class Spool implements BatchStore {
   readonly #options: SpoolOptions
   readonly #destination: string
   readonly #disk: Disk
@@ -115,11 +115,11 @@ export class Spool implements Store {
     return monotonicMs() >= this.#notBeforeMs
   }
 
-  open(dataset: string): Copy | undefined {
+  open(dataset: string): StoredBatch | undefined {
     return this.#options.isWriteThrough ? this.#create(dataset, 0, 0) : undefined
   }
 
-  write(dataset: string, lines: Buffer, severities: Uint8Array): Copy | undefined {
+  write(dataset: string, lines: Buffer, severities: Uint8Array): StoredBatch | undefined {
     const segment = this.#create(dataset, severities.length, lines.length)
     if (segment?.appendAll(lines, severities)) return segment
     segment?.remove()

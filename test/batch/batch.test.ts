@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
+import { Acknowledgement } from '../../src/batch/acknowledgements.ts'
 import { Batch, blockSize } from '../../src/batch/batch.ts'
-import { Fate } from '../../src/batch/fate.ts'
-import { Memory } from '../../src/batch/memory.ts'
-import type { Copy, Store } from '../../src/batch/store.ts'
+import type { BatchStore, StoredBatch } from '../../src/batch/batch-store.ts'
+import { MemoryBudget } from '../../src/batch/memory-budget.ts'
 import { lineOf } from '../support/line-of.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
-const memory = () => new Memory(64 * MiB, MiB)
+const memory = () => new MemoryBudget(64 * MiB, MiB)
 const open = (from = memory()) => Batch.open('d', blockSize(0, MiB), from) as Batch
 
 describe('lines in a batch', () => {
@@ -55,8 +55,8 @@ describe('a batch', () => {
   })
 
   it('tells each who follows lines of it what becomes of those, whatever is cut and joined', () => {
-    const fates = [new Fate(), new Fate(), new Fate()] as const
-    const filled = (...followers: (Fate | undefined)[]) => {
+    const fates = [new Acknowledgement(), new Acknowledgement(), new Acknowledgement()] as const
+    const filled = (...followers: (Acknowledgement | undefined)[]) => {
       const batch = open()
       for (const fate of followers) {
         batch.append(2, lineOf('{}'), MiB, fate)
@@ -67,7 +67,7 @@ describe('a batch', () => {
     const batch = filled(one, two)
     batch.join(filled(two, undefined, three, three))
     const [left, right] = batch.split()
-    expect([left.isOfOne, right.isOfOne]).toEqual([false, false])
+    expect([left.hasSingleOwner, right.hasSingleOwner]).toEqual([false, false])
     left.settle(line => line === 1)
     expect(fates.map(({ pending, lost }) => [pending, lost])).toEqual([
       [0, 0],
@@ -75,7 +75,7 @@ describe('a batch', () => {
       [2, 0],
     ])
     const [first, last] = right.split()
-    expect([first.isOfOne, last.isOfOne]).toEqual([false, true])
+    expect([first.hasSingleOwner, last.hasSingleOwner]).toEqual([false, true])
     first.settle(() => true)
     last.settle()
     expect([three.pending, three.lost]).toEqual([0, 0])
@@ -101,28 +101,28 @@ describe('a batch', () => {
 
 describe('memory', () => {
   it('refuses what would exceed it', () => {
-    const from = new Memory(128 * KiB, MiB)
-    expect(from.take(64 * KiB)).toBeDefined()
-    expect(from.take(64 * KiB)).toBeDefined()
-    expect(from.take(1)).toBeUndefined()
+    const from = new MemoryBudget(128 * KiB, MiB)
+    expect(from.allocate(64 * KiB)).toBeDefined()
+    expect(from.allocate(64 * KiB)).toBeDefined()
+    expect(from.allocate(1)).toBeUndefined()
   })
 
   it('lets in only warnings and errors, then only errors, as it fills', () => {
-    const from = new Memory(100, 100)
+    const from = new MemoryBudget(100, 100)
     const floors = [0, 75, 15, 5].map(more => {
-      from.hold(more)
-      return from.floor
+      from.charge(more)
+      return from.minSeverity
     })
     expect(floors).toEqual([0, 2, 3, 4])
-    from.release(95)
-    expect(from.floor).toBe(0)
+    from.discharge(95)
+    expect(from.minSeverity).toBe(0)
   })
 
   it('gives blocks that came back out again, by their size, and keeps eight of the usual size or as many bytes', () => {
-    const from = new Memory(64 * MiB, MiB)
-    const taken = (sizes: readonly number[]) => sizes.map(size => from.take(size) as Buffer)
+    const from = new MemoryBudget(64 * MiB, MiB)
+    const taken = (sizes: readonly number[]) => sizes.map(size => from.allocate(size) as Buffer)
     const blocks = taken([8 * KiB, MiB, 4 * MiB, 3 * MiB, 2 * MiB])
-    for (const block of blocks) from.give(block)
+    for (const block of blocks) from.free(block)
     const again = taken([2 * MiB, 4 * MiB, 3 * MiB, MiB, 8 * KiB])
     // 10 MiB came back, the oldest of it first; of 8 KiB nothing is kept.
     expect(again.map(block => blocks.indexOf(block))).toEqual([4, -1, 3, -1, -1])
@@ -136,14 +136,14 @@ describe('memory', () => {
 })
 
 describe('a batch whose lines are all in the store', () => {
-  const store = (copies: readonly unknown[]): Store => {
-    const left = [...copies] as (Copy | undefined)[]
+  const store = (copies: readonly unknown[]): BatchStore => {
+    const left = [...copies] as (StoredBatch | undefined)[]
     return { isReady: true, open: () => undefined, write: () => left.shift() }
   }
   const copy = () => ({
     order: '1',
     isComplete: true,
-    isThere: true,
+    exists: true,
     isOpen: false,
     hasVanished: false,
     count: 2,
@@ -152,10 +152,10 @@ describe('a batch whose lines are all in the store', () => {
     seal: vi.fn(),
     read: vi.fn(),
     readNow: vi.fn(),
-    leave: vi.fn(),
+    handOff: vi.fn(),
     remove: vi.fn(),
   })
-  const splitWith = (whole: Copy) => {
+  const splitWith = (whole: StoredBatch) => {
     const batch = Batch.open('d', blockSize(100, MiB), memory(), () => whole) as Batch
     for (const n of [1, 2]) batch.append(2, lineOf(`{"n":${n}}`), MiB)
     return batch.split()
@@ -165,31 +165,31 @@ describe('a batch whose lines are all in the store', () => {
     const [whole, one, other] = [copy(), copy(), copy()]
     const [first, second] = splitWith(whole)
     const to = store([one, other])
-    expect([first.leaveTo(to), whole.remove.mock.calls.length, second.leaveTo(to)]).toEqual([1, 0, 1])
-    expect([one.leave, other.leave, whole.remove].map(({ mock }) => mock.calls.length)).toEqual([1, 1, 1])
-    expect(whole.leave).not.toHaveBeenCalled()
+    expect([first.handOffTo(to), whole.remove.mock.calls.length, second.handOffTo(to)]).toEqual([1, 0, 1])
+    expect([one.handOff, other.handOff, whole.remove].map(({ mock }) => mock.calls.length)).toEqual([1, 1, 1])
+    expect(whole.handOff).not.toHaveBeenCalled()
   })
 
   it('and that was split is left as a whole where the disk takes nothing more: nothing is lost', () => {
     const whole = copy()
     const [first, second] = splitWith(whole)
     const to = store([])
-    expect([first.leaveTo(to), second.leaveTo(to)]).toEqual([1, 1])
-    expect([whole.leave, whole.remove].map(({ mock }) => mock.calls.length)).toEqual([1, 0])
+    expect([first.handOffTo(to), second.handOffTo(to)]).toEqual([1, 1])
+    expect([whole.handOff, whole.remove].map(({ mock }) => mock.calls.length)).toEqual([1, 0])
   })
 
   it('is left once, though the disk takes another part again', () => {
     const [whole, late] = [copy(), copy()]
     const [first, second] = splitWith(whole)
     const to = store([undefined, late])
-    expect([first.leaveTo(to), second.leaveTo(to)]).toEqual([1, 1])
-    expect([whole.leave, late.leave].map(({ mock }) => mock.calls.length)).toEqual([1, 0])
+    expect([first.handOffTo(to), second.handOffTo(to)]).toEqual([1, 1])
+    expect([whole.handOff, late.handOff].map(({ mock }) => mock.calls.length)).toEqual([1, 0])
   })
 
   it('and of which a part is delivered says that it leaves that part again', () => {
     const [first, second] = splitWith(copy())
     first.settle()
-    expect(second.leaveTo(store([]))).toBe(2)
+    expect(second.handOffTo(store([]))).toBe(2)
   })
 })
 
@@ -197,7 +197,7 @@ it('that the store has only a part of is left as far as that goes, and the rest 
   const some = {
     order: '1',
     isComplete: false,
-    isThere: true,
+    exists: true,
     isOpen: false,
     hasVanished: false,
     count: 2,
@@ -206,13 +206,13 @@ it('that the store has only a part of is left as far as that goes, and the rest 
     seal() {},
     read: vi.fn(),
     readNow: vi.fn(),
-    leave: vi.fn(),
+    handOff: vi.fn(),
     remove: vi.fn(),
   }
   const batch = Batch.open('d', blockSize(100, MiB), memory(), () => some) as Batch
   for (const n of [1, 2, 3]) batch.append(n === 3 ? 4 : 2, lineOf(`{"n":${n}}`), MiB)
-  const left = batch.leaveTo({ isReady: true, open: () => undefined, write: () => undefined })
+  const left = batch.handOffTo({ isReady: true, open: () => undefined, write: () => undefined })
   expect([left, batch.count, [...batch.lines()], batch.bySeverity]).toEqual([undefined, 1, ['{"n":3}'], { error: 1 }])
   batch.settle()
-  expect([some.leave, some.remove].map(({ mock }) => mock.calls.length)).toEqual([1, 0])
+  expect([some.handOff, some.remove].map(({ mock }) => mock.calls.length)).toEqual([1, 0])
 })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Copy } from '../../src/batch/store.ts'
+import type { StoredBatch } from '../../src/batch/batch-store.ts'
 import { retryable, rowOfBatches } from '../delivery/row-of-batches.ts'
 
 const events = 30_000
@@ -7,12 +7,12 @@ const datasets = 5000
 
 it('a log call costs little in an outage, though thousands of datasets wait in memory and in the store', async () => {
   let written = 0
-  const write = (_: string, __: Buffer, { length }: Uint8Array): Copy => {
+  const write = (_: string, __: Buffer, { length }: Uint8Array): StoredBatch => {
     let count = length
     return {
       order: String(written++),
       isComplete: true,
-      isThere: true,
+      exists: true,
       isOpen: true,
       hasVanished: false,
       get count() {
@@ -23,7 +23,7 @@ it('a log call costs little in an outage, though thousands of datasets wait in m
       seal() {},
       read: () => new Promise(() => {}),
       readNow: () => ({ lines: Buffer.alloc(0), severities: new Uint8Array(), lost: 0 }),
-      leave() {},
+      handOff() {},
       remove() {},
     }
   }

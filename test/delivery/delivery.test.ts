@@ -476,7 +476,7 @@ describe('when the service refuses what is in a batch', () => {
     }))
     for (const n of range(10)) {
       ledger.admitted++
-      batcher.add('d', 3, lineOf(`{"_time":"2026-11-21T00:00:00.00000150${n}Z","n":${n}}`))
+      batcher.enqueue('d', 3, lineOf(`{"_time":"2026-11-21T00:00:00.00000150${n}Z","n":${n}}`))
     }
     await vi.advanceTimersByTimeAsync(5000)
     expect(sent).toHaveLength(1)
@@ -497,7 +497,7 @@ describe('when the service refuses what is in a batch', () => {
     const { batcher, ledger, refused, delivery } = rowOfBatches(() => outcome)
     for (const text of ['{"_time":"1","n":1}', '{"_time":"2', 'null', '\u0000']) {
       ledger.admitted++
-      batcher.add('d', 3, lineOf(text))
+      batcher.enqueue('d', 3, lineOf(text))
     }
     await vi.advanceTimersByTimeAsync(5000)
     delivery.abandon('closed')

@@ -1,6 +1,6 @@
-import { Batcher } from '../../src/batch/batcher.ts'
+import { BatchQueue } from '../../src/batch/batch-queue.ts'
 import { Ledger } from '../../src/batch/ledger.ts'
-import { Memory } from '../../src/batch/memory.ts'
+import { MemoryBudget } from '../../src/batch/memory-budget.ts'
 import { Breaker } from '../../src/delivery/breaker.ts'
 import { Compression, type Encoding } from '../../src/delivery/compression.ts'
 import { Delivery } from '../../src/delivery/delivery.ts'
@@ -58,7 +58,7 @@ export function rowOfBatches(
   notices.add('warning', warning => warnings.push(warning))
   notices.add('dropped', drop => dropped.push(drop))
   notices.add('rejected', rejection => refused.push(rejection))
-  const memory = new Memory(maxBufferedBytes, maxBatchBytes)
+  const memory = new MemoryBudget(maxBufferedBytes, maxBatchBytes)
   const stepping = typeof compression === 'string' ? new Compression(compression) : compression
   const limits = {
     maxBatchBytes,
@@ -71,7 +71,7 @@ export function rowOfBatches(
     sealedEvents: 0,
   }
   const spooling = openSpooling?.({ ledger, notices, memory, batcher: () => batcher, onInherited: () => {} })
-  const batcher = new Batcher(
+  const batcher = new BatchQueue(
     limits,
     memory,
     { onReady: () => delivery.pump(), onLost: (count, dataset) => spooling?.onLost(count, dataset), onRoom: () => {} },
@@ -100,7 +100,7 @@ export function rowOfBatches(
   })
   const log = (n: number, { dataset = 'd', severity = 2 as Severity, text = '' } = {}) => {
     ledger.admitted++
-    return batcher.add(dataset, severity, lineOf(JSON.stringify({ n, text })))
+    return batcher.enqueue(dataset, severity, lineOf(JSON.stringify({ n, text })))
   }
   return {
     log,

@@ -1,20 +1,20 @@
 import { expect, it } from 'vitest'
 import { Batch } from '../../src/batch/batch.ts'
-import type { Copy } from '../../src/batch/store.ts'
+import type { StoredBatch } from '../../src/batch/batch-store.ts'
 import { rowOfBatches } from '../delivery/row-of-batches.ts'
 
 it('what is on disk alone is waited for no longer than requests have to wait, though nothing else comes', async () => {
-  const copy: Copy = {
+  const copy: StoredBatch = {
     order: '1',
     isComplete: true,
-    isThere: true,
+    exists: true,
     isOpen: false,
     hasVanished: false,
     count: 1,
     append() {},
     extend: () => false,
     seal() {},
-    leave() {},
+    handOff() {},
     remove() {},
     readNow: () => ({ lines: Buffer.alloc(0), severities: new Uint8Array(), lost: 1 }),
     read: async () => ({ lines: Buffer.from('{"n":1}\n'), severities: new Uint8Array([2]), lost: 0 }),
@@ -23,9 +23,9 @@ it('what is on disk alone is waited for no longer than requests have to wait, th
     openSpooling: () => ({ spool: { open: () => undefined, write: () => undefined } }) as never,
   })
   expect(batcher.wakeAtMs()).toBe(Number.POSITIVE_INFINITY)
-  batcher.row('d').putIntoStored(Batch.stored('d', new Uint8Array([2]), 8, copy, memory))
+  batcher.queueFor('d').putIntoStored(Batch.stored('d', new Uint8Array([2]), 8, copy, memory))
   expect(batcher.wakeAtMs()).toBe(0)
-  batcher.take(0)
+  batcher.dequeue(0)
   expect(batcher.wakeAtMs()).toBe(Number.POSITIVE_INFINITY) // until it has been read
   await expect.poll(() => delivery.inFlight).toBe(1)
 })

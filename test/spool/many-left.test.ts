@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Copy } from '../../src/batch/store.ts'
+import type { StoredBatch } from '../../src/batch/batch-store.ts'
 import type { HeirListeners, Inherited } from '../../src/spool/heir.ts'
 import { Spool } from '../../src/spool/spool.ts'
 import { FakeDisk } from './fake-disk.ts'
@@ -20,11 +20,11 @@ const openSpool = (more: object = {}) =>
 it('of what others have left, no more files are taken on at a time than memory is for, and all of them in the end', async () => {
   const leaving = openSpool()
   const line = Buffer.from('{"a":1}\n')
-  for (let n = 0; n < files; n++) leaving.write(`d${n}`, line, Uint8Array.of(2))?.leave()
+  for (let n = 0; n < files; n++) leaving.write(`d${n}`, line, Uint8Array.of(2))?.handOff()
   leaving.close()
 
   const datasets: string[] = []
-  const held: Copy[] = []
+  const held: StoredBatch[] = []
   const take: HeirListeners = {
     onInherited(inherited: readonly Inherited[]) {
       for (const { dataset, copy } of inherited) {

@@ -177,19 +177,19 @@ describe('a process whose lock and socket are removed', () => {
     const second = spoolOf(disk.mount())
     const copy = first.write('d', line, new Uint8Array(1))
     copy?.seal()
-    expect(copy?.isThere).toBe(true)
+    expect(copy?.exists).toBe(true)
     disk.clean('signs', () => true)
     await second.inherit(listeners)
     expect([inherited, second.usedBytes]).toEqual([[1], first.usedBytes])
     await sleep(50) // so that its claim is due
     first.hurry()
     expect([states, first.usedBytes]).toEqual([['taken'], 0])
-    expect(first.write('d', line, new Uint8Array(1))?.isThere).toBe(true)
+    expect(first.write('d', line, new Uint8Array(1))?.exists).toBe(true)
   })
 
   it('does not take its own directory over', async () => {
     const spool = spoolOf(disk.mount())
-    expect(spool.write('d', line, new Uint8Array(1))?.isThere).toBe(true)
+    expect(spool.write('d', line, new Uint8Array(1))?.exists).toBe(true)
     disk.clean('signs', () => true)
     await spool.inherit(listeners)
     expect([inherited, states]).toEqual([[], []])

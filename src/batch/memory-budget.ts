@@ -15,11 +15,11 @@ const maxSpareBlocks = 8
  * The bytes that the core may hold: blocks being filled, waiting or in flight, and their compressed copies. Counted by
  * blocks, not by lines, so that what is counted is what is allocated.
  */
-export class Memory {
+export class MemoryBudget {
   readonly maxBytes: number
   usedBytes = 0
   /** The least severity that is let in at this fullness. */
-  floor: Severity = 0
+  minSeverity: Severity = 0
   readonly #blockBytes: number
   /** The one that was used last stands last. */
   readonly #spare: Buffer[] = []
@@ -32,16 +32,16 @@ export class Memory {
   }
 
   /** A block of that many bytes, or nothing when it would not fit. Its content is whatever stood there before. */
-  take(bytes: number): Buffer | undefined {
+  allocate(bytes: number): Buffer | undefined {
     if (!this.#makeRoomFor(bytes)) return undefined
     const spare = this.#spare.findLastIndex(block => block.length === bytes)
     const block = spare < 0 ? Buffer.allocUnsafeSlow(bytes) : this.#takeSpare(spare)
-    this.hold(bytes) // only now: the allocation may throw
+    this.charge(bytes) // only now: the allocation may throw
     return block
   }
 
-  give(block: Buffer): void {
-    this.release(block.length)
+  free(block: Buffer): void {
+    this.discharge(block.length)
     if (block.length < this.#blockBytes || this.usedBytes >= this.maxBytes / 2) return
     this.#spare.push(block)
     this.#spareBytes += block.length
@@ -51,19 +51,19 @@ export class Memory {
   /** Whether so many bytes that somebody else is going to allocate still fit; then they are counted. */
   reserve(bytes: number): boolean {
     if (!this.#makeRoomFor(bytes)) return false
-    this.hold(bytes)
+    this.charge(bytes)
     return true
   }
 
   /** Counts bytes that somebody else allocated. Calls nothing, so that at the end of the stack it happens as a whole or not at all. */
-  hold(bytes: number): void {
+  charge(bytes: number): void {
     this.usedBytes += bytes
     const share = this.usedBytes / this.maxBytes
-    this.floor = share < warnFrom ? (share < infoFrom ? 0 : 2) : share < errorFrom ? 3 : 4
+    this.minSeverity = share < warnFrom ? (share < infoFrom ? 0 : 2) : share < errorFrom ? 3 : 4
   }
 
-  release(bytes: number): void {
-    this.hold(-bytes)
+  discharge(bytes: number): void {
+    this.charge(-bytes)
   }
 
   /** Lets go of the blocks that are kept for use again. */

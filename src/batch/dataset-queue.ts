@@ -2,12 +2,12 @@ import type { Line } from '../record/event-to-line.ts'
 import type { Severity } from '../record/severity.ts'
 import { reserveStack } from '../stack-reserve.ts'
 import { monotonicMs } from '../time.ts'
+import type { Acknowledgement } from './acknowledgements.ts'
 import { Batch, blockSize } from './batch.ts'
-import type { Fate } from './fate.ts'
-import type { Memory } from './memory.ts'
+import type { BatchStore, StoredBatch } from './batch-store.ts'
+import type { MemoryBudget } from './memory-budget.ts'
 import { Refusals } from './refusals.ts'
 import type { Spill } from './spill.ts'
-import type { Copy, Store } from './store.ts'
 
 /** When a batch is full, shared by every row. Size and age follow the pace that the service allows. */
 export interface BatchLimits {
@@ -39,27 +39,27 @@ export interface Pause {
 }
 
 /** What a row has of its surroundings. */
-export interface RowParts {
+export interface DatasetQueueDeps {
   readonly limits: BatchLimits
-  readonly memory: Memory
+  readonly memory: MemoryBudget
   /** Where batches go while memory is short. */
   readonly spill: Spill | undefined
   /** Gives a copy for each batch that is opened, to which its lines are written at once. */
-  readonly openCopy: (dataset: string) => Copy | undefined
+  readonly openStored: (dataset: string) => StoredBatch | undefined
   /** What opening a batch takes of the stack, with all that may come with it. */
   readonly stackBytes: number
   /** Told of a batch before there is a line in it, so that whoever asks for all lines knows of it. */
-  readonly onOpened: (row: Row, batch: Batch) => void
+  readonly onOpened: (row: DatasetQueue, batch: Batch) => void
   /** There may be a batch to take soon: makes no request now, inside a log call. */
-  readonly onReadySoon: () => void
+  readonly scheduleReady: () => void
 }
 
 /** The batches of one dataset: one open for new lines, and the rows of those that wait to be sent. */
-export class Row {
+export class DatasetQueue {
   readonly dataset: string
   pause: Pause | undefined
   #refusals: Refusals | undefined
-  readonly #parts: RowParts
+  readonly #deps: DatasetQueueDeps
   readonly #limits: BatchLimits
   /** Oldest first; what comes back after a failed attempt stands at the head again. */
   readonly #waiting: Batch[] = []
@@ -75,9 +75,9 @@ export class Row {
   #isFlushing = false
   #lastSealedBytes = 0
 
-  constructor(dataset: string, parts: RowParts) {
+  constructor(dataset: string, parts: DatasetQueueDeps) {
     this.dataset = dataset
-    this.#parts = parts
+    this.#deps = parts
     this.#limits = parts.limits
   }
 
@@ -140,23 +140,23 @@ export class Row {
    * Adds a line; `false` when there is no memory for it. Once the line is in its batch nothing is called any more, so that
    * it counts as a whole or not at all: see `Batch.append`.
    */
-  add(severity: Severity, line: Line, fate?: Fate): boolean {
+  enqueue(severity: Severity, line: Line, acknowledgement?: Acknowledgement): boolean {
     const { maxBatchBytes, maxBatchEvents, maxBlockBytes } = this.#limits
     const open = this.#open
     if (open !== undefined && open.count < maxBatchEvents) {
-      if (open.count + 1 === maxBatchEvents) this.#parts.onReadySoon()
-      if (open.append(severity, line, maxBatchBytes, fate)) return true
+      if (open.count + 1 === maxBatchEvents) this.#deps.scheduleReady()
+      if (open.append(severity, line, maxBatchBytes, acknowledgement)) return true
     }
-    reserveStack(this.#parts.stackBytes)
+    reserveStack(this.#deps.stackBytes)
     if (open !== undefined) {
-      this.#parts.onReadySoon()
+      this.#deps.scheduleReady()
       this.#seal()
     }
     const blockBytes = this.#nextBlockBytes(line)
-    if (this.#addToStored(severity, line, blockBytes, fate)) return true
-    const batch = severity < this.#parts.memory.floor ? undefined : this.#openFor(blockBytes)
+    if (this.#addToStored(severity, line, blockBytes, acknowledgement)) return true
+    const batch = severity < this.#deps.memory.minSeverity ? undefined : this.#openFor(blockBytes)
     if (batch === undefined) return false
-    if (batch.append(severity, line, maxBlockBytes, fate)) return true
+    if (batch.append(severity, line, maxBlockBytes, acknowledgement)) return true
     this.#seal()
     return false
   }
@@ -170,7 +170,7 @@ export class Row {
    * The next batch that may be sent now. The open one is sealed only here, when it is due and somebody can send it: while
    * nobody can, it goes on filling up, and an outage does not leave a trail of small batches.
    */
-  take(nowMs: number): Batch | undefined {
+  dequeue(nowMs: number): Batch | undefined {
     if (this.pause !== undefined && (this.pause.isProbing || this.pause.untilMs > nowMs)) return undefined
     const ready = this.#isBacklogsTurn
       ? (takeReady(this.#backlog, nowMs) ?? this.#takeFresh(nowMs))
@@ -180,7 +180,7 @@ export class Row {
   }
 
   /** Puts batches back at the head, the first of them first. */
-  putBack(...batches: readonly Batch[]): void {
+  requeue(...batches: readonly Batch[]): void {
     const row = batches[0]?.isBacklog ? this.#backlog : this.#waiting
     row.unshift(...batches)
   }
@@ -203,13 +203,13 @@ export class Row {
   }
 
   /** Puts a batch behind all others that wait. */
-  putLast(batch: Batch): void {
+  requeueLast(batch: Batch): void {
     const row = batch.isBacklog ? this.#backlog : this.#waiting
     row.push(batch)
   }
 
   /** Moves what has waited longest to the store; `false` when nothing can be moved. */
-  moveOldestTo(store: Store): boolean {
+  moveOldestTo(store: BatchStore): boolean {
     for (const batches of [this.#waiting, this.#backlog]) {
       const oldest = batches.findIndex(batch => batch.moveTo(store))
       if (oldest < 0) continue
@@ -220,7 +220,7 @@ export class Row {
   }
 
   /** Moves the batch that is open for new lines to the store, as it is. */
-  moveOpenTo(store: Store): boolean {
+  moveOpenTo(store: BatchStore): boolean {
     if (this.#open === undefined || this.#open.count === 0) return false
     const batch = this.#closeOpen()
     if (!batch.moveTo(store)) {
@@ -285,7 +285,7 @@ export class Row {
   }
 
   /** Makes everything due that waits after a failure. */
-  hurry(): void {
+  skipBackoff(): void {
     for (const batch of [...this.#waiting, ...this.#backlog]) batch.notBeforeMs = 0
     if (this.pause !== undefined) this.pause.untilMs = 0
   }
@@ -303,29 +303,29 @@ export class Row {
   }
 
   /** Has the line follow others of its dataset into the store, or begin a batch there, if there is no memory for one. */
-  #addToStored(severity: Severity, line: Line, blockBytes: number, fate?: Fate): boolean {
-    const { spill } = this.#parts
+  #addToStored(severity: Severity, line: Line, blockBytes: number, acknowledgement?: Acknowledgement): boolean {
+    const { spill } = this.#deps
     const { maxBatchBytes, maxBatchEvents } = this.#limits
     const youngest = this.#stored.at(-1)
     this.#extended = youngest
     try {
       const mayFollow = spill?.isMemoryShort && youngest !== undefined && youngest.count < maxBatchEvents
-      if (mayFollow && this.#extend(youngest, severity, line, maxBatchBytes, fate)) return true
-      spill?.makeRoom(this)
+      if (mayFollow && this.#extend(youngest, severity, line, maxBatchBytes, acknowledgement)) return true
+      spill?.spill(this)
       const batch = spill?.open(this.dataset, blockBytes)
-      return batch !== undefined && this.#begin(batch, severity, line, fate)
+      return batch !== undefined && this.#begin(batch, severity, line, acknowledgement)
     } finally {
       this.#extended = undefined
     }
   }
 
   /** Has the line begin a batch that is in the store alone. */
-  #begin(batch: Batch, severity: Severity, line: Line, fate?: Fate): boolean {
+  #begin(batch: Batch, severity: Severity, line: Line, acknowledgement?: Acknowledgement): boolean {
     try {
-      this.#parts.onOpened(this, batch)
+      this.#deps.onOpened(this, batch)
       this.putIntoStored(batch)
       this.#extended = batch
-      return this.#extend(batch, severity, line, this.#limits.maxBlockBytes, fate)
+      return this.#extend(batch, severity, line, this.#limits.maxBlockBytes, acknowledgement)
     } finally {
       if (batch.count === 0) this.#discard(batch)
     }
@@ -338,8 +338,8 @@ export class Row {
   }
 
   /** Once the line is in its place nothing is called any more. */
-  #extend(batch: Batch, severity: Severity, line: Line, maxBytes: number, fate?: Fate): boolean {
-    if (!batch.appendInStore(severity, line, maxBytes, fate)) return false
+  #extend(batch: Batch, severity: Severity, line: Line, maxBytes: number, acknowledgement?: Acknowledgement): boolean {
+    if (!batch.appendInStore(severity, line, maxBytes, acknowledgement)) return false
     this.#limits.sealedBytes += line.length + 1
     this.#limits.sealedEvents++
     return true
@@ -364,7 +364,7 @@ export class Row {
 
   /** A new batch; nothing when there is no memory for it. */
   #openFor(blockBytes: number): Batch | undefined {
-    const { memory, openCopy, onOpened } = this.#parts
+    const { memory, openStored: openCopy, onOpened } = this.#deps
     const batch = Batch.open(this.dataset, blockBytes, memory, () => openCopy(this.dataset))
     if (batch === undefined) return undefined
     onOpened(this, batch)

@@ -1,15 +1,15 @@
 /** A place for batches outside memory: what delivery cannot take yet goes there and comes back. */
-export interface Store {
+export interface BatchStore {
   /** Whether it can be used at the moment. */
   readonly isReady: boolean
   /** A copy to which each line is written as it is added; `undefined` where that is not wanted, or cannot be. */
-  open(dataset: string): Copy | undefined
+  open(dataset: string): StoredBatch | undefined
   /** A copy of all these lines, open for more; `undefined` when it cannot be made. */
-  write(dataset: string, lines: Buffer, severities: Uint8Array): Copy | undefined
+  write(dataset: string, lines: Buffer, severities: Uint8Array): StoredBatch | undefined
 }
 
 /** What the store has of a batch. Nothing it does throws, but for reading. */
-export interface Copy {
+export interface StoredBatch {
   /** Copies are older or younger than one another, whoever wrote them: the lesser is older. */
   readonly order: string
   /** Whether it has every line that it was given. */
@@ -17,7 +17,7 @@ export interface Copy {
   /** Whether lines may still be added. */
   readonly isOpen: boolean
   /** Whether it is where it was put: somebody may have removed it. */
-  readonly isThere: boolean
+  readonly exists: boolean
   /** Whether it is known that it is not there any more. */
   readonly hasVanished: boolean
   /** How many lines it has: the first of those that it was given. */
@@ -28,16 +28,16 @@ export interface Copy {
   extend(severity: number, lines: Buffer, from: number, to: number): boolean
   /** No line will be added. */
   seal(): void
-  read(): Promise<CopyContent>
+  read(): Promise<StoredContent>
   /** The same where the event loop stands still; what cannot be read is not given up. */
-  readNow(): CopyContent
+  readNow(): StoredContent
   /** Is another process's from now on. */
-  leave(): void
+  handOff(): void
   remove(): void
 }
 
 /** What could be read of a copy. */
-export interface CopyContent {
+export interface StoredContent {
   readonly lines: Buffer
   /** The class of severity of each line. */
   readonly severities: Uint8Array

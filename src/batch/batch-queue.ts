@@ -2,18 +2,18 @@ import type { Line } from '../record/event-to-line.ts'
 import type { Severity } from '../record/severity.ts'
 import { openBatchBytes, useDiskBytes } from '../stack-reserve.ts'
 import { clearTimeout, queueMicrotask, setTimeout } from '../time.ts'
+import type { Acknowledgement } from './acknowledgements.ts'
 import type { Batch } from './batch.ts'
-import type { Fate } from './fate.ts'
-import type { Memory } from './memory.ts'
-import { type BatchLimits, Row, type RowParts } from './row.ts'
+import type { BatchStore } from './batch-store.ts'
+import { type BatchLimits, DatasetQueue, type DatasetQueueDeps } from './dataset-queue.ts'
+import type { MemoryBudget } from './memory-budget.ts'
 import { readUpTo, Spill } from './spill.ts'
-import type { Store } from './store.ts'
 
 /** Batches of one dataset that are read back from the store before they are needed. */
 const readAhead = 2
 const retryReadAfterMs = 1000
 /** Told of what happens to batches between their taking and giving. */
-export interface BatcherListeners {
+export interface BatchQueueListeners {
   /** Called when there may be a batch to take; never inside a log call. */
   onReady(): void
   /** So many lines are missing from what the store has given back; fewer than none where it had more than was known. */
@@ -23,23 +23,23 @@ export interface BatcherListeners {
 }
 
 /** Lines → batches: a row of batches for each dataset, and who waits for them. */
-export class Batcher {
+export class BatchQueue {
   readonly limits: BatchLimits
-  readonly #memory: Memory
-  readonly #store: Store | undefined
+  readonly #memory: MemoryBudget
+  readonly #store: BatchStore | undefined
   readonly #spill: Spill | undefined
-  readonly #listeners: BatcherListeners
-  readonly #rowParts: RowParts
+  readonly #listeners: BatchQueueListeners
+  readonly #queueDeps: DatasetQueueDeps
   /** Those that are being read back from the store. */
   readonly #reading = new Set<Batch>()
-  #isStandingStill = false
+  #isSyncMode = false
   #resting: NodeJS.Timeout | undefined
   /** In the order in which they are served; the one served last stands last. */
-  readonly #rows = new Map<string, Row>()
+  readonly #queues = new Map<string, DatasetQueue>()
   readonly #unsettled = new Set<Batch>()
-  #isReadySoon = false
+  #isReadyScheduled = false
 
-  constructor(limits: BatchLimits, memory: Memory, listeners: BatcherListeners, store?: Store) {
+  constructor(limits: BatchLimits, memory: MemoryBudget, listeners: BatchQueueListeners, store?: BatchStore) {
     this.limits = limits
     this.#memory = memory
     this.#listeners = listeners
@@ -49,46 +49,50 @@ export class Batcher {
       new Spill({
         memory,
         store,
-        rows: () => this.#rows.values(),
+        queues: () => this.#queues.values(),
         batchCount: () => this.batchCount,
         onMoved: () => listeners.onRoom(),
       })
-    this.#rowParts = {
+    this.#queueDeps = {
       limits,
       memory,
       spill: this.#spill,
-      openCopy: dataset => store?.open(dataset),
+      openStored: dataset => store?.open(dataset),
       stackBytes: store === undefined ? openBatchBytes : useDiskBytes,
       onOpened: (row, batch) => {
-        this.#readySoon()
-        this.#rows.set(row.dataset, row)
+        this.#scheduleReady()
+        this.#queues.set(row.dataset, row)
         this.#track(batch)
       },
-      onReadySoon: () => this.#readySoon(),
+      scheduleReady: () => this.#scheduleReady(),
     }
   }
 
   /**
-   * Adds a line; `false` when there is no memory for it. What becomes of it is told to `fate`. A new row counts only once it
+   * Adds a line; `false` when there is no memory for it. What becomes of it is told to `acknowledgement`. A new row counts only once it
    * has a batch: names of datasets cost nothing while memory is full.
    *
    * Once the line is in its batch nothing is called any more: see `Batch.append`.
    */
-  add(dataset: string, severity: Severity, line: Line, fate?: Fate): boolean {
-    return (this.#rows.get(dataset) ?? new Row(dataset, this.#rowParts)).add(severity, line, fate)
+  enqueue(dataset: string, severity: Severity, line: Line, acknowledgement?: Acknowledgement): boolean {
+    return (this.#queues.get(dataset) ?? new DatasetQueue(dataset, this.#queueDeps)).enqueue(
+      severity,
+      line,
+      acknowledgement,
+    )
   }
 
-  row(dataset: string): Row {
-    let row = this.#rows.get(dataset)
+  queueFor(dataset: string): DatasetQueue {
+    let row = this.#queues.get(dataset)
     if (row === undefined) {
-      row = new Row(dataset, this.#rowParts)
-      this.#rows.set(dataset, row)
+      row = new DatasetQueue(dataset, this.#queueDeps)
+      this.#queues.set(dataset, row)
     }
     return row
   }
 
   get datasetCount(): number {
-    return this.#rows.size
+    return this.#queues.size
   }
 
   /** Batches that are neither delivered nor dropped. */
@@ -96,8 +100,8 @@ export class Batcher {
     return this.#unsettled.size
   }
 
-  pausedRow(): Row | undefined {
-    for (const row of this.#rows.values()) {
+  pausedQueue(): DatasetQueue | undefined {
+    for (const row of this.#queues.values()) {
       if (row.pause !== undefined && (row.pause.isProbing || !row.isEmpty)) return row
     }
     return undefined
@@ -113,23 +117,23 @@ export class Batcher {
   } {
     const { sealedBytes, sealedEvents } = this.limits
     const load = { addedBytes: sealedBytes, addedEvents: sealedEvents, waitingBytes: 0, waitingEvents: 0 }
-    for (const row of this.#rows.values()) {
+    for (const row of this.#queues.values()) {
       load.addedBytes += row.openBytes
       load.addedEvents += row.openCount
       load.waitingBytes += row.waitingBytes + row.storedBytes
       load.waitingEvents += row.waitingCount
     }
-    return { ...load, datasets: this.#rows.size }
+    return { ...load, datasets: this.#queues.size }
   }
 
   /** The next batch that may be sent now; datasets take turns. */
-  take(nowMs: number): Batch | undefined {
-    this.#readBack()
-    for (const row of this.#rows.values()) {
-      const batch = row.take(nowMs)
+  dequeue(nowMs: number): Batch | undefined {
+    this.#reload()
+    for (const row of this.#queues.values()) {
+      const batch = row.dequeue(nowMs)
       if (batch === undefined) continue
-      this.#rows.delete(row.dataset)
-      this.#rows.set(row.dataset, row)
+      this.#queues.delete(row.dataset)
+      this.#queues.set(row.dataset, row)
       return batch
     }
     return undefined
@@ -137,15 +141,15 @@ export class Batcher {
 
   /** Monotonic time from which on `take` may give a batch; `Infinity` when nothing waits. */
   wakeAtMs(): number {
-    if (this.#rowToRead() !== undefined) return 0 // by `take`
+    if (this.#queueToReload() !== undefined) return 0 // by `take`
     let atMs = Number.POSITIVE_INFINITY
-    for (const row of this.#rows.values()) atMs = Math.min(atMs, row.wakeAtMs())
+    for (const row of this.#queues.values()) atMs = Math.min(atMs, row.wakeAtMs())
     return atMs
   }
 
   /** Lets every open batch go; resolves when all lines that are here now have been delivered or dropped. */
   async flush(): Promise<void> {
-    for (const row of this.#rows.values()) row.flush()
+    for (const row of this.#queues.values()) row.flush()
     // Those of now, and not what making requests for them may log.
     const settled = [...this.#unsettled].filter(batch => batch.isUnsettled).map(batch => batch.whenSettled())
     this.#listeners.onReady()
@@ -153,30 +157,34 @@ export class Batcher {
   }
 
   /** Makes everything due that waits after a failure; what is most severe comes first, then what is oldest. */
-  hurry(): void {
-    const rows = [...this.#rows.values()].map(row => ({ row, severity: row.maxSeverity, sinceMs: row.waitingSinceMs }))
+  skipBackoff(): void {
+    const rows = [...this.#queues.values()].map(row => ({
+      row,
+      severity: row.maxSeverity,
+      sinceMs: row.waitingSinceMs,
+    }))
     rows.sort((one, other) => other.severity - one.severity || one.sinceMs - other.sinceMs)
-    this.#rows.clear()
+    this.#queues.clear()
     for (const { row } of rows) {
-      row.hurry()
-      this.#rows.set(row.dataset, row)
+      row.skipBackoff()
+      this.#queues.set(row.dataset, row)
     }
   }
 
   /** Moves batches to the store while memory is short: not now, but between log calls. */
-  makeRoom(): void {
-    this.#spill?.makeRoom()
+  spill(): void {
+    this.#spill?.spill()
   }
 
   /** Moves everything to the store for good, a little in each turn of the event loop. */
-  async moveAll(): Promise<void> {
-    await this.#spill?.moveAll()
+  async spillAll(): Promise<void> {
+    await this.#spill?.spillAll()
   }
 
   /** True if an event of that severity is let in at this fullness, be it by way of the store. */
   hasRoomFor(severity: Severity): boolean {
-    if (severity >= this.#memory.floor) return true
-    this.makeRoom()
+    if (severity >= this.#memory.minSeverity) return true
+    this.spill()
     return this.#spill?.isReady === true
   }
 
@@ -185,20 +193,20 @@ export class Batcher {
    * again.
    */
   standStill(isStandingStill: boolean): void {
-    this.#isStandingStill = isStandingStill
+    this.#isSyncMode = isStandingStill
     clearTimeout(this.#resting)
     this.#resting = undefined
     for (const batch of this.#reading) {
-      batch.stay()
-      this.row(batch.dataset).putIntoStored(batch)
+      batch.cancelReload()
+      this.queueFor(batch.dataset).putIntoStored(batch)
     }
     this.#reading.clear()
   }
 
   /** Takes in batches that somebody has left in the store. */
-  takeIn(batches: readonly Batch[]): void {
+  adopt(batches: readonly Batch[]): void {
     for (const batch of batches) {
-      this.row(batch.dataset).putIntoStored(batch)
+      this.queueFor(batch.dataset).putIntoStored(batch)
       this.#track(batch)
     }
     this.#listeners.onReady()
@@ -208,7 +216,7 @@ export class Batcher {
   recover(): Batch[] {
     const store = this.#store
     if (store === undefined) return []
-    const lost = [...this.#rows.values()].flatMap(row => row.takeLost())
+    const lost = [...this.#queues.values()].flatMap(row => row.takeLost())
     for (const batch of [...this.#unsettled]) batch.rewriteTo(store)
     return lost
   }
@@ -216,18 +224,18 @@ export class Batcher {
   /** Takes the oldest of the batches that are in the store alone. */
   takeOldestStored(): Batch | undefined {
     let oldest: Batch | undefined
-    for (const row of this.#rows.values()) {
+    for (const row of this.#queues.values()) {
       const batch = row.oldestStored()
       if (batch && (oldest === undefined || batch.order < oldest.order)) oldest = batch
     }
-    return oldest && this.row(oldest.dataset).takeOldestStored()
+    return oldest && this.queueFor(oldest.dataset).takeOldestStored()
   }
 
   /** Takes every batch that is not in flight, held back or not. */
   takeAll(): Batch[] {
     const reading = [...this.#reading]
     this.#reading.clear()
-    return [...reading, ...[...this.#rows.values()].flatMap(row => row.takeAll())]
+    return [...reading, ...[...this.#queues.values()].flatMap(row => row.takeAll())]
   }
 
   #track(batch: Batch): void {
@@ -238,39 +246,39 @@ export class Batcher {
 
   #forget(batch: Batch): void {
     this.#unsettled.delete(batch)
-    const row = this.#rows.get(batch.dataset)
-    if (row?.isEmpty && !row.pause?.isProbing && row.refusals === undefined) this.#rows.delete(batch.dataset)
+    const row = this.#queues.get(batch.dataset)
+    if (row?.isEmpty && !row.pause?.isProbing && row.refusals === undefined) this.#queues.delete(batch.dataset)
   }
 
   /**
    * Requests are not made inside a log call: the stack may end there, in the middle of any step, and what they may log would
    * be inside it as well.
    */
-  #readySoon(): void {
-    if (this.#isReadySoon) return
+  #scheduleReady(): void {
+    if (this.#isReadyScheduled) return
     queueMicrotask(() => {
-      this.#isReadySoon = false
+      this.#isReadyScheduled = false
       this.#listeners.onReady()
     })
-    this.#isReadySoon = true
+    this.#isReadyScheduled = true
   }
 
   /**
    * Starts reading what can be taken next from the store, as far as memory allows. What there can never be memory for, as
    * another process with more of it has left it, does not stand before the others.
    */
-  #readBack(): void {
-    for (let row = this.#rowToRead(); row !== undefined; row = this.#rowToRead()) {
+  #reload(): void {
+    for (let row = this.#queueToReload(); row !== undefined; row = this.#queueToReload()) {
       const batch = row.takeStored(this.#maxReadBytes) as Batch
-      if (this.#isStandingStill) this.#readNow(batch)
+      if (this.#isSyncMode) this.#readNow(batch)
       else void this.#read(batch)
     }
   }
 
   /** A row of which nothing is ready that is not fresh, and that has something in the store for which there is memory. */
-  #rowToRead(): Row | undefined {
+  #queueToReload(): DatasetQueue | undefined {
     if (this.#store === undefined || this.#resting !== undefined || this.#reading.size >= readAhead) return undefined
-    for (const row of this.#rows.values()) {
+    for (const row of this.#queues.values()) {
       const oldest = row.backlogCount > 0 ? undefined : row.oldestStored(this.#maxReadBytes)
       if (oldest !== undefined && this.#memory.usedBytes + oldest.byteLength <= this.#maxReadBytes) return row
     }
@@ -291,7 +299,7 @@ export class Batcher {
 
   async #read(batch: Batch): Promise<void> {
     this.#reading.add(batch)
-    const lost = await batch.moveBack(this.limits.maxBatchBytes).catch(() => undefined)
+    const lost = await batch.reload(this.limits.maxBatchBytes).catch(() => undefined)
     if (lost !== undefined && lost !== 0) this.#listeners.onLost(lost, batch.dataset)
     if (!this.#reading.delete(batch)) return // it was taken meanwhile
     if (this.#putBack(batch, lost)) this.#listeners.onReady()
@@ -300,7 +308,7 @@ export class Batcher {
   #readNow(batch: Batch): void {
     let lost: number | undefined
     try {
-      lost = batch.moveBackNow(this.limits.maxBatchBytes)
+      lost = batch.reloadNow(this.limits.maxBatchBytes)
     } catch {
       // It stays where it is.
     }
@@ -310,13 +318,13 @@ export class Batcher {
 
   /** Puts a batch where it belongs that was to be read; whether it was. */
   #putBack(batch: Batch, lost: number | undefined): boolean {
-    const row = this.row(batch.dataset)
+    const row = this.queueFor(batch.dataset)
     if (lost === undefined) {
       row.putIntoStored(batch)
       this.#rest()
       return false
     }
-    if (batch.count > 0) row.putBack(batch)
+    if (batch.count > 0) row.requeue(batch)
     return true
   }
 }
