@@ -1,46 +1,54 @@
-/** A place for batches outside memory: what delivery cannot take yet goes there and comes back. */
+/**
+ * A place for batches outside memory. Batches that cannot be delivered yet move to the store, and come back later.
+ */
 export interface BatchStore {
-  /** Whether it can be used at the moment. */
+  /** True while the store can be used. */
   readonly isReady: boolean
-  /** A copy to which each line is written as it is added; `undefined` where that is not wanted, or cannot be. */
+  /**
+   * Opens a stored batch to which each line is written as it is added. Returns `undefined` if the store does not do
+   * that, or cannot.
+   */
   open(dataset: string): StoredBatch | undefined
-  /** A copy of all these lines, open for more; `undefined` when it cannot be made. */
+  /** Writes all these lines as one stored batch, open for more. Returns `undefined` if the store cannot. */
   write(dataset: string, lines: Buffer, severities: Uint8Array): StoredBatch | undefined
 }
 
-/** What the store has of a batch. Nothing it does throws, but for reading. */
+/** A batch as it is in the store. Its methods do not throw, except when reading. */
 export interface StoredBatch {
-  /** Copies are older or younger than one another, whoever wrote them: the lesser is older. */
+  /** Orders stored batches by age, across processes: the lesser one is older. */
   readonly order: string
-  /** Whether it has every line that it was given. */
+  /** True if the store has every line of the batch. */
   readonly isComplete: boolean
-  /** Whether lines may still be added. */
+  /** True while lines may be added. */
   readonly isOpen: boolean
-  /** Whether it is where it was put: somebody may have removed it. */
+  /** True if the stored batch is where the store put it. Another program may have removed it. */
   readonly exists: boolean
-  /** Whether it is known that it is not there any more. */
+  /** True once the store knows that the stored batch is gone. */
   readonly hasVanished: boolean
-  /** How many lines it has: the first of those that it was given. */
+  /** Number of lines stored: the first lines of the batch. */
   readonly count: number
-  /** Adds the line that stands from `from` to `to` in `lines`. */
+  /** Adds the line at `from` to `to` in `lines`. */
   append(number: number, severity: number, lines: Buffer, from: number, to: number): void
-  /** Adds a line that stands nowhere else; `false` if it is not there then, and no line can be added any more. */
+  /**
+   * Adds a line that is not in memory. Returns false if the line could not be stored; then no more lines can be
+   * added.
+   */
   extend(severity: number, lines: Buffer, from: number, to: number): boolean
-  /** No line will be added. */
+  /** Ends the batch: no more lines will be added. */
   seal(): void
   read(): Promise<StoredContent>
-  /** The same where the event loop stands still; what cannot be read is not given up. */
+  /** Reads in one call, for when the event loop has stopped. A batch that cannot be read stays in the store. */
   readNow(): StoredContent
-  /** Is another process's from now on. */
+  /** Hands the stored batch off to another process. */
   handOff(): void
   remove(): void
 }
 
-/** What could be read of a copy. */
+/** The lines read from a stored batch. */
 export interface StoredContent {
   readonly lines: Buffer
   /** The class of severity of each line. */
   readonly severities: Uint8Array
-  /** Lines that are missing or damaged. */
+  /** Number of lines that are missing or damaged. */
   readonly lost: number
 }

@@ -1,6 +1,6 @@
 import { type Severity, type SeverityName, severities } from '../record/severity.ts'
 
-/** Why an event was given up on this side of the service's answer. */
+/** Why an event was dropped. */
 export type DropReason =
   /** Memory was full (for events of this severity). */
   | 'memory'
@@ -14,19 +14,22 @@ export type DropReason =
   | 'dataset'
   /** The spool had reached its `maxBytes`; the oldest go first. */
   | 'spool-full'
-  /** What the spool had of it is damaged or gone. */
+  /** The spooled event is damaged or gone. */
   | 'spool-damaged'
   /** Sampled away so that the license's monthly ingest lasts (`limits.onBudget: 'shed'`). */
   | 'budget'
-  /** A record of OpenTelemetry that came after its processor or exporter was shut down. */
+  /** An OpenTelemetry record came after its processor or exporter was shut down. */
   | 'shut-down'
-  /** The runtime failed us, out of memory for instance; or the event was logged within the log call of another, without end. */
+  /** The runtime failed, for example out of memory; or log calls within log calls had no end. */
   | 'error'
 
-/** Dropped events by severity; `unknown` where the service refused an event without saying which, and where it was not read. */
+/**
+ * Dropped events by severity; `unknown` if the service did not say which event it refused, or the event could not be
+ * read.
+ */
 export type DropsBySeverity = Partial<Record<SeverityName | 'unknown', number>>
 
-/** How many there are of each severity. */
+/** Counts the lines of each severity. */
 export function tally(lines: Uint8Array): DropsBySeverity {
   const bySeverity: DropsBySeverity = {}
   for (const severity of lines) {
@@ -36,22 +39,22 @@ export function tally(lines: Uint8Array): DropsBySeverity {
   return bySeverity
 }
 
-/** Why a log call may drop its own event. */
+/** The reasons for which a log call drops its own event. */
 export type Refusal = Extract<DropReason, 'memory' | 'dataset' | 'budget' | 'shut-down' | 'error'>
 
-/** How many events of each severity, by its number. */
+/** Number of events of each severity, indexed by severity. */
 type Counts = [number, number, number, number, number, number]
 
-/** What became of every event that was given to us. At every moment accepted = delivered + dropped + pending. */
+/** Counts what became of every event. At every moment accepted = delivered + dropped + pending. */
 export class Ledger {
-  /** Events that were kept when they were logged, or taken over from another process. */
+  /** Events accepted into a batch when they were logged, or adopted from another process. */
   admitted = 0
   delivered = 0
-  /** Of those that are pending: handed over to the spool for another process, and nothing that is still done here. */
+  /** Pending events that were handed off to another process through the spool: this process is done with them. */
   left = 0
   /**
-   * Events that were dropped inside their log calls. One number says that an event was accepted and dropped, so that
-   * `refused.error[severity]++` can count it where the stack ends, and no call can be made.
+   * Events dropped inside their own log calls. One number counts an event as accepted and dropped at once, so that
+   * `refused.error[severity]++` can count it where the stack ends and no call is possible.
    */
   readonly refused: Readonly<Record<Refusal, Counts>> = {
     memory: [0, 0, 0, 0, 0, 0],
@@ -91,7 +94,7 @@ export class Ledger {
     this.#drops.set(reason, drops)
   }
 
-  /** Drops by reason, then by severity; a copy. */
+  /** Returns a copy of the drops, by reason and severity. */
   drops(): Partial<Record<DropReason, DropsBySeverity>> {
     const refused = refusals.map(reason => [reason, difference(this.refused[reason], none)] as const)
     return Object.fromEntries([
@@ -100,7 +103,7 @@ export class Ledger {
     ])
   }
 
-  /** What has been refused for a reason since it was asked for the last time. */
+  /** Returns the events refused for a reason since the last call. */
   takeRefused(reason: Refusal): { count: number; bySeverity: DropsBySeverity } {
     const [refused, told] = [this.refused[reason], this.#told[reason]]
     const untold = difference(refused, told)

@@ -1,42 +1,42 @@
 import type { Severity } from '../record/severity.ts'
 
 /**
- * From which share of the memory on an event must be of which severity to be let in: trace and debug make room first,
- * then info, then warnings. What is above the last threshold is kept for errors.
+ * Shares of the memory from which events need a minimum severity. Trace and debug events are refused first, then
+ * info, then warnings. Memory above the last threshold is reserved for errors.
  */
 const infoFrom = 0.75
 const warnFrom = 0.9
 const errorFrom = 0.95
 
-/** What is kept for use again, in blocks of the usual size: the block of a batch costs page faults when it is new. */
+/** Number of blocks of the usual size kept for reuse, because each new block costs page faults. */
 const maxSpareBlocks = 8
 
 /**
- * The bytes that the core may hold: blocks being filled, waiting or in flight, and their compressed copies. Counted by
- * blocks, not by lines, so that what is counted is what is allocated.
+ * The bytes that the core may hold: blocks being filled, waiting or in flight, and their compressed copies. The
+ * budget counts blocks, not lines, so it counts what is really allocated.
  */
 export class MemoryBudget {
   readonly maxBytes: number
   usedBytes = 0
-  /** The least severity that is let in at this fullness. */
+  /** The minimum severity that an event needs at the present use of memory. */
   minSeverity: Severity = 0
   readonly #blockBytes: number
-  /** The one that was used last stands last. */
+  /** The most recently used block is last. */
   readonly #spare: Buffer[] = []
   #spareBytes = 0
 
-  /** @param blockBytes of a usual block; smaller ones are not kept for use again */
+  /** @param blockBytes of a usual block; smaller blocks are not kept for reuse */
   constructor(maxBytes: number, blockBytes: number) {
     this.maxBytes = maxBytes
     this.#blockBytes = blockBytes
   }
 
-  /** A block of that many bytes, or nothing when it would not fit. Its content is whatever stood there before. */
+  /** Allocates a block, with undefined content. Returns `undefined` if the block does not fit into the budget. */
   allocate(bytes: number): Buffer | undefined {
     if (!this.#makeRoomFor(bytes)) return undefined
     const spare = this.#spare.findLastIndex(block => block.length === bytes)
     const block = spare < 0 ? Buffer.allocUnsafeSlow(bytes) : this.#takeSpare(spare)
-    this.charge(bytes) // only now: the allocation may throw
+    this.charge(bytes) // after the allocation, which may throw
     return block
   }
 
@@ -48,14 +48,17 @@ export class MemoryBudget {
     while (this.#spareBytes > maxSpareBlocks * this.#blockBytes) this.#takeSpare(0)
   }
 
-  /** Whether so many bytes that somebody else is going to allocate still fit; then they are counted. */
+  /** Charges bytes that the caller is going to allocate. Returns false, with nothing charged, if they do not fit. */
   reserve(bytes: number): boolean {
     if (!this.#makeRoomFor(bytes)) return false
     this.charge(bytes)
     return true
   }
 
-  /** Counts bytes that somebody else allocated. Calls nothing, so that at the end of the stack it happens as a whole or not at all. */
+  /**
+   * Charges bytes that the caller has allocated. The method calls nothing, so that it cannot be cut short where the
+   * stack ends.
+   */
   charge(bytes: number): void {
     this.usedBytes += bytes
     const share = this.usedBytes / this.maxBytes
@@ -66,7 +69,7 @@ export class MemoryBudget {
     this.charge(-bytes)
   }
 
-  /** Lets go of the blocks that are kept for use again. */
+  /** Releases the blocks kept for reuse. */
   clear(): void {
     this.#spare.length = 0
     this.#spareBytes = 0
@@ -78,7 +81,7 @@ export class MemoryBudget {
     return block
   }
 
-  /** Whether so many bytes fit, if need be in place of blocks that are kept for use again. */
+  /** True if so many bytes fit into the budget; blocks kept for reuse give way. */
   #makeRoomFor(bytes: number): boolean {
     if (this.usedBytes + bytes > this.maxBytes) return false
     if (this.usedBytes + bytes + this.#spareBytes > this.maxBytes) this.clear()

@@ -6,19 +6,19 @@ import type { DatasetQueue } from './dataset-queue.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 
 /**
- * Shares of the memory, from the first on batches that wait move to the store, from the second on those that are open for new
- * lines, and from the last on no more are opened in memory: all that before any event is refused for lack of memory. Batches
- * come back up to a share in between: above the first, so that new lines cannot keep them away, and below the second.
+ * Shares of the memory at which batches move to the store, all below the share at which events are refused. First the
+ * waiting batches move, then the open ones, and at last new batches are opened in the store. Batches are reloaded up
+ * to a share between the first two: above the first, so that new lines cannot keep them away.
  */
 const moveWaitingFrom = 0.5
 export const readUpTo = 0.6
 const moveOpenFrom = 0.62
 const openInStoreFrom = 0.7
-/** How long batches are moved in one turn of the event loop, in milliseconds. */
+/** Maximum time for moving batches in one turn of the event loop, in milliseconds. */
 const maxTurnMs = 4
 /**
- * Most batches that there may be before none moves to the store any more: objects stay here of each, about 3 KB, and a
- * store of many small ones would take any amount of memory.
+ * Number of batches from which none moves to the store any more. Each stored batch keeps about 3 KB of objects in
+ * memory, so many small ones would defeat the purpose.
  */
 const maxBatches = 32_768
 
@@ -26,15 +26,15 @@ export interface SpillDeps {
   readonly memory: MemoryBudget
   readonly store: BatchStore
   readonly queues: () => Iterable<DatasetQueue>
-  /** Batches that are neither delivered nor dropped. */
+  /** Number of batches that are neither delivered nor dropped. */
   readonly batchCount: () => number
   /** Called when batches have moved, never inside a log call. */
   readonly onMoved: () => void
 }
 
 /**
- * Keeps the memory from filling up by way of the store. A file may have to be made for each batch, which takes long: so a log
- * call moves one batch at most, or writes its line straight to the store. The others move between log calls.
+ * Moves batches to the store before memory is full. Each batch may need a new file, which is slow. So a log call
+ * moves one batch at most, or writes its line straight to the store; other batches move between log calls.
  */
 export class Spill {
   readonly #deps: SpillDeps
@@ -49,19 +49,22 @@ export class Spill {
     return this.#deps.store.isReady && this.#deps.batchCount() < maxBatches
   }
 
-  /** True while lines follow those of their dataset into the store, rather than have a batch opened in memory. */
+  /** True while new lines follow the stored lines of their dataset into the store. */
   get isMemoryShort(): boolean {
     return this.#uses(readUpTo)
   }
 
-  /** Moves one batch of the row, for which a block of memory is wanted, and the others soon, while memory is short. */
+  /** While memory is short, moves one batch of the queue that needs a block now, and other batches soon. */
   spill(row?: DatasetQueue): void {
     if (!this.#uses(moveWaitingFrom) || !this.isReady) return
     row?.moveOldestTo(this.#deps.store)
     this.#scheduleSpill()
   }
 
-  /** An empty batch in the store alone; `undefined` if there is memory for a block of so many bytes, or it cannot be made. */
+  /**
+   * Opens an empty batch in the store alone. Returns `undefined` if memory has a block of so many bytes, or if the
+   * store cannot.
+   */
   open(dataset: string, bytes: number): Batch | undefined {
     const { memory, store } = this.#deps
     if (!this.#uses(openInStoreFrom, bytes) || !this.isReady) return undefined
@@ -69,7 +72,10 @@ export class Spill {
     return copy && Batch.stored(dataset, nothing, 0, copy, memory)
   }
 
-  /** Moves everything to the store for good, a little in each turn of the event loop: there is no time left to deliver it. */
+  /**
+   * Moves every batch to the store for good, some in each turn of the event loop, when no time is left to deliver
+   * them.
+   */
   async spillAll(): Promise<void> {
     const { store } = this.#deps
     let endMs = monotonicMs() + maxTurnMs
@@ -88,10 +94,10 @@ export class Spill {
   #scheduleSpill(): void {
     if (this.#isSpillScheduled) return
     setImmediate(() => this.#move()).unref()
-    this.#isSpillScheduled = true // not before: where the stack ends, the call above fails
+    this.#isSpillScheduled = true // after the call, which fails where the stack ends
   }
 
-  /** Moves what waits before what is open for new lines, and the largest first. */
+  /** Moves waiting batches before open ones, and the largest first. */
   #move(): void {
     this.#isSpillScheduled = false
     reserveStack(useDiskBytes)
