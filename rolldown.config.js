@@ -30,7 +30,7 @@ const code = defineConfig({
       groups: [
         {
           name: 'common',
-          test: /src\/(errors|outcome|notices|stack-reserve|time|options|text|http)|valibot/,
+          test: /src\/(errors|outcome|accounting|stack-reserve|time|options|text|http)|valibot/,
           priority: 4,
         },
         { name: 'org', test: /src\/org/, priority: 3 },
@@ -52,12 +52,12 @@ const code = defineConfig({
       },
     },
     {
-      name: 'errands-as-text',
+      name: 'request-worker-as-text',
       /** Who bundles us may rename what is in the function, and use helpers that the worker does not have. */
       async transform(_, id) {
-        if (!id.endsWith('/src/exit/errands.ts')) return undefined
-        const { runErrands } = await import(id)
-        return { code: `export const runErrands = ${JSON.stringify(String(runErrands))}`, moduleType: 'js' }
+        if (!id.endsWith('/src/http/request-worker.ts')) return undefined
+        const { runRequestWorker } = await import(id)
+        return { code: `export const runRequestWorker = ${JSON.stringify(String(runRequestWorker))}`, moduleType: 'js' }
       },
     },
     {

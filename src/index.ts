@@ -1,9 +1,16 @@
 /** The core: one shipper, shared by any number of loggers. Loads no logging library. */
 
-export type { DropReason, DropsBySeverity } from './batch/ledger.ts'
+export type {
+  Delivered,
+  DiagnosticListeners as NoticeListeners,
+  Dropped,
+  Rejected,
+  Warning,
+} from './accounting/diagnostics.ts'
+export type { DropReason, DropsBySeverity } from './accounting/ledger.ts'
+export type { SeverityName } from './accounting/severity.ts'
 export type { Encoding } from './delivery/compression.ts'
 export type { ErrorCode, InvalidOption } from './errors.ts'
-export type { Delivered, Dropped, NoticeListeners, Rejected, Warning } from './notices.ts'
 export type { BaseUrl, Region } from './options/base-url.ts'
 export type { LimitsOptions } from './options/limits-options.ts'
 export type { ProxyEnv } from './options/proxy-env.ts'
@@ -11,11 +18,10 @@ export type { ShipperOptions } from './options/shipper-options.ts'
 export type { SpoolOptions } from './options/spool-options.ts'
 export type { Pem, TlsOptions } from './options/tls-options.ts'
 export type { LimitsStats } from './org/limits.ts'
-export type { SeverityName } from './record/severity.ts'
 export {
   createShipper,
   type FlushResult,
   type Shipper,
   type ShipperStats,
 } from './shipper/shipper.ts'
-export type { SpoolStats } from './shipper/spooling.ts'
+export type { SpoolStats } from './shipper/spool-coordinator.ts'

@@ -1,4 +1,4 @@
-import type { DropReason } from './batch/ledger.ts'
+import type { DropReason } from './accounting/ledger.ts'
 import { type ErrorCode, invalidOption } from './errors.ts'
 import { describedWord } from './options/described.ts'
 import { optionsOf } from './options/options-of.ts'
@@ -14,7 +14,7 @@ import {
   resourceTail,
   severityOfRecord,
 } from './record/otel-to-event.ts'
-import { isInTime, maxTimeoutMs } from './shipper/in-time.ts'
+import { maxTimeoutMs, settlesWithin } from './shipper/settles-within.ts'
 import type { FlushResult, Shipper } from './shipper/shipper.ts'
 import { type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
 import { openBatchBytes, reserveStack } from './stack-reserve.ts'
@@ -124,7 +124,7 @@ export class LogferryLogRecordExporter {
 
   async #deliver(records: readonly OtelLogRecord[]): Promise<ExportResult> {
     let reasons: DropReason[] = []
-    const { lost, pending } = await this.shipper.fateOf(() => {
+    const { lost, pending } = await this.shipper.shipAndTrack(() => {
       reasons = this.#take(records)
     })
     return this.#resultOf(reasons, records.length, lost, pending)
@@ -204,7 +204,7 @@ export class LogferryLogRecordProcessor {
       givenMs !== undefined && givenMs >= 0 ? Math.min(givenMs, maxTimeoutMs) : this.shipper.flushTimeoutMs
     const startedAtMs = monotonicMs()
     const released = [...this.#held.values()].map(({ whenReleased }) => whenReleased)
-    if (released.length > 0) await isInTime(Promise.all(released), timeoutMs / 2)
+    if (released.length > 0) await settlesWithin(Promise.all(released), timeoutMs / 2)
     return Math.max(timeoutMs - (monotonicMs() - startedAtMs), 0)
   }
 
@@ -234,11 +234,11 @@ export class LogferryLogRecordProcessor {
   #holdFor(resource: OtelResource): HeldRecords {
     const { holding } = this.shipper
     const held = new HeldRecords(resource, {
-      mayHold: ({ severity, json }) => holding.mayHold(severity, json.length),
+      mayHold: ({ severity, json }) => holding.hold(severity, json.length),
       onHeld: () => holding.onHeld(),
       hasRoom: () => holding.hasRoom(),
       take: (record, wasHeld) => {
-        if (wasHeld) holding.give(record.json.length)
+        if (wasHeld) holding.unhold(record.json.length)
         takeHeld(this.shipper, record)
       },
       onReleased: () => {

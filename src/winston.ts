@@ -1,6 +1,6 @@
 import TransportStream from 'winston-transport'
+import { emitProcessWarning, type Warning } from './accounting/diagnostics.ts'
 import { invalidOption } from './errors.ts'
-import { emitProcessWarning, type Warning } from './notices.ts'
 import { describedWord } from './options/described.ts'
 import { optionsOf } from './options/options-of.ts'
 import { ownProperties } from './options/own-properties.ts'

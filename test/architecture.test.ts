@@ -20,7 +20,7 @@ interface MayLoad {
 }
 
 /** What stands below every stage. Text from outside may come in anywhere, and is made harmless in one way. */
-const common = ['errors', 'outcome', 'notices', 'options/', 'text/', 'stack-reserve', 'time']
+const common = ['errors', 'outcome', 'accounting/', 'options/', 'text/', 'stack-reserve', 'time']
 const stages = ['record/', 'batch/', 'delivery/', 'spool/', 'exit/', 'org/']
 
 /** Imports run one way: adapters → shipper → stages → common. A stage loads no other stage. */
@@ -35,21 +35,22 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'cli/': { parts: ['index', 'org', 'emulator', 'spool/', 'options/node-version', 'text/', 'time'] },
   // The one wiring
   'shipper/': { parts: [...stages, 'http/', ...common] },
-  // Stages. What delivery counts drops by is the one thing it has from another.
-  'record/': { parts: ['stack-reserve', 'time'], packages: ['logform'] },
-  'batch/': { parts: ['record/severity', ...common] },
-  'delivery/': { parts: ['record/severity', 'http/', ...common] },
+  // Stages
+  'record/': { parts: ['accounting/severity', 'stack-reserve', 'time'], packages: ['logform'] },
+  'batch/': { parts: common },
+  'delivery/': { parts: ['http/', ...common] },
   // It asks owners of directories whether they live: by connections, which are not traced either.
   'spool/': { parts: ['http/without-tracing', ...common] },
-  'exit/': { parts: common },
+  'exit/': { parts: ['http/worker-client', ...common] },
   'org/': { parts: ['http/', ...common], packages: ['valibot'] },
   'emulator/': {
     parts: ['options/node-version', 'options/own-properties', 'options/loopback', 'text/', 'time'],
   },
   // Common
   'options/': { parts: ['errors', 'http/credentials', 'text/'], packages: ['valibot'] },
-  'http/': { parts: ['errors', 'options/own-properties', 'text/', 'time'] },
-  notices: { parts: ['errors', 'outcome', 'text/', 'time'] },
+  'http/': { parts: ['accounting/diagnostics', 'errors', 'options/own-properties', 'text/', 'time'] },
+  // The ground floor
+  'accounting/': { parts: ['errors', 'outcome', 'text/', 'time'] },
   outcome: { parts: [] },
   errors: { parts: ['text/'] },
   'text/': { parts: [] },
@@ -135,7 +136,7 @@ const fakeable = {
 }
 
 /** The one that has them; the clock of events, which follows the application's; the worker's, where nothing is faked. */
-const withClocks = ['time.ts', 'record/clock.ts', 'exit/errands.ts']
+const withClocks = ['time.ts', 'record/clock.ts', 'http/request-worker.ts']
 
 describe('timers and clocks', () => {
   it('are those of time.ts, which no test of an application fakes', () => {

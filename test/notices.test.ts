@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
+import { Diagnostics, type Warning } from '../src/accounting/diagnostics.ts'
 import { Credentials } from '../src/http/credentials.ts'
-import { Notices, type Warning } from '../src/notices.ts'
 import { hostileText, unprintable } from './support/hostile-text.ts'
 
 describe('a warning', () => {
   it('is one line of bounded length, printable and without secrets, whatever its author puts into it', () => {
     const token = 'xaat-0123456789-do-not-show'
     const credentials = new Credentials(token)
-    const notices = new Notices(text => credentials.redact(text))
+    const notices = new Diagnostics(text => credentials.redact(text))
     const warnings: Warning[] = []
     notices.add('warning', warning => warnings.push(warning))
     notices.warn('LOGFERRY_LIMITS', `the service says ${hostileText('no', ` ${token} `)}`, hostileText('about'))

@@ -1,5 +1,5 @@
+import type { Severity } from '../accounting/severity.ts'
 import type { Line } from '../record/event-to-line.ts'
-import type { Severity } from '../record/severity.ts'
 import { openBatchBytes, useDiskBytes } from '../stack-reserve.ts'
 import { clearTimeout, queueMicrotask, setTimeout } from '../time.ts'
 import type { Acknowledgement } from './acknowledgements.ts'

@@ -1,9 +1,9 @@
+import { type DropsBySeverity, tally } from '../accounting/ledger.ts'
+import { type Severity, severities } from '../accounting/severity.ts'
 import type { Line } from '../record/event-to-line.ts'
-import { type Severity, severities } from '../record/severity.ts'
 import { fewCallsBytes, openBatchBytes, reserveStack } from '../stack-reserve.ts'
 import { type Acknowledgement, Acknowledgements } from './acknowledgements.ts'
 import type { BatchStore, StoredBatch, StoredContent } from './batch-store.ts'
-import { type DropsBySeverity, tally } from './ledger.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import type { Refusal } from './refusals.ts'
 

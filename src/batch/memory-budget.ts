@@ -1,4 +1,4 @@
-import type { Severity } from '../record/severity.ts'
+import type { Severity } from '../accounting/severity.ts'
 
 /**
  * Shares of the memory from which events need a minimum severity. Trace and debug events are refused first, then

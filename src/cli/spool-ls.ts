@@ -1,4 +1,4 @@
-import type { ProcessContents, SpoolContents } from '../spool/contents.ts'
+import type { ProcessContents, SpoolContents } from '../spool/inspect.ts'
 import { escapeJson } from '../text/escape-json.ts'
 import { toShortLine } from '../text/short-line.ts'
 import type { Command } from './command.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { createShipper, type Shipper } from '../index.ts'
-import type { SpoolContents } from '../spool/contents.ts'
+import type { SpoolContents } from '../spool/inspect.ts'
 import { toShortLine } from '../text/short-line.ts'
 import { clearInterval, clearTimeout, monotonicMs, setInterval, setTimeout } from '../time.ts'
 import { type Command, type Given, Misuse } from './command.ts'

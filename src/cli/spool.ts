@@ -1,6 +1,6 @@
 /** What the commands of the spool share. */
 import { resolve } from 'node:path'
-import { type ProcessContents, type SpoolContents, spoolContents } from '../spool/contents.ts'
+import { type ProcessContents, type SpoolContents, spoolContents } from '../spool/inspect.ts'
 import { UnsafePath } from '../spool/private-directory.ts'
 import { isFor, nameOfDestination } from '../spool/spool-directory.ts'
 import { toShortLine } from '../text/short-line.ts'

@@ -1,6 +1,6 @@
 import { bodyOf } from '../http/answer-body.ts'
 import type { Answer } from '../http/exchange.ts'
-import { one } from '../http/header.ts'
+import { firstValue } from '../http/header.ts'
 import { jsonObject } from '../http/json-object.ts'
 import { reasonIn, toReason } from '../http/reason.ts'
 import { retryAfterMs } from '../http/retry-after.ts'
@@ -22,7 +22,7 @@ export function answerToOutcome(answer: Answer, events: number, nowMs: number, r
   const { status } = answer
   if (status >= 200 && status < 300) return delivered(answer, events, redact)
   if (isRetryable(status)) {
-    const waitMs = retryAfterMs(one(answer.headers['retry-after']), nowMs, one(answer.headers.date))
+    const waitMs = retryAfterMs(firstValue(answer.headers['retry-after']), nowMs, firstValue(answer.headers.date))
     return { kind: 'retryable', status, reason: reasonIn(answer, redact), retryAfterMs: waitMs }
   }
   if (status === 413) return { kind: 'too-large' }

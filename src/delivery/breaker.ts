@@ -71,7 +71,7 @@ export class Breaker {
   }
 
   /** Makes the next attempt due now, unless the service itself asked for patience. */
-  hurry(): void {
+  skipBackoff(): void {
     this.#backoffUntilMs = 0
   }
 

@@ -1,22 +1,22 @@
+import type { Diagnostics, Rejected } from '../accounting/diagnostics.ts'
+import type { DropReason, DropsBySeverity, Ledger } from '../accounting/ledger.ts'
+import { type Severity, severities } from '../accounting/severity.ts'
 import type { Batch } from '../batch/batch.ts'
 import type { BatchLimits, DatasetQueue } from '../batch/dataset-queue.ts'
-import type { DropReason, DropsBySeverity, Ledger } from '../batch/ledger.ts'
 import type { Answer } from '../http/exchange.ts'
 import { jsonObject } from '../http/json-object.ts'
-import type { Notices, Rejected } from '../notices.ts'
 import type { EventFailure, Outcome } from '../outcome.ts'
-import { type Severity, severities } from '../record/severity.ts'
 import { clearTimeout, monotonicMs, setTimeout, systemTimeMs } from '../time.ts'
 import { isThrottled } from './answer-to-outcome.ts'
+import { type BatchLoad, Tuner } from './batch-tuning.ts'
 import type { Breaker } from './breaker.ts'
 import type { Compression, Encoding } from './compression.ts'
 import { Demand } from './demand.ts'
 import { failedLines } from './failed-lines.ts'
-import type { Pace, PaceInForce } from './pace.ts'
 import { rateLimitIn } from './rate-limit-headers.ts'
-import { type Attempt, maxRequestsAtEnd } from './send.ts'
+import type { RateInForce, RateLimiter } from './rate-limiter.ts'
+import { type Attempt, maxRequestsAtEnd } from './sender.ts'
 import { SizeLimit } from './size-limit.ts'
-import { type BatchLoad, Tuner } from './tuning.ts'
 import {
   askedTooOften,
   batchTooLarge,
@@ -46,14 +46,14 @@ export interface Batches {
   takeAll(): Batch[]
 }
 
-export interface DeliveryParts {
+export interface DeliveryDeps {
   readonly batches: Batches
   readonly send: (batch: Batch, signal: AbortSignal) => Promise<Attempt>
   readonly breaker: Breaker
-  readonly pace: Pace
+  readonly pace: RateLimiter
   readonly compression: Compression
   readonly ledger: Ledger
-  readonly notices: Notices
+  readonly notices: Diagnostics
   readonly maxConcurrentRequests: number
   /** Name of the field with an event's time stamp. */
   readonly timeField: string
@@ -89,7 +89,7 @@ export type SendNow = (batch: Batch, onAttempt: (attempt: Attempt) => void) => v
 export class Delivery {
   /** What could be used of requests that are shared with others. */
   readonly demand: Demand
-  readonly #parts: DeliveryParts
+  readonly #deps: DeliveryDeps
   readonly #tuner: Tuner
   readonly #sizeLimit = new SizeLimit()
   /** When the last request started that the service has accepted; monotonic, in milliseconds. */
@@ -111,8 +111,8 @@ export class Delivery {
   /** Why the last attempt has failed; `undefined` since the service has answered otherwise. */
   failure: string | undefined
 
-  constructor(parts: DeliveryParts) {
-    this.#parts = parts
+  constructor(parts: DeliveryDeps) {
+    this.#deps = parts
     this.demand = new Demand(parts.batches, () => this.requests)
     this.#tuner = new Tuner(
       parts.batches,
@@ -123,7 +123,7 @@ export class Delivery {
 
   /** Bytes that a batch has at most when it is sent. */
   get maxBatchBytes(): number {
-    return Math.min(this.#parts.batches.limits.maxBatchBytes, this.#sizeLimit.maxBytes)
+    return Math.min(this.#deps.batches.limits.maxBatchBytes, this.#sizeLimit.maxBytes)
   }
 
   get inFlight(): number {
@@ -132,7 +132,7 @@ export class Delivery {
 
   /** Whether there are events that are not under way. */
   get isWaiting(): boolean {
-    return this.#parts.batches.batchCount > this.#inFlight.size
+    return this.#deps.batches.batchCount > this.#inFlight.size
   }
 
   /** Starts what can be started now, and sets the clock for what can be started later. */
@@ -140,7 +140,7 @@ export class Delivery {
 
   /** @param wantedMs since when this was to be done: a timer may be late */
   #pump(wantedMs: number): void {
-    const { batches, breaker, pace } = this.#parts
+    const { batches, breaker, pace } = this.#deps
     const nowMs = monotonicMs()
     const limit = breaker.isOpen ? 1 : this.#maxRequests(nowMs)
     const sinceMs = Math.min(nowMs, wantedMs)
@@ -161,14 +161,14 @@ export class Delivery {
   }
 
   /** The pace in force, if it is all that the next request waits for. */
-  heldBackBy(nowMs: number): PaceInForce | undefined {
-    const { breaker, pace } = this.#parts
+  heldBackBy(nowMs: number): RateInForce | undefined {
+    const { breaker, pace } = this.#deps
     return breaker.isOpen || breaker.notBeforeMs > nowMs ? undefined : pace.holdingBack(nowMs)
   }
 
   /** What the service has answered that holds back events of a dataset; `undefined` if no dataset is paused. */
   get refusal(): PausedBy | undefined {
-    const row = this.#parts.batches.pausedQueue()
+    const row = this.#deps.batches.pausedQueue()
     return row?.pause && { dataset: row.dataset, status: row.pause.status, reason: row.pause.reason }
   }
 
@@ -176,11 +176,11 @@ export class Delivery {
    * Makes what waits after a failure due now, for there is no later than in `timeoutMs`. Until then datasets need not wait
    * for one another.
    */
-  hurry(timeoutMs: number): void {
+  skipBackoff(timeoutMs: number): void {
     this.#endMs = monotonicMs() + timeoutMs
-    this.#parts.breaker.hurry()
-    this.#parts.pace.hurry(this.#endMs)
-    this.#parts.batches.skipBackoff()
+    this.#deps.breaker.skipBackoff()
+    this.#deps.pace.setDeadline(this.#endMs)
+    this.#deps.batches.skipBackoff()
     this.pump()
   }
 
@@ -188,9 +188,9 @@ export class Delivery {
    * Has every attempt made by `sendNow` from now on, until `undefined` is given. Those under way are broken off, and their
    * batches sent again: when the event loop stands still, nobody hears what becomes of them.
    */
-  sendBy(sendNow: SendNow | undefined): void {
+  useSyncSender(sendNow: SendNow | undefined): void {
     this.#sendNow = sendNow
-    for (const batch of this.#breakOff().reverse()) this.#parts.batches.queueFor(batch.dataset).requeue(batch)
+    for (const batch of this.#breakOff().reverse()) this.#deps.batches.queueFor(batch.dataset).requeue(batch)
   }
 
   /** Does what `pump` does, and returns when it is to be called again: `Infinity` while only an answer can change something. */
@@ -203,7 +203,7 @@ export class Delivery {
 
   /** Gives up everything that is not delivered, in flight or not: drops what `isKept` does not find a place for. */
   abandon(reason: DropReason, isKept: (batch: Batch) => boolean = () => false): void {
-    for (const batch of [...this.#breakOff(), ...this.#parts.batches.takeAll()]) {
+    for (const batch of [...this.#breakOff(), ...this.#deps.batches.takeAll()]) {
       const { refusal } = batch
       if (isKept(batch)) continue
       if (refusal === undefined) this.#drop(batch, reason)
@@ -212,7 +212,7 @@ export class Delivery {
   }
 
   #maxRequests(nowMs: number): number {
-    const { batches, maxConcurrentRequests } = this.#parts
+    const { batches, maxConcurrentRequests } = this.#deps
     if (nowMs >= this.#endMs) return maxConcurrentRequests
     return Math.max(maxConcurrentRequests, Math.min(batches.datasetCount, maxRequestsAtEnd))
   }
@@ -222,7 +222,7 @@ export class Delivery {
     const inFlight = [...this.#inFlight]
     this.#inFlight.clear()
     for (const [{ dataset }, controller] of inFlight) {
-      const { pause } = this.#parts.batches.queueFor(dataset)
+      const { pause } = this.#deps.batches.queueFor(dataset)
       if (pause !== undefined) pause.isProbing = false
       controller.abort()
     }
@@ -231,7 +231,7 @@ export class Delivery {
 
   /** The batch, or its first lines if it is larger than the service takes; the others are put back. */
   #cutToSize(batch: Batch, nowMs: number): Batch {
-    const { batches } = this.#parts
+    const { batches } = this.#deps
     const maxBytes = Math.min(this.#sizeLimit.nextMaxBytes(batch.byteLength, nowMs), batches.limits.batchBytesCeiling)
     if (batch.byteLength <= maxBytes || batch.count === 1) return batch
     const [first, rest] = batch.splitAt(maxBytes)
@@ -242,34 +242,34 @@ export class Delivery {
   #attempt(batch: Batch, startedAtMs: number): void {
     const controller = new AbortController()
     this.#inFlight.set(batch, controller)
-    const { pause } = this.#parts.batches.queueFor(batch.dataset)
+    const { pause } = this.#deps.batches.queueFor(batch.dataset)
     if (pause !== undefined) pause.isProbing = true
     this.requests++
     if (batch.attempts++ > 0) this.retries++
     batch.countRequest()
     const onAttempt = (attempt: Attempt): void => {
       this.bytesOnWire += attempt.bodyBytes
-      this.#heed(attempt, startedAtMs)
-      this.#conclude(batch, attempt, startedAtMs)
+      this.#readRateLimits(attempt, startedAtMs)
+      this.#settleAttempt(batch, attempt, startedAtMs)
       this.pump()
     }
-    if (this.#sendNow === undefined) void this.#parts.send(batch, controller.signal).then(onAttempt)
+    if (this.#sendNow === undefined) void this.#deps.send(batch, controller.signal).then(onAttempt)
     else this.#sendNow(batch, onAttempt)
   }
 
   /** Takes from an answer what it says of rates and limits. One that asks for another attempt says nothing, but for a 429. */
-  #heed({ outcome, answer }: Attempt, startedMs: number): void {
+  #readRateLimits({ outcome, answer }: Attempt, startedMs: number): void {
     const throttled = outcome.kind === 'retryable' && isThrottled(outcome.status)
     if (throttled || outcome.kind !== 'retryable') {
       const retryAfterMs = throttled ? outcome.retryAfterMs : undefined
       const told = answer === undefined ? {} : rateLimitIn(answer.headers, systemTimeMs())
-      this.#parts.pace.onAnswer(monotonicMs(), { throttled, retryAfterMs, ...told }, startedMs)
+      this.#deps.pace.onAnswer(monotonicMs(), { throttled, retryAfterMs, ...told }, startedMs)
     }
-    if (answer !== undefined) this.#parts.onAnswer(answer.headers)
+    if (answer !== undefined) this.#deps.onAnswer(answer.headers)
   }
 
-  #conclude(batch: Batch, { outcome, encoding }: Attempt, startedAtMs: number): void {
-    const { batches, breaker, compression } = this.#parts
+  #settleAttempt(batch: Batch, { outcome, encoding }: Attempt, startedAtMs: number): void {
+    const { batches, breaker, compression } = this.#deps
     const row = batches.queueFor(batch.dataset)
     if (!this.#inFlight.delete(batch)) return batch.dropBody() // abandoned, and settled by whoever did that
     if (row.pause !== undefined && outcome.kind === 'retryable') row.pause.isProbing = false
@@ -288,9 +288,9 @@ export class Delivery {
       case 'retryable':
         return this.#retry(batch, row, outcome)
       case 'too-large':
-        return this.#shrink(batch, row, startedAtMs)
+        return this.#splitTooLarge(batch, row, startedAtMs)
       case 'unsupported-encoding': {
-        if (encoding === 'none') return this.#block(batch, row, 415, 'the media type is not supported')
+        if (encoding === 'none') return this.#pauseBatch(batch, row, 415, 'the media type is not supported')
         this.#stepDown(encoding)
         return row.requeue(batch)
       }
@@ -305,7 +305,7 @@ export class Delivery {
         return this.#refuse(batch, row, 'rejected', outcome.status, outcome.reason, startedAtMs)
       }
       case 'blocked':
-        return this.#block(batch, row, outcome.status, outcome.reason)
+        return this.#pauseBatch(batch, row, outcome.status, outcome.reason)
     }
   }
 
@@ -315,23 +315,23 @@ export class Delivery {
     outcome: Outcome & { kind: 'delivered' | 'partly-rejected' },
     startedAtMs: number,
   ): void {
-    const { ledger, notices } = this.#parts
+    const { ledger, notices } = this.#deps
     const failed = outcome.kind === 'partly-rejected' ? Math.min(outcome.failed, batch.count) : 0
     if (failed < batch.count) this.#onAccepted(batch, row, startedAtMs)
     ledger.delivered += batch.count - failed
     const refused =
       outcome.kind === 'partly-rejected' ? this.#countFailures(batch, failed, outcome.failures) : new Set<number>()
     if (notices.has('delivered')) {
-      notices.tell('delivered', { dataset: batch.dataset, count: batch.count - failed, bytes: batch.byteLength })
+      notices.emit('delivered', { dataset: batch.dataset, count: batch.count - failed, bytes: batch.byteLength })
     }
     this.#settle(batch, line => refused.has(line))
-    this.#parts.onDelivered(batch.dataset)
-    this.#parts.onSettled()
+    this.#deps.onDelivered(batch.dataset)
+    this.#deps.onSettled()
   }
 
   /** Returns the places of the lines that failed, as far as that can be told. */
   #countFailures(batch: Batch, failed: number, failures: readonly EventFailure[]): Set<number> {
-    const { notices, timeField } = this.#parts
+    const { notices, timeField } = this.#deps
     const reasons = new Set<string>()
     const bySeverity: DropsBySeverity = {}
     const lines = failedLines(batch, failures, timeField).slice(0, failed)
@@ -339,7 +339,7 @@ export class Delivery {
       const { line, reason } = lines[index] ?? { line: undefined, reason: 'no reason given' }
       reasons.add(reason)
       count(bySeverity, line?.severity)
-      if (notices.has('rejected')) notices.tell('rejected', rejection(batch.dataset, line?.json, 200, reason))
+      if (notices.has('rejected')) notices.emit('rejected', rejection(batch.dataset, line?.json, 200, reason))
     }
     this.#countDropped('rejected', failed, bySeverity)
     notices.warn(...rejected(batch.dataset, failed, [...reasons].slice(0, 3).join('; ')))
@@ -351,7 +351,7 @@ export class Delivery {
   }
 
   #retry(batch: Batch, row: DatasetQueue, outcome: Outcome & { kind: 'retryable' }): void {
-    const { breaker, pace, notices } = this.#parts
+    const { breaker, pace, notices } = this.#deps
     const nowMs = monotonicMs()
     if (outcome.status !== undefined) this.lastTrouble = `${outcome.status} ${outcome.reason}`
     this.failure = outcome.status === undefined ? outcome.reason : `the service answers ${this.lastTrouble}`
@@ -379,9 +379,9 @@ export class Delivery {
     if (row.refusals !== undefined) row.skipBackoff()
   }
 
-  #shrink(batch: Batch, row: DatasetQueue, startedAtMs: number): void {
+  #splitTooLarge(batch: Batch, row: DatasetQueue, startedAtMs: number): void {
     if (batch.count > 1 && this.#sizeLimit.onTooLarge(batch.byteLength, startedAtMs, monotonicMs())) {
-      this.#parts.notices.warn(...batchTooLarge(batch.byteLength, this.#sizeLimit.maxBytes))
+      this.#deps.notices.warn(...batchTooLarge(batch.byteLength, this.#sizeLimit.maxBytes))
     }
     this.#refuse(batch, row, 'too-large', 413, 'too large', startedAtMs)
   }
@@ -404,7 +404,7 @@ export class Delivery {
     const atMs = batch.count === 1 ? (batch.refusal?.atMs ?? nowMs) : nowMs
     batch.refusal = { atMs, status, reason }
     const isEndless = refusals.isEndless || this.#refusalsInRow >= refusalsUntilPause
-    if (isEndless) this.#pause(row, status, reason)
+    if (isEndless) this.#pauseDataset(row, status, reason)
     else row.pause = undefined
     switch (verdict.kind) {
       case 'split': {
@@ -417,37 +417,37 @@ export class Delivery {
         // When the process ends, it does not wait for a second answer.
         batch.notBeforeMs = this.#sendNow === undefined ? verdict.untilMs : Number.POSITIVE_INFINITY
         // The first answer may just have come before that to its neighbor, which is evidence.
-        if (!isEndless && batch.refusals > 1) this.#parts.notices.warn(...held(batch.dataset, `${status} ${reason}`))
+        if (!isEndless && batch.refusals > 1) this.#deps.notices.warn(...held(batch.dataset, `${status} ${reason}`))
         return row.requeueLast(batch)
       }
       case 'drop': {
-        if (why === 'too-large') this.#parts.notices.warn(...eventTooLarge(batch.byteLength))
+        if (why === 'too-large') this.#deps.notices.warn(...eventTooLarge(batch.byteLength))
         this.#reject(batch, why, status, reason)
       }
     }
   }
 
   #reject(batch: Batch, why: DropReason, status: number, reason: string): void {
-    const { notices } = this.#parts
+    const { notices } = this.#deps
     if (why === 'rejected') notices.warn(...rejected(batch.dataset, batch.count, `${status} ${reason}`))
     if (notices.has('rejected')) {
-      for (const json of batch.lines()) notices.tell('rejected', rejection(batch.dataset, json, status, reason))
+      for (const json of batch.lines()) notices.emit('rejected', rejection(batch.dataset, json, status, reason))
     }
     this.#drop(batch, why)
   }
 
   #stepDown(encoding: Encoding): void {
-    const { compression, notices } = this.#parts
+    const { compression, notices } = this.#deps
     if (compression.stepDown(encoding, monotonicMs())) notices.warn(...encodingRefused(encoding, compression.encoding))
   }
 
   /** Holds a dataset's batches back until a probe passes: nothing is lost, and nobody is flooded. */
-  #block(batch: Batch, row: DatasetQueue, status: number, reason: string): void {
+  #pauseBatch(batch: Batch, row: DatasetQueue, status: number, reason: string): void {
     row.requeue(batch)
-    this.#pause(row, status, reason)
+    this.#pauseDataset(row, status, reason)
   }
 
-  #pause(row: DatasetQueue, status: number, reason: string): void {
+  #pauseDataset(row: DatasetQueue, status: number, reason: string): void {
     const pause = row.pause
     if (pause !== undefined && !pause.isProbing) return
     const refusals = (pause?.refusals ?? 0) + 1
@@ -456,23 +456,23 @@ export class Delivery {
     const untilMs = monotonicMs() + delayMs * (0.5 + Math.random() / 2)
     row.pause = { untilMs, refusals, isProbing: false, status, reason }
     if (pause !== undefined) return
-    this.#parts.notices.warn(...paused(row.dataset, status, reason))
+    this.#deps.notices.warn(...paused(row.dataset, status, reason))
   }
 
   #drop(batch: Batch, reason: DropReason): void {
     this.#countDropped(reason, batch.count, batch.bySeverity)
     this.#settle(batch, () => true)
-    this.#parts.onSettled()
+    this.#deps.onSettled()
   }
 
   #settle(batch: Batch, isLost: (line: number) => boolean): void {
-    if (batch.refusal !== undefined) this.#parts.batches.queueFor(batch.dataset).onRefusedSettled(batch.count)
+    if (batch.refusal !== undefined) this.#deps.batches.queueFor(batch.dataset).onRefusedSettled(batch.count)
     batch.settle(isLost)
   }
 
   #countDropped(reason: DropReason, count: number, bySeverity: DropsBySeverity): void {
-    this.#parts.ledger.drop(reason, bySeverity)
-    this.#parts.notices.tell('dropped', { reason, count, bySeverity })
+    this.#deps.ledger.drop(reason, bySeverity)
+    this.#deps.notices.emit('dropped', { reason, count, bySeverity })
   }
 
   #wakeAt(atMs: number, nowMs: number): void {

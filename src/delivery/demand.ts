@@ -1,4 +1,4 @@
-import { batchEventsCeiling, type Tunable } from './tuning.ts'
+import { batchEventsCeiling, type Tunable } from './batch-tuning.ts'
 
 /** The requests per second that a process could use, for a limit that it shares with others. */
 export interface RequestDemand {

@@ -1,7 +1,7 @@
+import type { Severity } from '../accounting/severity.ts'
 import type { Batch } from '../batch/batch.ts'
 import { jsonObject } from '../http/json-object.ts'
 import type { EventFailure } from '../outcome.ts'
-import type { Severity } from '../record/severity.ts'
 import { quoted } from '../text/short-line.ts'
 import { withoutTrailing } from '../text/without-trailing.ts'
 

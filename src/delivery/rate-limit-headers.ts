@@ -1,4 +1,4 @@
-import { one } from '../http/header.ts'
+import { firstValue } from '../http/header.ts'
 
 /** What an answer says of the service's limit on requests; each is left out where nothing usable is said. */
 export interface RateLimit {
@@ -72,5 +72,5 @@ function count(header: string | string[] | undefined): number | undefined {
 }
 
 function first(header: string | string[] | undefined): string | undefined {
-  return one(header)?.slice(0, maxHeaderChars)
+  return firstValue(header)?.slice(0, maxHeaderChars)
 }

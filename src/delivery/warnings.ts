@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../errors.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { quoted } from '../text/short-line.ts'
-import type { PaceInForce } from './pace.ts'
+import type { RateInForce } from './rate-limiter.ts'
 
 /** What is told of trouble: what happened, what becomes of the events, and what to do. */
 export type WarningText = readonly [code: ErrorCode, message: string, about?: string]
@@ -32,13 +32,13 @@ export const failureRemedy =
   'Check the network, baseUrl and certificates, and the state of the service, or allow more time (flushTimeoutMs, exitTimeoutMs).'
 
 /** Events that wait for their turn and for nothing else. */
-export function pacedFor(pending: number, inForce: PaceInForce): WarningText {
+export function pacedFor(pending: number, inForce: RateInForce): WarningText {
   const events = pending === 1 ? 'an event waits' : `${pending} events wait`
   return ['LOGFERRY_LIMITS', `${events}, as ${paceReason(inForce)}. ${paceRemedy}`, 'pace']
 }
 
 /** Names the rate that holds requests back, and where it comes from: “…, as {reason}.” */
-export function paceReason({ requestsPerSecond, because }: PaceInForce): string {
+export function paceReason({ requestsPerSecond, because }: RateInForce): string {
   const rate = `${Number(requestsPerSecond.toPrecision(2))} requests per second`
   if (because === 'throttled') return `this process makes ${rate} since the service refused some for their rate (429)`
   if (because === 'headers') return `the service's rate-limit headers allow ${rate}`

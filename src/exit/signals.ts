@@ -1,10 +1,10 @@
 import { constants } from 'node:os'
-import { warnAtOnce } from '../notices.ts'
+import { warnAtOnce } from '../accounting/diagnostics.ts'
 import { setTimeout } from '../time.ts'
-import { LastDelivery, type Leftovers } from './last-delivery.ts'
+import { type Drainable, ExitDrain } from './drain-at-exit.ts'
 
 /** Pending events that a signal must not cost. */
-export interface Interruptible extends Leftovers {
+export interface Interruptible extends Drainable {
   /** Sends what is pending without further delay. Called if the application handles the signal: it decides about the end. */
   sendNow(): void
 }
@@ -38,12 +38,12 @@ let isRaised = false
  * Delivers what `one` has pending when a signal ends the process, until `stopHeeding`. There are listeners for signals only as
  * long as there is something to deliver: otherwise a signal does what it does by default, even while the event loop is blocked.
  */
-export function heedSignals(one: Interruptible): void {
+export function registerInterruptible(one: Interruptible): void {
   interruptible.add(one)
   if (interruptible.size === 1) listen()
 }
 
-export function stopHeeding(one: Interruptible): void {
+export function unregisterInterruptible(one: Interruptible): void {
   if (interruptible.delete(one) && interruptible.size === 0) stopListening()
 }
 
@@ -63,10 +63,10 @@ function onSignal(signal: Signal): void {
     setTimeout(sendNow, sendAfterMs).unref()
     return
   }
-  const delivery = new LastDelivery()
+  const delivery = new ExitDrain()
   warnAtOnce(true)
-  delivery.deliver(interruptible)
-  delivery.dismiss()
+  delivery.drainables(interruptible)
+  delivery.end()
   warnAtOnce(false)
   stopListening()
   if (!process.listeners(signal).some(isOurs)) raise(signal) // or another copy of this package does, whose turn comes

@@ -1,5 +1,5 @@
 import { type Answer, usualAnswerBytes } from './exchange.ts'
-import { one } from './header.ts'
+import { firstValue } from './header.ts'
 
 const decoder = new TextDecoder() // takes a byte order mark off
 
@@ -23,7 +23,7 @@ interface Bounds {
  * @param maxBytes most bytes that are unpacked: a few kilobytes may hold a gigabyte
  */
 export function bodyOf({ headers, body, cut }: Answer, maxBytes = usualAnswerBytes): Body {
-  const unpack = unpackerOf(one(headers['content-encoding']), body)
+  const unpack = unpackerOf(firstValue(headers['content-encoding']), body)
   // What is too large is tried by halves, as nothing is left of an attempt that goes too far.
   for (let length = unpack === undefined ? 0 : body.length; length > 0; length >>= 1) {
     try {

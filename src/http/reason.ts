@@ -1,12 +1,12 @@
 import { type Redact, toShortLine } from '../text/short-line.ts'
 import { bodyOf } from './answer-body.ts'
 import type { Answer } from './exchange.ts'
-import { one } from './header.ts'
+import { firstValue } from './header.ts'
 import { jsonObject } from './json-object.ts'
 
 /** The service's own words about a refusal, as one short line; a redirect says where it points to. */
 export function reasonIn(answer: Answer, redact?: Redact): string {
-  const location = one(answer.headers.location)
+  const location = firstValue(answer.headers.location)
   if (answer.status >= 300 && answer.status < 400 && location) {
     return toReason(`redirects to ${originOf(toShortLine(location, redact, maxLocationChars))}`)
   }

@@ -1,6 +1,6 @@
 import { bodyOf } from '../http/answer-body.ts'
 import type { Answer } from '../http/exchange.ts'
-import { one } from '../http/header.ts'
+import { firstValue } from '../http/header.ts'
 import { reasonIn } from '../http/reason.ts'
 import { retryAfterMs } from '../http/retry-after.ts'
 import type { Redact } from '../text/short-line.ts'
@@ -32,7 +32,10 @@ export function answerToOrg(answer: Answer, redact: Redact, nowMs: number, toler
   if (status === 404) {
     return new OrgError('NOT_FOUND', `no such organization: check its id, and baseUrl (${said})`, { status })
   }
-  const details = { status, retryAfterMs: retryAfterMs(one(headers['retry-after']), nowMs, one(headers.date)) }
+  const details = {
+    status,
+    retryAfterMs: retryAfterMs(firstValue(headers['retry-after']), nowMs, firstValue(headers.date)),
+  }
   // 430 is what the public service that resembles this one answers beside 429.
   if (status === 429 || status === 430) {
     return new OrgError('RATE_LIMITED', `the service was asked too often: ask later (${said})`, details)

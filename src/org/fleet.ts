@@ -1,5 +1,5 @@
 import type { RequestDemand } from '../delivery/demand.ts'
-import type { Lease } from '../delivery/pace.ts'
+import type { Lease } from '../delivery/rate-limiter.ts'
 import { ownProperties } from '../options/own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { type Redact, toShortLine } from '../text/short-line.ts'

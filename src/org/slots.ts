@@ -1,4 +1,4 @@
-import type { Lease } from '../delivery/pace.ts'
+import type { Lease } from '../delivery/rate-limiter.ts'
 
 /** A part of the limit: the points from the first number up to the second, of 2^32. */
 export type Arc = readonly [number, number]

@@ -1,7 +1,7 @@
+import type { Severity } from '../accounting/severity.ts'
 import { clearTimeout, setTimeout } from '../time.ts'
 import { eventToLine } from './event-to-line.ts'
 import { type OtelLogRecord, type OtelResource, otelToEvent, recordTime, severityOfRecord } from './otel-to-event.ts'
-import type { Severity } from './severity.ts'
 
 /** A record without ties to the caller's objects, but for its resource and scope, which belong to the SDK. */
 export interface HeldRecord {
@@ -112,7 +112,7 @@ export class HeldRecords {
   }
 
   /** Gives every record on, room or not. */
-  giveAll(): void {
+  releaseAllNow(): void {
     clearTimeout(this.#timer)
     while (!this.#isReleased) this.#giveNext()
   }

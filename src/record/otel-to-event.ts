@@ -1,6 +1,3 @@
-import { isError } from './error-fields.ts'
-import { nestAttributes } from './nested.ts'
-import type { HrTime, OtelLogRecord } from './otel-record.ts'
 import {
   isSeverityNumber,
   maxLevelLength,
@@ -8,7 +5,10 @@ import {
   severities,
   severityOfLevel,
   severityOfNumber,
-} from './severity.ts'
+} from '../accounting/severity.ts'
+import { isError } from './error-fields.ts'
+import { nestAttributes } from './nested.ts'
+import type { HrTime, OtelLogRecord } from './otel-record.ts'
 import { formatNanoTime, isHrTime } from './timestamp.ts'
 import { traceFlagsHex, validTraceIds } from './trace-context.ts'
 

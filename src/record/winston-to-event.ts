@@ -1,9 +1,9 @@
+import { type Severity, severityOfLevel } from '../accounting/severity.ts'
 import { errorFields, isError } from './error-fields.ts'
 import { isRecord } from './is-plain-data.ts'
 import { logstashFields } from './logstash.ts'
 import { areArgumentsFound, type Info, lostArguments, mergedError, unmergeHttp } from './lost-arguments.ts'
 import { isNameLost, lostFields, nameInStack } from './lost-error.ts'
-import { type Severity, severityOfLevel } from './severity.ts'
 import { type TraceIds, traceFlagsHex } from './trace-context.ts'
 
 /** The level as it was logged; `info.level` may have been coloured since. */

@@ -1,5 +1,5 @@
+import { diagnosticNames } from '../accounting/diagnostics.ts'
 import { invalidOption } from '../errors.ts'
-import { noticeNames } from '../notices.ts'
 import { describedWord, kindOf } from '../options/described.ts'
 
 /**
@@ -8,8 +8,8 @@ import { describedWord, kindOf } from '../options/described.ts'
  * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION`
  */
 export function checkListener(event: unknown, listener: unknown): void {
-  if (!noticeNames.some(name => name === event)) {
-    throw invalidOption('event', `one of ${noticeNames.join(', ')}`, describedWord(event))
+  if (!diagnosticNames.some(name => name === event)) {
+    throw invalidOption('event', `one of ${diagnosticNames.join(', ')}`, describedWord(event))
   }
   if (typeof listener !== 'function') throw invalidOption('listener', `a function for '${event}'`, kindOf(listener))
 }

@@ -1,5 +1,5 @@
 import { monotonicMs } from '../time.ts'
-import { isInTime } from './in-time.ts'
+import { settlesWithin } from './settles-within.ts'
 
 /** Callbacks that have been given out and not been called. */
 export class OpenCallbacks {
@@ -19,7 +19,7 @@ export class OpenCallbacks {
     const startedAtMs = monotonicMs()
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#onNone = resolve
-    await isInTime(promise, timeoutMs)
+    await settlesWithin(promise, timeoutMs)
     return Math.max(timeoutMs - (monotonicMs() - startedAtMs), 0)
   }
 }

@@ -1,18 +1,26 @@
+import { type DiagnosticListeners, Diagnostics } from '../accounting/diagnostics.ts'
+import { DropSummary } from '../accounting/drop-summary.ts'
+import { type DropReason, type DropsBySeverity, Ledger, type Refusal, refusals } from '../accounting/ledger.ts'
+import { type Severity, severityOfLevel } from '../accounting/severity.ts'
 import { Acknowledgement } from '../batch/acknowledgements.ts'
 import { BatchQueue } from '../batch/batch-queue.ts'
 import type { BatchLimits } from '../batch/dataset-queue.ts'
-import { type DropReason, type DropsBySeverity, Ledger, type Refusal, refusals } from '../batch/ledger.ts'
 import { MemoryBudget } from '../batch/memory-budget.ts'
 import { Breaker } from '../delivery/breaker.ts'
 import { Compression, type Encoding } from '../delivery/compression.ts'
 import { Delivery } from '../delivery/delivery.ts'
-import { Pace } from '../delivery/pace.ts'
-import { Sender } from '../delivery/send.ts'
+import { RateLimiter } from '../delivery/rate-limiter.ts'
+import { Sender } from '../delivery/sender.ts'
 import { failureRemedy, pacedFor, paceReason, paceRemedy, pauseReason, remedyFor } from '../delivery/warnings.ts'
-import type { Courier } from '../exit/courier.ts'
-import { type Loss, outOfTime } from '../exit/last-delivery.ts'
-import { deliverIfEnding, expectEnd, type Unfinished, unwatch, watch } from '../exit/process-end.ts'
-import { type NoticeListeners, Notices } from '../notices.ts'
+import { type Loss, outOfTime } from '../exit/drain-at-exit.ts'
+import {
+  drainIfExiting,
+  type ExitDrainable,
+  installExitHooks,
+  registerDrainable,
+  unregisterDrainable,
+} from '../exit/exit-hooks.ts'
+import type { WorkerHttpClient } from '../http/worker-client.ts'
 import { ownProperties } from '../options/own-properties.ts'
 import { resolveOptions } from '../options/resolve.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
@@ -24,18 +32,16 @@ import { eventToLine } from '../record/event-to-line.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import { beginLogCall, logCalls } from '../record/log-calls.ts'
 import { tailFields } from '../record/resource-tail.ts'
-import { type Severity, severityOfLevel } from '../record/severity.ts'
 import { Timestamper } from '../record/timestamp.ts'
 import { fewCallsBytes, openBatchBytes, reserveStack, useDiskBytes } from '../stack-reserve.ts'
 import type { Redact } from '../text/short-line.ts'
 import { monotonicMs, setImmediate } from '../time.ts'
 import { checkListener } from './check-listener.ts'
 import { datasetOf } from './dataset-of.ts'
-import { Holding } from './holding.ts'
-import { checkedTimeoutMs, isInTime } from './in-time.ts'
-import { type License, openLicense } from './license.ts'
-import { ShedReport } from './shed-report.ts'
-import { Spooling, type SpoolStats } from './spooling.ts'
+import { HeldEvents } from './held-events.ts'
+import { type License, openLicense } from './license-limits.ts'
+import { checkedTimeoutMs, settlesWithin } from './settles-within.ts'
+import { SpoolCoordinator, type SpoolStats } from './spool-coordinator.ts'
 
 /** What is known when `flush()` or `close()` ends. */
 export interface FlushResult {
@@ -101,7 +107,7 @@ export class Shipper {
   readonly #breaker: Breaker
   readonly #delivery: Delivery
   /** @internal */
-  readonly holding: Holding
+  readonly holding: HeldEvents
   readonly #compression: Compression
   readonly #ledger = new Ledger()
   /**
@@ -110,14 +116,14 @@ export class Shipper {
    * @internal
    */
   readonly refused = this.#ledger.refused
-  readonly #notices = new Notices((text, kind) => this.#redact(text, kind))
-  readonly #pace = new Pace()
+  readonly #notices = new Diagnostics((text, kind) => this.#redact(text, kind))
+  readonly #pace = new RateLimiter()
   readonly #license: License | undefined
-  readonly #spooling: Spooling | undefined
+  readonly #spooling: SpoolCoordinator | undefined
   readonly #altered: Alterations = { stubbed: 0, cut: 0 }
-  readonly #unfinished: Unfinished
+  readonly #unfinished: ExitDrainable
   #isWatched = false
-  readonly #shed = new ShedReport()
+  readonly #shed = new DropSummary()
   #acknowledgement: Acknowledgement | undefined
   #lastError: unknown
   #isTelling = false
@@ -145,14 +151,14 @@ export class Shipper {
       },
       this.#spooling?.spool,
     )
-    this.holding = new Holding({
+    this.holding = new HeldEvents({
       memory: this.#memory,
       ledger: this.#ledger,
       batcher: this.#batcher,
       onHeld: () => {
         if (this.#isWatched) return
         this.#watch()
-        deliverIfEnding()
+        drainIfExiting()
       },
       onRemoved: () => this.#unwatchWhenDone(),
     })
@@ -178,19 +184,19 @@ export class Shipper {
       exitOnSignals: options.exitOnSignals,
       sendNow: () => void this.#flushAtHand(),
       finish: () => this.#finishAtExit(),
-      handOver: courier => this.#handOver(courier),
-      withdrawWhenDone: () => this.#tellAllRefused(),
-      proceed: () => this.#proceed(),
+      beginDrain: courier => this.#beginDrain(courier),
+      unregisterIfIdle: () => this.#tellAllRefused(),
+      step: () => this.#step(),
       isWaitingForAnswers: () => this.#delivery.inFlight > 0,
-      giveUp: loss => this.#giveUp(loss, 'exit'),
-      takeBack: () => this.#takeBack(),
+      dropRemaining: loss => this.#dropRemaining(loss, 'exit'),
+      endDrain: () => this.#endDrain(),
     }
-    if (options.exitTimeoutMs > 0) expectEnd()
+    if (options.exitTimeoutMs > 0) installExitHooks()
     const { onRejected } = options
     if (onRejected !== undefined) this.#notices.add('rejected', ({ event, reason }) => onRejected(event, reason))
     if (this.#spooling !== undefined) {
       this.#watch() // a process that ends at once delivers what others have left all the same
-      void this.#spooling.inherit().then(() => this.#unwatchWhenDone())
+      void this.#spooling.adoptOrphans().then(() => this.#unwatchWhenDone())
     }
   }
 
@@ -225,11 +231,11 @@ export class Shipper {
   async flush(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
     const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#options.flushTimeoutMs)
     reserveStack(useDiskBytes)
-    const leftBefore = this.#ledger.left
-    const isDone = await isInTime(this.#flushAll(), timeoutMs)
+    const leftBefore = this.#ledger.handedOff
+    const isDone = await settlesWithin(this.#flushAll(), timeoutMs)
     if (!isDone) this.#warnOfPace()
     // What `close` has left to the next process meanwhile is neither delivered nor dropped.
-    return { complete: isDone && this.#ledger.left <= leftBefore, pending: this.#ledger.pending }
+    return { complete: isDone && this.#ledger.handedOff <= leftBefore, pending: this.#ledger.pending }
   }
 
   /**
@@ -244,7 +250,7 @@ export class Shipper {
     const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#options.flushTimeoutMs)
     reserveStack(useDiskBytes)
     const complete = await this.#finish(timeoutMs)
-    await isInTime(Promise.all([this.#sender.close(), this.#license?.close()]), closeConnectionsMs)
+    await settlesWithin(Promise.all([this.#sender.close(), this.#license?.close()]), closeConnectionsMs)
     this.#spooling?.close()
     this.#memory.clear()
     return { complete, pending: this.#ledger.pending }
@@ -281,7 +287,7 @@ export class Shipper {
    *
    * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` for any other event, or where `listener` is no function
    */
-  on<Name extends keyof NoticeListeners>(event: Name, listener: NoticeListeners[Name]): this {
+  on<Name extends keyof DiagnosticListeners>(event: Name, listener: DiagnosticListeners[Name]): this {
     checkListener(event, listener)
     this.#notices.add(event, listener)
     return this
@@ -292,7 +298,7 @@ export class Shipper {
    *
    * @throws TypeError as `on` does
    */
-  off<Name extends keyof NoticeListeners>(event: Name, listener: NoticeListeners[Name]): this {
+  off<Name extends keyof DiagnosticListeners>(event: Name, listener: DiagnosticListeners[Name]): this {
     checkListener(event, listener)
     this.#notices.remove(event, listener)
     return this
@@ -346,7 +352,7 @@ export class Shipper {
     written?: string,
   ): DropReason | undefined {
     try {
-      if (this.#hasUntold) this.#tellSoon()
+      if (this.#hasUntold) this.#emitSoon()
       if (!this.#batcher.hasRoomFor(severity)) return this.#refuse('memory', severity)
       const dataset = this.#datasetOf(event, tail)
       if (dataset === undefined) return this.#refuse('dataset', severity)
@@ -364,7 +370,7 @@ export class Shipper {
       this.refused.error[severity]++
       this.#lastError = error
       try {
-        this.#tellSoon()
+        this.#emitSoon()
       } catch {
         this.#hasUntold = true
       }
@@ -417,7 +423,7 @@ export class Shipper {
    *
    * @internal
    */
-  async fateOf(give: () => void): Promise<Acknowledgement> {
+  async shipAndTrack(give: () => void): Promise<Acknowledgement> {
     reserveStack(useDiskBytes)
     const acknowledgement = new Acknowledgement()
     this.#acknowledgement = acknowledgement
@@ -427,7 +433,7 @@ export class Shipper {
       this.#acknowledgement = undefined
     }
     void this.#batcher.flush()
-    await isInTime(acknowledgement.whenSettled(), this.#options.flushTimeoutMs)
+    await settlesWithin(acknowledgement.whenSettled(), this.#options.flushTimeoutMs)
     return acknowledgement
   }
 
@@ -458,7 +464,7 @@ export class Shipper {
     this.#ledger.admitted++ // with no call since the line has its place: see `Batch.append`
     try {
       this.#license?.limits.count(severity, line.length)
-      if (!wasWatched) deliverIfEnding()
+      if (!wasWatched) drainIfExiting()
     } catch {
       // Out of stack: a byte is not counted, which answers correct. The last listener of 'exit' delivers.
     }
@@ -514,7 +520,7 @@ export class Shipper {
    * Tells of the events that were dropped in their log calls and of which that could not be told there, at the next turn of
    * the event loop: in a microtask, a listener that logs might never let go of it.
    */
-  #tellSoon(): void {
+  #emitSoon(): void {
     if (this.#isTellingSoon) return
     if (!this.#isWatched) this.#watch() // which tells of them if there is no next turn
     setImmediate(() => this.#tellAllRefused()).unref()
@@ -525,7 +531,7 @@ export class Shipper {
     this.#isTellingSoon = false
     this.#hasUntold = false
     for (const reason of refusals) this.#tellRefused(reason)
-    this.#spooling?.tellNews()
+    this.#spooling?.emitPending()
     this.#unwatchWhenDone()
   }
 
@@ -534,7 +540,7 @@ export class Shipper {
     if (count === 0) return
     this.#isTelling = true
     try {
-      this.#notices.tell('dropped', { reason, count, bySeverity })
+      this.#notices.emit('dropped', { reason, count, bySeverity })
       this.#warnOfRefused(reason, count, bySeverity)
     } finally {
       this.#isTelling = false
@@ -576,9 +582,10 @@ export class Shipper {
 
   /** Lets everything go that is here; what other processes have left in the spool is here only once it is taken over. */
   async #flushAll(): Promise<void> {
-    const inherited = this.#spooling?.inherit()
+    const inherited = this.#spooling?.adoptOrphans()
     await this.#flushAtHand()
-    for (let hasMore = await inherited; hasMore; hasMore = await this.#spooling?.inherit()) await this.#batcher.flush()
+    for (let hasMore = await inherited; hasMore; hasMore = await this.#spooling?.adoptOrphans())
+      await this.#batcher.flush()
     if (inherited !== undefined) await this.#batcher.flush()
   }
 
@@ -592,13 +599,13 @@ export class Shipper {
 
   /** Delivers what is pending, with no regard for waits after failures; drops what is left when the time is up. */
   async #finish(timeoutMs: number): Promise<boolean> {
-    this.#delivery.hurry(timeoutMs)
+    this.#delivery.skipBackoff(timeoutMs)
     const flushed = this.#flushAll()
-    const complete = await isInTime(flushed, timeoutMs)
+    const complete = await settlesWithin(flushed, timeoutMs)
     this.#tellAllRefused()
     if (complete) return true
     await this.#batcher.spillAll()
-    this.#giveUp(outOfTime(timeoutMs))
+    this.#dropRemaining(outOfTime(timeoutMs))
     return false
   }
 
@@ -607,14 +614,14 @@ export class Shipper {
     if (inForce !== undefined) this.#notices.warn(...pacedFor(this.#ledger.pending, inForce))
   }
 
-  #giveUp(loss: Loss, about?: string): void {
+  #dropRemaining(loss: Loss, about?: string): void {
     const { how, remedy } = loss.isWaiting ? this.#explained(loss) : loss
-    this.holding.giveAll()
-    const { pending, left, dropped } = this.#ledger
-    if (pending === left) return
-    this.#delivery.abandon('closed', batch => this.#spooling?.leave(batch) ?? false)
+    this.holding.releaseAllNow()
+    const { pending, handedOff, dropped } = this.#ledger
+    if (pending === handedOff) return
+    this.#delivery.abandon('closed', batch => this.#spooling?.handOff(batch) ?? false)
     this.#unwatchWhenDone()
-    const [kept, lost] = [this.#ledger.left - left, this.#ledger.dropped - dropped]
+    const [kept, lost] = [this.#ledger.handedOff - handedOff, this.#ledger.dropped - dropped]
     if (kept > 0)
       this.#notices.warn('LOGFERRY_SPOOL', `${events(kept)} could not be delivered ${how}; ${inSpool}`, about)
     if (lost === 0) return
@@ -634,22 +641,22 @@ export class Shipper {
     return failure === undefined ? { how, remedy } : { how: `${how} (${failure})`, remedy: failureRemedy }
   }
 
-  #handOver(courier: Courier): void {
+  #beginDrain(courier: WorkerHttpClient): void {
     this.#breaker.isUrgent = true
-    this.#delivery.sendBy((batch, onAttempt) => this.#sender.sendBy(courier, batch, onAttempt))
+    this.#delivery.useSyncSender((batch, onAttempt) => this.#sender.sendSync(courier, batch, onAttempt))
     this.#batcher.standStill(true)
-    this.#delivery.hurry(this.#options.exitTimeoutMs)
+    this.#delivery.skipBackoff(this.#options.exitTimeoutMs)
     void this.#flushAtHand()
   }
 
-  #takeBack(): void {
+  #endDrain(): void {
     this.#breaker.isUrgent = false
     this.#batcher.standStill(false)
-    this.#delivery.sendBy(undefined)
-    this.#spooling?.tellNews()
+    this.#delivery.useSyncSender(undefined)
+    this.#spooling?.emitPending()
   }
 
-  #proceed(): number {
+  #step(): number {
     if (this.#delivery.inFlight === 0) void this.#flushAtHand() // for what listeners have logged since
     return this.#delivery.wake()
   }
@@ -662,13 +669,13 @@ export class Shipper {
     this.#unwatchWhenDone()
   }
 
-  #openSpooling(spool: ResolvedSpool, durability: 'memory' | 'disk'): Spooling {
-    return new Spooling(spool, durability, {
+  #openSpooling(spool: ResolvedSpool, durability: 'memory' | 'disk'): SpoolCoordinator {
+    return new SpoolCoordinator(spool, durability, {
       ledger: this.#ledger,
       notices: this.#notices,
       memory: this.#memory,
       batcher: () => this.#batcher,
-      onInherited: () => this.#watch(),
+      onAdopted: () => this.#watch(),
     })
   }
 
@@ -676,7 +683,7 @@ export class Shipper {
     this.#spooling?.resume()
     if (this.#options.exitTimeoutMs === 0) return
     reserveStack(openBatchBytes)
-    watch(this.#unfinished)
+    registerDrainable(this.#unfinished)
     this.#isWatched = true
   }
 
@@ -687,9 +694,9 @@ export class Shipper {
 
   #unwatchWhenDone(): void {
     if (this.#hasUntold) this.#tellAllRefused()
-    if (!this.#isWatched || this.#ledger.pending > this.#ledger.left) return
+    if (!this.#isWatched || this.#ledger.pending > this.#ledger.handedOff) return
     this.#isWatched = false
-    unwatch(this.#unfinished)
+    unregisterDrainable(this.#unfinished)
   }
 }
 

@@ -111,7 +111,7 @@ export class SpoolDirectory {
    *
    * @throws what the disk throws
    */
-  static async inherit(
+  static async adopt(
     root: string,
     name: string,
     disk: Disk,

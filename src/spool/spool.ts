@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import type { BatchStore, StoredBatch } from '../batch/batch-store.ts'
 import { monotonicMs, queueMicrotask, setTimeout, systemTimeMs } from '../time.ts'
+import { Adopter, type AdopterListeners } from './adoption.ts'
 import { AppendFiles } from './append-files.ts'
 import { type Disk, isPassing } from './disk.ts'
-import { Heir, type HeirListeners } from './heir.ts'
 import { Segment, type SegmentParts } from './segment.ts'
 import { segmentBytes } from './segment-format.ts'
 import { nameOfDestination, SpoolDirectory } from './spool-directory.ts'
@@ -45,7 +45,7 @@ export class Spool implements BatchStore {
   readonly #listeners: SpoolListeners
   readonly #parts: SegmentParts
   readonly #files: AppendFiles
-  readonly #heir: Heir
+  readonly #adopter: Adopter
   readonly #watch: Watch
   #own: SpoolDirectory | undefined
   /** What would be lost in a failure of power, oldest first. */
@@ -66,7 +66,7 @@ export class Spool implements BatchStore {
     this.#destination = nameOfDestination(options.destination)
     this.#disk = disk
     this.#listeners = listeners
-    this.#files = new AppendFiles({ disk, adoptedDirectories: () => this.#heir.directories.length })
+    this.#files = new AppendFiles({ disk, adoptedDirectories: () => this.#adopter.directories.length })
     this.#parts = {
       disk,
       files: this.#files,
@@ -75,17 +75,17 @@ export class Spool implements BatchStore {
         this.usedBytes -= bytes
         this.#unsynced.delete(segment)
         this.#unremoved.delete(segment)
-        this.#heir.onRemoved()
+        this.#adopter.onRemoved()
       },
       onUnremoved: segment => this.#unremoved.add(segment),
       onLeft: (segment, lines) => {
         this.#unsynced.delete(segment)
-        this.#heir.onLeft(segment, lines)
+        this.#adopter.onLeft(segment, lines)
       },
       onWritten: segment => this.#onWritten(segment),
       onTrouble: error => this.#onTrouble(error),
     }
-    this.#heir = new Heir({
+    this.#adopter = new Adopter({
       root: options.directory,
       destination: this.#destination,
       segments: this.#parts,
@@ -101,7 +101,7 @@ export class Spool implements BatchStore {
       onMore: listeners.onMore,
     })
     this.#watch = new Watch(
-      () => (this.#own === undefined ? this.#heir.directories : [this.#own, ...this.#heir.directories]),
+      () => (this.#own === undefined ? this.#adopter.directories : [this.#own, ...this.#adopter.directories]),
       vanished => listeners.onVanished(vanished),
     )
   }
@@ -130,15 +130,15 @@ export class Spool implements BatchStore {
    * Becomes the heir of what was left by processes that are no more, and reads it. Resolves when all that there is room for
    * has been told of: with `true` where there is more to come once that is delivered. Never rejects.
    */
-  inherit(listeners: HeirListeners): Promise<boolean> {
+  adoptOrphans(listeners: AdopterListeners): Promise<boolean> {
     this.#removeAgain()
     for (const name of this.#left.keys()) {
       if (this.#isGone(name)) this.#forgetLeft(name)
     }
-    return this.#heir.inherit({
+    return this.#adopter.adoptOrphans({
       ...listeners,
-      onInherited: inherited => {
-        listeners.onInherited(inherited)
+      onAdopted: inherited => {
+        listeners.onAdopted(inherited)
         this.#watch.start()
         this.#makeRoom(0)
       },
@@ -146,7 +146,7 @@ export class Spool implements BatchStore {
   }
 
   /** Tries the disk again now, and looks what has become of that which is there, for there may be no later. */
-  hurry(): void {
+  skipBackoff(): void {
     this.#notBeforeMs = Number.NEGATIVE_INFINITY
     this.#watch.lookNow()
   }
@@ -155,7 +155,7 @@ export class Spool implements BatchStore {
   close(): void {
     this.#removeAgain()
     this.#unremoved.clear()
-    this.#heir.close()
+    this.#adopter.close()
     this.#own?.release()
     this.#own = undefined
     this.#files.releaseReserve()

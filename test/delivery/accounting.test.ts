@@ -52,7 +52,7 @@ describe('over any history of logs, answers, flushes and give-ups', () => {
           for (const one of steps) {
             if (one.do === 'log') for (let i = 0; i < one.count; i++) log(logged++, { dataset: one.dataset })
             if (one.do === 'wait') await vi.advanceTimersByTimeAsync(one.ms)
-            if (one.do === 'hurry') delivery.hurry(10_000)
+            if (one.do === 'hurry') delivery.skipBackoff(10_000)
             if (one.do === 'abandon') {
               const arrivedBefore = new Set(numbers(arrived))
               const refusedBefore = new Set(refused.map(({ event }) => event?.n))

@@ -48,7 +48,7 @@ describe('the breaker', () => {
     const breaker = new Breaker(30_000, always(0))
     expect(breaker.onFailed(1000, 120_000)).toBe(121_000)
     breaker.onAnswered()
-    breaker.hurry()
+    breaker.skipBackoff()
     expect(breaker.notBeforeMs).toBe(121_000)
     expect(breaker.isOpen).toBe(false)
   })
@@ -56,7 +56,7 @@ describe('the breaker', () => {
   it('hurries on demand when the wait is its own', () => {
     const breaker = new Breaker(30_000, always(1))
     for (let i = 0; i < 7; i++) breaker.onFailed(0, undefined)
-    breaker.hurry()
+    breaker.skipBackoff()
     expect(breaker.notBeforeMs).toBe(0)
   })
 })

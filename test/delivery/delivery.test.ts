@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Compression } from '../../src/delivery/compression.ts'
-import { Pace } from '../../src/delivery/pace.ts'
+import { RateLimiter } from '../../src/delivery/rate-limiter.ts'
 import type { Outcome } from '../../src/outcome.ts'
 import { lineOf } from '../support/line-of.ts'
 import { blocked, delivered, numbers, rejected, retryable, rowOfBatches, tooLarge } from './row-of-batches.ts'
@@ -173,7 +173,7 @@ describe('when the service cannot take it', () => {
 
 describe('while one request a second may be made', () => {
   it('20,000 small events a second fit into it, in batches of more than maxBatchEvents', async () => {
-    const pace = new Pace()
+    const pace = new RateLimiter()
     pace.setLimit(1)
     const { log, sent, batcher, dropped } = rowOfBatches(() => delivered, { pace })
     for (let ms = 0; ms < 20_000; ms += 100) {

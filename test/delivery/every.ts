@@ -1,4 +1,4 @@
-import type { Lease } from '../../src/delivery/pace.ts'
+import type { Lease } from '../../src/delivery/rate-limiter.ts'
 
 /** A slot at `firstSlotMs` and another one every `periodMs` after it. */
 export function every(periodMs: number, firstSlotMs = 0): Lease {

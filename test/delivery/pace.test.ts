@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { Pace } from '../../src/delivery/pace.ts'
+import { RateLimiter } from '../../src/delivery/rate-limiter.ts'
 import { every } from './every.ts'
 
 const accepted = { throttled: false }
 const refused = { throttled: true }
 
 /** Starts requests as soon as they may start and the timer, late by `lateMs`, says so; each is answered at once. */
-function starts(pace: Pace, fromMs: number, untilMs: number, lateMs: () => number = () => 0): number[] {
+function starts(pace: RateLimiter, fromMs: number, untilMs: number, lateMs: () => number = () => 0): number[] {
   const at: number[] = []
   for (let nowMs = fromMs; nowMs < untilMs; ) {
     const notBeforeMs = pace.notBeforeMs(nowMs)
@@ -32,15 +32,15 @@ function maxInASecond(atMs: readonly number[]): number {
   return most
 }
 
-function paced(requestsPerSecond: number, random = () => 0.5): Pace {
-  const pace = new Pace(random)
+function paced(requestsPerSecond: number, random = () => 0.5): RateLimiter {
+  const pace = new RateLimiter(random)
   pace.setLimit(requestsPerSecond)
   return pace
 }
 
 describe('without a limit', () => {
   it('requests start at once', () => {
-    const pace = new Pace()
+    const pace = new RateLimiter()
     for (let i = 0; i < 100; i++) {
       expect(pace.notBeforeMs(i)).toBeLessThanOrEqual(i)
       pace.onStart(i)
@@ -50,7 +50,7 @@ describe('without a limit', () => {
   })
 
   it('a 429 makes a pace of what was sent in the second before', () => {
-    const pace = new Pace(() => 0.5)
+    const pace = new RateLimiter(() => 0.5)
     for (let i = 0; i < 10; i++) pace.onStart(i)
     pace.onAnswer(20, accepted)
     pace.onAnswer(20, refused)
@@ -90,7 +90,7 @@ describe("with the license's limit", () => {
   })
 
   it('what was sent before the limit was known counts', () => {
-    const pace = new Pace()
+    const pace = new RateLimiter()
     const before = [0, 10, 20, 30]
     for (const ms of before) pace.onStart(ms)
     pace.onAnswer(40, accepted)
@@ -99,7 +99,7 @@ describe("with the license's limit", () => {
   })
 
   it('but no more than a second of it', () => {
-    const pace = new Pace()
+    const pace = new RateLimiter()
     for (let ms = 0; ms < 1000; ms++) pace.onStart(ms)
     pace.setLimit(1)
     expect(pace.notBeforeMs(1000)).toBe(2000)
@@ -165,7 +165,7 @@ describe("with the license's limit", () => {
 it('a license that becomes known does not make 429s forgotten, which have told of others', () => {
   const headers = { limit: 100, limitPerSecond: 100, remaining: 90 }
   for (const answer of [accepted, { ...accepted, ...headers }]) {
-    const pace = new Pace(() => 0.5)
+    const pace = new RateLimiter(() => 0.5)
     for (let ms = 0; ms < 100; ms += 10) pace.onStart(ms)
     pace.onAnswer(110, answer)
     pace.onAnswer(110, refused)
@@ -186,7 +186,7 @@ describe("with the headers' limit", () => {
   })
 
   it('believes a higher one after two minutes: the end of a minute looks like a window of a second', () => {
-    const pace = new Pace()
+    const pace = new RateLimiter()
     pace.onAnswer(0, { ...accepted, limitPerSecond: 100 })
     pace.onAnswer(60_000, { ...accepted, limitPerSecond: 6000 })
     expect(pace.inForce(0).requestsPerSecond).toBe(98)
@@ -265,7 +265,7 @@ describe('among others', () => {
   })
 
   it('a limit that is raised is followed within a second, and one that is lowered at once', () => {
-    const pace = new Pace(() => 0.5)
+    const pace = new RateLimiter(() => 0.5)
     const answer = (nowMs: number, limit: number) => pace.onAnswer(nowMs, { ...accepted, limit, limitPerSecond: limit })
     answer(0, 40)
     answer(100, 10)
@@ -277,7 +277,7 @@ describe('among others', () => {
   })
 
   it('headers of a limit whose window is not known make no pace', () => {
-    const pace = new Pace()
+    const pace = new RateLimiter()
     pace.onStart(0)
     pace.onAnswer(30, { ...accepted, limit: 6000, remaining: 3000 })
     expect(pace.inForce(0).because).toBe('none')
@@ -398,7 +398,7 @@ describe('with a lease', () => {
 
 describe('before the end', () => {
   const throttledOnce = (limit?: number) => {
-    const pace = new Pace(() => 0.5)
+    const pace = new RateLimiter(() => 0.5)
     pace.setLimit(limit)
     pace.onStart(0)
     pace.onAnswer(5, { ...refused, resetMs: 1000 })
@@ -411,14 +411,14 @@ describe('before the end', () => {
   it('what 429s have taught does not hold requests back', () => {
     const pace = throttledOnce()
     expect(pace.notBeforeMs(3010)).toBeGreaterThan(4000)
-    pace.hurry(5000)
+    pace.setDeadline(5000)
     expect(pace.notBeforeMs(3010)).toBeLessThanOrEqual(3010)
   })
 
   it('what the license allows does', () => {
     const pace = throttledOnce(1)
     expect(pace.notBeforeMs(3010)).toBeGreaterThan(4500)
-    pace.hurry(13_000)
+    pace.setDeadline(13_000)
     expect(pace.notBeforeMs(3010)).toBeCloseTo(3000 + 1000 / 0.98, 0)
   })
 
@@ -427,14 +427,14 @@ describe('before the end', () => {
     pace.setLease(every(500))
     starts(pace, 0, 900)
     pace.onAnswer(900, refused)
-    pace.hurry(10_000)
+    pace.setDeadline(10_000)
     expect(starts(pace, 901, 2400)).toEqual([1000, 1500, 2000])
   })
 
   it('requests whose turn would come too late start at once, four of them', () => {
     const pace = paced(0.1)
     starts(pace, 0, 100)
-    pace.hurry(2000)
+    pace.setDeadline(2000)
     expect(starts(pace, 100, 50_000).filter(ms => ms < 10_000)).toEqual([100, 100, 100, 100])
   })
 
@@ -442,14 +442,14 @@ describe('before the end', () => {
     const pace = paced(0.1)
     pace.onStart(0)
     pace.onAnswer(5, { ...refused, resetMs: 1000 })
-    pace.hurry(2000)
+    pace.setDeadline(2000)
     expect(pace.notBeforeMs(10)).toBe(1005)
   })
 
   it('once it has passed, and somebody goes on, the pace is kept again', () => {
     const pace = paced(0.1)
     starts(pace, 0, 100)
-    pace.hurry(2000)
+    pace.setDeadline(2000)
     expect(pace.notBeforeMs(2001)).toBeGreaterThan(10_000)
   })
 })

@@ -3,7 +3,7 @@
  * clock, with more to send than it may, and nobody else on the limit.
  */
 import { describe, expect, it } from 'vitest'
-import { Pace } from '../../src/delivery/pace.ts'
+import { RateLimiter } from '../../src/delivery/rate-limiter.ts'
 import { fixedWindow, randomFrom, VirtualClock } from '../org/simulation.ts'
 import { every } from './every.ts'
 
@@ -14,14 +14,14 @@ interface Scene {
   readonly limitPerSecond?: number
   readonly isRefused: (nowMs: number) => boolean
   readonly untilMs: number
-  readonly prepare?: (pace: Pace) => void
+  readonly prepare?: (pace: RateLimiter) => void
 }
 
 /** Gives the times at which requests were accepted and refused. */
 async function run({ demandPerSecond, limitPerSecond, isRefused, untilMs, prepare }: Scene) {
   const clock = new VirtualClock()
   const random = randomFrom(1)
-  const pace = new Pace(random)
+  const pace = new RateLimiter(random)
   pace.setLimit(limitPerSecond)
   prepare?.(pace)
   const admit = fixedWindow(limitPerSecond ?? Number.POSITIVE_INFINITY)
@@ -157,7 +157,7 @@ describe('after 20 seconds in which every other request is refused', () => {
 
 describe('reading the license', () => {
   it('however often delays no batch by more than one interval of the rate that is allowed', () => {
-    const pace = new Pace(() => 0.5)
+    const pace = new RateLimiter(() => 0.5)
     pace.setLimit(2)
     pace.onStart(0)
     pace.onAnswer(5, { throttled: false })
@@ -189,7 +189,7 @@ describe('reading the license', () => {
 
 describe('slots that are missed as the event loop is late', () => {
   /** Always something to send, and timers late by up to 60 ms. */
-  function startsOf(pace: Pace): number[] {
+  function startsOf(pace: RateLimiter): number[] {
     const random = randomFrom(3)
     const atMs: number[] = []
     let nowMs = 0
@@ -204,7 +204,7 @@ describe('slots that are missed as the event loop is late', () => {
   }
 
   it.each([5, 50, 200])('are used late: %d a second, and never more than that in any second', limitPerSecond => {
-    const pace = new Pace()
+    const pace = new RateLimiter()
     pace.setLimit(limitPerSecond)
     const atMs = startsOf(pace)
     expect(atMs.length / 60 / limitPerSecond).toBeGreaterThan(0.9)
@@ -212,14 +212,14 @@ describe('slots that are missed as the event loop is late', () => {
   })
 
   it('are used late under a lease, too', () => {
-    const pace = new Pace()
+    const pace = new RateLimiter()
     pace.setLimit(100)
     pace.setLease(every(51))
     expect(startsOf(pace).length / (60_000 / 51)).toBeGreaterThan(0.9)
   })
 
   it('are not made up for where nothing wanted them', () => {
-    const pace = new Pace()
+    const pace = new RateLimiter()
     pace.setLimit(50)
     pace.onStart(0)
     pace.onAnswer(5, { throttled: false })

@@ -1,14 +1,14 @@
+import { Diagnostics, type Dropped, type Rejected, type Warning } from '../../src/accounting/diagnostics.ts'
+import { Ledger } from '../../src/accounting/ledger.ts'
+import type { Severity } from '../../src/accounting/severity.ts'
 import { BatchQueue } from '../../src/batch/batch-queue.ts'
-import { Ledger } from '../../src/batch/ledger.ts'
 import { MemoryBudget } from '../../src/batch/memory-budget.ts'
 import { Breaker } from '../../src/delivery/breaker.ts'
 import { Compression, type Encoding } from '../../src/delivery/compression.ts'
 import { Delivery } from '../../src/delivery/delivery.ts'
-import { Pace } from '../../src/delivery/pace.ts'
-import { type Dropped, Notices, type Rejected, type Warning } from '../../src/notices.ts'
+import { RateLimiter } from '../../src/delivery/rate-limiter.ts'
 import type { Outcome } from '../../src/outcome.ts'
-import type { Severity } from '../../src/record/severity.ts'
-import type { Spooling, SpoolingParts } from '../../src/shipper/spooling.ts'
+import type { SpoolCoordinator, SpoolCoordinatorDeps } from '../../src/shipper/spool-coordinator.ts'
 import { lineOf } from '../support/line-of.ts'
 
 export interface Sent {
@@ -43,9 +43,9 @@ export function rowOfBatches(
     maxBatchAgeMs = 1000,
     maxConcurrentRequests = 4,
     random = Math.random,
-    pace = new Pace(),
+    pace = new RateLimiter(),
     maxBufferedBytes = 64 * 1_048_576,
-    openSpooling = undefined as ((parts: SpoolingParts) => Spooling) | undefined,
+    openSpooling = undefined as ((parts: SpoolCoordinatorDeps) => SpoolCoordinator) | undefined,
   } = {},
 ) {
   const sent: Sent[] = []
@@ -54,7 +54,7 @@ export function rowOfBatches(
   const dropped: Dropped[] = []
   const refused: Rejected[] = []
   const ledger = new Ledger()
-  const notices = new Notices()
+  const notices = new Diagnostics()
   notices.add('warning', warning => warnings.push(warning))
   notices.add('dropped', drop => dropped.push(drop))
   notices.add('rejected', rejection => refused.push(rejection))
@@ -70,7 +70,7 @@ export function rowOfBatches(
     sealedBytes: 0,
     sealedEvents: 0,
   }
-  const spooling = openSpooling?.({ ledger, notices, memory, batcher: () => batcher, onInherited: () => {} })
+  const spooling = openSpooling?.({ ledger, notices, memory, batcher: () => batcher, onAdopted: () => {} })
   const batcher = new BatchQueue(
     limits,
     memory,

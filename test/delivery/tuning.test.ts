@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { tune } from '../../src/delivery/tuning.ts'
+import { tune } from '../../src/delivery/batch-tuning.ts'
 
 const MiB = 1_048_576
 const configured = {

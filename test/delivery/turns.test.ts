@@ -1,6 +1,6 @@
 /** Batches and the slots of a lease: each slot is used while there is something to send, and no event waits for a second one. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { Pace } from '../../src/delivery/pace.ts'
+import { RateLimiter } from '../../src/delivery/rate-limiter.ts'
 import { every } from './every.ts'
 import { delivered, numbers, retryable, rowOfBatches } from './row-of-batches.ts'
 
@@ -19,7 +19,7 @@ describe('a lease', () => {
   ])(
     'with a slot every %d ms, an event every %d ms: no slot is left out, and no event waits for two',
     async (periodMs, everyMs) => {
-      const pace = new Pace()
+      const pace = new RateLimiter()
       pace.setLease(every(periodMs, performance.now() + 7))
       const { log, sent } = rowOfBatches(() => delivered, { pace })
       const loggedAtMs: number[] = []
@@ -37,7 +37,7 @@ describe('a lease', () => {
   )
 
   it('of more slots than batches are due: an event waits for company as long as configured', async () => {
-    const pace = new Pace()
+    const pace = new RateLimiter()
     pace.setLease(every(50, performance.now()))
     const { log, sent } = rowOfBatches(() => delivered, { pace })
     for (let n = 0; n < 100; n++) {

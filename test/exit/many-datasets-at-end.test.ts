@@ -71,7 +71,7 @@ describe('before the end', () => {
       log(n, { dataset: `d${n}`, severity: n === 70 ? 5 : n === 40 ? 4 : 2 })
       if (n % 10 === 0) await delay(2)
     }
-    delivery.hurry(1000)
+    delivery.skipBackoff(1000)
     void batcher.flush()
     const first = sent.map(({ lines }) => numbers(lines)[0])
     expect(first).toEqual([70, 40, ...Array.from({ length: 30 }, (_, n) => n)])
@@ -80,7 +80,7 @@ describe('before the end', () => {
   it('no more than maxConcurrentRequests are made for fewer datasets', async () => {
     const { log, delivery, batcher, sent } = rowOfBatches(() => new Promise(() => {}), { maxBatchEvents: 1 })
     for (let n = 0; n < 100; n++) log(n, { dataset: `d${n % 2}` })
-    delivery.hurry(1000)
+    delivery.skipBackoff(1000)
     void batcher.flush()
     expect(sent).toHaveLength(4)
   })

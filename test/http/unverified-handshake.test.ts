@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { MessageChannel, Worker } from 'node:worker_threads'
 import { describe, expect, it } from 'vitest'
-import { type Errand, runErrands } from '../../src/exit/errands.ts'
+import { runRequestWorker, type WorkerRequest } from '../../src/http/request-worker.ts'
 
 const pem = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8')
 const server = { key: pem('../emulator/tls/key.pem'), cert: pem('../emulator/tls/cert.pem') }
@@ -70,7 +70,7 @@ describe('a thread that is ended during a TLS handshake sends nothing to a serve
   it('the worker that delivers at the end of the process', async () => {
     const heard = await heardWhileEnding(url => {
       const { port1, port2 } = new MessageChannel()
-      const worker = new Worker(`${busyOnceConnected};(${runErrands})()`, {
+      const worker = new Worker(`${busyOnceConnected};(${runRequestWorker})()`, {
         eval: true,
         workerData: {
           port: port2,
@@ -90,7 +90,7 @@ describe('a thread that is ended during a TLS handshake sends nothing to a serve
         proxyEnv: {},
         timeoutMs: 5000,
         maxBytes: 1000,
-      } satisfies Errand)
+      } satisfies WorkerRequest)
       return { worker, end: () => port1.postMessage(null) }
     })
     expect(heard).toBe('')

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { Lease } from '../../src/delivery/pace.ts'
+import type { Lease } from '../../src/delivery/rate-limiter.ts'
 import { Fleet } from '../../src/org/fleet.ts'
 import { wholeCircle } from '../../src/org/slots.ts'
 import { randomFrom, stubTime, VirtualClock } from './simulation.ts'

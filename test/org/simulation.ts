@@ -4,10 +4,10 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { vi } from 'vitest'
+import type { BatchLoad } from '../../src/delivery/batch-tuning.ts'
 import { Breaker } from '../../src/delivery/breaker.ts'
 import { Demand } from '../../src/delivery/demand.ts'
-import { Pace, type PacedAnswer } from '../../src/delivery/pace.ts'
-import type { BatchLoad } from '../../src/delivery/tuning.ts'
+import { type PacedAnswer, RateLimiter } from '../../src/delivery/rate-limiter.ts'
 
 /** Numbers from 0 to 1, the same ones each time (mulberry32). */
 export function randomFrom(seed: number): () => number {
@@ -199,7 +199,7 @@ function sum(counts: readonly number[], from: number, to: number): number {
  * it has something to send again each time so long after it was sent.
  */
 export class Client {
-  readonly pace: Pace
+  readonly pace: RateLimiter
   readonly startedMs: number
   readonly startsMs: number[] = []
   readonly demand: Demand
@@ -230,7 +230,7 @@ export class Client {
     this.#service = service
     this.#random = random
     this.#breaker = new Breaker(30_000, random)
-    this.pace = new Pace(random)
+    this.pace = new RateLimiter(random)
     this.startedMs = clock.nowMs
     this.#lastSuccessMs = clock.nowMs
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { severities, severityOfLevel, severityOfNumber } from '../../src/record/severity.ts'
+import { severities, severityOfLevel, severityOfNumber } from '../../src/accounting/severity.ts'
 
 test.each([
   ['silly', 'trace'],

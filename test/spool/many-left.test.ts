@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { StoredBatch } from '../../src/batch/batch-store.ts'
-import type { HeirListeners, Inherited } from '../../src/spool/heir.ts'
+import type { AdoptedBatch, AdopterListeners } from '../../src/spool/adoption.ts'
 import { Spool } from '../../src/spool/spool.ts'
 import { FakeDisk } from './fake-disk.ts'
 
@@ -25,8 +25,8 @@ it('of what others have left, no more files are taken on at a time than memory i
 
   const datasets: string[] = []
   const held: StoredBatch[] = []
-  const take: HeirListeners = {
-    onInherited(inherited: readonly Inherited[]) {
+  const take: AdopterListeners = {
+    onAdopted(inherited: readonly AdoptedBatch[]) {
       for (const { dataset, copy } of inherited) {
         datasets.push(dataset)
         held.push(copy)
@@ -37,8 +37,8 @@ it('of what others have left, no more files are taken on at a time than memory i
     onRefused: () => expect.unreachable('refused'),
     onUnreadable: error => expect.unreachable(String(error)),
   }
-  const heir = openSpool({ onMore: () => void heir.inherit(take) })
-  expect(await heir.inherit(take)).toBe(true)
+  const heir = openSpool({ onMore: () => void heir.adoptOrphans(take) })
+  expect(await heir.adoptOrphans(take)).toBe(true)
   expect(datasets.length).toBeLessThan(files)
   for (const copy of held.splice(0, held.length / 2 + 1024)) copy.remove() // delivered
   await expect.poll(() => datasets.length).toBe(files)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { Severity } from '../../src/record/severity.ts'
+import type { Severity } from '../../src/accounting/severity.ts'
 import { recordBytes } from '../../src/spool/segment-format.ts'
 import { blocked, delivered, rejected, retryable, tooLarge } from '../delivery/row-of-batches.ts'
 import { soakRuns } from './soak-runs.ts'
@@ -108,7 +108,7 @@ async function make(world: World, step: Step): Promise<void> {
     case 'flush':
       return process.flush()
     case 'hurry':
-      return process.delivery.hurry(10_000)
+      return process.delivery.skipBackoff(10_000)
     case 'close':
       return process.close()
     case 'start':
@@ -151,8 +151,8 @@ function check(world: World, { options: { maxBytes, durability } }: History): vo
   for (const { ledger, memory, spooling, arrived } of world.processes) {
     expect(memory.usedBytes).toBeLessThanOrEqual(maxBufferedBytes)
     expect(ledger.delivered).toBe(arrived.length)
-    expect(ledger.left).toBeGreaterThanOrEqual(0)
-    expect(ledger.pending).toBeGreaterThanOrEqual(ledger.left)
+    expect(ledger.handedOff).toBeGreaterThanOrEqual(0)
+    expect(ledger.pending).toBeGreaterThanOrEqual(ledger.handedOff)
     // While more is taken over than there is room for, and its oldest has not been dropped yet, it may be twice as much.
     if (!world.hasFaults) expect(spooling.stats().bytes).toBeLessThanOrEqual(2 * maxBytes)
   }
@@ -210,7 +210,7 @@ function expectAllSettled(world: World): void {
   const { disk, processes } = world
   expect(world.flushing).toBe(0)
   for (const { ledger, memory, spooling } of processes) {
-    expect(ledger.pending).toBe(ledger.left)
+    expect(ledger.pending).toBe(ledger.handedOff)
     expect(memory.usedBytes).toBe(0)
     expect(spooling.stats().bytes).toBe(0)
   }
@@ -248,7 +248,7 @@ describe('over any history of logs, answers, flushes, ends and starts of process
         expectAllSettled(world)
         expect(world.disk.directories).toEqual([])
         // What one has left another has taken over, and nobody else.
-        const left = world.processes.reduce((sum, { ledger }) => sum + ledger.left, 0)
+        const left = world.processes.reduce((sum, { ledger }) => sum + ledger.handedOff, 0)
         const takenOver = world.processes.reduce((sum, { ledger, logged }) => sum + ledger.accepted - logged.size, 0)
         expect(takenOver).toBe(left)
       }),
@@ -288,7 +288,7 @@ describe('over any history with a cleaner that removes files of the spool, and w
     await fc.assert(
       fc.asyncProperty(histories(step), async history => {
         const world = await live(history)
-        const left = world.processes.reduce((sum, { ledger }) => sum + ledger.left, 0)
+        const left = world.processes.reduce((sum, { ledger }) => sum + ledger.handedOff, 0)
         expect(world.missing().length).toBeLessThanOrEqual(world.dropped() + left)
         expectAllSettled(world)
       }),

@@ -166,7 +166,7 @@ describe('a process whose lock and socket are removed', () => {
       onMore: () => {},
     })
   const listeners = {
-    onInherited: (all: readonly unknown[]) => void inherited.push(all.length),
+    onAdopted: (all: readonly unknown[]) => void inherited.push(all.length),
     onLost: () => expect.fail('events lost'),
     onRefused: () => expect.fail('records refused'),
     onUnreadable: (error: unknown) => expect.fail(String(error)),
@@ -179,10 +179,10 @@ describe('a process whose lock and socket are removed', () => {
     copy?.seal()
     expect(copy?.exists).toBe(true)
     disk.clean('signs', () => true)
-    await second.inherit(listeners)
+    await second.adoptOrphans(listeners)
     expect([inherited, second.usedBytes]).toEqual([[1], first.usedBytes])
     await sleep(50) // so that its claim is due
-    first.hurry()
+    first.skipBackoff()
     expect([states, first.usedBytes]).toEqual([['taken'], 0])
     expect(first.write('d', line, new Uint8Array(1))?.exists).toBe(true)
   })
@@ -191,7 +191,7 @@ describe('a process whose lock and socket are removed', () => {
     const spool = spoolOf(disk.mount())
     expect(spool.write('d', line, new Uint8Array(1))?.exists).toBe(true)
     disk.clean('signs', () => true)
-    await spool.inherit(listeners)
+    await spool.adoptOrphans(listeners)
     expect([inherited, states]).toEqual([[], []])
   })
 })

@@ -1,7 +1,7 @@
+import type { Severity } from '../../src/accounting/severity.ts'
+import { severities } from '../../src/accounting/severity.ts'
 import type { Outcome } from '../../src/outcome.ts'
-import type { Severity } from '../../src/record/severity.ts'
-import { severities } from '../../src/record/severity.ts'
-import { Spooling } from '../../src/shipper/spooling.ts'
+import { SpoolCoordinator } from '../../src/shipper/spool-coordinator.ts'
 import { delivered, numbers, rowOfBatches } from '../delivery/row-of-batches.ts'
 import { FakeDisk } from './fake-disk.ts'
 
@@ -16,7 +16,7 @@ export interface WorldOptions {
 
 /** A process that ships. */
 export interface Process extends Omit<ReturnType<typeof rowOfBatches>, 'dropped'> {
-  readonly spooling: Spooling
+  readonly spooling: SpoolCoordinator
   /** Numbers of the events that it has logged. */
   readonly logged: ReadonlySet<number>
   /** Drops of events whose log call returned true, or that were taken over. */
@@ -80,14 +80,15 @@ export class World {
         maxBatchBytes,
         maxBufferedBytes,
         maxBatchEvents: 40,
-        openSpooling: parts => new Spooling({ directory, maxBytes, destination }, durability, parts, mount.disk),
+        openSpooling: parts =>
+          new SpoolCoordinator({ directory, maxBytes, destination }, durability, parts, mount.disk),
       },
     )
-    const spooling = row.spooling as Spooling
+    const spooling = row.spooling as SpoolCoordinator
     const logged = new Set<number>()
     let refused = 0
     let flushing = 0
-    void spooling.inherit()
+    void spooling.adoptOrphans()
     const process: Process = {
       ...row,
       spooling,
@@ -107,7 +108,7 @@ export class World {
       flush: () => {
         flushing++
         this.flushing++
-        void Promise.all([row.batcher.flush(), spooling.inherit()]).then(() => {
+        void Promise.all([row.batcher.flush(), spooling.adoptOrphans()]).then(() => {
           if (!this.processes.includes(process)) return
           flushing--
           this.flushing--
@@ -115,7 +116,7 @@ export class World {
       },
       close: () => {
         breaks++
-        row.delivery.abandon('closed', batch => spooling.leave(batch))
+        row.delivery.abandon('closed', batch => spooling.handOff(batch))
         spooling.close()
       },
       end: () => {

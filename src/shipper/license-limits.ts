@@ -1,7 +1,7 @@
+import type { Diagnostics } from '../accounting/diagnostics.ts'
 import type { Delivery } from '../delivery/delivery.ts'
-import type { Pace } from '../delivery/pace.ts'
+import type { RateLimiter } from '../delivery/rate-limiter.ts'
 import type { Credentials } from '../http/credentials.ts'
-import type { Notices } from '../notices.ts'
 import type { ResolvedLimits } from '../options/resolve-limits.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { AccessToken } from '../org/access-token.ts'
@@ -34,9 +34,9 @@ const minShareMs = 6000
 export function openLicense(
   options: ResolvedOptions,
   limits: ResolvedLimits,
-  pace: Pace,
+  pace: RateLimiter,
   delivery: Delivery,
-  notices: Notices,
+  notices: Diagnostics,
   altered: Alterations,
 ): License {
   const { share, refreshMs, onBudget, overflowField, redis, orgId } = limits

@@ -1,10 +1,10 @@
 import type { Batch } from '../batch/batch.ts'
-import type { Courier } from '../exit/courier.ts'
 import { Connections } from '../http/connections.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
 import { type Answer, exchange, type Request } from '../http/exchange.ts'
 import { toReason } from '../http/reason.ts'
 import { verifiedTls } from '../http/verified-tls.ts'
+import type { WorkerHttpClient } from '../http/worker-client.ts'
 import { proxyHint } from '../options/proxy-env.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { Outcome } from '../outcome.ts'
@@ -66,7 +66,7 @@ export class Sender {
   }
 
   /** The same for the end of the process, where no promise is kept any more: the courier makes the request. */
-  sendBy(courier: Courier, batch: Batch, onAttempt: (attempt: Attempt) => void): void {
+  sendSync(client: WorkerHttpClient, batch: Batch, onAttempt: (attempt: Attempt) => void): void {
     const { requestTimeoutMs, tls, proxy } = this.#options
     const encoding = this.#encodingFor(batch)
     const body = this.#bodyAtHand(batch, encoding) ?? keep(batch, encoding, compressNow(this.#plain(batch), encoding))
@@ -78,7 +78,7 @@ export class Sender {
       timeoutMs: requestTimeoutMs,
       maxBytes,
     }
-    courier.post(errand, receipt => {
+    client.post(errand, receipt => {
       if (receipt instanceof Error) onAttempt(this.#unanswered(receipt, encoding, body.length, true))
       else onAttempt(this.#answered(receipt, batch, encoding, body.length))
     })

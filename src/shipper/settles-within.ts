@@ -6,7 +6,7 @@ import { clearTimeout, setTimeout } from '../time.ts'
 export const maxTimeoutMs = 0x7fffffff
 
 /** Whether the work ends within the time. Keeps the process alive until then: somebody waits for it. */
-export async function isInTime(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
+export async function settlesWithin(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(resolve, timeoutMs, false)
   void work.then(() => resolve(true))

@@ -1,19 +1,19 @@
-import { emitProcessWarning, warnAtOnce } from '../notices.ts'
+import { emitProcessWarning, warnAtOnce } from '../accounting/diagnostics.ts'
 import { queueMicrotask, setImmediate } from '../time.ts'
-import { LastDelivery } from './last-delivery.ts'
-import { heedSignals, type Interruptible, stopHeeding } from './signals.ts'
+import { ExitDrain } from './drain-at-exit.ts'
+import { type Interruptible, registerInterruptible, unregisterInterruptible } from './signals.ts'
 
 /** Somebody who has something left to do when the process ends. */
-export interface Unfinished extends Interruptible {
+export interface ExitDrainable extends Interruptible {
   /** Whether to deliver, too, when a signal ends the process. */
   readonly exitOnSignals: boolean
   /** Resolves when it is done, or has given up. Must keep the event loop alive until then. */
   finish(): Promise<void>
 }
 
-const unfinished = new Set<Unfinished>()
+const drainables = new Set<ExitDrainable>()
 /** There while the handlers of 'exit' run: what is watched then has no later. */
-let last: LastDelivery | undefined
+let exitDrain: ExitDrain | undefined
 
 /**
  * To be called by whoever may have something to deliver one day: the first log call of all may be made inside somebody's
@@ -21,28 +21,28 @@ let last: LastDelivery | undefined
  *
  * Listens before all others, of which one may throw, or call `process.exit()` once more: then none after it is called.
  */
-export function expectEnd(): void {
+export function installExitHooks(): void {
   isMoving = true
-  process.off('removeListener', onRemoved).off('exit', deliverAll).off('exit', endDelivery)
-  process.prependListener('exit', deliverAll).on('exit', endDelivery).on('removeListener', onRemoved)
+  process.off('removeListener', onRemoved).off('exit', drainAll).off('exit', endDrain)
+  process.prependListener('exit', drainAll).on('exit', endDrain).on('removeListener', onRemoved)
   isMoving = false
-  if (process.versions.deno !== undefined) expectEndOfDeno()
+  if (process.versions.deno !== undefined) installDenoHooks()
 }
 
 /** Deno emits no 'exit' after an uncaught error, nor by `Deno.exit()`. */
-function expectEndOfDeno(): void {
-  process.off('uncaughtExceptionMonitor', deliverUncaught).on('uncaughtExceptionMonitor', deliverUncaught)
+function installDenoHooks(): void {
+  process.off('uncaughtExceptionMonitor', drainUncaught).on('uncaughtExceptionMonitor', drainUncaught)
   const { addEventListener } = globalThis as { addEventListener?: (name: string, listener: () => void) => void }
-  addEventListener?.('unload', deliverAndEnd) // the same listener is added once
+  addEventListener?.('unload', drainAndEnd) // the same listener is added once
 }
 
-function deliverUncaught(): void {
-  if (process.listenerCount('uncaughtException') === 0) deliverAndEnd()
+function drainUncaught(): void {
+  if (process.listenerCount('uncaughtException') === 0) drainAndEnd()
 }
 
-function deliverAndEnd(): void {
-  deliverAll()
-  endDelivery()
+function drainAndEnd(): void {
+  drainAll()
+  endDrain()
 }
 
 /** Whether our listeners are being taken off by ourselves. */
@@ -52,15 +52,15 @@ let isRemovalSaid = false
 /** Where the application takes all listeners off 'exit', and with them ours, they come back, and it is said once. */
 function onRemoved(name: string | symbol, listener: unknown): void {
   if (isMoving || name !== 'exit') return
-  if (listener === deliverAll || listener === endDelivery) queueMicrotask(putBack)
+  if (listener === drainAll || listener === endDrain) queueMicrotask(reinstall)
   // At once if that was the last: `process.exit()` may follow. Otherwise `removeAllListeners` would come upon them again.
-  if (process.listenerCount('exit') === 0) putBack()
+  if (process.listenerCount('exit') === 0) reinstall()
 }
 
-function putBack(): void {
+function reinstall(): void {
   const listeners: unknown[] = process.listeners('exit')
-  if (listeners.includes(deliverAll) && listeners.includes(endDelivery)) return
-  expectEnd()
+  if (listeners.includes(drainAll) && listeners.includes(endDrain)) return
+  installExitHooks()
   if (isRemovalSaid) return
   isRemovalSaid = true
   emitProcessWarning({
@@ -76,45 +76,45 @@ function putBack(): void {
  * Has the one finished when the process comes to its natural end, and its leftovers delivered when it ends by
  * `process.exit()`, an uncaught error or a signal. One listener for each serves every shipper of the process.
  */
-export function watch(one: Unfinished): void {
-  if (unfinished.size === 0 && last === undefined) {
+export function registerDrainable(one: ExitDrainable): void {
+  if (drainables.size === 0 && exitDrain === undefined) {
     process.off('beforeExit', finishAll).on('beforeExit', finishAll)
-    expectEnd() // once more, to come before and after handlers that are there by now
+    installExitHooks() // once more, to come before and after handlers that are there by now
   }
-  unfinished.add(one)
-  if (one.exitOnSignals && last === undefined) heedSignals(one)
+  drainables.add(one)
+  if (one.exitOnSignals && exitDrain === undefined) registerInterruptible(one)
 }
 
 /** While the handlers of 'exit' run, delivers what has been logged in them so far. */
-export function deliverIfEnding(): void {
-  last?.deliver(unfinished)
+export function drainIfExiting(): void {
+  exitDrain?.drainables(drainables)
 }
 
-export function unwatch(one: Unfinished): void {
-  if (unfinished.delete(one) && unfinished.size === 0) process.off('beforeExit', finishAll)
-  stopHeeding(one)
+export function unregisterDrainable(one: ExitDrainable): void {
+  if (drainables.delete(one) && drainables.size === 0) process.off('beforeExit', finishAll)
+  unregisterInterruptible(one)
 }
 
 /** Work started here is waited for: Node asks again when the loop is empty once more. */
 function finishAll(): void {
-  for (const one of unfinished) void one.finish()
+  for (const one of drainables) void one.finish()
 }
 
-function deliverAll(): void {
-  last = new LastDelivery()
+function drainAll(): void {
+  exitDrain = new ExitDrain()
   warnAtOnce(true)
-  last.deliver(unfinished)
-  last.dismiss()
+  exitDrain.drainables(drainables)
+  exitDrain.end()
 }
 
-function endDelivery(): void {
-  const delivery = last
-  delivery?.deliver(unfinished)
-  delivery?.dismiss()
+function endDrain(): void {
+  const delivery = exitDrain
+  delivery?.drainables(drainables)
+  delivery?.end()
   // Comes only where somebody emitted 'exit' in a process that goes on.
   setImmediate(() => {
-    delivery?.dismiss()
+    delivery?.end()
     warnAtOnce(false)
-    last = undefined
+    exitDrain = undefined
   }).unref()
 }

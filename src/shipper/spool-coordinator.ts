@@ -1,9 +1,9 @@
+import type { Diagnostics } from '../accounting/diagnostics.ts'
+import type { DropReason, DropsBySeverity, Ledger } from '../accounting/ledger.ts'
 import { Batch } from '../batch/batch.ts'
 import type { BatchQueue } from '../batch/batch-queue.ts'
-import type { DropReason, DropsBySeverity, Ledger } from '../batch/ledger.ts'
 import type { MemoryBudget } from '../batch/memory-budget.ts'
 import { readUpTo } from '../batch/spill.ts'
-import type { Notices } from '../notices.ts'
 import type { ResolvedSpool } from '../options/spool-options.ts'
 import { DeadLetters } from '../spool/dead-letters.ts'
 import { type Disk, isOutOfDescriptors, nodeDisk } from '../spool/disk.ts'
@@ -26,35 +26,35 @@ export interface SpoolStats {
   readonly isInTrouble: boolean
 }
 
-export interface SpoolingParts {
+export interface SpoolCoordinatorDeps {
   readonly ledger: Ledger
-  readonly notices: Notices
+  readonly notices: Diagnostics
   readonly memory: MemoryBudget
   /** The shipper's, which has the spool as its store. */
   readonly batcher: () => BatchQueue
   /** Events have been taken over. */
-  readonly onInherited: () => void
+  readonly onAdopted: () => void
 }
 
 /** How often what other processes have left is looked for, in milliseconds. */
 const inheritEveryMs = 10_000
 
 /** Puts the spool to use: what batches find no place in memory, what the end leaves, and what others have left. */
-export class Spooling {
+export class SpoolCoordinator {
   readonly spool: Spool
   readonly #directory: string
-  readonly #parts: SpoolingParts
+  readonly #parts: SpoolCoordinatorDeps
   readonly #deadLetters: DeadLetters
   #timer: NodeJS.Timeout | undefined
   #inherited = 0
   /** What listeners are to be told. */
-  readonly #news: (() => void)[] = []
+  readonly #pendingEvents: (() => void)[] = []
   #isTellingSoon = false
 
   constructor(
     { directory, maxBytes, destination }: ResolvedSpool,
     durability: 'memory' | 'disk',
-    parts: SpoolingParts,
+    parts: SpoolCoordinatorDeps,
     disk: Disk = nodeDisk,
   ) {
     this.#directory = directory
@@ -65,7 +65,7 @@ export class Spooling {
       onFull: () =>
         this.#warn(`the spool has reached its ${maxBytes} bytes, and events are in memory alone. ${fullRemedy}`),
       onVanished: vanished => this.#onVanished(vanished),
-      onMore: () => void this.inherit(),
+      onMore: () => void this.adoptOrphans(),
     })
     this.#deadLetters = new DeadLetters(directory, error =>
       this.#warn(
@@ -80,12 +80,12 @@ export class Spooling {
    * Looks for what other processes have left, now and from time to time. Resolves when what is there now is taken over, or
    * as much of it as can be at a time: with `true` where there is more to come once that is delivered.
    */
-  inherit(): Promise<boolean> {
-    this.#timer ??= setInterval(() => this.inherit(), inheritEveryMs).unref()
-    const { memory, batcher, onInherited } = this.#parts
-    return this.spool.inherit({
-      onInherited: inherited => {
-        for (const { severities, byteLength, wasOurs } of inherited) {
+  adoptOrphans(): Promise<boolean> {
+    this.#timer ??= setInterval(() => this.adoptOrphans(), inheritEveryMs).unref()
+    const { memory, batcher, onAdopted } = this.#parts
+    return this.spool.adoptOrphans({
+      onAdopted: inherited => {
+        for (const { severities, byteLength, wasHandedOffHere: wasOurs } of inherited) {
           if (byteLength > memory.maxBytes * readUpTo) this.#warnOfTooLarge(byteLength)
           this.#inherited += severities.length
           this.#count(severities.length, wasOurs)
@@ -95,9 +95,9 @@ export class Spooling {
             Batch.stored(dataset, severities, byteLength, copy, memory),
           ),
         )
-        onInherited()
+        onAdopted()
       },
-      onLost: ({ count, dataset, wasOurs }) => {
+      onLost: ({ count, dataset, wasHandedOffHere: wasOurs }) => {
         this.#count(count, wasOurs)
         this.onLost(count, dataset)
       },
@@ -108,17 +108,17 @@ export class Spooling {
 
   /** Looks for what other processes have left, and for what `close` has, after a `close`. */
   resume(): void {
-    if (this.#timer === undefined) void this.inherit()
+    if (this.#timer === undefined) void this.adoptOrphans()
   }
 
   /** Leaves a batch to the next process; `false` when that cannot be done for the lines that it has then. */
-  leave(batch: Batch): boolean {
+  handOff(batch: Batch): boolean {
     const { count } = batch
-    this.spool.hurry()
+    this.spool.skipBackoff()
     const left = batch.handOffTo(this.spool)
-    if (left === undefined) this.#parts.ledger.left += count - batch.count
+    if (left === undefined) this.#parts.ledger.handedOff += count - batch.count
     else this.#countLeft(left, count)
-    this.tellNews()
+    this.emitPending()
     return left !== undefined
   }
 
@@ -138,29 +138,29 @@ export class Spooling {
     this.#timer = undefined
     this.#deadLetters.close()
     this.spool.close()
-    this.tellNews()
+    this.emitPending()
   }
 
   /** Tells listeners what there is to tell, as is done soon by itself: when the process ends there is no later. */
-  tellNews(): void {
+  emitPending(): void {
     this.#isTellingSoon = false
-    for (const one of this.#news.splice(0)) one()
+    for (const one of this.#pendingEvents.splice(0)) one()
   }
 
   stats(): SpoolStats {
     const { usedBytes, isInTrouble } = this.spool
-    return { bytes: usedBytes, inherited: this.#inherited, left: this.#parts.ledger.left, isInTrouble }
+    return { bytes: usedBytes, inherited: this.#inherited, left: this.#parts.ledger.handedOff, isInTrouble }
   }
 
   #count(inherited: number, wasOurs: boolean): void {
     const { ledger } = this.#parts
-    if (wasOurs) ledger.left -= inherited
+    if (wasOurs) ledger.handedOff -= inherited
     else ledger.admitted += inherited
   }
 
   /** More than the lines of the batch, if some are left that were settled already: they are to be settled again. */
   #countLeft(left: number, count: number): void {
-    this.#parts.ledger.left += left
+    this.#parts.ledger.handedOff += left
     this.#parts.ledger.admitted += left - count
   }
 
@@ -198,7 +198,7 @@ export class Spooling {
     const droppedBefore = ledger.dropped
     ledger.drop(reason, bySeverity)
     const count = ledger.dropped - droppedBefore
-    this.#tellSoon(() => notices.tell('dropped', { reason, count, bySeverity }))
+    this.#emitSoon(() => notices.emit('dropped', { reason, count, bySeverity }))
   }
 
   /** Keeps what is intact and must not be sent, as what the service has refused is kept. */
@@ -238,14 +238,14 @@ export class Spooling {
   }
 
   #warn(message: string, about = message): void {
-    this.#tellSoon(() => this.#parts.notices.warn('LOGFERRY_SPOOL', message, about))
+    this.#emitSoon(() => this.#parts.notices.warn('LOGFERRY_SPOOL', message, about))
   }
 
   /** Listeners may log, which must not happen while a batch is on its way to the disk. */
-  #tellSoon(one: () => void): void {
-    this.#news.push(one)
+  #emitSoon(one: () => void): void {
+    this.#pendingEvents.push(one)
     if (this.#isTellingSoon) return
-    queueMicrotask(() => this.tellNews())
+    queueMicrotask(() => this.emitPending())
     this.#isTellingSoon = true // not before: where the stack ends, the call above fails
   }
 }

@@ -1,7 +1,7 @@
+import type { Ledger } from '../accounting/ledger.ts'
+import type { Severity } from '../accounting/severity.ts'
 import type { BatchQueue } from '../batch/batch-queue.ts'
-import type { Ledger } from '../batch/ledger.ts'
 import type { MemoryBudget } from '../batch/memory-budget.ts'
-import type { Severity } from '../record/severity.ts'
 
 /** Share of the memory that events may take that are held back, and up to which they are given on. */
 const maxHeld = 0.25
@@ -10,16 +10,16 @@ const giveUpTo = 0.5
 const overheadBytes = 256
 
 /** Who holds events back. */
-export interface Holder {
+export interface HeldSource {
   /** Gives them on as there is room for them; resolves when all are given. */
   release(): Promise<void>
   /** Goes on with that, where there was no room. */
   resume(): void
   /** Gives all of them on at once. */
-  giveAll(): void
+  releaseAllNow(): void
 }
 
-export interface HoldingParts {
+export interface HeldEventsDeps {
   readonly memory: MemoryBudget
   readonly ledger: Ledger
   readonly batcher: BatchQueue
@@ -29,27 +29,27 @@ export interface HoldingParts {
 }
 
 /** Events that somebody holds back until it is known what belongs to them: accepted, pending, and within the memory. */
-export class Holding {
-  readonly #parts: HoldingParts
-  readonly #holders = new Set<Holder>()
+export class HeldEvents {
+  readonly #parts: HeldEventsDeps
+  readonly #sources = new Set<HeldSource>()
   #heldBytes = 0
 
-  constructor(parts: HoldingParts) {
+  constructor(parts: HeldEventsDeps) {
     this.#parts = parts
   }
 
   /** Has `holder` give what it holds, when somebody asks for delivery or the process ends. Until `remove`. */
-  add(holder: Holder): void {
-    this.#holders.add(holder)
+  add(holder: HeldSource): void {
+    this.#sources.add(holder)
   }
 
-  remove(holder: Holder): void {
-    this.#holders.delete(holder)
+  remove(holder: HeldSource): void {
+    this.#sources.delete(holder)
     this.#parts.onRemoved()
   }
 
   /** Whether there is memory to hold an event that has so many bytes as JSON. Then it is accepted, until `give`. */
-  mayHold(severity: Severity, bytes: number): boolean {
+  hold(severity: Severity, bytes: number): boolean {
     const { memory, ledger } = this.#parts
     const heldBytes = bytes + overheadBytes
     if (severity < memory.minSeverity || this.#heldBytes + heldBytes > memory.maxBytes * maxHeld) return false
@@ -77,7 +77,7 @@ export class Holding {
   }
 
   /** It is held no longer: whoever takes it accepts it anew. */
-  give(bytes: number): void {
+  unhold(bytes: number): void {
     const { memory, ledger } = this.#parts
     memory.discharge(bytes + overheadBytes)
     this.#heldBytes -= bytes + overheadBytes
@@ -86,14 +86,14 @@ export class Holding {
 
   /** Has everything given on as there is room for it; `undefined` where nothing is held. */
   release(): Promise<unknown> | undefined {
-    return this.#holders.size === 0 ? undefined : Promise.all([...this.#holders].map(holder => holder.release()))
+    return this.#sources.size === 0 ? undefined : Promise.all([...this.#sources].map(holder => holder.release()))
   }
 
   resume(): void {
-    for (const holder of this.#holders) holder.resume()
+    for (const holder of this.#sources) holder.resume()
   }
 
-  giveAll(): void {
-    for (const holder of this.#holders) holder.giveAll()
+  releaseAllNow(): void {
+    for (const holder of this.#sources) holder.releaseAllNow()
   }
 }

@@ -1,11 +1,11 @@
 import type { IncomingMessage, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { MessagePort } from 'node:worker_threads'
-import type { Answer, Request } from '../http/exchange.ts'
-import type { ConnectionTls } from '../http/verified-tls.ts'
+import type { Answer, Request } from './exchange.ts'
+import type { ConnectionTls } from './verified-tls.ts'
 
 /** A request for the worker to make. */
-export interface Errand extends Request {
+export interface WorkerRequest extends Request {
   readonly id: number
   readonly body: Uint8Array
   readonly tls: ConnectionTls | undefined
@@ -18,7 +18,7 @@ export interface Errand extends Request {
 }
 
 /** What has become of an errand; without `id`, a warning, or why the worker itself has failed. */
-export interface Report {
+export interface WorkerReply {
   readonly id?: number
   readonly answer?: Answer
   readonly error?: { readonly code?: string | undefined; readonly message: string }
@@ -31,7 +31,7 @@ export interface Report {
  * text, too: `rolldown.config.js`), so nothing from outside the function can be used in it. By node:http, which loads in
  * a fraction of the time that undici takes.
  */
-export function runErrands(): void {
+export function runRequestWorker(): void {
   const { port, reports, end } = process.getBuiltinModule('node:worker_threads').workerData as {
     port: MessagePort
     reports: Int32Array
@@ -48,7 +48,7 @@ export function runErrands(): void {
     Atomics.store(end, 0, 1)
     Atomics.notify(end, 0)
   })
-  port.on('message', (errand: Errand | null) => (errand === null ? process.exit() : run(errand)))
+  port.on('message', (errand: WorkerRequest | null) => (errand === null ? process.exit() : run(errand)))
 
   /** Once for all reports of a turn of the event loop: to wake the main thread costs as much as a request. */
   function wakeMain(): void {
@@ -57,7 +57,7 @@ export function runErrands(): void {
     Atomics.notify(reports, 0)
   }
 
-  function report(one: Report): void {
+  function report(one: WorkerReply): void {
     port.postMessage(one)
     if (isWaking) return
     isWaking = true
@@ -71,7 +71,7 @@ export function runErrands(): void {
     socket.once('secureConnect', socket.uncork)
   }
 
-  function run(errand: Errand): void {
+  function run(errand: WorkerRequest): void {
     const url = new URL(errand.origin)
     const http = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http')
     const way = JSON.stringify([url.protocol, errand.proxyEnv])

@@ -1,4 +1,4 @@
-import { type Severity, type SeverityName, severities } from '../record/severity.ts'
+import { type Severity, type SeverityName, severities } from './severity.ts'
 
 /** Why an event was dropped. */
 export type DropReason =
@@ -51,7 +51,7 @@ export class Ledger {
   admitted = 0
   delivered = 0
   /** Pending events that were handed off to another process through the spool: this process is done with them. */
-  left = 0
+  handedOff = 0
   /**
    * Events dropped inside their own log calls. One number counts an event as accepted and dropped at once, so that
    * `refused.error[severity]++` can count it where the stack ends and no call is possible.

@@ -61,7 +61,7 @@ export interface PacedAnswer extends RateLimit {
 }
 
 /** Requests per second in force, and why. */
-export interface PaceInForce {
+export interface RateInForce {
   readonly requestsPerSecond: number
   readonly because: 'none' | 'license' | 'headers' | 'lease' | 'throttled'
 }
@@ -79,7 +79,7 @@ export interface PaceInForce {
  *
  * Time is monotonic, in milliseconds; `random` gives numbers from 0 to 1.
  */
-export class Pace {
+export class RateLimiter {
   readonly #random: () => number
   readonly #learned: AdaptiveRate
   readonly #window = new SlidingWindow()
@@ -171,7 +171,7 @@ export class Pace {
    * Lets requests start as soon as they may, whatever 429s have taught until now. At `endMs` everything ends: some of the
    * requests that had to wait longer start early, as too many of them are a lesser evil than what would be lost.
    */
-  hurry(endMs: number): void {
+  setDeadline(endMs: number): void {
     this.#throttledBeforeMs = this.#throttledAtMs
     this.#endMs = endMs
     this.#dueMs = Math.min(this.#dueMs, this.#lastRequestMs)
@@ -221,7 +221,7 @@ export class Pace {
     this.#heedRemaining(nowMs, answer, isNews)
   }
 
-  inForce(nowMs: number): PaceInForce {
+  inForce(nowMs: number): RateInForce {
     const requestsPerSecond = this.#perSecond(nowMs)
     if (requestsPerSecond === Number.POSITIVE_INFINITY) return { requestsPerSecond, because: 'none' }
     if (this.#isShared(nowMs)) return { requestsPerSecond, because: 'throttled' }
@@ -230,7 +230,7 @@ export class Pace {
   }
 
   /** The pace in force, if that is what the next request waits for, and not something that the service has asked for. */
-  holdingBack(nowMs: number): PaceInForce | undefined {
+  holdingBack(nowMs: number): RateInForce | undefined {
     const isWaiting = this.#patienceUntilMs <= nowMs && this.notBeforeMs(nowMs) > nowMs
     return isWaiting ? this.inForce(nowMs) : undefined
   }

@@ -6,35 +6,35 @@ import type { RefusedRecord } from './segment-format.ts'
 import { directoriesIn, isFor, type OnReleased, type SegmentFile, SpoolDirectory } from './spool-directory.ts'
 
 /** What another process has left. */
-export interface Inherited {
+export interface AdoptedBatch {
   readonly dataset: string
   readonly severities: Uint8Array
   /** Bytes of its lines. */
   readonly byteLength: number
   readonly copy: StoredBatch
   /** Whether we have left it ourselves, by `close`. */
-  readonly wasOurs: boolean
+  readonly wasHandedOffHere: boolean
 }
 
 /** Lines that are damaged or missing; of which dataset, may not be known. */
-export interface Lost {
+export interface LostLines {
   readonly count: number
   readonly dataset: string | undefined
-  readonly wasOurs: boolean
+  readonly wasHandedOffHere: boolean
 }
 
 /** What is told of what another process has left. */
-export interface HeirListeners {
+export interface AdopterListeners {
   /** Some of it, oldest first. */
-  onInherited(inherited: readonly Inherited[]): void
-  onLost(lost: Lost): void
+  onAdopted(inherited: readonly AdoptedBatch[]): void
+  onLost(lost: LostLines): void
   /** Of the lines that are lost, these are intact, and must not be sent. */
   onRefused(refused: readonly RefusedRecord[]): void
   /** Some of it cannot be read now. It stays where it is, and is tried again. */
   onUnreadable(error: unknown): void
 }
 
-export interface HeirParts {
+export interface AdopterDeps {
   readonly root: string
   /** What is for another is left alone. */
   readonly destination: string
@@ -80,8 +80,8 @@ interface Found {
 }
 
 /** Takes over what processes have left that are no more, or that have let go of it. */
-export class Heir {
-  readonly #parts: HeirParts
+export class Adopter {
+  readonly #parts: AdopterDeps
   readonly #directories = new Map<string, SpoolDirectory>()
   /** Segments that `close` has left, and the lines in each. */
   readonly #left = new Map<string, number>()
@@ -91,13 +91,13 @@ export class Heir {
   readonly #unopened = new Map<SpoolDirectory, SegmentFile[]>()
   /** Directories that were found and have not been looked at yet, as too many were claimed; oldest first. */
   #found: string[] = []
-  #inheriting: Promise<void> | undefined
+  #adopting: Promise<void> | undefined
   /** Whether there are directories that were not claimed, as too many were. */
   #hasMore = false
   #closings = 0
   #restAtMs = 0
 
-  constructor(parts: HeirParts) {
+  constructor(parts: AdopterDeps) {
     this.#parts = parts
   }
 
@@ -112,7 +112,7 @@ export class Heir {
 
   /** A segment is settled, by which there may be room for more. */
   onRemoved(): void {
-    const isWaiting = this.#unopened.size > 0 && this.#inheriting === undefined
+    const isWaiting = this.#unopened.size > 0 && this.#adopting === undefined
     if (isWaiting && this.#heldSegments <= maxSegments / 2) this.#parts.onMore()
   }
 
@@ -120,21 +120,21 @@ export class Heir {
    * Resolves when everything has been told of that is there to be inherited now, and for which there is room: with `true`
    * where there is more to come once that is delivered. Never rejects, and does not keep the process alive.
    */
-  async inherit(listeners: HeirListeners): Promise<boolean> {
-    if (this.#inheriting === undefined) {
-      const inheriting = this.#inheritAll(listeners).finally(() => {
-        if (this.#inheriting === inheriting) this.#inheriting = undefined
+  async adoptOrphans(listeners: AdopterListeners): Promise<boolean> {
+    if (this.#adopting === undefined) {
+      const inheriting = this.#adoptAll(listeners).finally(() => {
+        if (this.#adopting === inheriting) this.#adopting = undefined
       })
-      this.#inheriting = inheriting
+      this.#adopting = inheriting
     }
-    await this.#inheriting
+    await this.#adopting
     return this.#hasMore && [...this.#directories.values()].some(({ isHeld }) => isHeld)
   }
 
   /** Lets go of everything, for whoever comes next. What is just being read has not been inherited. */
   close(): void {
     this.#closings++
-    this.#inheriting = undefined
+    this.#adopting = undefined
     this.#hasMore = false
     this.#found = []
     this.#unread.clear()
@@ -142,7 +142,7 @@ export class Heir {
     for (const directory of this.#directories.values()) directory.release()
   }
 
-  async #inheritAll(listeners: HeirListeners): Promise<void> {
+  async #adoptAll(listeners: AdopterListeners): Promise<void> {
     const closings = this.#closings
     let found: Found[] = []
     let foundBytes = 0
@@ -161,15 +161,15 @@ export class Heir {
       found.push({ segment, dataset, severities, byteLength: lines.length, lost, refused })
       foundBytes += lines.length
       if (foundBytes < handOverBytes && found.length < handOverSegments) continue
-      this.#handOver(found, listeners)
+      this.#emit(found, listeners)
       found = []
       foundBytes = 0
     }
-    if (closings === this.#closings) this.#handOver(found, listeners)
+    if (closings === this.#closings) this.#emit(found, listeners)
   }
 
   /** What could not be read before, then what is in one directory after the other. */
-  async *#segments(listeners: HeirListeners): AsyncGenerator<Segment> {
+  async *#segments(listeners: AdopterListeners): AsyncGenerator<Segment> {
     const closings = this.#closings
     this.#hasMore = false
     yield* [...this.#unread]
@@ -209,7 +209,7 @@ export class Heir {
     return held
   }
 
-  async #names({ onUnreadable }: HeirListeners): Promise<string[]> {
+  async #names({ onUnreadable }: AdopterListeners): Promise<string[]> {
     const { root, destination, segments, isOwn } = this.#parts
     const closings = this.#closings
     try {
@@ -227,7 +227,7 @@ export class Heir {
   }
 
   /** Claims a directory, if it is to be had: then there may be more. One that is in disorder does not stand before the others. */
-  async #claim(name: string, { onUnreadable }: HeirListeners): Promise<boolean> {
+  async #claim(name: string, { onUnreadable }: AdopterListeners): Promise<boolean> {
     const { root, segments, hasRoom, onClaimed, onNotClaimed, onReleased, onMore } = this.#parts
     const closings = this.#closings
     let isRefused = false
@@ -238,7 +238,7 @@ export class Heir {
       return !isRefused
     }
     try {
-      const claimed = await SpoolDirectory.inherit(root, name, segments.disk, isWanted, directory => {
+      const claimed = await SpoolDirectory.adopt(root, name, segments.disk, isWanted, directory => {
         this.#directories.delete(name)
         this.#unopened.delete(directory)
         onReleased(directory)
@@ -272,20 +272,20 @@ export class Heir {
     this.#restAtMs = monotonicMs() + restEveryMs
   }
 
-  #handOver(found: readonly Found[], { onInherited, onLost, onRefused }: HeirListeners): void {
-    const inherited: Inherited[] = []
+  #emit(found: readonly Found[], { onAdopted, onLost, onRefused }: AdopterListeners): void {
+    const inherited: AdoptedBatch[] = []
     for (const { segment, dataset, severities, byteLength, lost, refused } of found) {
       const left = this.#left.get(segment.order)
       const wasOurs = this.#left.delete(segment.order)
       const count = left === undefined ? lost : left - severities.length
-      if (count > 0) onLost({ count, dataset, wasOurs })
+      if (count > 0) onLost({ count, dataset, wasHandedOffHere: wasOurs })
       if (refused.length > 0) onRefused(refused)
       if (dataset === undefined) segment.remove()
       else {
         segment.hold()
-        inherited.push({ dataset, severities, byteLength, copy: segment, wasOurs })
+        inherited.push({ dataset, severities, byteLength, copy: segment, wasHandedOffHere: wasOurs })
       }
     }
-    if (inherited.length > 0) onInherited(inherited)
+    if (inherited.length > 0) onAdopted(inherited)
   }
 }

@@ -1,28 +1,28 @@
 import type { MessagePort, Worker } from 'node:worker_threads'
-import type { Answer } from '../http/exchange.ts'
-import { emitWarningNow } from '../notices.ts'
+import { emitWarningNow } from '../accounting/diagnostics.ts'
 import { monotonicMs } from '../time.ts'
-import { type Errand, type Report, runErrands } from './errands.ts'
+import type { Answer } from './exchange.ts'
+import { runRequestWorker, type WorkerReply, type WorkerRequest } from './request-worker.ts'
 
 /** Longest that the end of the worker is waited for, in milliseconds; it takes one or two. */
 const endTimeoutMs = 500
 
 /** What comes back: an answer, or why there is none. */
-export type Receipt = Answer | Error
+export type WorkerResult = Answer | Error
 
 /**
  * Makes requests in a worker thread, for a main thread whose event loop stands still: inside a handler of 'exit' no socket
  * of its own is served any more, but it can wait.
  */
-export class Courier {
+export class WorkerHttpClient {
   readonly #worker: Worker
   readonly #port: MessagePort
   /** Counts what the worker has reported; the main thread sleeps on it. */
-  readonly #reports = new Int32Array(new SharedArrayBuffer(4))
+  readonly #replies = new Int32Array(new SharedArrayBuffer(4))
   /** Whether the worker has come to its end; the main thread sleeps on that, too. */
   readonly #end = new Int32Array(new SharedArrayBuffer(4))
-  readonly #recipients = new Map<number, (receipt: Receipt) => void>()
-  readonly #receive: (port: MessagePort) => { message: Report } | undefined
+  readonly #recipients = new Map<number, (receipt: WorkerResult) => void>()
+  readonly #receive: (port: MessagePort) => { message: WorkerReply } | undefined
   #seen = 0
   #lastId = 0
 
@@ -36,11 +36,11 @@ export class Courier {
     this.#port.unref()
     this.#receive = receiveMessageOnPort
     // As text, the worker needs no file: none can be found in a bundled application.
-    this.#worker = new Worker(`(${runErrands})()`, {
+    this.#worker = new Worker(`(${runRequestWorker})()`, {
       eval: true,
       execArgv: [], // without it, and with NODE_OPTIONS, what the application preloads would run again
       env: workerEnvironment(),
-      workerData: { port: port2, reports: this.#reports, end: this.#end },
+      workerData: { port: port2, reports: this.#replies, end: this.#end },
       transferList: [port2],
       stdout: true, // not piped to that of the process, which would have to be opened first
       stderr: true,
@@ -50,11 +50,11 @@ export class Courier {
   }
 
   /** Makes a request; `onReceipt` is called inside `wait`. */
-  post(errand: Omit<Errand, 'id'>, onReceipt: (receipt: Receipt) => void): void {
+  post(request: Omit<WorkerRequest, 'id'>, onReceipt: (receipt: WorkerResult) => void): void {
     const id = ++this.#lastId
-    const body = new Uint8Array(errand.body) // a copy: the worker gets it, and a retry needs the original
+    const body = new Uint8Array(request.body) // a copy: the worker gets it, and a retry needs the original
     this.#recipients.set(id, onReceipt)
-    this.#port.postMessage({ ...errand, id, body } satisfies Errand, [body.buffer])
+    this.#port.postMessage({ ...request, id, body } satisfies WorkerRequest, [body.buffer])
   }
 
   /**
@@ -64,8 +64,8 @@ export class Courier {
    * @throws when the worker has failed
    */
   wait(untilMs: number): void {
-    Atomics.wait(this.#reports, 0, this.#seen, Math.max(untilMs - monotonicMs(), 0))
-    this.#seen = Atomics.load(this.#reports, 0)
+    Atomics.wait(this.#replies, 0, this.#seen, Math.max(untilMs - monotonicMs(), 0))
+    this.#seen = Atomics.load(this.#replies, 0)
     for (let next = this.#receive(this.#port); next !== undefined; next = this.#receive(this.#port)) {
       const { id, answer, error, warning } = next.message
       if (warning !== undefined) {
@@ -73,9 +73,9 @@ export class Courier {
         continue
       }
       if (id === undefined) throw new Error(error?.message)
-      const onReceipt = this.#recipients.get(id)
+      const onResult = this.#recipients.get(id)
       this.#recipients.delete(id)
-      onReceipt?.(answer ?? Object.assign(new Error(error?.message), { code: error?.code }))
+      onResult?.(answer ?? Object.assign(new Error(error?.message), { code: error?.code }))
     }
   }
 
@@ -83,7 +83,7 @@ export class Courier {
    * Ends the worker, and waits for that. At the end of the process Node would wait for it, and meanwhile collect no garbage
    * for the compilers that V8 runs in other threads: where one of them needs that, such a process hangs and never ends.
    */
-  dismiss(): void {
+  terminate(): void {
     this.#port.postMessage(null)
     if (Atomics.wait(this.#end, 0, 0, endTimeoutMs) === 'timed-out') void this.#worker.terminate()
   }

@@ -1,10 +1,10 @@
-import type { DropsBySeverity } from '../batch/ledger.ts'
+import type { DropsBySeverity } from './ledger.ts'
 
 /** The least time between two reports, in milliseconds. */
 const intervalMs = 60_000
 
 /** Gathers what is shed while memory is short, for one event that tells the dataset what it lacks once there is room again. */
-export class ShedReport {
+export class DropSummary {
   #bySeverity: DropsBySeverity = {}
   #count = 0
   #notBeforeMs = 0

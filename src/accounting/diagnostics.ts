@@ -1,7 +1,7 @@
-import type { DropReason, DropsBySeverity } from './batch/ledger.ts'
-import type { ErrorCode } from './errors.ts'
-import { type Redact, toMessageLine } from './text/short-line.ts'
-import { monotonicMs } from './time.ts'
+import type { ErrorCode } from '../errors.ts'
+import { type Redact, toMessageLine } from '../text/short-line.ts'
+import { monotonicMs } from '../time.ts'
+import type { DropReason, DropsBySeverity } from './ledger.ts'
 
 /** Trouble that somebody should know of. Delivery trouble is only ever reported, never thrown. */
 export interface Warning {
@@ -37,14 +37,19 @@ export interface Delivered {
   readonly bytes: number
 }
 
-export interface NoticeListeners {
+export interface DiagnosticListeners {
   warning: (warning: Warning) => void
   dropped: (dropped: Dropped) => void
   rejected: (rejected: Rejected) => void
   delivered: (delivered: Delivered) => void
 }
 
-export const noticeNames = ['warning', 'dropped', 'rejected', 'delivered'] as const satisfies (keyof NoticeListeners)[]
+export const diagnosticNames = [
+  'warning',
+  'dropped',
+  'rejected',
+  'delivered',
+] as const satisfies (keyof DiagnosticListeners)[]
 
 const oneMinuteMs = 60_000
 /** Matters that are remembered, and characters of each; past it all may be warned of anew. */
@@ -52,8 +57,8 @@ const maxQuietMatters = 1000
 const maxMatterChars = 1000
 
 /** Tells listeners what happens. A listener that throws does no harm: it is reported in turn, once a minute. */
-export class Notices {
-  readonly #listeners: { [Name in keyof NoticeListeners]: Set<NoticeListeners[Name]> } = {
+export class Diagnostics {
+  readonly #listeners: { [Name in keyof DiagnosticListeners]: Set<DiagnosticListeners[Name]> } = {
     warning: new Set(),
     dropped: new Set(),
     rejected: new Set(),
@@ -67,19 +72,19 @@ export class Notices {
     this.redact = redact
   }
 
-  add<Name extends keyof NoticeListeners>(name: Name, listener: NoticeListeners[Name]): void {
+  add<Name extends keyof DiagnosticListeners>(name: Name, listener: DiagnosticListeners[Name]): void {
     this.#listeners[name].add(listener)
   }
 
-  remove<Name extends keyof NoticeListeners>(name: Name, listener: NoticeListeners[Name]): void {
+  remove<Name extends keyof DiagnosticListeners>(name: Name, listener: DiagnosticListeners[Name]): void {
     this.#listeners[name].delete(listener)
   }
 
-  has(name: keyof NoticeListeners): boolean {
+  has(name: keyof DiagnosticListeners): boolean {
     return this.#listeners[name].size > 0
   }
 
-  tell<Name extends keyof NoticeListeners>(name: Name, notice: Parameters<NoticeListeners[Name]>[0]): void {
+  emit<Name extends keyof DiagnosticListeners>(name: Name, notice: Parameters<DiagnosticListeners[Name]>[0]): void {
     for (const listener of this.#listeners[name]) {
       try {
         ;(listener as (notice: unknown) => void)(notice)
@@ -109,7 +114,7 @@ export class Notices {
       message: toMessageLine(`logferry: ${message}`, this.redact),
       suppressed: quiet?.suppressed ?? 0,
     }
-    if (this.has('warning')) this.tell('warning', warning)
+    if (this.has('warning')) this.emit('warning', warning)
     else emitProcessWarning(warning)
   }
 }

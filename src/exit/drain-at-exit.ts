@@ -1,22 +1,22 @@
+import { WorkerHttpClient } from '../http/worker-client.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { monotonicMs } from '../time.ts'
-import { Courier } from './courier.ts'
 
 /** What somebody has left to deliver when nothing else happens in this thread any more. */
-export interface Leftovers {
+export interface Drainable {
   /** How long the end of the process may be held up for it, in milliseconds. */
   readonly exitTimeoutMs: number
   /** Where nothing is left to deliver, it is none of them any more. */
-  withdrawWhenDone(): void
+  unregisterIfIdle(): void
   /** From now on requests are to be made by the courier; those under way come to nothing. */
-  handOver(courier: Courier): void
+  beginDrain(courier: WorkerHttpClient): void
   /** Starts what may be started; returns the monotonic time to be called again, `Infinity` when it waits for answers. */
-  proceed(): number
+  step(): number
   isWaitingForAnswers(): boolean
   /** Counts what is left as lost, and says so. */
-  giveUp(loss: Loss): void
+  dropRemaining(loss: Loss): void
   /** The courier is of no more use. */
-  takeBack(): void
+  endDrain(): void
 }
 
 /** How a loss is told of: “… could not be delivered {how}, … {remedy}” */
@@ -55,61 +55,61 @@ function withoutWorker({ code, message }: NodeJS.ErrnoException): Loss {
 }
 
 /** Delivers by a worker what is left when the process ends: nothing else in this thread gets a turn any more. */
-export class LastDelivery {
-  #courier: Courier | undefined
+export class ExitDrain {
+  #client: WorkerHttpClient | undefined
   #isDelivering = false
   /** How long the end of the process has been held up, in milliseconds. */
   #heldUpMs = 0
 
   /** Returns when each has been delivered or has been given up. Never throws. */
-  deliver(everybody: ReadonlySet<Leftovers>): void {
+  drainables(everybody: ReadonlySet<Drainable>): void {
     if (this.#isDelivering) return // a listener of ours logs, and is heard below
-    for (const one of [...everybody]) one.withdrawWhenDone()
+    for (const one of [...everybody]) one.unregisterIfIdle()
     if (everybody.size === 0) return
     this.#isDelivering = true
     const startedAtMs = monotonicMs()
     try {
-      this.#courier ??= new Courier()
-      deliverBy(this.#courier, everybody, startedAtMs - this.#heldUpMs)
+      this.#client ??= new WorkerHttpClient()
+      deliverBy(this.#client, everybody, startedAtMs - this.#heldUpMs)
     } catch (error) {
-      this.dismiss()
-      for (const one of [...everybody]) one.giveUp(withoutWorker(error as Error))
+      this.end()
+      for (const one of [...everybody]) one.dropRemaining(withoutWorker(error as Error))
     }
     this.#heldUpMs += monotonicMs() - startedAtMs
     this.#isDelivering = false
   }
 
-  dismiss(): void {
-    this.#courier?.dismiss()
-    this.#courier = undefined
+  end(): void {
+    this.#client?.terminate()
+    this.#client = undefined
   }
 }
 
-function deliverBy(courier: Courier, everybody: ReadonlySet<Leftovers>, startedAtMs: number): void {
-  const handedOver = new Set<Leftovers>()
-  const givenUp = new Set<Leftovers>()
+function deliverBy(courier: WorkerHttpClient, everybody: ReadonlySet<Drainable>, startedAtMs: number): void {
+  const handedOver = new Set<Drainable>()
+  const givenUp = new Set<Drainable>()
   try {
     for (;;) {
       let untilMs = Number.POSITIVE_INFINITY
       for (const one of everybody) {
         if (givenUp.has(one)) continue // and a listener has logged since
-        if (!handedOver.has(one)) one.handOver(courier)
+        if (!handedOver.has(one)) one.beginDrain(courier)
         handedOver.add(one)
         const deadlineMs = startedAtMs + one.exitTimeoutMs
         const isLate = monotonicMs() >= deadlineMs
-        const wakeAtMs = isLate ? deadlineMs : one.proceed()
+        const wakeAtMs = isLate ? deadlineMs : one.step()
         if (!isLate && (one.isWaitingForAnswers() || wakeAtMs < deadlineMs)) {
           untilMs = Math.min(untilMs, wakeAtMs, deadlineMs)
         } else {
           givenUp.add(one)
           const why = wakeAtMs === Number.POSITIVE_INFINITY ? notRead : notTaken
-          one.giveUp(isLate ? outOfTime(one.exitTimeoutMs) : why)
+          one.dropRemaining(isLate ? outOfTime(one.exitTimeoutMs) : why)
         }
       }
       if (untilMs === Number.POSITIVE_INFINITY) return
       courier.wait(untilMs)
     }
   } finally {
-    for (const one of handedOver) one.takeBack()
+    for (const one of handedOver) one.endDrain()
   }
 }
