@@ -1,3 +1,5 @@
+/** An emulator of the service, for tests: an HTTP server in this process that takes events and keeps them in memory. */
+
 export type { EventObject } from './emulator/body-events.ts'
 export type { Emulator } from './emulator/emulator.ts'
 export type { Enforcement, Limit, LimitChoice } from './emulator/enforcement.ts'

@@ -1,48 +1,66 @@
 import { toMessageLine } from './text/short-line.ts'
 
-/** Stable codes of what logferry throws or reports. Match on these, never on the text. */
+/** Stable codes of the errors and warnings of this package. Match on these codes, never on the text. */
 export type ErrorCode =
-  /** An option is missing or malformed; thrown where the object is created. A `level` that its logger lacks is reported. */
+  /**
+   * An option or an argument is missing or malformed. Thrown by the constructor or method that gets it. Exception: a
+   * Winston `level` that the logger does not have is a warning.
+   */
   | 'LOGFERRY_INVALID_OPTION'
-  /** The service refuses the token, the dataset or the address; delivery to that dataset is paused and probed. */
+  /**
+   * The service refuses the token, the dataset, the address, or every event of a dataset. Delivery to that dataset is
+   * paused, and probed from time to time.
+   */
   | 'LOGFERRY_PAUSED'
-  /** The service cannot be reached, is in trouble or is asked too often; delivery goes on by itself. */
+  /** The service is unreachable, in trouble, or over its rate limit. Delivery continues by itself. */
   | 'LOGFERRY_UNREACHABLE'
-  /** The service refused single events; they are not sent again. */
+  /** The service refused single events. They are not sent again, unless the warning says that they are kept. */
   | 'LOGFERRY_REJECTED'
-  /** Events were dropped on this side: memory was full, or the time to deliver them ran out. */
+  /**
+   * This process dropped events: memory was full, the time to deliver ran out, or a log call could not take its event.
+   */
   | 'LOGFERRY_DROPPED'
-  /** A flush or a shutdown of OpenTelemetry ended before everything was delivered. */
+  /** Events were not delivered within the time of an OpenTelemetry export, flush or shutdown. */
   | 'LOGFERRY_TIMEOUT'
-  /** An exporter of OpenTelemetry was used after it was shut down. */
+  /** An OpenTelemetry exporter was used after its shutdown. */
   | 'LOGFERRY_SHUT_DOWN'
-  /** The spool cannot be written or read, is full, or is damaged. */
+  /** The spool cannot be written or read, is full or damaged, or keeps events for a later process. */
   | 'LOGFERRY_SPOOL'
-  /** The service does not take the compression or the batch size configured; a smaller step is used from now on. */
+  /**
+   * The service does not accept the configured compression or batch size. A smaller step is used, and the better one is
+   * tried again from time to time.
+   */
   | 'LOGFERRY_STEPPED_DOWN'
-  /** The organization's license could not be read, or could not be shared with other processes. */
+  /**
+   * The organization's license could not be read or shared with other processes, or the request rate holds events back.
+   */
   | 'LOGFERRY_LIMITS'
-  /** Something about the license: its dates, payment, regions, datasets or fields. */
+  /** The license has a problem: its dates, payment, regions, datasets or fields. */
   | 'LOGFERRY_LICENSE'
-  /** The monthly ingest will not last, or is nearly used up. */
+  /** The monthly ingest will run out before the billing period ends, or 80 % or 95 % of it is used. */
   | 'LOGFERRY_BUDGET'
-  /** The application has taken away what delivers at the end of the process; it is put back. */
+  /** The application removed the listeners that deliver events at the end of the process. They are installed again. */
   | 'LOGFERRY_EXIT'
-  /** Log calls of Winston are shipped twice, by the transport and by OpenTelemetry. */
+  /** Winston's log calls are shipped twice: by the transport and by OpenTelemetry. */
   | 'LOGFERRY_DUPLICATE'
-  /** A listener or function given by the application threw. */
+  /** A listener or function of the application threw. */
   | 'LOGFERRY_CALLBACK_THREW'
 
-/** An option that cannot be used: what it is called, and what was expected. */
+/** The properties of an error about an option that cannot be used. */
 export interface InvalidOption {
   readonly code: 'LOGFERRY_INVALID_OPTION'
-  /** Name of the option, dotted where it is nested: `baseUrl.eu`. */
+  /** Name of the option, with dots for nested options: `baseUrl.eu`. */
   readonly option: string
 }
 
 /**
- * The error for a bad option: a `TypeError` where the type is wrong or the option is missing, a `RangeError` where the
- * value is outside what is allowed. `got` is shown as it is: never pass it for a secret.
+ * Creates the error for an option that cannot be used. The message shows `got` as it is: never pass a secret.
+ *
+ * @param option name of the option, with dots for nested options
+ * @param expected what the option must be, after “must be”
+ * @param got what the option is
+ * @param kind `'type'` for a wrong type or a missing option, `'range'` for a value that is not allowed
+ * @returns a `TypeError` or a `RangeError`, by `kind`
  */
 export function invalidOption(
   option: string,

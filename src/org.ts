@@ -1,4 +1,4 @@
-/** Reads and updates organizations, and says what their licenses allow. */
+/** The client for organizations: reads them with their licenses, and updates them. */
 
 export type { InvalidOption } from './errors.ts'
 export type { BaseUrl, Region } from './options/base-url.ts'

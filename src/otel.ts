@@ -20,18 +20,26 @@ import { type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
 import { openBatchBytes, reserveStack } from './stack-reserve.ts'
 import { monotonicMs } from './time.ts'
 
-/** The result of an export, as `@opentelemetry/core` defines it: code 0 is success, 1 is failure. */
+/** The result of an export, as `@opentelemetry/core` defines it. Code 0 is success, code 1 is failure. */
 export interface ExportResult {
   code: 0 | 1
   error?: Error
 }
 
-/** A shipper that exists already, or the options for one of the exporter's own. */
+/**
+ * Options of `LogferryLogRecordExporter`: an existing `shipper`, or the options for a shipper of the exporter's own.
+ */
 export type LogferryLogRecordExporterOptions = ShipperOrOptions & {
   /**
-   * When an export is answered: once the records are `'accepted'` (kept in memory, and delivered in the background, so
-   * that a BatchLogRecordProcessor, which has one export under way at a time, is not held up by the network), or once
-   * the service has answered for them (`'delivered'`).
+   * Decides when an export is answered.
+   *
+   * `'accepted'`: as soon as the shipper has accepted the records; delivery continues in the background. A
+   * BatchLogRecordProcessor has one export in flight at a time, and does not wait for the network this way.
+   *
+   * `'delivered'`: when the service has answered for the records. If that takes longer than `flushTimeoutMs`, the
+   * export fails with the name `timeout`, and the records are kept.
+   *
+   * Any other value throws a `RangeError` when the exporter is created.
    *
    * @defaultValue 'accepted'
    */
@@ -40,13 +48,14 @@ export type LogferryLogRecordExporterOptions = ShipperOrOptions & {
 
 /**
  * OpenTelemetry log record exporter, for `@opentelemetry/sdk-logs` 0.200 and later, and 3.x. Use it behind a
- * BatchLogRecordProcessor; where no other processing is needed, `LogferryLogRecordProcessor` does without the second
- * batching stage.
+ * BatchLogRecordProcessor. If no other processing is needed, `LogferryLogRecordProcessor` avoids the second batching
+ * stage.
  *
- * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` when an option is missing or malformed
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if an option is missing or malformed
+ * @throws Error if Node is older than 22.19
  */
 export class LogferryLogRecordExporter {
-  /** What delivers the records: `exporter.shipper.stats()`, `exporter.shipper.on('rejected', …)`. */
+  /** The shipper that delivers the records: `exporter.shipper.stats()`, `exporter.shipper.on('rejected', …)`. */
   readonly shipper: Shipper
   readonly #isOwn: boolean
   readonly #acknowledge: 'accepted' | 'delivered'
@@ -64,9 +73,19 @@ export class LogferryLogRecordExporter {
   }
 
   /**
-   * Called by a processor, also while other exports are under way. Answers exactly once, and never throws. The name of the
-   * error, which the SDK takes for `error.type`, is one of `already_shutdown`, `queue_full`, `rejected`, `timeout`, `dropped`
-   * and `TypeError`.
+   * Ships records, and answers exactly once. A processor may call it while other exports are in flight. Never throws.
+   *
+   * The SDK reports the `name` of a failed export's error as `error.type`. The error's `code` is an `ErrorCode`, except
+   * for the `TypeError`. The names:
+   *
+   * - `already_shutdown`: `shutdown()` was called before.
+   * - `queue_full`: memory had no room for a record.
+   * - `rejected`: accepted records were dropped later, normally because the service refused them.
+   * - `dropped`: records were dropped for another reason.
+   * - `timeout`: records were not delivered within `flushTimeoutMs`. They are kept.
+   * - `TypeError`: `records` is not an array.
+   *
+   * @param resultCallback gets the result; if it throws, the shipper warns with `LOGFERRY_CALLBACK_THREW`
    */
   export(records: readonly OtelLogRecord[], resultCallback: (result: ExportResult) => void): void {
     const answer = (result: ExportResult): void => this.#answer(resultCallback, result)
@@ -86,18 +105,22 @@ export class LogferryLogRecordExporter {
   }
 
   /**
-   * Waits until what was exported has been delivered or dropped, for `flushTimeoutMs` at most. Resolves in either case: behind
-   * a BatchLogRecordProcessor a rejection would end all further exports. What became of records is told by the answers of
-   * `export` with `acknowledge: 'delivered'`, or by `shipper.flush()`.
+   * Waits until the exported records are delivered or dropped, for `flushTimeoutMs` at most. Resolves in either case:
+   * behind a BatchLogRecordProcessor, a rejection would end all further exports. To learn what became of the records,
+   * use `acknowledge: 'delivered'` or `shipper.flush()`.
    */
   async forceFlush(): Promise<void> {
     await this.shipper.flush()
   }
 
   /**
-   * Waits as `forceFlush()` does, then lets go of connections. Exports fail from the moment of the call on.
+   * Delivers the exported records as `forceFlush()` does, then closes the exporter's own shipper. Exports fail from the
+   * moment of the call. Further calls return the same promise.
    *
-   * @throws Error with `code` `LOGFERRY_TIMEOUT` if records could not be delivered in time
+   * The exporter's own shipper drops records that it could not deliver in time, or hands them off to the spool. A
+   * shared shipper keeps them, and stays open.
+   *
+   * @throws Error with `code` `LOGFERRY_TIMEOUT` if records were not delivered within `flushTimeoutMs`
    */
   shutdown(): Promise<void> {
     this.#shutdown ??= endOf(this.shipper, this.#isOwn, this.shipper.flushTimeoutMs)
@@ -108,11 +131,14 @@ export class LogferryLogRecordExporter {
     try {
       resultCallback(result)
     } catch (error) {
-      this.shipper.tellThrown('the callback of an export', error)
+      this.shipper.reportThrown('the callback of an export', error)
     }
   }
 
-  /** Returns why records could not be kept. Those that are sampled away, as the application wants it, are no failure. */
+  /**
+   * Gives the records to the shipper. Returns the reasons for which records were dropped. Records that are sampled away
+   * (`'budget'`) are no failure, because the application asked for sampling.
+   */
   #take(records: readonly OtelLogRecord[]): DropReason[] {
     const reasons: DropReason[] = []
     for (const record of records) {
@@ -144,16 +170,20 @@ export class LogferryLogRecordExporter {
 }
 
 /**
- * OpenTelemetry log record processor that feeds the batching core directly: the fast path, with nothing between the log
- * call and the batch. For `@opentelemetry/sdk-logs` 0.200 and later, and 3.x.
+ * OpenTelemetry log record processor that feeds the batching core directly. It is the fast path: nothing stands between
+ * the log call and the batch. For `@opentelemetry/sdk-logs` 0.200 and later, and 3.x.
  *
- * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` when an option is missing or malformed
+ * While attributes of a resource are being detected, its records are held: for 5 seconds at most, in a quarter of
+ * `maxBufferedBytes` at most.
+ *
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if an option is missing or malformed
+ * @throws Error if Node is older than 22.19
  */
 export class LogferryLogRecordProcessor {
-  /** What delivers the records: `processor.shipper.stats()`, `processor.shipper.on('rejected', …)`. */
+  /** The shipper that delivers the records: `processor.shipper.stats()`, `processor.shipper.on('rejected', …)`. */
   readonly shipper: Shipper
   readonly #isOwn: boolean
-  /** By resource: a processor may serve several providers. */
+  /** Held records by resource. A processor may serve several providers, each with a resource of its own. */
   readonly #held = new Map<OtelResource, HeldRecords>()
   #shutdown: Promise<void> | undefined
 
@@ -164,8 +194,8 @@ export class LogferryLogRecordProcessor {
   }
 
   /**
-   * Called by the SDK for each record. Serialises it at once; never throws. A record after `shutdown()` is counted, and
-   * dropped.
+   * Ships a record; the SDK calls it for each one. Serializes the record at once, and never throws. A record after
+   * `shutdown()` is dropped and counted, with the reason `'shut-down'`.
    */
   onEmit(record: OtelLogRecord): void {
     try {
@@ -173,15 +203,18 @@ export class LogferryLogRecordProcessor {
       const mayBeHeld = this.#held.size > 0 || isResourcePending(record)
       if (!mayBeHeld || !this.#hold(record)) takeRecord(this.shipper, record)
     } catch {
-      this.shipper.refused.error[usualSeverity]++ // at the end of the stack, before the shipper was asked
+      this.shipper.refused.error[usualSeverity]++ // the stack ended before the shipper was called
     }
   }
 
   /**
-   * Waits until what was emitted has been delivered or dropped, for `timeoutMillis` at most, or else `flushTimeoutMs`. Of
-   * that, one half at most is for resource attributes that are still being detected.
+   * Waits until the emitted records are delivered or dropped. If resource attributes are still being detected, the wait
+   * for them takes half of the time at most.
    *
-   * @throws Error with `code` `LOGFERRY_TIMEOUT` if records are not delivered by then; they are kept, and delivery goes on
+   * @param options.timeoutMillis maximum wait in milliseconds, capped at 2 147 483 647; `flushTimeoutMs` if missing or
+   * negative
+   * @throws Error with `code` `LOGFERRY_TIMEOUT` if records are not delivered in time; they are kept, and delivery
+   * continues
    */
   async forceFlush(options?: { timeoutMillis?: number | undefined }): Promise<void> {
     const timeoutMs = await this.#afterResources(ownProperties(options ?? {}).timeoutMillis)
@@ -189,16 +222,22 @@ export class LogferryLogRecordProcessor {
   }
 
   /**
-   * Waits as `forceFlush()` does, then lets go of connections. Records are dropped from the moment of the call on.
+   * Delivers the emitted records as `forceFlush()` does, within `flushTimeoutMs`, then closes the processor's own
+   * shipper. Records are dropped from the moment of the call. Further calls return the same promise.
    *
-   * @throws Error with `code` `LOGFERRY_TIMEOUT` if records could not be delivered in time
+   * The processor's own shipper drops records that it could not deliver in time, or hands them off to the spool. A
+   * shared shipper keeps them, and stays open.
+   *
+   * @throws Error with `code` `LOGFERRY_TIMEOUT` if records were not delivered within `flushTimeoutMs`
    */
   shutdown(): Promise<void> {
     this.#shutdown ??= this.#afterResources(undefined).then(timeoutMs => endOf(this.shipper, this.#isOwn, timeoutMs))
     return this.#shutdown
   }
 
-  /** Waits for the resources of records that are held; says how much is left of the time. */
+  /**
+   * Waits until held records are released, for half of the time at most. Returns the remaining time, in milliseconds.
+   */
   async #afterResources(givenMs: number | undefined): Promise<number> {
     const timeoutMs =
       givenMs !== undefined && givenMs >= 0 ? Math.min(givenMs, maxTimeoutMs) : this.shipper.flushTimeoutMs
@@ -208,7 +247,10 @@ export class LogferryLogRecordProcessor {
     return Math.max(timeoutMs - (monotonicMs() - startedAtMs), 0)
   }
 
-  /** Holds a record back whose resource is not known yet, or that comes after such a one; `false` for all others. */
+  /**
+   * Holds a record if its resource is still being detected, or if earlier records of the resource are held. Returns
+   * false if the caller must ship the record.
+   */
   #hold(record: OtelLogRecord): boolean {
     reserveStack(openBatchBytes)
     try {
@@ -218,7 +260,7 @@ export class LogferryLogRecordProcessor {
       this.#holdIn(held, record)
       return true
     } catch {
-      return false // no record of the SDK's
+      return false // not a record of the SDK
     }
   }
 
@@ -232,30 +274,30 @@ export class LogferryLogRecordProcessor {
   }
 
   #holdFor(resource: OtelResource): HeldRecords {
-    const { holding } = this.shipper
+    const { heldEvents } = this.shipper
     const held = new HeldRecords(resource, {
-      mayHold: ({ severity, json }) => holding.hold(severity, json.length),
-      onHeld: () => holding.onHeld(),
-      hasRoom: () => holding.hasRoom(),
+      mayHold: ({ severity, json }) => heldEvents.hold(severity, json.length),
+      onHeld: () => heldEvents.onHeld(),
+      hasRoom: () => heldEvents.hasRoom(),
       take: (record, wasHeld) => {
-        if (wasHeld) holding.unhold(record.json.length)
+        if (wasHeld) heldEvents.unhold(record.json.length)
         takeHeld(this.shipper, record)
       },
       onReleased: () => {
         this.#held.delete(resource)
-        holding.remove(held)
+        heldEvents.remove(held)
       },
     })
     this.#held.set(resource, held)
-    holding.add(held)
+    heldEvents.add(held)
     return held
   }
 }
 
-/** What a record counts as that cannot be looked at: info. */
+/** Severity of a record that cannot be read: info. */
 const usualSeverity = 2
 
-// Made beforehand: one of them is given where nothing can be made.
+// Created in advance, because nothing can be created where the stack ends.
 const outOfStack = failure('dropped', 'LOGFERRY_DROPPED', 'no stack is left to take the records; see shipper.stats()')
 const alreadyShutDown = failure('already_shutdown', 'LOGFERRY_SHUT_DOWN', 'the exporter has been shut down')
 const noRecords: ExportResult = { code: 1, error: new TypeError('logferry: records must be an array') }
@@ -264,7 +306,7 @@ function failure(name: string, code: ErrorCode, message: string): ExportResult {
   return { code: 1, error: Object.assign(new Error(`logferry: ${message}`), { name, code }) }
 }
 
-/** Delivers what is pending, and lets go of connections that serve nothing else. */
+/** Delivers pending events. Closes the shipper if `isOwn`; a shared shipper may serve others, and is only flushed. */
 async function endOf(shipper: Shipper, isOwn: boolean, timeoutMs: number): Promise<void> {
   expectComplete(await (isOwn ? shipper.close({ timeoutMs }) : shipper.flush({ timeoutMs })))
 }
@@ -300,6 +342,6 @@ function tailOf(record: OtelLogRecord): Uint8Array | undefined {
   try {
     return resourceTail(record.resource, record.instrumentationScope)
   } catch {
-    return undefined // no record of the SDK's; the event says which of its fields throw
+    return undefined // not a record of the SDK; the event says which of its fields throw
   }
 }

@@ -15,68 +15,99 @@ import { OpenCallbacks, once } from './shipper/open-callbacks.ts'
 import type { Shipper } from './shipper/shipper.ts'
 import { type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
 
-/** What is logged: an object of the application's or Winston's own, with what Winston keeps of it under symbols. */
+/**
+ * An info, as Winston calls the object of a log call. It is the application's or Winston's own, with Winston's data
+ * under symbols.
+ */
 type Info = Record<PropertyKey, unknown>
 
 const loggedLevel = Symbol.for('level')
-/** What an info counts as that cannot be looked at: info. */
+/** Severity of an info that cannot be read: info. */
 const usualSeverity = 2
 
-/** What Winston itself understands of a transport's options. */
+/** Winston's own options of a transport. */
 interface WinstonOptions {
-  /** Least severe level to ship. By default the logger's. */
+  /**
+   * The least severe level to ship. A level that the logger does not have ships nothing, and causes a warning.
+   *
+   * @defaultValue the level of the logger
+   */
   level?: string | undefined
   /**
-   * A format for this transport alone. None is needed: events are shipped as they are logged, which is also fastest. What a
-   * format changes in the info is shipped so; a text that it makes (`format.json()` with a `replacer`) is not.
+   * A format for this transport alone. None is needed: events are shipped as they are logged, which is also fastest.
+   *
+   * Changes that a format makes to the info are shipped. A text that it makes is not, such as that of `format.json()`
+   * with a `replacer`.
+   *
+   * @defaultValue none
    */
   format?: TransportStream.TransportStreamOptions['format']
-  /** Ships nothing. @defaultValue false */
+  /**
+   * Ships nothing if true.
+   *
+   * @defaultValue false
+   */
   silent?: boolean | undefined
-  /** Logs uncaught exceptions. @defaultValue false */
+  /**
+   * Logs uncaught exceptions if true.
+   *
+   * @defaultValue false
+   */
   handleExceptions?: boolean | undefined
-  /** Logs unhandled rejections. @defaultValue false */
+  /**
+   * Logs unhandled rejections if true.
+   *
+   * @defaultValue false
+   */
   handleRejections?: boolean | undefined
 }
 
+/**
+ * Options of `LogferryTransport`: Winston's own, and an existing `shipper` or the options for a shipper of the
+ * transport's own.
+ */
 export type LogferryTransportOptions = WinstonOptions & ShipperOrOptions
 
 /**
  * Winston transport that ships every event to a dataset of the service.
  *
- * Trouble of delivery never surfaces as an `'error'` event: the logger emits `'warn'`, and where nobody listens for that
- * Node prints a process warning. `logger.end()` waits for delivery, for `flushTimeoutMs` at most.
+ * Delivery trouble never surfaces as an `'error'` event. A transport with a shipper of its own emits `'warn'`, which
+ * the logger repeats. If the logger has no listener for `'warn'`, Node prints a process warning. Warnings of a shared
+ * shipper go to the `warning` listeners of that shipper.
  *
- * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` when an option is missing or malformed
+ * `logger.end()` waits for delivery, for `flushTimeoutMs` at most. A shipper of the transport's own is then closed.
+ *
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if an option is missing or malformed
+ * @throws Error if Node is older than 22.19
  */
 export class LogferryTransport extends TransportStream {
   readonly name = 'logferry'
-  /** What delivers the events: `transport.shipper.stats()`, `transport.shipper.on('rejected', …)`. */
+  /** The shipper that delivers the events: `transport.shipper.stats()`, `transport.shipper.on('rejected', …)`. */
   readonly shipper: Shipper
   readonly #isOwn: boolean
-  /** Those that it belongs to now, the first of which decides on level and levels. */
+  /** The loggers that have this transport now. The first of them decides on `level` and `levels`. */
   readonly #loggers: ParentLogger[] = []
   readonly #queue = new QueuedLogCalls()
   readonly #openCallbacks = new OpenCallbacks()
   #lastUncaught: unknown
-  /** How often the shipper has kept or dropped an event of this transport. */
+  /** Number of events of this transport that the shipper has kept or dropped. */
   #answers = 0
-  /** Nothing has been logged, and no logger has taken it up, since it was removed. */
+  /** True from `close()` until the transport logs again or is added to a logger. */
   #isOutOfUse = false
   /** Set by Winston while the transport belongs to a logger. */
   declare parent?: ParentLogger | null
-  /** Set by Winston, as `parent` is. */
+  /** Set by Winston together with `parent`. */
   declare levels?: Readonly<Record<string, number>> | undefined
-  /** @internal Set by Winston when it has caught an error and is about to log it, and waits for 'finish'. */
+  /** @internal Set by Winston when it has caught an error, is about to log it, and waits for 'finish'. */
   declare readonly _ending?: boolean
-  /** @internal What a stream keeps of itself. */
+  /** @internal State of the stream. */
   declare readonly _writableState: { readonly corked: number }
 
   constructor(options: LogferryTransportOptions = {}) {
     const { level, format, silent, handleExceptions, handleRejections, ...shipping } = optionsOf(options)
     const winstonOptions = { level, format, silent, handleExceptions, handleRejections }
     super(ownProperties(winstonOptions) as TransportStream.TransportStreamOptions)
-    // Winston's own listeners follow one logger, once; a transport is taken off and put back by logger.configure().
+    // Winston's own listeners run once, for one logger. But `logger.configure()` removes a transport and adds it again.
     this.removeAllListeners('pipe').removeAllListeners('unpipe')
     this.on('pipe', logger => this.#join(logger as unknown as ParentLogger))
     this.on('unpipe', logger => this.#leave(logger as unknown as ParentLogger))
@@ -87,10 +118,12 @@ export class LogferryTransport extends TransportStream {
   }
 
   /**
-   * Called by the logger, for each info. A stream's own `write` keeps account of what it buffers, has a callback wait for
-   * the next tick, and throws while another logger of the same transport is ending. As `log` never keeps an event
-   * waiting, nothing of that is needed, unless the stream is corked. A subclass may answer later: it is given the next info
-   * meanwhile, as a logger that is asked to wait loses what it has when it ends; the end of the stream waits for the answers.
+   * Takes an info; the logger calls it for each one. The `write` of a stream counts its buffer, delays callbacks to the
+   * next tick, and fails while another logger of the same transport is ending. None of that is needed unless the stream
+   * is corked, because `log` ships each event at once.
+   *
+   * A subclass may call its callback later, and gets the next info meanwhile. A logger that is asked to wait would lose
+   * its queue when it ends. The end of the stream waits for the callbacks.
    */
   override write(info: unknown, callback?: Written): boolean
   override write(info: unknown, encoding: BufferEncoding, callback?: Written): boolean
@@ -100,20 +133,20 @@ export class LogferryTransport extends TransportStream {
     try {
       this._write(info as Info, 'utf8', this.log === ownLog ? ignore : this.#openCallbacks.open())
     } catch (error) {
-      if (this.format != null || this.log !== ownLog) throw error // what the application's code throws is for its log call
-      if (this.#answers === answers) this.shipper.refused.error[usualSeverity]++ // at the end of the stack
+      if (this.format != null || this.log !== ownLog) throw error // an error of the application's code
+      if (this.#answers === answers) this.shipper.refused.error[usualSeverity]++ // the stack ended
     }
     return true
   }
 
-  /** What Winston's own does, and the format of the transport gets an Error with all its fields. */
+  /** As Winston's own `_write`, but the transport's format gets an Error with all its fields. */
   override _write(info: Info, _encoding: BufferEncoding, callback: Written): void {
     this.#write(info, callback === ignore ? callback : once(callback))
   }
 
   /**
-   * The same for what a corked stream has buffered. Nothing is thrown, as that would leave the stream in the middle of its
-   * work, and its end would never come.
+   * As `_write`, for the infos that a corked stream has buffered. Errors are counted as dropped events, not thrown. A
+   * throw would interrupt the stream in its work, and the stream would never end.
    */
   override _writev(chunks: Chunk[], callback: Written): void {
     if (hasBulkLog(this)) return super._writev?.(chunks as never, callback)
@@ -156,8 +189,8 @@ export class LogferryTransport extends TransportStream {
   }
 
   /**
-   * Called for each info. It is serialised at once. A subclass that has a `log` of its own calls `callback` once, as with any
-   * stream.
+   * Ships an info; it is called for each one. The info is serialized at once. A subclass that overrides `log` must call
+   * `callback` once, as with any stream.
    */
   override log(info: Info, callback?: () => void): true {
     this.#isOutOfUse = false
@@ -168,7 +201,7 @@ export class LogferryTransport extends TransportStream {
       try {
         this.#queue.end(this.#queuedInfos() - queued)
       } catch {
-        // Out of stack: what is queued counts as no deeper.
+        // Out of stack: infos queued meanwhile do not count as nested log calls.
       }
     }
     return true
@@ -192,7 +225,7 @@ export class LogferryTransport extends TransportStream {
 
   #take(info: Info): void {
     const isUncaught = this._ending === true && (info.exception === true || info.rejection === true)
-    // A transport that stands among `transports` and `exceptionHandlers` gets the same twice, in copies if it has a format.
+    // A transport in both `transports` and `exceptionHandlers` gets the same error twice, in copies if it has a format.
     const isRepeated = isUncaught && info.trace !== undefined && info.trace === this.#lastUncaught
     if (!isRepeated) {
       const event = winstonToEvent(info, activeTraceIds(info), errorBehind(info, this.parent))
@@ -211,7 +244,10 @@ export class LogferryTransport extends TransportStream {
     this.#warn({ code: 'LOGFERRY_DUPLICATE', message: shippedTwice, suppressed: 0 })
   }
 
-  /** Infos that wait in the loggers: those that are logged while one is being taken. */
+  /**
+   * Returns the number of infos in the queues of the loggers. An info is queued if it is logged while another one is
+   * being shipped.
+   */
   #queuedInfos(): number {
     let count = 0
     const loggers = Math.min(this.#loggers.length, maxFollowedLoggers)
@@ -219,14 +255,17 @@ export class LogferryTransport extends TransportStream {
     return count
   }
 
-  /** Called by Winston when the logger ends; its `'finish'` waits for the callback. */
+  /** Delivers pending events when the logger ends. The logger's `'finish'` event waits for the callback. */
   override _final(callback: () => void): void {
     void this.#deliver().then(() => callback())
   }
 
   /**
-   * Called by Winston when the transport is removed or its logger closed. It may be added again, and goes on: only one that
-   * nobody has used since gives up what cannot be delivered within `flushTimeoutMs`.
+   * Delivers pending events after the transport is removed or its logger is closed; Winston calls it. The transport can
+   * be added again, and continues.
+   *
+   * If the transport is unused until the delivery ends, after `flushTimeoutMs` at most, it closes its own shipper.
+   * Events that are still undelivered are then dropped, or handed off to the spool.
    */
   override close(): void {
     this.#isOutOfUse = true
@@ -260,7 +299,7 @@ export class LogferryTransport extends TransportStream {
     if (this.parent !== null) this.levels = this.parent.levels
   }
 
-  /** Of a level that the logger does not have, Winston ships nothing, and says nothing. */
+  /** Warns if the logger does not have the level. Winston would ship nothing, without a message. */
   #checkLevel({ level: loggersLevel, levels }: ParentLogger): void {
     const level = this.level || loggersLevel
     if (!level || levels === undefined || Object.hasOwn(levels, level)) return
@@ -269,12 +308,12 @@ export class LogferryTransport extends TransportStream {
     this.#warn({ code, message, suppressed: 0 })
   }
 
-  /** Winston ends the process when the transport has finished, or after three seconds. */
+  /** Delivers an uncaught error. Winston ends the process when the transport emits 'finish', or after three seconds. */
   #deliverUncaught(info: Info): void {
     this.#lastUncaught = info.trace
     void this.shipper.flush().then(() => {
-      // Without `parent` the transport stands in `exceptionHandlers`. With one, 'finish' takes it off its logger, which
-      // must not happen to a logger that goes on.
+      // Without `parent`, the transport is in `exceptionHandlers` alone. With `parent`, 'finish' would remove the
+      // transport from its logger, which must not happen if the logger continues.
       if (this.parent == null || exits(this.parent, info)) this.emit('finish')
     })
   }
@@ -303,12 +342,15 @@ interface Chunk {
 
 function ignore(): void {}
 
-/** Whether a subclass takes many infos at once, which Winston's own `_writev` gives it. */
+/** True if a subclass takes many infos at once. Winston's own `_writev` passes them to its `logv`. */
 function hasBulkLog(transport: TransportStream): boolean {
   return typeof transport.logv === 'function'
 }
 
-/** Loggers whose queues are looked at, twice in each log call: an application may make a logger for each request. */
+/**
+ * Maximum number of loggers whose queues are read, twice in each log call. An application may create a logger for each
+ * request.
+ */
 const maxFollowedLoggers = 8
 
 interface ParentLogger {

@@ -3,16 +3,19 @@ import { type Redact, toMessageLine } from '../text/short-line.ts'
 import { monotonicMs } from '../time.ts'
 import type { DropReason, DropsBySeverity } from './ledger.ts'
 
-/** Trouble that somebody should know of. Delivery trouble is only ever reported, never thrown. */
+/** A problem that an operator should know about. Delivery problems are only reported, never thrown. */
 export interface Warning {
   readonly code: ErrorCode
-  /** What happened, and what to do about it. Never holds a token. */
+  /** The problem, and what to do about it. Never contains a token. */
   readonly message: string
-  /** How many warnings of the same matter were held back since the last one, as one a minute is let through. */
+  /**
+   * Number of warnings with the same code and subject that were suppressed since the last one. At most one is emitted
+   * per minute.
+   */
   readonly suppressed: number
 }
 
-/** Events that are given up. */
+/** Events that were dropped. */
 export interface Dropped {
   readonly reason: DropReason
   readonly count: number
@@ -22,18 +25,23 @@ export interface Dropped {
 /** An event that the service refused. */
 export interface Rejected {
   readonly dataset: string
-  /** The event as it was sent; `undefined` if the service did not say which event it refused, or the line is not JSON. */
+  /**
+   * The event as it was sent. It is `undefined` if the service did not say which event it refused, or if the line is
+   * not a JSON object.
+   */
   readonly event: Record<string, unknown> | undefined
+  /** HTTP status of the answer; 200 if the service stored other events of the same batch. */
   readonly status: number
-  /** The service's own words. */
+  /** The service's reason, in its own words. */
   readonly reason: string
 }
 
-/** A batch that the service has answered for. */
+/** A batch that the service has answered with a 2xx status. */
 export interface Delivered {
   readonly dataset: string
+  /** Number of events that the service accepted; refused events of the batch do not count. */
   readonly count: number
-  /** Bytes of its lines before compression. */
+  /** Bytes of all lines of the batch, before compression. */
   readonly bytes: number
 }
 
@@ -52,11 +60,18 @@ export const diagnosticNames = [
 ] as const satisfies (keyof DiagnosticListeners)[]
 
 const oneMinuteMs = 60_000
-/** Matters that are remembered, and characters of each; past it all may be warned of anew. */
+/**
+ * Maximum number of subjects that are remembered. When there are more, all are forgotten, and each may be warned of
+ * again.
+ */
 const maxQuietMatters = 1000
+/** Maximum length of a remembered subject, in characters. */
 const maxMatterChars = 1000
 
-/** Tells listeners what happens. A listener that throws does no harm: it is reported in turn, once a minute. */
+/**
+ * Calls the listeners of diagnostic events. A listener that throws does no harm: a warning reports it, at most once a
+ * minute, unless it listens for `warning` itself.
+ */
 export class Diagnostics {
   readonly #listeners: { [Name in keyof DiagnosticListeners]: Set<DiagnosticListeners[Name]> } = {
     warning: new Set(),
@@ -65,7 +80,7 @@ export class Diagnostics {
     delivered: new Set(),
   }
   readonly #quiet = new Map<string, { untilMs: number; suppressed: number }>()
-  /** Takes the secrets of the shipper out of a text. */
+  /** Removes the secrets of the shipper from a text. */
   readonly redact: Redact
 
   constructor(redact: Redact = text => text) {
@@ -95,9 +110,10 @@ export class Diagnostics {
   }
 
   /**
-   * Gives a warning to the listeners, or to Node's process warnings (standard error) where there are none; of each code,
-   * and of what it is about, once a minute at the most. Whatever is in the message, the warning is one line of bounded
-   * length, printable and without secrets.
+   * Emits a warning to the listeners, or as a Node process warning (standard error) if there are none. For each code
+   * and each subject (`about`), it emits at most one warning per minute.
+   *
+   * Whatever the message contains, the warning is one line of limited length, printable and without secrets.
    */
   warn(code: ErrorCode, message: string, about = ''): void {
     const nowMs = monotonicMs()
@@ -121,18 +137,21 @@ export class Diagnostics {
 
 let isAtOnce = false
 
-/** Whether warnings of the process are printed at once: as a rule Node waits for the next tick, and on 'exit' there is none. */
+/**
+ * Turns immediate printing of process warnings on or off. Node normally prints a warning on the next tick, which never
+ * comes after 'exit' has been emitted.
+ */
 export function warnAtOnce(atOnce: boolean): void {
   isAtOnce = atOnce
 }
 
-/** Prints a warning on standard error, unless the process is told to do otherwise with warnings. */
+/** Prints a warning on standard error, unless the process is configured to treat warnings otherwise. */
 export function emitProcessWarning({ code, message }: Warning): void {
   if (!isAtOnce) return process.emitWarning(message, { type: 'LogferryWarning', code })
   emitWarningNow({ name: 'LogferryWarning', code, message })
 }
 
-/** Prints a warning of the process without waiting for the next tick. */
+/** Emits a process warning without waiting for the next tick. */
 export function emitWarningNow({
   name,
   code,
@@ -146,7 +165,7 @@ export function emitWarningNow({
   try {
     process.emit('warning', warning)
   } catch {
-    // A listener of the application: its mistake must not change how the process ends.
+    // A listener of the application threw. Its bug must not change how the process ends.
   }
 }
 

@@ -1,9 +1,12 @@
 import type { DropsBySeverity } from './ledger.ts'
 
-/** The least time between two reports, in milliseconds. */
+/** Minimum time between two summaries, in milliseconds. */
 const intervalMs = 60_000
 
-/** Gathers what is shed while memory is short, for one event that tells the dataset what it lacks once there is room again. */
+/**
+ * Collects the events dropped while memory is short. Once there is room again, one summary event tells the dataset's
+ * readers how many are missing.
+ */
 export class DropSummary {
   #bySeverity: DropsBySeverity = {}
   #count = 0
@@ -16,7 +19,10 @@ export class DropSummary {
     }
   }
 
-  /** The event, when there is something to tell and a minute has passed since the last; time is monotonic. */
+  /**
+   * Returns the summary event if events were dropped and a minute has passed since the last summary. `nowMs` is
+   * monotonic.
+   */
   take(nowMs: number): object | undefined {
     if (this.#count === 0 || nowMs < this.#notBeforeMs) return undefined
     const message = `logferry dropped ${this.#count} events before this one because memory was short`

@@ -1,31 +1,31 @@
 import { type Severity, type SeverityName, severities } from './severity.ts'
 
-/** Why an event was dropped. */
+/** The reason for which an event was dropped. */
 export type DropReason =
   /** Memory was full (for events of this severity). */
   | 'memory'
   /** The service refused the event. */
   | 'rejected'
-  /** The service refused the event for its size, alone in a request. */
+  /** The service refused the event for its size, although it was alone in a request. */
   | 'too-large'
   /** `close()` or the end of the process could not wait any longer. */
   | 'closed'
-  /** The `dataset` function threw or gave no usable name. */
+  /** The `dataset` function threw, or returned no usable name. */
   | 'dataset'
-  /** The spool had reached its `maxBytes`; the oldest go first. */
+  /** The spool had reached its `maxBytes`; the oldest events are dropped first. */
   | 'spool-full'
-  /** The spooled event is damaged or gone. */
+  /** The spooled event is damaged or missing. */
   | 'spool-damaged'
-  /** Sampled away so that the license's monthly ingest lasts (`limits.onBudget: 'shed'`). */
+  /** The event was sampled away so that the license's monthly ingest lasts (`limits.onBudget: 'shed'`). */
   | 'budget'
-  /** An OpenTelemetry record came after its processor or exporter was shut down. */
+  /** The OpenTelemetry record came after its processor or exporter was shut down. */
   | 'shut-down'
-  /** The runtime failed, for example out of memory; or log calls within log calls had no end. */
+  /** The runtime failed, for example for lack of memory, or log calls within log calls did not end. */
   | 'error'
 
 /**
- * Dropped events by severity; `unknown` if the service did not say which event it refused, or the event could not be
- * read.
+ * Number of dropped events by severity. `unknown` counts events that could not be read, and refused events that the
+ * service did not identify.
  */
 export type DropsBySeverity = Partial<Record<SeverityName | 'unknown', number>>
 
@@ -45,16 +45,18 @@ export type Refusal = Extract<DropReason, 'memory' | 'dataset' | 'budget' | 'shu
 /** Number of events of each severity, indexed by severity. */
 type Counts = [number, number, number, number, number, number]
 
-/** Counts what became of every event. At every moment accepted = delivered + dropped + pending. */
+/** Counts what happened to every event. At every moment accepted = delivered + dropped + pending. */
 export class Ledger {
-  /** Events accepted into a batch when they were logged, or adopted from another process. */
+  /** Number of events that were accepted when they were logged, or adopted from another process. */
   admitted = 0
   delivered = 0
-  /** Pending events that were handed off to another process through the spool: this process is done with them. */
+  /**
+   * Number of pending events that were handed off to another process through the spool. This process is done with them.
+   */
   handedOff = 0
   /**
-   * Events dropped inside their own log calls. One number counts an event as accepted and dropped at once, so that
-   * `refused.error[severity]++` can count it where the stack ends and no call is possible.
+   * Events dropped inside their own log calls. One number counts an event as accepted and dropped at once. So
+   * `refused.error[severity]++` can count the event when the stack is exhausted and no call is possible.
    */
   readonly refused: Readonly<Record<Refusal, Counts>> = {
     memory: [0, 0, 0, 0, 0, 0],
@@ -103,7 +105,7 @@ export class Ledger {
     ])
   }
 
-  /** Returns the events refused for a reason since the last call. */
+  /** Returns the events refused for this reason since the last call with the same reason. */
   takeRefused(reason: Refusal): { count: number; bySeverity: DropsBySeverity } {
     const [refused, told] = [this.refused[reason], this.#told[reason]]
     const untold = difference(refused, told)

@@ -1,6 +1,6 @@
 /**
- * The six classes of severity that OpenTelemetry groups its numbers 1 to 24 into, least severe first. What is shed when
- * memory fills, and what drops are counted by.
+ * The six classes into which OpenTelemetry groups its severity numbers 1 to 24, least severe first. They decide which
+ * events are dropped first when memory fills, and drops are counted by class.
  *
  * @see https://opentelemetry.io/docs/specs/otel/logs/data-model/#field-severitynumber
  */
@@ -8,12 +8,14 @@ export const severities = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] a
 
 export type SeverityName = (typeof severities)[number]
 
-/** Index into `severities`: 0 is trace, 5 is fatal. One byte a line, so a batch can keep it for each of its lines. */
+/**
+ * Index into `severities`: 0 is trace, 5 is fatal. It fits into one byte, so that a batch can keep it for each line.
+ */
 export type Severity = 0 | 1 | 2 | 3 | 4 | 5
 
 const info: Severity = 2
 
-/** Level names of npm, syslog and CLI loggers (and the common spellings beside them) by their class. */
+/** Level names of npm, syslog and CLI loggers, and other common spellings, with their class. */
 const byLevelName: Readonly<Record<string, Severity>> = {
   __proto__: null as never,
   silly: 0,
@@ -41,22 +43,25 @@ const byLevelName: Readonly<Record<string, Severity>> = {
   fatal: 5,
 }
 
-/** No level has a longer name. */
+/** Maximum length of a level name, in characters. A longer name is not looked up. */
 export const maxLevelLength = 64
 
-/** The class of a level's name, in any case of letters; a name nobody uses counts as info. */
+/** Returns the class of a level name, regardless of case. An unknown name counts as info. */
 export function severityOfLevel(level: unknown): Severity {
   if (typeof level !== 'string') return info
   if (level.length > maxLevelLength) return info
   return byLevelName[level] ?? byLevelName[level.toLowerCase()] ?? info
 }
 
-/** Whether it is one of OpenTelemetry's; 0 stands for none. */
+/** True if the value is one of OpenTelemetry's severity numbers, 1 to 24. The number 0 means unspecified. */
 export function isSeverityNumber(value: number | undefined): value is number {
   return value !== undefined && value >= 1 && value <= 24
 }
 
-/** The class of an OpenTelemetry severity number; unspecified (0, absent, out of range) counts as info. */
+/**
+ * Returns the class of an OpenTelemetry severity number. An unspecified number (0, absent or out of range) counts as
+ * info.
+ */
 export function severityOfNumber(severityNumber: number | undefined): Severity {
   if (!isSeverityNumber(severityNumber)) return info
   return ((severityNumber - 1) >> 2) as Severity

@@ -1,6 +1,6 @@
-/** Counts the lines that one caller waits for until each is delivered or lost, whichever batches they travel in. */
+/** Counts the lines that one caller waits for until each line is delivered or lost, in whatever batch it travels. */
 export class Acknowledgement {
-  /** Lines that are neither delivered nor lost yet. */
+  /** Number of lines that are neither delivered nor lost yet. */
   pending = 0
   lost = 0
   #onSettled: (() => void) | undefined
@@ -10,7 +10,7 @@ export class Acknowledgement {
     if (--this.pending === 0) this.#onSettled?.()
   }
 
-  /** Resolves when no line is pending. Call it when every line has been added. */
+  /** Resolves when no line is pending. Call it after every line has been added. */
   whenSettled(): Promise<void> {
     return new Promise(resolve => {
       this.#onSettled = resolve
@@ -30,7 +30,10 @@ export interface LineRange {
 export class Acknowledgements {
   #ranges: LineRange[] = []
 
-  /** Returns the caller's range that ends before the line, so that the line can be added to it. */
+  /**
+   * Returns the caller's range that ends before `line`, so that the line can be added to it. Creates a range if there
+   * is none.
+   */
   rangeBefore(line: number, acknowledgement: Acknowledgement): LineRange {
     const last = this.#ranges.at(-1)
     if (last?.acknowledgement === acknowledgement && last.to === line) return last
@@ -39,7 +42,7 @@ export class Acknowledgements {
     return range
   }
 
-  /** Takes over the callers of another batch whose lines follow these, `shift` line numbers further on. */
+  /** Takes over the callers of a batch that is joined to this one. Their line numbers grow by `shift`. */
   takeOver(others: Acknowledgements, shift: number): void {
     for (const { acknowledgement, from, to } of others.#ranges) {
       this.#ranges.push({ acknowledgement, from: from + shift, to: to + shift })

@@ -9,20 +9,26 @@ import { type BatchLimits, DatasetQueue, type DatasetQueueDeps } from './dataset
 import type { MemoryBudget } from './memory-budget.ts'
 import { readUpTo, Spill } from './spill.ts'
 
-/** Batches of one dataset that are read back from the store before they are needed. */
+/** Maximum number of batches that are read from the store at the same time, for all datasets together. */
 const readAhead = 2
 const retryReadAfterMs = 1000
-/** Told of what happens to batches between their taking and giving. */
+/** Callbacks from the batch queue to its owner. */
 export interface BatchQueueListeners {
-  /** Called when there may be a batch to take; never inside a log call. */
+  /** Called when a batch may be ready to send; never inside a log call. */
   onReady(): void
-  /** So many lines are missing from what the store has given back; fewer than none where it had more than was known. */
+  /**
+   * Called when a reload returned `count` fewer lines than the batch had. A negative count means that the store had
+   * more lines.
+   */
   onLost(count: number, dataset: string): void
-  /** Called when memory may have room again, as batches have moved to the store; never inside a log call. */
+  /** Called when memory may have room again because batches moved to the store; never inside a log call. */
   onRoom(): void
 }
 
-/** Lines → batches: a row of batches for each dataset, and who waits for them. */
+/**
+ * Collects lines into batches, in one queue for each dataset. Resolves a flush when the lines of that moment are
+ * settled.
+ */
 export class BatchQueue {
   readonly limits: BatchLimits
   readonly #memory: MemoryBudget
@@ -30,11 +36,11 @@ export class BatchQueue {
   readonly #spill: Spill | undefined
   readonly #listeners: BatchQueueListeners
   readonly #queueDeps: DatasetQueueDeps
-  /** Those that are being read back from the store. */
+  /** Batches whose reload from the store is in progress. */
   readonly #reading = new Set<Batch>()
   #isSyncMode = false
   #resting: NodeJS.Timeout | undefined
-  /** In the order in which they are served; the one served last stands last. */
+  /** In the order in which datasets take turns; the dataset served last is at the end. */
   readonly #queues = new Map<string, DatasetQueue>()
   readonly #unsettled = new Set<Batch>()
   #isReadyScheduled = false
@@ -69,10 +75,12 @@ export class BatchQueue {
   }
 
   /**
-   * Adds a line; `false` when there is no memory for it. What becomes of it is told to `acknowledgement`. A new row counts only once it
-   * has a batch: names of datasets cost nothing while memory is full.
+   * Adds a line, and reports to `acknowledgement` when the line is delivered or lost. Returns false if neither memory
+   * nor the store has room for the line.
    *
-   * Once the line is in its batch nothing is called any more: see `Batch.append`.
+   * A new dataset queue is kept only when it has a batch, so dataset names cost nothing while memory is full.
+   *
+   * Nothing is called after the line is in its batch: see `Batch.append`.
    */
   enqueue(dataset: string, severity: Severity, line: Line, acknowledgement?: Acknowledgement): boolean {
     return (this.#queues.get(dataset) ?? new DatasetQueue(dataset, this.#queueDeps)).enqueue(
@@ -95,7 +103,7 @@ export class BatchQueue {
     return this.#queues.size
   }
 
-  /** Batches that are neither delivered nor dropped. */
+  /** Number of batches that are neither delivered nor dropped. */
   get batchCount(): number {
     return this.#unsettled.size
   }
@@ -107,7 +115,7 @@ export class BatchQueue {
     return undefined
   }
 
-  /** What is needed to tune batches to the pace. */
+  /** Returns the load to which batches are tuned, summed over all datasets. */
   load(): {
     addedBytes: number
     addedEvents: number
@@ -126,7 +134,7 @@ export class BatchQueue {
     return { ...load, datasets: this.#queues.size }
   }
 
-  /** The next batch that may be sent now; datasets take turns. */
+  /** Returns the next batch that may be sent now, or `undefined` if there is none. Datasets take turns. */
   dequeue(nowMs: number): Batch | undefined {
     this.#reload()
     for (const row of this.#queues.values()) {
@@ -139,24 +147,29 @@ export class BatchQueue {
     return undefined
   }
 
-  /** Monotonic time from which on `take` may give a batch; `Infinity` when nothing waits. */
+  /**
+   * Monotonic time from which `dequeue` may return a batch, in milliseconds; `Infinity` if no batch waits for a time.
+   */
   wakeAtMs(): number {
-    if (this.#queueToReload() !== undefined) return 0 // by `take`
+    if (this.#queueToReload() !== undefined) return 0 // `dequeue` starts the reload
     let atMs = Number.POSITIVE_INFINITY
     for (const row of this.#queues.values()) atMs = Math.min(atMs, row.wakeAtMs())
     return atMs
   }
 
-  /** Lets every open batch go; resolves when all lines that are here now have been delivered or dropped. */
+  /** Makes every open batch due. Resolves when all lines that are pending now have been delivered or dropped. */
   async flush(): Promise<void> {
     for (const row of this.#queues.values()) row.flush()
-    // Those of now, and not what making requests for them may log.
+    // Taken before requests start: requests may log lines, and this flush does not wait for such lines.
     const settled = [...this.#unsettled].filter(batch => batch.isUnsettled).map(batch => batch.whenSettled())
     this.#listeners.onReady()
     await Promise.all(settled)
   }
 
-  /** Makes everything due that waits after a failure; what is most severe comes first, then what is oldest. */
+  /**
+   * Makes every batch that waits after a failure due now. The datasets with the most severe line in memory are served
+   * first, then the datasets with the oldest line.
+   */
   skipBackoff(): void {
     const rows = [...this.#queues.values()].map(row => ({
       row,
@@ -171,17 +184,22 @@ export class BatchQueue {
     }
   }
 
-  /** Moves batches to the store while memory is short: not now, but between log calls. */
+  /**
+   * Schedules batches to move to the store if memory is short. The batches move between log calls, not in this call.
+   */
   spill(): void {
     this.#spill?.spill()
   }
 
-  /** Moves everything to the store for good, a little in each turn of the event loop. */
+  /** Moves every batch to the store for good, some in each turn of the event loop. */
   async spillAll(): Promise<void> {
     await this.#spill?.spillAll()
   }
 
-  /** True if an event of that severity is let in at this fullness, be it by way of the store. */
+  /**
+   * True if an event of this severity is accepted at the present use of memory, into memory or into the store.
+   * Schedules a spill if memory alone refuses the event.
+   */
   hasRoomFor(severity: Severity): boolean {
     if (severity >= this.#memory.minSeverity) return true
     this.spill()
@@ -189,8 +207,8 @@ export class BatchQueue {
   }
 
   /**
-   * While the event loop stands still, what is in the store is read in the call that takes it; what was being read is read
-   * again.
+   * Turns sync mode on or off. In sync mode the event loop is stopped, so `dequeue` reads stored batches synchronously.
+   * A reload in progress is canceled, and its batch is read again later.
    */
   standStill(isStandingStill: boolean): void {
     this.#isSyncMode = isStandingStill
@@ -203,7 +221,7 @@ export class BatchQueue {
     this.#reading.clear()
   }
 
-  /** Takes in batches that somebody has left in the store. */
+  /** Adopts batches that another process, or an earlier `close` of this one, left in the store. */
   adopt(batches: readonly Batch[]): void {
     for (const batch of batches) {
       this.queueFor(batch.dataset).putIntoStored(batch)
@@ -212,7 +230,10 @@ export class BatchQueue {
     this.#listeners.onReady()
   }
 
-  /** Puts right what has vanished from the store: what memory has is written again, and the rest is taken out. */
+  /**
+   * Repairs the queue after stored batches have vanished. Batches that are still in memory are written to the store
+   * again. Removes and returns the batches that are lost.
+   */
   recover(): Batch[] {
     const store = this.#store
     if (store === undefined) return []
@@ -221,7 +242,7 @@ export class BatchQueue {
     return lost
   }
 
-  /** Takes the oldest of the batches that are in the store alone. */
+  /** Removes and returns the oldest batch that is only in the store. */
   takeOldestStored(): Batch | undefined {
     let oldest: Batch | undefined
     for (const row of this.#queues.values()) {
@@ -231,7 +252,7 @@ export class BatchQueue {
     return oldest && this.queueFor(oldest.dataset).takeOldestStored()
   }
 
-  /** Takes every batch that is not in flight, held back or not. */
+  /** Removes and returns every batch that is not in flight, even if it is held back. */
   takeAll(): Batch[] {
     const reading = [...this.#reading]
     this.#reading.clear()
@@ -240,7 +261,7 @@ export class BatchQueue {
 
   #track(batch: Batch): void {
     this.#unsettled.add(batch)
-    // Soon, as what settles it may have to do with its row still.
+    // In a microtask, because the code that settles the batch may still use its dataset queue.
     batch.onSettled(() => queueMicrotask(() => this.#forget(batch)))
   }
 
@@ -251,8 +272,8 @@ export class BatchQueue {
   }
 
   /**
-   * Requests are not made inside a log call: the stack may end there, in the middle of any step, and what they may log would
-   * be inside it as well.
+   * Calls `onReady` in a microtask, because requests must not be made inside a log call. There, the stack may be
+   * exhausted at any step, and a line that a request logs would be a log call within a log call.
    */
   #scheduleReady(): void {
     if (this.#isReadyScheduled) return
@@ -264,8 +285,8 @@ export class BatchQueue {
   }
 
   /**
-   * Starts reading what can be taken next from the store, as far as memory allows. What there can never be memory for, as
-   * another process with more of it has left it, does not stand before the others.
+   * Starts to reload the batches that can be sent next, as far as memory allows. A batch that can never fit, because a
+   * process with more memory wrote it, does not block other batches.
    */
   #reload(): void {
     for (let row = this.#queueToReload(); row !== undefined; row = this.#queueToReload()) {
@@ -275,7 +296,7 @@ export class BatchQueue {
     }
   }
 
-  /** A row of which nothing is ready that is not fresh, and that has something in the store for which there is memory. */
+  /** Returns a dataset queue that has a stored batch for which memory has room, and no reloaded batch that waits. */
   #queueToReload(): DatasetQueue | undefined {
     if (this.#store === undefined || this.#resting !== undefined || this.#reading.size >= readAhead) return undefined
     for (const row of this.#queues.values()) {
@@ -285,7 +306,7 @@ export class BatchQueue {
     return undefined
   }
 
-  /** Leaves the store alone for a while, as reading has failed. */
+  /** Pauses reloading for a while, because a reload failed. */
   #rest(): void {
     this.#resting ??= setTimeout(() => {
       this.#resting = undefined
@@ -301,7 +322,7 @@ export class BatchQueue {
     this.#reading.add(batch)
     const lost = await batch.reload(this.limits.maxBatchBytes).catch(() => undefined)
     if (lost !== undefined && lost !== 0) this.#listeners.onLost(lost, batch.dataset)
-    if (!this.#reading.delete(batch)) return // it was taken meanwhile
+    if (!this.#reading.delete(batch)) return // the batch was taken meanwhile, or sync mode began or ended
     if (this.#putBack(batch, lost)) this.#listeners.onReady()
   }
 
@@ -310,13 +331,13 @@ export class BatchQueue {
     try {
       lost = batch.reloadNow(this.limits.maxBatchBytes)
     } catch {
-      // It stays where it is.
+      // The batch stays in the store.
     }
     if (lost !== undefined && lost !== 0) this.#listeners.onLost(lost, batch.dataset)
     this.#putBack(batch, lost)
   }
 
-  /** Puts a batch where it belongs that was to be read; whether it was. */
+  /** Returns a batch to its dataset queue after a reload. Returns true if the reload succeeded. */
   #putBack(batch: Batch, lost: number | undefined): boolean {
     const row = this.queueFor(batch.dataset)
     if (lost === undefined) {

@@ -9,48 +9,56 @@ import type { Refusal } from './refusals.ts'
 
 const newline = 0x0a
 
-/** A batch starts with a small block and grows, so that many quiet datasets do not take the memory of busy ones. */
+/**
+ * Size of the first block of a batch, in bytes. Blocks grow, so that many quiet datasets do not use the memory that
+ * busy datasets need.
+ */
 const firstBlockBytes = 4096
 const growth = 4
 
-/** In place of the block of a batch that is in the store alone. */
+/** Takes the place of the block while a batch is only in the store. */
 const noBlock = Buffer.alloc(0)
 
 /**
- * Lines on their way, as one block of bytes: each line is written straight into it and ends in a newline. A retry sends
- * the same bytes; a split is a cut at a newline that copies nothing. While it waits it may be in the store alone.
+ * Lines on their way to the service, as one block of bytes. Each line is written straight into the block and ends in a
+ * newline. A retry sends the same bytes. A split cuts at a newline and copies nothing. While a batch waits, it may be
+ * only in the store.
  */
 export class Batch {
   readonly dataset: string
-  /** Lines in it. */
+  /** Number of lines. */
   count = 0
-  /** Bytes of its lines, newlines included. */
+  /** Bytes of the lines, newlines included. */
   byteLength = 0
-  /** Monotonic time before which it is not sent again, in milliseconds. */
+  /** Monotonic time before which the batch is not sent again, in milliseconds. */
   notBeforeMs = 0
-  /** Attempts made to send it. */
+  /** Number of attempts to send the batch. */
   attempts = 0
-  /** Attempts that broke with a connection reset. */
+  /** Number of attempts that ended with a connection reset, counted only if the batch may be too large. */
   resets = 0
-  /** The last time that the service refused this, or what this was cut from; and how often it has refused this. */
+  /** The last refusal of the batch, or of the batch that it was split from. */
   refusal: Refusal | undefined
+  /** Number of times that the service refused the batch as it is. */
   refusals = 0
-  /** The compression that it was refused with: it is sent without, to learn whether that is what the service dislikes. */
+  /**
+   * The compression with which the service refused the batch. The batch is then sent uncompressed, to find out if the
+   * compression was the reason.
+   */
   suspect: 'zstd' | 'gzip' | undefined
-  /** Its bytes as they are sent, where they are not the lines themselves; kept for the next attempt. */
+  /** The request body if it differs from the lines; kept for the next attempt. */
   body: { readonly encoding: 'zstd' | 'gzip' | 'none'; readonly bytes: Buffer } | undefined
-  /** Whether it has been in the store alone: fresh batches and such ones take turns. */
+  /** True if the batch was reloaded from the store. Fresh and reloaded batches take turns. */
   isBacklog = false
   #isSplit = false
-  /** Number of its first line among those of the whole. */
+  /** Number of the first line among the lines of the batch before any split. */
   #first = 0
-  /** What was begun before the last of them comes to nothing. */
+  /** Counts reloads and cancellations. A reload is discarded if the number has changed when the reload ends. */
   #reloads = 0
-  /** Memory held for `body`, there or under way. */
+  /** Bytes charged for `body`, while it is being made and while it is kept. */
   #bodyBytes = 0
   #block: Buffer
   #severities: Uint8Array
-  /** How many lines of each severity it has, while that cannot be counted as it is in the store alone. */
+  /** Number of lines of each severity, while the lines are only in the store and cannot be counted. */
   #bySeverity: DropsBySeverity | undefined
   readonly #shared: SharedBlock
 
@@ -61,7 +69,10 @@ export class Batch {
     this.#shared = whole
   }
 
-  /** An empty batch, or nothing when there is no memory for its block. Its lines are written to `copy` as well. */
+  /**
+   * Opens an empty batch. Returns `undefined` if there is no memory for its block. Each line is also written to the
+   * stored batch that `copy` returns.
+   */
   static open(
     dataset: string,
     blockBytes: number,
@@ -72,7 +83,7 @@ export class Batch {
     return block && new Batch(dataset, block, new Uint8Array(64), new SharedBlock(block, memory, copy?.()))
   }
 
-  /** A batch that somebody has left in the store. */
+  /** Creates a batch whose lines are only in the store. */
   static stored(
     dataset: string,
     severities: Uint8Array,
@@ -88,27 +99,27 @@ export class Batch {
     return batch
   }
 
-  /** The lines, in the order they came. */
+  /** The lines, in the order in which they were added. */
   get bytes(): Buffer {
     return this.#block.subarray(0, this.byteLength)
   }
 
-  /** The class of severity of each line. */
+  /** The severity class of each line. */
   get severities(): Uint8Array {
     return this.#severities.subarray(0, this.count)
   }
 
-  /** How many lines of each severity it has. */
+  /** Number of lines of each severity. */
   get bySeverity(): DropsBySeverity {
     return this.#bySeverity ?? tally(this.severities)
   }
 
-  /** Stands for its age among the batches of the store. */
+  /** Orders batches by their age in the store; empty if the store has no copy of the batch. */
   get order(): string {
     return this.#shared.copies[0]?.order ?? ''
   }
 
-  /** How many requests have been made for the lines of the batch that this one was cut from. */
+  /** Number of requests made for the lines of the batch before any split. */
   get requests(): number {
     return this.#shared.requests
   }
@@ -117,22 +128,22 @@ export class Batch {
     this.#shared.requests++
   }
 
-  /** Has `run` called when every line of the batch as it was before any split has been delivered or dropped. */
+  /** Calls `run` when every line of the batch before any split has been delivered or dropped. */
   onSettled(run: () => void): void {
     this.#shared.onSettled(run)
   }
 
-  /** Resolves at that moment. */
+  /** Resolves when every line of the batch before any split has been delivered or dropped. */
   whenSettled(): Promise<void> {
     return this.#shared.whenSettled()
   }
 
   /**
-   * Adds a line, and has `acknowledgement` told what becomes of it. Returns false, with nothing added, when it does not fit within
-   * `maxBytes` or the memory.
+   * Adds a line, and reports to `acknowledgement` when the line is delivered or lost. Returns false, with nothing
+   * added, if the line does not fit within `maxBytes` or the memory budget.
    *
-   * All that can fail comes first, and changes nothing that counts. From then on nothing is called, so that nothing can
-   * fail, not even for want of stack: neither here nor up to where the line is counted as accepted.
+   * All steps that can fail come first, and change no count. After these steps nothing is called, so that nothing can
+   * fail, not even for lack of stack. The same holds in the callers, until the line is counted as accepted.
    */
   append(severity: Severity, { bytes, length }: Line, maxBytes: number, acknowledgement?: Acknowledgement): boolean {
     const start = this.byteLength
@@ -159,8 +170,8 @@ export class Batch {
   }
 
   /**
-   * Adds a line where the store alone has the others, as `append` does where memory has them. Returns false, with nothing
-   * added, when it does not fit within `maxBytes` or the store.
+   * Adds a line while the other lines are only in the store; otherwise like `append`. Returns false, with nothing
+   * added, if the line does not fit within `maxBytes` or the store cannot take it.
    */
   appendInStore(
     severity: Severity,
@@ -171,7 +182,7 @@ export class Batch {
     const end = this.byteLength + length + 1
     const [copy, other] = this.#shared.copies
     const bySeverity = this.#bySeverity
-    // Nothing joins what the service may have something against.
+    // No line joins a batch that was sent before, because the service may object to that batch.
     if (end > maxBytes || this.attempts > 0 || this.refusal !== undefined) return false
     if (other !== undefined || copy?.count !== this.count || !copy.isOpen || bySeverity === undefined) return false
     const line = Buffer.allocUnsafe(length + 1)
@@ -191,17 +202,17 @@ export class Batch {
     return true
   }
 
-  /** Whether lines of it, or of what it was cut from, are neither delivered nor dropped. */
+  /** True if a line of the batch before any split is neither delivered nor dropped. */
   get isUnsettled(): boolean {
     return this.#shared.unsettled > 0
   }
 
-  /** Whether somebody follows all of its lines. */
+  /** True if one caller waits for all lines of the batch. */
   get hasSingleOwner(): boolean {
     return this.#shared.acknowledgements.hasSingleOwner(this.#first, this.#first + this.count)
   }
 
-  /** Each line as text, without its newline. */
+  /** Yields each line as text, without its newline. */
   *lines(): Generator<string> {
     const bytes = this.bytes
     for (let start = 0; start < bytes.length; ) {
@@ -211,7 +222,7 @@ export class Batch {
     }
   }
 
-  /** Cuts at the newline in the middle of the lines; a batch of one line cannot be cut. */
+  /** Splits the batch at the newline after half of its lines. The batch must have at least two lines. */
   split(): [Batch, Batch] {
     const count = this.count >> 1
     const bytes = this.bytes
@@ -220,7 +231,10 @@ export class Batch {
     return this.#cut(end, count)
   }
 
-  /** Cuts off the first lines, as many as take at most `maxBytes`, one at least; a batch of one line cannot be cut. */
+  /**
+   * Splits off the first lines: as many as fit into `maxBytes`, and at least one. The batch must have at least two
+   * lines.
+   */
   splitAt(maxBytes: number): [Batch, Batch] {
     const bytes = this.bytes
     const lastLineAt = bytes.lastIndexOf(newline, this.byteLength - 2) + 1
@@ -231,21 +245,27 @@ export class Batch {
     return this.#cut(end, count)
   }
 
-  /** To be called once for each batch that is not split: its lines are delivered, or lost as `isLost` says. */
+  /**
+   * Settles the lines as delivered, or as lost if `isLost` returns true for the line's index in this batch. Call it
+   * once for each batch that is not split further.
+   */
   settle(isLost: (line: number) => boolean = () => false): void {
     this.dropBody()
     this.#shared.acknowledgements.settle(this.#first, this.#first + this.count, line => isLost(line - this.#first))
     this.#shared.settle(this.count)
   }
 
-  /** No line will be added. */
+  /** Ends the batch: no more lines will be added. */
   seal(): void {
     this.#shared.seal()
   }
 
-  /** Leaves memory for the store, while it waits, where lines may be added until it is sealed; `false` when it must stay. */
+  /**
+   * Moves a waiting batch from memory to the store, where lines may be added until the batch is sealed. Returns false
+   * if the batch must stay in memory.
+   */
   moveTo(store: BatchStore): boolean {
-    if (this.#isSplit) return false // its block is let go of when the last part is settled
+    if (this.#isSplit) return false // the shared block is freed when the last part is settled
     if (!this.#shared.isStored) {
       const copy = store.write(this.dataset, this.bytes, this.severities)
       if (copy === undefined) return false
@@ -255,12 +275,15 @@ export class Batch {
     return true
   }
 
-  /** Whether it was in the store alone, and has vanished there. */
+  /** True if the batch was only in the store and has vanished there. */
   get isLost(): boolean {
     return !this.#shared.isInMemory && this.#shared.copies.every(({ hasVanished }) => hasVanished)
   }
 
-  /** Writes lines that memory has to the store once more, if they have vanished there. Of a batch that was split, the parts are meant as well. */
+  /**
+   * Writes lines that are in memory to the store again if their stored copy has vanished. For a batch that was split,
+   * this includes the lines of all its parts.
+   */
   rewriteTo(store: BatchStore): void {
     if (!this.#shared.isToBeRewritten) return
     const isOpen = this.#shared.copies.some(copy => copy.isOpen)
@@ -268,22 +291,24 @@ export class Batch {
     this.#shared.replaceCopies(...(copy === undefined ? [] : [copy]))
   }
 
-  /** Takes in a batch that is in the store alone, as this one is: they come back as one. */
+  /** Joins another batch to this one. Both are only in the store, and are reloaded as one batch. */
   join(other: Batch): void {
     this.#shared.acknowledgements.takeOver(other.#shared.acknowledgements, this.#first + this.count - other.#first)
     this.count += other.count
     this.byteLength += other.byteLength
     this.#bySeverity = sum(this.bySeverity, other.bySeverity)
     this.refusal ??= other.refusal
-    this.refusals = 0 // of what it is now
+    this.refusals = 0 // the joined batch has not been refused as a whole
     this.#shared.join(other.#shared)
   }
 
   /**
-   * Comes back from the store. Lines that are lost are settled; says how many of them there are, or `undefined` when
-   * there is no memory for the others.
+   * Reloads the lines from the store, and settles missing lines as lost. Returns the number of missing lines; a
+   * negative number means that the store had more lines.
    *
-   * @throws what reading throws; then, too, it is in the store still
+   * Returns `undefined` if there is no memory for the lines, or if the reload is no longer wanted.
+   *
+   * @throws any error of the read; the batch then stays in the store
    */
   async reload(maxBytes: number): Promise<number | undefined> {
     const { memory } = this.#shared
@@ -291,20 +316,20 @@ export class Batch {
     const reading = ++this.#reloads
     memory.charge(heldBytes)
     const contents = await this.#shared.read().finally(() => memory.discharge(heldBytes))
-    const isWanted = reading === this.#reloads && this.#shared.unsettled > 0 // it may have been given up meanwhile
+    const isWanted = reading === this.#reloads && this.#shared.unsettled > 0 // the batch may have been abandoned
     return isWanted ? this.#restore(contents, maxBytes) : undefined
   }
 
   /**
-   * The same where the event loop stands still.
+   * Reloads the lines synchronously, for use when the event loop has stopped; otherwise like `reload`.
    *
-   * @throws what reading throws; then, too, it is in the store still
+   * @throws any error of the read; the batch then stays in the store
    */
   reloadNow(maxBytes: number): number | undefined {
     return this.#restore(this.#shared.readNow(), maxBytes)
   }
 
-  /** Stays in the store, though it is just coming back. */
+  /** Cancels a reload that is in progress. The batch stays in the store. */
   cancelReload(): void {
     this.#reloads++
   }
@@ -324,19 +349,22 @@ export class Batch {
     const lost = this.count - this.#severities.length
     this.count -= lost
     this.isBacklog = true
-    // Nobody knows which are lost: whoever follows one of them is told of more rather than of none.
+    // It is unknown which lines are missing. The last line numbers stand for them, so that each line is settled once.
     if (lost > 0) this.#shared.acknowledgements.settle(this.count, this.count + lost, () => true)
     this.#shared.lose(lost)
     return lost
   }
 
   /**
-   * Is left in the store for another process; says how many lines are, or `undefined` when not all of it can be. What is
-   * there of it is left even then, and settled: the batch has the others from then on. More than it has, where lines are
-   * left with it that were settled already.
+   * Hands this batch off to another process through the store. Returns the number of lines handed off, including lines
+   * that had been settled before.
+   *
+   * Returns `undefined` if not every line could be handed off. Then only the first lines that the store has are handed
+   * off and settled, and the batch keeps the rest.
    */
   handOffTo(store: BatchStore): number | undefined {
-    // A part gets a copy of its own, so that what is settled of the whole is not delivered again.
+    // A part of a split batch gets a stored copy of its own, so that settled lines of other parts are not delivered
+    // again.
     const needsCopy = !this.#shared.isHandedOff && (this.#isSplit || !this.#shared.isStored)
     const copy = needsCopy ? this.#writeTo(store) : undefined
     copy?.handOff()
@@ -349,7 +377,10 @@ export class Batch {
     return this.count + again
   }
 
-  /** Another process has taken it from the store. Returns how many lines it has with it, those that are settled included. */
+  /**
+   * Notes that another process has taken the batch from the store. Returns the number of lines that this process then
+   * has, including lines that had been settled before.
+   */
   handOff(): number {
     const again = this.#shared.handOff()
     this.settle(() => true)
@@ -357,19 +388,19 @@ export class Batch {
   }
 
   /**
-   * Whether there is memory for what its bytes may become, in place of what they became before; then it is held until
-   * `keepBody` or `dropBody`.
+   * Reserves memory for the request body, and drops the body of an earlier attempt. Returns false if there is not
+   * enough memory. The memory stays charged until `keepBody` or `dropBody`.
    */
   reserveBody(): boolean {
     if (this.body !== undefined) this.dropBody()
-    const maxCompressedBytes = this.byteLength + (this.byteLength >> 8) + 64 // what zstd says of its worst case, and gzip's is less
+    const maxCompressedBytes = this.byteLength + (this.byteLength >> 8) + 64 // as zstd documents; gzip needs less
     if (this.#bodyBytes > 0) return true
     if (!this.#shared.memory.reserve(maxCompressedBytes)) return false
     this.#bodyBytes = maxCompressedBytes
     return true
   }
 
-  /** Keeps the bytes to send for the next attempt, counted as memory. */
+  /** Keeps the request body for the next attempt, and charges its bytes to the memory budget. */
   keepBody(body: NonNullable<Batch['body']>): void {
     this.dropBody()
     this.#bodyBytes = body.bytes.length
@@ -404,7 +435,7 @@ export class Batch {
     return part
   }
 
-  /** A copy of all lines, to which none is added. */
+  /** Writes all lines as a sealed stored batch. Returns `undefined` if the store could not write every line. */
   #writeTo(store: BatchStore): StoredBatch | undefined {
     const copy = store.write(this.dataset, this.bytes, this.severities)
     copy?.seal()
@@ -424,7 +455,10 @@ export class Batch {
     return copy
   }
 
-  /** Of a part it is not known which of them have been settled. */
+  /**
+   * Hands off and settles the first lines that the store has. A part of a split batch hands off nothing, because it is
+   * unknown which of its stored lines are settled.
+   */
   #handOffFirstLines(): void {
     const left = this.#isSplit ? 0 : this.#shared.handOffSome()
     if (left === 0) return
@@ -436,7 +470,7 @@ export class Batch {
     this.#severities = this.severities.subarray(left)
     this.byteLength -= from
     this.count -= left
-    if (this.#bySeverity !== undefined) this.#bySeverity = { unknown: this.count } // it is in the store alone
+    if (this.#bySeverity !== undefined) this.#bySeverity = { unknown: this.count } // only the store has them
     this.#shared.acknowledgements.settle(this.#first, this.#first + left, () => true)
     this.#first += left
     this.#shared.settle(left)
@@ -461,19 +495,22 @@ export class Batch {
   }
 }
 
-/** What the parts of a split batch share: the block, what the store has of it, and who waits for its last line. */
+/**
+ * The state that the parts of a split batch share: the block, its copies in the store, and the callers that wait for
+ * the lines.
+ */
 class SharedBlock {
   unsettled = 0
   requests = 0
   readonly memory: MemoryBudget
   readonly acknowledgements = new Acknowledgements()
-  /** More than one where batches were joined. */
+  /** The stored batches with these lines; more than one if batches were joined. */
   readonly copies: StoredBatch[]
   isHandedOff = false
-  /** Lines that are settled, and in the copies still. */
+  /** Number of settled lines that the copies still contain. */
   #settled = 0
   #block: Buffer
-  /** Made when it is needed, as is all else that tens of thousands of batches in the store can do without. */
+  /** Created on first use, as is `#whenSettled`: the store may hold tens of thousands of batches that need neither. */
   #waiters: (() => void)[] | undefined
   #whenSettled: Promise<void> | undefined
 
@@ -483,7 +520,7 @@ class SharedBlock {
     this.copies = copy === undefined ? [] : [copy]
   }
 
-  /** Whether every line is in the store. That is looked after once more. */
+  /** True if the store has every line. Each access checks the store again. */
   get isStored(): boolean {
     return this.copies.length > 0 && this.copies.every(copy => copy.isComplete && copy.exists)
   }
@@ -509,7 +546,7 @@ class SharedBlock {
     for (const copy of this.copies.splice(0, Number.POSITIVE_INFINITY, ...copies)) copy.remove()
   }
 
-  /** One at a time: there may be more copies than files that may be open. */
+  /** Reads one copy at a time, because there may be more copies than files that the process may open. */
   async read(): Promise<StoredContent[]> {
     const contents: StoredContent[] = []
     this.seal()
@@ -523,8 +560,8 @@ class SharedBlock {
   }
 
   /**
-   * Leaves what is in the store to another process; says how many lines are left with it that were settled already, or
-   * `undefined` when not every line is there.
+   * Hands the copies off to another process. Returns the number of lines in the copies that had been settled before, or
+   * `undefined` if the store does not have every line.
    */
   handOffCopies(): number | undefined {
     if (this.isHandedOff) return 0
@@ -537,7 +574,7 @@ class SharedBlock {
     return this.#settled
   }
 
-  /** Leaves what is in the store although not every line is there; says how many are. */
+  /** Hands off the copies although the store does not have every line. Returns the number of lines handed off. */
   handOffSome(): number {
     const some = this.copies.filter(copy => copy.count > 0 && copy.exists)
     for (const copy of some) {
@@ -569,7 +606,7 @@ class SharedBlock {
     this.lose(count)
   }
 
-  /** So many lines are settled that are not in the copies any more. */
+  /** Notes that `count` lines are settled and are no longer in the copies. */
   lose(count: number): void {
     this.unsettled -= count
     if (this.unsettled > 0) return
@@ -579,7 +616,7 @@ class SharedBlock {
   }
 }
 
-/** The smallest block of the row 4 KiB, 16 KiB, 64 KiB, … that holds so many bytes, and never more than a batch may have. */
+/** Returns the smallest of the sizes 4 KiB, 16 KiB, 64 KiB, … that holds so many bytes, but at most `maxBytes`. */
 export function blockSize(bytes: number, maxBytes: number): number {
   let size = firstBlockBytes
   while (size < bytes) size *= growth

@@ -9,65 +9,78 @@ import type { MemoryBudget } from './memory-budget.ts'
 import { Refusals } from './refusals.ts'
 import type { Spill } from './spill.ts'
 
-/** When a batch is full, shared by every row. Size and age follow the pace that the service allows. */
+/**
+ * The limits of a batch, shared by every dataset queue. Size and age are tuned to the request rate that the service
+ * allows.
+ */
 export interface BatchLimits {
   maxBatchBytes: number
   maxBatchAgeMs: number
-  /** What `maxBatchBytes` may be raised to. */
+  /** Bytes up to which `maxBatchBytes` may be raised. */
   readonly batchBytesCeiling: number
-  /** The same while requests are not limited. */
+  /** Bytes up to which `maxBatchBytes` may be raised while the request rate is not limited. */
   readonly maxUnlimitedBytes: number
-  /** What one event alone may always take. */
+  /** Bytes that one event alone may always take. */
   readonly maxBlockBytes: number
   maxBatchEvents: number
-  /** Bytes and lines of the batches sealed so far. */
+  /** Bytes of the lines in the batches sealed so far, and of the lines added in the store. */
   sealedBytes: number
+  /** Number of these lines. */
   sealedEvents: number
 }
 
-/** Why a dataset's batches are held back: the service refuses its token, name or address until somebody acts. */
+/**
+ * The pause of a dataset. Its batches are held back because the service refuses its token, name or address, or every
+ * event, until the cause is fixed.
+ */
 export interface Pause {
   /** Monotonic time of the next probe, in milliseconds. */
   untilMs: number
-  /** How many times in a row the service has refused. */
+  /** Number of times in a row that the service has refused the dataset. */
   refusals: number
-  /** One batch is under way to see whether the service takes it now; the others wait for what becomes of it. */
+  /**
+   * True while one batch is in flight as a probe, to find out if the service accepts the dataset again. The other
+   * batches wait for the outcome of the probe.
+   */
   isProbing: boolean
-  /** The last refusal: its status, and the service's own words. */
+  /** HTTP status of the last refusal. */
   status: number
+  /** The service's reason for the last refusal. */
   reason: string
 }
 
-/** What a row has of its surroundings. */
 export interface DatasetQueueDeps {
   readonly limits: BatchLimits
   readonly memory: MemoryBudget
-  /** Where batches go while memory is short. */
+  /** Moves batches to the store while memory is short; `undefined` without a store. */
   readonly spill: Spill | undefined
-  /** Gives a copy for each batch that is opened, to which its lines are written at once. */
+  /**
+   * Opens a stored copy for a new batch, to which each line is written at once. Returns `undefined` if the store opens
+   * none.
+   */
   readonly openStored: (dataset: string) => StoredBatch | undefined
-  /** What opening a batch takes of the stack, with all that may come with it. */
+  /** Stack that opening a batch takes, with everything that may be called for it, in bytes. */
   readonly stackBytes: number
-  /** Told of a batch before there is a line in it, so that whoever asks for all lines knows of it. */
+  /** Called with a new batch before it has a line, so that a flush of all lines includes the batch. */
   readonly onOpened: (row: DatasetQueue, batch: Batch) => void
-  /** There may be a batch to take soon: makes no request now, inside a log call. */
+  /** Announces that a batch may be ready soon. Makes no request now, inside a log call. */
   readonly scheduleReady: () => void
 }
 
-/** The batches of one dataset: one open for new lines, and the rows of those that wait to be sent. */
+/** The batches of one dataset: one batch that is open for new lines, and the batches that wait to be sent. */
 export class DatasetQueue {
   readonly dataset: string
   pause: Pause | undefined
   #refusals: Refusals | undefined
   readonly #deps: DatasetQueueDeps
   readonly #limits: BatchLimits
-  /** Oldest first; what comes back after a failed attempt stands at the head again. */
+  /** Oldest first; a batch that returns after a failed attempt is at the head again. */
   readonly #waiting: Batch[] = []
-  /** The same of those that have come back from the store. */
+  /** Batches that were reloaded from the store and wait, in the same order. */
   readonly #backlog: Batch[] = []
-  /** Those that are in the store alone, oldest first. */
+  /** Batches that are only in the store, oldest first. */
   readonly #stored: Batch[] = []
-  /** The youngest of them while a line is being added: it must not be dropped to make room for the line. */
+  /** The youngest stored batch while a line is being added to it. It must not be dropped to make room for that line. */
   #extended: Batch | undefined
   #isBacklogsTurn = false
   #open: Batch | undefined
@@ -85,51 +98,60 @@ export class DatasetQueue {
     return this.#open === undefined && this.#waiting.length + this.#backlog.length + this.#stored.length === 0
   }
 
-  /** Bytes of its lines in the open batch, in those that wait in memory, and in those that are in the store alone. */
+  /** Bytes of the lines in the open batch. */
   get openBytes(): number {
     return this.#open?.byteLength ?? 0
   }
 
+  /** Bytes of the lines in batches that wait in memory. */
   get waitingBytes(): number {
     return byteLengthOf(this.#waiting) + byteLengthOf(this.#backlog)
   }
 
+  /** Bytes of the lines in batches that are only in the store. */
   get storedBytes(): number {
     return byteLengthOf(this.#stored)
   }
 
-  /** Lines in the open batch, and in those that wait. */
+  /** Number of lines in the open batch. */
   get openCount(): number {
     return this.#open?.count ?? 0
   }
 
+  /** Number of lines in batches that wait, in memory or in the store. */
   get waitingCount(): number {
     return countOf(this.#waiting) + countOf(this.#backlog) + countOf(this.#stored)
   }
 
-  /** The severity of the most severe line in memory; -1 when there is none. */
+  /** Severity of the most severe line in memory; -1 if there is none. */
   get maxSeverity(): number {
     let max = -1
     for (const batch of this.#inMemory()) for (const severity of batch.severities) max = Math.max(max, severity)
     return max
   }
 
-  /** Monotonic time from which on its lines have waited, about: what waits to be sent has waited longer than what is open. */
+  /**
+   * Approximate monotonic time since which lines wait, in milliseconds. It is 0 if a batch waits to be sent, because
+   * such lines have waited longer than the lines of an open batch.
+   */
   get waitingSinceMs(): number {
     return this.#waiting.length + this.#backlog.length > 0 ? 0 : this.#openedAtMs
   }
 
-  /** Batches that have come back from the store and wait. */
+  /** Number of reloaded batches that wait. */
   get backlogCount(): number {
     return this.#backlog.length
   }
 
-  /** The oldest of those that are in the store alone and have at most so many bytes. */
+  /** Returns the oldest batch that is only in the store and has at most `maxBytes`. */
   oldestStored(maxBytes = Number.POSITIVE_INFINITY): Batch | undefined {
     return this.#stored.find(batch => batch.byteLength <= maxBytes && batch !== this.#extended)
   }
 
-  /** Monotonic time at which the open batch has waited long enough for company; `Infinity` when there is none. */
+  /**
+   * Monotonic time at which the open batch has waited long enough for more lines, in milliseconds; `Infinity` if there
+   * is none.
+   */
   get dueAtMs(): number {
     if (this.#open === undefined) return Number.POSITIVE_INFINITY
     const isDue = this.#isFlushing || this.#open.count >= this.#limits.maxBatchEvents
@@ -137,8 +159,8 @@ export class DatasetQueue {
   }
 
   /**
-   * Adds a line; `false` when there is no memory for it. Once the line is in its batch nothing is called any more, so that
-   * it counts as a whole or not at all: see `Batch.append`.
+   * Adds a line. Returns false if neither memory nor the store has room for the line. Nothing is called after the line
+   * is in its batch, so that the line counts fully or not at all: see `Batch.append`.
    */
   enqueue(severity: Severity, line: Line, acknowledgement?: Acknowledgement): boolean {
     const { maxBatchBytes, maxBatchEvents, maxBlockBytes } = this.#limits
@@ -161,14 +183,14 @@ export class DatasetQueue {
     return false
   }
 
-  /** Lets the open batch go without waiting for company. */
+  /** Makes the open batch due without waiting for more lines. */
   flush(): void {
     this.#isFlushing = this.#open !== undefined
   }
 
   /**
-   * The next batch that may be sent now. The open one is sealed only here, when it is due and somebody can send it: while
-   * nobody can, it goes on filling up, and an outage does not leave a trail of small batches.
+   * Returns the next batch that may be sent now. An open batch that is due is sealed only here, when a request can be
+   * made. During an outage the open batch goes on filling, so that the outage does not leave many small batches.
    */
   dequeue(nowMs: number): Batch | undefined {
     if (this.pause !== undefined && (this.pause.isProbing || this.pause.untilMs > nowMs)) return undefined
@@ -179,18 +201,18 @@ export class DatasetQueue {
     return ready
   }
 
-  /** Puts batches back at the head, the first of them first. */
+  /** Puts batches back at the head of their queue, in the given order. */
   requeue(...batches: readonly Batch[]): void {
     const row = batches[0]?.isBacklog ? this.#backlog : this.#waiting
     row.unshift(...batches)
   }
 
-  /** The refusals of the dataset, as long as a refused piece of it waits. */
+  /** The refusals of the dataset; `undefined` if no refused piece of a batch waits. */
   get refusals(): Refusals | undefined {
     return this.#refusals
   }
 
-  /** The same; they begin now if there were none. */
+  /** Returns the refusals of the dataset, and starts to record them if there were none. */
   beginRefusals(nowMs: number): Refusals {
     this.#refusals ??= new Refusals(nowMs)
     return this.#refusals
@@ -202,13 +224,13 @@ export class DatasetQueue {
     if (this.#refusals?.isSettled) this.#refusals = undefined
   }
 
-  /** Puts a batch behind all others that wait. */
+  /** Puts a batch at the end of its queue. */
   requeueLast(batch: Batch): void {
     const row = batch.isBacklog ? this.#backlog : this.#waiting
     row.push(batch)
   }
 
-  /** Moves what has waited longest to the store; `false` when nothing can be moved. */
+  /** Moves the batch that has waited longest to the store. Returns false if no batch can be moved. */
   moveOldestTo(store: BatchStore): boolean {
     for (const batches of [this.#waiting, this.#backlog]) {
       const oldest = batches.findIndex(batch => batch.moveTo(store))
@@ -219,7 +241,7 @@ export class DatasetQueue {
     return false
   }
 
-  /** Moves the batch that is open for new lines to the store, as it is. */
+  /** Moves the open batch to the store as it is. Returns false if there is none, or if it cannot be moved. */
   moveOpenTo(store: BatchStore): boolean {
     if (this.#open === undefined || this.#open.count === 0) return false
     const batch = this.#closeOpen()
@@ -232,12 +254,12 @@ export class DatasetQueue {
     return true
   }
 
-  /** No line follows those in the store any more. */
+  /** Seals every stored batch: no more lines will be added. */
   sealStored(): void {
     for (const batch of this.#stored) batch.seal()
   }
 
-  /** Adds batches that are in the store alone, by their age. */
+  /** Adds batches that are only in the store, in order of age. */
   putIntoStored(...batches: readonly Batch[]): void {
     for (const batch of batches) {
       const younger = this.#stored.findLastIndex(({ order }) => order <= batch.order) + 1
@@ -245,21 +267,24 @@ export class DatasetQueue {
     }
   }
 
-  /** Takes the oldest of those that are in the store alone. */
+  /** Removes and returns the oldest batch that is only in the store. */
   takeOldestStored(): Batch | undefined {
     const oldest = this.oldestStored()
     if (oldest !== undefined) this.#stored.splice(this.#stored.indexOf(oldest), 1)
     return oldest
   }
 
-  /** Takes those that were in the store alone, and have vanished there. */
+  /** Removes and returns the batches that were only in the store and have vanished there. */
   takeLost(): Batch[] {
     const lost = this.#stored.filter(({ isLost }) => isLost)
     for (const batch of lost) this.#stored.splice(this.#stored.indexOf(batch), 1)
     return lost
   }
 
-  /** Takes that one, and with it as many of the next as make one batch. */
+  /**
+   * Removes and returns the oldest stored batch of at most `maxBytes`, joined with the batches after it as far as one
+   * batch can hold them.
+   */
   takeStored(maxBytes: number): Batch | undefined {
     const batch = this.oldestStored(maxBytes)
     if (batch === undefined) return undefined
@@ -275,7 +300,10 @@ export class DatasetQueue {
     }
   }
 
-  /** Monotonic time from which on `take` may give a batch that it does not give now; `Infinity` when that is not known. */
+  /**
+   * Monotonic time from which `dequeue` may return a batch that it does not return now, in milliseconds; `Infinity` if
+   * unknown.
+   */
   wakeAtMs(): number {
     if (this.isEmpty || this.pause?.isProbing) return Number.POSITIVE_INFINITY
     let readyAtMs = this.dueAtMs
@@ -284,25 +312,28 @@ export class DatasetQueue {
     return Math.max(readyAtMs, this.pause?.untilMs ?? 0)
   }
 
-  /** Makes everything due that waits after a failure. */
+  /** Makes every batch that waits after a failure due now, and the next probe as well if the dataset is paused. */
   skipBackoff(): void {
     for (const batch of [...this.#waiting, ...this.#backlog]) batch.notBeforeMs = 0
     if (this.pause !== undefined) this.pause.untilMs = 0
   }
 
-  /** Takes everything, held back or not, in memory or not. */
+  /** Removes and returns every batch, in memory or in the store, even if it is held back. */
   takeAll(): Batch[] {
     if (this.#open !== undefined) this.#seal()
     return [...this.#stored.splice(0), ...this.#backlog.splice(0), ...this.#waiting.splice(0)]
   }
 
-  /** Small ones stay open, so that in a long outage there are neither more batches nor more files than their bytes need. */
+  /**
+   * Adds batches that have just moved to the store, and seals the large ones. Small batches stay open for more lines,
+   * so that a long outage makes no more batches and files than its bytes need.
+   */
   #putMovedIntoStored(...batches: readonly Batch[]): void {
     for (const batch of batches) if (batch.byteLength > this.#limits.maxBatchBytes / 2) batch.seal()
     this.putIntoStored(...batches)
   }
 
-  /** Has the line follow others of its dataset into the store, or begin a batch there, if there is no memory for one. */
+  /** Adds a line to the store if memory is short: to the youngest stored batch of the dataset, or to a new one. */
   #addToStored(severity: Severity, line: Line, blockBytes: number, acknowledgement?: Acknowledgement): boolean {
     const { spill } = this.#deps
     const { maxBatchBytes, maxBatchEvents } = this.#limits
@@ -319,7 +350,7 @@ export class DatasetQueue {
     }
   }
 
-  /** Has the line begin a batch that is in the store alone. */
+  /** Adds a line to a new batch that is only in the store. Discards the batch if the line cannot be added. */
   #begin(batch: Batch, severity: Severity, line: Line, acknowledgement?: Acknowledgement): boolean {
     try {
       this.#deps.onOpened(this, batch)
@@ -337,7 +368,7 @@ export class DatasetQueue {
     stored.settle()
   }
 
-  /** Once the line is in its place nothing is called any more. */
+  /** Nothing is called after the line is in its batch, except to count the line. */
   #extend(batch: Batch, severity: Severity, line: Line, maxBytes: number, acknowledgement?: Acknowledgement): boolean {
     if (!batch.appendInStore(severity, line, maxBytes, acknowledgement)) return false
     this.#limits.sealedBytes += line.length + 1
@@ -355,14 +386,14 @@ export class DatasetQueue {
     return this.#seal() ? this.#waiting.pop() : undefined
   }
 
-  /** Size of the block for a batch in which there is room for this line. */
+  /** Returns the size of a block for a new batch with room for this line. */
   #nextBlockBytes(line: Line): number {
     const expectedBytes = Math.max(this.#lastSealedBytes, line.length + 1)
     const { maxBatchBytes, maxBlockBytes } = this.#limits
     return blockSize(expectedBytes, expectedBytes <= maxBatchBytes ? maxBatchBytes : maxBlockBytes)
   }
 
-  /** A new batch; nothing when there is no memory for it. */
+  /** Opens a new batch in memory. Returns `undefined` if there is no memory for it. */
   #openFor(blockBytes: number): Batch | undefined {
     const { memory, openStored: openCopy, onOpened } = this.#deps
     const batch = Batch.open(this.dataset, blockBytes, memory, () => openCopy(this.dataset))
@@ -373,7 +404,9 @@ export class DatasetQueue {
     return batch
   }
 
-  /** Has the open batch wait to be sent; `false` when it has no line, and is no more. */
+  /**
+   * Closes the open batch, which then waits to be sent. Returns false if the batch has no line; it is then discarded.
+   */
   #seal(): boolean {
     const batch = this.#closeOpen()
     if (batch.count === 0) batch.settle()
@@ -383,7 +416,7 @@ export class DatasetQueue {
 
   #closeOpen(): Batch {
     const batch = this.#open as Batch
-    if (batch.count > 0) this.#waiting.push(batch) // first: it must not be in neither place
+    if (batch.count > 0) this.#waiting.push(batch) // first, so that the batch is always in at least one place
     this.#open = undefined
     this.#isFlushing = false
     if (batch.count > 0) this.#lastSealedBytes = batch.byteLength

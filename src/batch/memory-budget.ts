@@ -1,19 +1,19 @@
 import type { Severity } from '../accounting/severity.ts'
 
 /**
- * Shares of the memory from which events need a minimum severity. Trace and debug events are refused first, then
- * info, then warnings. Memory above the last threshold is reserved for errors.
+ * Shares of the memory at which events need a minimum severity. Trace and debug events are refused first, then info,
+ * then warnings. Memory above the last threshold is reserved for error and fatal events.
  */
 const infoFrom = 0.75
 const warnFrom = 0.9
 const errorFrom = 0.95
 
-/** Number of blocks of the usual size kept for reuse, because each new block costs page faults. */
+/** Maximum number of usual blocks kept for reuse, because each new block costs page faults. */
 const maxSpareBlocks = 8
 
 /**
- * The bytes that the core may hold: blocks being filled, waiting or in flight, and their compressed copies. The
- * budget counts blocks, not lines, so it counts what is really allocated.
+ * The bytes that the core may hold: blocks that are being filled, wait or are in flight, their compressed copies, and
+ * held events. The budget counts blocks, not lines, because blocks are what is allocated.
  */
 export class MemoryBudget {
   readonly maxBytes: number
@@ -25,7 +25,7 @@ export class MemoryBudget {
   readonly #spare: Buffer[] = []
   #spareBytes = 0
 
-  /** @param blockBytes of a usual block; smaller blocks are not kept for reuse */
+  /** @param blockBytes size of a usual block, in bytes; smaller blocks are not kept for reuse */
   constructor(maxBytes: number, blockBytes: number) {
     this.maxBytes = maxBytes
     this.#blockBytes = blockBytes
@@ -56,8 +56,8 @@ export class MemoryBudget {
   }
 
   /**
-   * Charges bytes that the caller has allocated. The method calls nothing, so that it cannot be cut short where the
-   * stack ends.
+   * Charges bytes that the caller has allocated. The method calls nothing, so that a stack overflow cannot interrupt
+   * it.
    */
   charge(bytes: number): void {
     this.usedBytes += bytes
@@ -81,7 +81,7 @@ export class MemoryBudget {
     return block
   }
 
-  /** True if so many bytes fit into the budget; blocks kept for reuse give way. */
+  /** True if so many bytes fit into the budget. Frees the blocks kept for reuse if they take up the room. */
   #makeRoomFor(bytes: number): boolean {
     if (this.usedBytes + bytes > this.maxBytes) return false
     if (this.usedBytes + bytes + this.#spareBytes > this.maxBytes) this.clear()

@@ -1,59 +1,68 @@
-/** Refused pieces of a dataset, with nothing accepted in between, after which the dataset is paused. */
+/** Number of refused pieces of a dataset, with nothing accepted in between, after which the dataset is paused. */
 const refusalsUntilPause = 32
-/** Answers that refuse an event alone before it is dropped: one of several gateways may be the one that refuses. */
+/** Number of refusals of a single event before it is dropped: one of several gateways may be the one that refuses. */
 const refusalsUntilDrop = 3
-/** How long a dataset must have been refused, while others are accepted, until its own events are held to be the reason. */
+/**
+ * Time for which a dataset is refused while others are accepted, until its own events count as the reason, in
+ * milliseconds.
+ */
 const convictAfterMs = 60_000
-/** Requests for one batch of a dataset that is refused as a whole. What is left of the batch then is dropped. */
+/**
+ * Maximum number of requests for one batch of a dataset that is refused as a whole. The rest of the batch is then
+ * dropped.
+ */
 const maxRequestsPerBatch = 64
 
 const firstDelayMs = 1000
 const maxDelayMs = 60_000
 
-/** What the service said when it refused lines, and when; monotonic, in milliseconds. */
+/** A refusal of lines by the service. The time is monotonic, in milliseconds. */
 export interface Refusal {
   readonly atMs: number
   readonly status: number
   readonly reason: string
 }
 
-/** A piece of a batch, the moment it is refused. */
+/** A batch, or a part of a split batch, at the moment when the service refuses it. */
 export interface RefusedPiece {
-  /** Lines in it. */
+  /** Number of lines. */
   readonly count: number
-  /** The time before, when it or the piece that it was cut from was refused. */
+  /** The previous refusal of the piece, or of the piece that it was split from. */
   readonly refusal: Refusal | undefined
-  /** How often it has been refused as it is, this time included. */
+  /** Number of times that the piece was refused as it is, this time included. */
   readonly refusals: number
-  /** Requests made for the lines of the batch that it was cut from. */
+  /** Number of requests made for the lines of the batch that the piece was split from. */
   readonly requests: number
 }
 
-/** What is to become of a refused piece. */
+/** The decision about a refused piece. */
 export type Verdict =
-  /** Its halves are sent. */
+  /** The piece is split, and its halves are sent. */
   | { readonly kind: 'split' }
-  /** It is sent again at once: there is evidence against it, and one answer is not enough to drop it. */
+  /** The piece is sent again at once: there is evidence against it, but one answer is not enough to drop it. */
   | { readonly kind: 'retry' }
-  /** It waits, and what else there is of its dataset goes first. */
+  /** The piece waits until `untilMs`, and other events of its dataset are sent first. */
   | { readonly kind: 'hold'; readonly untilMs: number }
   | { readonly kind: 'drop' }
 
 /**
  * The refusals of one dataset, as long as a refused piece of it waits.
  *
- * An answer that refuses everything says something about the way to the service, not about the events: a rule of a
- * firewall, a broken deployment. So an event is dropped only on evidence: it was refused, then the service accepted others
- * of its dataset, then it was refused again, alone. Without evidence the pieces wait, and soon the whole dataset does.
+ * An answer that refuses everything says something about the path to the service, not about the events. Examples are a
+ * firewall rule and a broken deployment. So an event is dropped only on evidence. Evidence is three answers: the event
+ * was refused, then other events of its dataset were accepted, then the event was refused again, alone. Without
+ * evidence the pieces wait, and soon the whole dataset is paused.
+ *
+ * A dataset that is refused for a minute while other datasets are accepted needs no further evidence.
  *
  * Times are monotonic, in milliseconds.
  */
 export class Refusals {
-  /** Lines of the refused pieces that wait. */
+  /** Number of lines in the refused pieces that wait. */
   #lines = 0
-  /** Since when nothing has been accepted. */
+  /** Time since which nothing of the dataset has been accepted. */
   #sinceMs: number
-  /** Pieces refused since then, each counted once. */
+  /** Number of pieces refused since then, each counted once. */
   #pieces = 0
   /** The accepted request that started last. */
   #accepted = { startedAtMs: Number.NEGATIVE_INFINITY, answeredAtMs: Number.NEGATIVE_INFINITY }
@@ -62,12 +71,15 @@ export class Refusals {
     this.#sinceMs = nowMs
   }
 
-  /** True if so many pieces were refused in a row, for no reason of their own, that the dataset is to be paused. */
+  /**
+   * True if so many pieces were refused in a row that the dataset must be paused. The count restarts when the dataset's
+   * own events turn out to be the reason.
+   */
   get isEndless(): boolean {
     return this.#pieces >= refusalsUntilPause
   }
 
-  /** True if no refused piece waits any more. */
+  /** True if no refused piece waits. */
   get isSettled(): boolean {
     return this.#lines <= 0
   }
@@ -85,10 +97,10 @@ export class Refusals {
   }
 
   /**
-   * Decides about a piece that was just refused.
+   * Decides what happens to a piece that was just refused.
    *
-   * @param startedAtMs when its request started
-   * @param serviceAcceptedAtMs when the last request of any dataset started that the service has accepted
+   * @param startedAtMs time at which the request with the piece started
+   * @param serviceAcceptedAtMs start of the latest request, of any dataset, that the service accepted
    */
   judge(piece: RefusedPiece, startedAtMs: number, nowMs: number, serviceAcceptedAtMs: number): Verdict {
     if (piece.refusals === 1) this.#pieces++
@@ -101,7 +113,7 @@ export class Refusals {
     return { kind: 'hold', untilMs: nowMs + Math.min(firstDelayMs * 2 ** Math.min(piece.refusals - 1, 16), maxDelayMs) }
   }
 
-  /** Refused, then others accepted, then refused again. */
+  /** True if the piece was refused, then other events were accepted, and then the piece was refused again. */
   #hasEvidence({ refusal }: RefusedPiece, startedAtMs: number): boolean {
     const accepted = this.#accepted
     return refusal !== undefined && accepted.startedAtMs >= refusal.atMs && accepted.answeredAtMs <= startedAtMs

@@ -6,9 +6,9 @@ import type { DatasetQueue } from './dataset-queue.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 
 /**
- * Shares of the memory at which batches move to the store, all below the share at which events are refused. First the
- * waiting batches move, then the open ones, and at last new batches are opened in the store. Batches are reloaded up
- * to a share between the first two: above the first, so that new lines cannot keep them away.
+ * Shares of the memory at which batches move to the store, all below the share at which events are refused. First
+ * waiting batches move, then open batches, and finally new batches are opened in the store. Batches are reloaded up to
+ * a share between the first two. That share is above the first one, so that new lines cannot prevent reloads.
  */
 const moveWaitingFrom = 0.5
 export const readUpTo = 0.6
@@ -17,8 +17,8 @@ const openInStoreFrom = 0.7
 /** Maximum time for moving batches in one turn of the event loop, in milliseconds. */
 const maxTurnMs = 4
 /**
- * Number of batches from which none moves to the store any more. Each stored batch keeps about 3 KB of objects in
- * memory, so many small ones would defeat the purpose.
+ * Number of batches at which no more batches move to the store. Each stored batch keeps about 3 KB of objects in
+ * memory, so many small batches would defeat the purpose.
  */
 const maxBatches = 32_768
 
@@ -33,8 +33,8 @@ export interface SpillDeps {
 }
 
 /**
- * Moves batches to the store before memory is full. Each batch may need a new file, which is slow. So a log call
- * moves one batch at most, or writes its line straight to the store; other batches move between log calls.
+ * Moves batches to the store before memory is full. Each batch may need a new file, which is slow. So a log call moves
+ * at most one batch, or writes its line straight to the store. Other batches move between log calls.
  */
 export class Spill {
   readonly #deps: SpillDeps
@@ -49,12 +49,15 @@ export class Spill {
     return this.#deps.store.isReady && this.#deps.batchCount() < maxBatches
   }
 
-  /** True while new lines follow the stored lines of their dataset into the store. */
+  /** True while memory is so short that new lines follow the stored lines of their dataset into the store. */
   get isMemoryShort(): boolean {
     return this.#uses(readUpTo)
   }
 
-  /** While memory is short, moves one batch of the queue that needs a block now, and other batches soon. */
+  /**
+   * While memory is short, moves one batch of `row` now, because that queue needs a block, and schedules other batches
+   * to move.
+   */
   spill(row?: DatasetQueue): void {
     if (!this.#uses(moveWaitingFrom) || !this.isReady) return
     row?.moveOldestTo(this.#deps.store)
@@ -62,8 +65,8 @@ export class Spill {
   }
 
   /**
-   * Opens an empty batch in the store alone. Returns `undefined` if memory has a block of so many bytes, or if the
-   * store cannot.
+   * Opens an empty batch that is only in the store. Returns `undefined` if memory has room for a block of so many
+   * bytes, or if the store cannot open a batch.
    */
   open(dataset: string, bytes: number): Batch | undefined {
     const { memory, store } = this.#deps
@@ -73,8 +76,8 @@ export class Spill {
   }
 
   /**
-   * Moves every batch to the store for good, some in each turn of the event loop, when no time is left to deliver
-   * them.
+   * Moves every batch to the store for good, because no time is left to deliver them. Some batches move in each turn of
+   * the event loop.
    */
   async spillAll(): Promise<void> {
     const { store } = this.#deps
@@ -94,10 +97,10 @@ export class Spill {
   #scheduleSpill(): void {
     if (this.#isSpillScheduled) return
     setImmediate(() => this.#move()).unref()
-    this.#isSpillScheduled = true // after the call, which fails where the stack ends
+    this.#isSpillScheduled = true // after the call, which fails if the stack is exhausted
   }
 
-  /** Moves waiting batches before open ones, and the largest first. */
+  /** Moves waiting batches before open batches, and starts with the dataset that has the most bytes. */
   #move(): void {
     this.#isSpillScheduled = false
     reserveStack(useDiskBytes)

@@ -11,27 +11,34 @@ export interface Proposal {
   >
 }
 
-/** What is this near to the fastest is as fast, as far as one can tell; the smaller or fewer is then the better choice. */
+/**
+ * A trial within this ratio of the fastest counts as equally fast, because smaller differences cannot be told from
+ * noise. Of equally fast trials, the one with the smaller batches or the fewer connections wins.
+ */
 const asGoodAs = 0.9
-/** Below, more requests are made for nothing; above, more is lost in a crash than needs be. */
+/** Below the minimum, extra requests bring no gain; above the maximum, a crash loses more than it must. */
 const minAgeMs = 250
 const maxAgeMs = 60_000
-/** The most that the public service which resembles this one takes in a request. */
+/** The maximum number of events that the public service which resembles this one accepts in one request. */
 const proposedBatchEvents = 10_000
 
 export const MiB = 1024 * 1024
 
-/** Which of the batch sizes is best, from trials that differ in nothing else; undefined when nothing was delivered. */
+/**
+ * Returns the trial with the best batch size, or `undefined` if no trial delivered anything. The trials must differ in
+ * batch size only.
+ */
 export function bestSize(trials: readonly Trial[]): Trial | undefined {
   return best(trials, ({ maxBatchBytes }) => maxBatchBytes)
 }
 
 /**
- * Options for the service that was measured.
+ * Proposes options for the measured service.
  *
- * @param sizes trials that differ in the size of batches
- * @param connections trials that differ in the number of connections, with the best size
+ * @param sizes trials that differ in batch size
+ * @param connections trials with the best batch size that differ in the number of connections
  * @param eventBytes average size of an event as it is sent, in bytes
+ * @returns `undefined` if no trial delivered anything
  */
 export function propose(
   sizes: readonly Trial[],
@@ -42,7 +49,8 @@ export function propose(
   const chosen = best(connections, ({ maxConcurrentRequests }) => maxConcurrentRequests)
   if (size === undefined || chosen === undefined) return undefined
   const all = [...sizes, ...connections]
-  // Both are approached from below, by halves and by steps: the most that was found is the nearest to the truth.
+  // Trials approach both limits from below: sizes are halved after a 413, rates rise in steps. The maximum is closest
+  // to the true limit.
   const takesBytes = maxOf(all.map(trial => trial.takesBytes))
   const requestsPerSecond = maxOf(all.map(trial => trial.requestsPerSecond))
   const maxBatchBytes = Math.min(size.maxBatchBytes, takesBytes ?? Number.POSITIVE_INFINITY)
@@ -65,7 +73,7 @@ export function propose(
   }
 }
 
-/** The smallest that is as good as the fastest. Of what the service refused as too large, nothing is fast. */
+/** Returns the smallest trial that is as good as the fastest. Trials with a 413 count only if there are no others. */
 function best(trials: readonly Trial[], sizeOf: (trial: Trial) => number): Trial | undefined {
   const delivered = trials.filter(trial => trial.delivered > 0)
   const taken = delivered.filter(({ takesBytes }) => takesBytes === undefined)
@@ -76,7 +84,9 @@ function best(trials: readonly Trial[], sizeOf: (trial: Trial) => number): Trial
     .toSorted((a, b) => sizeOf(a) - sizeOf(b))[0]
 }
 
-/** Half of what the connections, or the service, can carry. */
+/**
+ * Returns the batch age at which requests use half the capacity of the connections or of the service, in milliseconds.
+ */
 function ageFor({ answerMs, maxConcurrentRequests }: Trial, requestsPerSecond: number | undefined): number {
   const forAnswers = (2 * answerMs) / maxConcurrentRequests
   const forRate = requestsPerSecond === undefined ? 0 : 2000 / requestsPerSecond

@@ -1,42 +1,42 @@
 import { createShipper, type Shipper, type ShipperOptions, type Warning } from '../index.ts'
 import { clearInterval, delay, monotonicMs, nextTurn, setInterval } from '../time.ts'
 
-/** What is tried. */
+/** The settings of one trial. */
 export interface TrialSettings {
   readonly maxBatchBytes: number
   readonly maxConcurrentRequests: number
   readonly events: number
-  /** Longest time, the wait for the last answer included, in milliseconds. */
+  /** Maximum duration of the trial, including the wait for the last answer, in milliseconds. */
   readonly timeoutMs: number
 }
 
-/** What came of it. */
+/** The result of one trial. */
 export interface Trial {
   readonly maxBatchBytes: number
   readonly maxConcurrentRequests: number
   readonly eventsPerSecond: number
-  /** Bytes of events before compression, per second. */
+  /** Delivered bytes per second, before compression. */
   readonly bytesPerSecond: number
-  /** Average time from the start of a request to its answer, in milliseconds; 0 when there was no request. */
+  /** Average time from the start of a request to its answer, in milliseconds; 0 if there was no request. */
   readonly answerMs: number
   readonly requests: number
   readonly retries: number
   readonly delivered: number
-  /** Events that the service refused, or did not answer for in time. */
+  /** Events that the service refused or did not acknowledge in time. */
   readonly lost: number
-  /** What the service takes, in bytes, where that was less than was tried (status 413). */
+  /** Batch size that the service accepts, in bytes, if it refused the size of this trial (status 413). */
   readonly takesBytes: number | undefined
-  /** What the service was found to allow, where it limits requests (status 429, headers). */
+  /** Requests per second that the service allows, if it limits them (status 429 or rate-limit headers). */
   readonly requestsPerSecond: number | undefined
   readonly warnings: readonly Warning[]
 }
 
-/** Log calls between two turns of the event loop. */
+/** Number of log calls between two turns of the event loop. */
 const eventsPerTurn = 250
-/** Often enough for an average of what is in flight. */
+/** Interval between two samples, in milliseconds: short enough to average the requests in flight. */
 const lookEveryMs = 2
 
-/** Ships events as fast as they are delivered, for as long as allowed. */
+/** Ships events as fast as the service accepts them, until all are shipped or the time is up. */
 export async function tryOut(
   given: ShipperOptions,
   { maxBatchBytes, maxConcurrentRequests, events, timeoutMs }: TrialSettings,
@@ -46,11 +46,11 @@ export async function tryOut(
     ...given,
     maxBatchBytes,
     maxConcurrentRequests,
-    // Never short of memory, as that is not what is measured.
+    // Memory must never run short, because the trial does not measure memory limits.
     maxBufferedBytes: Math.max(8 * maxBatchBytes, 2 * maxWaiting),
-    maxBatchAgeMs: 60_000, // batches are full
+    maxBatchAgeMs: 60_000, // batches fill up before they reach this age
     maxRetryDelayMs: 1000,
-    exitOnSignals: false, // events of the trial are worth no waiting
+    exitOnSignals: false, // the events of a trial are not worth a delayed exit
   })
   const seen = watch(shipper)
   const startedAtMs = monotonicMs()
@@ -74,7 +74,7 @@ export async function tryOut(
     maxConcurrentRequests,
     eventsPerSecond: stats.delivered / seconds,
     bytesPerSecond: seen.deliveredBytes() / seconds,
-    // Little's law: so many under way on average, so many done in the time.
+    // Little's law: mean time per request = mean number in flight × duration / number of requests.
     answerMs: stats.requests === 0 ? 0 : (inFlight * seconds * 1000) / stats.requests,
     requests: stats.requests,
     retries: stats.retries,
@@ -86,7 +86,7 @@ export async function tryOut(
   }
 }
 
-/** Averages what is in flight, and collects what is reported. */
+/** Samples the number of requests in flight, and collects warnings and delivered bytes. */
 function watch(shipper: Shipper) {
   const warnings: Warning[] = []
   const { promise: paused, resolve: pause } = Promise.withResolvers<void>()
@@ -115,9 +115,12 @@ function watch(shipper: Shipper) {
     paused,
     isPaused: () => isPaused,
     deliveredBytes: () => deliveredBytes,
-    /** What the service took after a 413: larger batches are tried again a second later, which says nothing of them. */
+    /**
+     * The minimum batch size in force during the trial. The last value would say nothing, because the shipper tries
+     * larger batches again some time after a 413.
+     */
     minBatchBytes: () => minBatchBytes,
-    /** Stops watching. */
+    /** Stops sampling, and returns the average number of requests in flight. */
     averageInFlight() {
       clearInterval(timer)
       return looks === 0 ? 0 : sum / looks
@@ -125,7 +128,7 @@ function watch(shipper: Shipper) {
   }
 }
 
-/** An event of an ordinary size: about 500 bytes as it is sent, 12 fields, some of them nested. */
+/** Returns an event of ordinary size: about 500 bytes as it is sent, with 12 root fields, some of them nested. */
 export function benchEvent(n: number): Record<string, unknown> {
   return {
     level: 'info',
@@ -143,7 +146,7 @@ export function benchEvent(n: number): Record<string, unknown> {
   }
 }
 
-/** Digits that no compression foresees. */
+/** Returns digits that a compressor cannot predict. */
 function requestId(n: number): string {
   const digits = (factor: number) => ((Math.imul(n + 1, factor) >>> 0) + 2 ** 32).toString(16).slice(1)
   return digits(0x9e3779b1) + digits(0x85ebca6b)

@@ -21,12 +21,15 @@ Options:
   --help               show this`
 
 const sizesTried = [MiB / 4, MiB, 4 * MiB]
-/** With which the sizes are tried. */
+/** Number of connections in the trials that compare batch sizes. */
 const usualConnections = 4
 const connectionsTried = [1, 2, 8]
-/** Events of this part of a trial come first, and are not counted: code is compiled meanwhile. */
+/**
+ * Size of the warm-up, as a part of one trial. It runs first and does not count, because V8 compiles the code
+ * meanwhile.
+ */
 const warmUp = 0.5
-/** With fewer, how fast a trial was is as much chance as anything. */
+/** With fewer requests in a trial, its speed is mostly chance. */
 const enoughRequests = 8
 const trialCount = sizesTried.length + connectionsTried.length + warmUp
 
@@ -76,7 +79,10 @@ export const command: Command = {
   },
 }
 
-/** Sends one event, so that a mistake shows before thousands are sent; says what is wrong, if anything is. */
+/**
+ * Sends one event, so that a mistake shows up before the command sends thousands. Returns the problem, or `undefined`
+ * if the event was delivered.
+ */
 async function reached(options: ShipperOptions): Promise<string | undefined> {
   try {
     const settings = { maxBatchBytes: MiB, maxConcurrentRequests: 1, events: 1, timeoutMs: 10_000 }

@@ -15,7 +15,7 @@ Options:
   --dataset <name>   dataset to send to, in place of LOGFERRY_DATASET
   --help             show this`
 
-/** Longest wait for an answer that settles it. */
+/** Maximum wait until the service accepts or refuses the event, in milliseconds. */
 const timeoutMs = 10_000
 
 export const command: Command = {
@@ -49,7 +49,10 @@ function untilTimeout(lastTrouble: string | undefined): string {
   return `Not taken within ${seconds} s. The last answer was ${lastTrouble}.`
 }
 
-/** Made as an application makes it, but in a hurry: somebody waits, and sees what went wrong. */
+/**
+ * Creates the shipper with the options of an application, but with short retries and timeouts, because the user waits
+ * for the result. Prints the reason and returns `undefined` if an option is invalid.
+ */
 function shipperOf(given: Given): Shipper | undefined {
   try {
     return createShipper({
@@ -66,7 +69,10 @@ function shipperOf(given: Given): Shipper | undefined {
   }
 }
 
-/** Ships an event, until it is answered for or trouble is reported; gives the warnings that an application would get. */
+/**
+ * Ships one event, and waits until it is settled, a warning arrives, or the time is up. Returns the warnings that an
+ * application would get.
+ */
 async function shipOne(shipper: Shipper): Promise<Warning[]> {
   const warnings: Warning[] = []
   const troubled = new Promise<void>(resolve => {
@@ -78,6 +84,6 @@ async function shipOne(shipper: Shipper): Promise<Warning[]> {
   shipper.ship({ level: 'info', message: 'logferry check' })
   await Promise.race([shipper.flush({ timeoutMs }), troubled])
   const soFar = [...warnings]
-  await shipper.close({ timeoutMs: 0 }) // gives the event up, and would say so
+  await shipper.close({ timeoutMs: 0 }) // drops a pending event, and would add a warning about the drop
   return soFar
 }

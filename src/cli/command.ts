@@ -1,18 +1,22 @@
 import type { ParseArgsOptionsConfig } from 'node:util'
 
-/** The value of each option that was given. */
+/** The value of each option on the command line, by name. */
 export type Given = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>
 
-/** A command of `logferry`, in a file of that name. */
+/** A command of `logferry`, in the file of the same name. */
 export interface Command {
-  /** What `logferry <command> --help` prints. */
+  /** Text that `logferry <command> --help` prints. */
   readonly help: string
   readonly options: ParseArgsOptionsConfig
-  /** The option that may also be given without its name, where there is one. */
+  /** Name of the option that the user may also give as a positional argument. */
   readonly argument?: string
-  /** Does it, and gives the exit code. A `Misuse` is answered with its message and the exit code 2. */
+  /**
+   * Runs the command, and returns its exit code.
+   *
+   * @throws Misuse if an option is invalid; `logferry` then prints the message and exits with 2
+   */
   run(given: Given): Promise<number>
 }
 
-/** The command line makes no sense. */
+/** The command line is invalid. */
 export class Misuse extends Error {}

@@ -20,7 +20,10 @@ Options:
   --tail            print each event as it arrives: its dataset, and its JSON
   --help            show this`
 
-/** With --tail, what is held is read again and again, so less of it is held: in bytes. */
+/**
+ * Maximum size of the stored events with --tail, in bytes. It is low because --tail reads the stored events again and
+ * again.
+ */
 const maxTailedBytes = 64 * 1024 * 1024
 
 export const command: Command = {
@@ -37,7 +40,7 @@ export const command: Command = {
     const emulator = await started(given, token)
     if (emulator === undefined) return 1
     const end = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), once(process.stdout, 'error')])
-    // With --tail, standard output is for the events alone, so that they can be piped.
+    // With --tail, standard output carries only events, so that the user can pipe them.
     const announce = given.tail === true ? printError : print
     announce(welcome(emulator, token ?? emulator.token))
     const stopTail = given.tail === true ? tail(emulator, print) : undefined
@@ -92,7 +95,7 @@ function portOf({ port }: Given): number | undefined {
 }
 
 function tokenOf({ token }: Given): string | undefined {
-  // What a shell would not take apart, as the token is printed to be pasted into one.
+  // Only characters that a shell leaves alone: the user pastes the printed token into a shell.
   if (token === undefined || /^[\w.~+/=-]+$/.test(String(token))) return token as string | undefined
   throw new Misuse('--token must be of letters, digits and . _ ~ + / = -')
 }

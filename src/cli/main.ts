@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { nodeProblem } from '../options/node-version.ts'
 
-// Nothing else is loaded before the version is checked: on an old Node the rest might not even parse.
+// The version check runs before any other module loads, because an old Node may not even parse the other modules.
 const problem = nodeProblem()
 if (problem !== undefined) {
   console.error(problem)
@@ -11,7 +11,7 @@ if (problem !== undefined) {
 } else {
   const packageJson = join(import.meta.dirname, '../../package.json')
   const { version } = JSON.parse(readFileSync(packageJson, 'utf8')) as { version: string }
-  // No `await` here: CommonJS has none outside of functions.
+  // No `await` here: CommonJS has no top-level `await`.
   import('./run.ts')
     .then(({ run }) => run(process.argv.slice(2), version))
     .then(exitCode => {

@@ -1,11 +1,14 @@
 import { toPrintableLines } from '../text/short-line.ts'
 
-/** The one way to standard output: whatever is in the text, a terminal is not made to do anything by it. */
+/**
+ * Prints a text to standard output. Commands print only through this function, so that no text can control the
+ * terminal.
+ */
 export function print(text: string): void {
   console.log(toPrintableLines(text))
 }
 
-/** The same to standard error. */
+/** Prints a text to standard error, equally safe for the terminal. */
 export function printError(text: string): void {
   console.error(toPrintableLines(text))
 }

@@ -16,7 +16,7 @@ Options:
   --help      show this; after a command, what it does and takes, as does 'logferry help <command>'
   --version   show the version of logferry`
 
-/** A command's module is loaded when it is asked for. */
+/** The commands by name. A command's module loads only when the user gives the command. */
 const commands: Readonly<Record<string, () => Promise<{ command: Command }>>> = {
   emulator: () => import('./emulator.ts'),
   check: () => import('./check.ts'),
@@ -25,7 +25,9 @@ const commands: Readonly<Record<string, () => Promise<{ command: Command }>>> = 
   bench: () => import('./bench.ts'),
 }
 
-/** Does what the command line says, and gives the exit code: 0, 1 when it did not work, 2 when it makes no sense. */
+/**
+ * Runs a command line. Returns the exit code: 0 for success, 1 if the command failed, 2 if the command line is invalid.
+ */
 export async function run(args: readonly string[], version: string): Promise<number> {
   const [name, next] = args
   if (name === '--version' || name === '-v') return say(version)
@@ -52,7 +54,7 @@ function isHelp(word: string | undefined): boolean {
   return word === '--help' || word === '-h'
 }
 
-/** What is wrong where no command is called so; `group` has those that begin with the same word. */
+/** Returns the error message for an unknown command. `group` holds the commands that start with the same word. */
 function whichOf(group: readonly string[], name: string, next = ''): string {
   if (group.length === 0) return `there is no command or option '${toShortLine(name)}'`
   return next === '' ? `say which: ${group.join(' or ')}` : `there is no command '${name} ${toShortLine(next)}'`
@@ -73,7 +75,8 @@ function parsedByNode(args: string[], options: Command['options'], allowPosition
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (!code?.startsWith('ERR_PARSE_ARGS_')) throw error
-    // Node's message goes on to explain how an argument may begin with a dash. Nothing here takes one.
+    // Node's message goes on to explain how an argument can start with a dash. No argument of `logferry` starts with
+    // one.
     throw new Misuse(message.split(/\.\s/, 1)[0])
   }
 }

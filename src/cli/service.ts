@@ -1,10 +1,10 @@
 import type { ShipperOptions } from '../index.ts'
 import type { Given } from './command.ts'
 
-/** What every command that talks to the service takes; the rest comes from the environment. */
+/** Options of every command that talks to the service. The environment provides the other options. */
 export const serviceOptions = { url: { type: 'string' }, 'allow-insecure': { type: 'boolean' } } as const
 
-/** The same as options of a shipper. */
+/** Converts the options of the command line to options of a shipper. */
 export function serviceOf(given: Given): Pick<ShipperOptions, 'baseUrl' | 'allowInsecure'> {
   return { baseUrl: given.url as string | undefined, allowInsecure: given['allow-insecure'] === true }
 }

@@ -63,9 +63,9 @@ const heads = [
   'service',
   'datasets',
 ] as const
-/** What comes after it in a name is the service. */
+/** Length of a directory's name without the service, which follows at the end. */
 const shortNameLength = '20261121T104103Z-4f2a9c1b'.length
-/** In a line; `--json` names all. */
+/** Maximum number of datasets in one line, and maximum length of their names; `--json` lists every dataset. */
 const maxDatasetsShown = 20
 const maxNamesChars = 1000
 const numeric: ReadonlySet<string> = new Set(['events', 'segments', 'bytes', 'damaged'])
@@ -88,7 +88,7 @@ function row(process: Partial<ProcessContents>): string[] {
   return [shortName, state, ...counts, oldest, newest, toShortLine(destination), someOf(Object.keys(datasets))]
 }
 
-/** A spool may hold any number of datasets. */
+/** Shortens the list of names, because a spool may hold any number of datasets. */
 function someOf(datasets: readonly string[]): string {
   const names = datasets.slice(0, maxDatasetsShown).map(name => toShortLine(name))
   const shown = toShortLine(names.join(', '), undefined, maxNamesChars)

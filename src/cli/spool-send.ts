@@ -8,7 +8,7 @@ import { print, printError } from './print.ts'
 import { serviceOf, serviceOptions } from './service.ts'
 import { counted, directoryOf, foreign, inUse, leftBehind, lookInto, maxPathChars, sum } from './spool.ts'
 
-/** How long nothing may be delivered, where no --timeout is given, in seconds. */
+/** Maximum time without progress before the command gives up, in seconds, if --timeout is not given. */
 const patienceSeconds = 60
 
 const help = `Usage: logferry spool send [options] <directory>
@@ -28,7 +28,7 @@ Options:
   --timeout <seconds>   longest time to try (default: until nothing could be delivered for ${patienceSeconds} s)
   --help                show this`
 
-/** Longest wait that a timer can take, in milliseconds. */
+/** Maximum delay of a timer in Node, in milliseconds. */
 const foreverMs = 0x7fffffff
 const maxTimeoutSeconds = 1_000_000
 const progressEveryMs = 5000
@@ -70,15 +70,18 @@ function timeoutMsOf({ timeout }: Given): number | undefined {
   throw new Misuse(`--timeout must be a number of seconds above 0, up to ${maxTimeoutSeconds}, not '${timeout}'`)
 }
 
-/** Made as an application makes it, but it drops nothing for want of room, and is back sooner when the service is. */
+/**
+ * Creates the shipper with the options of an application, but without a size limit that could drop events, and with
+ * short retry delays. Prints the reason and returns `undefined` if an option is invalid.
+ */
 function shipperOf(given: Given, directory: string): Shipper | undefined {
   try {
     return createShipper({
       ...serviceOf(given),
-      dataset: 'none', // for what is logged: here it is nothing, and what is in the spool has its own
+      dataset: 'none', // required but unused: the command logs nothing, and each spooled event has its own dataset
       spool: { directory, maxBytes: Number.MAX_SAFE_INTEGER },
       maxRetryDelayMs: 5000,
-      exitTimeoutMs: 0, // it is closed before the end
+      exitTimeoutMs: 0, // the command closes the shipper before the process ends
     })
   } catch (error) {
     if ((error as { code?: unknown }).code !== 'LOGFERRY_INVALID_OPTION') throw error
@@ -87,10 +90,10 @@ function shipperOf(given: Given, directory: string): Shipper | undefined {
   }
 }
 
-/** Why it has come to its end. */
+/** The reason why delivery ended. */
 type Ending = 'done' | 'it was stopped' | 'the time was up' | 'the service did not take them'
 
-/** Delivers, with progress and warnings on standard error. The shipper is closed then. */
+/** Delivers the orphaned events, prints progress and warnings to standard error, and closes the shipper. */
 async function deliver(shipper: Shipper, total: number, timeoutMs: number | undefined): Promise<Ending> {
   const { promise: brokenOff, resolve: breakOff } = Promise.withResolvers<Ending>()
   let isOver = false
@@ -107,7 +110,7 @@ async function deliver(shipper: Shipper, total: number, timeoutMs: number | unde
   }, progressEveryMs)
   printError(`Delivering ${counted(total, 'event')} …`)
   const ending = await Promise.race([shipper.flush({ timeoutMs: foreverMs }).then(() => 'done' as const), brokenOff])
-  isOver = true // that the rest stays in the spool is said by the report
+  isOver = true // the report says what stays in the spool
   clearTimeout(deadline)
   clearInterval(progress)
   await shipper.close({ timeoutMs: 0 })
@@ -115,7 +118,7 @@ async function deliver(shipper: Shipper, total: number, timeoutMs: number | unde
   return ending
 }
 
-/** Tells, when asked, whether nothing has been read or settled for so long. */
+/** Returns a function that returns true if no event was read or settled for `forMs` milliseconds. */
 function standstill(shipper: Shipper, forMs: number): () => boolean {
   let [last, sinceMs] = [0, monotonicMs()]
   return () => {
@@ -140,7 +143,7 @@ function report(shipper: Shipper, directory: string): void {
   if (lost > 0) print(`Lost: ${counted(lost, 'event')}; the warnings say why`)
 }
 
-/** Says what is left behind still, and why; whether there is anything. */
+/** Prints the number of orphaned events that remain, and the reason. Returns true if any remain. */
 function tellOfRest(contents: SpoolContents, destination: string | undefined, ending: Ending): boolean {
   const rest = leftBehind(contents, destination)
   const { length } = rest
@@ -151,7 +154,7 @@ function tellOfRest(contents: SpoolContents, destination: string | undefined, en
   return true
 }
 
-/** Says what is left behind for other services; whether there is anything. */
+/** Prints the orphaned events for other services. Returns true if there are any. */
 function tellOfElsewhere(contents: SpoolContents, destination: string | undefined): boolean {
   const ours = leftBehind(contents, destination)
   const elsewhere = leftBehind(contents).filter(process => !ours.includes(process))
@@ -163,7 +166,10 @@ function tellOfElsewhere(contents: SpoolContents, destination: string | undefine
   return elsewhere.length > 0
 }
 
-/** Says what is not ours to deliver; whether there is anything that nobody else may deliver. */
+/**
+ * Prints the events of running processes, and the number of directories of other users. Returns true if there are
+ * directories of other users; running processes deliver their own events.
+ */
 function tellOfOthers(contents: SpoolContents): boolean {
   const { events } = sum(inUse(contents))
   if (events > 0) print(`Left alone: ${counted(events, 'event')} that running processes have`)

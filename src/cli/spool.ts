@@ -1,4 +1,4 @@
-/** What the commands of the spool share. */
+/** Functions that the `spool` commands share. */
 import { resolve } from 'node:path'
 import { type ProcessContents, type SpoolContents, spoolContents } from '../spool/inspect.ts'
 import { UnsafePath } from '../spool/private-directory.ts'
@@ -7,7 +7,7 @@ import { toShortLine } from '../text/short-line.ts'
 import { type Given, Misuse } from './command.ts'
 import { printError } from './print.ts'
 
-/** Longest path that is shown whole. */
+/** Maximum length of a path in a message, in characters. Longer paths are cut. */
 export const maxPathChars = 1000
 
 export function directoryOf({ directory }: Given): string {
@@ -19,7 +19,7 @@ export function directoryOf({ directory }: Given): string {
 
 const userRemedy = 'Run this as the user that the application runs as.'
 
-/** What waits in a spool; `undefined`, and said why, when that cannot be told. */
+/** Reads the contents of a spool. Prints the reason and returns `undefined` if the spool cannot be read. */
 export async function lookInto(directory: string): Promise<SpoolContents | undefined> {
   try {
     return await spoolContents(directory)
@@ -40,7 +40,10 @@ export async function lookInto(directory: string): Promise<SpoolContents | undef
   }
 }
 
-/** What processes that are no more have left; where a destination is given, what may be sent there. */
+/**
+ * Returns the orphaned directories that hold segments. With `to`, returns only those that may be sent to that
+ * destination.
+ */
 export function leftBehind({ processes }: SpoolContents, to?: string): ProcessContents[] {
   const destination = to && nameOfDestination(to)
   return processes.filter(({ name, isInUse, segments }) => {
@@ -48,7 +51,7 @@ export function leftBehind({ processes }: SpoolContents, to?: string): ProcessCo
   })
 }
 
-/** What processes have that are running. */
+/** Returns the directories that running processes use. */
 export function inUse({ processes }: SpoolContents): ProcessContents[] {
   return processes.filter(({ isInUse }) => isInUse)
 }
@@ -64,12 +67,12 @@ export function sum(processes: readonly ProcessContents[]) {
   return total
 }
 
-/** `1 event`, `1,234 events`, `2 directories`. */
+/** Formats a count with its noun: `1 event`, `1,234 events`, `2 directories`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`
 }
 
-/** Says whose directories are left out, where there are any. */
+/** Returns a note about the directories of other users, or `undefined` if there are none. */
 export function foreign({ foreignDirectories }: SpoolContents): string | undefined {
   if (foreignDirectories === 0) return undefined
   const are = counted(foreignDirectories, 'directory belongs', 'directories belong')

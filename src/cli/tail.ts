@@ -5,7 +5,7 @@ import { clearInterval, setInterval } from '../time.ts'
 
 const intervalMs = 100
 
-/** Prints each event that arrives from now on, one a line; returns what stops it, after a last look. */
+/** Prints each event that arrives on one line. Returns a function that prints the last events and then stops. */
 export function tail(emulator: Emulator, print: (line: string) => void): () => void {
   let seen: ReadonlyMap<string, number> = new Map()
 
@@ -15,7 +15,7 @@ export function tail(emulator: Emulator, print: (line: string) => void): () => v
     seen = counts
     for (const [dataset, count] of counts) {
       const before = seenBefore.get(dataset) ?? 0
-      const fresh = count < before ? count : count - before // a dataset that was forgotten counts anew
+      const fresh = count < before ? count : count - before // a dataset that was forgotten starts at 0 again
       if (fresh === 0) continue
       for (const line of emulator.lines(dataset).slice(-fresh))
         print(`${toShortLine(dataset)} ${escapeJson(line).replaceAll('\n', ' ')}`)

@@ -1,72 +1,94 @@
-// The numbers below did best over all with one client and with 2 to 500: test/org/simulation.test.ts, recovery.test.ts.
+// The numbers below gave the best overall results with 1 to 500 clients: test/org/simulation.test.ts and
+// test/delivery/recovery.test.ts.
 
-/** Part of the rate that a 429 after a success leaves, give or take a tenth; the second before any rate is proven. */
+/** Part of the rate that remains after a 429 that follows a success, plus or minus 0.1. */
 const keptOnce = 0.8
+/** The same part while no rate is proven, except for the first 429. */
 const keptUnproven = 0.6
-/** Part of the rate that each further 429 without a success in between leaves; the second before any success. */
+/** Part of the rate that remains after each further 429 without a success in between, plus or minus 0.1. */
 const keptAgain = 0.55
+/** The same part before the first success. */
 const keptBefore = 0.3
-/** Part of the rate that the answer of a nearly full service leaves, give or take a twentieth. */
+/** Part of the rate that remains after an answer from a nearly full service, plus or minus 0.05. */
 const keptNearlyFull = 0.97
-/** Part of the rate that the very first 429 leaves where no success came before it. */
+/** Part of the rate that remains after the first 429 if no success came before it, plus or minus 0.1. */
 const keptFirst = 0.6
-/** 429s this soon after the first are of one window of the service, in milliseconds: they say nothing more of the limit. */
+/**
+ * Time after the first 429 within which further 429s belong to the same window of the service, in milliseconds. They
+ * say nothing more about the limit.
+ */
 const burstMs = 1500
 
-/** Time until the rate is back at the limit, in seconds: more for less than one request a second, where many share. */
+/**
+ * Time until the rate is back at the limit, in seconds. It is longer below one request per second, where many processes
+ * share the limit.
+ */
 const secondsToLimit = 42
+/** Maximum of that longer time, in seconds. */
 const maxSecondsToLimit = 300
-/** How fast the rate grows beyond the limit: it is three times the limit when as much time has passed again. */
+/** Growth beyond the limit: when twice the time to the limit has passed, the rate is three times the limit. */
 const growthBeyond = 2
-/** What 429s have taught is forgotten so long after the last, in milliseconds; later for less than one request a second. */
+/**
+ * Time after the last 429 until the learned rate is forgotten, in milliseconds; longer below one request per second.
+ */
 const forgottenAfterMs = 240_000
 
-/** While it recovers the rate doubles: not before so many successes, and at most once in so many milliseconds. */
+/** A recovering rate doubles only after this many successes since the last 429. */
 const doublingAfter = 4
+/** Minimum time between two doublings, in milliseconds. */
 const doublingMs = 400
-/** Part of the rate before the trouble up to which it doubles. */
+/** Part of the rate before the trouble up to which the rate doubles. */
 const recoveredPart = 0.95
-/** So many times the target is the limit then, if it was known before. */
+/** Maximum limit after a recovery, as a multiple of the target, if a limit was known before. */
 const maxBeyondTarget = 1.5
-/** A rate that is tried again, and leads to a 429, gives way to the one before it: so many times that one. */
+/**
+ * If a rate that is tried again leads to a 429, the rate falls to at most this multiple of the rate before the trial.
+ */
 const keptOfTrial = 1.5
-/** What is left of a new rate that doubling led to a 429, and what part of that rate is taken for the limit. */
+/** Part of the rate that remains if a doubling led to a 429, plus or minus 0.1. */
 const keptAfterDoubling = { proven: 0.5, unproven: 0.25 }
+/** Part of the rate that is taken for the limit if a doubling led to a 429. */
 const limitAfterDoubling = { proven: 0.7, unproven: 0.35 }
 
-/** Successes between two 429s that prove a rate. */
+/** Number of successes at one rate without a 429 that prove the rate. */
 const provenAfter = 10
-/** So many 429s in a row are an outage: they say nothing of the limit. Without a proven rate, only if it lasts so long. */
+/** Number of 429s in a row that count as an outage and say nothing about the limit. */
 const outageRefusals = 4
+/** Minimum duration of an outage if no earlier rate is known, in milliseconds. */
 const outageMs = 15_000
-/** The rate after an outage, before it doubles: a part of the one before, and at most so many a second. */
+/** Part of the rate before an outage with which the rate resumes before it doubles. */
 const resumedPart = 0.5
+/** Maximum rate with which the rate resumes, in requests per second. */
 const maxResumedPerSecond = 2
-/** Successes after which a rate that has been proven not long ago is tried again, where 429s and successes were mixed. */
+/** Number of successes among mixed answers after which a recently proven rate is tried again. */
 const calmAfter = 8
+/** Maximum age of a proven rate that is tried again, in milliseconds. */
 const triedAgainMs = 120_000
 
-/** However crowded it is, one request in 20 seconds is tried. */
+/** Minimum rate, however crowded the service is: one request in 20 seconds. */
 const minPerSecond = 1 / 20
-/** Least rate while nothing but 429s come: a third of the proven one, and no more than this; and before any success. */
+/** Minimum rate while only 429s come, as a part of the proven rate. */
 const probingPart = 1 / 3
+/** Upper bound of the minimum rates if a rate is proven, in requests per second. */
 const maxProbesPerSecond = 1 / 2
+/** Minimum rate before the first success, in requests per second. */
 const firstProbesPerSecond = 1 / 4
-/** Least rate while 429s and successes are mixed: a tenth of the one that was proven within the last minute. */
+/** Minimum rate while 429s and successes are mixed, as a part of the rate that was proven recently. */
 const mixedPart = 1 / 10
+/** Time for which a proven rate counts as recent, in milliseconds. */
 const mixedMs = 60_000
 
 type State =
-  /** The rate doubles up to the target, which is not known where there is no proven rate (`Infinity`). */
+  /** The rate doubles up to the target. The target is `Infinity` if no earlier rate is known. */
   | {
       readonly kind: 'recovering'
       readonly targetPerSecond: number
-      /** What a 429 leads back to, where a rate is tried again. */
+      /** Maximum rate after a 429, if the recovery tries a rate again. */
       readonly fallbackPerSecond: number | undefined
       perSecond: number
       hasDoubled: boolean
     }
-  /** CUBIC: a function of the time since the rate was set. */
+  /** CUBIC: the rate is a function of the time since it was set. */
   | {
       readonly kind: 'steady'
       readonly fromPerSecond: number
@@ -74,40 +96,45 @@ type State =
       readonly sinceMs: number
     }
 
-/** A rate that was in use when trouble began. */
+/** A proven rate that was in use when a 429 came. */
 interface Proven {
   readonly perSecond: number
-  /** The limit that was known then. */
+  /** The limit that was known at that time. */
   readonly limitPerSecond: number
   readonly atMs: number
-  /** It was tried again once, in vain. */
+  /** True if the rate was tried again once and led to a 429. */
   readonly hasFailed: boolean
 }
 
 /**
- * The rate that 429s have taught, in requests per second: congestion control as TCP has it.
+ * The rate learned from 429s, in requests per second: congestion control as in TCP.
  *
- * A 429 marks the limit, and takes a part of the rate away. From there the rate depends on the time since (CUBIC): fast below
- * the limit, slow near it, and faster and faster beyond. Where many share a limit, that makes their shares drift together.
+ * A 429 marks the limit and reduces the rate. From then on the rate depends on the elapsed time (CUBIC). It grows fast
+ * below the limit, slowly near it, and ever faster beyond it. If many processes share a limit, this growth makes their
+ * shares converge.
  *
- * An outage of nothing but 429s says nothing of the limit. Then a request is tried every few seconds, and after the first
- * success the rate doubles several times a second (slow start) until it is nearly what it was before. The same after a
- * while of mixed answers, once. Where nothing is known from before, it doubles until the next 429.
+ * An outage of only 429s says nothing about the limit. During the outage a request is tried every few seconds. After
+ * the first success the rate doubles several times a second (slow start), until it is nearly the rate before the
+ * outage. The same happens once after a period of mixed answers. If no earlier rate is known, the rate doubles until
+ * the next 429.
  *
- * Time is monotonic, in milliseconds; `random` gives numbers from 0 to 1.
+ * Time is monotonic, in milliseconds; `random` returns numbers from 0 to 1.
  */
 export class AdaptiveRate {
   readonly #random: () => number
   #state: State | undefined
   #proven: Proven | undefined
   #hasSucceeded = false
-  /** Successes since the last 429, those of them at the present rate, and 429s since the last success. */
+  /** Number of successes since the last 429. */
   #successes = 0
+  /** Number of these successes at the present rate. */
   #successesAtRate = 0
+  /** Number of 429s since the last success. */
   #refusals = 0
   #refusedAtMs = 0
-  /** When the present row of 429s began, and at which rate. */
+  /** Time at which the present series of 429s began. */
   #troubleSinceMs = 0
+  /** Rate in use at that time; `undefined` if no success came before the series. */
   #troubledPerSecond: number | undefined
   #doubledAtMs = 0
 
@@ -115,12 +142,12 @@ export class AdaptiveRate {
     this.#random = random
   }
 
-  /** 429s in a row. */
+  /** Number of 429s in a row. */
   get refusals(): number {
     return this.#refusals
   }
 
-  /** Requests per second at that time; `Infinity` where nothing is learned. */
+  /** Returns the rate at that time, in requests per second; `Infinity` if nothing is learned. */
   perSecond(nowMs: number): number {
     const state = this.#state
     if (state === undefined) return Number.POSITIVE_INFINITY
@@ -171,7 +198,7 @@ export class AdaptiveRate {
     }
   }
 
-  /** Notes a success of a request that was made after the last 429. */
+  /** Notes a success of a request that started after the last 429. */
   onAccepted(nowMs: number): void {
     const refusals = this.#refusals
     this.#refusals = 0
@@ -198,28 +225,31 @@ export class AdaptiveRate {
     this.#double(nowMs)
   }
 
-  /** Notes a success that left next to nothing of what all may use: the rate is lowered a little, before it comes to a 429. */
+  /** Notes a success that left almost nothing of the shared limit. Lowers the rate a little, before a 429 comes. */
   onNearlyFull(nowMs: number): void {
     const perSecond = this.perSecond(nowMs)
     if (this.#state?.kind !== 'steady' || perSecond === Number.POSITIVE_INFINITY) return
     this.#settle(nowMs, perSecond * (keptNearlyFull + 0.1 * (this.#random() - 0.5)), perSecond)
   }
 
-  /** Notes that others use the service. A rate without a known target doubles no more: it would take what is theirs. */
+  /**
+   * Notes that other processes use the service. A rate without a known target stops doubling, so that it does not take
+   * their share.
+   */
   onOthers(nowMs: number): void {
     const state = this.#state
     if (state?.kind !== 'recovering' || state.targetPerSecond !== Number.POSITIVE_INFINITY) return
     this.#settle(nowMs, state.perSecond, state.perSecond)
   }
 
-  /** Raises the rate, as the service has told that there is room: `factor` is from 1. */
+  /** Raises the rate by `factor`, which is at least 1, because the service has reported free capacity. */
   raise(nowMs: number, factor: number): void {
     if (this.#state === undefined) return
     const perSecond = this.perSecond(nowMs) * factor
     this.#settle(nowMs - msToLimit(perSecond), perSecond, perSecond)
   }
 
-  /** Starts at this rate, as others leave no more room. */
+  /** Starts at this rate, because other processes leave no more room. */
   start(nowMs: number, perSecond: number): void {
     this.#refusedAtMs = nowMs
     this.#settle(nowMs, perSecond, perSecond)
@@ -230,12 +260,15 @@ export class AdaptiveRate {
     this.#proven = undefined
   }
 
-  /** A proven rate that is tried again after mixed answers. */
+  /** True if a recently proven rate may be tried again after mixed answers. */
   #isCalm(nowMs: number, { perSecond, atMs }: Proven): boolean {
     return this.#successes >= calmAfter && this.perSecond(nowMs) < perSecond / 2 && nowMs - atMs < triedAgainMs
   }
 
-  /** The proven rate was tried again, in vain: after many successes that disproves it, and the second time. */
+  /**
+   * Notes that a trial of the proven rate failed. The rate counts as disproved if many successes came before the 429,
+   * or if this is its second failure.
+   */
   #doubt(successes: number): void {
     const proven = this.#proven
     const isDisproved = proven === undefined || proven.hasFailed || successes >= calmAfter

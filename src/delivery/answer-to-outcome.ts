@@ -8,15 +8,15 @@ import type { EventFailure, Outcome } from '../outcome.ts'
 import type { Redact } from '../text/short-line.ts'
 import { maxAnswerBytes } from './request.ts'
 
-/** A time stamp in RFC 3339 with nanoseconds and an offset has 35 characters. */
+/** Maximum length of a time stamp, in characters. An RFC 3339 time stamp with nanoseconds and an offset has 35. */
 const maxTimestampChars = 64
 
 /**
- * Decides what an answer means, by its status alone wherever the body does not help: proxies answer with HTML, with
- * nothing, with half a JSON object and with the wrong content type.
+ * Converts an answer to an outcome. The status alone decides if the body does not help: proxies answer with HTML, with
+ * an empty body, with half a JSON object or with the wrong content type.
  *
- * @param events how many it is to
- * @param redact takes the token out of what the service says
+ * @param events number of events in the request
+ * @param redact removes the token from the service's text
  */
 export function answerToOutcome(answer: Answer, events: number, nowMs: number, redact?: Redact): Outcome {
   const { status } = answer
@@ -31,7 +31,7 @@ export function answerToOutcome(answer: Answer, events: number, nowMs: number, r
   return status === 400 || status === 422 ? { kind: 'rejected', status, reason } : { kind: 'blocked', status, reason }
 }
 
-/** 430 is what the public service that resembles this one answers beside 429. */
+/** True for 429, and for 430, which a similar public service sends as well. */
 export function isThrottled(status: number | undefined): status is 429 | 430 {
   return status === 429 || status === 430
 }
@@ -40,7 +40,7 @@ function isRetryable(status: number): boolean {
   return status >= 500 || status === 408 || status === 425 || isThrottled(status)
 }
 
-/** Where less arrived than was sent, what is there counts: `failed`, or at least the failures that are told of. */
+/** If the body was cut off, the part that arrived counts: `failed`, or at least the number of failures in that part. */
 function delivered(answer: Answer, events: number, redact: Redact | undefined): Outcome {
   const { text, isWhole } = bodyOf(answer, maxAnswerBytes(events))
   const body = jsonObject(text, isWhole)
@@ -50,7 +50,7 @@ function delivered(answer: Answer, events: number, redact: Redact | undefined): 
   return { kind: 'partly-rejected', failed, failures: failuresIn(told, redact) }
 }
 
-/** Thousands of events are refused for the same reason as a rule: it is read once. */
+/** Thousands of events are usually refused for the same reason, so each reason is converted only once. */
 function failuresIn(told: readonly unknown[], redact: Redact | undefined): EventFailure[] {
   const reasons = new Map<unknown, string>()
   const reasonOf = (error: unknown): string => {

@@ -1,26 +1,27 @@
-/** What is known of the load when batches are tuned to the pace. */
+/** The load to which batches are tuned. */
 export interface Load {
-  /** Most requests per second that may be made; `Infinity` when nothing limits them. */
+  /** Maximum number of requests per second; `Infinity` if nothing limits them. */
   readonly requestsPerSecond: number
-  /** Bytes of lines that were added per second lately. */
+  /** Bytes of lines added per second since the last tuning. */
   readonly bytesPerSecond: number
-  /** Events that were added per second lately. */
+  /** Number of events added per second since the last tuning. */
   readonly eventsPerSecond: number
-  /** Bytes of lines that wait already, beyond the batches being filled, and how many there are. */
+  /** Bytes of lines that wait, without the batches being filled. */
   readonly waitingBytes: number
+  /** Number of events that wait, without the batches being filled. */
   readonly waitingEvents: number
-  /** Datasets that were shipped to lately: each needs requests of its own. */
+  /** Number of datasets that have batches. Each dataset needs requests of its own. */
   readonly datasets: number
 }
 
-/** What is configured, and the bounds of what it may be raised to. */
+/** The configured limits, and the bounds up to which tuning may raise them. */
 export interface Configured {
   readonly maxBatchBytes: number
   readonly maxBatchEvents: number
   readonly maxBatchAgeMs: number
-  /** Bytes that no batch may exceed: what memory, the service and our own limit allow. */
+  /** Bytes that no batch may exceed, because of memory, the service or this package's own limit. */
   readonly batchBytesCeiling: number
-  /** What `maxBatchBytes` may be raised to where requests are not limited. */
+  /** Bytes up to which `maxBatchBytes` may be raised while requests are not limited. */
   readonly maxUnlimitedBytes: number
 }
 
@@ -31,27 +32,32 @@ export interface Tuned {
 }
 
 /**
- * A batch holds this part of what the load needs, and a part of what waits: the little that always waits then keeps every
- * request in use that may be made, where larger batches would mean fewer requests and older events.
+ * Part of the incoming load for which a batch is sized. The small rest always waits, so that every allowed request is
+ * used. Larger batches would mean fewer requests and older events.
  */
 const partOfLoad = 0.9
-/** Most events of a batch, whatever the load: as many as may be configured, and as a file of the spool is read with. */
+/**
+ * Maximum number of events in a batch, whatever the load. It is the maximum of the option `maxBatchEvents`, and
+ * `maxSegmentBytes` of the spool allows for it.
+ */
 export const batchEventsCeiling = 100_000
-/** What waits is to be worked off in this time, in seconds. */
+/** Time in which waiting events should be sent, in seconds. */
 const catchUpSeconds = 5
-/** Where requests are not limited, more of them in a second bring nothing but what each one costs. */
+/** Number of requests per second above which more requests only add their own cost, if requests are not limited. */
 const plentyPerSecond = 40
 /**
- * A turn that comes hardly more often than batches are due, after this part of that time and more, takes whatever has been
- * logged before: what just misses it waits for another whole one.
+ * Part of `maxBatchAgeMs`. If the turns of a dataset are further apart, each turn takes every event logged before it.
+ * An event that misses its turn would have to wait for another whole one.
  */
 const rareTurnPart = 0.5
 
 /**
- * Size and age of batches so that the load fits into the requests that may be made: events wait for a turn and travel in
- * larger batches before any is lost for the rate. A batch is never smaller than configured, and is open until its turn
- * comes. Where requests are not limited, batches grow when a load of more than 40 MB/s fills them so fast that the requests
- * are what costs.
+ * Chooses the size and age of batches so that the load fits into the allowed requests. Events wait for a turn and
+ * travel in larger batches before any event is lost for the rate. A batch is never smaller than configured, and stays
+ * open until its turn comes.
+ *
+ * If requests are not limited, batches grow under a load of more than 40 MB/s, because the requests themselves are then
+ * the cost.
  */
 export function tune(load: Load, configured: Configured): Tuned {
   const { requestsPerSecond, bytesPerSecond, waitingBytes, eventsPerSecond, waitingEvents, datasets } = load
@@ -78,22 +84,25 @@ export function tune(load: Load, configured: Configured): Tuned {
   }
 }
 
-/** How often batches are tuned at the most, in milliseconds: to a limit that holds for seconds, and without one. */
+/** Minimum time between two tunings while requests are limited, in milliseconds. */
 const intervalMs = 500
+/** Minimum time between two tunings while requests are not limited, in milliseconds. */
 const unlimitedIntervalMs = 50
 
-/** What batches hold at the moment. */
+/** The lines that batches hold at the moment. */
 export interface BatchLoad {
-  /** Bytes of all lines added so far, and how many there are. */
+  /** Bytes of all lines added so far. */
   readonly addedBytes: number
+  /** Number of all lines added so far. */
   readonly addedEvents: number
-  /** The same of those that wait, beyond the batches being filled. */
+  /** Bytes of the lines that wait, without the batches being filled. */
   readonly waitingBytes: number
+  /** Number of the lines that wait, without the batches being filled. */
   readonly waitingEvents: number
   readonly datasets: number
 }
 
-/** What the tuner reads and sets. */
+/** The limits that the tuner sets, and the load that it reads. */
 export interface Tunable {
   readonly limits: {
     maxBatchBytes: number
@@ -105,7 +114,10 @@ export interface Tunable {
   load(): BatchLoad
 }
 
-/** Keeps size and age of batches tuned to the pace, or to the load while there is none. Time is monotonic, in milliseconds. */
+/**
+ * Keeps the size and age of batches tuned to the request rate, or to the load while the rate is not limited. Time is
+ * monotonic, in milliseconds.
+ */
 export class Tuner {
   readonly #batches: Tunable
   readonly #requestsPerSecond: (nowMs: number) => number
@@ -115,7 +127,10 @@ export class Tuner {
   #addedBytes = 0
   #addedEvents = 0
 
-  /** @param maxGrownBytes bytes beyond which batches are not to grow, as the service may not take them */
+  /**
+   * @param maxGrownBytes returns the bytes beyond which batches must not grow, because the service may refuse larger
+   *   ones
+   */
   constructor(
     batches: Tunable,
     requestsPerSecond: (nowMs: number) => number,
@@ -155,7 +170,7 @@ export class Tuner {
   }
 }
 
-/** Full blocks of few sizes are kept for use again: `least`, twice as much, and so on. */
+/** Doubles `min` as often as `wanted` requires and `max` allows. Blocks of few different sizes can be reused. */
 function doubled(min: number, wanted: number, max: number): number {
   let bytes = min
   while (bytes < wanted && bytes * 2 <= max) bytes *= 2

@@ -1,31 +1,35 @@
-/** Retries that may be made for each answer, in the long run; what is unused is kept up to `fullBudget`. */
+/** Number of retries that each answer allows in the long run; unused retries are kept up to `fullBudget`. */
 const retriesPerAnswer = 0.1
 const fullBudget = 10
-/** Failures in a row, over all connections, after which we stop asking with more than one request at a time. */
+/** Number of failures in a row, over all connections, after which only one request at a time is made. */
 const failuresUntilOpen = 5
 const firstDelayMs = 200
-/** Longest wait after a failure while the process is held up for delivery. */
+/** Maximum wait after a failure while the end of the process waits for delivery, in milliseconds. */
 const urgentDelayMs = 400
 
 /**
  * Decides when the next attempt may be made, for the whole core at once.
  *
- * Closed: batches flow, and one that failed is tried again after a wait with full jitter, as long as the retry budget
- * lasts. Open (the budget is used up, or nothing but failures): one request at a time, the probe, with waits that grow
- * with full jitter. A `Retry-After` holds everything back for as long as it says.
+ * Closed: batches are sent. A failed batch is tried again after a wait with full jitter, as long as the retry budget
+ * lasts.
  *
- * Time is monotonic, in milliseconds; `random` gives numbers from 0 to 1.
+ * Open, because the budget is used up or several requests in a row failed: one request at a time is made as a probe.
+ * The waits grow, with full jitter.
+ *
+ * A `Retry-After` holds every request back for as long as it says.
+ *
+ * Time is monotonic, in milliseconds; `random` returns numbers from 0 to 1.
  */
 export class Breaker {
   readonly #maxDelayMs: number
   readonly #random: () => number
-  /** Whether there is no later: waits after failures stay short. */
+  /** True while the end of the process waits for delivery: waits after failures stay short. */
   isUrgent = false
   #budget = fullBudget
   #failuresInRow = 0
   #isOpen = false
   #backoffUntilMs = 0
-  /** What the service asked for; no delivery of another connection shortens it. */
+  /** Time until which the service asked to wait. An answer on another connection does not shorten it. */
   #patienceUntilMs = 0
 
   constructor(maxDelayMs: number, random: () => number = Math.random) {
@@ -33,7 +37,7 @@ export class Breaker {
     this.#random = random
   }
 
-  /** Whether only one request may be under way. */
+  /** True if only one request may be in flight. */
   get isOpen(): boolean {
     return this.#isOpen
   }
@@ -43,7 +47,7 @@ export class Breaker {
     return Math.max(this.#backoffUntilMs, this.#patienceUntilMs)
   }
 
-  /** Notes an answer, be it that the service refuses the batch: it can be reached. */
+  /** Notes an answer. Even an answer that refuses the batch shows that the service can be reached. */
   onAnswered(): void {
     this.#budget = Math.min(this.#budget + retriesPerAnswer, fullBudget)
     this.#failuresInRow = 0
@@ -51,10 +55,10 @@ export class Breaker {
     this.#backoffUntilMs = 0
   }
 
-  /** Notes a failure; returns the time before which its batch should not be tried again. */
+  /** Notes a failure. Returns the time before which its batch must not be tried again. */
   onFailed(nowMs: number, retryAfterMs: number | undefined): number {
     if (retryAfterMs !== undefined && retryAfterMs > 0) {
-      // Up to a tenth more, so that many clients that were told the same do not come back at the same moment.
+      // Up to a tenth more, so that many clients that received the same `Retry-After` do not return at the same moment.
       const untilMs = nowMs + retryAfterMs * (1 + 0.1 * this.#random())
       this.#patienceUntilMs = Math.max(this.#patienceUntilMs, untilMs)
       return this.#patienceUntilMs
@@ -70,7 +74,7 @@ export class Breaker {
     return this.#backoffUntilMs
   }
 
-  /** Makes the next attempt due now, unless the service itself asked for patience. */
+  /** Makes the next attempt due now, unless the service itself asked to wait. */
   skipBackoff(): void {
     this.#backoffUntilMs = 0
   }

@@ -1,29 +1,33 @@
 import { builtinModule } from '../options/node-version.ts'
 
-/** Not by `import`, which would read all that the module exports (0.7 ms). */
+/** `builtinModule` replaces `import`, which would read every export of the module (0.7 ms). */
 const { constants, gzipSync, zstdCompressSync } = builtinModule('node:zlib')
 
+/** The content encoding of request bodies. */
 export type Encoding = 'zstd' | 'gzip' | 'none'
 
 const nextSmaller = { zstd: 'gzip', gzip: 'none', none: 'none' } as const
 
-/** Below this many bytes a body is sent as it is: the round through the thread pool costs more than it saves. */
+/** Bodies with fewer bytes are sent uncompressed: the trip through the thread pool costs more than it saves. */
 const minBytes = 1024
 
-/** How long it takes until an encoding that was refused is tried again, in milliseconds; doubled each time that it is. */
+/** Time until a refused encoding is tried again, in milliseconds; doubled each time that it is refused again. */
 const firstProbeAfterMs = 60_000
 const maxProbeAfterMs = 86_400_000
 
 /**
- * Which compression is in force: what is configured, until the service turns out not to take it. What it refused is tried
- * again from time to time, with one batch: the service may have been in trouble, or may have learned it. Times are
+ * Chooses the compression in use: the configured one, until the service refuses it. A refused encoding is tried again
+ * from time to time, with one batch: the service may have been in trouble, or may accept the encoding by now. Times are
  * monotonic, in milliseconds.
  */
 export class Compression {
   encoding: Encoding
-  /** The encodings that are better than the one in force, and refused; the best one first. */
+  /** The refused encodings, which are better than the one in use; the best one first. */
   readonly #refused: Encoding[] = []
-  /** The service has taken a body in this encoding, or refuses bodies for another reason: a 400 is not its fault. */
+  /**
+   * True if the service accepted a body in this encoding, or refuses bodies for another reason. A 400 is then not the
+   * fault of the encoding.
+   */
   #isCleared = false
   #probeAfterMs = firstProbeAfterMs
   #probeAtMs = Number.POSITIVE_INFINITY
@@ -32,7 +36,7 @@ export class Compression {
     this.encoding = encoding
   }
 
-  /** The encoding of a body, once: where it is time to try a better one, the next body gets that. */
+  /** Returns the encoding of the next body. When it is time to try a better encoding, only this body gets it. */
   encodingFor(byteLength: number, nowMs: number): Encoding {
     if (byteLength < minBytes) return 'none'
     const better = this.#refused.at(-1)
@@ -41,17 +45,17 @@ export class Compression {
     return better
   }
 
-  /** Whether a body may have been refused for its encoding. */
+  /** True if a body may have been refused for its encoding. */
   isSuspect(used: Encoding): used is 'zstd' | 'gzip' {
     return used !== 'none' && !(used === this.encoding && this.#isCleared)
   }
 
-  /** The encoding is not why a body was refused, or the body was taken. */
+  /** Notes that a body was accepted, or was refused for a reason other than its encoding. */
   clear(used: Encoding): void {
     if (used === this.encoding) this.#isCleared = true
   }
 
-  /** The service has taken a body in this encoding: it may be better than the one in force. */
+  /** Notes that the service accepted a body in this encoding, which may be better than the one in use. */
   accept(used: Encoding, nowMs: number): void {
     if (used === this.#refused.at(-1)) {
       this.#refused.pop()
@@ -62,7 +66,10 @@ export class Compression {
     this.clear(used)
   }
 
-  /** The service does not take this encoding. Several requests may find that out at once: it counts once. */
+  /**
+   * Notes that the service refuses this encoding. Returns true if the encoding in use changed. If several requests in
+   * flight find this out, it counts once.
+   */
   stepDown(used: Encoding, nowMs: number): boolean {
     if (used === 'none') return false
     if (used === this.#refused.at(-1)) this.#probeAfterMs = Math.min(this.#probeAfterMs * 2, maxProbeAfterMs)
@@ -76,30 +83,33 @@ export class Compression {
   }
 }
 
-/** Level 1: four fifths of what higher levels save, for a tenth of their time. */
+/** Level 1 saves four fifths of what higher levels save, in a tenth of their time. */
 export const gzipOptions = { level: 1 }
 export const zstdOptions = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 
-/** Compresses on this thread, where nothing can be waited for. */
+/** Compresses synchronously on this thread, for use when no promise can be awaited. */
 export function compressNow(bytes: Buffer, encoding: Encoding): Buffer {
   if (encoding === 'none') return bytes
-  const chunkSize = Math.max(bytes.length >> 1, 16_384) // in one go, as a rule
+  const chunkSize = Math.max(bytes.length >> 1, 16_384) // usually one chunk is enough
   if (encoding === 'gzip') return toBeKept(gzipSync(bytes, { ...gzipOptions, chunkSize }))
   return toBeKept(zstdCompressSync(bytes, { ...zstdOptions, chunkSize }))
 }
 
-/** What has been compressed: one frame, and not a small part of a larger buffer, which would all be kept with it. */
+/**
+ * Returns the compressed bytes as one frame. A small part of a larger buffer is copied, because keeping the part would
+ * keep the whole buffer.
+ */
 export function toBeKept(compressed: Buffer): Buffer {
   const frame = asOneFrame(compressed)
   return frame.length < frame.buffer.byteLength / 2 ? Buffer.from(frame) : frame
 }
 
-/** What zstd makes of nothing. */
+/** The zstd frame of empty input. */
 const emptyFrame = Buffer.from('28b52ffd2000010000', 'hex')
 
 /**
- * Where a frame just fills the buffer that Node compresses into, Node has an empty one follow it, and a server
- * may take what comes after the first frame for garbage. gzip has nothing that looks like it.
+ * Removes an empty zstd frame from the end. Node appends one if a frame exactly fills the output buffer, and a server
+ * may take bytes after the first frame for garbage. gzip output does not end in these bytes.
  */
 function asOneFrame(compressed: Buffer): Buffer {
   const end = compressed.length - emptyFrame.length

@@ -2,21 +2,21 @@ import type { Gzip, ZlibReset, ZstdCompress } from 'node:zlib'
 import { builtinModule } from '../options/node-version.ts'
 import { type Encoding, gzipOptions, toBeKept, zstdOptions } from './compression.ts'
 
-/** By `process.getBuiltinModule`: an `import` would read all that the module exports (0.7 ms). */
+/** `builtinModule` replaces `import`, which would read every export of the module (0.7 ms). */
 const { constants, createGzip, createZstdCompress } = builtinModule('node:zlib')
 
-/** Node comes back to this thread each time that a buffer of this size is full. */
+/** Size of an output buffer, in bytes. Node returns to this thread each time that a buffer is full. */
 const chunkSize = 262_144
 
 type Compressed = Exclude<Encoding, 'none'>
 
 /**
- * Compresses bodies off the main thread, with streams that are used again. To make one for each body takes twice the time
- * of this thread; and as V8 is told of its memory, it collects all garbage several times a second under load, and takes
- * what is alive just then for a reason to let its young generation grow.
+ * Compresses bodies off the main thread, with streams that are reused. A new stream for each body takes twice the time
+ * of the main thread. V8 also learns of each stream's memory. Under load it then collects all garbage several times a
+ * second. It takes the objects that are alive at that moment as a reason to grow its young generation.
  */
 export class Compressors {
-  /** As many as there have been bodies at a time. */
+  /** Idle streams: at most as many as there were bodies at the same time. */
   readonly #idle: Record<Compressed, Compressor[]> = { zstd: [], gzip: [] }
 
   async compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
@@ -24,18 +24,18 @@ export class Compressors {
     const idle = this.#idle[encoding]
     const compressor = idle.pop() ?? new Compressor(encoding)
     const compressed = await compressor.compress(bytes)
-    idle.push(compressor) // not where it has failed
+    idle.push(compressor) // a compressor that failed is not reused
     return toBeKept(compressed)
   }
 
-  /** Lets go of them; the next body has one made. */
+  /** Releases the idle streams. The next body creates a new stream. */
   clear(): void {
     this.#idle.zstd.length = 0
     this.#idle.gzip.length = 0
   }
 }
 
-/** Makes a whole frame of each body, one at a time. */
+/** Compresses one body at a time, each to a whole frame. */
 class Compressor {
   readonly #stream: ZstdCompress | Gzip
   readonly #reset: (() => void) | undefined

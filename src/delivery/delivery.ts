@@ -29,18 +29,18 @@ import {
   unreachable,
 } from './warnings.ts'
 
-/** Where batches come from, and go back to. */
+/** The queue from which delivery takes batches, and to which it returns them. */
 export interface Batches {
   readonly limits: BatchLimits
-  /** Datasets that have batches, in flight or not. */
+  /** Number of datasets that have batches, in flight or not. */
   readonly datasetCount: number
-  /** Batches that are neither delivered nor dropped, those under way included. */
+  /** Number of batches that are neither delivered nor dropped, batches in flight included. */
   readonly batchCount: number
   dequeue(nowMs: number): Batch | undefined
   wakeAtMs(): number
   load(): BatchLoad
   queueFor(dataset: string): DatasetQueue
-  /** A row that has batches, and is paused. */
+  /** A paused dataset queue that has batches, waiting or in flight; `undefined` if there is none. */
   pausedQueue(): DatasetQueue | undefined
   skipBackoff(): void
   takeAll(): Batch[]
@@ -55,60 +55,69 @@ export interface DeliveryDeps {
   readonly ledger: Ledger
   readonly notices: Diagnostics
   readonly maxConcurrentRequests: number
-  /** Name of the field with an event's time stamp. */
+  /** Name of the field that holds an event's time stamp. */
   readonly timeField: string
   /** Called when lines have been delivered or dropped. */
   readonly onSettled: () => void
   /** Called with the headers of each answer. */
   readonly onAnswer: (headers: Answer['headers']) => void
-  /** Called when the service has taken a batch. */
+  /** Called when the service has answered a batch of the dataset with a 2xx status. */
   readonly onDelivered: (dataset: string) => void
 }
 
-/** Bytes under which a batch whose connection breaks again and again is not suspected of being too large. */
+/**
+ * Maximum size, in bytes, of batches that are not suspected of being too large when their connection breaks repeatedly.
+ */
 const suspectBytes = 65_536
 const resetsUntilSplit = 3
-/** After so many requests to find what the service refuses in one batch, the others are made slowly. */
+/**
+ * After this many requests that look for the refused events of one batch, further requests are delayed by
+ * `slowRequestMs`.
+ */
 const quickRequestsPerBatch = 1000
 const slowRequestMs = 200
-/** Refused pieces of whatever dataset, with nothing accepted in between, after which a refusal pauses its dataset at once. */
+/**
+ * Number of refused pieces of any dataset, with nothing accepted in between, after which a refusal pauses its dataset
+ * at once.
+ */
 const refusalsUntilPause = 64
-/** 429s in a row that are reported where the service does not say how long to wait. */
+/** Number of 429s in a row after which they are reported if the service does not say how long to wait. */
 const refusalsUntilWarned = 5
 const firstProbeDelayMs = 1000
 const maxProbeDelayMs = 60_000
 
-/** Makes an attempt by means that need no event loop. */
+/** Makes an attempt without the event loop. */
 export type SendNow = (batch: Batch, onAttempt: (attempt: Attempt) => void) => void
 
 /**
- * Takes batches as fast as the service, the breaker and the number of connections allow, and decides what becomes of
- * each from the outcome of its attempt. A batch in trouble goes back to the head of its row; only `pump` decides when
- * the next attempt is made.
+ * Takes batches as fast as the service, the breaker and the number of connections allow. The outcome of its attempt
+ * decides what happens to each batch. A batch that must be tried again returns to the head of its queue. Only `pump`
+ * decides when the next attempt is made.
  */
 export class Delivery {
-  /** What could be used of requests that are shared with others. */
+  /** The demand of this process for requests that it shares with other processes. */
   readonly demand: Demand
   readonly #deps: DeliveryDeps
   readonly #tuner: Tuner
   readonly #sizeLimit = new SizeLimit()
-  /** When the last request started that the service has accepted; monotonic, in milliseconds. */
+  /** Start of the latest request that the service accepted; monotonic, in milliseconds. */
   #acceptedAtMs = Number.NEGATIVE_INFINITY
-  /** Refused pieces since then. */
+  /** Number of pieces refused since the last acceptance, each counted once. */
   #refusalsInRow = 0
   readonly #inFlight = new Map<Batch, AbortController>()
   #sendNow: SendNow | undefined
   #timer: NodeJS.Timeout | undefined
   #timerAtMs = Number.POSITIVE_INFINITY
-  /** When everything ends, by the last call of `hurry`. */
+  /** Deadline set by the last `skipBackoff`; monotonic, in milliseconds. */
   #endMs = Number.NEGATIVE_INFINITY
-  /** Requests made, and how many of them repeated an earlier one. */
+  /** Number of requests made. */
   requests = 0
+  /** Number of these requests that repeated an earlier one. */
   retries = 0
   bytesOnWire = 0
-  /** The last answer that asked for another attempt. */
+  /** Status and reason of the last answer that asked for another attempt. */
   lastTrouble: string | undefined
-  /** Why the last attempt has failed; `undefined` since the service has answered otherwise. */
+  /** The reason for which the last attempt failed; `undefined` when the service has given another answer since. */
   failure: string | undefined
 
   constructor(parts: DeliveryDeps) {
@@ -121,7 +130,7 @@ export class Delivery {
     )
   }
 
-  /** Bytes that a batch has at most when it is sent. */
+  /** Maximum size of a batch when it is sent, in bytes. */
   get maxBatchBytes(): number {
     return Math.min(this.#deps.batches.limits.maxBatchBytes, this.#sizeLimit.maxBytes)
   }
@@ -130,15 +139,15 @@ export class Delivery {
     return this.#inFlight.size
   }
 
-  /** Whether there are events that are not under way. */
+  /** True if there are batches that are not in flight. */
   get isWaiting(): boolean {
     return this.#deps.batches.batchCount > this.#inFlight.size
   }
 
-  /** Starts what can be started now, and sets the clock for what can be started later. */
+  /** Starts every attempt that may start now, and sets the timer for the next one. */
   readonly pump = (): void => this.#pump(this.#timerAtMs)
 
-  /** @param wantedMs since when this was to be done: a timer may be late */
+  /** @param wantedMs time since which this call was due; earlier than now if a timer is late */
   #pump(wantedMs: number): void {
     const { batches, breaker, pace } = this.#deps
     const nowMs = monotonicMs()
@@ -155,26 +164,27 @@ export class Delivery {
       pace.onStart(nowMs, sinceMs)
       this.#attempt(this.#cutToSize(batch, nowMs), nowMs)
     }
-    // Which may be long known: asking every row for its time would cost more than all else where there are thousands.
+    // The time may be known already. With thousands of dataset queues, asking each for its time would cost more than
+    // all else.
     const isSettled = this.#inFlight.size >= limit || notBeforeMs() >= this.#timerAtMs
     if (!isSettled) this.#wakeAt(Math.max(batches.wakeAtMs(), notBeforeMs()), nowMs)
   }
 
-  /** The pace in force, if it is all that the next request waits for. */
+  /** Returns the rate in force if it is all that the next request waits for. */
   heldBackBy(nowMs: number): RateInForce | undefined {
     const { breaker, pace } = this.#deps
     return breaker.isOpen || breaker.notBeforeMs > nowMs ? undefined : pace.holdingBack(nowMs)
   }
 
-  /** What the service has answered that holds back events of a dataset; `undefined` if no dataset is paused. */
+  /** The answer of the service that holds back events of a dataset; `undefined` if no dataset is paused. */
   get refusal(): PausedBy | undefined {
     const row = this.#deps.batches.pausedQueue()
     return row?.pause && { dataset: row.dataset, status: row.pause.status, reason: row.pause.reason }
   }
 
   /**
-   * Makes what waits after a failure due now, for there is no later than in `timeoutMs`. Until then datasets need not wait
-   * for one another.
+   * Makes everything that waits after a failure due now, because there is no time after `timeoutMs`. Until then, up to
+   * `maxRequestsAtEnd` datasets are served at the same time.
    */
   skipBackoff(timeoutMs: number): void {
     this.#endMs = monotonicMs() + timeoutMs
@@ -185,15 +195,18 @@ export class Delivery {
   }
 
   /**
-   * Has every attempt made by `sendNow` from now on, until `undefined` is given. Those under way are broken off, and their
-   * batches sent again: when the event loop stands still, nobody hears what becomes of them.
+   * Makes every attempt through `sendNow` from now on, until `undefined` is passed. Attempts in flight are aborted, and
+   * their batches are sent again, because no outcome can arrive while the event loop is stopped.
    */
   useSyncSender(sendNow: SendNow | undefined): void {
     this.#sendNow = sendNow
     for (const batch of this.#breakOff().reverse()) this.#deps.batches.queueFor(batch.dataset).requeue(batch)
   }
 
-  /** Does what `pump` does, and returns when it is to be called again: `Infinity` while only an answer can change something. */
+  /**
+   * Does what `pump` does. Returns the monotonic time at which to call it again, or `Infinity` if only an answer can
+   * change something.
+   */
   wake(): number {
     clearTimeout(this.#timer)
     this.#timerAtMs = Number.POSITIVE_INFINITY
@@ -201,7 +214,10 @@ export class Delivery {
     return this.#timerAtMs
   }
 
-  /** Gives up everything that is not delivered, in flight or not: drops what `isKept` does not find a place for. */
+  /**
+   * Abandons every batch that is not delivered, in flight or not. Drops the batches for which `isKept` returns false; a
+   * batch that the service refused before is dropped as rejected.
+   */
   abandon(reason: DropReason, isKept: (batch: Batch) => boolean = () => false): void {
     for (const batch of [...this.#breakOff(), ...this.#deps.batches.takeAll()]) {
       const { refusal } = batch
@@ -217,7 +233,7 @@ export class Delivery {
     return Math.max(maxConcurrentRequests, Math.min(batches.datasetCount, maxRequestsAtEnd))
   }
 
-  /** Ends every attempt that is under way; nobody hears what becomes of them. */
+  /** Aborts every attempt in flight, and returns the batches. The outcomes of these attempts are ignored. */
   #breakOff(): Batch[] {
     const inFlight = [...this.#inFlight]
     this.#inFlight.clear()
@@ -229,7 +245,9 @@ export class Delivery {
     return inFlight.map(([batch]) => batch)
   }
 
-  /** The batch, or its first lines if it is larger than the service takes; the others are put back. */
+  /**
+   * Returns the batch, or only its first lines if it is larger than the service accepts. The other lines are requeued.
+   */
   #cutToSize(batch: Batch, nowMs: number): Batch {
     const { batches } = this.#deps
     const maxBytes = Math.min(this.#sizeLimit.nextMaxBytes(batch.byteLength, nowMs), batches.limits.batchBytesCeiling)
@@ -257,7 +275,10 @@ export class Delivery {
     else this.#sendNow(batch, onAttempt)
   }
 
-  /** Takes from an answer what it says of rates and limits. One that asks for another attempt says nothing, but for a 429. */
+  /**
+   * Passes the rates and limits in an answer to the rate limiter. An answer that asks for another attempt has none,
+   * unless it is a 429.
+   */
   #readRateLimits({ outcome, answer }: Attempt, startedMs: number): void {
     const throttled = outcome.kind === 'retryable' && isThrottled(outcome.status)
     if (throttled || outcome.kind !== 'retryable') {
@@ -271,7 +292,7 @@ export class Delivery {
   #settleAttempt(batch: Batch, { outcome, encoding }: Attempt, startedAtMs: number): void {
     const { batches, breaker, compression } = this.#deps
     const row = batches.queueFor(batch.dataset)
-    if (!this.#inFlight.delete(batch)) return batch.dropBody() // abandoned, and settled by whoever did that
+    if (!this.#inFlight.delete(batch)) return batch.dropBody() // aborted: the batch was abandoned or sent again
     if (row.pause !== undefined && outcome.kind === 'retryable') row.pause.isProbing = false
     if (isAcceptance(outcome) || outcome.kind === 'unsupported-encoding') row.pause = undefined
     if (outcome.kind !== 'retryable') {
@@ -301,7 +322,7 @@ export class Delivery {
           return row.requeue(batch)
         }
         if (batch.suspect !== undefined) compression.clear(batch.suspect)
-        batch.suspect = undefined // nor of its parts
+        batch.suspect = undefined // before a split copies it to the parts
         return this.#refuse(batch, row, 'rejected', outcome.status, outcome.reason, startedAtMs)
       }
       case 'blocked':
@@ -329,7 +350,7 @@ export class Delivery {
     this.#deps.onSettled()
   }
 
-  /** Returns the places of the lines that failed, as far as that can be told. */
+  /** Returns the indices of the lines that failed, as far as they can be identified. */
   #countFailures(batch: Batch, failed: number, failures: readonly EventFailure[]): Set<number> {
     const { notices, timeField } = this.#deps
     const reasons = new Set<string>()
@@ -344,7 +365,7 @@ export class Delivery {
     this.#countDropped('rejected', failed, bySeverity)
     notices.warn(...rejected(batch.dataset, failed, [...reasons].slice(0, 3).join('; ')))
     const places = new Set(lines.flatMap(({ line }) => line?.index ?? []))
-    // Which of several that are all one's own does not matter.
+    // If one caller waits for all lines, it does not matter which lines count as failed.
     if (batch.hasSingleOwner || failed === batch.count)
       for (let place = 0; places.size < failed; place++) places.add(place)
     return places
@@ -356,7 +377,7 @@ export class Delivery {
     if (outcome.status !== undefined) this.lastTrouble = `${outcome.status} ${outcome.reason}`
     this.failure = outcome.status === undefined ? outcome.reason : `the service answers ${this.lastTrouble}`
     const isRefused = isThrottled(outcome.status)
-    // A 429 is for the pace alone: the waits of both together would be too long.
+    // A 429 is for the rate limiter alone: both waits together would be too long.
     batch.notBeforeMs = isRefused ? 0 : breaker.onFailed(nowMs, outcome.retryAfterMs)
     const isSuspect = outcome.reset === true && batch.byteLength > suspectBytes && batch.count > 1
     if (isSuspect && ++batch.resets >= resetsUntilSplit) row.requeue(...batch.split())
@@ -369,7 +390,9 @@ export class Delivery {
     } else notices.warn(...unreachable(outcome.reason, outcome.status))
   }
 
-  /** What the service accepts is evidence about what it refuses of the same dataset, and about sizes. */
+  /**
+   * Accepted events are evidence about refused events of the same dataset, and about the size that the service accepts.
+   */
   #onAccepted(batch: Batch, row: DatasetQueue, startedAtMs: number): void {
     const nowMs = monotonicMs()
     this.#acceptedAtMs = Math.max(this.#acceptedAtMs, startedAtMs)
@@ -386,7 +409,7 @@ export class Delivery {
     this.#refuse(batch, row, 'too-large', 413, 'too large', startedAtMs)
   }
 
-  /** Finds out by halves which event is to blame, as far as there is evidence that it is one of them. */
+  /** Splits the batch in halves to find the event to blame, as far as evidence shows that an event is to blame. */
   #refuse(
     batch: Batch,
     row: DatasetQueue,
@@ -400,7 +423,7 @@ export class Delivery {
     batch.refusals++
     if (batch.refusals === 1) this.#refusalsInRow++
     const verdict = refusals.judge(batch, startedAtMs, nowMs, this.#acceptedAtMs)
-    // Of a line alone the first time counts: what was accepted since then is evidence against it.
+    // For a single line the first refusal counts: what was accepted after it is evidence against the line.
     const atMs = batch.count === 1 ? (batch.refusal?.atMs ?? nowMs) : nowMs
     batch.refusal = { atMs, status, reason }
     const isEndless = refusals.isEndless || this.#refusalsInRow >= refusalsUntilPause
@@ -414,9 +437,10 @@ export class Delivery {
       case 'retry':
         return row.requeue(batch)
       case 'hold': {
-        // When the process ends, it does not wait for a second answer.
+        // At the end of the process, delivery does not wait for a second answer.
         batch.notBeforeMs = this.#sendNow === undefined ? verdict.untilMs : Number.POSITIVE_INFINITY
-        // The first answer may just have come before that to its neighbor, which is evidence.
+        // The first refusal is not reported: the answer for a neighboring event may follow, and that answer is
+        // evidence.
         if (!isEndless && batch.refusals > 1) this.#deps.notices.warn(...held(batch.dataset, `${status} ${reason}`))
         return row.requeueLast(batch)
       }
@@ -441,7 +465,7 @@ export class Delivery {
     if (compression.stepDown(encoding, monotonicMs())) notices.warn(...encodingRefused(encoding, compression.encoding))
   }
 
-  /** Holds a dataset's batches back until a probe passes: nothing is lost, and nobody is flooded. */
+  /** Holds a dataset's batches back until a probe is accepted. No event is lost, and the service is not flooded. */
   #pauseBatch(batch: Batch, row: DatasetQueue, status: number, reason: string): void {
     row.requeue(batch)
     this.#pauseDataset(row, status, reason)
@@ -451,7 +475,7 @@ export class Delivery {
     const pause = row.pause
     if (pause !== undefined && !pause.isProbing) return
     const refusals = (pause?.refusals ?? 0) + 1
-    const isLast = this.#sendNow !== undefined // the process ends, and does not wait for a second probe
+    const isLast = this.#sendNow !== undefined // at the end of the process, delivery does not wait for a second probe
     const delayMs = isLast ? maxProbeDelayMs : Math.min(firstProbeDelayMs * 2 ** (refusals - 1), maxProbeDelayMs)
     const untilMs = monotonicMs() + delayMs * (0.5 + Math.random() / 2)
     row.pause = { untilMs, refusals, isProbing: false, status, reason }
@@ -499,7 +523,7 @@ function count(bySeverity: DropsBySeverity, severity: Severity | undefined): voi
   bySeverity[name] = (bySeverity[name] ?? 0) + 1
 }
 
-/** A line that has come from a spool may be anything: it must not keep the other lines from being settled. */
+/** A line from a spool may be anything, so an invalid line must not keep the other lines from being settled. */
 function rejection(dataset: string, json: string | undefined, status: number, reason: string): Rejected {
   return { dataset, event: json === undefined ? undefined : jsonObject(json), status, reason }
 }

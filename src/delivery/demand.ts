@@ -1,30 +1,39 @@
 import { batchEventsCeiling, type Tunable } from './batch-tuning.ts'
 
-/** The requests per second that a process could use, for a limit that it shares with others. */
+/** The requests per second that a process could use of a limit that it shares with other processes. */
 export interface RequestDemand {
-  /** Without which events are lost: in batches as large as they may become. */
+  /** Number of requests per second below which events are lost, even in batches as large as they may become. */
   readonly needed: number
-  /** With which events are sent as soon as they are due, in batches of the configured size. */
+  /**
+   * Number of requests per second with which events are sent as soon as they are due, in batches of the configured
+   * size.
+   */
   readonly wanted: number
 }
 
-/** What waits is to be worked off in this time, in seconds. */
+/** Time in which waiting events should be sent, in seconds. */
 const catchUpSeconds = 5
 /**
- * Part of its slots that a process without a backlog uses when it has as many as it wants. With fewer, its events would
- * wait longer; with more, slots would stay empty that others need.
+ * Part of its slots that a process without a backlog uses when it has as many as it wants. With fewer slots, its events
+ * would wait longer. With more, slots that other processes need would stay empty.
  */
 const usedPart = 0.8
-/** Where next to nothing was used until now, slots for so many requests per second are worth to be had. */
+/** Number of requests per second that a process may always want, even if it has made almost none until now. */
 const minWanted = 0.2
-/** Time constant of what a process without a backlog logs and sends, in seconds: a few events come at odd times. */
+/**
+ * Time constant of the moving averages for a process without a backlog, in seconds. A few events come at irregular
+ * times.
+ */
 const steadySeconds = 15
-/** Events that were logged before the first look count as if they had been logged within this time, in milliseconds. */
+/** Time over which events logged before the first look are spread, in milliseconds. */
 const firstLookMs = 1000
-/** Looks that follow each other sooner find nothing new, in seconds. */
+/** Minimum time between two looks, in seconds: an earlier look would find nothing new. */
 const minSeconds = 0.1
 
-/** The demand of one process for requests that several share, from the events logged and the requests made since the last look. */
+/**
+ * Computes the demand of one process for requests that several processes share. It uses the events logged and the
+ * requests made since the last look.
+ */
 export class Demand {
   readonly #batches: Tunable
   readonly #requests: () => number
@@ -38,14 +47,15 @@ export class Demand {
   #addedEvents = 0
   #requestsBefore = 0
   #watchedSeconds = 0
-  /** Batches that fall due and requests that are made, per second, each a moving average. */
+  /** Moving average of the batches that fall due per second. */
   #inTimePerSecond = 0
+  /** Moving average of the requests made per second. */
   #requestsPerSecond = 0
   #last: RequestDemand = { needed: 0, wanted: 0 }
 
   /**
-   * @param batches with the limits that are configured, which are tuned later
-   * @param requests those made so far
+   * @param batches batches whose limits are still the configured ones; tuning changes the limits later
+   * @param requests returns the number of requests made so far
    */
   constructor(batches: Tunable, requests: () => number) {
     this.#batches = batches
@@ -53,7 +63,7 @@ export class Demand {
     this.#configured = { ...batches.limits }
   }
 
-  /** The demand since the last look. Time is monotonic, in milliseconds. */
+  /** Returns the demand since the last look. Time is monotonic, in milliseconds. */
   look(nowMs: number): RequestDemand {
     const seconds = (nowMs - (this.#lookedAtMs ?? nowMs - firstLookMs)) / 1000
     if (seconds < minSeconds) return this.#last
@@ -64,7 +74,7 @@ export class Demand {
     this.#watchedSeconds += seconds
     const weight = seconds / Math.max(Math.min(this.#watchedSeconds, steadySeconds), seconds)
     const { maxBatchBytes, maxBatchEvents, maxBatchAgeMs } = this.#configured
-    // Limited before it is averaged: the average would take minutes to forget a burst of a million events.
+    // Limited before it is averaged: otherwise the average takes minutes to forget a burst of a million events.
     const inTime = Math.min(eventsPerSecond, (datasets * 1000) / maxBatchAgeMs)
     this.#inTimePerSecond += (inTime - this.#inTimePerSecond) * weight
     this.#requestsPerSecond += ((requests - this.#requestsBefore) / seconds - this.#requestsPerSecond) * weight

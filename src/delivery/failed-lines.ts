@@ -7,24 +7,26 @@ import { withoutTrailing } from '../text/without-trailing.ts'
 
 /** A line of a batch. */
 export interface Line {
-  /** Its place in the batch, from 0. */
+  /** Index in the batch, from 0. */
   readonly index: number
   readonly json: string
   readonly severity: Severity
 }
 
-/** A failure, and the line that it speaks of, if that can be told. */
+/** A failure, and the line to which it refers, if that line is known. */
 export interface FailedLine {
   readonly line: Line | undefined
   readonly reason: string
 }
 
 /**
- * Finds the lines that failures speak of, by their time stamps: an answer bears no other trace of an event. Time stamps made
- * here are unique; those that events bring along may not be. If more events have a time stamp than failures name it, none of
- * them is taken for the one that failed, and the reason says so.
+ * Finds the lines to which failures refer, by their time stamps: an answer has no other reference to an event. Time
+ * stamps made by this package are unique; time stamps that events bring along may not be.
  *
- * @param timeField name of the time stamp's field, at the root of events
+ * If more events have a time stamp than failures name it, none of these events counts as the failed one. The reason
+ * then says so.
+ *
+ * @param timeField name of the time stamp field, at the root of events
  */
 export function failedLines(batch: Batch, failures: readonly EventFailure[], timeField: string): FailedLine[] {
   const named = new Map<string, number>()
@@ -41,7 +43,7 @@ export function failedLines(batch: Batch, failures: readonly EventFailure[], tim
   })
 }
 
-/** The lines of the batch that have one of these times. */
+/** Returns the lines of the batch that have one of these time stamps, by time stamp. */
 function linesAt(batch: Batch, times: ReadonlyMap<string, unknown>, timeField: string): Map<string, Line[]> {
   const lines = new Map<string, Line[]>()
   const stamp = `{${JSON.stringify(timeField)}:"`
@@ -59,10 +61,12 @@ function linesAt(batch: Batch, times: ReadonlyMap<string, unknown>, timeField: s
   return lines
 }
 
-/** A line of a process that calls the field otherwise, from the spool: it begins with a time stamp of ours. */
+/**
+ * A line from the spool, written by a process with another `timeField`. It begins with a time stamp of this package.
+ */
 const stampOfOthers = /^\{"[^"\\]+":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z)"/
 
-/** @param stamp how a line begins whose time stamp was made here */
+/** @param stamp the beginning of every line whose time stamp this package made */
 function timeOf(json: string, timeField: string, stamp: string): string | undefined {
   const end = json.startsWith(stamp) ? json.indexOf('"', stamp.length) : -1
   const text = json.slice(stamp.length, end)

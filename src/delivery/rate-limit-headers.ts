@@ -1,11 +1,11 @@
 import { firstValue } from '../http/header.ts'
 
-/** What an answer says of the service's limit on requests; each is left out where nothing usable is said. */
+/** The service's limit on requests, as an answer names it. A property is absent if the answer says nothing usable. */
 export interface RateLimit {
   readonly limitPerSecond?: number
-  /** Requests that a whole window takes. */
+  /** Number of requests allowed in a whole window. */
   readonly limit?: number
-  /** Requests that what is left of the window still takes. */
+  /** Number of requests still allowed in the present window. */
   readonly remaining?: number
   /** Time until the next window begins, in milliseconds. */
   readonly resetMs?: number
@@ -13,20 +13,22 @@ export interface RateLimit {
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
-/** A reset further away than this cannot be that of a one-second window: both clocks may be off by a rounded second. */
+/** Maximum time to the reset of a one-second window, in milliseconds: both clocks may be off by a rounded second. */
 const farResetMs = 3000
 const farWindowMs = 60_000
-/** Characters of a header that are read: enough for several policies. */
+/** Maximum number of characters that are read of a header: enough for several policies. */
 const maxHeaderChars = 1000
 
 /**
- * Reads the rate-limit headers of an answer: `X-RateLimit-Limit`, `-Remaining` and `-Reset` (seconds since the epoch, or
- * until then), the same names without `X-`, and the `RateLimit` and `RateLimit-Policy` of the IETF's draft.
+ * Reads the rate-limit headers of an answer: `X-RateLimit-Limit`, `-Remaining` and `-Reset`, the same names without
+ * `X-`, and `RateLimit` and `RateLimit-Policy` of the IETF's draft. A reset is in seconds since the epoch, or in
+ * seconds from now.
  *
- * Unless a policy names its window, the limit holds for a minute where the reset is that far away (as the public service
- * has it), else for a second.
+ * A policy may name its window. Without one, the limit counts per minute if the reset is more than three seconds away,
+ * as in a similar public service. Otherwise it counts per second.
  *
- * @param nowEpochMs our clock; the `Date` of the answer goes before it, for the reset was read off the same clock
+ * @param nowEpochMs time of the local clock; the `Date` of the answer takes precedence, because the reset was read off
+ *   the same clock
  * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
  */
 export function rateLimitIn(headers: Headers, nowEpochMs: number): RateLimit {
@@ -53,7 +55,10 @@ function windowOf(resetMs: number | undefined): number | undefined {
   return resetMs > farResetMs ? farWindowMs : 1000
 }
 
-/** A reset of more than a year is a moment, not a duration. One that is hours away is no window of requests. */
+/**
+ * A reset of a year or more, in seconds, is a point in time, not a duration. A reset more than an hour away is not that
+ * of a request window.
+ */
 function untilMs(reset: number | undefined, date: string | undefined, nowEpochMs: number): number | undefined {
   if (reset === undefined) return undefined
   const serverNowMs = Date.parse(date ?? '')

@@ -4,80 +4,103 @@ import { SlidingWindow } from './sliding-window.ts'
 
 /** Slots for requests that no other process uses, until another lease is set. Times are monotonic, in milliseconds. */
 export interface Lease {
-  /** Slots per second, in the mean. */
+  /** Average number of slots per second. */
   readonly perSecond: number
-  /** Most requests that may start within one second, be they late. */
+  /** Maximum number of requests that may start within one second, late requests included. */
   readonly maxPerSecond: number
-  /** Two slots, of whatever process, are as far apart. */
+  /** Time between two consecutive slots, of any processes. */
   readonly slotMs: number
-  /** The first slot at that time or later; `Infinity` where there is none. */
+  /** Returns the first slot at that time or later; `Infinity` if there is none. */
   nextMs(fromMs: number): number
 }
 
 /**
- * Part of a limit that is used. The service counts in windows of its own: at 5 requests per second, five intervals then
- * last 1020 ms, so a request that is up to 20 ms late does not make a sixth in any one second.
+ * Part of a limit that is used. The service counts in windows of its own. At 5 requests per second, five intervals then
+ * last 1020 ms. So a request that is up to 20 ms late does not become a sixth one in any second.
  */
 const usedPart = 0.98
-/** What is owed where others share the limit, and how late a slot of a lease may always be used, in milliseconds. */
+/**
+ * How late a start may be if the limit is shared, and how late a slot of a lease may always be used, in milliseconds.
+ */
 const catchUpMs = 15
-/** The window in which the service counts, as far as it is known, in milliseconds. What is owed from before it is lost. */
+/**
+ * Window in which the service counts, as far as known, in milliseconds. Starts missed before this window are not made
+ * up for.
+ */
 const windowMs = 1000
-/** How long the second request waits for the answer to the first, which tells whether there are others, in milliseconds. */
+/**
+ * Time for which the second request waits for the first answer, in milliseconds. That answer shows if other processes
+ * share the limit.
+ */
 const firstAnswerMs = 1000
 /**
- * How long a limit of the headers holds after the last answer that named it, though others name a higher one: answers to
- * several requests may cross. Longer where it is the same number: in the last seconds of a minute it looks like that of a second.
+ * Time in milliseconds for which a limit from headers holds after the last answer that named it, although other answers
+ * name a higher one. Answers to several requests may arrive out of order.
  */
 const headerLimitHoldsMs = 1000
+/**
+ * The same time if the number in the header did not change. In the last seconds of a minute, a limit per minute looks
+ * like one per second.
+ */
 const sameHeaderLimitHoldsMs = 120_000
-/** A lease is used whole again so long after the last 429, in milliseconds: less than two of the fleet's terms. */
+/**
+ * Time after the last 429 until a lease is fully used again, in milliseconds: less than two lease terms of the fleet.
+ */
 const leaseRegainedMs = 8000
-/** What is looked at before more is said to be free: longer than a `Retry-After` of 1 that another process waits out. */
+/**
+ * Minimum time of an observation before capacity counts as free, in milliseconds. It is longer than a `Retry-After` of
+ * one second that another process waits out.
+ */
 const lookMs = 3000
+/** Minimum number of answers in such an observation. */
 const lookAnswers = 8
-/** What a newcomer takes of the place of one of those that share the limit, and how long it looks how many there are. */
+/** Part of one share that a newcomer takes from the processes that share the limit. */
 const newcomersPart = 0.7
+/** Time after the first answer during which a process counts as a newcomer, in milliseconds. */
 const newcomerMs = 3000
 /**
- * Less than this part of a window is left: it is nearly full. That counts where windows begin anew, as answers tell that
- * more than half is left: a bucket that refills evenly is nearly empty all the time when it is used whole.
+ * A window is nearly full if less than this part is left. That counts only if windows start anew, as answers with more
+ * than half left show. A bucket that refills evenly is nearly empty all the time when it is fully used.
  */
 const nearlyFull = 0.03
+/** Time for which an answer with more than half left counts, in milliseconds. */
 const halfFreeHoldsMs = 5000
 /** Part of a window that is left free. */
 const keptFree = 0.03
-/** Requests that may start early before the end, and the time that the last request before it needs, in milliseconds. */
+/** Number of requests that may start early before the deadline. */
 const maxEarlyStarts = 4
+/** Time that the last request before the deadline needs, in milliseconds. */
 const lastRequestMs = 250
-/** Requests per second that are made before the end while all are refused. */
+/** Minimum rate before the deadline while requests are refused, in requests per second. */
 const urgentPerSecond = 2.5
 
-/** An answer, as far as it concerns the pace. */
+/** The parts of an answer that concern the request rate. */
 export interface PacedAnswer extends RateLimit {
   readonly throttled: boolean
-  /** What the `Retry-After` of a 429 asks for, in milliseconds; it goes before the reset of the headers. */
+  /**
+   * Wait that the `Retry-After` of a 429 asks for, in milliseconds; it takes precedence over the reset in the headers.
+   */
   readonly retryAfterMs?: number | undefined
 }
 
-/** Requests per second in force, and why. */
+/** The request rate in force, and the reason for it. */
 export interface RateInForce {
   readonly requestsPerSecond: number
   readonly because: 'none' | 'license' | 'headers' | 'lease' | 'throttled'
 }
 
 /**
- * How fast requests may start, for the whole core at once.
+ * Decides how fast requests may start, for the whole core at once.
  *
- * A limit that is known, the license's or that of the answers' headers, is kept by even spacing. A lease gives slots
- * instead. With neither there is no pace until a 429. A start that is late moves none after it, as long as no second has
- * more of them than the limit.
+ * A known limit, from the license or from answer headers, is kept by even spacing. A lease gives slots instead. With
+ * neither, the rate is not limited until a 429. A late start does not delay the starts after it, as long as no second
+ * has more starts than the limit.
  *
- * Where others share the limit, each process finds its share without talking to them: 429s teach it (`AdaptiveRate`). What
- * the answers' headers say is left of a window makes that quick: a newcomer starts with most of one place where others took
- * many, and what nobody uses is taken by all in proportion.
+ * If other processes share the limit, each process finds its share without talking to them: it learns from 429s
+ * (`AdaptiveRate`). The remaining requests in the headers speed this up. A newcomer starts with most of one share if
+ * other processes used many, and all processes take unused capacity in proportion.
  *
- * Time is monotonic, in milliseconds; `random` gives numbers from 0 to 1.
+ * Time is monotonic, in milliseconds; `random` returns numbers from 0 to 1.
  */
 export class RateLimiter {
   readonly #random: () => number
@@ -86,34 +109,39 @@ export class RateLimiter {
   #limit = Number.POSITIVE_INFINITY
   #headerLimit = Number.POSITIVE_INFINITY
   #headerLimitAtMs = 0
-  /** The number in the header that it was made of. */
+  /** The number in the header from which the limit was computed. */
   #headerLimitNumber: number | undefined
   #lease: Lease | undefined
-  /** When the last request was due, from which the next is counted; later where more must be made room for. */
+  /**
+   * Time at which the last request was due, from which the next start is counted. It is later if another request needed
+   * room.
+   */
   #dueMs = Number.NEGATIVE_INFINITY
-  /** The next interval is so many times the usual one: among others it varies. */
+  /** Factor of the next interval. Intervals vary if the limit is shared. */
   #stretch = 1
-  /** What the 429s of the service have asked for. */
+  /** Time until which the service's 429s asked to wait. */
   #patienceUntilMs = Number.NEGATIVE_INFINITY
-  /** When everything ends, how many requests may start early for that, and the last 429 before that was known. */
+  /** The deadline that `setDeadline` has set. */
   #endMs = Number.NEGATIVE_INFINITY
+  /** Number of requests that may still start early for the deadline. */
   #earlyStarts = 0
+  /** Time of the last 429 before the deadline was set. */
   #throttledBeforeMs = Number.NEGATIVE_INFINITY
   #lastStartMs = Number.NEGATIVE_INFINITY
-  /** The last request of any kind. */
+  /** Start of the last request of any kind, limited or not. */
   #lastRequestMs = Number.NEGATIVE_INFINITY
-  /** Requests in about the last five minutes. */
+  /** Number of requests in about the last five minutes, as a decaying count. */
   #requests = 0
-  /** Nothing has wanted to start since the last start. */
+  /** True if a request could have started since the last start, but none was ready. */
   #isIdle = true
   #wasHeldBack = false
   #firstAnswerAtMs: number | undefined
-  /** A request that is not ours to pace has moved the next start. */
+  /** True if a request outside this limiter has delayed the next start. */
   #hasMadeRoom = false
-  /** When the last 429 came that was not one of several under way. */
+  /** Time of the last 429, or nearly full answer, whose request was not in flight at the one before. */
   #throttledAtMs = Number.NEGATIVE_INFINITY
   #halfFreeAtMs = Number.NEGATIVE_INFINITY
-  /** Least part of a window that was left in the answers of the present look. */
+  /** Minimum free part of a window among the answers of the present observation. */
   #minFree = 1
   #looks = 0
   #lookingSinceMs = 0
@@ -124,9 +152,11 @@ export class RateLimiter {
   }
 
   /**
-   * Most requests per second that this process may make; `undefined` when not known. When it changes, and is not less than
-   * the answers' headers name anyway, what 429s have taught is forgotten: it was said of another limit. But when it becomes
-   * known, 429s have told of others who share it.
+   * Sets the maximum number of requests per second that this process may make; `undefined` if unknown.
+   *
+   * If this changes the effective limit, the learned rate is forgotten, because 429s taught it for another limit. The
+   * effective limit is the lower of this limit and that of the headers. If no limit was known before, the learned rate
+   * is kept: it tells of other processes that share the limit.
    */
   setLimit(requestsPerSecond: number | undefined): void {
     const limit = requestsPerSecond ?? Number.POSITIVE_INFINITY
@@ -140,36 +170,40 @@ export class RateLimiter {
     else this.#countRequests()
   }
 
-  /** Forgets what 429s have taught and asked for: the license was raised, so that the reason is gone. */
+  /**
+   * Forgets the learned rate and the waits that 429s asked for, because the license was raised and their reason is
+   * gone.
+   */
   forgetRefusals(): void {
     this.#learned.forget()
     this.#patienceUntilMs = Number.NEGATIVE_INFINITY
   }
 
-  /** Slots to use from now on; `undefined` for the limit alone. */
+  /** Sets the slots to use from now on; `undefined` leaves only the limit. */
   setLease(lease: Lease | undefined): void {
     if ((this.#lease === undefined) !== (lease === undefined)) this.#learned.forget()
     this.#lease = lease
   }
 
   /**
-   * Time before which no request may start.
+   * Returns the time before which no request may start.
    *
-   * @param wantedMs since when one wants to: earlier than now where a timer was late
+   * @param wantedMs time since which a request wants to start; earlier than now if a timer was late
    */
   notBeforeMs(nowMs: number, wantedMs = nowMs): number {
     const slotMs = this.#slotMs(nowMs, wantedMs)
     return Math.max(this.#isTooLate(slotMs, nowMs) ? Number.NEGATIVE_INFINITY : slotMs, this.#patienceUntilMs)
   }
 
-  /** Notes that nothing wants to start though it might: what is not used is not made up for. */
+  /** Notes that no request is ready although one may start. Unused starts are not made up for. */
   onIdle(): void {
     this.#isIdle = true
   }
 
   /**
-   * Lets requests start as soon as they may, whatever 429s have taught until now. At `endMs` everything ends: some of the
-   * requests that had to wait longer start early, as too many of them are a lesser evil than what would be lost.
+   * Lets requests start as soon as they may, whatever 429s have taught until now. `endMs` is the deadline. A few
+   * requests that would have to wait beyond the deadline start early, because too many requests are better than lost
+   * events.
    */
   setDeadline(endMs: number): void {
     this.#throttledBeforeMs = this.#throttledAtMs
@@ -178,7 +212,7 @@ export class RateLimiter {
     this.#earlyStarts = maxEarlyStarts
   }
 
-  /** Notes that a request starts; `wantedMs` as for `notBeforeMs`. */
+  /** Notes that a request starts; `wantedMs` is as for `notBeforeMs`. */
   onStart(nowMs: number, wantedMs = nowMs): void {
     const slotMs = this.#slotMs(nowMs, wantedMs)
     if (this.#isTooLate(slotMs, nowMs)) this.#earlyStarts--
@@ -192,8 +226,8 @@ export class RateLimiter {
   }
 
   /**
-   * Notes a request that does not wait for its turn, as the service counts it with the others. However many there are, the
-   * next start is put off by one interval of the rate that is allowed.
+   * Notes a request that does not wait for its turn, because the service counts it with the others. However many such
+   * requests there are, the next start is delayed by one interval of the allowed rate.
    */
   onOtherRequest(nowMs: number): void {
     if (this.#hasMadeRoom) return
@@ -204,14 +238,14 @@ export class RateLimiter {
   }
 
   /**
-   * Notes what an answer says of the rate: whether it was refused for it, and its rate-limit headers.
+   * Notes what an answer says about the rate, by its status (429) and by its rate-limit headers.
    *
-   * @param startedMs when its request started
+   * @param startedMs time at which its request started
    */
   onAnswer(nowMs: number, answer: PacedAnswer, startedMs = this.#lastStartMs): void {
     this.#firstAnswerAtMs ??= nowMs
     this.#heedLimit(nowMs, answer)
-    const isNews = startedMs > this.#throttledAtMs // and not one of several that were under way at the last 429
+    const isNews = startedMs > this.#throttledAtMs // false if the request was already in flight at the last 429
     if (answer.throttled) {
       this.#wait(nowMs, answer)
       if (isNews) this.#slowDown(nowMs)
@@ -229,18 +263,21 @@ export class RateLimiter {
     return { requestsPerSecond, because: this.#headerLimit < this.#limit ? 'headers' : 'license' }
   }
 
-  /** The pace in force, if that is what the next request waits for, and not something that the service has asked for. */
+  /** Returns the rate in force if the next request waits for it, and not for a wait that the service asked for. */
   holdingBack(nowMs: number): RateInForce | undefined {
     const isWaiting = this.#patienceUntilMs <= nowMs && this.notBeforeMs(nowMs) > nowMs
     return isWaiting ? this.inForce(nowMs) : undefined
   }
 
-  /** Most requests per second by the answers' headers, of all who share the limit; `undefined` when they name none. */
+  /**
+   * Maximum number of requests per second for all processes that share the limit, by the headers; `undefined` if no
+   * header names one.
+   */
   get headerLimit(): number | undefined {
     return this.#headerLimit === Number.POSITIVE_INFINITY ? undefined : this.#headerLimit
   }
 
-  /** 429s in a row. */
+  /** Number of 429s in a row. */
   get refusals(): number {
     return this.#learned.refusals
   }
@@ -262,11 +299,12 @@ export class RateLimiter {
         : Math.max(perSecond, urgentPerSecond)
     }
     if (this.#lease === undefined) return perSecond
-    // Nobody needs to be made room for: the slots of others are not ours.
+    // No other process needs room, because the slots of other processes are separate. So the lease is soon used fully
+    // again.
     return Math.max(perSecond, this.#allowed * Math.min((nowMs - this.#throttledAtMs) / leaseRegainedMs, 1))
   }
 
-  /** Whether others leave us less than we are allowed. */
+  /** True if other processes leave this process less than its allowed rate. */
   #isShared(nowMs: number): boolean {
     return this.#learnedPerSecond(nowMs) < this.#allowed
   }
@@ -275,10 +313,10 @@ export class RateLimiter {
     return 1000 / this.#perSecond(nowMs)
   }
 
-  /** When the next request may start, apart from what the service has asked for. */
+  /** Returns the time at which the next request may start; `-Infinity` if no rate is in force. */
   #slotMs(nowMs: number, wantedMs: number): number {
     if (this.#perSecond(nowMs) === Number.POSITIVE_INFINITY) return Number.NEGATIVE_INFINITY
-    // Among others, what was missed is theirs.
+    // If the limit is shared, other processes use the starts that this process missed.
     const owedFromMs = this.#isIdle ? wantedMs : nowMs - (this.#isShared(nowMs) ? catchUpMs : windowMs)
     let slotMs = Math.max(this.#nextMs(nowMs), owedFromMs, this.#patienceUntilMs)
     if (this.#lease !== undefined) slotMs = this.#lease.nextMs(slotMs - (this.#isIdle ? catchUpMs : 0))
@@ -288,7 +326,10 @@ export class RateLimiter {
     return freeMs > nowMs ? Math.max(slotMs, freeMs) : slotMs
   }
 
-  /** When the next request is due after the last; a rate that grows meanwhile makes that sooner. */
+  /**
+   * Returns the time at which the next request is due after the last one. A rate that grows meanwhile makes that time
+   * earlier.
+   */
   #nextMs(nowMs: number): number {
     const isShared = this.#isShared(nowMs)
     if (this.#lease !== undefined && !isShared) return this.#dueMs + this.#sameSlotMs
@@ -303,7 +344,10 @@ export class RateLimiter {
     return latestMs
   }
 
-  /** The next slot may be announced anew, a little earlier: half a slot tells it from the one before. */
+  /**
+   * A new lease may announce the next slot a little earlier. Half a slot distinguishes this slot from the one before
+   * it.
+   */
   get #sameSlotMs(): number {
     return this.#lease === undefined ? 0 : this.#lease.slotMs / 2
   }
@@ -329,7 +373,7 @@ export class RateLimiter {
     if (!wasLimited) this.#countRequests()
   }
 
-  /** The requests made before there was a limit count as well. */
+  /** Counts the requests that were made before there was a limit. */
   #countRequests(): void {
     const atMs = this.#lastRequestMs
     if (atMs === Number.NEGATIVE_INFINITY || this.#allowed === Number.POSITIVE_INFINITY) return
@@ -339,13 +383,13 @@ export class RateLimiter {
   }
 
   #wait(nowMs: number, { retryAfterMs, resetMs = 0 }: PacedAnswer): void {
-    // Up to a tenth more, so that many processes that were told the same do not come back at the same moment.
+    // Up to a tenth more, so that many processes that received the same `Retry-After` do not return at the same moment.
     const waitMs = retryAfterMs === undefined ? resetMs : retryAfterMs * (1 + 0.1 * this.#random())
     this.#patienceUntilMs = Math.max(this.#patienceUntilMs, nowMs + waitMs)
   }
 
   #slowDown(nowMs: number): void {
-    // What was allowed but not used says nothing of what there is room for.
+    // A rate that was allowed but not used says nothing about the room that there is.
     const perSecond = this.#perSecond(nowMs)
     const usedPerSecond = Math.min(perSecond, Math.max(this.#window.count(nowMs), 1))
     this.#learned.onRefused(nowMs, this.#wasHeldBack ? perSecond : usedPerSecond)
@@ -361,14 +405,14 @@ export class RateLimiter {
     const isShared = this.#isShared(nowMs)
     if (this.#lease === undefined) this.#heedOthers(nowMs, limit, limit - remaining, !isShared || isNewcomer)
     if (remaining > limit / 2) this.#halfFreeAtMs = nowMs
-    if (!isShared || limitPerSecond !== limit) return // what is left of a minute is no rate
+    if (!isShared || limitPerSecond !== limit) return // the rest of a minute's window is not a rate
     if (remaining >= limit * nearlyFull) this.#heedFree(nowMs, remaining / limit)
     else if (isNews && this.#wasHeldBack && nowMs - this.#halfFreeAtMs < halfFreeHoldsMs) this.#easeOff(nowMs)
   }
 
   /**
-   * Others are there where more of the window is used than this process has. A newcomer, who cannot have used that, starts
-   * with a part of one place of as many.
+   * Other processes share the limit if more of the window is used than this process used. A newcomer cannot have used
+   * that. It starts with a part of one share, as if each used request belonged to another process.
    */
   #heedOthers(nowMs: number, limit: number, used: number, isNewcomer: boolean): void {
     const tolerance = 2 + limit / 20
@@ -378,18 +422,21 @@ export class RateLimiter {
     if (perSecond < this.#perSecond(nowMs)) this.#learned.start(nowMs, perSecond)
   }
 
-  /** As after a 429, the answers to what is under way already say nothing new. */
+  /** As after a 429, the answers to requests that are already in flight say nothing new. */
   #easeOff(nowMs: number): void {
     this.#learned.onNearlyFull(nowMs)
     this.#throttledAtMs = nowMs
     this.#look(nowMs)
   }
 
-  /** Answers come at any moment of a window: only the least of several tells how much of it nobody uses. */
+  /**
+   * Answers come at any moment of a window. Only the minimum of several answers shows which part of the window no
+   * process uses.
+   */
   #heedFree(nowMs: number, free: number): void {
     this.#minFree = Math.min(this.#minFree, free)
     if (++this.#looks < lookAnswers || nowMs - this.#lookingSinceMs < lookMs) return
-    // The least of n moments in a full window is 1 / (n + 1) on average.
+    // For n random moments of a window that is fully used, the minimum is 1 / (n + 1) on average.
     const surelyFree = this.#minFree - keptFree - 1.6 / this.#looks
     if (this.#wasHeldBack && surelyFree > 0) this.#learned.raise(nowMs, 1 + surelyFree)
     this.#look(nowMs)
@@ -401,7 +448,7 @@ export class RateLimiter {
     this.#lookingSinceMs = nowMs
   }
 
-  /** Among others, long intervals vary, so that nobody meets the same moment of every window. */
+  /** If the limit is shared, long intervals vary, so that no process meets the same moment of every window. */
   #drawStretch(nowMs: number): number {
     return this.#isShared(nowMs) ? 1 + (this.#random() - 0.5) / Math.max(this.#perSecond(nowMs), 1) : 1
   }

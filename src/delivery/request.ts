@@ -4,19 +4,19 @@ import type { ContentType } from '../options/shipper-options.ts'
 import { withoutTrailing } from '../text/without-trailing.ts'
 import type { Encoding } from './compression.ts'
 
-/** Most bytes of an answer to a batch, however many events are in it. */
+/** Maximum number of bytes of an answer to a batch, however many events the batch has. */
 const answerBytesCeiling = 16_777_216
-/** What the service says of an event that it refuses: a time stamp, a reason, their names. */
+/** Bytes of an answer for each refused event: a time stamp, a reason, and their names. */
 const bytesOfFailure = 512
 
 const newline = 0x0a
 const comma = 0x2c
 
 /**
- * The path of a dataset's ingest operation; the name is one segment of it, whatever it holds.
+ * Returns the path of a dataset's ingest operation. The name is one path segment, whatever characters it contains.
  *
- * @throws RangeError if the name would lead elsewhere, as `..` does. Every name is checked where it comes in: this is the
- *   last check before the request, and any request that fails it is a mistake of ours.
+ * @throws RangeError if the name would lead to another path, as `..` does. Every name is checked where it enters. This
+ *   is the last check before the request, so a request that fails it is a bug in this package.
  */
 export function ingestPath(basePath: string, dataset: string): string {
   if (!isDatasetName(dataset)) throw new RangeError(`no dataset can be named ${JSON.stringify(dataset)}`)
@@ -36,12 +36,12 @@ export function ingestHeaders(
   }
 }
 
-/** How many bytes are read of an answer that may have something to say of each event. */
+/** Returns the number of bytes to read of an answer that may report a failure of each event. */
 export function maxAnswerBytes(events: number): number {
   return Math.min(usualAnswerBytes + events * bytesOfFailure, answerBytesCeiling)
 }
 
-/** A batch as a JSON array: the same bytes, with commas where NDJSON has newlines. */
+/** Returns a batch as a JSON array: the same bytes, with commas in place of newlines. */
 export function jsonArray(lines: Buffer): Buffer {
   const array = Buffer.allocUnsafeSlow(lines.length + 1)
   array[0] = 0x5b

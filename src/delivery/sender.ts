@@ -15,26 +15,29 @@ import { type Compression, compressNow, type Encoding } from './compression.ts'
 import { Compressors } from './compressors.ts'
 import { ingestHeaders, ingestPath, jsonArray, maxAnswerBytes } from './request.ts'
 
-/** One attempt to send one batch. */
+/** The result of one attempt to send one batch. */
 export interface Attempt {
   readonly outcome: Outcome
   readonly encoding: Encoding
-  /** Length of the request's body as it was sent. */
+  /** Length of the request body as it was sent, in bytes. */
   readonly bodyBytes: number
-  /** `undefined` when none came. */
+  /** `undefined` if no answer came. */
   readonly answer?: Answer | undefined
 }
 
 /**
- * Most requests that are under way at a time before the end, for as many datasets: what a few connections do one after the
- * other for thousands of them takes longer than the end may.
+ * Maximum number of requests in flight before the deadline, for as many datasets. A few connections that serve
+ * thousands of datasets one after the other would need more time than the deadline allows.
  */
 export const maxRequestsAtEnd = 32
 
-/** Ways in which a connection ends while the body is under way. */
+/** Error codes of a connection that breaks while the body is being sent. */
 const resetCodes = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
-/** Makes attempts: a batch becomes a request, its answer (or the lack of one) an outcome. Never rejects. */
+/**
+ * Makes attempts: turns a batch into a request, and the answer, or the lack of one, into an outcome. `send` never
+ * rejects.
+ */
 export class Sender {
   readonly #options: ResolvedOptions
   readonly #compression: Compression
@@ -65,26 +68,28 @@ export class Sender {
     }
   }
 
-  /** The same for the end of the process, where no promise is kept any more: the courier makes the request. */
+  /**
+   * Sends like `send` at the end of the process, when no promise settles any more. The worker client makes the request.
+   */
   sendSync(client: WorkerHttpClient, batch: Batch, onAttempt: (attempt: Attempt) => void): void {
     const { requestTimeoutMs, tls, proxy } = this.#options
     const encoding = this.#encodingFor(batch)
     const body = this.#bodyAtHand(batch, encoding) ?? keep(batch, encoding, compressNow(this.#plain(batch), encoding))
     const maxBytes = maxAnswerBytes(batch.count)
-    const errand = {
+    const request = {
       ...this.#request(batch, encoding, body),
       tls: verifiedTls(tls),
       proxyEnv: proxy.env,
       timeoutMs: requestTimeoutMs,
       maxBytes,
     }
-    client.post(errand, receipt => {
-      if (receipt instanceof Error) onAttempt(this.#unanswered(receipt, encoding, body.length, true))
-      else onAttempt(this.#answered(receipt, batch, encoding, body.length))
+    client.post(request, result => {
+      if (result instanceof Error) onAttempt(this.#unanswered(result, encoding, body.length, true))
+      else onAttempt(this.#answered(result, batch, encoding, body.length))
     })
   }
 
-  /** Lets go of the connections once what is under way has ended; the next attempt opens new ones. */
+  /** Closes the connections when the requests in flight have ended. The next attempt opens new connections. */
   async close(): Promise<void> {
     this.#compressors.clear()
     const connections = this.#connections
@@ -92,7 +97,7 @@ export class Sender {
     await connections?.close()
   }
 
-  /** Whether connections are our own, and not those of a dispatcher of the application. */
+  /** True if the connections belong to this sender, and not to a dispatcher of the application. */
   get #isOwn(): boolean {
     return this.#options.dispatcher === undefined
   }
@@ -100,19 +105,21 @@ export class Sender {
   #dispatcher(): Dispatcher {
     const { baseUrl, dispatcher, maxConcurrentRequests } = this.#options
     if (dispatcher !== undefined) return dispatcher
-    const maxConnections = Math.max(maxConcurrentRequests, maxRequestsAtEnd) // delivery keeps to the one or the other
+    const maxConnections = Math.max(maxConcurrentRequests, maxRequestsAtEnd) // `Delivery` keeps to one or the other
     this.#connections ??= new Connections(baseUrl.origin, maxConnections, this.#options)
     return this.#connections
   }
 
-  /** Compressed, as a rule; where there is no memory for that, the lines are sent as they are. */
+  /**
+   * Returns the encoding for the batch. If there is no memory for a compressed body, the lines are sent uncompressed.
+   */
   #encodingFor(batch: Batch): Encoding {
     if (batch.suspect !== undefined) return 'none'
     const encoding = this.#compression.encodingFor(batch.byteLength, monotonicMs())
     return encoding === 'none' || batch.body?.encoding === encoding || batch.reserveBody() ? encoding : 'none'
   }
 
-  /** The bytes to send if they exist: the lines themselves, or what was made of them for an earlier attempt. */
+  /** Returns the body if it exists: the lines themselves, or the body kept from an earlier attempt. */
   #bodyAtHand(batch: Batch, encoding: Encoding): Buffer | undefined {
     if (encoding === 'none' && this.#options.contentType !== 'application/json') {
       batch.dropBody()
@@ -150,8 +157,8 @@ export class Sender {
 }
 
 /**
- * Keeps bytes that are not the lines themselves, so that a retry sends the same at no cost. What is compressed has its
- * memory by now; a JSON array that there is none for is there for the one attempt.
+ * Keeps a body that is not the lines themselves, so that a retry sends the same bytes at no cost. Memory for a
+ * compressed body is reserved by now. A JSON array for which there is no memory serves only this attempt.
  */
 function keep(batch: Batch, encoding: Encoding, bytes: Buffer): Buffer {
   if (encoding !== 'none' || batch.reserveBody()) batch.keepBody({ encoding, bytes })

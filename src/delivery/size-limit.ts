@@ -1,20 +1,23 @@
-/** How long a learned size is kept before a larger one is tried, in milliseconds; doubled each time that one is refused. */
+/**
+ * Time for which a learned size is kept before a larger size is tried, in milliseconds; doubled each time that the
+ * larger size is refused.
+ */
 const firstProbeAfterMs = 10_000
 const maxProbeAfterMs = 600_000
-/** Batches are not cut smaller than this: below, each request costs more than its content. */
+/** Minimum size to which batches are cut, in bytes: below it, each request costs more than its content. */
 const minBytes = 1024
 
-/** What was learned from answers with the status 413. */
+/** The sizes learned from answers with the status 413. */
 interface Learned {
-  /** The smallest batch that was refused. */
+  /** Size of the smallest batch that was refused. */
   refusedBytes: number
-  /** Half of it, or the largest batch that was accepted since. */
+  /** Half of `refusedBytes`, or the size of the largest batch that was accepted since. */
   fittingBytes: number
   readonly firstRefusedAtMs: number
   lastRefusedAtMs: number
-  /** When the first answer came to a request that started after a refusal and was accepted. */
+  /** Time of the first answer that accepted a request that started after the first refusal. */
   acceptedAtMs: number
-  /** True once a larger batch was refused after a smaller one had been accepted. */
+  /** True when a larger batch was refused after a smaller one had been accepted. */
   isBelieved: boolean
   probeAfterMs: number
   probeAtMs: number
@@ -23,21 +26,23 @@ interface Learned {
 /**
  * The size of batches that the service was found to accept, in bytes of lines.
  *
- * A 413 alone says little: a proxy that is misconfigured for a moment answers 413 to everything. The size is believed once
- * a smaller batch was accepted and a larger one was refused after that. What is believed is put to the test from time to
- * time, and forgotten as soon as a batch is accepted that should have been too large.
+ * A 413 alone says little: a proxy that is misconfigured for a moment answers 413 to everything. The size is believed
+ * when a smaller batch was accepted and a larger batch was refused after that. A believed size is tested from time to
+ * time. It is forgotten as soon as a batch is accepted that should have been too large.
  *
  * Times are monotonic, in milliseconds.
  */
 export class SizeLimit {
   #learned: Learned | undefined
 
-  /** The size that larger batches are cut to; `Infinity` while nothing is believed. */
+  /** The size to which larger batches are cut; `Infinity` while no size is believed. */
   get maxBytes(): number {
     return this.#learned?.isBelieved ? this.#learned.fittingBytes : Number.POSITIVE_INFINITY
   }
 
-  /** The size that the next batch is cut to: `maxBytes`, or what was refused before if it is time to try that again. */
+  /**
+   * Returns the size to which the next batch is cut: `maxBytes`, or the refused size if it is time to try that again.
+   */
   nextMaxBytes(batchBytes: number, nowMs: number): number {
     const learned = this.#learned
     if (learned === undefined || batchBytes <= this.maxBytes || nowMs < learned.probeAtMs) return this.maxBytes
@@ -45,7 +50,7 @@ export class SizeLimit {
     return Math.max(learned.refusedBytes, this.maxBytes)
   }
 
-  /** The size that batches may grow to: a single 413 is reason enough not to make them larger than configured. */
+  /** Returns the size to which batches may grow. A single 413 is enough not to make batches larger than configured. */
   maxGrownBytes(nowMs: number): number {
     const learned = this.#learned
     if (learned === undefined) return Number.POSITIVE_INFINITY

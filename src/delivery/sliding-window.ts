@@ -1,9 +1,11 @@
 const bucketMs = 20
 const windowMs = 1000
-/** One more than the window has: the bucket that is only partly over counts whole. */
+/** One bucket more than the window has: the bucket that is only partly outside the window counts fully. */
 const buckets = windowMs / bucketMs + 1
 
-/** Counts what happens in the last second, and up to a fiftieth of a second longer. Time is monotonic, in milliseconds. */
+/**
+ * Counts the events of the last second, and of up to a fiftieth of a second more. Time is monotonic, in milliseconds.
+ */
 export class SlidingWindow {
   readonly #counts = new Uint32Array(buckets)
   #latest = 0
@@ -21,7 +23,7 @@ export class SlidingWindow {
     return this.#total
   }
 
-  /** The time at which fewer than `max` are left, if no more are added; `max` is from 1. */
+  /** Returns the time at which fewer than `max` are left, if no more are added; `max` is at least 1. */
   fewerAtMs(nowMs: number, max: number): number {
     let left = this.count(nowMs)
     if (left < max) return nowMs

@@ -3,7 +3,10 @@ import { milliseconds } from '../text/milliseconds.ts'
 import { quoted } from '../text/short-line.ts'
 import type { RateInForce } from './rate-limiter.ts'
 
-/** What is told of trouble: what happened, what becomes of the events, and what to do. */
+/**
+ * The code and text of a warning: the problem, the effect on events, and what to do. `about` is the subject for rate
+ * limiting.
+ */
 export type WarningText = readonly [code: ErrorCode, message: string, about?: string]
 
 export function unreachable(reason: string, status: number | undefined): WarningText {
@@ -15,7 +18,7 @@ export function unreachable(reason: string, status: number | undefined): Warning
   ]
 }
 
-/** @param waitMs until the next request, in milliseconds */
+/** @param waitMs time until the next request, in milliseconds */
 export function askedTooOften(reason: string, status: number, waitMs: number): WarningText {
   const wait = waitMs < 1000 ? milliseconds(waitMs) : `${Math.round(waitMs / 1000)} s`
   return [
@@ -27,17 +30,17 @@ export function askedTooOften(reason: string, status: number, waitMs: number): W
   ]
 }
 
-/** What to do if attempts failed until the end. */
+/** Advice for an operator if attempts failed until the deadline. */
 export const failureRemedy =
   'Check the network, baseUrl and certificates, and the state of the service, or allow more time (flushTimeoutMs, exitTimeoutMs).'
 
-/** Events that wait for their turn and for nothing else. */
+/** Warns of events that wait only for the request rate. */
 export function pacedFor(pending: number, inForce: RateInForce): WarningText {
   const events = pending === 1 ? 'an event waits' : `${pending} events wait`
   return ['LOGFERRY_LIMITS', `${events}, as ${paceReason(inForce)}. ${paceRemedy}`, 'pace']
 }
 
-/** Names the rate that holds requests back, and where it comes from: “…, as {reason}.” */
+/** Names the rate that holds requests back, and its source: “…, as {reason}.” */
 export function paceReason({ requestsPerSecond, because }: RateInForce): string {
   const rate = `${Number(requestsPerSecond.toPrecision(2))} requests per second`
   if (because === 'throttled') return `this process makes ${rate} since the service refused some for their rate (429)`

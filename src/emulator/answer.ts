@@ -1,18 +1,18 @@
-/** An answer as a value; `send-answer.ts` writes it. */
+/** An answer as a value. `send-answer.ts` writes it to the socket. */
 export interface Answer {
   readonly kind: 'answer'
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array
-  /** How long it is held back, in milliseconds. @defaultValue 0 */
+  /** Delay before the answer is sent, in milliseconds. @defaultValue 0 */
   readonly afterMs?: number
-  /** How fast the body is sent. @defaultValue as fast as it goes */
+  /** Send rate of the body, in bytes per second. @defaultValue no limit */
   readonly bytesPerSecond?: number
-  /** The connection is reset once the answer is written. @defaultValue false */
+  /** True if the connection is reset after the answer is written. @defaultValue false */
   readonly thenReset?: boolean
 }
 
-/** How a request ends: with an answer, or with its connection reset instead of one. */
+/** The end of a request: an answer, or a reset of the connection in place of an answer. */
 export type Ending = Answer | { readonly kind: 'reset'; readonly afterMs?: number }
 
 export const reset: Ending = { kind: 'reset' }
@@ -23,8 +23,8 @@ export function json(status: number, value: object, headers: Readonly<Record<str
 }
 
 /**
- * An error answer. The specification leaves its body open; ours has a `code` for programs and a `message` for people.
- * A message never repeats what a client sent: it might be a token in the wrong place.
+ * Returns an error answer. The specification leaves the body of an error open. Here the body has a `code` for programs
+ * and a `message` for people. A message never repeats text from a client, which might be a token in the wrong place.
  */
 export function refusal(status: number, code: string, message: string, headers?: Record<string, string>): Answer {
   return json(status, { code, message }, headers)

@@ -9,7 +9,10 @@ interface Waiting {
   settle: (outcome: Outcome) => void
 }
 
-/** Those who wait for events. Each is answered exactly once: by the events, by the time, or by the end. */
+/**
+ * The pending calls of `waitForEvents`. Each call is settled exactly once: by the events, by its timeout, or by the end
+ * of the emulator.
+ */
 export class Arrivals {
   #store: Store
   #waiting = new Set<Waiting>()
@@ -31,7 +34,7 @@ export class Arrivals {
     return outcome
   }
 
-  /** To be called when events were stored. */
+  /** Settles the calls whose events have arrived. Must be called after events are stored. */
   arrived(dataset: string): void {
     const count = this.#store.count(dataset)
     for (const waiting of this.#waiting) {

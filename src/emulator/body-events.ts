@@ -1,7 +1,7 @@
-/** An event as `JSON.parse` gives it. */
+/** An event as `JSON.parse` returns it. */
 export type EventObject = Record<string, unknown>
 
-/** The events of one request: the body as bytes, and where each event lies in it. They are parsed when asked for. */
+/** The events of one request: the bytes of the body and the position of each event. Each access parses the event. */
 export class BodyEvents {
   readonly body: Buffer
   #spans: Uint32Array
@@ -15,7 +15,7 @@ export class BodyEvents {
     return this.#spans.length / 2
   }
 
-  /** Memory this holds on to. */
+  /** Memory that this object retains, in bytes: the body and the positions of its events. */
   get bytes(): number {
     return this.body.length + this.#spans.byteLength
   }

@@ -7,7 +7,8 @@ import { type Answer, type Ending, refusal, reset } from './answer.ts'
 import { GrowingBuffer } from './growing-buffer.ts'
 import type { RequestEntry } from './request-log.ts'
 
-// Not imported by their names: a Node that is too old has not all of them, and is to be told so when an emulator is started.
+// The names are read from the default export because old Node versions lack some of them. A named import would fail at
+// load, before `startEmulator` can report that this Node is too old.
 const { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } = zlib
 
 export interface BodyLimits {
@@ -17,13 +18,16 @@ export interface BodyLimits {
 
 const chunkSize = 64 * 1024
 
-/** How long a client may go on sending a body that nobody wants, in milliseconds. */
+/** Maximum time to read and discard the rest of a request body, in milliseconds. */
 const restMs = 10_000
 
-/** What Node appends to a body that it compresses with zstd, where that is a multiple of 16 KiB long: a frame of nothing. */
+/**
+ * An empty zstd frame. Node appends it to a compressed body whose length is a multiple of 16 KiB, the default size of
+ * Node's output buffer.
+ */
 const emptyFrame = Buffer.from('28b52ffd2000010000', 'hex')
 
-// A zstd frame may ask its reader for a window of up to 2 GiB; in HTTP, 8 MiB is the most it may ask for (RFC 9659).
+// A zstd frame may require a window of up to 2 GiB from its decoder. HTTP allows 8 MiB (2^23 bytes) at most (RFC 9659).
 const zstdWindow = { [constants.ZSTD_d_windowLogMax]: 23 }
 
 const decoders = new Map<string, () => Transform & { bytesWritten?: number }>([
@@ -34,14 +38,14 @@ const decoders = new Map<string, () => Transform & { bytesWritten?: number }>([
   ['zstd', () => createZstdDecompress({ chunkSize, params: zstdWindow })],
 ])
 
-/** The content encoding a request declares, in lower case; `identity` when it declares none. */
+/** Returns the content encoding that a request declares, in lower case, or `identity` if the request declares none. */
 export function encodingOf(request: IncomingMessage): string {
   return (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase() || 'identity'
 }
 
 /**
- * Reads and decodes a body, and stops as soon as it is over one of the limits: whatever a small compressed body would
- * expand to, no more than `maxDecodedBytes` and one chunk is gathered.
+ * Reads and decodes a body, and stops as soon as the body exceeds one of the limits. Even if a small compressed body
+ * would expand far beyond the limit, no more than `maxDecodedBytes` and one chunk are collected.
  */
 export function readBody(request: IncomingMessage, entry: RequestEntry, limits: BodyLimits): Promise<Buffer | Ending> {
   const decoder = decoders.get(encodingOf(request))?.()
@@ -71,7 +75,8 @@ export function readBody(request: IncomingMessage, entry: RequestEntry, limits: 
     })
     decoder.once('error', () => settle(undecodable()))
     decoder.once('end', () => {
-      // The decoders leave what follows their first complete frame; a body must not lose its second half silently.
+      // A decoder may stop after its first complete frame and ignore the bytes that follow. The count of unread bytes
+      // makes such a body an error, so that its second half is not lost silently.
       const unreadBytes = entry.wireBytes - (decoder.bytesWritten ?? entry.wireBytes)
       const isNothing = unreadBytes === 0 || (unreadBytes === emptyFrame.length && tail.equals(emptyFrame))
       settle(isNothing ? decoded.content() : undecodable())
@@ -80,7 +85,7 @@ export function readBody(request: IncomingMessage, entry: RequestEntry, limits: 
   })
 }
 
-/** Lets a body pass by unread, so that a client which is still sending can read the answer. */
+/** Reads and discards a body, so that a client that is still sending can go on to read the answer. */
 export function drainBody(request: IncomingMessage, entry: RequestEntry): Promise<void> {
   return new Promise(resolve => {
     request.on('data', (chunk: Buffer) => {
@@ -92,15 +97,15 @@ export function drainBody(request: IncomingMessage, entry: RequestEntry): Promis
 }
 
 /**
- * Lets what is left of a body pass by, for 10 seconds at most: then the connection is ended. `undefined` where nothing is
- * left; never rejects.
+ * Discards the rest of a body, for 10 seconds at most, then destroys the connection. Returns `undefined` if nothing is
+ * left. The promise never rejects.
  */
 export function restOfBody(request: IncomingMessage): Promise<void> | undefined {
   if (request.complete) return undefined
   return finished(request.resume(), { signal: abortAfter(restMs) }).catch(() => void request.socket.destroy())
 }
 
-/** Waits until a body has begun to arrive; with a big one, its sender is then in the middle of it. */
+/** Waits for the first chunk of a body, then pauses the request. A client with a large body is then still sending. */
 export function startOfBody(request: IncomingMessage, entry: RequestEntry): Promise<void> {
   return new Promise(resolve => {
     request.once('data', (chunk: Buffer) => {

@@ -6,7 +6,7 @@ function shown(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }
 
-/** The error for a value that is not what `name` should be. */
+/** Returns the error for an option or argument `name` that has an unexpected value. */
 export function mistake(name: string, expected: string, value: unknown): TypeError {
   return new TypeError(`${name} must be ${expected}, not ${shown(value)}`)
 }
@@ -16,12 +16,12 @@ export function checkInteger(name: string, value: unknown, min: number, max: num
   throw new RangeError(mistake(name, `an integer from ${min} to ${max}`, value).message)
 }
 
-/** A time to wait, in milliseconds, as long as Node's timers can. */
+/** Checks a delay in milliseconds: 0 to 2^31 − 1, the maximum of Node's timers. */
 export function checkDelay(name: string, value: unknown): number {
   return checkRange(name, value, 0, 2 ** 31 - 1)
 }
 
-/** A number of requests: an integer from 1, or `Infinity`. */
+/** Checks a number of requests: an integer from 1, or `Infinity`. */
 export function checkCount(name: string, value: unknown): number {
   if (value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && (value as number) >= 1)) return value as number
   throw new RangeError(mistake(name, 'an integer from 1, or Infinity', value).message)
@@ -46,27 +46,30 @@ export function checkFunction<F>(name: string, value: F): F {
   throw mistake(name, 'a function', value)
 }
 
-/** An object's own properties: what it inherits, such as what a library has added to `Object.prototype`, is not meant. */
+/**
+ * Returns the own properties of an object. Inherited properties, such as a library's additions to `Object.prototype`,
+ * are ignored.
+ */
 export function checkObject<T extends object>(name: string, value: T): T {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return ownProperties(value)
   throw mistake(name, 'an object', value)
 }
 
-/** Refuses names that mean nothing: a misspelt one would silently stand for the default. */
+/** Throws on an unknown property name. A misspelled name would otherwise silently leave the default in force. */
 export function checkKeys(name: string, value: object, known: readonly string[]): void {
   const unknown = Object.keys(value).find(key => !known.includes(key))
   if (unknown !== undefined)
     throw new TypeError(`${name}: there is no ${inspect(unknown)}; there is ${known.join(', ')}`)
 }
 
-/** A list of non-empty strings, or `*` for all. */
+/** Checks a list of non-empty strings, or `*` for all. */
 export function checkNames(name: string, value: unknown): void {
   if (value === '*') return
   if (!Array.isArray(value)) throw mistake(name, "a list of names or '*'", value)
   checkTexts(name, value)
 }
 
-/** A list of non-empty strings. */
+/** Checks a list of non-empty strings. */
 export function checkTexts(name: string, value: unknown): readonly string[] {
   return checkList(name, value as readonly unknown[]).map((each, index) => checkText(`${name}[${index}]`, each))
 }

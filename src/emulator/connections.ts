@@ -12,7 +12,10 @@ export class Connections {
     })
   }
 
-  /** Ends the connection of a request with RST. A TLS socket cannot do that, so it is the one below that does. */
+  /**
+   * Resets the TCP connection of a request (RST). A TLS socket cannot send RST, so the address and port of the client
+   * identify the TCP socket below it.
+   */
   reset({ remoteAddress, remotePort }: Socket): void {
     for (const socket of this.#open) {
       if (socket.remotePort === remotePort && socket.remoteAddress === remoteAddress) socket.resetAndDestroy()

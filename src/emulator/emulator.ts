@@ -16,11 +16,11 @@ import { arrivedSoFar, type EmulatorStats, statsOf } from './stats.ts'
 import type { TokenGrant } from './tokens.ts'
 
 /**
- * A running emulator. What arrived is kept by the name of its dataset alone. Only limits that are enforced tell
- * organizations apart: to them, each has its own datasets, which are those that it sent events to.
+ * A running emulator. It stores events by the name of their dataset alone, regardless of the organization. Only
+ * enforced limits distinguish organizations: they count each dataset for the organization that sent events to it.
  */
 export class Emulator {
-  /** Base address of the service, base path included, without a slash at its end. */
+  /** Base address of the service, with the base path and without a trailing slash. */
   readonly url: string
   readonly port: number
   #service: Service
@@ -45,22 +45,22 @@ export class Emulator {
     this.#accessToken = service.tokens.add({ kind: 'access' })
   }
 
-  /** Faults to put in the way of ingest requests. */
+  /** Faults that a test can inject into ingest requests. */
   get faults(): Faults {
     return this.#faults
   }
 
-  /** An API token that may ingest into every dataset. */
+  /** An API token that permits ingestion into every dataset. */
   get token(): string {
     return this.#token
   }
 
-  /** A personal access token; requests with it must carry `orgId` in the organization header. */
+  /** A personal access token. A request with this token must carry `orgId` in the organization header. */
   get personalAccessToken(): string {
     return this.#personalAccessToken
   }
 
-  /** An access token that may read and update every organization. */
+  /** An access token that permits reading and updating every organization. */
   get accessToken(): string {
     return this.#accessToken
   }
@@ -70,22 +70,36 @@ export class Emulator {
     return this.#service.organizations.defaultId
   }
 
-  /** Accepts one more token and returns it. A grant that makes no sense throws, one for a token that is accepted already too. */
+  /**
+   * Accepts one more token and returns it.
+   *
+   * @throws TypeError if the grant is invalid, or if its token is accepted already
+   */
   addToken(grant: TokenGrant): string {
     return this.#service.tokens.add(checkGrant('addToken: grant', grant))
   }
 
-  /** Accepts a token no longer; returns whether it was accepted before. */
+  /** Stops accepting a token. @returns true if the token was accepted before */
   revokeToken(token: string): boolean {
     return this.#service.tokens.revoke(token)
   }
 
-  /** An organization as `GET /v2/orgs/{id}` answers it now; an unknown id throws. */
+  /**
+   * Returns an organization as `GET /v2/orgs/{id}` answers it now.
+   *
+   * @throws RangeError if there is no organization with this id
+   */
   org(orgId: string = this.orgId): Org {
     return structuredClone(this.#org(orgId))
   }
 
-  /** Changes fields of an organization, of its license for example; `metaModified` and `metaVersion` follow. */
+  /**
+   * Changes fields of an organization or of its license, and updates `metaModified` and `metaVersion`.
+   *
+   * @returns the changed organization
+   * @throws TypeError | RangeError if a field is unknown or its value is invalid
+   * @throws RangeError if there is no organization with this id
+   */
   changeOrg(overrides: OrgOverrides, orgId: string = this.orgId): Org {
     checkOverrides('changeOrg: overrides', overrides)
     const changes = structuredClone({ ...overrides, id: orgId })
@@ -93,37 +107,44 @@ export class Emulator {
   }
 
   /**
-   * Holds organizations to these limits of their licenses from now on, and to no others: `true` for all of them, `false`
-   * for none. Which fields a dataset has is learnt only while `maxFields` is enforced.
+   * Enforces these limits of the licenses from now on, and no others: `true` for all limits, `false` for none. The
+   * fields of a dataset are recorded only while `maxFields` is enforced.
+   *
+   * @throws TypeError if the enforcement is invalid
    */
   enforce(enforcement: Enforcement): void {
     this.#service.licenseLimits.enforced = enforcedLimits('enforce', enforcement)
   }
 
-  /** Names of the datasets events were sent to, in the order of their first request. */
+  /** Returns the names of the datasets to which events were sent, in the order of their first request. */
   datasets(): string[] {
     return this.#service.store.datasets()
   }
 
-  /** The events of a dataset that are still held, in the order of their arrival, parsed anew by each call. */
+  /**
+   * Returns the events of a dataset that are still in memory, in the order of their arrival. Each call parses the
+   * events again.
+   */
   events(dataset: string): EventObject[] {
     return this.#service.store.events(dataset)
   }
 
-  /** The JSON text of the same events, exactly as it was sent. */
+  /** Returns the JSON text of the same events, exactly as the client sent it. */
   lines(dataset: string): string[] {
     return this.#service.store.lines(dataset)
   }
 
   /**
-   * How many events a dataset was sent and stored, those forgotten since included. A dataset of which nothing is held any
-   * more is forgotten as a whole when the names of such datasets take more than an eighth of `maxStoredBytes`.
+   * Returns the number of events that were stored in a dataset, including events forgotten since.
+   *
+   * A dataset keeps its count after all its events are forgotten. If such datasets together take more than an eighth of
+   * `maxStoredBytes`, the emulator forgets the oldest of them, and their counts start again at 0.
    */
   eventCount(dataset: string): number {
     return this.#service.store.count(dataset)
   }
 
-  /** The last 10,000 requests of any kind, oldest first. */
+  /** Returns the last 10,000 requests of any kind, oldest first. */
   requests(): ReceivedRequest[] {
     return this.#service.log.list()
   }
@@ -133,8 +154,12 @@ export class Emulator {
   }
 
   /**
-   * Waits until `eventCount(dataset)` is at least `count`. `timeoutMs`: from 0, by default 10,000; when it is
-   * over, or the emulator is closed, the promise is rejected with what has arrived so far.
+   * Waits until `eventCount(dataset)` is at least `count`. If `timeoutMs` passes or the emulator closes first, the
+   * promise rejects with an `Error`. Its message gives the event and answer counts so far.
+   *
+   * @param count - integer from 0
+   * @param options - `timeoutMs`: milliseconds, 0 to 2^31 − 1, by default 10,000
+   * @throws RangeError if `count` or `timeoutMs` is invalid
    */
   async waitForEvents(dataset: string, count: number, options: { timeoutMs?: number } = {}): Promise<void> {
     const { timeoutMs = 10_000 } = ownProperties(options)
@@ -149,8 +174,8 @@ export class Emulator {
   }
 
   /**
-   * Forgets events, requests and totals, and what organizations have used of their limits. Tokens, organizations, faults
-   * and which limits are enforced stay.
+   * Forgets events, requests and totals, and resets the usage that is counted for the limits of organizations. Keeps
+   * tokens, organizations, faults and the choice of enforced limits.
    */
   clear(): void {
     this.#service.store.clear()
@@ -158,7 +183,7 @@ export class Emulator {
     this.#service.licenseLimits.clear()
   }
 
-  /** Stops listening and ends every connection at once. Calling it again does nothing more. */
+  /** Stops listening and ends every connection at once. Further calls have no effect and return the same promise. */
   close(): Promise<void> {
     this.#closed ??= this.#end()
     return this.#closed

@@ -1,21 +1,26 @@
 import { inspect } from 'node:util'
 import { mistake } from './checks.ts'
 
-/** Limits of a license to enforce: those that are `true`. */
+/** A choice of license limits. A limit is enforced if its property is `true`. */
 export interface LimitChoice {
-  /** Requests of any kind, in each second of the clock. One more is a 429. */
+  /** Requests of any kind in each second of the clock. A request beyond the limit gets a 429. */
   apiRateLimitPerSecond?: boolean | undefined
-  /** Distinct fields of a dataset. An event with one more fails, inside a 200; those without are stored. */
+  /**
+   * Distinct fields of a dataset. An event that would add one more fails, inside a 200; the other events are stored.
+   */
   maxFields?: boolean | undefined
-  /** Bytes of decoded bodies, in units of 10^9. Once they are used up, ingest requests are a 429. */
+  /** Decoded bytes per month, in units of 10^9. After they are used up, ingest requests get a 429. */
   monthlyIngestGb?: boolean | undefined
-  /** Datasets. A request that would create one more is a 403. */
+  /** Number of datasets. A request that would create one more gets a 403. */
   maxDatasets?: boolean | undefined
-  /** `validFrom`, `expiresAt` and a `paymentStatus` of `blocked`: ingest requests are a 403 then. */
+  /**
+   * Validity of the license. Ingest requests get a 403 before `validFrom`, from `expiresAt` on, and while
+   * `paymentStatus` is `blocked`.
+   */
   expiry?: boolean | undefined
 }
 
-/** What organizations are held to: every limit of their licenses, none, or a choice. */
+/** The license limits that the emulator enforces: `true` for every limit, `false` for none, or a choice. */
 export type Enforcement = boolean | LimitChoice
 
 export type Limit = keyof LimitChoice
@@ -28,7 +33,7 @@ export const limits: readonly Limit[] = [
   'expiry',
 ]
 
-/** The limits that are meant; what makes no sense throws, with `name` in front. */
+/** Returns the limits to enforce. @throws TypeError that starts with `name` if the enforcement is invalid */
 export function enforcedLimits(name: string, enforcement: Enforcement): ReadonlySet<Limit> {
   if (typeof enforcement === 'boolean') return new Set(enforcement ? limits : [])
   if (typeof enforcement !== 'object' || enforcement === null || Array.isArray(enforcement)) {

@@ -3,23 +3,25 @@ import type { EventObject } from './body-events.ts'
 import { checkDelay } from './checks.ts'
 import type { ReceivedRequest } from './request-log.ts'
 
-/** Says whether an event is meant. When it throws, the request is answered with a 500 that carries its message. */
+/**
+ * True for an event that a fault applies to. If the predicate throws, the request gets a 500 with its error message.
+ */
 export type EventPredicate = (event: EventObject, dataset: string) => boolean
 
-/** What happens to one request, as scripted. */
+/** The scripted result of one request: an answer, or a reset of its connection. */
 export type ScriptStep = Answer | 'reset before storing' | 'reset after storing'
 
-/** A value for the next `left` requests. */
+/** A value that applies to the next `left` requests or answers. */
 export interface Repeated<T> {
   left: number
   readonly value: T
 }
 
-/** The faults in force: written by tests through `Faults`, read by the stages. */
+/** The faults in force. Tests write them through `Faults`; the stages read them. */
 export interface FaultPlan {
   latencyMs: number | ((request: ReceivedRequest) => number)
   script: Repeated<ScriptStep>[]
-  /** Bytes per second of the bodies of the next answers. */
+  /** Send rate of the bodies of the next answers, in bytes per second. */
   slow: Repeated<number>
   refusedEncodings: ReadonlySet<string>
   maxBytes: { bytes: number; thenReset: boolean }
@@ -39,7 +41,7 @@ export function noFaults(): FaultPlan {
   }
 }
 
-/** Uses up one step of the script. */
+/** Removes and returns the next step of the script. */
 export function nextStep(plan: FaultPlan): ScriptStep | undefined {
   const step = plan.script[0]
   if (!step) return undefined
@@ -48,7 +50,7 @@ export function nextStep(plan: FaultPlan): ScriptStep | undefined {
   return step.value
 }
 
-/** The same ending, late and slow as the plan says. */
+/** Returns the ending with the latency of the plan and, for an answer, its send rate. */
 export function paced(ending: Ending, request: ReceivedRequest, plan: FaultPlan): Ending {
   const { latencyMs, slow } = plan
   const afterMs = typeof latencyMs === 'function' ? checkDelay('latencyMs', latencyMs(request)) : latencyMs

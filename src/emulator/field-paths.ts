@@ -12,10 +12,14 @@ export class FieldPaths {
     return this.#known.size
   }
 
-  /** Adds the fields of an event, all or none; returns the first that is one too many, or `undefined` if none is. */
+  /**
+   * Adds all fields of an event, or none if they would exceed `limit`.
+   *
+   * @returns the path of the first field beyond the limit, or `undefined` if the fields were added
+   */
   add(event: EventObject, limit: number): string | undefined {
     const added = new Set<string>()
-    // Without recursion, as JSON may be nested more deeply than the stack is.
+    // The loop avoids recursion because JSON may be nested more deeply than the call stack allows.
     const pending = [{ object: event, prefix: '' }]
     for (const { object, prefix } of pending) {
       for (const key of Object.keys(object)) {

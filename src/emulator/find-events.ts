@@ -4,20 +4,20 @@ import { isJsonObject, malformedJson, outlineOfJson } from './json-text.ts'
 import { isNestedDeeper } from './nesting.ts'
 import { type EventBounds, elementSpans, lineNumber, lineSpans, type Spans, wholeSpan } from './spans.ts'
 
-/** Why a body holds no events that could be stored. */
+/** The reason why no event of a body can be stored. */
 export interface BodyProblem {
   status: 400 | 413
   code: 'not-utf-8' | 'malformed-json' | 'not-an-object' | 'too-many-events' | 'nested-too-deeply'
   message: string
 }
 
-/** Finds the events in a body and checks each of them. One bad event is a problem of the whole body. */
+/** Finds the events in a body and checks each of them. One invalid event makes the whole body invalid. */
 export function findEvents(body: Buffer, mediaType: string, bounds: EventBounds): BodyEvents | BodyProblem {
   if (!isUtf8(body)) return notUtf8(body)
   return mediaType === 'application/json' ? eventsOfJson(body, bounds) : eventsOfNdjson(body, bounds)
 }
 
-/** What is wrong with a body that is one JSON text and nested too deeply; `undefined` if it is not. */
+/** Returns a problem if a body that is one JSON text is nested too deeply, else `undefined`. */
 export function nestingProblem(text: string, { maxNestingDepth }: EventBounds): BodyProblem | undefined {
   return isNestedDeeper(text, maxNestingDepth) ? tooDeep('the body', maxNestingDepth) : undefined
 }
@@ -36,7 +36,7 @@ function eventsOfNdjson(body: Buffer, bounds: EventBounds): BodyEvents | BodyPro
   return events
 }
 
-/** A single event is accepted as the body, so it may be spread over several lines. */
+/** Reads the body as one event, which may span several lines: a single event is accepted as a whole body. */
 function onePrettyEvent(body: Buffer, bounds: EventBounds): BodyEvents | BodyProblem | undefined {
   const text = body.toString()
   const problem = nestingProblem(text, bounds)
@@ -93,7 +93,10 @@ function notUtf8(body: Buffer): BodyProblem {
   return { status: 400, code: 'not-utf-8', message: `line ${line} of the body is not valid UTF-8` }
 }
 
-/** Where the first line that is not valid UTF-8 starts, by halves: no byte of a longer character looks like a newline. */
+/**
+ * Returns the offset of the first line that is not valid UTF-8, found by bisection. The body can be cut at any newline,
+ * because no byte of a multi-byte character equals a newline.
+ */
 function startOfInvalidLine(body: Buffer): number {
   let start = 0
   let end = body.length

@@ -7,7 +7,7 @@ const actions = ['ingest', 'org:read', 'org:write']
 const ofEach = ['kind', 'token', 'orgs']
 const ofApi = [...ofEach, 'actions', 'datasets']
 
-/** Refuses a grant that makes no sense. The token itself is in no error. */
+/** Returns a copy of the grant. Throws if the grant is invalid; no error contains the token itself. */
 export function checkGrant(name: string, given: TokenGrant): TokenGrant {
   if (typeof given !== 'object' || given === null) throw new TypeError(`${name} must be an object`)
   const grant = ownProperties(given)

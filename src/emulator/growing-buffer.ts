@@ -1,6 +1,6 @@
 /**
- * Bytes gathered into one buffer that doubles when it is full. A list of chunks would cost memory for each chunk, and
- * a body may come in chunks of one byte.
+ * Collects bytes in one buffer that doubles when it is full. A list of chunks would cost memory for each chunk, and a
+ * body may arrive in chunks of one byte.
  */
 export class GrowingBuffer {
   #buffer = Buffer.alloc(0)
@@ -21,7 +21,7 @@ export class GrowingBuffer {
     this.#length = needed
   }
 
-  /** The bytes in a buffer of exactly their size. */
+  /** Returns the bytes in a buffer of exactly their size. */
   content(): Buffer {
     return this.#length === this.#buffer.length ? this.#buffer : Buffer.from(this.#buffer.subarray(0, this.#length))
   }

@@ -5,27 +5,33 @@ import { isLoopback } from '../options/loopback.ts'
 import { type Answer, refusal } from './answer.ts'
 import { checkTexts, mistake } from './checks.ts'
 
-/** What is asked of the settings. */
+/** The settings that `Hosts` uses. */
 export interface HostSettings {
   readonly host: string
   readonly allowedHosts: readonly string[]
   readonly tls: object | undefined
 }
 
-/** Headers of which one alone counts: which of two is meant, the emulator and a proxy in front of it may see differently. */
+/**
+ * Headers that a request may carry only once. If there were two, the emulator and a proxy in front of it might each use
+ * a different one.
+ */
 const singleHeaders = ['host', 'authorization', 'origin']
 
 const everywhere = new Set(['0.0.0.0', '[::]'])
 
 /**
- * Keeps web pages out. Every page may send requests to this machine, and one that has its own host name point here as well
- * (DNS rebinding) could read what arrived: so a request must be meant for a host that is known to be the emulator, and what a
- * page sends must come from a page of the emulator's own.
+ * Refuses requests from foreign web pages. Every page may send requests to this machine. A page whose own host name
+ * points to this machine as well (DNS rebinding) could also read the received events. So the `Host` header must name a
+ * known host of the emulator, and the `Origin` header, if present, must be the emulator's own.
  */
 export class Hosts {
   readonly #scheme: 'http' | 'https'
   readonly #known: ReadonlySet<string | undefined>
-  /** Listens on every address of the machine. An address as such is no danger: rebinding takes a name. */
+  /**
+   * True if the emulator listens on every address of the machine. Any IP address is then a safe `Host`: rebinding needs
+   * a name.
+   */
   readonly #isEverywhere: boolean
 
   constructor({ host, allowedHosts, tls }: HostSettings) {
@@ -46,7 +52,7 @@ export class Hosts {
   }
 
   #isKnown(host: string): boolean {
-    // A browser takes a name below localhost for loopback, whatever DNS says of it.
+    // Browsers resolve a name below `localhost` to loopback, regardless of DNS.
     return (
       isLoopback(host) ||
       host.endsWith('.localhost') ||
@@ -56,7 +62,7 @@ export class Hosts {
   }
 }
 
-/** @throws TypeError for anything but a list of host names and addresses */
+/** @throws TypeError if the value is not a list of host names and addresses */
 export function checkHosts(name: string, value: unknown): readonly string[] {
   const hosts = checkTexts(name, value)
   const wrong = hosts.findIndex(host => hostOf(host) === undefined)
@@ -64,19 +70,19 @@ export function checkHosts(name: string, value: unknown): readonly string[] {
   return hosts
 }
 
-/** A host name or an address as `URL` writes it, without its port if it has one; `undefined` if it is none. */
+/** Returns a host name or an address as `URL` writes it, without any port, or `undefined` if the text is neither. */
 function hostOf(text: string): string | undefined {
   const url = urlOf('http://', isIPv6(text) ? `[${text}]` : text)
   return url && canonical(url.hostname)
 }
 
-/** The address of a host and maybe a port, and of nothing else. */
+/** Returns the URL of a host with an optional port, or `undefined` if the text contains anything else. */
 function urlOf(scheme: string, authority: string): URL | undefined {
   const isPlain = /^[\w.:[\]-]+$/.test(authority)
   return isPlain && URL.canParse(scheme + authority) ? new URL(scheme + authority) : undefined
 }
 
-/** One of the ways to write a host: `localhost.` is `localhost`, and `[::ffff:7f00:1]` is 127.0.0.1. */
+/** Returns one spelling for equal hosts: `localhost.` becomes `localhost`, and `[::ffff:7f00:1]` becomes 127.0.0.1. */
 function canonical(hostname: string): string {
   const [, high, low] = /^\[::ffff:([\da-f]+):([\da-f]+)\]$/.exec(hostname) ?? []
   if (high === undefined || low === undefined) return hostname.replace(/\.$/, '')

@@ -1,6 +1,6 @@
 import { whereJsonBreaks } from './where-json-breaks.ts'
 
-/** The value of a JSON text; `undefined`, which no JSON text means, when it is not one. */
+/** Returns the value of a JSON text, or `undefined` if the text is invalid. No JSON text has the value `undefined`. */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -9,12 +9,13 @@ export function parsedJson(text: string): unknown {
   }
 }
 
-/** Longer texts are not parsed just to see whether they are JSON, in characters. */
+/** Maximum length of a text that is parsed only to check that it is JSON, in characters. */
 const maxParsedLength = 1_048_576
 
 /**
- * The same, but for a long text an empty value of its type: the objects that `JSON.parse` makes of it take many times its
- * length of memory, and a few kilobytes may unpack to it.
+ * Returns the value of a JSON text, as `parsedJson` does, but for a long text only an empty value of the same type. The
+ * objects that `JSON.parse` creates take many times the memory of the text, and a few compressed kilobytes may expand
+ * to a long text.
  */
 export function outlineOfJson(text: string): unknown {
   if (text.length <= maxParsedLength) return parsedJson(text)
@@ -27,7 +28,7 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Says where a text stops being JSON, when its first line is the body's line `firstLine`. */
+/** Returns a message with the position of the first JSON error. The text starts on line `firstLine` of the body. */
 export function malformedJson(text: string, firstLine = 1): string {
   const end = whereJsonBreaks(text) ?? text.length
   let line = firstLine

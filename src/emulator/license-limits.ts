@@ -9,7 +9,7 @@ import type { Organizations } from './organizations.ts'
 import type { RequestEntry } from './request-log.ts'
 import { RequestWindow } from './request-window.ts'
 
-/** What one organization has used. */
+/** The usage of one organization. */
 interface Usage {
   readonly requests: RequestWindow
   readonly datasets: Map<string, FieldPaths>
@@ -20,17 +20,17 @@ interface Usage {
 const bytesPerGb = 1e9
 const maxRetryAfterSeconds = 86_400
 const shownPathLength = 200
-/** Most memory for the names of an organization's datasets, in bytes; those past it are not counted. */
+/** Maximum memory for the names of one organization's datasets, in bytes. Datasets beyond it are not counted. */
 const maxDatasetBytes = 16_777_216
-/** What a dataset costs beyond its name, in bytes. */
+/** Estimated memory of a dataset in addition to its name, in bytes. */
 const datasetBytes = 512
 
 /**
- * Holds organizations to the limits of their licenses. What happens past a limit is not specified; the statuses are our
- * choice, the headers those of the public service that resembles this one.
+ * Enforces the limits of the organizations' licenses. The specification does not say what happens beyond a limit. The
+ * statuses are our choice, and the headers are those of the public service that resembles this one.
  *
- * Bytes and datasets are counted also while nothing is enforced, fields only while they are: that takes reading every
- * event once more.
+ * Bytes and datasets are counted even while no limit is enforced. Fields are counted only while `maxFields` is
+ * enforced, because that requires reading every event once more.
  */
 export class LicenseLimits {
   enforced: ReadonlySet<Limit>
@@ -43,7 +43,9 @@ export class LicenseLimits {
     this.enforced = enforced
   }
 
-  /** Counts a request of any kind. */
+  /**
+   * Counts a request of any kind and refuses it beyond the rate limit. Does nothing while that limit is not enforced.
+   */
   admitRequest({ entry, response }: Exchange): Answer | undefined {
     const org = this.#heldTo('apiRateLimitPerSecond', entry)
     if (!org) return undefined
@@ -54,11 +56,14 @@ export class LicenseLimits {
     if (admitted) return undefined
     this.#refused.apiRateLimitPerSecond += 1
     const message = `the license allows ${limit} requests per second`
-    // The next window is never further away than this, the least that the header can say.
+    // 1 second is the length of a window and the smallest positive value of the header.
     return refusal(429, 'rate-limited', message, { 'retry-after': '1' })
   }
 
-  /** The organization itself stays readable, so that a client can learn why it is refused. */
+  /**
+   * Refuses ingest requests while the license is not valid. The organization stays readable, so that a client can find
+   * the reason.
+   */
   checkExpiry({ entry }: Exchange): Answer | undefined {
     const org = this.#heldTo('expiry', entry)
     const reason = org && whyNotValid(org, entry.atMs)
@@ -67,7 +72,7 @@ export class LicenseLimits {
     return refusal(403, 'license-not-valid', reason)
   }
 
-  /** Says in the headers of the answer how much of the month's bytes is left. */
+  /** Sets the answer's headers that tell how many bytes of the month are left. */
   announceMonth({ entry, response }: Exchange): undefined {
     const org = this.#heldTo('monthlyIngestGb', entry)
     if (!org) return
@@ -76,7 +81,7 @@ export class LicenseLimits {
     announce(response, 'x-ingestlimit', limit, remaining, Date.parse(org.license.billingPeriodEnd) / 1000)
   }
 
-  /** Refuses once the month's bytes are used up; the request that does so is stored whole. */
+  /** Refuses requests after the bytes of the month are used up. The request that uses them up is stored completely. */
   checkMonth({ entry }: Exchange): Answer | undefined {
     const org = this.#heldTo('monthlyIngestGb', entry)
     if (!org || this.#usageOf(entry).ingestedBytes < monthlyBytes(org)) return undefined
@@ -88,7 +93,7 @@ export class LicenseLimits {
     return refusal(429, 'month-used-up', message, { 'retry-after': String(retryAfter) })
   }
 
-  /** Checks and counts a dataset in one go: two requests at once cannot both create the last one. */
+  /** Checks and counts a dataset in one synchronous step: two concurrent requests must not both create the last one. */
   admitDataset({ entry }: Exchange, dataset: string): Answer | undefined {
     const org = this.#heldTo('maxDatasets', entry)
     const usage = this.#usageOf(entry)
@@ -104,7 +109,10 @@ export class LicenseLimits {
     return undefined
   }
 
-  /** Gives the reason for which an event of an admitted dataset fails; `undefined` while fields are not limited. */
+  /**
+   * Returns a function that gives the reason why an event of an admitted dataset fails, if it does. Returns `undefined`
+   * while fields are not limited, and for a dataset that is not counted.
+   */
   fieldCheck({ entry }: Exchange, dataset: string): ((event: EventObject) => string | undefined) | undefined {
     const maxFields = this.#heldTo('maxFields', entry)?.license.maxFields
     const fields = this.#usageOf(entry).datasets.get(dataset)
@@ -119,7 +127,7 @@ export class LicenseLimits {
     }
   }
 
-  /** Counts the body of a request whose events are stored. */
+  /** Counts the decoded body of a request after its events are stored. */
   countIngested(exchange: Exchange): void {
     this.#usageOf(exchange.entry).ingestedBytes += exchange.entry.decodedBytes
     this.announceMonth(exchange)

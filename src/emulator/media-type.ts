@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { type Answer, refusal } from './answer.ts'
 
-/** The media type of a body, in lower case and without parameters. */
+/** Returns the media type of a request's body, in lower case and without parameters. */
 export function mediaTypeOf(request: IncomingMessage): string {
   return (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
 }

@@ -3,16 +3,20 @@ const backslash = 0x5c
 const openBrace = 0x7b
 const closeBrace = 0x7d
 
-/** Brackets and braces differ in this bit alone. */
+/** The only bit in which brackets and braces differ. */
 const braceBit = 0x20
 
-/** Whether a JSON text is nested more deeply than this. An object that holds no other has a depth of 1. */
+/** True if a JSON text is nested more deeply than `maxDepth`. An object that contains no other has a depth of 1. */
 export function isNestedDeeper(text: string, maxDepth: number): boolean {
-  // A level takes two characters at least, so most events are short enough; and of longer ones most have few levels.
+  // The cheap checks come first. A level takes at least two characters, so most events are too short to exceed the
+  // depth, and most longer events have few levels.
   return text.length > 2 * maxDepth && hasMoreOpenings(text, maxDepth) && isDeeper(text, maxDepth)
 }
 
-/** Counts those in strings as well, and is quick: `indexOf` looks at many characters at a time. */
+/**
+ * True if a text has more than `count` opening braces and brackets, including those in strings. It is fast because
+ * `indexOf` compares many characters at a time.
+ */
 function hasMoreOpenings(text: string, count: number): boolean {
   let openings = 0
   for (const opening of '{[') {

@@ -10,75 +10,90 @@ import { checkOverrides, type OrgOverrides } from './organization.ts'
 import type { EventBounds } from './spans.ts'
 import type { TokenGrant } from './tokens.ts'
 
-/** Options of `startEmulator`. A bad value or an unknown name throws before anything is started. */
+/** Options of `startEmulator`. An invalid value or an unknown name throws before the server starts. */
 export interface EmulatorOptions {
   /** Address to listen on. @defaultValue '127.0.0.1', reachable from this machine only */
   host?: string | undefined
   /**
-   * Hosts that requests may be meant for (header `Host`), besides loopback names and `host`, as names or addresses: the
-   * name of a container, for one. A port in them is ignored. A request for any other host is a 403: otherwise a web page
-   * whose own name points to this machine could read what was received. With `host` `0.0.0.0` or `::`, addresses and the name
-   * of the machine are allowed as well.
+   * Hosts that the emulator answers for (header `Host`), in addition to loopback names and `host`. An entry is a name
+   * or an address, such as the name of a container; a port in it is ignored.
+   *
+   * A request for any other host gets a 403. Otherwise a web page whose own name points to this machine could read the
+   * received events. If `host` is `0.0.0.0` or `::`, all IP addresses and the name of the machine are allowed as well.
    *
    * @defaultValue []
    */
   allowedHosts?: readonly string[] | undefined
-  /** Integer, 0 to 65535; 0 takes a free one. @defaultValue 0 */
+  /** Port to listen on. Integer, 0 to 65535; 0 selects a free port. @defaultValue 0 */
   port?: number | undefined
   /** Path in front of every path of the service, such as `/edge`. @defaultValue '', none */
   basePath?: string | undefined
-  /** Key and certificate, in PEM; with them the emulator speaks https. @defaultValue none: http */
+  /** Key and certificate in PEM. With them the emulator serves HTTPS. @defaultValue none: HTTP */
   tls?: { key: string | Buffer; cert: string | Buffer } | undefined
-  /** Fields of the default organization that differ. @defaultValue an organization with every field of the specification */
+  /**
+   * Fields of the default organization to override.
+   *
+   * @defaultValue none: the default organization has every field of the specification
+   */
   org?: OrgOverrides | undefined
-  /** More organizations. Each needs an `id` of its own. @defaultValue [] */
+  /** Additional organizations. Each needs a unique `id`. @defaultValue [] */
   orgs?: readonly (OrgOverrides & { id: string })[] | undefined
   /**
-   * Limits of their licenses that organizations are held to: `true` for all, or those set to `true` in an object.
-   * `emulator.enforce` changes it later.
+   * License limits to enforce: `true` for all, or an object in which the chosen limits are `true`. `emulator.enforce`
+   * changes the choice later.
    *
    * @defaultValue false, none
    */
   enforce?: Enforcement | undefined
-  /** Tokens to accept besides the three default ones. @defaultValue [] */
+  /** Tokens to accept in addition to the three default tokens. @defaultValue [] */
   tokens?: readonly TokenGrant[] | undefined
-  /** Header in which a personal access token names its organization. @defaultValue 'x-service-org-id' */
+  /** Header in which a request with a personal access token names its organization. @defaultValue 'x-service-org-id' */
   orgIdHeader?: string | undefined
-  /** Longest request body on the wire, in bytes, from 1; a longer one is a 413. @defaultValue 16 MiB */
+  /**
+   * Maximum size of a request body on the wire, in bytes. Integer from 1; a larger body gets a 413.
+   *
+   * @defaultValue 16 MiB
+   */
   maxRequestBytes?: number | undefined
-  /** Longest request body once decoded, in bytes, from 1; a longer one is a 413. @defaultValue 64 MiB */
+  /**
+   * Maximum size of a decoded request body, in bytes. Integer from 1; a larger body gets a 413.
+   *
+   * @defaultValue 64 MiB
+   */
   maxDecodedBytes?: number | undefined
   /**
-   * Most events of one request, from 1; a request with more is a 413. Twice as many as a shipper ever sends in one.
+   * Maximum number of events in one request. Integer from 1; a request with more events gets a 413. The default is
+   * twice the maximum that a shipper sends in one request.
    *
    * @defaultValue 200 000
    */
   maxRequestEvents?: number | undefined
   /**
-   * Deepest nesting of objects and lists in an event, from 1, where an object that holds no other has a depth of 1; a request
-   * with a deeper event is a 400. A shipper sends no more than about 70 levels.
+   * Maximum nesting depth of objects and lists in an event. Integer from 1; a request with a deeper event gets a 400.
+   * An object that contains no other has a depth of 1. A shipper sends about 70 levels at most.
    *
    * @defaultValue 256
    */
   maxNestingDepth?: number | undefined
   /**
-   * Memory for what was received, in bytes, from 1. Past it the oldest requests are forgotten.
+   * Maximum memory for received events, in bytes. Integer from 1. Beyond it, the emulator forgets the oldest requests.
    *
-   * Counts the decoded bodies, 8 bytes an event and 1,024 a request, names of datasets and 512 bytes a dataset.
+   * The sum counts the decoded bodies, 8 bytes per event, 1,024 bytes per request, the names of datasets, and 512 bytes
+   * per dataset.
    *
    * @defaultValue 512 MiB
    */
   maxStoredBytes?: number | undefined
 }
 
-/** The options with their defaults. */
+/** The options, checked and with their defaults. */
 export interface Settings extends BodyLimits, EventBounds {
   host: string
   allowedHosts: readonly string[]
   port: number
   basePath: string
   tls: EmulatorOptions['tls']
-  /** The default organization comes first. */
+  /** The organizations, the default organization first. */
   orgs: readonly OrgOverrides[]
   enforced: ReadonlySet<Limit>
   tokens: readonly TokenGrant[]
@@ -88,7 +103,11 @@ export interface Settings extends BodyLimits, EventBounds {
 
 const MiB = 1024 * 1024
 
-/** Fills in the defaults and refuses what makes no sense. */
+/**
+ * Checks the options and fills in the defaults.
+ *
+ * @throws TypeError | RangeError if an option is unknown or its value is invalid
+ */
 export function settingsOf(options: EmulatorOptions): Settings {
   const given = checkObject('startEmulator: options', options)
   const { host, allowedHosts, port, basePath, tls, org, orgs, enforce, tokens, orgIdHeader, ...rest } = given
@@ -136,7 +155,7 @@ function checkOrgs(orgs: readonly OrgOverrides[]): readonly OrgOverrides[] {
   })
 }
 
-// What the next two get is secret, so their errors do not show it.
+// The next two functions check secrets, so no error of theirs contains a key or a token.
 
 function checkTls(tls: EmulatorOptions['tls']): EmulatorOptions['tls'] {
   if (tls === undefined) return tls

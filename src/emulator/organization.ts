@@ -11,19 +11,21 @@ import {
   mistake,
 } from './checks.ts'
 
-/** An organization of the emulator: its license has every field. */
+/** An organization of the emulator. Its license has every field of the specification. */
 export interface Org extends SpecifiedOrg {
   license: Required<License>
 }
 
-/** Fields of an organization that differ from the default; `undefined` means the default. */
+/** Fields of an organization to override. A field that is `undefined` keeps its current or default value. */
 export type OrgOverrides = { [K in Exclude<keyof Org, 'license'>]?: Org[K] | undefined } & {
   license?: { [K in keyof License]: License[K] | undefined } | undefined
 }
 
 const daySeconds = 86_400
 
-/** A paying organization of ordinary size, in the billing month that `nowMs` falls in. */
+/**
+ * Returns a paying organization of ordinary size. Its billing period is the calendar month (UTC) that contains `nowMs`.
+ */
 export function defaultOrg(id: string, nowMs: number): Org {
   const now = new Date(nowMs)
   const monthStart = (offset: number) =>
@@ -76,7 +78,7 @@ const plans = /^(personal|basicDirect|teamMonthlyDirect|teamMonthlyAws|\S*Cloud|
 const amounts = new Set(['monthlyIngestGb', 'monthlyQueryGbHours', 'storageAllowanceGB'])
 const times = new Set(['issuedAt', 'validFrom', 'expiresAt', 'billingPeriodStart', 'billingPeriodEnd'])
 
-/** Refuses fields that the specification does not have, and values that it does not allow for them. */
+/** Throws on a field that the specification does not have, and on a value that it does not allow. */
 export function checkOverrides(name: string, overrides: OrgOverrides): OrgOverrides {
   const own = checkObject(name, overrides)
   const { license, ...fields } = own
@@ -93,9 +95,9 @@ function checkFields(name: string, fields: object, defaults: object): void {
   }
 }
 
-/** A value must be what the default is: a number, a list of texts, an object or a text. */
+/** Throws unless the value has the type of the default: a number, a list of strings, an object or a string. */
 function checkField(name: string, field: string, value: unknown, byDefault: unknown): void {
-  // A test can use up a small part of a GB.
+  // Fractions are allowed so that a test can use up a small part of a GB.
   if (amounts.has(field)) checkRange(name, value, 0, Number.MAX_SAFE_INTEGER)
   else if (typeof byDefault === 'number') checkInteger(name, value, 0, Number.MAX_SAFE_INTEGER)
   else if (Array.isArray(byDefault)) checkTexts(name, value)

@@ -2,7 +2,7 @@ import { defaultOrg, type Org, type OrgOverrides, withOverrides } from './organi
 
 const defaultId = 'emulated-org'
 
-/** The organizations that exist, the default one first. */
+/** The organizations that exist, the default organization first. */
 export class Organizations {
   readonly defaultId: string
   #orgs = new Map<string, Org>()
@@ -20,9 +20,10 @@ export class Organizations {
     return this.#orgs.get(id)
   }
 
-  /** Replaces fields of an organization, and leaves its trace in `metaModified` and `metaVersion`. */
+  /** Replaces fields of an organization and updates `metaModified` and `metaVersion`. */
   change(org: Org, overrides: OrgOverrides, nowMs: number): Org {
-    // The format of the version is not specified; a default one is a number, and one set by a test starts over at 1.
+    // The specification does not define the format of the version. The default version is a number. A version that a
+    // test set to another text starts over at 1.
     const metaVersion = String((Number.parseInt(org.metaVersion ?? '', 10) || 0) + 1)
     const changed = withOverrides({ ...org, metaModified: new Date(nowMs).toISOString(), metaVersion }, overrides)
     this.#orgs.set(org.id, changed)

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { delay } from '../time.ts'
-// The promised timers stay real when a test fakes the global ones, as the sockets do.
+// `delay` is a real timer even if a test fakes the global timers, because the sockets are real too.
 
-/** Waits, but no longer than the connection lives; resolves to whether it still does. */
+/** Waits for `durationMs`, or until the connection closes. @returns true if the connection is still open */
 export async function pause(response: ServerResponse, durationMs: number): Promise<boolean> {
   if (response.destroyed || durationMs <= 0) return !response.destroyed
   const gone = new AbortController()

@@ -1,32 +1,34 @@
 import type { IncomingMessage } from 'node:http'
 import { systemTimeMs } from '../time.ts'
 
-/** A request the emulator received, and what became of it. */
+/** A request that the emulator received, and its result. */
 export interface ReceivedRequest {
-  /** When its headers had arrived, in milliseconds since the epoch. */
+  /** The time when its headers had arrived, in milliseconds since the epoch. */
   readonly atMs: number
   readonly method: string
-  /** Path and query as they came over the wire, still percent-encoded. */
+  /** Path and query as received, still percent-encoded. */
   readonly path: string
-  /** Header names in lower case. Credentials are replaced by `(redacted)`. */
+  /** Headers by their names in lower case. The value of a header with credentials is `(redacted)`. */
   readonly headers: Readonly<Record<string, string>>
-  /** The decoded dataset name; `undefined` unless it was an ingest request. */
+  /** The decoded dataset name, or `undefined` if the request was not an ingest request. */
   readonly dataset: string | undefined
-  /** Id of the organization its token belongs to; `undefined` unless the token was accepted. */
+  /** Id of the organization that the request acts for, or `undefined` if its token was not accepted. */
   readonly orgId: string | undefined
   readonly contentType: string | undefined
   readonly contentEncoding: string | undefined
-  /** Status of the answer; `undefined` while there is none, and for good when the connection ended without one. */
+  /**
+   * Status of the answer. It is `undefined` until there is an answer, and stays so if the connection ends without one.
+   */
   readonly status: number | undefined
   /** Bytes of the body that were read, before decoding. */
   readonly wireBytes: number
-  /** Bytes of the body after decoding; 0 when it was not read that far. */
+  /** Bytes of the body after decoding; 0 if nothing was decoded. */
   readonly decodedBytes: number
-  /** Events found in the body, stored or not; 0 when it was not read that far. */
+  /** Events found in the body, stored or not; 0 if the request was refused before its events were found. */
   readonly eventCount: number
 }
 
-/** The same, while the stages still write it. */
+/** A `ReceivedRequest` that the stages can still change. */
 export type RequestEntry = { -readonly [K in keyof ReceivedRequest]: ReceivedRequest[K] }
 
 const maxEntries = 10_000
@@ -35,17 +37,19 @@ const credentialHeaders = new Set(['authorization', 'proxy-authorization', 'cook
 /** Totals since the start or the last `clear()`. */
 export interface RequestTotals {
   requests: number
-  /** Mean rate from the first request to the last, refused ones included; 0 when both came in the same millisecond. */
+  /**
+   * Mean rate from the first request to the last, including refused ones; 0 if both arrived in the same millisecond.
+   */
   requestsPerSecond: number
-  /** How often each status was answered. */
+  /** Number of answers by status. */
   answers: Record<number, number>
-  /** Bytes of request bodies as they came. */
+  /** Bytes of request bodies that were read, before decoding. */
   wireBytes: number
-  /** Bytes of request bodies once decoded. */
+  /** Bytes of request bodies after decoding. */
   decodedBytes: number
 }
 
-/** The last 10,000 requests, and totals over all of them. */
+/** The last 10,000 requests, and totals over all requests. */
 export class RequestLog {
   #entries: RequestEntry[] = []
   #requests = 0
@@ -78,7 +82,7 @@ export class RequestLog {
     return entry
   }
 
-  /** To be called when a request ends; `status` is `undefined` when it gets no answer. */
+  /** Must be called when a request ends. The `status` is `undefined` if the request gets no answer. */
   ended(entry: RequestEntry, status: number | undefined): void {
     entry.status = status
     this.#wireBytes += entry.wireBytes

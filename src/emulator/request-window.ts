@@ -1,15 +1,15 @@
-/** What became of one request, and what is left for the next ones. */
+/** The result for one request, and the capacity that is left for the next requests. */
 export interface Place {
   admitted: boolean
-  /** Requests that the window still takes: an integer from 0. */
+  /** Requests that the window still admits: an integer from 0. */
   remaining: number
-  /** When the next window begins, in seconds since the epoch. */
+  /** The start of the next window, in seconds since the epoch. */
   resetsAtSeconds: number
 }
 
 /**
- * Counts requests in fixed windows: the seconds of the clock, so that a window ends at a whole second as the headers
- * say it. Requests that are turned away take no place in it.
+ * Counts requests in fixed windows. Each window is one second of the clock, so that it ends at a whole second, the unit
+ * of the headers. Refused requests are not counted.
  */
 export class RequestWindow {
   #second = 0

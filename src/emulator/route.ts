@@ -1,6 +1,6 @@
 import { type Answer, refusal } from './answer.ts'
 
-/** The operation a request asks for, with the names from its path. */
+/** The operation that a request asks for, with the names from its path. */
 export type Route =
   | { kind: 'ingest'; dataset: string }
   | { kind: 'read-organization' | 'update-organization'; orgId: string }
@@ -19,11 +19,11 @@ const patterns: { path: RegExp; methods: Record<string, (name: string) => Route>
 ]
 
 /**
- * Finds the operation. The path is matched as it came over the wire and a name is decoded once, so `a%2Fb` is one
- * name, and neither `..` nor `%2e%2e` leads anywhere else.
+ * Finds the operation of a request. The path is matched as received, and a name is decoded once. So `a%2Fb` is one
+ * name, and neither `..` nor `%2e%2e` leads to another path.
  */
 export function routeOf(method: string, url: string, basePath: string): Route | Answer {
-  // A request through a proxy carries the whole address; what counts is its path.
+  // A request through a proxy carries the whole URL; only its path is used.
   const [path = ''] = url.replace(/^https?:\/\/[^/?]*/i, '').split('?')
   if (decoded(path) === undefined) return refusal(400, 'malformed-path', 'the path holds a malformed percent-encoding')
   const ownPath = path.startsWith(`${basePath}/`) || path === basePath ? path.slice(basePath.length) : undefined
@@ -40,7 +40,7 @@ function wrongMethod(allowed: string): Answer {
   return refusal(405, 'wrong-method', `this path takes ${allowed}`, { allow: allowed })
 }
 
-/** Gives the text, not whether there is one: a bundler drops a call of `decodeURIComponent` whose value nobody uses. */
+/** Returns the decoded text, not a boolean: a bundler drops a call of `decodeURIComponent` whose value is not used. */
 function decoded(path: string): string | undefined {
   try {
     return decodeURIComponent(path)

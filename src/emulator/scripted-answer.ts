@@ -2,21 +2,21 @@ import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { type Answer, json, refusal } from './answer.ts'
 import { checkInteger, checkKeys, checkObject } from './checks.ts'
 
-/** An answer a test dictates. */
+/** An answer that a test scripts. */
 export interface ScriptedAnswer {
-  /** Integer, 200 to 599. */
+  /** HTTP status. Integer, 200 to 599. */
   status: number
-  /** Replace the headers the emulator would send. */
+  /** Headers to send. They replace headers of the same name that the emulator would send. */
   headers?: Readonly<Record<string, string>> | undefined
   /**
-   * An object is sent as JSON, a string or bytes as they are.
+   * Body to send: an object is sent as JSON, a string or bytes without change.
    *
    * @defaultValue a JSON object with `code` and `message`
    */
   body?: string | Uint8Array | object | undefined
 }
 
-/** Checks what a test dictated; `what` names the call in the error. */
+/** Checks an answer that a test scripted; `what` names the call in the error. */
 export function scripted(what: string, answer: ScriptedAnswer): Answer {
   const { status, headers = {}, body } = checkObject(`${what}: answer`, answer)
   checkKeys(`${what}: answer`, answer, ['status', 'headers', 'body'])

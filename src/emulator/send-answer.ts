@@ -6,12 +6,13 @@ import { pause } from './pause.ts'
 const ticksPerSecond = 20
 
 /**
- * Writes an answer; one with a speed gets its headers at once and its body bit by bit. It ends when the body of the request
- * has: many a client sends all of it before it reads, and a connection that is closed meanwhile takes the answer with it.
+ * Writes an answer. If it has a send rate, its headers are sent at once and its body in small pieces. The answer ends
+ * only after the body of the request has ended. Many clients send the whole body before they read, and would lose the
+ * answer if the connection closed earlier.
  */
 export async function sendAnswer(response: ServerResponse, answer: Answer): Promise<void> {
   const body = Buffer.from(answer.body as string)
-  // Statuses that have no body may not announce one either.
+  // An answer with one of these statuses has no body, so it must not announce a length either.
   const hasBody = answer.status !== 204 && answer.status !== 304
   const passed = restOfBody(response.req)
   response.writeHead(answer.status, { ...(hasBody && { 'content-length': body.length }), ...answer.headers })

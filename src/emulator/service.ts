@@ -14,7 +14,7 @@ import { pageAnswer } from './routes/page.ts'
 import { Store } from './store.ts'
 import { Tokens, type Wish } from './tokens.ts'
 
-/** What the service knows, and how it ends each request. Sockets are not its business. */
+/** The state of the service, and the logic that ends each request. The sockets belong to `start.ts`. */
 export class Service {
   readonly organizations: Organizations
   readonly tokens: Tokens
@@ -52,7 +52,7 @@ export class Service {
     try {
       return await this.#end(exchange)
     } catch (error) {
-      // Most likely a predicate of the test's own.
+      // The most likely cause is a function of the test, such as a predicate.
       return refusal(500, 'emulator-failed', error instanceof Error ? error.message : String(error))
     }
   }

@@ -7,24 +7,26 @@ const closeBracket = 0x5d
 const openBrace = 0x7b
 const closeBrace = 0x7d
 
-/** Byte offsets of pieces of a body: start and end of the first, start and end of the second, and so on. */
+/** Byte offsets of pieces of a body: start and end of the first piece, start and end of the second, and so on. */
 export type Spans = number[]
 
-/** What a body may hold. Asked before anything is parsed: a few kilobytes may unpack to millions of events or levels. */
+/**
+ * Limits on the events of a body. They are checked before parsing, because a few compressed kilobytes may expand to
+ * millions of events or levels.
+ */
 export interface EventBounds {
   maxRequestEvents: number
   maxNestingDepth: number
 }
 
-/** No bounds. */
 const unbounded: EventBounds = {
   maxRequestEvents: Number.POSITIVE_INFINITY,
   maxNestingDepth: Number.POSITIVE_INFINITY,
 }
 
 /**
- * The lines of a newline-delimited body that are not blank, without the white space around them. Past `maxRequestEvents`
- * there is one more, and the rest is not looked at.
+ * Returns the non-blank lines of a newline-delimited body, without surrounding white space. The search stops after
+ * `maxRequestEvents` + 1 lines.
  */
 export function lineSpans(body: Buffer, { maxRequestEvents } = unbounded): Spans {
   const spans: Spans = []
@@ -37,7 +39,7 @@ export function lineSpans(body: Buffer, { maxRequestEvents } = unbounded): Spans
   return spans
 }
 
-/** The whole body as one piece, without the white space around it. */
+/** Returns the whole body as one piece, without surrounding white space. */
 export function wholeSpan(body: Buffer): Spans {
   const spans: Spans = []
   pushTrimmed(spans, body, 0, body.length, true)
@@ -45,11 +47,11 @@ export function wholeSpan(body: Buffer): Spans {
 }
 
 /**
- * The elements of a JSON array, found by counting brackets; `undefined` when the brackets make no array.
- * What stands in the elements is not checked: a body is valid JSON exactly when it has spans and each parses.
+ * Returns the elements of a JSON array, found by counting brackets, or `undefined` if the brackets do not form an
+ * array. The content of the elements is not checked. A body is valid JSON exactly if it has spans and each span parses.
  *
- * Past `maxRequestEvents` there is one more, and the rest is not looked at. An element that is nested more deeply than
- * `maxNestingDepth` is the last, and goes on to the end of the body.
+ * The search stops after `maxRequestEvents` + 1 elements. It also stops at an element that is nested more deeply than
+ * `maxNestingDepth`; the span of this element extends to the end of the body.
  */
 export function elementSpans(body: Buffer, { maxRequestEvents, maxNestingDepth } = unbounded): Spans | undefined {
   const spans: Spans = []
@@ -84,7 +86,7 @@ export function elementSpans(body: Buffer, { maxRequestEvents, maxNestingDepth }
   return undefined
 }
 
-/** The number of a byte's line, from 1. */
+/** Returns the number of the line that contains a byte, from 1. */
 export function lineNumber(body: Buffer, offset: number): number {
   let line = 1
   for (let at = 0; at < offset; at += 1) if (body[at] === newline) line += 1

@@ -14,11 +14,11 @@ import { Service } from './service.ts'
 import { answerUnreadable } from './unreadable.ts'
 
 /**
- * Starts the service in this process: a real HTTP server with the ingest and the organization endpoints, for tests and
- * local work. It keeps the process alive until it is closed.
+ * Starts the service in this process, for tests and local work: a real HTTP server with the ingest and the organization
+ * endpoints. The server keeps the process alive until it is closed.
  *
- * @throws TypeError | RangeError when an option makes no sense
- * @throws Error when this Node is too old, or the port cannot be listened on
+ * @throws TypeError | RangeError if an option is unknown or its value is invalid
+ * @throws Error if this Node is too old, or if the server cannot listen on the port
  */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   checkNode()
@@ -28,7 +28,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   const connections = new Connections(server)
   answerUnreadable(server)
   server.on('request', (request, response) => {
-    // Whatever goes wrong while an answer is written, its client must not be left waiting.
+    // If an answer cannot be written, the connection is closed, so that the client does not wait forever.
     serve(service, connections, request, response).catch(() => request.socket.destroy())
   })
   await listen(server, settings)
@@ -38,7 +38,8 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
 
 async function serve(service: Service, connections: Connections, request: IncomingMessage, response: ServerResponse) {
   const entry = service.log.open(request)
-  // Endings leave out what is as usual; what an application has added to `Object.prototype` must not stand in for it.
+  // An ending omits properties that have their default. A property that an application added to `Object.prototype` must
+  // not take their place.
   const ending = ownProperties(await service.end({ request, response, entry }))
   const alive = await pause(response, ending.afterMs ?? 0)
   service.log.ended(entry, alive && ending.kind === 'answer' ? ending.status : undefined)
@@ -52,7 +53,7 @@ async function serve(service: Service, connections: Connections, request: Incomi
 }
 
 function createServer({ tls }: Settings): Server {
-  // Node would answer a request without a Host header itself, and not in JSON.
+  // By default, Node itself would answer a request without a Host header, and not in JSON.
   const options: ServerOptions = { requireHostHeader: false }
   if (!tls) return http.createServer(options)
   try {
@@ -74,7 +75,7 @@ async function listen(server: Server, { host, port }: Settings): Promise<void> {
 }
 
 function urlOf({ tls, host, basePath }: Settings, port: number): string {
-  // An address that means "every interface" is one to listen on, not one to connect to.
+  // A server can listen on an address that means "every interface", but a client must connect to a specific one.
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   const name = reachable.includes(':') ? `[${reachable}]` : reachable
   return `${tls ? 'https' : 'http'}://${name}:${port}${basePath}`

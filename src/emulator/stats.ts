@@ -5,13 +5,13 @@ import type { Store } from './store.ts'
 
 /** Totals since the start or the last `clear()`. */
 export interface EmulatorStats extends RequestTotals {
-  /** Events stored, those forgotten since included. */
+  /** Events stored, including events forgotten since. */
   stored: number
-  /** Events stored once, and given up since to stay within `maxStoredBytes`. */
+  /** Events that were stored and later forgotten, to stay within `maxStoredBytes`. */
   forgotten: number
-  /** Memory that counts towards `maxStoredBytes`. */
+  /** Memory that counts toward `maxStoredBytes`, in bytes. */
   heldBytes: number
-  /** How often each limit of a license refused: requests, but events for `maxFields`. */
+  /** Refusals by limit: the number of refused requests, or for `maxFields` of refused events. */
   refusedByLimit: Record<Limit, number>
 }
 
@@ -24,7 +24,7 @@ export function statsOf({ log, store, licenseLimits }: Received & { licenseLimit
   return { ...log.totals(), ...store.totals(), ...licenseLimits.totals() }
 }
 
-/** What a test that waits in vain should know. */
+/** Returns the event and answer counts for the error of a `waitForEvents` call that fails. */
 export function arrivedSoFar({ log, store }: Received): string {
   const datasets = store.datasets().map(name => `'${name}' ${store.count(name)}`)
   const answers = Object.entries(log.totals().answers).map(([status, times]) => `${times} × ${status}`)

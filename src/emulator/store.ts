@@ -1,34 +1,35 @@
 import type { BodyEvents, EventObject } from './body-events.ts'
 
-/** What is known of a dataset. */
+/** The state of one dataset. */
 interface Dataset {
   readonly name: string
-  /** Events that were stored, those forgotten since included. */
+  /** Events that were stored, including events forgotten since. */
   count: number
-  /** Requests that are held, oldest first. */
+  /** Held requests, oldest first. */
   readonly held: Set<BodyEvents>
 }
 
-// What a request costs beyond its bytes: about 900 bytes of RSS, measured over 200,000 requests of one small event.
-// Counted, so that many tiny requests stay bounded too.
+// Memory of a request in addition to its bytes: about 900 bytes of RSS, measured over 200,000 requests of one small
+// event. It is counted so that the memory for many tiny requests stays bounded too.
 const requestBytes = 1024
 
-// What a dataset costs beyond its name: about 300 bytes of heap, measured over 200,000 datasets without events.
+// Memory of a dataset in addition to its name: about 300 bytes of heap, measured over 200,000 datasets without events.
 const datasetBytes = 512
 
-/** Part of the memory that datasets may take whose requests are all forgotten. */
+/** Maximum share of `maxBytes` for datasets without held requests. */
 const maxEmptyPart = 1 / 8
 
 /**
- * Holds the events that arrived, request by request, and forgets the oldest requests when they are too many bytes. A dataset
- * whose requests are all forgotten keeps its name and its count, until such datasets are too many bytes as well.
+ * Holds the received events, request by request, and forgets the oldest requests if they exceed the memory limit. If
+ * all requests of a dataset are forgotten, its name and its count stay. The oldest of such datasets are forgotten too
+ * if they exceed their share of the memory.
  */
 export class Store {
   #maxBytes: number
   #datasets = new Map<string, Dataset>()
-  /** Requests that are held, oldest first. */
+  /** Held requests, oldest first. */
   #held = new Map<BodyEvents, Dataset>()
-  /** Datasets of which nothing is held, in the order in which that came about. */
+  /** Datasets without held requests, in the order in which they became empty. */
   #empty = new Set<Dataset>()
   #bytes = 0
   #emptyBytes = 0
@@ -58,7 +59,7 @@ export class Store {
     return [...this.#datasets.keys()]
   }
 
-  /** Events that were stored, those forgotten since included. */
+  /** Returns the number of events that were stored, including events forgotten since. */
   count(dataset: string): number {
     return this.#datasets.get(dataset)?.count ?? 0
   }
@@ -71,7 +72,7 @@ export class Store {
     return this.#map(dataset, (events, index) => events.line(index))
   }
 
-  /** The newest lines of a dataset, oldest first. */
+  /** Returns the newest lines of a dataset, at most `count`, oldest first. */
   lastLines(dataset: string, count: number): string[] {
     const lines: string[] = []
     for (const events of this.#of(dataset).reverse()) {

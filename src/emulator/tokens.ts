@@ -4,41 +4,44 @@ import { type Answer, refusal } from './answer.ts'
 import type { Exchange } from './exchange.ts'
 import type { Organizations } from './organizations.ts'
 
-/** What a token can be set up for. The specification names no actions; these are one for each operation it describes. */
+/** An operation that a token can permit. The specification names no actions, so each of its operations has one here. */
 export type TokenAction = 'ingest' | 'org:read' | 'org:write'
 
-/** A token that the emulator accepts, and for what. */
+/** A token that the emulator accepts, and the operations that it permits. */
 export type TokenGrant = {
-  /** The token itself: visible ASCII characters. @defaultValue a random one */
+  /** The token itself: visible ASCII characters. @defaultValue a random token */
   token?: string | undefined
   /**
-   * Ids of the organizations it belongs to. An API token ingests for the first of them, by default for the default one.
+   * Ids of the organizations that the token belongs to. An API token ingests for the first organization in the list, or
+   * for the default organization if there is no list.
    *
-   * @defaultValue '*', all of them
+   * @defaultValue '*', all organizations
    */
   orgs?: readonly string[] | '*' | undefined
 } & (
   | {
-      /** An API token: limited to what it was set up for. */
+      /** An API token. It permits only the listed actions and datasets. */
       kind: 'api'
       actions: readonly TokenAction[]
-      /** Names of the datasets it may ingest into. @defaultValue '*', all of them */
+      /** Names of the datasets that the token permits ingestion into. @defaultValue '*', all datasets */
       datasets?: readonly string[] | '*' | undefined
     }
   | {
-      /** A personal access token: may do everything, but each request must name the organization in a header. */
+      /**
+       * A personal access token. It permits every operation, but each request must name the organization in a header.
+       */
       kind: 'personal'
     }
   | {
-      /** An access token from an OAuth 2.0 flow: reads and updates organizations. */
+      /** An access token from an OAuth 2.0 flow. It permits reading and updating organizations. */
       kind: 'access'
     }
 )
 
-/** What a request wants to do. */
+/** The operation that a request asks to perform. */
 export type Wish = { action: 'ingest'; dataset: string } | { action: 'org:read' | 'org:write'; orgId: string }
 
-/** The tokens that are accepted now. */
+/** The tokens that the emulator accepts now. */
 export class Tokens {
   #grants = new Map<string, TokenGrant>()
   #organizations: Organizations
@@ -62,8 +65,8 @@ export class Tokens {
   }
 
   /**
-   * Decides whether a request may do what it wishes, and for which organization; every way to fail is a 403, as the
-   * specification has it.
+   * Checks the token of a request against the operation, and determines the organization that the request acts for.
+   * Every failure is a 403, as the specification requires.
    */
   admit({ request: { headers }, entry }: Exchange, wish: Wish): Answer | undefined {
     const token = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1]
@@ -78,7 +81,7 @@ export class Tokens {
     return undefined
   }
 
-  /** Replaces every known token in a text that people will see. */
+  /** Replaces every accepted token in a text for people. */
   redact(text: string): string {
     return [...this.#grants.keys()].reduce((rest, token) => rest.replaceAll(token, '(redacted)'), text)
   }
@@ -88,7 +91,7 @@ export class Tokens {
     return wish.action === 'ingest' || wish.orgId === named
   }
 
-  /** The organization that events are ingested for. */
+  /** Returns the id of the organization that the events are ingested for. */
   #ownerOf(grant: TokenGrant, named: string | string[] | undefined): string {
     if (grant.kind === 'personal') return String(named)
     return (Array.isArray(grant.orgs) && grant.orgs[0]) || this.#organizations.defaultId

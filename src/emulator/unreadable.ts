@@ -4,7 +4,8 @@ import { delay } from '../time.ts'
 import { type Answer, refusal } from './answer.ts'
 import { sendAnswer } from './send-answer.ts'
 
-// A client that is still sending when its socket is destroyed may lose the answer; this is how long it may take.
+// Delay before a socket is destroyed after its answer, in milliseconds. If a client is still sending when its socket is
+// destroyed, it may lose the answer.
 const lingerMs = 500
 
 const refusals: Record<string, Answer> = {
@@ -15,7 +16,10 @@ const notHttp = refusal(400, 'malformed-request', 'this is not a valid HTTP requ
 const noTunnels = refusal(405, 'wrong-method', 'CONNECT is not supported', { allow: 'GET, POST, PUT' })
 const noExpectations = refusal(417, 'unknown-expectation', 'the only Expect supported is 100-continue')
 
-/** Answers what Node's HTTP parser turns away with a JSON object too. */
+/**
+ * Answers requests that do not reach the `request` handler, in JSON too: messages that Node's HTTP parser rejects,
+ * CONNECT, and unknown expectations.
+ */
 export function answerUnreadable(server: Server): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     sendRaw(socket, refusals[error.code ?? ''] ?? notHttp)
@@ -25,7 +29,7 @@ export function answerUnreadable(server: Server): void {
 }
 
 function sendRaw(socket: Duplex, { status, headers, body }: Answer): void {
-  // With every further chunk of garbage the parser complains again.
+  // The parser reports another error for every further chunk of an invalid message, but one answer is enough.
   if (socket.writableEnded) return
   if (!socket.writable) {
     socket.destroy()

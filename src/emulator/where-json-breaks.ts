@@ -6,8 +6,9 @@ const quote = 0x22
 const backslash = 0x5c
 
 /**
- * Index of the first character that no valid JSON text could have in its place, the length of the text when it ends
- * too early, `undefined` when it is valid. `JSON.parse` knows this too, but its messages do not always say it.
+ * Returns the index of the first character that no valid JSON text could have at its position. Returns the length of
+ * the text if the text ends too early, and `undefined` if the text is valid. The messages of `JSON.parse` do not always
+ * contain this position.
  */
 export function whereJsonBreaks(text: string): number | undefined {
   const closers: string[] = []
@@ -76,7 +77,7 @@ function endOfString(text: string, start: number): { at: number; broken: boolean
   return { at: Math.min(at, text.length), broken: true }
 }
 
-/** Whether what follows a backslash may do so. */
+/** True if the characters after a backslash, from index `at`, form a valid escape. */
 function isEscaped(text: string, at: number): boolean {
   return text[at] === 'u' ? /^[0-9a-fA-F]{4}$/.test(text.slice(at + 1, at + 5)) : /^["\\/bfnrt]$/.test(text.charAt(at))
 }

@@ -2,28 +2,31 @@ import { WorkerHttpClient } from '../http/worker-client.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { monotonicMs } from '../time.ts'
 
-/** What somebody has left to deliver when nothing else happens in this thread any more. */
+/** Work that must still be delivered after the event loop has stopped. */
 export interface Drainable {
-  /** How long the end of the process may be held up for it, in milliseconds. */
+  /** Maximum time that this work may delay the end of the process, in milliseconds. */
   readonly exitTimeoutMs: number
-  /** Where nothing is left to deliver, it is none of them any more. */
+  /** Unregisters this work if nothing is left to deliver. */
   unregisterIfIdle(): void
-  /** From now on requests are to be made by the courier; those under way come to nothing. */
-  beginDrain(courier: WorkerHttpClient): void
-  /** Starts what may be started; returns the monotonic time to be called again, `Infinity` when it waits for answers. */
+  /** Makes all requests through the worker client from now on. Requests in flight are broken off, and made again. */
+  beginDrain(client: WorkerHttpClient): void
+  /**
+   * Starts the requests that are allowed now. Returns the monotonic time for the next call; `Infinity` if only an
+   * answer can change anything.
+   */
   step(): number
   isWaitingForAnswers(): boolean
-  /** Counts what is left as lost, and says so. */
+  /** Gives up the remaining events: drops and reports each event that cannot be handed off to another process. */
   dropRemaining(loss: Loss): void
-  /** The courier is of no more use. */
+  /** Stops using the worker client. */
   endDrain(): void
 }
 
-/** How a loss is told of: “… could not be delivered {how}, … {remedy}” */
+/** The words for a loss in a warning: “… could not be delivered {how}, … {remedy}” */
 export interface Loss {
   readonly how: string
   readonly remedy: string
-  /** They waited to be sent, for whatever reason. */
+  /** True if the events were waiting to be sent, for any reason. */
   readonly isWaiting?: boolean
 }
 
@@ -54,29 +57,29 @@ function withoutWorker({ code, message }: NodeJS.ErrnoException): Loss {
   }
 }
 
-/** Delivers by a worker what is left when the process ends: nothing else in this thread gets a turn any more. */
+/** Delivers remaining events through a worker thread when the process ends and the event loop has stopped. */
 export class ExitDrain {
   #client: WorkerHttpClient | undefined
-  #isDelivering = false
-  /** How long the end of the process has been held up, in milliseconds. */
+  #isDraining = false
+  /** Total time by which the end of the process has been delayed, in milliseconds. */
   #heldUpMs = 0
 
-  /** Returns when each has been delivered or has been given up. Never throws. */
-  drainables(everybody: ReadonlySet<Drainable>): void {
-    if (this.#isDelivering) return // a listener of ours logs, and is heard below
-    for (const one of [...everybody]) one.unregisterIfIdle()
-    if (everybody.size === 0) return
-    this.#isDelivering = true
+  /** Returns when all work is either delivered or given up. Never throws. */
+  drain(drainables: ReadonlySet<Drainable>): void {
+    if (this.#isDraining) return // a listener logged during the drain, which delivers that event, too
+    for (const one of [...drainables]) one.unregisterIfIdle()
+    if (drainables.size === 0) return
+    this.#isDraining = true
     const startedAtMs = monotonicMs()
     try {
       this.#client ??= new WorkerHttpClient()
-      deliverBy(this.#client, everybody, startedAtMs - this.#heldUpMs)
+      drainBy(this.#client, drainables, startedAtMs - this.#heldUpMs)
     } catch (error) {
       this.end()
-      for (const one of [...everybody]) one.dropRemaining(withoutWorker(error as Error))
+      for (const one of [...drainables]) one.dropRemaining(withoutWorker(error as Error))
     }
     this.#heldUpMs += monotonicMs() - startedAtMs
-    this.#isDelivering = false
+    this.#isDraining = false
   }
 
   end(): void {
@@ -85,31 +88,31 @@ export class ExitDrain {
   }
 }
 
-function deliverBy(courier: WorkerHttpClient, everybody: ReadonlySet<Drainable>, startedAtMs: number): void {
-  const handedOver = new Set<Drainable>()
-  const givenUp = new Set<Drainable>()
+function drainBy(client: WorkerHttpClient, drainables: ReadonlySet<Drainable>, startedAtMs: number): void {
+  const begun = new Set<Drainable>()
+  const ended = new Set<Drainable>()
   try {
     for (;;) {
       let untilMs = Number.POSITIVE_INFINITY
-      for (const one of everybody) {
-        if (givenUp.has(one)) continue // and a listener has logged since
-        if (!handedOver.has(one)) one.beginDrain(courier)
-        handedOver.add(one)
+      for (const one of drainables) {
+        if (ended.has(one)) continue // registered again by a listener that logged
+        if (!begun.has(one)) one.beginDrain(client)
+        begun.add(one)
         const deadlineMs = startedAtMs + one.exitTimeoutMs
         const isLate = monotonicMs() >= deadlineMs
         const wakeAtMs = isLate ? deadlineMs : one.step()
         if (!isLate && (one.isWaitingForAnswers() || wakeAtMs < deadlineMs)) {
           untilMs = Math.min(untilMs, wakeAtMs, deadlineMs)
         } else {
-          givenUp.add(one)
+          ended.add(one)
           const why = wakeAtMs === Number.POSITIVE_INFINITY ? notRead : notTaken
           one.dropRemaining(isLate ? outOfTime(one.exitTimeoutMs) : why)
         }
       }
       if (untilMs === Number.POSITIVE_INFINITY) return
-      courier.wait(untilMs)
+      client.wait(untilMs)
     }
   } finally {
-    for (const one of handedOver) one.endDrain()
+    for (const one of begun) one.endDrain()
   }
 }

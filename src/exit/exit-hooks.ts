@@ -3,23 +3,24 @@ import { queueMicrotask, setImmediate } from '../time.ts'
 import { ExitDrain } from './drain-at-exit.ts'
 import { type Interruptible, registerInterruptible, unregisterInterruptible } from './signals.ts'
 
-/** Somebody who has something left to do when the process ends. */
+/** Work that must be finished or delivered when the process ends. */
 export interface ExitDrainable extends Interruptible {
-  /** Whether to deliver, too, when a signal ends the process. */
+  /** True if a signal that ends the process waits for delivery, too. */
   readonly exitOnSignals: boolean
-  /** Resolves when it is done, or has given up. Must keep the event loop alive until then. */
+  /** Resolves when the work is done, or given up. Must keep the event loop alive until then. */
   finish(): Promise<void>
 }
 
 const drainables = new Set<ExitDrainable>()
-/** There while the handlers of 'exit' run: what is watched then has no later. */
+/** Set while the handlers of 'exit' run. Work registered meanwhile has no later chance. */
 let exitDrain: ExitDrain | undefined
 
 /**
- * To be called by whoever may have something to deliver one day: the first log call of all may be made inside somebody's
- * handler of 'exit', where it is too late to listen.
+ * Installs the listeners that deliver pending events when the process ends. Each shipper calls it before it has any
+ * event. The first log call may be made in an 'exit' handler, when it is too late to add listeners.
  *
- * Listens before all others, of which one may throw, or call `process.exit()` once more: then none after it is called.
+ * The first listener comes before all others. Another listener may throw, or call `process.exit()` again, and then no
+ * listener after it is called.
  */
 export function installExitHooks(): void {
   isMoving = true
@@ -29,11 +30,11 @@ export function installExitHooks(): void {
   if (process.versions.deno !== undefined) installDenoHooks()
 }
 
-/** Deno emits no 'exit' after an uncaught error, nor by `Deno.exit()`. */
+/** Deno emits no 'exit' after an uncaught error, or for `Deno.exit()`. */
 function installDenoHooks(): void {
   process.off('uncaughtExceptionMonitor', drainUncaught).on('uncaughtExceptionMonitor', drainUncaught)
   const { addEventListener } = globalThis as { addEventListener?: (name: string, listener: () => void) => void }
-  addEventListener?.('unload', drainAndEnd) // the same listener is added once
+  addEventListener?.('unload', drainAndEnd) // adding the same listener twice has no effect
 }
 
 function drainUncaught(): void {
@@ -45,15 +46,16 @@ function drainAndEnd(): void {
   endDrain()
 }
 
-/** Whether our listeners are being taken off by ourselves. */
+/** True while this module itself removes its listeners. */
 let isMoving = false
 let isRemovalSaid = false
 
-/** Where the application takes all listeners off 'exit', and with them ours, they come back, and it is said once. */
+/** Puts the listeners back if the application removes all listeners of 'exit', and warns of it once. */
 function onRemoved(name: string | symbol, listener: unknown): void {
   if (isMoving || name !== 'exit') return
   if (listener === drainAll || listener === endDrain) queueMicrotask(reinstall)
-  // At once if that was the last: `process.exit()` may follow. Otherwise `removeAllListeners` would come upon them again.
+  // At once if no listener is left, as `process.exit()` may follow. Otherwise later, or `removeAllListeners` would
+  // remove the new ones, too.
   if (process.listenerCount('exit') === 0) reinstall()
 }
 
@@ -73,21 +75,21 @@ function reinstall(): void {
 }
 
 /**
- * Has the one finished when the process comes to its natural end, and its leftovers delivered when it ends by
- * `process.exit()`, an uncaught error or a signal. One listener for each serves every shipper of the process.
+ * Finishes the work at the natural end of the process, and drains it at `process.exit()`, an uncaught error or a
+ * signal. One listener for each of these serves every shipper of the process.
  */
 export function registerDrainable(one: ExitDrainable): void {
   if (drainables.size === 0 && exitDrain === undefined) {
     process.off('beforeExit', finishAll).on('beforeExit', finishAll)
-    installExitHooks() // once more, to come before and after handlers that are there by now
+    installExitHooks() // again, to be before and after the handlers added since
   }
   drainables.add(one)
   if (one.exitOnSignals && exitDrain === undefined) registerInterruptible(one)
 }
 
-/** While the handlers of 'exit' run, delivers what has been logged in them so far. */
+/** While the handlers of 'exit' run, delivers the events that they have logged so far. */
 export function drainIfExiting(): void {
-  exitDrain?.drainables(drainables)
+  exitDrain?.drain(drainables)
 }
 
 export function unregisterDrainable(one: ExitDrainable): void {
@@ -95,7 +97,7 @@ export function unregisterDrainable(one: ExitDrainable): void {
   unregisterInterruptible(one)
 }
 
-/** Work started here is waited for: Node asks again when the loop is empty once more. */
+/** Starts to finish all work. Node waits for it, and emits 'beforeExit' again when the event loop is empty. */
 function finishAll(): void {
   for (const one of drainables) void one.finish()
 }
@@ -103,15 +105,15 @@ function finishAll(): void {
 function drainAll(): void {
   exitDrain = new ExitDrain()
   warnAtOnce(true)
-  exitDrain.drainables(drainables)
+  exitDrain.drain(drainables)
   exitDrain.end()
 }
 
 function endDrain(): void {
   const delivery = exitDrain
-  delivery?.drainables(drainables)
+  delivery?.drain(drainables)
   delivery?.end()
-  // Comes only where somebody emitted 'exit' in a process that goes on.
+  // Runs only if the application emitted 'exit' itself, and the process goes on.
   setImmediate(() => {
     delivery?.end()
     warnAtOnce(false)

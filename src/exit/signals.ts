@@ -3,28 +3,31 @@ import { warnAtOnce } from '../accounting/diagnostics.ts'
 import { setTimeout } from '../time.ts'
 import { type Drainable, ExitDrain } from './drain-at-exit.ts'
 
-/** Pending events that a signal must not cost. */
+/** Pending events that a signal must not lose. */
 export interface Interruptible extends Drainable {
-  /** Sends what is pending without further delay. Called if the application handles the signal: it decides about the end. */
+  /** Sends pending events without delay. Called if the application handles the signal, and so decides about the end. */
   sendNow(): void
 }
 
-/** The signals by which terminals, supervisors and orchestrators end a process. */
+/** Signals with which terminals, supervisors and orchestrators end a process. */
 const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 type Signal = (typeof signals)[number]
 
-/** On the listeners of every copy of this package that the process has loaded: none of them is a handler of the application. */
+/**
+ * Marks the listeners of every copy of this package in the process. They do not count as handlers of the application.
+ */
 const ours = Symbol.for('logferry.signal-listener')
 
 /**
- * How long after a signal that the application handles pending events are sent, in milliseconds. Many handlers end the process
- * within a few: a request that is under way then would be made again, and its events arrive twice.
+ * Delay before pending events are sent after a signal that the application handles, in milliseconds. Many handlers end
+ * the process within a few milliseconds. A request in flight would then be made again, and its events would arrive
+ * twice.
  */
 const sendAfterMs = 50
 
 /**
- * How long a signal that was raised again may take to end the process, in milliseconds; listeners of ours would keep the process
- * alive.
+ * Time that a signal raised again has to end the process, in milliseconds. Until then this package has no listeners,
+ * because they would keep the process alive.
  */
 const raisedMs = 1000
 
@@ -35,8 +38,9 @@ const interruptible = new Set<Interruptible>()
 let isRaised = false
 
 /**
- * Delivers what `one` has pending when a signal ends the process, until `stopHeeding`. There are listeners for signals only as
- * long as there is something to deliver: otherwise a signal does what it does by default, even while the event loop is blocked.
+ * Delivers the pending events of `one` if a signal ends the process, until `unregisterInterruptible`. Signal listeners
+ * exist only while there is something to deliver. Otherwise a signal has its default effect, even while the event loop
+ * is blocked.
  */
 export function registerInterruptible(one: Interruptible): void {
   interruptible.add(one)
@@ -47,10 +51,13 @@ export function unregisterInterruptible(one: Interruptible): void {
   if (interruptible.delete(one) && interruptible.size === 0) stopListening()
 }
 
-/** Before all others: one that is called once is off the list when it has been called, and would be overlooked. */
+/**
+ * Adds the listeners before all others. A `once` listener that is called first is already removed, and `isHandled`
+ * would overlook it.
+ */
 function listen(): void {
   if (isRaised) return
-  stopListening() // where the application has taken off some of them
+  stopListening() // in case the application has removed some of them
   for (const { signal, listener } of listeners) process.prependListener(signal, listener)
 }
 
@@ -65,18 +72,18 @@ function onSignal(signal: Signal): void {
   }
   const delivery = new ExitDrain()
   warnAtOnce(true)
-  delivery.drainables(interruptible)
+  delivery.drain(interruptible)
   delivery.end()
   warnAtOnce(false)
   stopListening()
-  if (!process.listeners(signal).some(isOurs)) raise(signal) // or another copy of this package does, whose turn comes
+  if (!process.listeners(signal).some(isOurs)) raise(signal) // otherwise another copy of this package raises it
 }
 
 function sendNow(): void {
   for (const one of [...interruptible]) one.sendNow()
 }
 
-/** Whether the application has a handler, which then has the say. */
+/** True if the application has a handler for the signal, and so decides about the end. */
 function isHandled(signal: Signal): boolean {
   const others = process.listeners(signal).filter(listener => !isOurs(listener))
   return others.length > signalExitCount()
@@ -91,8 +98,9 @@ interface SignalExitEmitter {
 }
 
 /**
- * Listeners of the package signal-exit, which many tools use: as ours do, they end the process only if they are alone. Each
- * instance of it counts itself, where the others of its version find that; version 4 heeds both places as well.
+ * Returns the number of listeners of the package signal-exit, which many tools use. Like the listeners of this package,
+ * they end the process only if no others exist. Each instance counts its listeners in a place shared by its version,
+ * and version 4 reads both places, too.
  */
 function signalExitCount(): number {
   const places = globalThis as { [key: symbol]: SignalExitEmitter | undefined }
@@ -104,10 +112,11 @@ function countIn(emitter: SignalExitEmitter | undefined): number {
   return typeof emitter?.count === 'number' ? emitter.count : 0
 }
 
-/** Has the signal do what it does without us. */
+/** Raises the signal again, without the listeners of this package. */
 function raise(signal: Signal): void {
   isRaised = true
-  // The process goes on: the first of a container ignores such signals, and a tool of signal-exit may want it.
+  // If the timer fires, the process goes on. The first process of a container ignores such signals, and a tool that
+  // uses signal-exit may keep the process alive.
   setTimeout(() => {
     isRaised = false
     if (interruptible.size > 0) listen()
@@ -115,6 +124,6 @@ function raise(signal: Signal): void {
   try {
     process.kill(process.pid, signal === 'SIGHUP' && process.platform === 'win32' ? 'SIGINT' : signal)
   } catch {
-    process.exit(128 + constants.signals[signal]) // by the convention of shells, where a process may not signal itself
+    process.exit(128 + constants.signals[signal]) // the exit code of shells, if the process may not signal itself
   }
 }

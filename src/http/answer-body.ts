@@ -1,15 +1,15 @@
 import { type Answer, usualAnswerBytes } from './exchange.ts'
 import { firstValue } from './header.ts'
 
-const decoder = new TextDecoder() // takes a byte order mark off
+const decoder = new TextDecoder() // removes a byte order mark
 
-/** The text of an answer, and whether that is all of it. */
+/** The text of an answer. `isWhole` is false if a part is missing. */
 export interface Body {
   readonly text: string
   readonly isWhole: boolean
 }
 
-/** Unpacks what there is of bytes that may have been cut; throws where that is more than the length allowed. */
+/** Decompresses bytes that may have been cut, as far as they go. Throws if the result exceeds `maxOutputLength`. */
 type Unpack = (bytes: Uint8Array, maxOutputLength: number) => Buffer
 
 interface Bounds {
@@ -18,13 +18,14 @@ interface Bounds {
 }
 
 /**
- * What an answer says, in UTF-8. We ask for no compression, but there are proxies that compress nevertheless.
+ * Returns the text of an answer, read as UTF-8. Requests ask for no compression, but some proxies compress answers
+ * nevertheless.
  *
- * @param maxBytes most bytes that are unpacked: a few kilobytes may hold a gigabyte
+ * @param maxBytes maximum number of decompressed bytes; a few compressed kilobytes may hold a gigabyte
  */
 export function bodyOf({ headers, body, cut }: Answer, maxBytes = usualAnswerBytes): Body {
   const unpack = unpackerOf(firstValue(headers['content-encoding']), body)
-  // What is too large is tried by halves, as nothing is left of an attempt that goes too far.
+  // If the result is too large, half of the bytes are tried, because a failed attempt returns nothing.
   for (let length = unpack === undefined ? 0 : body.length; length > 0; length >>= 1) {
     try {
       const text = decoder.decode((unpack as Unpack)(body.subarray(0, length), maxBytes))
@@ -36,7 +37,7 @@ export function bodyOf({ headers, body, cut }: Answer, maxBytes = usualAnswerByt
   return { text: decoder.decode(body), isWhole: cut === undefined }
 }
 
-/** `undefined` for what is not packed, or in a way that nobody knows. */
+/** Returns `undefined` if the body is not compressed, or compressed in an unknown way. */
 function unpackerOf(encoding: string | undefined, body: Uint8Array): Unpack | undefined {
   if (encoding === undefined) return undefined
   const zlib = process.getBuiltinModule('node:zlib')
@@ -48,7 +49,7 @@ function unpackerOf(encoding: string | undefined, body: Uint8Array): Unpack | un
     case 'gzip':
     case 'x-gzip':
       return by(zlib.gunzipSync, Z_SYNC_FLUSH)
-    case 'deflate': // some servers leave out the header that it should have
+    case 'deflate': // some servers omit the zlib header
       return by(((body[0] as number) & 15) === 8 ? zlib.inflateSync : zlib.inflateRawSync, Z_SYNC_FLUSH)
     case 'br':
       return by(zlib.brotliDecompressSync, BROTLI_OPERATION_FLUSH)

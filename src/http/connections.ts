@@ -9,23 +9,24 @@ import { deadline } from './deadline.ts'
 import type { Dispatcher, DispatchHandler, DispatchOptions } from './dispatcher.ts'
 import { holdUntilVerified, verifiedTls } from './verified-tls.ts'
 
-/** How long a connection may take to be made, in milliseconds. */
+/** Maximum time to make a connection, in milliseconds. */
 const connectTimeoutMs = 10_000
 
-/** How long a connection is kept for the next request, in milliseconds; less where the server says so. */
+/** Time that an idle connection is kept for the next request, in milliseconds; less if the server says so. */
 const idleTimeoutMs = 4000
 
-/** What the way to the service takes. */
+/** TLS options and proxy for connections to the service. */
 export interface Way {
   readonly tls?: ResolvedTls | undefined
   readonly proxy?: ResolvedProxy | undefined
 }
 
 /**
- * Connections of our own to the service, by node:http: it loads within 2 ms (5 with TLS), where an HTTP client from the
- * registry takes 50 ms in one piece and 30 MB, and sends a batch as cheaply.
+ * This package's own connections to the service, through `node:http`, which loads within 2 ms (5 ms with TLS). An HTTP
+ * client from the registry takes 50 ms in one piece and 30 MB, and sends a batch no cheaper.
  *
- * They never keep the process alive: at its natural end the exit hook decides how long it waits for them.
+ * The connections never keep the process alive. At the natural end of the process, the exit hook decides how long to
+ * wait for them.
  */
 export class Connections implements Dispatcher {
   readonly #http: Pick<typeof import('node:http'), 'request'>
@@ -38,7 +39,7 @@ export class Connections implements Dispatcher {
   constructor(origin: string, maxConnections: number, { tls, proxy }: Way = {}) {
     const { protocol, hostname, port } = new URL(origin)
     this.#isSecure = protocol === 'https:'
-    // Not by import(), which would read all that the module exports, and so load what Node loads on demand (20 ms).
+    // Not by `import()`, which reads every export, and so loads modules that Node loads on demand (20 ms).
     const http = process.getBuiltinModule(this.#isSecure ? 'node:https' : 'node:http')
     this.#http = http
     this.#agent = new http.Agent({
@@ -46,15 +47,16 @@ export class Connections implements Dispatcher {
       keepAlive: true,
       maxSockets: maxConnections,
       timeout: idleTimeoutMs,
-      proxyEnv: proxy?.env ?? {}, // without it, some versions of Node would use the proxies of the environment
+      proxyEnv: proxy?.env ?? {}, // if it is missing, some versions of Node use the proxies of the environment
     })
     if (this.#isSecure && proxy?.env.https_proxy !== undefined) watchTunnels(this.#agent)
     this.#target = { protocol, hostname: hostname.replace(/^\[|\]$/g, ''), port }
   }
 
   /**
-   * Starts a request. Where the server closes a kept connection just as it is used for another one, the request is made
-   * again by a new one: that is no trouble of the service's. Once only, as nobody knows whether the first has arrived.
+   * Starts a request. If the server closes a kept connection at the moment of its reuse, the request is made again over
+   * a new connection. Such a close is no trouble of the service. The request is repeated only once, as the first one
+   * may have arrived.
    */
   dispatch(options: DispatchOptions, handler: DispatchHandler): true {
     this.#start(options, handler, true)
@@ -74,7 +76,7 @@ export class Connections implements Dispatcher {
       if (!(mayBeMadeAgain && request.reusedSocket && wasClosed && !hasAnswer)) {
         return handler.onResponseError(controller, error)
       }
-      this.#closeIdle() // what the server closes for its age, it closes with others of that age
+      this.#closeIdle() // the server closes other connections of the same age, too
       this.#start(options, handler, false)
     }
     const take = (response: IncomingMessage): void => {
@@ -82,7 +84,7 @@ export class Connections implements Dispatcher {
       response.on('data', chunk => handler.onResponseData(controller, chunk))
       response.on('end', () => {
         isOver = true
-        // An answer that came before the body was sent: nobody waits for the rest of it.
+        // The answer came before the whole body was sent: the rest of the body is of no use.
         if (!request.writableFinished) request.destroy()
         handler.onResponseEnd()
       })
@@ -97,7 +99,8 @@ export class Connections implements Dispatcher {
       hasAnswer = true
       response.on('error', fail)
       if (request.writableFinished || (response.statusCode as number) >= 300) take(response)
-      else setImmediate(takeIfSent, response) // that all is sent TLS tells at the end of the turn, maybe after the answer
+      // With TLS, Node notes only at the end of this turn that the body is sent, which may be after the answer.
+      else setImmediate(takeIfSent, response)
     })
     request.on('error', fail)
     request.on('close', () => {
@@ -109,7 +112,7 @@ export class Connections implements Dispatcher {
     request.end(body)
   }
 
-  /** Lets go of each connection once its request has ended. */
+  /** Closes each connection once its request has ended. */
   async close(): Promise<void> {
     this.#agent.maxFreeSockets = 0
     const idle = this.#requests.size === 0 ? undefined : Promise.withResolvers<void>()
@@ -119,7 +122,7 @@ export class Connections implements Dispatcher {
     this.#agent.destroy()
   }
 
-  /** Lets go of the connections at once. */
+  /** Closes all connections at once. */
   destroy(): void {
     this.#agent.destroy()
   }
@@ -130,19 +133,19 @@ export class Connections implements Dispatcher {
 
   #prepare(socket: Socket, request: ClientRequest): void {
     socket.unref()
-    socket.ref = itself // the agent references a socket again for each request
+    socket.ref = itself // the agent calls `ref` for each request
     if (!socket.connecting) return
-    socket.on('connectionAttempt', socket.unref) // a host with several addresses: each has a handle of its own
+    socket.on('connectionAttempt', socket.unref) // with several addresses, each attempt has its own handle
     const stopClock = deadline(connectTimeoutMs, () => {
       request.destroy(noConnection())
     })
     holdUntilVerified(socket)
-    socket.once('encrypted' in socket ? 'secureConnect' : 'connect', stopClock) // plain HTTP may go to a proxy by TLS
+    socket.once('encrypted' in socket ? 'secureConnect' : 'connect', stopClock) // a proxy may use TLS for plain HTTP
     request.once('close', stopClock)
   }
 }
 
-/** No arrow function in `#prepare`: that would keep the request that it was set for in memory as long as the socket. */
+/** Replaces `ref`. An arrow function in `#prepare` would keep its request in memory as long as the socket. */
 function itself(this: Socket): Socket {
   return this
 }
@@ -152,18 +155,18 @@ function noConnection(): Error {
   return Object.assign(new Error(message), { code: 'ETIMEDOUT' })
 }
 
-/** What Node's agents call to make a connection. They take the callback for an answer once only. */
+/** The function that Node's agents call to make a connection. They accept only one call of the callback. */
 type CreateConnection = (
   options: RequestOptions,
   onConnection: (error: Error | null, socket?: Socket) => void,
 ) => Socket | undefined
 
-/** Most bytes of a proxy's answer that asks for a tunnel; Node reads them to the end of the header, however long it is. */
+/** Maximum bytes of a proxy's answer to a tunnel request. Node itself reads to the end of the header, however long. */
 const maxTunnelAnswerBytes = 65_536
 
 /**
- * Has tunnels through a proxy not keep the process alive while they are made, and end if that takes too long, with TLS
- * included: a request is given its socket only when the tunnel is there.
+ * Keeps tunnels through a proxy from holding the process alive while they are made, and ends slow ones. The time limit
+ * includes TLS. `#prepare` comes too late, because a request gets its socket only when the tunnel is complete.
  */
 function watchTunnels(agent: Agent): void {
   const createConnection = agent.createConnection as CreateConnection
@@ -176,7 +179,7 @@ function watchTunnels(agent: Agent): void {
       onConnection(error, socket)
     }
     const toProxy = createConnection.call(agent, { ...options, timeout: connectTimeoutMs }, settle)
-    // What NO_PROXY names is connected to directly, and is the agent's own by now.
+    // A host in NO_PROXY is connected to directly, and the agent has its socket by now.
     queueMicrotask(() => {
       if (toProxy !== undefined && stopWatching === undefined && !isAmong(agent.sockets, toProxy)) {
         stopWatching = watchTunnel(toProxy, settle)
@@ -191,7 +194,7 @@ function isAmong(sockets: Agent['sockets'], socket: Socket): boolean {
   return Object.values(sockets).some(ofOneName => ofOneName?.includes(socket))
 }
 
-/** Returns what ends the watch. */
+/** Returns a function that ends the watch. */
 function watchTunnel(toProxy: Socket, settle: (error: Error) => void): () => void {
   const checkBytes = (): void => {
     if (toProxy.bytesRead > maxTunnelAnswerBytes) settle(new Error('the answer of the proxy is too long'))

@@ -1,10 +1,10 @@
 import { Secret } from '../text/secret.ts'
 import type { TextKind } from '../text/short-line.ts'
 
-/** Shorter tokens stand in tests, and would be found in the middle of ordinary words. */
+/** Shorter tokens are used in tests, and would be found inside ordinary words. */
 const minTokenLength = 8
 
-/** Headers that authenticate a request. Not enumerable, so that printing an object that holds them shows nothing. */
+/** The headers that authenticate a request. They are in private fields, so that printing an object shows no secret. */
 export class Credentials {
   readonly #token: string
   #secret: Secret | undefined
@@ -21,8 +21,8 @@ export class Credentials {
   }
 
   /**
-   * The text without the token, should a server repeat it to us in whatever form. A token too short to be one is left in
-   * words, and in messages of our own.
+   * Returns a text without the token, in whatever form a server may repeat it. A token shorter than `minTokenLength` is
+   * removed only as a whole word, and not from messages of this package.
    */
   redact(text: string, kind: TextKind = 'piece'): string {
     if (this.#token.length < minTokenLength) {

@@ -1,14 +1,18 @@
 import { clearImmediate, clearTimeout, monotonicMs, setImmediate, setTimeout } from '../time.ts'
 
-/** A timer this much late means that the event loop was blocked, and that the answer may lie in the socket unread. */
+/**
+ * A timer that is this late, in milliseconds, means that the event loop was blocked. An answer may be unread in the
+ * socket.
+ */
 const blockedLoopMs = 250
 const blockedLoopGraceMs = 1000
 
 /**
- * Calls `expire` after `ms`; where the event loop was blocked meanwhile, only after what lies in the sockets was read.
+ * Calls `expire` after `ms` milliseconds, once the sockets have been read. If the event loop was blocked, `expire`
+ * waits one second longer.
  *
- * @param keepsAlive whether the process waits for it before it ends by itself
- * @returns stops the clock
+ * @param keepsAlive true if the process waits for the deadline before it ends by itself
+ * @returns a function that stops the clock
  */
 export function deadline(ms: number, expire: () => void, keepsAlive = false): () => void {
   const startedAtMs = monotonicMs()
@@ -17,8 +21,9 @@ export function deadline(ms: number, expire: () => void, keepsAlive = false): ()
     return keepsAlive ? timer : timer.unref()
   }
   let lastTurn: NodeJS.Immediate | undefined
-  // Timers run before sockets are read: however short the loop was blocked, an answer that is there gets its turn. Not
-  // unreferenced, as a loop that has nothing else to do would sleep on: it keeps the process alive for this one turn.
+  // Timers run before sockets are read. The immediate gives an answer in a socket its turn, however short the loop was
+  // blocked. It is not unreferenced, because an otherwise idle loop would sleep on instead of running it. So it keeps
+  // the process alive for this one turn.
   const expireAfterReading = (): void => {
     lastTurn = setImmediate(expire)
   }

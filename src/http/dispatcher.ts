@@ -1,4 +1,6 @@
-/** What is used of an undici `Dispatcher` (undici 7 or later): the application brings its own, with its own undici. */
+/**
+ * The part of undici's `Dispatcher` (undici 7 or later) that this package uses. The application brings its own undici.
+ */
 export interface Dispatcher {
   dispatch(options: DispatchOptions, handler: DispatchHandler): boolean
 }

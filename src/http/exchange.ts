@@ -3,16 +3,19 @@ import { deadline } from './deadline.ts'
 import type { DispatchController, Dispatcher, DispatchHandler } from './dispatcher.ts'
 import { withoutTracing } from './without-tracing.ts'
 
-/** Most bytes of an answer that are read where nobody needs more; the connection of one that has more is dropped. */
+/** Maximum bytes read of an answer, unless the caller needs more. The connection of a longer answer is closed. */
 export const usualAnswerBytes = 65_536
 
-/** What we look at in an answer. Header names are lower case. */
+/** The parts of an answer that this package uses. Header names are lower case. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** As it came, and maybe compressed: `bodyOf` reads it. */
+  /** The body as received, possibly compressed. `bodyOf` decodes it. */
   readonly body: Uint8Array
-  /** Why `body` is not the whole of it: it is longer than is read, or the connection or the time ended before it did. */
+  /**
+   * Reason why `body` is incomplete: it exceeds the maximum (`too-long`), or the connection or the time ended before it
+   * did (`interrupted`).
+   */
   readonly cut?: 'too-long' | 'interrupted' | undefined
 }
 
@@ -25,11 +28,11 @@ export interface Request {
 }
 
 /**
- * One request and its answer. Redirects are not followed. Rejects when no status arrives; once one has arrived, whatever
- * happens to the rest of the answer, the status counts.
+ * Makes one request and reads its answer. Redirects are not followed. The promise rejects if no status arrives. Once a
+ * status has arrived, the promise resolves with it, whatever happens to the rest of the answer.
  *
- * @param timeoutMs from now to the end of the answer, in milliseconds; a server that trickles does not get more
- * @param maxAnswerBytes most bytes that are read of an answer with a status of 2xx; of any other, 64 KiB
+ * @param timeoutMs time from now to the end of the answer, in milliseconds; a server that trickles gets no more
+ * @param maxAnswerBytes maximum bytes read of an answer with a 2xx status; other answers are read up to 64 KiB
  */
 export function exchange(
   dispatcher: Dispatcher,
@@ -42,7 +45,7 @@ export function exchange(
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   let controller: DispatchController | undefined
   let head: Pick<Answer, 'status' | 'headers'> | undefined
-  let body = Buffer.alloc(0) // grows by doubling: pieces of a byte that are kept one by one take a hundred times as much
+  let body = Buffer.alloc(0) // grows by doubling: keeping one-byte chunks one by one takes a hundred times as much
   let bytes = 0
   let isSettled = false
 

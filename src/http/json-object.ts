@@ -1,7 +1,10 @@
-/** How deep values are looked for in a text that was cut: the object, a list in it, an object in that. */
+/** Depth to which a cut text is read: the object, a list in it, and an object in the list. */
 const maxDepth = 3
 
-/** The fields of a JSON object; `undefined` where the text is none. Of one that was cut, those that are there. */
+/**
+ * Returns the fields of a JSON object; `undefined` if the text is not one. If the text was cut, returns its complete
+ * fields.
+ */
 export function jsonObject(text: string, isWhole = true): Record<string, unknown> | undefined {
   if (!text.trimStart().startsWith('{')) return undefined
   try {
@@ -11,7 +14,7 @@ export function jsonObject(text: string, isWhole = true): Record<string, unknown
   }
 }
 
-/** The text up to the end of the last value that is certainly whole, and what closes it. */
+/** Returns the text up to the end of the last value that is certainly complete, with the missing closing brackets. */
 function mended(text: string): string {
   const closers: string[] = []
   let depth = 0
@@ -33,7 +36,7 @@ function mended(text: string): string {
   return text.slice(0, end) + closers.slice(0, depthAtEnd).reverse().join('')
 }
 
-/** Where the string ends that starts there: at the next quotation mark that no odd number of backslashes precedes. */
+/** Returns the position of the quotation mark that ends the string at `start`. Escaped characters are skipped. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     if (text[at] === '\\') at++

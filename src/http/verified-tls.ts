@@ -7,7 +7,7 @@ export interface ConnectionTls extends ResolvedTls {
 }
 
 /**
- * An application that names the authorities to trust means it: verification stays on, whatever the environment says
+ * Keeps verification on if the application names the authorities to trust, even if the environment turns it off
  * (`NODE_TLS_REJECT_UNAUTHORIZED=0`).
  */
 export function verifiedTls(tls: ResolvedTls | undefined): ConnectionTls | undefined {
@@ -15,10 +15,11 @@ export function verifiedTls(tls: ResolvedTls | undefined): ConnectionTls | undef
 }
 
 /**
- * Gives nothing to a new TLS connection before the certificate of the other side is verified. Node verifies it in
- * JavaScript after the handshake, and encrypts what it was given before: in a worker that is ended during the handshake no
- * JavaScript runs any more, and the request would be sent to whatever server answered. A connection through a tunnel needs no
- * such care: Node gives it out once it is verified.
+ * Holds back the data for a new TLS connection until the server's certificate is verified. Node verifies the
+ * certificate in JavaScript after the handshake, but encrypts waiting data before that.
+ *
+ * A worker that is ended during the handshake runs no more JavaScript, so the request would reach an unverified server.
+ * A tunnel through a proxy needs no such care: Node hands it out after the verification.
  */
 export function holdUntilVerified(socket: Socket & { readonly encrypted?: boolean }): void {
   if (!socket.connecting || socket.encrypted !== true) return

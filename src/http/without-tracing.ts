@@ -1,4 +1,4 @@
-/** What of an OpenTelemetry context manager and context is used here; the API package is not imported. */
+/** The part of OpenTelemetry's context and context manager that is used here. The API package is not imported. */
 interface Context {
   setValue(key: symbol, value: unknown): Context
 }
@@ -7,13 +7,13 @@ interface ContextManager {
   with<T>(context: Context, run: () => T): T
 }
 
-/** The registry that every copy of `@opentelemetry/api` 1.x shares. */
+/** Key of the registry that every copy of `@opentelemetry/api` 1.x shares. */
 const registryKey = Symbol.for('opentelemetry.js.api.1')
 const suppressTracing = Symbol.for('OpenTelemetry SDK Context Key SUPPRESS_TRACING')
 
 /**
- * Runs `run` where instrumentations make no spans: a span for each of our requests would be noise in the user's traces,
- * and may in turn cause a log record, and so the next request.
+ * Calls `run` with tracing suppressed. A span for each request of this package would be noise in the user's traces. It
+ * could also cause a log record, and so the next request.
  */
 export function withoutTracing<T>(run: () => T): T {
   const registry = (globalThis as Record<symbol, unknown>)[registryKey] as { context?: ContextManager } | undefined

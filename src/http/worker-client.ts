@@ -4,64 +4,64 @@ import { monotonicMs } from '../time.ts'
 import type { Answer } from './exchange.ts'
 import { runRequestWorker, type WorkerReply, type WorkerRequest } from './request-worker.ts'
 
-/** Longest that the end of the worker is waited for, in milliseconds; it takes one or two. */
+/** Maximum time to wait for the end of the worker, in milliseconds. The worker usually takes one or two. */
 const endTimeoutMs = 500
 
-/** What comes back: an answer, or why there is none. */
+/** The result of a request: an answer, or the reason why there is none. */
 export type WorkerResult = Answer | Error
 
 /**
- * Makes requests in a worker thread, for a main thread whose event loop stands still: inside a handler of 'exit' no socket
- * of its own is served any more, but it can wait.
+ * Makes requests in a worker thread for a main thread whose event loop has stopped. In an 'exit' handler, the main
+ * thread can serve no socket of its own, but it can wait.
  */
 export class WorkerHttpClient {
   readonly #worker: Worker
   readonly #port: MessagePort
-  /** Counts what the worker has reported; the main thread sleeps on it. */
+  /** Counts the reports of the worker. The main thread sleeps on it. */
   readonly #replies = new Int32Array(new SharedArrayBuffer(4))
-  /** Whether the worker has come to its end; the main thread sleeps on that, too. */
+  /** Becomes 1 when the worker has ended. The main thread sleeps on it, too. */
   readonly #end = new Int32Array(new SharedArrayBuffer(4))
-  readonly #recipients = new Map<number, (receipt: WorkerResult) => void>()
+  readonly #callbacks = new Map<number, (result: WorkerResult) => void>()
   readonly #receive: (port: MessagePort) => { message: WorkerReply } | undefined
   #seen = 0
   #lastId = 0
 
-  /** @throws where no worker may be started */
+  /** @throws if no worker can be started */
   constructor() {
-    // Loaded here, as it takes longer than all that a log call needs.
+    // Loaded here, because loading takes longer than a whole log call.
     const { MessageChannel, receiveMessageOnPort, Worker } = process.getBuiltinModule('node:worker_threads')
     leaveRemovedFolder()
     const { port1, port2 } = new MessageChannel()
     this.#port = port1
     this.#port.unref()
     this.#receive = receiveMessageOnPort
-    // As text, the worker needs no file: none can be found in a bundled application.
+    // The worker gets its code as text: a bundled application has no file for it.
     this.#worker = new Worker(`(${runRequestWorker})()`, {
       eval: true,
-      execArgv: [], // without it, and with NODE_OPTIONS, what the application preloads would run again
+      execArgv: [], // otherwise, as with NODE_OPTIONS, the worker would run the modules that the application preloads
       env: workerEnvironment(),
-      workerData: { port: port2, reports: this.#replies, end: this.#end },
+      workerData: { port: port2, replies: this.#replies, end: this.#end },
       transferList: [port2],
-      stdout: true, // not piped to that of the process, which would have to be opened first
+      stdout: true, // not piped to the stdout of the process, which would have to be opened first
       stderr: true,
     })
-    this.#worker.on('error', () => {}) // where the process goes on
+    this.#worker.on('error', () => {}) // an error must not end a process that goes on
     this.#worker.unref()
   }
 
-  /** Makes a request; `onReceipt` is called inside `wait`. */
-  post(request: Omit<WorkerRequest, 'id'>, onReceipt: (receipt: WorkerResult) => void): void {
+  /** Posts a request to the worker. `wait` calls `onResult` with the result. */
+  post(request: Omit<WorkerRequest, 'id'>, onResult: (result: WorkerResult) => void): void {
     const id = ++this.#lastId
-    const body = new Uint8Array(request.body) // a copy: the worker gets it, and a retry needs the original
-    this.#recipients.set(id, onReceipt)
+    const body = new Uint8Array(request.body) // a copy: its buffer moves to the worker, and a retry needs the original
+    this.#callbacks.set(id, onResult)
     this.#port.postMessage({ ...request, id, body } satisfies WorkerRequest, [body.buffer])
   }
 
   /**
-   * Waits for a receipt, at most until then (monotonic, in milliseconds), and gives every receipt there is to whom it
-   * belongs.
+   * Waits for a reply, at most until `untilMs` (monotonic, in milliseconds). Passes every reply to the function that
+   * was posted with its request.
    *
-   * @throws when the worker has failed
+   * @throws if the worker itself has failed
    */
   wait(untilMs: number): void {
     Atomics.wait(this.#replies, 0, this.#seen, Math.max(untilMs - monotonicMs(), 0))
@@ -73,15 +73,15 @@ export class WorkerHttpClient {
         continue
       }
       if (id === undefined) throw new Error(error?.message)
-      const onResult = this.#recipients.get(id)
-      this.#recipients.delete(id)
+      const onResult = this.#callbacks.get(id)
+      this.#callbacks.delete(id)
       onResult?.(answer ?? Object.assign(new Error(error?.message), { code: error?.code }))
     }
   }
 
   /**
-   * Ends the worker, and waits for that. At the end of the process Node would wait for it, and meanwhile collect no garbage
-   * for the compilers that V8 runs in other threads: where one of them needs that, such a process hangs and never ends.
+   * Ends the worker, and waits for its end. Otherwise Node would wait at the end of the process, and meanwhile collect
+   * no garbage for V8's compiler threads. If one of these threads needs a collection, the process hangs and never ends.
    */
   terminate(): void {
     this.#port.postMessage(null)
@@ -89,7 +89,10 @@ export class WorkerHttpClient {
   }
 }
 
-/** No worker starts in a folder that is gone, as that of an old release may be. Nothing can be found in it any more. */
+/**
+ * Leaves a working directory that was removed, for example with an old release. No worker starts in such a directory,
+ * and it has no files any more.
+ */
 function leaveRemovedFolder(): void {
   try {
     process.getBuiltinModule('node:fs').realpathSync.native('.')
@@ -99,8 +102,8 @@ function leaveRemovedFolder(): void {
 }
 
 /**
- * The process's own, for NODE_EXTRA_CA_CERTS and its kind, without what the application preloads, and without the proxies of
- * Node's `fetch`, which take long to load: each errand names its own.
+ * Returns the environment of the process, for variables like `NODE_EXTRA_CA_CERTS`. Leaves out the modules that the
+ * application preloads, and the proxies of Node's `fetch`, which take long to load: each request names its own proxy.
  */
 function workerEnvironment(): NodeJS.ProcessEnv {
   const { NODE_OPTIONS, NODE_USE_ENV_PROXY: _, ...environment } = process.env

@@ -4,16 +4,17 @@ import { isLoopback } from './loopback.ts'
 /** The two regions of the service. An organization lives in one of them. */
 export type Region = 'us' | 'eu'
 
-/** One base address, or one for each region. */
+/** One base address for all requests, or one for each region. */
 export type BaseUrl = string | { readonly us: string; readonly eu: string }
 
 export const expectedUrl = 'an address, or { us, eu } with an address for each'
 
 /**
- * The address that requests go to: one, or that of the region. Errors do not repeat it, for a password or a token may
- * stand in it.
+ * Returns the address that requests go to. Errors do not show the given address, because it may have a password or a
+ * token in it.
  *
- * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if the address or the region is missing or
+ * unusable
  */
 export function resolveBaseUrl(baseUrl: BaseUrl | undefined, region: Region | undefined, allowInsecure: boolean): URL {
   if (baseUrl === undefined) throw invalidOption('baseUrl', `${expectedUrl}, or LOGFERRY_URL must be set`, 'nothing')
@@ -50,7 +51,7 @@ export function resolveBaseUrl(baseUrl: BaseUrl | undefined, region: Region | un
   return url
 }
 
-/** A host as it is if it looks like one: a token in its place has no dots, or is longer. */
+/** Returns the host for an error if it looks like one. A token given by mistake has no dots, or is longer. */
 function describedHost(hostname: string): string {
   const isLikely = /^([a-z]{1,8}|\[[\da-f:.]+\]|(?=.{1,64}$)[\w-]{1,30}(\.[\w-]{1,30})+)$/.test(hostname)
   return isLikely ? hostname : 'another host (not shown)'

@@ -3,10 +3,12 @@ import { invalidOption } from '../errors.ts'
 import type { ResolvedTls } from './tls-options.ts'
 
 /**
- * Refuses what the first connection would choke on, or pass over: `ca` is read only as far as it can be. What is given is
- * not shown, and neither module is loaded where there is no such option.
+ * Checks certificates and key in advance. The first connection would fail on some mistakes, and ignore others: it reads
+ * `ca` only up to the first unreadable part. Errors do not show the given texts. `node:tls` and `node:crypto` load only
+ * if the option is given.
  *
- * @throws RangeError with `code` `LOGFERRY_INVALID_OPTION`
+ * @throws RangeError with `code` `LOGFERRY_INVALID_OPTION` if OpenSSL refuses a certificate, the key, or the pair of
+ * both
  */
 export function checkTls(tls: ResolvedTls): ResolvedTls {
   const { ca, cert, key } = tls
@@ -18,7 +20,7 @@ export function checkTls(tls: ResolvedTls): ResolvedTls {
   return tls
 }
 
-/** @throws Error when one of them cannot be read, or there is none */
+/** @throws Error if a certificate cannot be read, or the text has none */
 function certificatesIn(text: string): X509Certificate[] {
   const { X509Certificate } = process.getBuiltinModule('node:crypto')
   const parts = text.split(/^(?=-----BEGIN )/m).filter(part => /^-----BEGIN [\w ]*CERTIFICATE-----/.test(part))

@@ -4,7 +4,7 @@ import { described, describedName, describedWord, kindOf } from './described.ts'
 
 type ObjectSchema = v.StrictObjectSchema<v.ObjectEntries, string | undefined>
 
-/** Options whose value may be a secret, even a number; errors say only of what kind it is. */
+/** Options whose value may be a secret, even if it is a number. Errors show only the kind of the value. */
 const secretOptions = new Set([
   'token',
   'accessToken',
@@ -17,13 +17,15 @@ const secretOptions = new Set([
   'proxyEnv',
 ])
 
-/** Valibot's types of options for which a short text is a slip of the pen, and no secret in the wrong place. */
+/** Valibot types of options for which a short text is a typing mistake, not a misplaced secret. */
 const wordTypes = new Set(['picklist', 'number', 'boolean'])
 
 /**
- * The options as the schema leaves them. The schema's messages say what an option must be.
+ * Checks options by a schema. The schema's messages state the expectation. Returns the options with the schema's
+ * defaults.
  *
- * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`, naming the option, what it must be and what came
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`, naming the option, the expectation and the
+ * value
  */
 export function checked<Schema extends ObjectSchema>(schema: Schema, options: unknown): v.InferOutput<Schema> {
   const result = v.safeParse(schema, options, { abortEarly: true })
@@ -45,7 +47,7 @@ function got({ type, input }: v.BaseIssue<unknown>, path: readonly string[]): st
   return wordTypes.has(type) ? describedWord(input) : described(input)
 }
 
-/** The error for a name that no option has. */
+/** Creates the error for a name that no option has. */
 function unknown(path: readonly string[], schema: AnySchema): Error {
   const parents = path.slice(0, -1)
   const name = path.at(-1) as string
@@ -54,13 +56,15 @@ function unknown(path: readonly string[], schema: AnySchema): Error {
   return invalidOption(nameAt(describedName(name)), `one of ${names.join(', ')}`, 'an unknown option')
 }
 
-/** What is looked at of a schema: of an object, of what may be left out, of anything else. */
+/**
+ * The parts of a Valibot schema that are read here: the entries of an object, and the schema inside an optional one.
+ */
 interface AnySchema {
   readonly entries?: Readonly<Record<string, AnySchema>>
   readonly wrapped?: AnySchema
 }
 
-/** The options that an object at this path has. */
+/** Returns the options that an object at this path has. */
 function entriesAt(schema: AnySchema, path: readonly string[]): Readonly<Record<string, AnySchema>> {
   const [name, ...rest] = path
   if (schema.wrapped !== undefined) return entriesAt(schema.wrapped, path)

@@ -1,6 +1,6 @@
 import { isPathSegment } from './path-segment.ts'
 
-/** Whether a text can name a dataset: it becomes one segment of a path. */
+/** True if a text can name a dataset: it becomes one segment of a path. */
 export function isDatasetName(name: unknown): name is string {
   return isPathSegment(name)
 }

@@ -1,4 +1,7 @@
-/** What an error shows of a value in place of an option's. A token, or an address with a password, may be at any option. */
+/**
+ * Describes a value for an error. Shows numbers and booleans, but no texts: any option may get a token, or an address
+ * with a password, by mistake.
+ */
 export function described(value: unknown): string {
   if (value === '') return '""'
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
@@ -6,14 +9,14 @@ export function described(value: unknown): string {
 }
 
 /**
- * The same for an option that is a number, a flag or one of a few words: there, a short word or a number as a text is shown,
- * for it is a slip of the pen. Tokens are longer, and mix letters with digits and marks.
+ * Describes a value in place of a number, a boolean or one of a few words. Shows a text of up to nine letters or nine
+ * digits, which is a typing mistake. Tokens are longer, and mix letters with digits and punctuation.
  */
 export function describedWord(value: unknown): string {
   return typeof value === 'string' && /^([a-z_]{1,9}|\d{1,9})$/i.test(value) ? JSON.stringify(value) : described(value)
 }
 
-/** The kind of a value, without the value: for options that are secret whatever their type. */
+/** Describes the kind of a value without the value, for options that are secret whatever their type. */
 export function kindOf(value: unknown): string {
   if (value === '') return 'an empty string'
   if (typeof value === 'string') return `a string of ${value.length} characters (not shown)`
@@ -21,7 +24,10 @@ export function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'an array' : `${/^[aeiou]/.test(typeof value) ? 'an' : 'a'} ${typeof value}`
 }
 
-/** A name that no option has. With digits or marks in it, or very long, it may be a token in the place of a name. */
+/**
+ * Describes a name that no option has. A name with digits, punctuation or more than 40 characters may be a misplaced
+ * token.
+ */
 export function describedName(name: string): string {
   return /^[a-z_$]{1,40}$/i.test(name) ? name : '(name not shown)'
 }

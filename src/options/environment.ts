@@ -3,18 +3,21 @@ import type { ShipperOptions } from './shipper-options.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Options about where the service is and who asks; any kind of token will do. */
+/** Options that locate and authenticate the service. `accessToken` is here because any kind of token counts. */
 interface ServiceOptions
   extends Pick<ShipperOptions, 'baseUrl' | 'region' | 'token' | 'personalAccessToken' | 'orgId'> {
   readonly accessToken?: unknown
 }
 
-/** A variable of the environment; `undefined` if it is empty. */
+/** Returns a variable of the environment, or `undefined` if it is missing or empty. */
 export function fromEnvironment(environment: Environment, name: string): string | undefined {
   return (Object.hasOwn(environment, name) && environment[name]) || undefined
 }
 
-/** The options, with those about the service filled in from the environment where they are not given. */
+/**
+ * Fills in options for the service from the environment. `LOGFERRY_TOKEN` is used only if no token of any kind is
+ * given.
+ */
 export function withEnvironment<Options extends ServiceOptions>(given: Options, environment: Environment): Options {
   const from = (name: string) => fromEnvironment(environment, name)
   const hasOtherToken = given.personalAccessToken !== undefined || given.accessToken !== undefined

@@ -1,54 +1,63 @@
 import type { RedisClient } from '../org/fleet.ts'
 import type { ObtainAccessToken } from './obtain-access-token.ts'
 
-/** Options that turn license tuning on: `limits` of a shipper. `undefined` means the default. */
+/**
+ * Options for license tuning: `limits` of a shipper. `undefined` means the default. Unknown names throw a `TypeError`.
+ */
 export interface LimitsOptions {
   /**
-   * Id of the organization whose license is read.
+   * Id of the organization whose license is read. Visible ASCII characters, no spaces.
    *
    * @defaultValue `orgId` of the shipper, or the environment variable `LOGFERRY_ORG_ID`; without them, required
    */
   orgId?: string | undefined
   /**
-   * Access token from an OAuth 2.0 flow that may read the organization, or a function that obtains one; it is asked again
-   * once after a 403.
+   * Access token from an OAuth 2.0 flow that may read the organization, or a function that obtains one. Visible ASCII
+   * characters, no spaces.
    *
-   * @defaultValue the token of the shipper is tried
+   * The function is called when the license is first read. It is called again, once for each read, if the service
+   * answers 401 or 403.
+   *
+   * @defaultValue the token of the shipper
    */
   accessToken?: string | ObtainAccessToken | undefined
   /**
-   * This process's part of what the license allows: of the requests per second and of the monthly ingest. Above 0, up to 1.
+   * Share of this process in the license: in the requests per second, and in the monthly ingest. Above 0, up to 1.
    *
    * @defaultValue 1
    */
   share?: number | undefined
   /**
-   * How often the license is read again, in milliseconds. Integer, 1 000 to 86 400 000.
+   * Interval between reads of the license, in milliseconds. Integer, 1 000 to 86 400 000.
    *
    * @defaultValue 3600000
    */
   refreshMs?: number | undefined
   /**
-   * What happens when the monthly ingest will not last at the present pace: `'warn'` says so; `'shed'` also samples
-   * events, the least severe first and errors never. Events that are kept then carry `logferry.sampling_rate`.
+   * Reaction when the monthly ingest will run out before the billing period ends. `'warn'` warns. `'shed'` warns and
+   * samples events: the least severe first, errors never. Kept events of a sample have the field
+   * `logferry.sampling_rate`.
    *
    * @defaultValue 'warn'
    */
   onBudget?: 'warn' | 'shed' | undefined
   /**
-   * Name of the field that takes, as a text with JSON in it, the fields for which the dataset has no room under the
-   * license's `maxFields`. 1 to 200 characters.
+   * Name of the field for surplus fields. 1 to 200 characters.
+   *
+   * If a new field would exceed the license's `maxFields` for the dataset, it goes into this field, as a text of JSON.
    *
    * @defaultValue 'overflow'
    */
   overflowField?: string | undefined
   /**
-   * Shares the license's requests per second with other processes through Redis (5 or later), by what each of them needs:
-   * one call every five seconds tells what a process could use, and brings the requests that are its own. One process reads
-   * the license for all. Without it each process adapts by itself, and reads the license itself. `redis` is a client of
-   * `ioredis` or of `redis` (node-redis) that the application has made, and closes. All that share must name the same `orgId`.
+   * Shares the license's requests per second with other processes through Redis (5 or later), by demand. One call every
+   * five seconds reports the demand of this process, and returns the requests that it may make. One process reads the
+   * license for all.
    *
-   * @defaultValue none
+   * `redis` is a client of `ioredis` or `redis` (node-redis). The application creates and closes it. All processes that
+   * share must use the same `orgId`.
+   *
+   * @defaultValue none: each process reads the license and adapts its rate by itself
    */
   fleet?: { readonly redis: RedisClient } | undefined
 }

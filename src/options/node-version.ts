@@ -1,18 +1,17 @@
-/** The oldest Node that has all that is used here; `engines` in package.json says the same. */
+/** The oldest Node that has everything used here. `engines` in package.json names the same version. */
 const [oldestMajor, oldestMinor] = [22, 19] as const
 
 /**
- * Refuses a Node that is too old. npm does no more than warn of it, and on some of them everything would go well until the
- * first batch is to be sent.
+ * Refuses a Node that is too old. npm only warns of it, and some old versions would work until the first batch is sent.
  *
- * @throws Error
+ * @throws Error if Node is too old
  */
 export function checkNode(): void {
   const problem = nodeProblem()
   if (problem !== undefined) throw new Error(problem)
 }
 
-/** Why this Node is not one to run on; `undefined` when it is. */
+/** Returns the reason why this Node cannot be used, or `undefined` if it can. */
 export function nodeProblem(): string | undefined {
   const version = process.versions.node
   const [major = 0, minor = 0] = version.split('.').map(Number)
@@ -21,9 +20,10 @@ export function nodeProblem(): string | undefined {
 }
 
 /**
- * A module of Node, where it is loaded together with one of ours. Node 18 lacks the function that gives it.
+ * Returns a module of Node to a module of this package that needs it while loading. Node 18 lacks the function for
+ * that.
  *
- * @throws Error if this Node is too old
+ * @throws Error if Node is too old
  */
 export const builtinModule = ((name: string) => {
   if (process.getBuiltinModule === undefined) checkNode()

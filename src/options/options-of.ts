@@ -3,9 +3,9 @@ import { kindOf } from './described.ts'
 import { ownProperties } from './own-properties.ts'
 
 /**
- * The own properties of an object of options.
+ * Returns the own enumerable properties of the options.
  *
- * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` if it is anything but an object, or `undefined`
+ * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` if the options are neither an object nor `undefined`
  */
 export function optionsOf<Options extends object>(given: Options | undefined): Partial<Options> {
   if (given === undefined) return ownProperties({})

@@ -5,7 +5,13 @@ import { kindOf } from './described.ts'
 import type { Environment } from './environment.ts'
 import { isLoopback } from './loopback.ts'
 
-/** The variables that name proxies, as Node reads them; a name in lower case goes before the same in upper case. */
+/**
+ * Variables that name proxies, as Node reads them. A name in lower case takes precedence over the same name in upper
+ * case.
+ *
+ * Each proxy is an `http://` or `https://` address. Only the one for the scheme of the service is checked and used. A
+ * value that is not a string throws a `TypeError`; a text that is not such an address throws a `RangeError`.
+ */
 export interface ProxyEnv {
   readonly HTTP_PROXY?: string | undefined
   readonly HTTPS_PROXY?: string | undefined
@@ -15,16 +21,16 @@ export interface ProxyEnv {
   readonly no_proxy?: string | undefined
 }
 
-/** What a connection, and the worker that delivers at the end of the process, have to know of proxies. */
+/** Proxy data for a connection, and for the worker that delivers at the end of the process. */
 export interface ResolvedProxy {
   /**
-   * What Node's agents take: the proxy for the scheme of the service, and the hosts that are reached without it; empty without
-   * a proxy.
+   * Variables for Node's agents: the proxy for the scheme of the service, and the hosts that are reached directly.
+   * Empty without a proxy.
    */
   readonly env: Readonly<Record<string, string>>
-  /** What the proxy is told of us, to be taken out of texts from outside. */
+  /** Credentials that the proxy gets, to be removed from texts from outside. */
   readonly credentials: ProxyCredentials | undefined
-  /** A variable of the environment that is set, and has no effect. */
+  /** Name of a variable of the environment that is set, but has no effect. */
   readonly unused: string | undefined
 }
 
@@ -46,16 +52,18 @@ class ProxyCredentials {
 const nodeWithProxies = 'Node 22.21 or later, or 24.5 or later'
 
 /**
- * The proxy to use for the service: by the option, or by the environment if Node uses it (`NODE_USE_ENV_PROXY=1`). A host that is
- * this machine is never reached by a proxy, which has a loopback of its own, and would see the token of plain HTTP.
+ * Returns the proxy for the service: that of the option, or that of the environment if Node uses it
+ * (`NODE_USE_ENV_PROXY=1`). A host that is this machine is always reached directly. A proxy has a loopback of its own,
+ * and would see the token of plain HTTP.
  *
- * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`, without what was given: a password may stand in it
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`, without the given value: it may have a password
+ * in it
  */
 export function resolveProxy(given: ProxyEnv | undefined, environment: Environment, service: URL): ResolvedProxy {
   const scheme = service.protocol === 'https:' ? 'https' : 'http'
   const source = given ?? environment
   const name = nameIn(source, `${scheme}_proxy`)
-  if (given === undefined && name === undefined) return none // as a rule; the list of flags takes long to make
+  if (given === undefined && name === undefined) return none // the usual case; the list of flags takes long to make
   const isSupported = process.allowedNodeEnvironmentFlags?.has('--use-env-proxy') ?? false
   if (given !== undefined && !isSupported) {
     throw invalidOption(
@@ -69,7 +77,7 @@ export function resolveProxy(given: ProxyEnv | undefined, environment: Environme
   if (name === undefined || isLoopback(service.hostname)) return none
   if (!isUsed) return { ...none, unused: name }
   const url = textIn(source, name)
-  // Node, too, connects directly where the environment names a proxy of another kind.
+  // Node, too, connects directly if the environment names a proxy of another kind.
   if (given === undefined && !/^https?:\/\//.test(url)) return { ...none, unused: name }
   const noProxy = nameIn(source, 'no_proxy')
   return {
@@ -81,7 +89,7 @@ export function resolveProxy(given: ProxyEnv | undefined, environment: Environme
 
 const none: ResolvedProxy = { env: {}, credentials: undefined, unused: undefined }
 
-/** What to add to the reason why there is no connection, if the way there may be by a proxy that is not used. */
+/** Returns an addition to the reason why there is no connection, if an unused proxy may be the way to the service. */
 export function proxyHint({ unused }: ResolvedProxy, code: string | undefined): string {
   if (unused === undefined || !codesWithoutConnection.has(code ?? '')) return ''
   return (
@@ -90,7 +98,7 @@ export function proxyHint({ unused }: ResolvedProxy, code: string | undefined): 
   )
 }
 
-/** Errors that say that there is no direct way. */
+/** Error codes that mean that there is no direct connection. */
 const codesWithoutConnection = new Set('ENOTFOUND EAI_AGAIN ECONNREFUSED EHOSTUNREACH ENETUNREACH ETIMEDOUT'.split(' '))
 
 function usesEnvironment({ NODE_USE_ENV_PROXY }: Environment): boolean {
@@ -98,7 +106,7 @@ function usesEnvironment({ NODE_USE_ENV_PROXY }: Environment): boolean {
   return [...process.execArgv, ...(process.env.NODE_OPTIONS?.split(/\s+/) ?? [])].includes('--use-env-proxy')
 }
 
-/** The variable of that name that is in force, if one is set. */
+/** Returns the name under which a variable is set, in lower or upper case. Lower case takes precedence. */
 function nameIn(source: ProxyEnv | Environment, lowerCase: string): string | undefined {
   return [lowerCase, lowerCase.toUpperCase()].find(name => {
     return Object.hasOwn(source, name) && ((source as Environment)[name] ?? '') !== ''

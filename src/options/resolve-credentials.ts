@@ -2,7 +2,7 @@ import { invalidOption } from '../errors.ts'
 import { Credentials } from '../http/credentials.ts'
 import { expectedOrgId, expectedToken } from './schema.ts'
 
-/** Options about who asks, checked one by one. */
+/** Options that authenticate requests, each of them already checked. */
 interface Bearer {
   readonly token?: string | undefined
   readonly personalAccessToken?: string | undefined
@@ -11,9 +11,9 @@ interface Bearer {
 }
 
 /**
- * The one token that was given; a personal one goes with the id of its organization.
+ * Returns credentials with the one token that was given. A personal access token also takes the id of its organization.
  *
- * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION`
+ * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` if no token or two tokens are given, or the id is missing
  */
 export function resolveCredentials(options: Bearer): Credentials {
   const { token, personalAccessToken, orgId, orgIdHeader } = options

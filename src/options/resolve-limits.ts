@@ -4,7 +4,7 @@ import type { RedisClient } from '../org/fleet.ts'
 import type { ObtainAccessToken } from './obtain-access-token.ts'
 import { expectedOrgId } from './schema.ts'
 
-/** What of `limits` is left to fill in once it is checked. */
+/** The option `limits` after its check, before missing values are filled in. */
 interface CheckedLimits {
   readonly orgId?: string | undefined
   readonly accessToken?: string | ObtainAccessToken | undefined
@@ -15,10 +15,10 @@ interface CheckedLimits {
   readonly fleet?: { readonly redis: RedisClient } | undefined
 }
 
-/** `limits` as the core uses it. */
+/** The option `limits` as the core uses it. */
 export interface ResolvedLimits {
   readonly orgId: string
-  /** Who asks for the organization. */
+  /** The credentials that read the organization, or a function that obtains a token for that. */
   readonly bearer: Credentials | ObtainAccessToken
   readonly share: number
   readonly refreshMs: number
@@ -28,9 +28,9 @@ export interface ResolvedLimits {
 }
 
 /**
- * Fills `limits` in from the options of its shipper.
+ * Fills in `limits` from the options of its shipper.
  *
- * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` when the organization is not named anywhere
+ * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` if no option names the organization
  */
 export function resolveLimits(
   limits: CheckedLimits,

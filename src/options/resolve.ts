@@ -17,14 +17,18 @@ import type { ShipperOptions } from './shipper-options.ts'
 import type { ResolvedSpool, SpoolOptions } from './spool-options.ts'
 
 const MiB = 1_048_576
-/** With a spool, the memory has room for so many times what may be in flight: batches, and what they are compressed to. */
+/**
+ * With a spool, the default memory budget is this many times the bytes in flight: room for batches and their compressed
+ * copies.
+ */
 const timesInFlight = 4
 
 /**
- * Checks options, fills what is missing from the environment and the defaults.
+ * Checks options, and fills in missing ones from the environment and the defaults.
  *
- * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`, naming the option, what it must be and what came
- * @throws Error when this Node is too old
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`, naming the option, the expectation and the
+ * value
+ * @throws Error if Node is too old
  */
 export function resolveOptions(given: ShipperOptions | undefined, environment: Environment): ResolvedOptions {
   checkNode()
@@ -88,13 +92,13 @@ function resolveSpool({ directory, maxBytes = 1024 * MiB }: SpoolOptions, destin
   return { directory: resolvePath(directory), maxBytes, destination }
 }
 
-/** The token is no part of it: it may be another one tomorrow. */
+/** Returns the destination of spooled events. The token is not a part of it, because it may change between two runs. */
 function destinationOf({ origin, pathname }: URL, orgId: string | undefined): string {
   return `${origin}${withoutTrailing(pathname, '/')}/${orgId === undefined ? '' : `#${orgId}`}`
 }
 
 function defaultMaxBufferedBytes(): number {
-  const limit = process.constrainedMemory() // 0, or more than there is, where no limit is set
+  const limit = process.constrainedMemory() // 0, or more than the machine has, if no limit is set
   const memory = limit > 0 ? Math.min(limit, totalmem()) : totalmem()
   return Math.min(Math.max(Math.floor(memory / 8), 32 * MiB), 512 * MiB)
 }

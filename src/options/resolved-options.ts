@@ -7,12 +7,12 @@ import type { ContentType, ShipperOptions } from './shipper-options.ts'
 import type { ResolvedSpool } from './spool-options.ts'
 import type { ResolvedTls } from './tls-options.ts'
 
-/** Options as the core uses them: checked, with defaults and environment filled in. */
+/** Options as the core uses them: checked, and filled in from the environment and the defaults. */
 export interface ResolvedOptions {
   readonly baseUrl: URL
   readonly region: Region | undefined
   readonly dataset: string | ((event: Readonly<Record<string, unknown>>) => string)
-  /** The bearer of every request; an organization's id goes with a personal one. */
+  /** The token of every request. A personal access token comes with the id of its organization. */
   readonly credentials: Credentials
   readonly dispatcher: Dispatcher | undefined
   readonly tls: ResolvedTls | undefined
@@ -26,7 +26,7 @@ export interface ResolvedOptions {
   readonly timeField: string
   readonly maxBatchAgeMs: number
   readonly maxBatchBytes: number
-  /** What batches may grow to under a heavy load: the same, where it was given. */
+  /** Maximum bytes of a batch under a heavy load. Equals `maxBatchBytes` if the application set that option. */
   readonly maxUnlimitedBatchBytes: number
   readonly maxBatchEvents: number
   readonly maxEventBytes: number

@@ -28,7 +28,10 @@ const expectedShare = 'a number above 0, up to 1'
 const expectedRedis = 'a client of ioredis or redis'
 const expectedFleet = 'an object: { redis }'
 
-/** Headers that say who asks, what the body is, or how it travels: an id in the place of one breaks every request. */
+/**
+ * Headers that authenticate a request, describe its body, or control its transport. An id in one of them breaks every
+ * request.
+ */
 const headersOfRequests = new Set(
   (
     'accept accept-encoding authorization connection content-encoding content-length content-type cookie expect host ' +
@@ -36,12 +39,12 @@ const headersOfRequests = new Set(
   ).split(' '),
 )
 
-/** Visible ASCII characters without spaces: what can stand in a header as it is. */
+/** Visible ASCII characters without spaces can stand in a header as they are. */
 const headerValue = (expected: string) => v.pipe(v.string(expected), v.regex(/^[\x21-\x7e]+$/, expected))
 
 export const TokenSchema = headerValue(expectedToken)
 
-/** ioredis has `call`, redis has `sendCommand`. */
+/** True if a value has the method of ioredis (`call`) or of redis (`sendCommand`). */
 function isRedisClient(value: unknown): boolean {
   const client = value as { call?: unknown; sendCommand?: unknown } | null | undefined
   return typeof client?.call === 'function' || typeof client?.sendCommand === 'function'
@@ -69,19 +72,22 @@ const TlsSchema = v.pipe(
   v.check(({ cert, key }) => (cert === undefined) === (key === undefined), expectedKeyPair),
 )
 
-/** The texts of a value that should be PEM; `undefined` where one is none. */
+/** Returns the texts of a value that should be PEM, with `undefined` for each part that is not a text. */
 function pemTexts(value: unknown): (string | undefined)[] {
   if (Array.isArray(value) && value.length > 0) return value.flatMap(pemTexts)
   if (value instanceof Uint8Array) return [Buffer.from(value).toString('latin1')]
   return [typeof value === 'string' ? value : undefined]
 }
 
-/** Older ones call other methods of the handler. Told by what undici 7 has done away with; they bear no version. */
+/**
+ * True unless the dispatcher is of an older undici, which calls other methods of the handler. Dispatchers carry no
+ * version; the check looks for features that undici 7 removed.
+ */
 function isOfUndici7(dispatcher: Dispatcher & { compose?: unknown }): boolean {
   return !('interceptors' in dispatcher) && !String(dispatcher.compose).includes('ComposedDispatcher')
 }
 
-/** Where the service is, and who asks. */
+/** Options that locate and authenticate the service. */
 export const serviceEntries = {
   baseUrl: v.optional(
     v.union([v.string(), strictObject({ us: v.string(expectedUrl), eu: v.string(expectedUrl) })], expectedUrl),

@@ -1,19 +1,23 @@
-/** Where events wait that delivery cannot take yet. */
+/** Options for a spool, where events wait on disk that cannot be delivered yet. */
 export interface SpoolOptions {
   /**
-   * Directory of the spool, absolute or relative to the working directory of the process. It is made, for its owner alone
-   * (0700), where there is none. Any number of processes may share it, containers with one volume as well: each has a
-   * directory of its own in it, and what a process leaves behind is delivered by one of the others, or by the next, of
-   * those that ship to the same `baseUrl`, and with the same `orgId` where there is one.
+   * Directory of the spool, absolute or relative to the working directory of the process. A missing directory is
+   * created, with access for its owner only (0700).
    *
-   * If another user than root owns it or one of its parents, or may write there, it is not used: a warning says so, and
-   * events stay in memory. Parents that are sticky, and volumes of root, are accepted.
+   * Any number of processes may share it, including containers with a common volume. Each process has a directory of
+   * its own in it. Events that a process leaves behind are delivered by another process with the same `baseUrl` and
+   * `orgId`.
+   *
+   * The directory and its parents must belong to root or to the user of the process, and no other user may write to
+   * them. Otherwise the directory is not used: a warning says so, and events stay in memory. Sticky parents and volumes
+   * of root are accepted. On Windows, nothing is checked.
    */
   directory: string
   /**
-   * Most bytes that this process may have there, with what it has taken over from others, and what its own `close()` has
-   * left and no other process has taken over. Past it the oldest events are dropped, counted and reported. Integer, at
-   * least 65 536.
+   * Maximum bytes of this process in the spool. Integer, at least 65 536.
+   *
+   * They include events that the process has adopted, and events that its own `close()` has handed off and no other
+   * process has adopted. When the maximum is reached, the oldest events are dropped, counted and reported.
    *
    * @defaultValue 1073741824 (1 GiB)
    */
@@ -23,6 +27,8 @@ export interface SpoolOptions {
 export interface ResolvedSpool {
   readonly directory: string
   readonly maxBytes: number
-  /** Where its events go: the address of the service, with `#` and the organization where one is named. */
+  /**
+   * The destination of the events: the address of the service, then `#` and the id of the organization if there is one.
+   */
   readonly destination: string
 }

@@ -2,9 +2,10 @@ import * as v from 'valibot'
 import { ownProperties } from './own-properties.ts'
 
 /**
- * Valibot's `strictObject` for options: it takes and refuses own properties alone, and what it gives inherits nothing.
- * Valibot's goes through entries and options with `for … in`, and so finds what is in `Object.prototype`. What is missing
- * is given to it as `undefined`, since it looks for the `fallback` of a schema in place of a missing option.
+ * As Valibot's `strictObject`, but for own properties only; the result inherits nothing.
+ *
+ * Valibot uses `for … in` for entries and options, which includes properties added to `Object.prototype`. Missing
+ * options are passed as `undefined`, because Valibot looks for a schema's `fallback` in place of a missing option.
  */
 export function strictObject<const Entries extends v.ObjectEntries>(
   entries: Entries,

@@ -10,12 +10,12 @@ import { beforeAbort } from './before-abort.ts'
 import { OrgError } from './org-error.ts'
 import { printableCause } from './printable-cause.ts'
 
-/** An access token that a function of the application obtains. It is kept until the service refuses it. */
+/** An access token that a function of the application obtains. The token is kept until the service refuses it. */
 export class AccessToken {
   readonly #obtain: ObtainAccessToken
   readonly #timeoutMs: number
   #held: Credentials | undefined
-  /** The last one that the service refused. */
+  /** The last token that the service refused. */
   #refused: Credentials | undefined
   #asking: Promise<Credentials> | undefined
 
@@ -25,9 +25,11 @@ export class AccessToken {
   }
 
   /**
-   * The token that is held, or one newer than `refused`. All who ask while the function is under way get what it gives.
+   * Returns the held token, or obtains a new one if there is none or if the held token is `refused`. Concurrent callers
+   * share one call of the function.
    *
-   * @throws OrgError with `code` `TOKEN_UNAVAILABLE`
+   * @param refused token that the service has refused
+   * @throws OrgError with `code` `TOKEN_UNAVAILABLE` if the function fails, gives no usable token, or takes too long
    */
   async get(refused?: Credentials): Promise<Credentials> {
     if (this.#held !== undefined && this.#held === refused) {
@@ -41,7 +43,7 @@ export class AccessToken {
     return this.#asking
   }
 
-  /** The text without the token that is held, and without the last that was refused. */
+  /** Removes the held token and the last refused token from a text. */
   readonly redact: Redact = (text, kind) => {
     const withoutHeld = this.#held?.redact(text, kind) ?? text
     return this.#refused?.redact(withoutHeld, kind) ?? withoutHeld

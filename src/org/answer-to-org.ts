@@ -8,14 +8,18 @@ import { OrgError } from './org-error.ts'
 import type { Org } from './organization.ts'
 import { readOrg, type Tolerance } from './organization-schema.ts'
 
-/** An organization takes a few KiB, but nothing limits its lists and maps; ours does: 1 MiB. */
+/**
+ * Maximum size of an answer, in bytes: 1 MiB. An organization takes a few KiB, but the service does not limit its lists
+ * and maps.
+ */
 export const maxAnswerBytes = 1_048_576
 
 /**
- * The organization that an answer holds, or the error it means. Decided by the status; the content type does not matter.
+ * Converts an answer to the organization that it holds, or to an error. The status decides; the content type does not
+ * matter.
  *
- * @param redact takes the token out of what the service says
- * @param tolerance without it, every field must be as specified
+ * @param redact removes the token from texts of the service
+ * @param tolerance accepts some invalid fields; without it, every field must match the specification
  */
 export function answerToOrg(answer: Answer, redact: Redact, nowMs: number, tolerance?: Tolerance): Org | OrgError {
   const { status, headers } = answer
@@ -36,7 +40,7 @@ export function answerToOrg(answer: Answer, redact: Redact, nowMs: number, toler
     status,
     retryAfterMs: retryAfterMs(firstValue(headers['retry-after']), nowMs, firstValue(headers.date)),
   }
-  // 430 is what the public service that resembles this one answers beside 429.
+  // The public service that resembles this one answers 430 as well as 429.
   if (status === 429 || status === 430) {
     return new OrgError('RATE_LIMITED', `the service was asked too often: ask later (${said})`, details)
   }

@@ -12,9 +12,10 @@ const UpdateSchema = strictObject({
 })
 
 /**
- * The id of an organization, which is to become one segment of a path.
+ * Checks the id of an organization, which becomes one segment of a path.
  *
- * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION`; the id is not shown, for it may be a token in the wrong place
+ * @returns the id, unchanged
+ * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION`. The message omits the id, which may be a misplaced token.
  */
 export function checkedId(id: unknown): string {
   if (isPathSegment(id)) return id

@@ -1,4 +1,4 @@
-/** The same as the promise; once `signal` is aborted, a rejection with what `reason` gives. */
+/** Settles as `promise` does, or rejects with the result of `reason` once `signal` is aborted. */
 export async function beforeAbort<T>(promise: Promise<T>, signal: AbortSignal, reason: () => Error): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>()
   const abort = (): void => reject(reason())

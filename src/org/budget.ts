@@ -1,31 +1,33 @@
 import { isoTimeMs } from './iso-time.ts'
 
-/** A billing period; times are milliseconds since 1970. */
+/** A billing period. Times are in milliseconds since 1970. */
 export interface Period {
   readonly startMs: number
   readonly endMs: number
 }
 
-/** What there is to tell of a budget, each of it once in a period. */
+/** News about a budget. Each share, and the overrun, is reported once per period. */
 export type BudgetNews =
   | { readonly kind: 'used'; readonly share: number }
-  /** At the present pace the budget is used up at `atMs`, before the period ends. */
+  /** At the present pace, the budget is used up at `atMs`, before the period ends. */
   | { readonly kind: 'overrun'; readonly atMs: number }
 
-/** Shares of the budget at which there is something to tell. */
+/** The used shares of the budget that are reported. */
 const toldShares = [0.8, 0.95]
-/** Time constant of the pace, a moving average, in milliseconds. */
+/** Time constant of the pace, which is a moving average, in milliseconds. */
 const paceMs = 300_000
-/** How long the pace is watched before anything is made of it, in milliseconds: a start says nothing of a month. */
+/** Time before the pace is used, in milliseconds: the first minutes of a process say nothing about a month. */
 const watchedMs = 300_000
-/** Severities below this one (error) may be sampled. */
+/** Only severities below this one (error) are sampled. */
 const sampledSeverities = 4
-/** Of a severity that is sampled, this share is kept at the least: a trace of what happened. */
+/** Minimum share of a sampled severity that is kept, as a trace of what happened. */
 const minKept = 0.01
 
 /**
- * The license's ingest for a billing period as a budget of uncompressed bytes. What others use, and what was used before
- * this process started, is known only from the service's answers. All times are milliseconds since 1970, and given.
+ * The license's ingest for one billing period, as a budget of uncompressed bytes.
+ *
+ * Only the service's answers tell how much other processes use, and how much was used before this process started. All
+ * times are arguments, in milliseconds since 1970.
  */
 export class Budget {
   bytes: number
@@ -33,7 +35,7 @@ export class Budget {
   usedBytes = 0
   readonly #startedMs: number
   #tickedMs: number
-  /** Bytes per millisecond by severity, those sampled away included. */
+  /** Bytes per millisecond by severity, including events that were sampled away. */
   readonly #pace = new Float64Array(6)
   readonly #demanded = new Float64Array(6)
   readonly #meanBytes = new Float64Array(6)
@@ -55,22 +57,30 @@ export class Budget {
     this.#meanBytes[severity] = mean === 0 ? bytes : mean + (bytes - mean) / 64
   }
 
-  /** Counts an event that was sampled away; its size is guessed, for it was never made a line. */
+  /**
+   * Counts an event that was sampled away. The event was never serialized, so its size is the average of its severity.
+   */
   spare(severity: number): void {
     this.#demanded[severity] = (this.#demanded[severity] ?? 0) + (this.#meanBytes[severity] ?? 0)
   }
 
-  /** Takes over what an answer of the service says is left, where that is less than we know of. */
+  /** Takes over the remaining bytes that an answer of the service names, if fewer remain than this budget counts. */
   correct(remainingBytes: number): void {
     this.usedBytes = Math.max(this.bytes - remainingBytes, this.usedBytes)
   }
 
-  /** Share of the events of a severity to keep, so that the budget lasts: 1 unless `tick` found the pace too high. */
+  /**
+   * Returns the share of a severity's events to keep so that the budget lasts. It is 1 unless `tick` found the pace too
+   * high.
+   */
   kept(severity: number): number {
     return this.#kept[severity] ?? 1
   }
 
-  /** When the budget is used up at the present pace; `undefined` when it lasts, or when it is too early to tell. */
+  /**
+   * Returns the time at which the budget is used up at the present pace. Returns `undefined` if the budget lasts until
+   * the end of the period, or if it is too early to tell.
+   */
   usedUpAtMs(nowMs: number): number | undefined {
     const pace = sum(this.#pace)
     if (nowMs - this.#startedMs < watchedMs || pace === 0) return undefined
@@ -78,7 +88,7 @@ export class Budget {
     return atMs < this.period.endMs ? atMs : undefined
   }
 
-  /** To be called from time to time: follows the pace, and gives what there is to tell. */
+  /** Updates the pace, and returns news about the budget. The caller calls it periodically. */
   tick(nowMs: number): BudgetNews[] {
     this.#followPace(nowMs)
     const news: BudgetNews[] = toldShares
@@ -89,7 +99,7 @@ export class Budget {
     return news.filter(one => this.#isNew(one.kind === 'used' ? `used ${one.share}` : one.kind))
   }
 
-  /** Starts again with a new period. */
+  /** Sets the size of the budget. A new period starts with nothing used. */
   renew(bytes: number, period: Period): void {
     this.bytes = bytes
     if (period.startMs === this.period.startMs && period.endMs === this.period.endMs) return
@@ -111,7 +121,9 @@ export class Budget {
     this.#share(nowMs)
   }
 
-  /** Shares what is left over the rest of the period: the least severe make room first, errors never do. */
+  /**
+   * Distributes the remaining bytes over the rest of the period. The lowest severities are sampled first, errors never.
+   */
   #share(nowMs: number): void {
     this.#kept.fill(1)
     if (nowMs - this.#startedMs < watchedMs) return
@@ -133,7 +145,10 @@ export class Budget {
   }
 }
 
-/** The billing period of a license that `nowMs` lies in; the calendar month (UTC) where the license names none. */
+/**
+ * Returns the billing period of a license. If the license names none that contains `nowMs`, returns the calendar month
+ * (UTC).
+ */
 export function periodAt(
   license: { readonly billingPeriodStart?: string | undefined; readonly billingPeriodEnd?: string | undefined },
   nowMs: number,

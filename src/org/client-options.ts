@@ -8,33 +8,37 @@ type ServiceOptions = Pick<
 >
 
 /**
- * Options of `createOrgClient`. Exactly one token is needed: `accessToken`, `token` or `personalAccessToken`.
- * `undefined` means the default. Unknown names are refused.
+ * Options of `createOrgClient`. Exactly one token is required: `accessToken`, `token` or `personalAccessToken`.
+ * `undefined` means the default. An unknown name throws a `TypeError`.
  */
 export interface OrgClientOptions extends ServiceOptions {
   /**
-   * Access token from an OAuth 2.0 flow, or a function that obtains one. The function is called when the first request
-   * needs a token, and again, once for a request, when the service answers 401 or 403; requests at the same time share
-   * what it gives. Visible ASCII characters, no spaces; when the function gives something else, fails, or takes longer
-   * than `timeoutMs`, the request fails.
+   * Access token from an OAuth 2.0 flow, or a function that obtains one. The token consists of visible ASCII characters
+   * without spaces.
+   *
+   * The client calls the function when the first call needs a token. If the service answers 401 or 403, the client asks
+   * the function again, at most once per call. Concurrent calls share the result. A call fails if the function fails,
+   * returns anything else than a token, or takes longer than `timeoutMs`.
    */
   accessToken?: string | ObtainAccessToken | undefined
   /**
    * API token that was set up for organizations.
    *
-   * @defaultValue the environment variable `LOGFERRY_TOKEN`, where no other token is given
+   * @defaultValue the environment variable `LOGFERRY_TOKEN`, if no other token is given
    */
   token?: string | undefined
   /**
-   * An undici `Dispatcher` (undici 7 or later) that sends the requests: a `ProxyAgent`, an `Agent` with a private CA.
-   * It stays yours: `close()` leaves it open.
+   * An undici `Dispatcher` (undici 7 or later) that sends the requests, such as a `ProxyAgent` or an `Agent` with a
+   * private CA. The application owns the dispatcher: `close()` does not close it.
    *
-   * @defaultValue a pool of connections of our own
+   * @defaultValue the client's own connection pool, with up to 4 connections
    */
   dispatcher?: Dispatcher | undefined
   /**
-   * Longest time a call takes, in milliseconds: obtaining a token, every attempt and the waits between them. Integer,
-   * 100 to 600 000.
+   * Maximum duration of a call, in milliseconds. It covers obtaining a token, every attempt, and the waits between
+   * attempts.
+   *
+   * Integer, 100 to 600 000; any other value throws a `TypeError` or a `RangeError` when the client is created.
    *
    * @defaultValue 10000
    */

@@ -21,24 +21,29 @@ import { retryDelayMs } from './retry-delay.ts'
 
 const maxConnections = 4
 
-/** What the client is used for, where it is not the application that uses it. */
+/** Settings for a client that the shipper uses, not the application. */
 export interface OrgClientUse {
-  /** Whether the process waits for a call before it ends by itself. */
+  /**
+   * True if a call keeps the process alive until the call is answered.
+   *
+   * @defaultValue true
+   */
   readonly keepsAlive?: boolean
-  /** Takes an organization with fields out of order. */
+  /** Accepts an organization with invalid fields. */
   readonly tolerance?: Tolerance
-  /** Waited for before each attempt. */
+  /** Awaited before each attempt. */
   readonly turn?: () => Promise<void>
-  /** Takes more secrets out of what the service says than the token of the client. */
+  /** Removes further secrets, besides the token of the client, from texts of the service. */
   readonly redact?: Redact
 }
 
 /**
- * Reads and updates organizations. Made by `createOrgClient`.
+ * Reads and updates organizations. Applications create a client with `createOrgClient`.
  *
- * Both operations are idempotent, so either is tried up to three times where the service is unreachable, in trouble, or
- * asked too often (status 429), as long as `timeoutMs` allows for the wait. A call keeps the process alive until it is
- * answered; connections do not. An answer may have up to 1 MiB.
+ * Both operations are idempotent. The client attempts each up to three times if the service is unreachable, in trouble,
+ * or asked too often (status 429 or 430). It does not retry if the wait would exceed `timeoutMs`.
+ *
+ * A call keeps the process alive until the call is answered; open connections do not. An answer may have up to 1 MiB.
  */
 export class OrgClient {
   readonly #options: ResolvedOrgClientOptions
@@ -60,19 +65,24 @@ export class OrgClient {
   }
 
   /**
-   * The organization with this id.
+   * Reads an organization.
    *
-   * @throws OrgError; TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` when `id` cannot be one
+   * @param id identifier of the organization
+   * @throws OrgError if the organization could not be read
+   * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` if `id` is malformed
    */
   async get(id: string): Promise<Org> {
     return this.#call({ method: 'GET', id: checkedId(id), body: undefined })
   }
 
   /**
-   * Changes the organization with this id.
+   * Changes an organization.
    *
-   * @returns the organization as it is then
-   * @throws OrgError; TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` when an argument is malformed
+   * @param id identifier of the organization
+   * @param update the fields to change
+   * @returns the organization after the change
+   * @throws OrgError if the organization could not be updated
+   * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` if an argument is malformed
    */
   async update(id: string, update: OrgUpdate): Promise<Org> {
     const body = Buffer.from(JSON.stringify(checkedUpdate(update)))
@@ -80,7 +90,7 @@ export class OrgClient {
   }
 
   /**
-   * Breaks off the calls under way, and lets go of the connections.
+   * Aborts the calls in progress, and closes the connections.
    *
    * @internal
    */
@@ -90,7 +100,7 @@ export class OrgClient {
     return this.close()
   }
 
-  /** Waits for the calls under way, then lets go of the connections. A later call opens new ones. */
+  /** Waits for the calls in progress, then closes the connections. A later call opens new ones. */
   async close(): Promise<void> {
     await Promise.allSettled(this.#calls.keys())
     const connections = this.#connections
@@ -102,7 +112,7 @@ export class OrgClient {
     return this.close()
   }
 
-  /** Runs an operation within the time it has. */
+  /** Runs an operation within `timeoutMs`. */
   async #call(operation: Operation): Promise<Org> {
     const controller = new AbortController()
     const stopClock = deadline(this.#options.timeoutMs, () => controller.abort(), this.#keepsAlive)
@@ -116,7 +126,9 @@ export class OrgClient {
     }
   }
 
-  /** Attempts an operation until it has succeeded, or another attempt would not help or come too late. */
+  /**
+   * Attempts an operation until it succeeds, until another attempt would not help, or until it would start too late.
+   */
   async #run(operation: Operation, signal: AbortSignal): Promise<Org> {
     const endMs = monotonicMs() + this.#options.timeoutMs
     let credentials = await this.#credentials(signal)
@@ -185,9 +197,10 @@ export class OrgClient {
 }
 
 /**
- * Makes a client that reads and updates organizations.
+ * Creates a client that reads and updates organizations.
  *
- * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` when an option is missing or malformed
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if an option is missing or malformed
+ * @throws Error if this version of Node is too old
  */
 export function createOrgClient(options?: OrgClientOptions): OrgClient {
   return new OrgClient(resolveClientOptions(options, process.env))

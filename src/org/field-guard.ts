@@ -2,22 +2,27 @@ import { shapeOf } from './field-routes.ts'
 import { FieldSet } from './field-set.ts'
 
 export interface FieldGuardOptions {
-  /** Most distinct fields of a dataset, from the license. `Infinity` folds nothing, and only takes note of fields. */
+  /**
+   * Maximum number of distinct fields per dataset, from the license. With `Infinity`, the guard only records fields and
+   * folds none.
+   */
   maxFields: number
-  /** Name of the field at the root that takes what goes over: a text with JSON in it. */
+  /** Name of the root field that receives folded fields: a text that contains JSON. */
   overflowField: string
-  /** Name of the field that every event has for its time. */
+  /** Name of the field that holds the time of every event. */
   timeField?: string | undefined
   /**
-   * What is sent of an event: its line, parsed. Asked when an event is not plain data, as what becomes of an Error or of a
-   * `toJSON` shows only there; and when fields of it have to be folded.
+   * Returns an event as it is sent: its line, parsed.
+   *
+   * The guard calls it for an event that is not plain data: only the line shows the fields of an Error or of a
+   * `toJSON`. The guard also calls it before it folds fields.
    */
   asSent: (event: object) => object
-  /** Called once per dataset, when the first field is folded: which path went over. */
+  /** Called once per dataset when its first field is folded, with the path of that field. */
   onOver: (dataset: string, path: string) => void
 }
 
-/** Fields that events of any dataset may have. There is always room for them. */
+/** Fields that events of any dataset may have. They always fit. */
 const commonFields = [
   'level',
   'message',
@@ -29,40 +34,41 @@ const commonFields = [
   'logferry.sampling_rate',
 ]
 
-/** Of the fields allowed, the share that is used. The rest, one at least, is left for what other processes send. */
+/** Share of the allowed fields that this process uses. The rest, at least one field, is left for other processes. */
 const usedShare = 0.98
 
-/** Most fields of a dataset that are noted while no limit is known. */
+/** Maximum number of fields recorded per dataset while no limit applies. */
 const maxNotedFields = 2000
 
-/** The datasets used last are remembered, this many. */
+/** Maximum number of datasets remembered. The least recently used dataset is forgotten first. */
 const maxDatasets = 1000
 
 interface Dataset {
   readonly fields: FieldSet
-  /** What is known to stand around its events. */
+  /** Objects given to `know` whose fields are already recorded. */
   readonly around: WeakSet<object>
   isOver: boolean
 }
 
 /**
- * Keeps datasets within the number of fields that the license allows: the service refuses an event that brings one more.
+ * Keeps each dataset within the number of fields that the license allows, because the service refuses an event that
+ * adds one more.
  *
- * A field is the dotted path of a value; arrays and empty objects are values. Fields are let in as they come. When there
- * is no more room, those that are new are folded: taken out of their event and put, with their paths, as JSON into the
- * text of the overflow field, where a search finds them.
+ * A field is the dotted path of a value; arrays and empty objects are values. The guard admits fields in the order in
+ * which they appear. When a dataset is full, the guard folds new fields: it takes them out of their event. Their paths
+ * and values become JSON in the text of the overflow field, so that a search still finds them.
  *
- * Known are only the fields that this process has sent, not those that are in the dataset already.
+ * The guard knows only the fields that this process has sent, not the other fields of the dataset.
  */
 export class FieldGuard {
-  /** May change at any time. With more, new fields are let in again; with less, those let in stay. */
+  /** May change at any time. If raised, the guard admits new fields again; if lowered, fields already admitted stay. */
   maxFields: number
   readonly #overflowField: string
-  /** Fields that are taken from the start. */
+  /** Fields that every dataset has from the start. */
   readonly #takenFields: readonly string[]
   readonly #asSent: FieldGuardOptions['asSent']
   readonly #onOver: FieldGuardOptions['onOver']
-  /** The one used last is at the end. */
+  /** In order of use: the most recently used dataset is last. */
   readonly #datasets = new Map<string, Dataset>()
   #latestName: string | undefined
   #latest: Dataset | undefined
@@ -76,9 +82,11 @@ export class FieldGuard {
   }
 
   /**
-   * The event to send in place of `event`: itself, when it is plain data and there is room for its fields. Otherwise what
-   * would be sent of it, with the fields folded that there is no room for; a field that has the name of the overflow
-   * field is folded with them.
+   * Returns the event to send in place of `event`: `event` itself, if it is plain data and its fields fit.
+   *
+   * Otherwise the result is the event as it is sent, with the fields that do not fit folded. A field with the name of
+   * the overflow field is folded with them. If there is no limit, or if the event cannot be processed, the result is
+   * `event`.
    *
    * Never throws, and never changes the event.
    */
@@ -88,7 +96,7 @@ export class FieldGuard {
     try {
       if (fields.fit(event, this.#usableFields)) return event
     } catch {
-      // A getter or a proxy that throws: what is sent shows the fields that are left.
+      // A getter or a proxy threw. The event as it is sent shows the fields that remain.
     }
     if (this.#isUnlimited) return event
     try {
@@ -100,10 +108,10 @@ export class FieldGuard {
   }
 
   /**
-   * Takes in fields that lines of a dataset carry besides those of the event, as of a resource and a scope. They are not
-   * folded, so they count however many there are.
+   * Records fields that the lines of a dataset carry besides those of the event, such as fields of a resource and a
+   * scope. These fields are never folded, so they count even beyond the limit.
    *
-   * @param fields plain data that stays as it is
+   * @param fields plain data that does not change
    */
   know(dataset: string, fields: object): void {
     const { around, fields: known } = this.#use(dataset)
@@ -112,12 +120,12 @@ export class FieldGuard {
     known.add(fields)
   }
 
-  /** The datasets that are remembered. */
+  /** Names of the remembered datasets, the least recently used first. */
   get datasets(): string[] {
     return [...this.#datasets.keys()]
   }
 
-  /** How many fields of a dataset are taken, including those that there is always room for. */
+  /** Returns the number of fields recorded for a dataset, including those that every dataset has. */
   fieldCount(dataset: string): number {
     return this.#datasets.get(dataset)?.fields.size ?? 0
   }
@@ -147,7 +155,7 @@ export class FieldGuard {
     return dataset
   }
 
-  /** @param event plain data: JSON, parsed */
+  /** @param event plain data: a parsed line */
   #folded(name: string, event: object): object {
     const dataset = this.#use(name)
     const usableFields = this.#usableFields
@@ -168,15 +176,18 @@ export class FieldGuard {
     try {
       this.#onOver(dataset, path)
     } catch {
-      // The event matters more.
+      // An error in the callback must not cost the event.
     }
   }
 }
 
-/** Values by path: several where a path leads to several, as in `{ "a.b": 1, "a": { "b": 2 } }`. */
+/** Values by path. A path has several values if several routes lead to it, as in `{ "a.b": 1, "a": { "b": 2 } }`. */
 type Folded = Map<string, unknown[]>
 
-/** What is kept of a group of plain data; the other values are added to `folded`. Groups that lose all are not kept. */
+/**
+ * Returns the part of a group of plain data that is kept, and adds the other values to `folded`. A group that loses all
+ * its values is removed.
+ */
 function split(
   group: object,
   groupPath: string | undefined,
@@ -208,7 +219,7 @@ function addTo(folded: Folded, path: string, value: unknown): void {
   else values.push(value)
 }
 
-/** An object of paths and their values, as JSON; an array where a path has several values. */
+/** Returns the paths and their values as a JSON object. A path with several values gets an array. */
 function textOf(folded: Folded): string {
   return JSON.stringify(
     Object.fromEntries(Array.from(folded, ([path, values]) => [path, values.length === 1 ? values[0] : values])),

@@ -1,11 +1,16 @@
-/** Deeper nesting is left to the serialiser, which may put a stub in its place. */
+/** Maximum depth of nesting. The serializer handles deeper nesting, and may replace it with a stub. */
 const maxDepth = 64
-/** A group with more members that are `undefined` counts as unclear: looking at them would take long. */
+/**
+ * Maximum number of `undefined` members in a group. A group with more counts as unclear, because checking them would
+ * take long.
+ */
 export const maxAbsent = 1000
 
 /**
- * What a member of an event is: no field; one field; a group of fields, or one field if it turns out to be empty; or
- * something that shows its fields only when it is serialised (an Error, a Map, an instance of a class, a function).
+ * The kind of a member of an event: no field, one field, a group of fields, or unclear.
+ *
+ * A group that turns out to be empty is one field. An unclear member shows its fields only when it is serialized: an
+ * Error, a Map, an instance of a class, a function.
  */
 export type Shape = 'absent' | 'value' | 'group' | 'unclear'
 
@@ -30,10 +35,10 @@ function shapeOfObject(prototype: object | null): Shape {
   return isBare(prototype) ? 'group' : 'unclear'
 }
 
-/** The one seen last: there is hardly more than one, that of nested attributes. */
+/** The last frozen bare prototype. Hardly any process has more than one: the prototype of nested attributes. */
 let barePrototype: object | undefined
 
-/** Whether nothing is inherited from a prototype. */
+/** True if an object inherits nothing from this prototype. */
 function isBare(prototype: object): boolean {
   if (prototype === barePrototype) return true
   if (Object.getPrototypeOf(prototype) !== null || Reflect.ownKeys(prototype).length > 0) return false
@@ -42,8 +47,10 @@ function isBare(prototype: object): boolean {
 }
 
 /**
- * The names that lead to each field of an event; `undefined` when it is not plain data, nested too deep (as a cycle is),
- * or has more than `most` fields.
+ * Returns the route to each field of an event: the names that lead to it.
+ *
+ * @returns `undefined` if the event is not plain data, is nested too deep (as a cycle is), or has more than `maxRoutes`
+ * fields
  */
 export function routesOf(event: object, maxRoutes: number): string[][] | undefined {
   const routes: string[][] = []

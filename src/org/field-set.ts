@@ -1,22 +1,25 @@
 import { maxAbsent, routesOf, shapeOf } from './field-routes.ts'
 
-/** A longer path is not let in, whatever room there is, which bounds the memory. Nobody looks for such a field. */
+/**
+ * Maximum length of a path that `fit` and `admit` accept, in characters. It bounds the memory, and users do not search
+ * for longer paths.
+ */
 const maxPathLength = 1000
 
-/** Most fields of a dataset that are taken in without being asked for: an application may put values into their names. */
+/** `add` stops at this number of fields, because an application may put values into field names. */
 const maxFields = 20_000
 
-/** The names known in one place of an event, each with what is known below it. */
+/** The names at one place of an event, each with the names below it. */
 class Level {
   isField = false
   readonly names = new Map<string, Level>()
 }
 
 /**
- * The fields of one dataset, by path. `{ "a.b": 1 }` and `{ "a": { "b": 1 } }` have the same one.
+ * The fields of one dataset, by path. `{ "a.b": 1 }` and `{ "a": { "b": 1 } }` contain the same field.
  *
- * The routes that led to the fields are remembered too, as levels of names: an event is compared with them without
- * putting paths together. They start anew when there are too many.
+ * The set also remembers the routes that led to the fields, as levels of names. With these levels it compares an event
+ * without joining paths. It discards all levels when there are too many.
  */
 export class FieldSet {
   readonly #paths: Set<string>
@@ -32,14 +35,14 @@ export class FieldSet {
   }
 
   /**
-   * Whether an event is plain data, and all its fields are known or could be let in, and now are, without making more
-   * than `most`. If not, none is let in.
+   * Returns true if an event is plain data, and if all its fields are known or fit within `maxFields`. Then the set
+   * admits the new fields; otherwise it admits none.
    */
   fit(event: object, maxFields: number): boolean {
     return (shapeOf(event) === 'group' && covers(this.#root, event)) || this.#admitAll(event, maxFields)
   }
 
-  /** Lets one field in, unless that would make more than `most`. */
+  /** Admits one field, unless the set would exceed `maxFields`. Returns true if the set contains the field. */
   admit(path: string, maxFields: number): boolean {
     if (this.#paths.has(path)) return true
     if (this.size >= maxFields || path.length > maxPathLength) return false
@@ -47,7 +50,10 @@ export class FieldSet {
     return true
   }
 
-  /** Takes the fields of plain data in, whether or not there is room for them, but for more than any license allows. */
+  /**
+   * Adds the fields of plain data, even if there is no room for them, up to 20 000 fields: more than any license
+   * allows.
+   */
   add(fields: object): void {
     for (const route of routesOf(fields, Number.POSITIVE_INFINITY) ?? []) {
       if (this.size < maxFields) this.#paths.add(route.join('.'))
@@ -88,11 +94,11 @@ export class FieldSet {
   }
 }
 
-/** Whether all fields of a group of plain data are known, by the routes they have here. */
+/** True if the levels contain a route to every field of a group of plain data. */
 function covers(level: Level, group: object): boolean {
   let isEmpty = true
   let absent = 0
-  // The quickest loop. Should it see an inherited name, that is not known, and the long way is taken.
+  // `for … in` is the fastest loop. If it yields an inherited name, the name is unknown and the slow check decides.
   for (const name in group) {
     const member = (group as Record<string, unknown>)[name]
     const shape = shapeOf(member)

@@ -2,8 +2,8 @@ import { fleetScript } from './fleet-script.ts'
 import { type Arc, wholeCircle } from './slots.ts'
 
 /**
- * A client of `ioredis` or of `redis` (node-redis), for one server or a cluster, Redis 5 or later. Whoever made it
- * connects and closes it, and listens to its `error` events.
+ * A client of `ioredis` or of `redis` (node-redis), for a single server or a cluster, Redis 5 or later. The application
+ * connects and closes the client, and listens to its `error` events.
  */
 export type RedisClient = IoredisClient | NodeRedisClient
 
@@ -16,74 +16,82 @@ export interface NodeRedisClient {
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
 }
 
-/** A process's report of itself, with each call. */
+/** The report that a process sends about itself with each call. */
 export interface Report {
-  /** Its demand, as parts of the limit: to lose no event, and to send each event as soon as it is due. */
+  /**
+   * Demand of the process, as parts of the limit. `needed` is enough to lose no event; `wanted` sends each event as
+   * soon as it is due.
+   */
   readonly needed: number
   readonly wanted: number
-  /** The arcs that it holds. */
+  /** Arcs that the process holds. */
   readonly arcs: readonly Arc[]
-  /** The limit that it knows, in requests per second; 0 while it knows none. */
+  /** Limit that the process knows, in requests per second; 0 while it knows none. */
   readonly limitPerSecond: number
-  /** The limit of the answers that it has got. */
+  /** Limit that the headers of the answers to the process name, in requests per second. */
   readonly headerLimit: number | undefined
-  /** The license that it has read, as JSON, for all. */
+  /** License that the process has read for all processes, as JSON. */
   readonly license: string | undefined
-  /** Which license it knows: `licenseVersion` of an earlier answer. */
+  /** Version of the license that the process knows: `licenseVersion` of an earlier answer. */
   readonly licenseVersion: string
-  /** Whether it would read the license if no other does. */
+  /** True if the process offers to read the license, unless another process reads it. */
   readonly wouldRead: boolean
-  /** Whether it asks for one request besides its slots. */
+  /** True if the process asks for one request besides its slots. */
   readonly isGuest: boolean
 }
 
-/** Redis' answer to a report. */
+/** The answer of Redis to a report. */
 export interface Share {
-  /** Redis' own time, in milliseconds since the epoch. */
+  /** Time by the clock of Redis, in milliseconds since 1970. */
   readonly nowMs: number
-  /** When to call again, in milliseconds. */
+  /** Delay until the next call, in milliseconds. */
   readonly renewInMs: number
   readonly arcs: readonly Arc[]
-  /** How far the point of each slot is from that of the one before. */
+  /** Distance on the circle between the points of two consecutive slots. */
   readonly stride: number
-  /** Redis' time of the one request besides the slots. */
+  /** Time of the one request besides the slots, in milliseconds since 1970 by the clock of Redis. */
   readonly guestMs: number | undefined
-  /** The limit that answers to any of the processes have named. */
+  /** Limit that the headers of the answers to any process name, in requests per second. */
   readonly headerLimit: number | undefined
-  /** When the license was put there by Redis' clock, in milliseconds; `'0'` when it was not. */
+  /**
+   * Time at which the license was stored, in milliseconds since 1970 by the clock of Redis; `'0'` if no license is
+   * stored.
+   */
   readonly licenseVersion: string
-  /** The license, as JSON, if it is another one than that of the report. */
+  /** The license as JSON, if its version differs from the version in the report. */
   readonly license: string | undefined
-  /** Whether it is for this process to read the license. */
+  /** True if this process is to read the license. */
   readonly mayRead: boolean
 }
 
-/** Most arcs of one process, and most characters of a license: the script holds to the first, and a reader to the second. */
+/**
+ * Maximum number of arcs of one process, which the script enforces too, and maximum length of a license in characters.
+ */
 const maxArcs = 128
 const maxLicenseChars = 65_536
-/** 2001 to 2286: no clock that is set shows another time, in milliseconds since the epoch. */
+/** The years 2001 to 2286, in milliseconds since 1970. A clock that is set shows no other time. */
 const minEpochMs = 1e12
 const maxEpochMs = 1e13
-/** No lease lasts as long, in milliseconds. */
+/** Every lease is shorter than this, in milliseconds. */
 const maxRenewMs = 60_000
 
 /**
- * The processes that share a limit, as Redis knows them, under `{logferry:fleet:<key>}:members` and `:state`. The braces
- * keep both on one server of a cluster.
+ * The processes that share a limit, as Redis stores them under `{logferry:fleet:<key>}:members` and `:state`. The
+ * braces keep both keys on one server of a cluster.
  */
 export class Register {
   readonly #redis: RedisClient
   readonly #keys: string[]
   readonly #leaseMs: number
 
-  /** @param leaseMs the same in all processes */
+  /** @param leaseMs duration of a lease, in milliseconds; the same in all processes */
   constructor(redis: RedisClient, key: string, leaseMs: number) {
     this.#redis = redis
     this.#keys = ['members', 'state'].map(name => `{logferry:fleet:${key}}:${name}`)
     this.#leaseMs = leaseMs
   }
 
-  /** @throws Error if Redis cannot be asked, or if what it answers cannot be true */
+  /** @throws Error if Redis cannot be asked, or if its answer is invalid */
   async renew(id: string, report: Report): Promise<Share> {
     const { needed, wanted, arcs, limitPerSecond, headerLimit, license, licenseVersion, wouldRead, isGuest } = report
     const answer = await this.#run(
@@ -119,7 +127,7 @@ export class Register {
     }
   }
 
-  /** Gives back what a process holds: at once, so that it is used no more. */
+  /** Returns the arcs of a process immediately. The process must not use them any more. */
   async leave(id: string): Promise<void> {
     await this.#run(id, 'leave')
   }
@@ -131,15 +139,15 @@ export class Register {
   }
 }
 
-/** A number as Lua reads it: neither `Infinity` nor `1e-7`. */
+/** Formats a number so that Lua can read it: without `Infinity`, and without exponents such as `1e-7`. */
 function decimal(value: number): string {
   return Math.min(Math.max(value, 0), 1e9).toFixed(9)
 }
 
 /**
- * A number of Redis' answer; a client may be set up to give it as a text or a BigInt.
+ * Reads an integer in the answer of Redis. A client may be set up to return integers as strings or BigInts.
  *
- * @throws Error if it is no integer in this range; the answer is not repeated, which may be of any length
+ * @throws Error if the value is not an integer in this range. The message omits the value, which may have any length.
  */
 function integerIn(what: string, value: unknown, min: number, max: number): number {
   const isText = typeof value === 'string' && /^-?\d{1,16}$/.test(value)

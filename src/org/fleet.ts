@@ -12,52 +12,72 @@ export type { RedisClient } from './fleet-redis.ts'
 
 export interface FleetSettings {
   readonly redis: RedisClient
-  /** What the processes have in common: the id of the organization whose license they share. */
+  /** Key that the processes have in common: the id of the organization whose license they share. */
   readonly key: string
   /**
-   * Most requests per second of all processes together by the license, the same in each: `Infinity` when it names no limit,
-   * `undefined` while it is not known.
+   * Requests per second that the license allows all processes together, the same in each process. `Infinity` if the
+   * license names no limit, `undefined` while it is unknown.
    */
   readonly limitPerSecond: () => number | undefined
-  /** The same by the headers of the answers to this process; `undefined` when they name none. */
+  /**
+   * Requests per second that the headers of the answers to this process allow all processes together. `undefined` if
+   * they name no limit.
+   */
   readonly headerLimit: () => number | undefined
-  /** What this process could use. */
+  /** Returns the demand of this process. `nowMs` is monotonic. */
   readonly demand: (nowMs: number) => RequestDemand
-  /** Whether this process has something to send. */
+  /** True if this process has something to send. */
   readonly isWaiting: () => boolean
-  /** Takes the slots to use from now on; `undefined` when there are none and the limit alone holds. */
+  /** Called with the slots to use from now on, or with `undefined` if the limit applies without slots. */
   readonly onLease: (lease: Lease | undefined) => void
-  /** Told once that Redis cannot be asked; again only after it could. */
+  /** Called when Redis cannot be asked. Called again only if Redis has answered since. */
   readonly onTrouble: (message: string) => void
-  /** Takes secrets out of what Redis says. */
+  /** Removes secrets from texts of Redis. */
   readonly redact?: Redact
-  /** How long a lease lasts, in milliseconds; the same in all processes. */
+  /**
+   * Duration of a lease, in milliseconds; the same in all processes.
+   *
+   * @defaultValue 5000
+   */
   readonly leaseMs?: number
-  /** Gives numbers from 0 to 1. */
+  /**
+   * Returns numbers from 0 to 1.
+   *
+   * @defaultValue `Math.random`
+   */
   readonly random?: () => number
 }
 
-/** Longest time that an answer of Redis is waited for, in milliseconds. */
+/** Maximum wait for an answer of Redis, in milliseconds, while the fleet is open and when it closes. */
 const answerMs = 1000
 const leaveMs = 250
-/** How long requests wait for the license that another process reads, in milliseconds: what waits is not to grow old. */
+/**
+ * Maximum time that requests wait for the license that another process reads, in milliseconds. Waiting events must not
+ * get old.
+ */
 const licenseMs = 2500
-/** How often Redis is asked for it meanwhile, in milliseconds. */
+/** Interval between calls to Redis while requests wait for the license, in milliseconds. */
 const whileHoldingMs = 250
-/** Waits before Redis is asked again, in milliseconds: from the first, doubled each time. */
+/**
+ * Delay before Redis is asked again after a failure, in milliseconds. It starts at the first value and doubles up to
+ * the second.
+ */
 const firstRetryMs = 250
 const maxRetryMs = 10_000
-/** Redis is asked before the lease is over where something is to be sent anew, and no slot comes within this part of it. */
+/**
+ * Part of a lease. If events start to wait and no slot comes within it, the process asks Redis before the lease ends.
+ */
 const soonPart = 0.4
-/** A process is a guest again when so many times a lease have passed: others come as well. */
+/** Minimum time between two guest requests of one process, in leases, so that other processes also get a turn. */
 const guestAgainPart = 4
-/** How far two clocks drift apart, in milliseconds per millisecond. */
+/** Drift between two clocks, in milliseconds per millisecond. */
 const drift = 1e-4
 
 /**
- * Shares a limit on requests, and the license that names it, with other processes through Redis. One call per lease tells
- * what this process could use, and brings the slots that are its own until the next one. While Redis is away every process
- * keeps the slots that it has: no other has them.
+ * Shares a request limit, and the license that names the limit, with other processes through Redis.
+ *
+ * One call per lease reports the demand of this process, and brings the slots that it alone may use until the next
+ * call. While Redis is away, every process keeps its slots, because no other process has them.
  */
 export class Fleet {
   readonly license = new SharedLicense(() => this.#callIn(0))
@@ -68,25 +88,27 @@ export class Fleet {
   readonly #id = crypto.randomUUID()
   #timer: NodeJS.Timeout | undefined
   #looks: NodeJS.Timeout | undefined
-  /** Counts starts and closes: what one run has under way does nothing in the next. */
+  /** Counts starts and closes, so that a call that began in one run has no effect in the next run. */
   #run = 0
   #isOpen = false
   #isCalling = false
-  /** Something came up while a call was under way that it does not tell of. */
+  /** True if another call became necessary during a call, for a reason that is missing from its report. */
   #isAskedAgain = false
   #startedMs = 0
   #calledMs = Number.NEGATIVE_INFINITY
-  /** Whether there was something to send when Redis was asked last. */
+  /** True if events were waiting when Redis was last asked. */
   #wasWaiting = false
   #lastRenewInMs = 0
   #failures = 0
-  /** What Redis has said last; `undefined` while it has said nothing. */
+  /** The last answer of Redis; `undefined` until the first answer. */
   #share: Share | undefined
   #lease: Lease | undefined
   #leasedLimit: number | undefined
-  /** The one request besides the slots, by our clock. */
+  /** Time of the one request besides the slots, by our clock. */
   #guestMs = Number.NEGATIVE_INFINITY
-  /** How far Redis' clock is ahead of ours, and how far that may be off, in milliseconds. */
+  /**
+   * Lead of the Redis clock over our clock, its maximum error, and the time of the measurement, all in milliseconds.
+   */
   #ahead = { ms: 0, errorMs: Number.POSITIVE_INFINITY, atMs: 0 }
 
   constructor(settings: FleetSettings) {
@@ -108,7 +130,7 @@ export class Fleet {
     void this.#call()
   }
 
-  /** Leaves the fleet, and gives back the slots, which are not to be used any more. */
+  /** Leaves the fleet and returns the slots. The process must not use them any more. */
   async close(): Promise<void> {
     if (!this.#isOpen) return
     this.#isOpen = false
@@ -118,7 +140,7 @@ export class Fleet {
     if (this.#calledMs >= this.#startedMs) await inTime(this.#register.leave(this.#id), leaveMs).catch(() => {})
   }
 
-  /** Gives the slots that follow from what Redis has said and from the limit as it is now. */
+  /** Applies the slots that follow from the last answer of Redis and from the present limit. */
   apply(): void {
     const share = this.#share
     if (share === undefined || !this.#isOpen) return
@@ -150,7 +172,7 @@ export class Fleet {
       if (run === this.#run) this.#retry(error)
     } finally {
       this.#isCalling = false
-      if (run !== this.#run && this.#isOpen) void this.#call() // closed and started again meanwhile
+      if (run !== this.#run && this.#isOpen) void this.#call() // closed and started again during the call
     }
   }
 
@@ -184,7 +206,7 @@ export class Fleet {
     this.apply()
   }
 
-  /** Not all at once: those that started together are spread when they begin to ask more seldom. */
+  /** Randomizes the delay until the next call. Processes that started together spread out when the delay grows. */
   #renewInMs({ renewInMs }: Share, nowMs: number): number {
     const isHolding = this.#limitPerSecond === undefined && nowMs < this.#startedMs + licenseMs
     const nextMs = isHolding ? Math.min(whileHoldingMs, renewInMs) : renewInMs
@@ -193,12 +215,17 @@ export class Fleet {
     return nextMs * (min + (max - min) * this.#random())
   }
 
-  /** What was measured while nothing was slow is the nearest to the truth, until the clocks have drifted. */
+  /**
+   * Keeps the measurement with the smallest error. An old measurement loses precision, because the clocks drift apart.
+   */
   #measureAhead(ms: number, errorMs: number, nowMs: number): void {
     if (errorMs <= this.#ahead.errorMs + (nowMs - this.#ahead.atMs) * drift) this.#ahead = { ms, errorMs, atMs: nowMs }
   }
 
-  /** The least limit that is known; `Infinity` when there is none, `undefined` while the license is not known. */
+  /**
+   * The lowest known limit, in requests per second: `Infinity` if nothing limits the rate. `undefined` while the
+   * license is unknown and no headers name a limit.
+   */
   get #limitPerSecond(): number | undefined {
     const { limitPerSecond, headerLimit } = this.#settings
     const limit = Math.min(
@@ -219,7 +246,9 @@ export class Fleet {
     return this.#share !== undefined && this.#lease !== undefined && this.#lease.nextMs(nowMs) <= nowMs + ms
   }
 
-  /** From time to time: the limit may be another one, or more be wanted than the lease was made for. */
+  /**
+   * Runs periodically. Applies a changed limit, and asks Redis early if this process needs more than its lease allows.
+   */
   #look(): void {
     const nowMs = monotonicMs()
     const isUnknown = this.#leasedLimit === undefined && this.#lease !== undefined

@@ -1,6 +1,8 @@
 /**
- * What an organization may still ingest in this period, in bytes, from the header `X-IngestLimit-Remaining` of an answer;
- * `undefined` where it says nothing usable. The public service that resembles this one sends it.
+ * Reads the header `X-IngestLimit-Remaining` of an answer, which the public service that resembles this one sends.
+ *
+ * @returns the bytes that the organization may still ingest in this period, or `undefined` if the header is missing or
+ * invalid
  */
 export function ingestLimitIn(headers: Readonly<Record<string, string | string[] | undefined>>): number | undefined {
   const text = headers['x-ingestlimit-remaining']

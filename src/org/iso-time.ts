@@ -1,14 +1,17 @@
 const date = '(?<year>\\d{4}|[+-]\\d{6})-?(?<month>\\d\\d)-?(?<day>\\d\\d)'
 const clock = '(?<hours>\\d\\d)(?::?(?<minutes>\\d\\d)(?::?(?<seconds>\\d\\d)(?:[.,](?<fraction>\\d+))?)?)?'
 const zone = '(?:(?<utc>Z)|(?<zoneHours>[+-]\\d\\d)(?::?(?<zoneMinutes>\\d\\d))?)?'
-/** With nanoseconds and an offset a time has 38. */
+/** The longest valid time has 38 characters: an expanded year, nanoseconds and an offset. */
 const maxChars = 64
 const isoTime = new RegExp(`^${date}(?:[T ]${clock}${zone})?$`, 'i')
 
 /**
- * Milliseconds since 1970 of a time in ISO 8601, in its extended format (`2026-11-21T10:00:00Z`), its basic one
- * (`20261121T100000Z`) or anything between, with as much of the clock as there is; `NaN` where it cannot be read.
- * As for `Date.parse`, which reads the extended format alone, a date is in UTC and a time without offset is local.
+ * Parses a time in ISO 8601: the extended format (`2026-11-21T10:00:00Z`), the basic format (`20261121T100000Z`) or a
+ * mixture of both. Seconds, minutes or the whole clock may be missing.
+ *
+ * Like `Date.parse`, which reads only the extended format, it takes a date as UTC and a time without offset as local.
+ *
+ * @returns milliseconds since 1970, or `NaN` if the text is missing or invalid
  */
 export function isoTimeMs(text: string | undefined): number {
   const parts = text !== undefined && text.length <= maxChars ? isoTime.exec(text)?.groups : undefined

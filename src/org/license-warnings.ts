@@ -2,26 +2,26 @@ import { toShortLine } from '../text/short-line.ts'
 import { isoTimeMs } from './iso-time.ts'
 import type { UsedOrg } from './used-part.ts'
 
-/** What the license is held against. */
+/** The facts that the license is compared with. */
 export interface Usage {
-  /** Milliseconds since 1970. */
+  /** The current time, in milliseconds since 1970. */
   readonly nowMs: number
-  /** The region that is configured. */
+  /** The configured region. */
   readonly region: string | undefined
-  /** Datasets that this process ships to. */
+  /** Number of datasets that this process ships to. */
   readonly datasets: number
 }
 
-/** Something about a license that its owner should know; `about` is the same while the matter is the same. */
+/** A problem of a license that its owner should know about. `about` stays the same as long as the problem does. */
 export interface LicenseWarning {
   readonly about: string
   readonly message: string
 }
 
-/** How long before its end a license is warned of, in milliseconds: 14 days. */
+/** How long before its expiry a license is reported, in milliseconds: 14 days. */
 const noticeMs = 14 * 86_400_000
 
-/** What is wrong with an organization's license, or soon will be. */
+/** Returns the present and upcoming problems of an organization's license. */
 export function licenseWarnings(org: UsedOrg, usage: Usage): LicenseWarning[] {
   return [
     ...validity(org, usage.nowMs),
@@ -63,7 +63,7 @@ function regions({ license }: UsedOrg, region: string | undefined): LicenseWarni
   return [{ about: 'regions', message }]
 }
 
-/** Whether a license's region (`eu`, `EU`, `eu-central-1`) is in ours. */
+/** True if a region of a license (`eu`, `EU`, `eu-central-1`) belongs to the configured region. */
 function names(ofLicense: string, region: string): boolean {
   return ofLicense
     .toLowerCase()
@@ -73,7 +73,7 @@ function names(ofLicense: string, region: string): boolean {
 
 function datasets({ license }: UsedOrg, count: number): LicenseWarning[] {
   const { maxDatasets } = license
-  if (maxDatasets === undefined || maxDatasets <= 0 || count <= maxDatasets) return [] // no limit, as with the others
+  if (maxDatasets === undefined || maxDatasets <= 0 || count <= maxDatasets) return [] // no limit, as in other fields
   const message = `this process ships to ${count} datasets; the license has ${maxDatasets}. Use fewer, or extend the license.`
   return [{ about: 'maxDatasets', message }]
 }

@@ -10,25 +10,36 @@ import { OrgError, type OrgErrorCode } from './org-error.ts'
 import type { Org } from './organization.ts'
 import { type UsedOrg, usedPart } from './used-part.ts'
 
-/** What of the license is in force, and why. */
+/** The limits of the license that are in force, and the reasons for them. */
 export interface LimitsStats {
-  /** When the license was last read, RFC 3339; `undefined` when it has not been read. */
+  /** Time at which the license was last read, in RFC 3339; `undefined` if it has never been read. */
   readonly readAt: string | undefined
-  /** Why the license could not be read the last time it was tried. */
+  /**
+   * Why the last attempt could not read the license, or which fields of it could not be used; otherwise `undefined`.
+   */
   readonly problem: string | undefined
-  /** Requests per second that this process may make, and what that follows from; `undefined` when nothing limits them. */
+  /**
+   * Requests per second that this process may make; `undefined` if nothing limits them. `because` names the source of
+   * the limit: `license`, `headers`, `lease`, `throttled` or `none`.
+   */
   readonly requestsPerSecond: number | undefined
   readonly because: string
-  /** Uncompressed bytes of the billing period, this process's part; `undefined` without a `monthlyIngestGb`. */
+  /**
+   * This process's part of the ingest for the billing period, in uncompressed bytes. `undefined` if the license has no
+   * `monthlyIngestGb`.
+   */
   readonly ingest:
     | { readonly bytes: number; readonly usedBytes: number; readonly usedUpAt: string | undefined }
     | undefined
-  /** Most fields of a dataset, and how many each has from this process, of the thousand datasets used last. */
+  /**
+   * Maximum number of fields per dataset, and the number that this process counts in each of the last 1000 datasets
+   * used.
+   */
   readonly maxFields: number | undefined
   readonly fields: Readonly<Record<string, number>>
 }
 
-/** The part of the options that the limits need, checked. */
+/** The checked options that the limits need. */
 export interface LimitsSettings {
   readonly share: number
   readonly refreshMs: number
@@ -38,40 +49,48 @@ export interface LimitsSettings {
   readonly region: string | undefined
 }
 
-/** What the limits act on. */
-export interface LimitsParts {
-  /** Tells by `onUnusable` of used fields that it leaves out, as they are out of order. */
+/** The functions that the limits call. */
+export interface LimitsDeps {
+  /** Reads the organization. Calls `onUnusable` if it leaves out used fields that are invalid. */
   readonly readOrg: (onUnusable: (problem: string) => void) => Promise<Org>
   readonly setRate: (requestsPerSecond: number | undefined) => void
-  /** Told when the license allows more than when it was last read. */
+  /** Called when the license allows more monthly ingest than at the previous read. */
   readonly onRaised: () => void
   readonly warn: (code: ErrorCode, message: string, about?: string) => void
-  /** Takes secrets out of what the service says. */
+  /** Removes secrets from texts of the service. */
   readonly redact?: Redact
-  /** What is sent of an event: its line, parsed. */
+  /** Returns an event as it is sent: its line, parsed. */
   readonly asSent: (event: object) => object
   readonly random?: () => number
 }
 
 const bytesPerGb = 1e9
-/** Past it, more datasets are not counted: somebody makes names of values. */
+/**
+ * Maximum number of datasets counted. An application that puts values into dataset names would grow the set forever.
+ */
 const maxNamedDatasets = 10_000
-/** How often the budget and the license's dates are looked at, in milliseconds. */
+/** Interval between checks of the budget and of the license's dates, in milliseconds. */
 const tickMs = 10_000
-/** How soon a license that could not be read is tried again, in milliseconds; doubled each time, up to `refreshMs`. */
+/**
+ * Delay before a license that could not be read is read again, in milliseconds. It doubles each time, up to
+ * `refreshMs`.
+ */
 const firstRetryMs = 30_000
-/** What says nothing of the token, or of the organization that it is for. */
+/** Errors that pass on their own: they say nothing about the token or about its organization. */
 const passing: ReadonlySet<OrgErrorCode> = new Set(['RATE_LIMITED', 'UNAVAILABLE', 'UNREACHABLE', 'TIMEOUT'])
 
 /**
- * The organization's license as this process keeps to it: read at the start and from time to time, in the background. Until
- * it is read, and while it cannot be, nothing is held back on its account.
+ * Applies the organization's license to this process. Reads the license in the background, at the start and then
+ * periodically.
+ *
+ * Until the first read succeeds, the license limits nothing. If a later read fails, the limits of the previous read
+ * stay in force.
  */
 export class Limits {
   readonly #settings: LimitsSettings
-  readonly #parts: LimitsParts
+  readonly #deps: LimitsDeps
   readonly #guard: FieldGuard
-  /** Names of datasets, `maxNamedDatasets` at most. */
+  /** Names of datasets, at most `maxNamedDatasets`. */
   readonly #datasets = new Set<string>()
   #latestDataset: string | undefined
   readonly #warned = new Set<string>()
@@ -83,9 +102,9 @@ export class Limits {
   #readTimer: NodeJS.Timeout | undefined
   #tickTimer: NodeJS.Timeout | undefined
 
-  constructor(settings: LimitsSettings, parts: LimitsParts) {
+  constructor(settings: LimitsSettings, parts: LimitsDeps) {
     this.#settings = settings
-    this.#parts = parts
+    this.#deps = parts
     this.#guard = new FieldGuard({
       maxFields: Number.POSITIVE_INFINITY,
       overflowField: settings.overflowField,
@@ -95,7 +114,7 @@ export class Limits {
     })
   }
 
-  /** Reads the license soon, and again from time to time, until `stop`. */
+  /** Reads the license soon, and then periodically until `stop`. */
   start(): void {
     if (this.#tickTimer !== undefined) return
     this.#tickTimer = setInterval(() => this.#tick(), tickMs).unref()
@@ -109,16 +128,16 @@ export class Limits {
   }
 
   /**
-   * The event as the license lets it be shipped: as it is; with fields folded for which there is no room; marked, as one
-   * of a sample. `undefined` when it is sampled away.
+   * Returns the event as the license allows it to be shipped: unchanged, with some fields folded, or marked as one of a
+   * sample. Fields are folded if the dataset has no room for them. Returns `undefined` if the event is sampled away.
    *
-   * @param around fields that its line carries besides, once for each object that holds them
+   * @param around fields that the event's line carries besides those of the event; each object counts once
    */
   fit(dataset: string, event: object, severity: number, around: object | undefined): object | undefined {
     this.#know(dataset, around)
     const kept = this.#settings.onBudget === 'shed' ? (this.#budget?.kept(severity) ?? 1) : 1
     if (kept === 1) return this.#guard.fold(dataset, event)
-    if ((this.#parts.random ?? Math.random)() < kept) return this.#guard.fold(dataset, this.#marked(event, kept))
+    if ((this.#deps.random ?? Math.random)() < kept) return this.#guard.fold(dataset, this.#marked(event, kept))
     this.#budget?.spare(severity)
     return undefined
   }
@@ -128,7 +147,7 @@ export class Limits {
     this.#budget?.use(severity, bytes)
   }
 
-  /** Takes from an answer's headers what the organization has left of its ingest. */
+  /** Reads the organization's remaining ingest from the headers of an answer. */
   onAnswer(headers: Readonly<Record<string, string | string[] | undefined>>): void {
     const remainingBytes = ingestLimitIn(headers)
     if (remainingBytes !== undefined) this.#budget?.correct(remainingBytes * this.#settings.share)
@@ -157,15 +176,15 @@ export class Limits {
     let org: UsedOrg
     let unusable: string | undefined
     const onUnusable = (problem: string): void => {
-      unusable = toMessageLine(problem, this.#parts.redact)
+      unusable = toMessageLine(problem, this.#deps.redact)
     }
     try {
-      org = usedPart(await this.#parts.readOrg(onUnusable), this.#parts.redact)
+      org = usedPart(await this.#deps.readOrg(onUnusable), this.#deps.redact)
     } catch (error) {
       if (run === this.#tickTimer) this.#onUnreadable(error)
       return
     }
-    if (run !== this.#tickTimer) return // stopped meanwhile
+    if (run !== this.#tickTimer) return // stopped during the read
     this.#org = org
     this.#readAtMs = systemTimeMs()
     this.#problem = unusable
@@ -183,7 +202,7 @@ export class Limits {
 
   #onUnreadable(error: unknown): void {
     const problem = error instanceof OrgError ? `${error.code}: ${error.message}` : 'the accessToken function failed'
-    this.#problem = toMessageLine(problem, this.#parts.redact)
+    this.#problem = toMessageLine(problem, this.#deps.redact)
     const againInMs = Math.min(firstRetryMs * 2 ** this.#failures++, this.#settings.refreshMs)
     const remedy =
       error instanceof OrgError && passing.has(error.code)
@@ -202,7 +221,7 @@ export class Limits {
     const { share } = this.#settings
     const rate = limit(apiRateLimitPerSecond)
     const bytesBefore = this.#budget?.bytes
-    this.#parts.setRate(rate === undefined ? undefined : rate * share)
+    this.#deps.setRate(rate === undefined ? undefined : rate * share)
     this.#guard.maxFields = limit(maxFields) ?? Number.POSITIVE_INFINITY
     const gb = limit(monthlyIngestGb)
     const period = periodAt(org.license, systemTimeMs())
@@ -210,7 +229,7 @@ export class Limits {
     else if (this.#budget === undefined) this.#budget = new Budget(gb * bytesPerGb * share, period, systemTimeMs())
     else this.#budget.renew(gb * bytesPerGb * share, period)
     if (bytesBefore !== undefined && bytesBefore < (this.#budget?.bytes ?? Number.POSITIVE_INFINITY)) {
-      this.#parts.onRaised()
+      this.#deps.onRaised()
     }
     this.#warnOfLicense(org)
   }
@@ -228,14 +247,14 @@ export class Limits {
     for (const news of this.#budget.tick(nowMs)) this.#warnOfBudget(news)
   }
 
-  /** The event, or what is sent of it where more than its own fields are, with its mark. */
+  /** Marks an event as one of a sample. If the event is not plain data, marks the event as it is sent. */
   #marked(event: object, kept: number): object {
     try {
       if (shapeOf(event) === 'group') return marked(event, kept)
     } catch {
-      // A getter or a proxy that throws: what is sent says so.
+      // A getter or a proxy threw. The event as it is sent is marked instead.
     }
-    return marked(this.#parts.asSent(event), kept)
+    return marked(this.#deps.asSent(event), kept)
   }
 
   #know(dataset: string, around: object | undefined): void {
@@ -258,7 +277,7 @@ export class Limits {
       news.kind === 'used'
         ? `${Math.round(news.share * 100)} % of the ${gb} GB that may be ingested until ${day(period.endMs)} are used.${remedy}`
         : `at the present pace the ${gb} GB that may be ingested until ${day(period.endMs)} are used up on ${day(news.atMs)}.${remedy}`
-    this.#parts.warn('LOGFERRY_BUDGET', message, news.kind === 'used' ? `used ${news.share}` : news.kind)
+    this.#deps.warn('LOGFERRY_BUDGET', message, news.kind === 'used' ? `used ${news.share}` : news.kind)
   }
 
   #warnOfFields(dataset: string, path: string): void {
@@ -275,11 +294,11 @@ export class Limits {
     if (this.#warned.has(about)) return
     if (this.#warned.size >= maxNamedDatasets) this.#warned.clear()
     this.#warned.add(about)
-    this.#parts.warn(code, message, about)
+    this.#deps.warn(code, message, about)
   }
 }
 
-/** A limit that can be kept to; zero and less stand for none. */
+/** Returns a limit that can be applied: 0 and negative values mean no limit. */
 function limit(value: number | undefined): number | undefined {
   return value !== undefined && value > 0 ? value : undefined
 }
@@ -293,7 +312,7 @@ function day(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10)
 }
 
-/** The event with the share of its like that is kept, for whoever counts. */
+/** Adds the share of events of this severity that is kept, so that a reader can estimate the original number. */
 function marked(event: object, kept: number): object {
   const { logferry } = event as { logferry?: unknown }
   const own = typeof logferry === 'object' && logferry !== null ? logferry : {}

@@ -3,12 +3,13 @@ import { type Redact, toShortLine } from '../text/short-line.ts'
 import { OrgError } from './org-error.ts'
 import { printableCause } from './printable-cause.ts'
 
-/** What a request means that no answer came to. */
+/** Converts the failure of a request that got no answer to an `OrgError`. */
 export function noAnswer(error: unknown, redact: Redact, proxy?: ResolvedProxy | undefined): OrgError {
   const cause = printableCause(error, redact)
   const { code = '', message } = cause as { code?: string; message: string }
   const reason = toShortLine([code, message].filter(Boolean).join(': '))
-  // What Node's parser says, and what undici says of the same where the application brings a dispatcher.
+  // Node's parser gives such an error for an invalid answer. If the application supplies a dispatcher, undici gives one
+  // of its own.
   if (code.startsWith('HPE_') || cause.name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW') {
     return new OrgError('INVALID_RESPONSE', `what answers at baseUrl is no proper HTTP server (${reason})`, { cause })
   }

@@ -1,35 +1,38 @@
 import { toMessageLine } from '../text/short-line.ts'
 
-/** Stable codes of errors about the organization. Match on these, never on the text. */
+/** Stable codes of errors about an organization. Match on these codes, never on the message. */
 export type OrgErrorCode =
-  /** The service refuses the token, or what it is for (401, 403). */
+  /** The service refuses the token, or the token may not do this with the organization (401, 403). */
   | 'UNAUTHORIZED'
   /** There is no such organization, or no service at this address (404). */
   | 'NOT_FOUND'
-  /** The service refuses what was asked (400, 422 and other 4xx). */
+  /** The service refuses the request (400, 422 and other 4xx). */
   | 'INVALID_REQUEST'
-  /** The service was asked too often (429). */
+  /** The service was asked too often (429, 430). */
   | 'RATE_LIMITED'
-  /** The service is in trouble (5xx). */
+  /** The service is in trouble (5xx, 408, 425). */
   | 'UNAVAILABLE'
-  /** No answer, or not all of it: name lookup, connection, certificate. */
+  /** No answer, or an incomplete one: name lookup, connection or certificate failed. */
   | 'UNREACHABLE'
-  /** `timeoutMs` ran out. */
+  /** The call took longer than `timeoutMs`. */
   | 'TIMEOUT'
-  /** The answer is not an organization as the service's specification has it. */
+  /** The answer is not an organization that matches the service's specification, or not valid HTTP. */
   | 'INVALID_RESPONSE'
-  /** The service points to another address (3xx); it is not followed, for the token would go there. */
+  /** The service redirects to another address (3xx). The client does not follow, because the token would go there. */
   | 'REDIRECTED'
-  /** The function given as `accessToken` failed, or gave no token. */
+  /** The function given as `accessToken` failed, or gave no usable token. */
   | 'TOKEN_UNAVAILABLE'
 
-/** Why an organization could not be read or updated. The token is neither in it nor in its causes. */
+/** The reason why an organization could not be read or updated. Neither the error nor its causes contain the token. */
 export class OrgError extends Error {
   override readonly name = 'OrgError'
   readonly code: OrgErrorCode
-  /** Status of the answer; absent where none came. */
+  /** HTTP status of the answer; absent if there was no answer. */
   declare readonly status?: number
-  /** How long the service asked to wait before the next request, in milliseconds; absent where it did not. */
+  /**
+   * Delay that the service asked for before the next request, in milliseconds, at most one hour. Absent if it named
+   * none.
+   */
   declare readonly retryAfterMs?: number
 
   /** @internal */

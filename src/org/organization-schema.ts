@@ -4,7 +4,7 @@ import { ownProperties } from '../options/own-properties.ts'
 import { type Redact, toShortLine } from '../text/short-line.ts'
 import type { Org } from './organization.ts'
 
-/** Most things that one error says are wrong, and that are counted in a list: each costs time. */
+/** Maximum number of problems named in one error, and counted in one list: each costs time. */
 const maxProblems = 5
 const maxListProblems = 100
 
@@ -15,15 +15,18 @@ const texts = v.pipe(
     if (dataset.typed) addIssuesOf(dataset.value, addIssue)
   }),
 )
-/** An amount: the specification says integer, but half a gigabyte is no nonsense. */
+/** The specification says integer, but half a gigabyte is a meaningful amount. */
 const amount = v.pipe(v.number('a number'), v.finite('a number'))
 const integer = v.pipe(v.number('an integer'), v.integer('an integer'))
 const map = v.custom<Record<string, unknown>>(isMap, 'an object')
 
-/** A time that cannot be read is not watched; it is no reason to do without the rest of the license. */
+/** Any text will do. A time that cannot be read is ignored, so that the rest of the license stays usable. */
 const time = text
 
-/** Valibot goes through the entries with `for … in`, which must not find what a library has added to `Object.prototype`. */
+/**
+ * Valibot iterates over entries with `for … in`, which must not find properties that a library adds to
+ * `Object.prototype`.
+ */
 function objectOf<Entries extends v.ObjectEntries>(entries: Entries) {
   return v.object(ownProperties(entries))
 }
@@ -73,19 +76,20 @@ const OrgSchema = objectOf({
   role: v.exactOptional(text),
 })
 
-/** Takes an organization with fields out of order, which it leaves out: each costs no other. */
+/** Accepts an organization with invalid fields, and leaves them out. An invalid field does not affect other fields. */
 export interface Tolerance {
-  /** Whether a field (`name`, `license.maxFields`) is used; what others hold does not matter. */
+  /** True if a field (`name`, `license.maxFields`) is used. The values of other fields do not matter. */
   readonly isUsed: (field: string) => boolean
-  /** Told which of the used fields are left out, and why. */
+  /** Called if used fields are left out, with their names and problems. */
   readonly onUnusable: (problem: string) => void
 }
 
 /**
- * The organization in the body of an answer, or what is wrong with it: `license.maxFields: expected an integer, got "many"`.
+ * Reads the organization in the body of an answer.
  *
- * @param redact takes tokens out of what is shown of the body
- * @param tolerance without it, every field must be as specified
+ * @param redact removes tokens from the parts of the body that a message shows
+ * @param tolerance accepts some invalid fields; without it, every field must match the specification
+ * @returns the organization, or the problem, such as `license.maxFields: expected an integer, got "many"`
  */
 export function readOrg(body: string, redact: Redact, tolerance?: Tolerance): { org: Org } | { problem: string } {
   const value = parsed(body)
@@ -128,7 +132,7 @@ function addIssuesOf(list: unknown[], addIssue: AddIssue): void {
   }
 }
 
-/** A list counts as one field. */
+/** Returns the name of the field. A list counts as one field. */
 function fieldOf({ path }: v.BaseIssue<unknown>): string {
   const keys = (path ?? []).map(({ key }) => key)
   return keys.filter(key => typeof key === 'string').join('.')
@@ -141,7 +145,7 @@ function problemOf(issue: v.BaseIssue<unknown>, redact: Redact): string {
   return `${path}: expected ${issue.message}, got ${shown(got)}`
 }
 
-/** A value of the answer, cut short. */
+/** Formats a value of the answer for a message. A long text is cut. */
 function shown(value: unknown): string {
   if (typeof value !== 'string' || value === '') return described(value)
   return value.length > 80 ? `${JSON.stringify(value.slice(0, 80))}…` : JSON.stringify(value)
@@ -164,7 +168,7 @@ function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** In place: an organization may have thousands of fields that are unknown here. */
+/** Deletes in place, because an organization may have thousands of unknown fields. */
 function deleteNulls(fields: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(fields)) if (value === null) delete fields[name]
 }

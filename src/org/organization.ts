@@ -1,97 +1,102 @@
 /**
- * An organization as the service answers it. Fields that the service adds, and that are not listed here, are kept. A
- * field that it answers as `null` counts as absent.
+ * An organization, as the service answers it. Fields that the service adds and that are not listed here are kept. A
+ * field with the value `null` counts as absent.
  */
 export interface Org {
   /** Identifier of the organization. */
   id: string
-  /** Name of the organization; `update` changes it. */
+  /** Name of the organization. `update` changes it. */
   name: string
-  /** When usage was last brought up to date. The service does not say in which format. */
+  /** Time of the last update of the usage. The service does not specify the format. */
   lastUsageSync: string
-  /** What the organization may use, and until when. */
+  /** Limits of the organization, and their validity. */
   license: License
-  /** How its payments stand. */
+  /** Status of the organization's payments. */
   paymentStatus: PaymentStatus
-  /** The plan it is on. */
+  /** Plan of the organization. */
   plan: Plan
-  /** When the plan began. The service does not say in which format. */
+  /** Time at which the plan began. The service does not specify the format. */
   planCreated: string
   /** E-mail address of the organization. */
   primaryEmail: string
-  /** Region that is used where none is named. The service does not list the regions. */
+  /** Region that applies if none is named. The service does not list the regions. */
   defaultRegion?: string
-  /** When a payment failed first. The service does not say in which format. */
+  /** Time of the first failed payment. The service does not specify the format. */
   firstFailedPayment?: string
-  /** When the record was made. The service does not say in which format. */
+  /** Time at which the record was created. The service does not specify the format. */
   metaCreated?: string
-  /** When the record was last changed. The service does not say in which format. */
+  /** Time of the last change to the record. The service does not specify the format. */
   metaModified?: string
-  /** Version of the record. The service does not say in which format. */
+  /** Version of the record. The service does not specify the format. */
   metaVersion?: string
-  /** A role in the organization, by its name that of who asks. The service does not list the roles. */
+  /** A role in the organization: by its name, the role of the caller. The service does not list the roles. */
   role?: string
 }
 
 /**
- * What an organization may use. The service does not say which of these fields it always answers, nor what happens when
- * a limit is exceeded. Times are ISO 8601 texts, as it gives them; they are not checked.
+ * The limits of an organization. The service does not specify which of these fields it always answers, nor the effect
+ * of exceeding a limit. Times are ISO 8601 texts as the service gives them; they are not checked.
  */
 export interface License {
   /** Identifier of the license. */
   id?: string
-  /** Who issued it. */
+  /** Issuer of the license. */
   issuer?: string
-  /** Whom it was issued to. */
+  /** Holder of the license. */
   issuedTo?: string
-  /** When it was issued. */
+  /** Time of issue. */
   issuedAt?: string
-  /** Since when it is valid. */
+  /** Time from which the license is valid. */
   validFrom?: string
-  /** Until when it is valid. */
+  /** Time at which the license expires. */
   expiresAt?: string
-  /** Begin of the period that monthly limits are counted in. */
+  /** Start of the period in which monthly limits are counted. */
   billingPeriodStart?: string
-  /** End of the period that monthly limits are counted in. */
+  /** End of the period in which monthly limits are counted. */
   billingPeriodEnd?: string
-  /** Region that is used where none is named. The service does not list the regions. */
+  /** Region that applies if none is named. The service does not list the regions. */
   defaultRegion?: string
-  /** Regions that may be used. The service does not list them. */
+  /** Regions that the organization may use. The service does not list the regions. */
   regions?: string[]
   /** Tier of the license. `personal` is the only value that the service names. */
   tier?: 'personal' | (string & {})
-  /** Features by name. The service does not say what the values are. */
+  /** Features by name. The service does not specify the values. */
   features?: Record<string, unknown>
-  /** Ways to authenticate, by the name of the field. Not specified further by the service. */
+  /** Ways to authenticate, as the name of the field suggests. The service does not specify it further. */
   withAuths?: string[]
-  /** API requests per second. */
+  /** Maximum number of API requests per second. */
   apiRateLimitPerSecond?: number
-  /** Longest time that an audit may look back over, in seconds. */
+  /** Maximum time that an audit can look back, in seconds. */
   maxAuditWindowSeconds?: number
-  /** Longest time that a query may look back over, in seconds. */
+  /** Maximum time that a query can look back, in seconds. */
   maxQueryWindowSeconds?: number
-  /** Most datasets. */
+  /** Maximum number of datasets. */
   maxDatasets?: number
-  /** Most endpoints. Not specified further by the service. */
+  /** Maximum number of endpoints. The service does not specify it further. */
   maxEndpoints?: number
-  /** Most fields. The service does not say of what; the public one that resembles it counts them for each dataset. */
+  /**
+   * Maximum number of fields. The service does not say of what; the public service that resembles it counts fields per
+   * dataset.
+   */
   maxFields?: number
-  /** Most monitors. */
+  /** Maximum number of monitors. */
   maxMonitors?: number
-  /** Most users. */
+  /** Maximum number of users. */
   maxUsers?: number
-  /** Data that may be ingested in a month, in GB. */
+  /** Data that may be ingested per month, in GB. */
   monthlyIngestGb?: number
-  /** Queries that may be run in a month, in GB-hours. */
+  /** Queries that may be run per month, in GB-hours. */
   monthlyQueryGbHours?: number
   /** Data that may be stored, in GB. */
   storageAllowanceGB?: number
 }
 
-/** How payments stand. A value that the service adds is kept as it is. */
+/** Status of payments. A value that the service adds is kept as it is. */
 export type PaymentStatus = 'na' | 'failed' | 'success' | 'blocked' | (string & {})
 
-/** A plan; the one that ends in `Cloud` carries the service's brand. A value that the service adds is kept as it is. */
+/**
+ * A plan. The plan that ends in `Cloud` carries the service's brand. A value that the service adds is kept as it is.
+ */
 export type Plan =
   | 'personal'
   | 'basicDirect'
@@ -103,9 +108,13 @@ export type Plan =
   | 'comped'
   | (string & {})
 
-/** What `update` changes. */
+/** The fields that `update` changes. */
 export interface OrgUpdate {
   name: string
-  /** The service does not say what this changes, nor which values it takes. @defaultValue left out of the request */
+  /**
+   * The service does not say what this field changes, nor which values it accepts.
+   *
+   * @defaultValue left out of the request
+   */
   region?: string | undefined
 }

@@ -1,15 +1,17 @@
 import { type Redact, toShortLine } from '../text/short-line.ts'
 
-/** How many causes below one another are kept, and how many lines of a stack. */
+/** Maximum number of errors in a chain of causes, and maximum number of lines in a stack. */
 const maxDepth = 5
 const maxFrames = 20
 const maxMessageChars = 2000
 const maxStackChars = 100_000
 
 /**
- * A copy of an error that can be printed: its name, code, message, stack and causes, each of bounded length, without the
- * token. Left behind is whatever else it holds on to: requests with their headers, bytes of an answer, the body that a token
- * came in.
+ * Returns a copy of an error that can be printed: name, code, message, stack and causes, each of bounded length,
+ * without the token.
+ *
+ * The copy omits all other properties of the error. They may hold requests with their headers, bytes of an answer, or
+ * the body that contained a token.
  */
 export function printableCause(error: unknown, redact: Redact, depth = 1): Error {
   if (!(error instanceof Error)) return new Error(`not an Error was thrown, but ${typeof error}`)
@@ -25,7 +27,7 @@ export function printableCause(error: unknown, redact: Redact, depth = 1): Error
   return copy
 }
 
-/** The lines of a stack that say where; the message before them may have any number of lines. */
+/** Returns the lines of a stack that name a location. The message before them may have any number of lines. */
 function framesOf({ stack }: Error, redact: Redact): string[] {
   const lines = String(stack).slice(0, maxStackChars).split('\n')
   return lines

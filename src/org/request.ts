@@ -2,16 +2,16 @@ import type { Request } from '../http/exchange.ts'
 import { ownProperties } from '../options/own-properties.ts'
 import { withoutTrailing } from '../text/without-trailing.ts'
 
-/** What is asked of the service, whoever asks. */
+/** An operation of the service, without authentication. */
 export interface Operation {
   readonly method: 'GET' | 'PUT'
-  /** Id of the organization. */
+  /** Identifier of the organization. */
   readonly id: string
-  /** A JSON object. */
+  /** A JSON object, encoded. */
   readonly body?: Uint8Array | undefined
 }
 
-/** The request for an operation. The id is one segment of its path, whatever it holds. */
+/** Returns the request for an operation. The id is encoded, so that it is always one segment of the path. */
 export function orgRequest(
   baseUrl: URL,
   { method, id, body }: Operation,

@@ -17,10 +17,10 @@ import type { ResolvedTls } from '../options/tls-options.ts'
 import { AccessToken } from './access-token.ts'
 import type { OrgClientOptions } from './client-options.ts'
 
-/** Options as the client uses them: checked, with defaults and environment filled in. */
+/** The options as the client uses them: checked, with defaults and values from the environment. */
 export interface ResolvedOrgClientOptions {
   readonly baseUrl: URL
-  /** A token that stays, or one that is renewed. */
+  /** A fixed token, or one that is renewed. */
   readonly credentials: Credentials | AccessToken
   readonly dispatcher: Dispatcher | undefined
   readonly tls: ResolvedTls | undefined
@@ -37,10 +37,11 @@ const OrgClientOptionsSchema = strictObject({
 })
 
 /**
- * Checks options, fills what is missing from the environment and the defaults.
+ * Checks the options, and completes them from the environment and the defaults.
  *
- * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`, naming the option, what it must be and what came
- * @throws Error when this Node is too old
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`; the message names the option, the expectation
+ * and the value
+ * @throws Error if this version of Node is too old
  */
 export function resolveClientOptions(
   given: OrgClientOptions | undefined,

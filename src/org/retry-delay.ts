@@ -1,17 +1,21 @@
 import type { OrgError, OrgErrorCode } from './org-error.ts'
 
 const maxAttempts = 3
-/** Longest wait before the second attempt where the service names none; twice that before the third. */
+/**
+ * Maximum delay before the second attempt if the service names none, in milliseconds. The maximum doubles before the
+ * third.
+ */
 const firstDelayMs = 500
 
 const transient: ReadonlySet<OrgErrorCode> = new Set(['RATE_LIMITED', 'UNAVAILABLE', 'UNREACHABLE'])
 
 /**
- * How long to wait before the next attempt, in milliseconds: as long as the service asked for, or up to a limit that
- * doubles (full jitter). `undefined` when another attempt would not help.
+ * Returns the delay before the next attempt, in milliseconds. It is the delay that the service asked for, or else a
+ * random one up to a maximum that doubles (full jitter).
  *
- * @param attempts how many were made, from 1
- * @param random 0 to 1
+ * @param attempts number of attempts made, from 1
+ * @param random number from 0 to 1
+ * @returns `undefined` if another attempt would not help, or if all attempts are used
  */
 export function retryDelayMs(error: OrgError, attempts: number, random: number): number | undefined {
   if (!transient.has(error.code) || attempts >= maxAttempts) return undefined

@@ -2,48 +2,48 @@ import { monotonicMs } from '../time.ts'
 import type { Report, Share } from './fleet-redis.ts'
 
 /**
- * The license that one process of a fleet reads for all, as JSON. Which one that is, Redis says: the first that asks, until
- * it has read it, or is gone.
+ * The license that one process of a fleet reads for all, as JSON. Redis chooses that process: the first that asks,
+ * until it has read the license or is gone.
  */
 export class SharedLicense {
   readonly #askSoon: () => void
   #text: string | undefined
   #version = '0'
   #readAtMs = Number.NEGATIVE_INFINITY
-  /** What this process has read, and Redis has not got yet. */
+  /** The license that this process has read but that Redis does not have yet. */
   #unpublished: string | undefined
   #isWanted = false
   #mayRead = false
   #isReachable = true
   #news = Promise.withResolvers<void>()
 
-  /** @param askSoon has Redis asked soon: what comes of it is given to `take` or `onUnreachable` */
+  /** @param askSoon requests an early call to Redis; its result goes to `take` or `onUnreachable` */
   constructor(askSoon: () => void) {
     this.#askSoon = askSoon
   }
 
   /**
-   * The license, no older than `maxAgeMs`: that of another process, or what `read` gives where it is for this one to read
-   * it, or where Redis cannot be asked.
+   * Returns the license, no older than `maxAgeMs`. It comes from another process, or from `read` if this process is to
+   * read it or if Redis cannot be asked.
    *
-   * @throws what `read` throws; then this process remains the one that reads it
+   * @throws what `read` throws; this process then remains the one that reads the license
    */
   async get(read: () => Promise<string>, maxAgeMs: number): Promise<string> {
     for (let asked = 0; ; asked++) {
       if (this.#text !== undefined && monotonicMs() - this.#readAtMs <= maxAgeMs) return this.#text
       if (this.#mayRead || !this.#isReachable) return this.#take(await read())
       this.#isWanted = true
-      if (asked === 0) this.#askSoon() // then the calls of each lease will do
+      if (asked === 0) this.#askSoon() // after that, the calls of each lease are enough
       await this.#news.promise
     }
   }
 
-  /** What this process tells of the license when it calls. */
+  /** The part about the license in the report to Redis. */
   get report(): Pick<Report, 'license' | 'licenseVersion' | 'wouldRead'> {
     return { license: this.#unpublished, licenseVersion: this.#version, wouldRead: this.#isWanted }
   }
 
-  /** @param reported what this process has told in that call */
+  /** @param reported report that this process sent with the call */
   take(share: Share, reported: Pick<Report, 'license'>): void {
     if (reported.license === this.#unpublished) this.#unpublished = undefined
     if (share.license !== undefined) {

@@ -1,22 +1,31 @@
 import type { Lease } from '../delivery/rate-limiter.ts'
 
-/** A part of the limit: the points from the first number up to the second, of 2^32. */
+/**
+ * A part of the limit: the points from the first number up to, but not including, the second. The circle has 2^32
+ * points.
+ */
 export type Arc = readonly [number, number]
 
 export const wholeCircle = 2 ** 32
-/** Part of the limit that slots are made of: clocks, timers and networks are off by some milliseconds. */
+/**
+ * Part of the limit that becomes slots. The rest absorbs errors of clocks, timers and networks, which are some
+ * milliseconds.
+ */
 const usedPart = 0.98
-/** So many slots are looked through for one of ours, in multiples of the mean distance, and in all. */
+/** Maximum number of slots searched for the next own slot: in multiples of the mean distance, and in total. */
 const maxDistances = 16
 const maxSlots = 1_000_000
-/** What a process without slots of its own is taken to make, in requests per second. */
+/** Assumed rate of a process that has no slots of its own, in requests per second. */
 const minPerSecond = 1 / 60
 
 /**
- * The slots of one process among those that share a limit. The limit makes a row of slots, the same for all by Redis'
- * clock. Slot n lies at the point n × stride of the circle and belongs to the process that holds an arc there. So each has
- * its part of the slots, evenly spread, however the parts differ; no two have the same; and what one process holds does
- * not depend on how many others there are.
+ * The slots of one process among the processes that share a limit.
+ *
+ * The limit defines a row of slots, which is the same for all processes by the clock of Redis. Slot n lies at the point
+ * n × stride of the circle. It belongs to the process that holds an arc there.
+ *
+ * So each process gets its part of the slots, evenly spread even if the parts differ. No two processes share a slot.
+ * The slots of one process do not depend on the number of other processes.
  */
 export class Slots implements Lease {
   readonly perSecond: number
@@ -27,13 +36,13 @@ export class Slots implements Lease {
   readonly #aheadMs: number
   readonly #guestMs: number
   readonly #maxSteps: number
-  /** The last slot that was found, and from when it was looked for. */
+  /** The last slot found, and the time from which the search for it began. */
   #foundFromMs = Number.POSITIVE_INFINITY
   #foundMs = Number.NEGATIVE_INFINITY
 
   /**
-   * @param aheadMs how far Redis' clock, milliseconds since the epoch, is ahead of ours, which is monotonic
-   * @param guestMs by our clock, one request that may be made besides
+   * @param aheadMs lead of the Redis clock, in milliseconds since 1970, over our monotonic clock
+   * @param guestMs time of one request that is allowed besides the slots, by our clock
    */
   constructor(
     { arcs, stride }: { readonly arcs: readonly Arc[]; readonly stride: number },
@@ -66,7 +75,7 @@ export class Slots implements Lease {
   }
 
   #findOwn(fromMs: number): number {
-    const first = Math.ceil((fromMs + this.#aheadMs) / this.slotMs - 0.001) // not lost by rounding
+    const first = Math.ceil((fromMs + this.#aheadMs) / this.slotMs - 0.001) // rounding must not skip a slot
     for (let slot = first; slot < first + this.#maxSteps; slot++) {
       if (this.#isOurs(Math.imul(slot, this.#stride) >>> 0)) return slot * this.slotMs - this.#aheadMs
     }
@@ -79,7 +88,7 @@ export class Slots implements Lease {
   }
 }
 
-/** No slots but one: a request at that time, by our monotonic clock. */
+/** Returns a lease with no slot but one request at that time, by our monotonic clock. */
 export function oneAt(atMs: number): Lease {
   const once = (fromMs: number) => (fromMs <= atMs ? atMs : Number.POSITIVE_INFINITY)
   return { perSecond: minPerSecond, maxPerSecond: 1, slotMs: 0, nextMs: once }

@@ -1,13 +1,13 @@
 import { type Redact, toShortLine } from '../text/short-line.ts'
 import type { License, Org } from './organization.ts'
 
-/** Most regions of a license that are looked at. */
+/** Maximum number of regions of a license that are used. */
 const maxRegions = 100
 
 const texts = ['billingPeriodStart', 'billingPeriodEnd', 'defaultRegion', 'validFrom', 'expiresAt'] as const
 const numbers = ['apiRateLimitPerSecond', 'monthlyIngestGb', 'maxFields', 'maxDatasets'] as const
 
-/** What the shipper uses of an organization. */
+/** The fields of an organization that the shipper uses. */
 export interface UsedOrg extends Partial<Pick<Org, 'paymentStatus' | 'firstFailedPayment'>> {
   readonly license: Pick<License, (typeof texts)[number] | (typeof numbers)[number] | 'regions'>
 }
@@ -19,14 +19,14 @@ const usedFields: ReadonlySet<string> = new Set([
   'firstFailedPayment',
 ])
 
-/** Whether a field (`license.maxFields`) is used; nothing else need be as specified. */
+/** True if a field (`license.maxFields`) is used. Other fields need not match the specification. */
 export function isUsed(field: string): boolean {
   return usedFields.has(field)
 }
 
 /**
- * The used part of an organization. Its texts are as short and printable as messages need them: an organization may have up
- * to 1 MiB, and is kept for as long as the process lives.
+ * Returns the used part of an organization, with texts shortened and made printable for messages. An organization may
+ * have 1 MiB, and the process keeps the result for its whole life.
  */
 export function usedPart(org: Pick<Org, 'license'> & Partial<Org>, redact?: Redact): UsedOrg {
   const { license, paymentStatus, firstFailedPayment } = org

@@ -1,40 +1,44 @@
 import type { OtelLogRecord } from './otel-record.ts'
 
-/** The scope under which OpenTelemetry's own Winston transport (`@opentelemetry/instrumentation-winston` adds it) emits. */
+/**
+ * Scope of the records from OpenTelemetry's own Winston transport. `@opentelemetry/instrumentation-winston` adds that
+ * transport to loggers.
+ */
 const bridgeName = '@opentelemetry/winston-transport'
 
 /**
- * Finds out that the same log call is shipped twice: by our Winston transport, and by OpenTelemetry's, whose records end in
- * our processor or exporter. Both are called within the log call, so the later of the two finds the other's text.
+ * Detects log calls that are shipped twice: by our Winston transport, and by OpenTelemetry's, whose records end in our
+ * processor or exporter. Both transports run within the log call, so the later one finds the text that the earlier one
+ * noted.
  */
 export const bothWays = {
-  /** Records of that transport come to us. Until then, nothing else is done. */
+  /** True after a record of OpenTelemetry's Winston transport has arrived. Until then, no texts are compared. */
   isBridged: false,
-  /** The same text has come by both ways. */
+  /** True after the same text has arrived from both transports. */
   isFound: false,
 }
 
 let latestMessage: unknown
 let latestBody: unknown
 
-/** Whether records of a scope come from Winston. To be asked once for each scope. */
+/** Notes whether records of a scope come from Winston. One call for each scope is enough. */
 export function noteScope(name: unknown): void {
   if (name === bridgeName) bothWays.isBridged = true
 }
 
-/** A message is being shipped from Winston. */
+/** Notes the message of a Winston info that is being shipped. */
 export function noteMessage(message: unknown): void {
   if (bothWays.isFound) return
   if (typeof message === 'string' && message === latestBody) found()
   else latestMessage = message
 }
 
-/** A record is being shipped from OpenTelemetry. */
+/** Notes an OpenTelemetry record that is being shipped. */
 export function noteRecord(record: OtelLogRecord): void {
   try {
     if (!bothWays.isFound && record.instrumentationScope.name === bridgeName) noteBody(record.body)
   } catch {
-    // No record of the SDK's.
+    // The record was not made by the SDK.
   }
 }
 

@@ -4,23 +4,23 @@ import { monotonicMs, timeOrigin } from '../time.ts'
 const endOfTimeMs = 253_402_300_800_000
 
 /**
- * The time of an event, in milliseconds since 1970: of `Date.now`, or of the process if that throws or tells no time. Never
- * throws.
+ * Returns the time of an event, in milliseconds since 1970. The time is that of `Date.now()`, or that of the process
+ * clock if `Date.now()` throws or returns no valid time. Never throws.
  *
- * An application may have a clock of its own, in its tests for one, and expects it on what it logs. It is followed as long
- * as it tells a time, and no longer: whatever `Date` has become, a log call returns.
+ * An application may replace the clock, for example in its tests, and expects the replaced time on its events. A
+ * replaced clock is used only while it returns valid times, because a log call must return whatever `Date` has become.
  */
 export function wallClockMs(): number {
   try {
     const ms: unknown = Date.now()
     if (isTimeMs(ms)) return ms
   } catch {
-    // Not the system's.
+    // `Date.now` has been replaced by a function that throws.
   }
   return timeOrigin + monotonicMs()
 }
 
-/** Whether a value is a time that RFC 3339 can write, in milliseconds since 1970. */
+/** True if a value is a time that RFC 3339 can write, in milliseconds since 1970. */
 export function isTimeMs(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value < endOfTimeMs
 }

@@ -4,28 +4,34 @@ import { cutText } from './json-text.ts'
 import { endFieldsAs, endItemsAs, leftOutBytes } from './left-out.ts'
 import { isPlainObject, type Plain, type PlainObject } from './plain.ts'
 
-/** A member gets this much before any is left out: enough for the start of a text and the mark of its cut. */
+/**
+ * Bytes that each member may take before any member is left out: enough for the start of a text and the mark of its
+ * cut.
+ */
 const minMemberBytes = 64
 
-/** Longer names are cut to this many characters. */
+/** Maximum length of a name, in characters. Longer names are cut. */
 const maxNameLength = 200
 
 interface Member {
   readonly name: string
   readonly value: Plain
-  /** Bytes of the value. */
+  /** Size of the value as JSON, in bytes. */
   readonly size: number
-  /** Bytes of its name and punctuation. */
+  /** Bytes of the name and its punctuation as JSON. */
   readonly overhead: number
 }
 
 /**
- * The event cut to `maxBytes` of JSON, 256 or more, and marked at its root: `"logferry":{"cut":true,"original_bytes":…}`. The
- * same object where it fits.
+ * Cuts an event to `maxBytes` of JSON, 256 or more, and marks it at its root:
+ * `"logferry":{"cut":true,"original_bytes":…}`. Returns the same object if it fits.
  *
- * What is largest gives way: the members of a container share its room so that small ones stay whole and the others get
- * equal parts. Where a part would be too small to say anything, the last members are left out, those in `kept` at last.
- * An event that is not `whole` has members left out already, so its size is not given.
+ * Large members are cut first. The members of a container share its bytes so that small members stay whole and the
+ * others get equal parts. If a part would be too small to be useful, the last members are left out, and members in
+ * `kept` after all others.
+ *
+ * The mark has `original_bytes` only if the size is known exactly. An event that is not `whole` has lost members
+ * already, so its original size is unknown.
  */
 export function cutToFit(event: PlainObject, maxBytes: number, kept: readonly string[], whole: boolean): PlainObject {
   const sizes = new JsonSizes()
@@ -55,7 +61,7 @@ function shortenItems(items: readonly Plain[], maxBytes: number, sizes: JsonSize
   return cut
 }
 
-/** The fields of an object, and its size. */
+/** Returns the fields of an object, and the size of the object as JSON in bytes. */
 function membersOf(fields: PlainObject, sizes: JsonSizes): { members: Member[]; bytes: number } {
   let bytes = 1 // each field ends with a comma or the closing brace
   const members = Object.entries(fields).map(([name, value], i): Member => {
@@ -63,13 +69,13 @@ function membersOf(fields: PlainObject, sizes: JsonSizes): { members: Member[]; 
     const overhead = sizes.of(name) + 2
     bytes += overhead + size
     if (name.length <= maxNameLength) return { name, value, size, overhead }
-    const shortName = `${name.slice(0, maxNameLength)}…${i}` // the number keeps names apart that begin alike
+    const shortName = `${name.slice(0, maxNameLength)}…${i}` // the index keeps long names with the same start apart
     return { name: shortName, value, size, overhead: sizes.of(shortName) + 2 }
   })
   return { members, bytes: Math.max(bytes, 2) }
 }
 
-/** The first ones of the members of `whole`, those in `kept` before the others, shortened where they are large. */
+/** Returns the first members of `whole`, members in `kept` before the others. Large members are shortened. */
 function shortenMembers(
   members: readonly Member[],
   whole: PlainObject,
@@ -87,7 +93,7 @@ function shortenMembers(
   return cut
 }
 
-/** The first of the members, as many as can have a part worth having, and the most bytes that the value of one may take. */
+/** Returns the first members, as many as can get a useful part, and the maximum bytes for the value of each. */
 function share(members: readonly Member[], maxBytes: number): { taken: readonly Member[]; maxMemberBytes: number } {
   let count = 0
   let room = maxBytes - '[]'.length - leftOutBytes
@@ -103,7 +109,7 @@ function share(members: readonly Member[], maxBytes: number): { taken: readonly 
   return { taken, maxMemberBytes: level(sizes, roomForValues) }
 }
 
-/** The size to which all that are larger have to be cut for their sum to be at most `room`. */
+/** Returns the size to which all larger values must be cut so that the sum of all sizes is at most `room`. */
 function level(sizes: Float64Array, room: number): number {
   sizes.sort()
   let rest = room

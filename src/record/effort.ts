@@ -1,33 +1,45 @@
 import { monotonicMs } from '../time.ts'
 
-/** Most looks of one log call. A look is what it takes to read and copy a number, 0.1 to 0.2 µs. */
+/** Maximum number of looks of one log call. A look is the time it takes to read and copy a number, 0.1 to 0.2 µs. */
 const maxLooks = 100_000
-/** Most time that the application's own code may take meanwhile: accessors, `toJSON`, the traps of a proxy. */
+/** Maximum time for application code (accessors, `toJSON`, proxy traps) during one log call, in milliseconds. */
 const maxMs = 40
-/** One step counts for no more than this: a single pause of the runtime costs an event nothing. */
+/**
+ * Maximum time that counts between two readings of the clock, in milliseconds. A single pause of the runtime must not
+ * cost an event any member.
+ */
 const maxStepMs = 10
-/** For so long, time that the thread waited for a processor does not count. Longer, code of the application waits itself. */
+/**
+ * Age of an effort, in milliseconds, up to which waiting for a processor does not count. In an older effort,
+ * application code itself may be waiting.
+ */
 const maxWaitMs = 250
-/** With less time left, it is up: halves of halves never reach zero. */
+/** Time is up if less than this is left, in milliseconds: parts of parts never reach zero. */
 const minMs = 0.5
-/** What a walk may spend in any case. */
+/** Looks that every walk may spend, even if fewer are left. */
 const minLooks = 10_000
+/** Time that every walk may take, in milliseconds, even if less is left. */
 const minWalkMs = 5
+/** Number of steps between two readings of the clock. */
 const stepsPerClock = 8
-/** What a step takes without code of the application, or less, does not count. */
+/**
+ * Time between two readings of the clock that does not count, in milliseconds. Steps without application code take no
+ * longer.
+ */
 const freeMsPerClock = 0.001 * stepsPerClock
 
-/** A part of an effort that is left to what comes later. */
+/** A part of an effort that is set aside for later work. */
 export interface Reserve {
   readonly looks: number
   readonly ms: number
 }
 
 /**
- * What one log call may still spend on the objects it was given, together with the log calls that are made within it.
+ * The effort that one log call may still spend on the objects it was given. Log calls made within that call share its
+ * effort.
  *
- * Looks are the limit in the first place, as they are the same on every machine. The time is for what cannot be counted:
- * code of the application that takes long, again and again.
+ * Looks are the main limit, because they are the same on every machine. The limit on time is for work that cannot be
+ * counted: application code that takes long, again and again.
  */
 export class Effort {
   #looks = maxLooks
@@ -38,12 +50,12 @@ export class Effort {
   #sinceMs = this.#startedAtMs
   #steps = 0
 
-  /** Looks that are left. */
+  /** Number of looks left. Negative if a caller has overspent. */
   get looks(): number {
     return this.#looks
   }
 
-  /** True when nothing more is to be looked at. */
+  /** True if no looks or no time are left. */
   get isSpent(): boolean {
     return this.#looks <= 0 || this.#leftMs < minMs
   }
@@ -52,7 +64,7 @@ export class Effort {
     this.#looks -= looks
   }
 
-  /** Pays for `total` members, or spends half of the looks that are left. Returns the number of members paid for. */
+  /** Pays for `total` members, with at most half of the looks left. Returns the number of members paid for. */
   afford(total: number, looksEach = 1): number {
     const count = Math.min(total, Math.floor(Math.max(this.#looks, 0) / 2 / looksEach))
     this.#looks -= count * looksEach
@@ -60,20 +72,24 @@ export class Effort {
   }
 
   /**
-   * Sets aside all but `looks`, and borrows what is missing from `minLooks` and `minWalkMs`: a log call that has begun can
-   * tell the start of its event. `giveBack` returns both.
+   * Limits the effort to `looks`, and sets the other looks aside until `giveBack`.
+   *
+   * At least `minLooks` and `minWalkMs` remain in any case. Missing looks and time are borrowed until `giveBack`,
+   * because a log call that has begun must be able to copy the start of its event.
    */
   limitTo(looks: number): Reserve {
     const allowed = Math.max(Math.min(looks, this.#looks), minLooks)
     return this.#setAside({ looks: this.#looks - allowed, ms: Math.min(this.#leftMs - minWalkMs, 0) })
   }
 
-  /** Sets aside a quarter of what is left. `giveBack` returns it. */
+  /** Sets aside a quarter of the looks and of the time left, until `giveBack`. */
   reserve(): Reserve {
     return this.#setAside({ looks: this.#looks / 4, ms: this.#leftMs / 4 })
   }
 
-  /** What was spent beyond the rest is forgiven: a reserve is there for what comes later, whatever came before. */
+  /**
+   * Adds a reserve back to the effort. Overspending is forgiven first, because later work must find the whole reserve.
+   */
   giveBack({ looks, ms }: Reserve): void {
     this.#looks = Math.max(this.#looks, 0) + looks
     this.#leftMs = Math.max(this.#leftMs, 0) + ms
@@ -85,7 +101,7 @@ export class Effort {
     return reserve
   }
 
-  /** True when the time is up. Called after each step that may run code of the application. */
+  /** True if the time is up. Called after each step that may run application code. */
   isLate(): boolean {
     if (++this.#steps % stepsPerClock === 0) this.readClock()
     return this.#leftMs < minMs
@@ -100,7 +116,10 @@ export class Effort {
     if (this.#leftMs < minMs && nowMs - this.#startedAtMs < maxWaitMs) this.#forgiveWaits()
   }
 
-  /** On a busy machine the clock goes on while this thread does not: an event must not be cut for that. */
+  /**
+   * Gives back the time during which this thread waited for a processor. On a busy machine the clock goes on meanwhile,
+   * and an event must not be cut for that reason.
+   */
   #forgiveWaits(): void {
     const waitedMs = Math.max(this.#spentMs - (cpuMs() - this.#startedAtCpuMs), 0)
     this.#spentMs -= waitedMs
@@ -108,7 +127,10 @@ export class Effort {
   }
 }
 
-/** Time that a processor has worked: for this thread, or for all of them on versions of Node that do not tell. */
+/**
+ * Returns the processor time used so far, in milliseconds: of this thread, or of all threads if Node has no
+ * `process.threadCpuUsage`.
+ */
 function cpuMs(): number {
   const { user, system } = process.threadCpuUsage?.() ?? process.cpuUsage()
   return (user + system) / 1000

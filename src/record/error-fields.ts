@@ -1,34 +1,44 @@
 import { isNativeError } from 'node:util/types'
 import { charactersLeft } from './is-plain-data.ts'
 
-/** Characters of data put on an Error that has a `toJSON`, up to which they are kept beside what that tells. */
+/**
+ * Maximum characters of an object that was put on an Error with a `toJSON` and is kept beside the result of that
+ * method.
+ */
 const smallCharacters = 1000
-/** Of what was put on an Error, and of what its `toJSON` tells, no more fields are considered. */
+/** Maximum number of own fields that are read of an Error, and of the result of its `toJSON`. */
 const maxAdded = 1000
 const charactersPerLook = 10
 const namesPerLook = 8
 
-/** The fields of an Error worth keeping, each named once, and how to read one. Reading may call a getter, and throw. */
+/**
+ * The fields of an Error that are worth keeping, each named once, and a way to read them. Reading a field may call a
+ * getter, which may throw.
+ */
 export interface ErrorFields {
   readonly names: readonly string[]
-  /** The number of all fields, with those that were not considered. */
+  /** Number of all fields, including fields beyond the limits. */
   readonly total: number
-  /** What it took to find them (see `Effort`). */
+  /** Cost of finding the fields, in looks (see `Effort`). */
   readonly looks: number
   read(name: string): unknown
 }
 
-/** Whether a value is an Error: of this realm or another (vm, jest), a DOMException, or an object made to look like one. */
+/**
+ * True if a value is an Error of this or another realm (vm, jest), a DOMException, or an object that inherits from
+ * `Error.prototype`.
+ */
 export function isError(value: unknown): value is Error {
   return isNativeError(value) || value instanceof Error
 }
 
 /**
- * What describes an Error, then whatever was put on it, then what caused it. Without this it would come out as `{}`,
- * as none of the former is enumerable.
+ * Returns the fields that describe an Error, then the fields put on it, then its causes. The name, the message and the
+ * stack are not enumerable, so an Error would otherwise become `{}`.
  *
- * An Error with a `toJSON` is asked for what was put on it: the own fields of an AxiosError, for one, lead to sockets.
- * Only small plain data is added to that, such as the level and the default metadata that Winston puts on an Error.
+ * If the Error has a `toJSON`, the result of that method replaces the fields put on the Error. The own fields of an
+ * AxiosError, for example, lead to sockets. Only small plain data is added to the result, such as the level and the
+ * default metadata that Winston puts on an Error.
  */
 export function errorFields(error: object): ErrorFields {
   const source = error as Record<string, unknown>
@@ -61,7 +71,10 @@ function toldFields(error: Record<string, unknown>): Record<string, unknown> | u
   }
 }
 
-/** What a value leaves of the characters that small data may have; negative when it is none. */
+/**
+ * Returns `smallCharacters` less the characters of a value, or a negative number if the value is not small plain data.
+ * A text counts as one character, and so does any other value except an object or a function.
+ */
 function smallDataLeft(value: unknown): number {
   if (typeof value === 'object' && value !== null) return charactersLeft(value, smallCharacters)
   return typeof value === 'function' ? -1 : smallCharacters - 1

@@ -1,4 +1,4 @@
-/** The same byte four times, to look at four at once. */
+/** Each constant repeats one byte four times, to test four bytes at once. */
 const spaces = 0x20202020
 const quotes = 0x22222222
 const backslashes = 0x5c5c5c5c
@@ -7,15 +7,16 @@ const highBits = 0x80808080
 
 const bytesOfWord = 4
 
-/** What follows a backslash in place of a character; 0 where it is longer than a letter. */
+/** Letters that follow the backslash in the short escapes of characters; 0 for characters without a short escape. */
 export const shortEscapes = new Uint8Array(128)
 for (const [character, letter] of ['""', '\\\\', '\nn', '\rr', '\tt', '\bb', '\ff']) {
   shortEscapes[(character as string).charCodeAt(0)] = (letter as string).charCodeAt(0)
 }
 
 /**
- * Where from `start` to `end` the first byte is that JSON has to escape: a control character, a quote, a backslash; -1 when
- * there is none. Four at a time, which takes a third of the time that `JSON.stringify` does.
+ * Returns the offset of the first byte from `start` to `end` (exclusive) that JSON must escape: a control character, a
+ * quote or a backslash. Returns -1 if there is none. Testing four bytes at a time takes a third of the time of
+ * `JSON.stringify`.
  */
 export function firstEscape(bytes: DataView, start: number, end: number): number {
   let at = start
@@ -25,9 +26,10 @@ export function firstEscape(bytes: DataView, start: number, end: number): number
 }
 
 /**
- * Copies what is from `start` to `end` to a place before it, and escapes it. It must not grow beyond what has been read.
+ * Copies the bytes from `start` to `end` (exclusive) to `target`, an offset before `start`, and escapes them. The copy
+ * must not overtake the bytes that are still to be read.
  *
- * @returns where the copy ends; -1 when an escape is longer than a letter
+ * @returns the end of the copy, or -1 if a byte has no short escape
  */
 export function copyEscaped(bytes: DataView, start: number, end: number, target: number): number {
   let from = start
@@ -38,7 +40,7 @@ export function copyEscaped(bytes: DataView, start: number, end: number, target:
       if (hasEscape(word)) break
       bytes.setInt32(to, word, true)
     }
-    // As many as have no part in a word that is copied whole.
+    // Byte by byte: a word with an escape, or the bytes after the last whole word.
     for (const until = Math.min(from + bytesOfWord, end); from < until; from++) {
       const byte = bytes.getUint8(from)
       if (isEscaped(byte)) {
@@ -54,11 +56,11 @@ export function copyEscaped(bytes: DataView, start: number, end: number, target:
   return to
 }
 
-/** Whether JSON escapes one of four bytes. */
+/** True if JSON escapes at least one of the four bytes of a word. */
 function hasEscape(word: number): boolean {
   const unlessQuotes = word ^ quotes
   const unlessBackslashes = word ^ backslashes
-  // To take away from a byte what it is less than sets its high bit.
+  // Subtracting a larger value from a byte sets the high bit of the byte.
   const less =
     ((word - spaces) & ~word) |
     ((unlessQuotes - ones) & ~unlessQuotes) |
@@ -66,7 +68,7 @@ function hasEscape(word: number): boolean {
   return (less & highBits) !== 0
 }
 
-/** Whether JSON escapes an ASCII character. */
+/** True if JSON escapes an ASCII character. */
 export function isEscaped(unit: number): boolean {
   return unit < 0x20 || unit === 0x22 || unit === 0x5c
 }

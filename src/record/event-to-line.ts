@@ -7,27 +7,32 @@ import type { NonFinite } from './plain.ts'
 
 /** The line of one event, without its newline. */
 export interface Line {
-  /** Has the line until the next one is made. */
+  /** Holds the line until the next line is made. */
   readonly bytes: Buffer
   readonly length: number
 }
 
 const shared = new LineWriter()
 /**
- * Of the writer's one pass, and a walk with `JSON.stringify` after it. Where there is a text already, of a walk with that, and
- * the writer: V8 has left the text in many pieces, and to join them may take longer than to write small fields anew.
+ * `anew` chooses between the writer's one pass and a walk followed by `JSON.stringify`. `written` is for events whose
+ * text exists already. It chooses between a walk after which that text is used, and the writer. V8 keeps such a text in
+ * many pieces, and joining them may take longer than writing small fields anew.
  */
 const fasterWay = { anew: new FasterWay(), written: new FasterWay() }
-/** Whether somebody is at work with it: an accessor that is read meanwhile may log. */
+/**
+ * True while the shared writer is in use. An accessor read during serialization may log, and must not reuse the writer.
+ */
 let isTaken = false
 
 /**
- * The line of an event: always a JSON object, with `head` in place of its opening brace and `tail` in place of its closing
- * one, and at most `maxBytes` in all, of which 256 or more are for the event. Never throws, whatever the event holds.
+ * Returns the line of an event, which is always a JSON object. `head` replaces the opening brace of the event, and
+ * `tail` replaces its closing brace. The line has at most `maxBytes`, which must leave 256 or more for the event. Never
+ * throws, whatever the event holds.
  *
- * Plain data that fits is written as it is. Anything else is first copied into plain data, and cut where it is too large.
+ * Plain data that fits is written as it is. Any other event is first copied into plain data, and cut if it is too
+ * large.
  *
- * @param written what `JSON.stringify` would say of plain data, where that has been written already
+ * @param written the text of `JSON.stringify` for an event of plain data, if that text exists already
  */
 export function eventToLine(
   event: object,
@@ -47,7 +52,7 @@ export function eventToLine(
   }
 }
 
-/** The same as a text, without head and tail. */
+/** Returns the JSON of an event, without head and tail. */
 export function eventToJson(event: object, maxBytes: number, altered: Alterations, nonFinite?: NonFinite): string {
   const { bytes, length } = eventToLine(event, undefined, undefined, maxBytes, altered, undefined, nonFinite)
   return bytes.toString('utf8', 0, length)
@@ -66,10 +71,10 @@ function writeLine(
   const maxEventBytes = maxBytes - writer.begin(head, nonFinite) - (tail?.length ?? 0)
   if (!write(writer, event, maxEventBytes, nonFinite, written)) {
     const copy = eventToPlain(event, maxEventBytes, effortOfLogCall(), altered, nonFinite)
-    // To write it shows whether it fits in a fraction of the time that measuring takes.
+    // Writing the copy shows whether it fits, in a fraction of the time that measuring takes.
     if (!copy.isWhole || !writer.writeCopy(copy.fields, maxEventBytes)) {
       const plain = fitted(copy, maxEventBytes, altered)
-      // What everything inherits, if somebody has added to it, keeps the writer from what is plain otherwise.
+      // An application that extends `Object.prototype`, for example, makes the writer refuse even plain data.
       if (!writer.writeCopy(plain, maxEventBytes)) writer.writeJson(JSON.stringify(plain), Number.POSITIVE_INFINITY)
     }
   }
@@ -95,7 +100,10 @@ function write(
   return isWritten
 }
 
-/** Writes plain data as `JSON.stringify` does. `false` when it is none, or takes more than `maxEventBytes`. */
+/**
+ * Writes plain data as `JSON.stringify` does. Returns false if the event is not plain data, or takes more than
+ * `maxEventBytes`.
+ */
 function writeNatively(
   writer: LineWriter,
   event: object,
@@ -108,6 +116,6 @@ function writeNatively(
     const json = written ?? JSON.stringify(event)
     return json.startsWith('{') && writer.writeJson(json, maxEventBytes)
   } catch {
-    return false // an accessor or a proxy that throws, or says something else the second time
+    return false // an accessor or a proxy threw, or answered differently the second time
   }
 }

@@ -3,29 +3,29 @@ import type { Effort } from './effort.ts'
 import { isPlainObject, type NonFinite, type Plain, type PlainObject } from './plain.ts'
 import { SafeCopy } from './safe-copy.ts'
 
-/** What was altered so that an event could be sent. Counts of events, ever increasing. */
+/** Numbers of events that were altered so that they could be sent. The numbers only increase. */
 export interface Alterations {
-  /** Events with at least one value that JSON has no words for, replaced by a stub such as `[Circular]`. */
+  /** Events with at least one value that JSON cannot represent, replaced by a stub such as `[Circular]`. */
   stubbed: number
-  /** Events cut to fit and marked. */
+  /** Events that were cut to fit, and marked as cut. */
   cut: number
 }
 
-/** Fields that an event cut to fit keeps, whatever else has to go. */
+/** Fields that an event cut to fit keeps, whatever other fields it loses. */
 const keptFields = ['level', 'message', 'trace_id', 'span_id', 'trace_flags']
 
-/** A copy of an event that is plain data. */
+/** An event copied into plain data. */
 export interface PlainCopy {
   readonly fields: PlainObject
-  /** False if members were left out, and are still to be marked as such. */
+  /** False if members were left out. The event is then still to be marked as cut. */
   readonly isWhole: boolean
 }
 
 /**
- * Copies an event into plain data. Never throws, whatever the event holds. What is no object becomes one: a text as
- * `message`, anything else as `body`.
+ * Copies an event into plain data. Never throws, whatever the event holds. An event that is not an object becomes one:
+ * a text becomes its `message`, any other value its `body`.
  *
- * @param maxBytes most bytes of JSON that will be sent of it
+ * @param maxBytes maximum bytes of JSON that will be sent
  */
 export function eventToPlain(
   event: unknown,
@@ -44,7 +44,10 @@ export function eventToPlain(
   }
 }
 
-/** The copy cut to `maxBytes` of JSON in UTF-8 (256 or more). The same object if it is whole and fits. Never throws. */
+/**
+ * Returns the copy cut to `maxBytes` of JSON in UTF-8 (256 or more), or the same object if it is whole and fits. Never
+ * throws.
+ */
 export function fitted(copy: PlainCopy, maxBytes: number, altered: Alterations): PlainObject {
   try {
     const fields = cutToFit(copy.fields, maxBytes, keptFields, copy.isWhole)
@@ -55,7 +58,10 @@ export function fitted(copy: PlainCopy, maxBytes: number, altered: Alterations):
   }
 }
 
-/** No stack or memory is left, which is not for a log call to report. */
+/**
+ * Returns a stand-in for an event that cannot be copied because no stack or memory is left. A log call must not fail
+ * then.
+ */
 function unserializable(altered: Alterations): PlainCopy {
   altered.stubbed++
   return { fields: { message: '[Event could not be serialised]' }, isWhole: true }

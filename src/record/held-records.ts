@@ -3,9 +3,9 @@ import { clearTimeout, setTimeout } from '../time.ts'
 import { eventToLine } from './event-to-line.ts'
 import { type OtelLogRecord, type OtelResource, otelToEvent, recordTime, severityOfRecord } from './otel-to-event.ts'
 
-/** A record without ties to the caller's objects, but for its resource and scope, which belong to the SDK. */
+/** A record without references to the caller's objects, except for its resource and scope, which belong to the SDK. */
 export interface HeldRecord {
-  /** JSON of its event. */
+  /** The event of the record as JSON. */
   readonly json: Buffer
   readonly severity: Severity
   readonly time: readonly [number, number]
@@ -13,24 +13,24 @@ export interface HeldRecord {
   readonly scope: OtelLogRecord['instrumentationScope']
 }
 
-/** Who has the memory that held records take, and gets them in the end. */
+/** Provides the memory for held records, and takes the records when they are released. */
 export interface Keeper {
-  /** Whether there is memory to hold one more; then it is counted. */
+  /** True if memory allows one more held record. The record then counts as held. */
   mayHold(record: HeldRecord): boolean
-  /** A record is held: while the process ends, it is asked for at once. */
+  /** Called after a record is held, so that a process that is exiting releases the record at once. */
   onHeld(): void
-  /** Whether delivery has room for one that is not held any more. */
+  /** True if delivery has room for one more released record. */
   hasRoom(): boolean
-  /** Gets a record; `wasHeld` where `mayHold` has counted it. */
+  /** Takes a record. `wasHeld` is true if `mayHold` has counted the record. */
   take(record: HeldRecord, wasHeld: boolean): void
-  /** No record is held any more. */
+  /** Called when no record is held any more. */
   onReleased(): void
 }
 
-/** Longest wait for resource attributes that are still being detected, in milliseconds. */
+/** Maximum wait for resource attributes that are still being detected, in milliseconds. */
 const resourceTimeoutMs = 5000
 
-/** Whether attributes of the record's resource are still being detected. */
+/** True while attributes of the record's resource are still being detected. */
 export function isResourcePending(record: OtelLogRecord): boolean {
   try {
     return record.resource.asyncAttributesPending === true
@@ -39,7 +39,7 @@ export function isResourcePending(record: OtelLogRecord): boolean {
   }
 }
 
-/** A record as it is to be held. */
+/** Serializes a record so that it can be held. */
 export function toHeldRecord(record: OtelLogRecord, maxEventBytes: number): HeldRecord {
   const altered = { stubbed: 0, cut: 0 }
   const { bytes, length } = eventToLine(
@@ -61,11 +61,11 @@ export function toHeldRecord(record: OtelLogRecord, maxEventBytes: number): Held
 }
 
 /**
- * Records that wait until their resource is known: the name of a host or a container is worth a moment's wait, but no
- * record. Where there is no memory for more, they go with the resource as it is known.
+ * Holds records until their resource is known. The name of a host or a container is worth a short wait, but not the
+ * loss of a record. If memory has no room for more, records go on with the attributes known so far.
  */
 export class HeldRecords {
-  /** Resolves when none is held any more. */
+  /** Resolves when no record is held any more. */
   readonly whenReleased: Promise<void>
   readonly #keeper: Keeper
   readonly #resolve: () => void
@@ -87,7 +87,7 @@ export class HeldRecords {
   add(record: HeldRecord): void {
     if (this.#keeper.mayHold(record)) return this.#hold(record)
     void this.release()
-    // What there is no room for goes nevertheless, the oldest first: the shipper decides by severity what is dropped.
+    // Records go on even if delivery has no room, oldest first. The shipper then drops events by severity.
     while (!this.#isReleased) {
       if (this.#keeper.mayHold(record)) return this.#hold(record)
       this.#giveNext()
@@ -96,8 +96,8 @@ export class HeldRecords {
   }
 
   /**
-   * Gives the records on with their resource as it is known then: as many as there is room for, and the others when
-   * `resume` is called.
+   * Releases records with their resource as known at that time, as many as delivery has room for. `resume` releases the
+   * others.
    */
   release(): Promise<void> {
     clearTimeout(this.#timer)
@@ -106,12 +106,12 @@ export class HeldRecords {
     return this.whenReleased
   }
 
-  /** Goes on where there was no room. */
+  /** Continues a release that stopped for lack of room. */
   resume(): void {
     while (this.#isReleasing && !this.#isReleased && this.#keeper.hasRoom()) this.#giveNext()
   }
 
-  /** Gives every record on, room or not. */
+  /** Releases every record, even if delivery has no room. */
   releaseAllNow(): void {
     clearTimeout(this.#timer)
     while (!this.#isReleased) this.#giveNext()

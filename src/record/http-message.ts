@@ -2,35 +2,36 @@ import { isProxy } from 'node:util/types'
 import { cutText } from './json-text.ts'
 
 /**
- * Headers that are told. No others are: the client chooses their names, each of which would become a field of the dataset,
- * and many bear secrets (`authorization`, `cookie`, keys under any name).
+ * Headers that are kept. A client chooses the names of its headers, and each name would become a field of the dataset.
+ * Many other headers also hold secrets (`authorization`, `cookie`, keys under any name).
  */
 const requestHeaders = ['host', 'user-agent', 'content-type', 'content-length', 'x-request-id']
 const responseHeaders = ['content-type', 'content-length']
 
-/** Most bytes of a URL, and of a header. */
+/** Maximum bytes of a URL, and of a header. */
 const maxUrlBytes = 2048
 const maxHeaderBytes = 300
 
 type Fields = Readonly<Record<PropertyKey, unknown>>
 
 /**
- * What is told of a request or a response of `node:http` and its like (http2, Express, Fastify, light-my-request), as the
- * standard serializers of pino tell it; their fields lead to sockets, and have all headers. `undefined` for anything else.
+ * Returns the fields to log of a request or response of `node:http` or a similar module (http2, Express, Fastify,
+ * light-my-request). Returns `undefined` for any other object. The fields are named as in pino's standard serializers.
+ * The object's own fields lead to sockets, and include all headers.
  */
 export function httpFields(value: object): object | undefined {
   if (isProxy(value) || 'toJSON' in value) return undefined
   const message = value as Fields
   const fields = fieldsOf(message)
   if (fields !== undefined) return fields
-  // What Fastify wraps.
+  // Fastify wraps the message of `node:http`.
   const { raw } = message
   if (!isObject(raw) || isProxy(raw)) return undefined
   const rawFields = fieldsOf(raw)
   return rawFields && { ...idOf(message), ...rawFields }
 }
 
-/** By what they have, as their classes are several, and none need be loaded. */
+/** Recognizes messages by their fields, because they have several classes. No class has to be loaded for this check. */
 function fieldsOf(message: Fields): object | undefined {
   if ('rawHeaders' in message && 'httpVersion' in message) return incomingFields(message)
   return 'headersSent' in message && typeof message.getHeader === 'function' ? outgoingFields(message) : undefined
@@ -39,7 +40,8 @@ function fieldsOf(message: Fields): object | undefined {
 function incomingFields(message: Fields): object {
   const { method, headers, statusCode } = message
   const header = (name: string): unknown => (isObject(headers) ? headers[name] : undefined)
-  if (typeof method !== 'string') return { statusCode, headers: headersOf(responseHeaders, header) } // a client has got it
+  // A message without a method is a response that a client received.
+  if (typeof method !== 'string') return { statusCode, headers: headersOf(responseHeaders, header) }
   const socket = isObject(message.socket) ? message.socket : {}
   return {
     ...idOf(message),
@@ -66,12 +68,15 @@ function outgoingFields(message: Fields): object {
   return { method: message.method, url: textOf(url, maxUrlBytes), headers: headersOf(requestHeaders, header) }
 }
 
-/** The id that a framework has given a request. */
+/** Returns the id that a framework gave a request. */
 function idOf({ id }: Fields): object {
   return typeof id === 'string' || typeof id === 'number' ? { id } : {}
 }
 
-/** `undefined` if there is none of them: `response.writeHead(200, headers)` leaves none to be found. */
+/**
+ * Returns the headers found, or `undefined` if there are none: `response.writeHead(200, headers)` leaves no headers to
+ * be found.
+ */
 function headersOf(names: readonly string[], header: (name: string) => unknown): object | undefined {
   const headers = names.map(name => [name, textOf(header(name), maxHeaderBytes)] as const)
   const present = headers.filter(([, value]) => value !== undefined)

@@ -4,15 +4,16 @@ import { maxDepth, type NonFinite } from './plain.ts'
 
 const isoDateLength = 24
 
-/** V8 makes hash tables of Winston's infos with more names than this. */
+/** V8 makes a hash table of a Winston info with more names than this. */
 const maxNames = 17
 
 /**
- * Whether `JSON.stringify` does a container justice: plain data all through, not too deep, and with at most
- * `maxCharacters` in its names and texts, each member counted as one more.
+ * True if `JSON.stringify` reproduces a container in full: plain data throughout, not nested too deep, with at most
+ * `maxCharacters` in its names and texts. Each member counts as one more character. With `nonFinite` set to `'text'`, a
+ * container with NaN or an infinity does not qualify.
  *
- * Counting ends the walk soon. It keeps both the walk and `JSON.stringify` from cycles, and from objects that refer to one
- * another so often that their text would fill the memory.
+ * The count ends the walk soon. It protects the walk and `JSON.stringify` from cycles, and from objects that share
+ * members so often that their text would fill the memory.
  */
 export function isPlainData(container: object, maxCharacters: number, nonFinite: NonFinite = 'null'): boolean {
   hasNonFinite = false
@@ -22,15 +23,15 @@ export function isPlainData(container: object, maxCharacters: number, nonFinite:
   return left >= 0 && (nonFinite === 'null' || !hasNonFinite)
 }
 
-/** Whether the walk has met a number that `JSON.stringify` writes as `null`. */
+/** True after the walk has met a number that `JSON.stringify` writes as `null`. */
 let hasNonFinite = false
 
-/** What a container leaves of `maxCharacters`; negative when it is not plain or too large. */
+/** Returns `maxCharacters` less the characters of a container, or a negative number if it is not plain or too large. */
 export function charactersLeft(container: object, maxCharacters: number): number {
   return roomAfter(container, maxCharacters, 0)
 }
 
-/** What is left of `room` characters after a container; negative when it is not plain or too large. */
+/** Returns `room` less the characters of a container, or a negative number if it is not plain or too large. */
 function roomAfter(container: object, room: number, depth: number): number {
   if (depth > maxDepth) return -1
   if (Array.isArray(container)) {
@@ -56,9 +57,11 @@ function roomAfterWide(container: object, names: readonly string[], maxCharacter
 }
 
 /**
- * The names of a wide event; `undefined` for all others. To loop over the names of a hash table takes V8 twice as long as to
- * list them first, and a loop that has met one is slower from then on, whatever it loops over. Listing calls a proxy for each
- * name, before a clock is looked at.
+ * Returns the names of a wide event, and `undefined` for any other event.
+ *
+ * V8 takes twice as long to loop over the names of a hash table as to list the names first. A loop that has met a hash
+ * table stays slower, whatever it loops over. The names of a proxy are not listed: listing calls the proxy for each
+ * name, before the clock is read.
  */
 export function wideNames(event: object): readonly string[] | undefined {
   if (isProxy(event)) return undefined
@@ -66,7 +69,10 @@ export function wideNames(event: object): readonly string[] | undefined {
   return names.length > maxNames ? names : undefined
 }
 
-/** As `if`s, which V8 compiles to a look at each value's tag; a `switch (typeof member)` calls out for the name of the type. */
+/**
+ * Uses `if`s, which V8 compiles to a check of each value's tag. A `switch (typeof member)` calls a function for the
+ * name of the type.
+ */
 function roomAfterMember(member: unknown, room: number, depth: number): number {
   if (typeof member === 'string') return room - member.length - 1
   if (typeof member === 'object') return member === null ? room - 1 : roomAfter(member, room - 1, depth + 1)
@@ -78,9 +84,12 @@ function roomAfterMember(member: unknown, room: number, depth: number): number {
 }
 
 /**
- * Whether an object is a literal, or as good as one. Its `constructor` says so faster than its prototype, for which V8
- * leaves compiled code. What else an object inherits that has the one of literals is found by the walk, which takes what
- * is inherited too; a `toJSON` that cannot be enumerated is called, and what comes of it is checked as any other text.
+ * True if an object is a literal, or as good as one. Reading `constructor` is faster than reading the prototype, for
+ * which V8 leaves compiled code.
+ *
+ * Another object may have the same `constructor` as a literal. The walk finds members that such an object inherits,
+ * because it reads inherited members, too. `JSON.stringify` calls a `toJSON` that is not enumerable. The caller checks
+ * the resulting text like any other.
  */
 export function isRecord(container: object): container is Record<string, unknown> {
   if (container.constructor === Object) return true

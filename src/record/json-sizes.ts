@@ -1,17 +1,17 @@
 import { jsonBytes, maxJsonBytes, pieceEnd } from './json-text.ts'
 import type { Plain } from './plain.ts'
 
-/** What is spent on measuring texts, in characters of plain ASCII; a million takes 0.6 ms. */
+/** Maximum effort for measuring texts, in characters of plain ASCII. A million characters take 0.6 ms. */
 const maxEffort = 8_000_000
-/** A character that JSON or UTF-8 write longer takes about as long as this for each byte more. */
+/** Effort for each additional byte of a character that JSON or UTF-8 write longer, in characters of plain ASCII. */
 const effortPerByte = 4
 
-/** Smaller containers are measured again as fast as they would be looked up. */
+/** Minimum size that is remembered, in bytes. Smaller containers are measured again as fast as they are looked up. */
 const minRemembered = 256
 
-/** Sizes of plain values as JSON in UTF-8, in bytes. Those of large containers are remembered. */
+/** Sizes of plain values as JSON in UTF-8, in bytes. Sizes of large containers are remembered. */
 export class JsonSizes {
-  /** Whether each size given so far was measured. If not, some are the most that texts of that length can take. */
+  /** True while every size returned was measured. If false, some sizes are the maximum for texts of their length. */
   areExact = true
   #effort = maxEffort
   readonly #containers = new Map<object, number>()

@@ -1,31 +1,34 @@
 import { firstEscape } from './escapes.ts'
 
-/** Texts up to this length are looked at for what JSON and UTF-8 write longer: most have nothing of it. */
+/** Texts up to this length are first tested for characters that JSON or UTF-8 write longer: most texts have none. */
 const shortText = 64
 const asItIs = /^[ !#-[\]-~]*$/
 
-/** Longer ones are measured by their bytes, which is twice as fast as by their JSON. */
+/** Longer texts are measured by their bytes, which is twice as fast as measuring their JSON. */
 const longText = 256
 const pieceUnits = 4096
 const pieceBytes = Buffer.allocUnsafeSlow(3 * pieceUnits)
 const pieceView = new DataView(pieceBytes.buffer)
 
-/** Whether JSON and UTF-8 write a text as it is, but for the quotes. */
+/** True if JSON and UTF-8 write a text unchanged, except for the quotes. */
 export function isAsItIs(text: string): boolean {
   return asItIs.test(text)
 }
 
-/** Bytes that a piece of a text takes as JSON in UTF-8, its quotes included. Texts up to 4096 units are one piece. */
+/**
+ * Returns the bytes of a piece of a text as JSON in UTF-8, including its quotes. A text of up to 4096 UTF-16 units is
+ * one piece.
+ */
 export function jsonBytes(piece: string): number {
   if (piece.length <= shortText && isAsItIs(piece)) return piece.length + 2
   if (piece.length <= longText) return Buffer.byteLength(JSON.stringify(piece))
   return bytesOfPiece(piece) + (piece.isWellFormed() ? 0 : loneSurrogates(piece) * bytesMorePerLone) + '""'.length
 }
 
-/** Half of a pair is `\ud800` in JSON; as bytes it would be a replacement character. */
+/** Bytes by which half of a surrogate pair is longer as JSON (`\ud800`) than as UTF-8 (a replacement character). */
 const bytesMorePerLone = 3
 
-/** `JSON.stringify` takes 80 ns for each of them. */
+/** Counts halves of surrogate pairs. `JSON.stringify` would take 80 ns for each of them. */
 function loneSurrogates(text: string): number {
   let count = 0
   for (let i = 0; i < text.length; i++) {
@@ -45,31 +48,31 @@ function bytesOfPiece(text: string): number {
   return bytes
 }
 
-/** Bytes that so many units take at most: each may be written as `\u0000`. */
+/** Returns the maximum bytes of so many units as JSON: each unit may be written as `\u0000`. */
 export function maxJsonBytes(units: number): number {
   return units * 6
 }
 
-/** Quotes, and `... [3999000 more characters]` for the longest text there can be. */
+/** Bytes of the quotes, and of `... [3999000 more characters]` for the longest possible text. */
 const quotesAndMarkBytes = 36
 
 /**
- * A text cut to `maxBytes` of JSON, 36 or more: its start, never ending within a surrogate pair, and how much is missing.
- * One that fits stays as it is.
+ * Cuts a text to `maxBytes` of JSON, 36 or more. Returns the start of the text, which never ends within a surrogate
+ * pair, and the number of missing characters. Returns a text that fits unchanged.
  */
 export function cutText(text: string, maxBytes: number): string {
   const length = unitsWithin(text, maxBytes - quotesAndMarkBytes)
   if (text.length - length <= quotesAndMarkBytes && fits(text, maxBytes)) return text
-  // In ASCII: another character would have V8 keep the whole text with two bytes for each unit, 2 ms for a megabyte.
+  // In ASCII: with any other character, V8 would keep the whole text at two bytes per unit, 2 ms for a megabyte.
   return `${text.slice(0, length)}... [${text.length - length} more characters]`
 }
 
-/** Whether a text takes at most `maxBytes` as JSON in UTF-8. */
+/** True if a text takes at most `maxBytes` as JSON in UTF-8, including its quotes. */
 export function fits(text: string, maxBytes: number): boolean {
   return unitsWithin(text, maxBytes - '""'.length) === text.length
 }
 
-/** How many UTF-16 units from the start of a text take at most `maxBytes`. */
+/** Returns how many UTF-16 units from the start of a text take at most `maxBytes` as JSON, without quotes. */
 function unitsWithin(text: string, maxBytes: number): number {
   let bytes = 0
   let i = 0
@@ -89,7 +92,10 @@ function unitsWithin(text: string, maxBytes: number): number {
   return i
 }
 
-/** Where a piece of at most `units` ends: never within a surrogate pair, and after one unit at least. */
+/**
+ * Returns the end of a piece of at most `units`, or of two units if `units` is less. The piece has at least one unit,
+ * and never ends within a surrogate pair.
+ */
 export function pieceEnd(text: string, start: number, units = pieceUnits): number {
   const end = Math.min(start + Math.max(Math.min(units, pieceUnits), 2), text.length)
   return end < text.length && (text.codePointAt(end - 1) as number) > 0xffff ? end - 1 : end
@@ -100,11 +106,11 @@ function codePointBytes(codePoint: number): number {
   if (codePoint === 0x22 || codePoint === 0x5c) return 2
   if (codePoint < 0x80) return 1
   if (codePoint < 0x800) return 2
-  if (codePoint >= 0xd800 && codePoint <= 0xdfff) return 6 // half of a pair, written as an escape
+  if (codePoint >= 0xd800 && codePoint <= 0xdfff) return 6 // half of a surrogate pair, written as an escape
   return codePoint > 0xffff ? 4 : 3
 }
 
-/** \b \t \n \f \r */
+/** True for \b \t \n \f \r. */
 function hasShortEscape(codePoint: number): boolean {
   return codePoint >= 0x08 && codePoint <= 0x0d && codePoint !== 0x0b
 }

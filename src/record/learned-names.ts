@@ -1,31 +1,37 @@
 import { isAsItIs } from './json-text.ts'
 
-/** Names longer than this are not learned, nor texts longer than that. */
+/** Maximum lengths of a name and of a text that are learned. */
 const longestName = 64
 const longestText = 32
-/** How many names are learned in one place, and in all: then they take about two and a half mebibytes. */
+/** Maximum numbers of names learned in one place, and in all places. Names of all places take up to about 2.5 MiB. */
 const maxInPlace = 1024
 const maxInAll = 4096
-/** After so many names that there was no room to learn, all are forgotten: those that come now may come again. */
+/**
+ * Number of names without room after which all learned names are forgotten, because names that come then may come
+ * again.
+ */
 const maxRefused = 65_536
-/** How often a text is learned anew; a field whose text still changes after that has none that is worth it. */
+/**
+ * Number of texts of a field after which no more are learned. A field whose text still changes has no text worth
+ * learning.
+ */
 const maxTexts = 16
 
-/** Bytes, as words that are copied four at a time. After `length`, up to three bytes are of no account. */
+/** Bytes, as words of four bytes that are copied at once. Up to three bytes after `length` are padding. */
 export interface Piece {
   readonly words: readonly number[]
   readonly length: number
 }
 
-/** All that one writer has learned. */
+/** The names and texts that one writer has learned. */
 export class Learned {
-  /** Names, in whatever place. */
+  /** Number of names learned, in all places. */
   count = 0
-  /** How often there was no room to learn a name. */
+  /** Number of times that there was no room to learn a name. */
   refused = 0
   root = new LearnedName(undefined)
 
-  /** Makes room for the names of today, if too many of them are not learned. To be called between events. */
+  /** Forgets all names if too many new names found no room. Called between events only. */
   renew(): void {
     if (this.refused < maxRefused) return
     this.count = 0
@@ -35,21 +41,22 @@ export class Learned {
 }
 
 /**
- * The name of a member in one place of events, as JSON, and what is known of the place: which name came next the last time,
- * the text that the member had, and the names within it.
+ * The name of a member in one place of events, as JSON. The object also holds what is learned about that place: the
+ * name that came next last time, a text of the member, and the names within it.
  */
 export class LearnedName {
-  /** `undefined` for what is no name: the start of an object, and what was not learned. */
+  /** `undefined` for the start of an object, and for a name that was not learned. */
   readonly name: string | undefined
-  /** `,"name":` */
+  /** Bytes of `,"name":`. */
   readonly piece: Piece
-  /** What came next in the same object the last time. */
+  /** The name that came next in the same object last time. */
   next: LearnedName
-  /** A text that the member had, and `,"name":"text"`. */
+  /** A text that the member had. */
   text: string | undefined
+  /** Bytes of `,"name":"text"`. */
   withText: Piece
   #texts = 0
-  /** Stands before the first name within this member. */
+  /** The position before the first name within this member. */
   #start: LearnedName | undefined
   #within: Map<string, LearnedName> | undefined
 
@@ -66,7 +73,7 @@ export class LearnedName {
     return this.#start
   }
 
-  /** The name within this member; `undefined` when it is not to be learned. */
+  /** Returns the name within this member, and learns a new name. Returns `undefined` if the name cannot be learned. */
   find(name: string, all: Learned): LearnedName | undefined {
     this.#within ??= new Map()
     const known = this.#within.get(name)
@@ -82,10 +89,10 @@ export class LearnedName {
     return learned
   }
 
-  /** Learns the text of the member, unless it changes too often. */
+  /** Learns the text of the member, unless the text changes too often. */
   learn(text: string): void {
     if (this.#texts === maxTexts) return
-    this.text = undefined // while `withText` may be of another, and if there is no stack to learn it
+    this.text = undefined // until `withText` has the new text: the stack may end in between
     const isWorthIt = ++this.#texts < maxTexts && text.length <= longestText && isAsItIs(text)
     if (!isWorthIt) return
     const copy = ownCopy(text)
@@ -101,7 +108,10 @@ function pieceOf(json: string): Piece {
   return { words: Array.from({ length: padded.length / 4 }, (_, i) => padded.readInt32LE(i * 4)), length }
 }
 
-/** A text that does not keep alive what it was cut from; and, as names of members are, one that is fast to compare. */
+/**
+ * Copies a text, so that it does not keep alive the longer text it was cut from. As the name of a member, the copy is
+ * also fast to compare.
+ */
 function ownCopy(text: string): string {
   const copy = Buffer.from(text).toString()
   return Object.keys({ [copy]: undefined })[0] ?? copy

@@ -1,14 +1,14 @@
 import type { Plain, PlainObject } from './plain.ts'
 
-// A container that was shortened ends with `"…": "of 1200 fields"` or `"… of 1200 items"`. The number is that of the
-// whole, so it stays right when the container is shortened again.
+// A shortened container ends with `"…": "of 1200 fields"` or `"… of 1200 items"`. The number is that of the whole
+// container, so the mark stays right if the container is shortened again.
 
 const mark = '…'
 
-/** Stands for a container that was not looked into. */
+/** Stands for a container that was not read. */
 export const leftOut = mark
 
-/** Most bytes that such an end takes in JSON, its comma included. */
+/** Maximum bytes of such a mark as JSON, including its comma. */
 export const leftOutBytes = 40
 
 export function markFieldsLeftOut(fields: PlainObject, total: number): void {
@@ -19,17 +19,17 @@ export function markItemsLeftOut(items: Plain[], total: number): void {
   items.push(`${mark} of ${total} items`)
 }
 
-/** Gives `fields`, the first ones of `total`, the end they need: that of the whole if it has been shortened before. */
+/** Ends `fields`, the first of `total`, with a mark. If `whole` was shortened before, its own mark is used. */
 export function endFieldsAs(whole: PlainObject, total: number, fields: PlainObject): void {
   const end = whole[mark]
   if (typeof end === 'string' && /^of \d{1,10} fields$/.test(end)) fields[mark] = end
   else markFieldsLeftOut(fields, total)
 }
 
-/** Gives `items`, the first ones of `whole`, the end they need: that of `whole` if it has been shortened before. */
+/** Ends `items`, the first items of `whole`, with a mark. If `whole` was shortened before, its own mark is used. */
 export function endItemsAs(whole: readonly Plain[], items: Plain[]): void {
   const end = whole.at(-1)
-  // As long as the largest number, which is what a proxy may give for its length.
+  // Up to 23 characters, the length of the longest number: a proxy may report any number as its length.
   if (typeof end === 'string' && /^… of \S{1,23} items$/.test(end)) items.push(end)
   else markItemsLeftOut(items, whole.length)
 }

@@ -6,44 +6,62 @@ import { fits } from './json-text.ts'
 import { Learned, LearnedName, type Piece } from './learned-names.ts'
 import { maxDepth, type NonFinite } from './plain.ts'
 
-/** Lines up to nearly so many bytes need no larger buffer; one that is larger than that is not kept for the next line. */
+/** Initial size of the buffer, in bytes. Lines up to nearly this size need no larger buffer. */
 const usualBytes = 65_536
+/** Maximum size of a buffer that is kept for the next line, in bytes. */
 const maxKeptBytes = 1_100_000
 const growth = 4
-/** What a name, a short text or a number, and the ends of all containers take at most: room is asked for before each member. */
+/**
+ * Bytes kept free at the end of the buffer, because room is checked only before each member. A name, a short text or a
+ * number, and the ends of all containers take no more.
+ */
 const slackBytes = 1024
-/** Texts up to this length are written one unit after the other, to spare the call of what is native. */
+/** Texts up to this length are written unit by unit, which spares a native call. */
 const shortText = 100
-/** Longer texts are left to `JSON.stringify` from the first escape: they would be copied twice. */
+/**
+ * Maximum bytes from the first escape on that are escaped in place. `JSON.stringify` writes longer texts, because
+ * escaping in place copies these bytes twice.
+ */
 const maxEscapedBytes = 65_536
 /** Numbers below this with up to six decimals have at most 15 digits. */
 const maxInMillionths = 1e9
 
-/** Members that are `undefined` take no bytes, so the limit in bytes does not end an object of them. */
+/**
+ * Maximum number of `undefined` members in an event. They take no bytes, so the limit in bytes does not stop an object
+ * full of them.
+ */
 const maxAbsent = 10_000
-/** So many members are written in 10 µs or less, but where an accessor or a proxy takes its time. */
+/**
+ * Number of members between two readings of the clock. They take 10 µs or less, unless an accessor or a proxy is slow.
+ */
 const membersPerClock = 64
+/** Maximum time between two readings of the clock, in milliseconds. */
 const maxMsPerClock = 3
+/** Maximum time since the first reading of the clock, in milliseconds. */
 const maxMs = 15
-/** From this nesting on, each object is timed: a cycle through a large one lists its names once for each level. */
+/**
+ * Nesting depth from which on each object is timed. A cycle through a large object lists the object's names once for
+ * each level.
+ */
 const deep = 8
 
 const hasOwn = Object.prototype.hasOwnProperty
 
 /**
- * Writes lines: what stands before an object's members (`{"_time":"…"`), the object, what stands after them.
+ * Writes lines: the members before those of an object (`{"_time":"…"`), the object, and the members after it.
  *
- * Objects of plain data are written as the bytes that `JSON.stringify` would make of them, in one pass: whether there is
- * anything that JSON has no words for is found on the way. That takes half the time of looking for it, of `JSON.stringify`
- * and of writing its text into a buffer, because the names of fields come again and again: they are learned, and guessed one
- * after the other.
+ * An object of plain data is written in one pass, as the bytes that `JSON.stringify` would make of it. The pass finds
+ * values that JSON cannot represent. It takes half the time of checking the object, calling `JSON.stringify` and
+ * writing the text into a buffer. The reason is that names of fields repeat: the writer learns names, and guesses each
+ * next name.
  */
 export class LineWriter {
-  /** Has the line, once it has ended, until the next one begins. */
+  /** Holds the line from `end` until the next `begin`. */
   bytes: Buffer
   #view: DataView
-  /** From here on there is no room for another member, and no line may be longer than that. */
+  /** Offset from which on the buffer has no room for another member. */
   #limit: number
+  /** Maximum offset at which the object may end. */
   #maxEnd = 0
   #start = 0
   #end = 0
@@ -60,7 +78,10 @@ export class LineWriter {
     this.#limit = usualBytes - slackBytes
   }
 
-  /** Begins a line with an object whose first members are given, without its closing brace; says how long that is. */
+  /**
+   * Begins a line with `head`: the first members of an object, without its closing brace. Returns the length of the
+   * head in bytes.
+   */
   begin(head: Uint8Array | undefined, nonFinite: NonFinite = 'null'): number {
     this.#nonFinite = nonFinite
     if (this.bytes.length > maxKeptBytes) this.#replace(Buffer.allocUnsafeSlow(usualBytes), 0)
@@ -69,25 +90,31 @@ export class LineWriter {
     return this.#start
   }
 
-  /** Writes an object. `false` when it is no plain data, or takes more than `maxBytes`, or long. Not to be called by its accessors. */
+  /**
+   * Writes an object. Returns false if the object is not plain data, takes more than `maxBytes`, or takes too long to
+   * read. Accessors of the object must not call this method.
+   */
   write(event: object, maxBytes: number): boolean {
     this.#isTimed = true
     return this.#writeAny(event, maxBytes)
   }
 
-  /** The same for plain data without accessors, however long it takes. */
+  /** Writes plain data without accessors, like `write` but without a limit on time. */
   writeCopy(fields: object, maxBytes: number): boolean {
     this.#isTimed = false
     return this.#writeAny(fields, maxBytes)
   }
 
-  /** Writes an object of which the JSON is there. `false` when it takes more than `maxBytes`. */
+  /** Writes an object whose JSON the caller has. Returns false if the JSON takes more than `maxBytes`. */
   writeJson(json: string, maxBytes: number): boolean {
     this.#maxEnd = this.#start + maxBytes
     return this.#isAt(this.#writeAll(json, this.#start))
   }
 
-  /** Ends the line with other members of the object and its closing brace, where there are any; says how long it is. */
+  /**
+   * Ends the line. If `tail` is given, it replaces the closing brace: more members, and a closing brace. Returns the
+   * length of the line in bytes.
+   */
   end(tail: Uint8Array | undefined): number {
     const start = this.#start
     let end = this.#end
@@ -99,12 +126,12 @@ export class LineWriter {
     if (tail === undefined) return end
     if (end + tail.length > this.bytes.length)
       this.#replace(Buffer.allocUnsafeSlow(end + tail.length + slackBytes), end)
-    const rest = end === emptyObjectBytes && tail.length > 1 ? tail.subarray(1) : tail // there is nothing before its comma
+    const rest = end === emptyObjectBytes && tail.length > 1 ? tail.subarray(1) : tail // no member precedes its comma
     this.bytes.set(rest, end - 1)
     return end - 1 + rest.length
   }
 
-  /** How long the line is so far. */
+  /** Length of the line so far, in bytes. */
   get length(): number {
     return this.#end
   }
@@ -117,7 +144,7 @@ export class LineWriter {
     try {
       return this.#isAt(isRecord(event) ? this.#writeEvent(event) : failed)
     } catch {
-      return false // an accessor or a proxy that throws
+      return false // an accessor or a proxy threw
     }
   }
 
@@ -126,7 +153,7 @@ export class LineWriter {
     return end >= 0 && end <= this.#maxEnd
   }
 
-  // What follows writes at a place, and says where it ends, or that it failed.
+  // The `#write…` methods below write at an offset. They return the offset after the last byte written, or `failed`.
 
   #writeEvent(event: Record<string, unknown>): number {
     const names = wideNames(event)
@@ -173,7 +200,7 @@ export class LineWriter {
     return this.#endRecord(record, start, at)
   }
 
-  /** The same of an event by its names. */
+  /** Writes a wide event by its listed names. */
   #writeWide(record: Record<string, unknown>, names: readonly string[], start: number): number {
     if (typeof record.toJSON === 'function') return failed
     let at = start
@@ -198,7 +225,7 @@ export class LineWriter {
   #endRecord(record: object, start: number, end: number): number {
     if (end === start && this.#isSuspect(record)) return failed
     const at = end === start ? start + 1 : end
-    this.bytes[start] = openingBrace // in place of the first comma
+    this.bytes[start] = openingBrace // replaces the first comma
     this.bytes[at] = closingBrace
     return at + 1
   }
@@ -260,12 +287,18 @@ export class LineWriter {
     return at + 1
   }
 
-  /** Of an object without members, a proxy may have listed a million names that it does not have, and again the next time. */
+  /**
+   * True if an object without members is a proxy, or took long to read. A proxy may list a million names that it does
+   * not have, and list them again the next time.
+   */
   #isSuspect(empty: object): boolean {
     return this.#isTimed && (isProxy(empty) || this.#isSlow())
   }
 
-  /** Whether the application's own code takes long. Then the way that keeps account of time is taken. */
+  /**
+   * True if application code takes long. The caller then fails, so that `SafeCopy`, which limits that time, copies the
+   * event.
+   */
   #isSlow(): boolean {
     if (!this.#isTimed) return false
     const nowMs = monotonicMs()
@@ -308,7 +341,7 @@ export class LineWriter {
         bytes[at++] = 0x80 | (unit & 0x3f)
       } else {
         const codePoint = text.codePointAt(i++) as number
-        if (codePoint <= 0xffff) return this.#writeAll(JSON.stringify(text), start) // half of a pair
+        if (codePoint <= 0xffff) return this.#writeAll(JSON.stringify(text), start) // half of a surrogate pair
         bytes[at++] = 0xf0 | (codePoint >> 18)
         bytes[at++] = 0x80 | ((codePoint >> 12) & 0x3f)
         bytes[at++] = 0x80 | ((codePoint >> 6) & 0x3f)
@@ -319,12 +352,12 @@ export class LineWriter {
     return at + 1
   }
 
-  /** Natively. What has to be escaped is looked for in its bytes. */
+  /** Writes a text natively, and then searches the written bytes for characters to escape. */
   #writeLongText(text: string, at: number): number {
     if (!this.#hasRoomFor(text, at)) return failed
     const start = at + 1
     let end = start + this.bytes.write(text, start)
-    // Only a text that is not ASCII takes more bytes than units; half of a pair is lost in them.
+    // Only a text that is not ASCII takes more bytes than units. UTF-8 cannot represent half of a surrogate pair.
     if (end - start > text.length && !text.isWellFormed()) {
       return fits(text, this.#maxEnd - at) ? this.#writeAll(JSON.stringify(text), at) : failed
     }
@@ -336,11 +369,11 @@ export class LineWriter {
     return end + 1
   }
 
-  /** Escapes a text that has been written, from `start` on. Fails if it is too long, or an escape longer than a letter. */
+  /** Escapes written bytes from `start` on. Fails if they are too long, or if a byte has no short escape. */
   #escape(start: number, end: number): number {
     const length = end - start
     if (length > maxEscapedBytes || end + length > this.#limit) return failed
-    this.bytes.copyWithin(end, start, end) // out of the way of what becomes longer, by as much as that can be
+    this.bytes.copyWithin(end, start, end) // makes room for the escaped text, which is at most twice as long
     return copyEscaped(this.#view, end, end + length, start)
   }
 
@@ -356,7 +389,8 @@ export class LineWriter {
     const start = value < 0 ? at + 1 : at
     if (start > at) this.bytes[at] = minus
     if (magnitude < maxInMillionths) {
-      // A number has at most one decimal of 15 digits or fewer, and of the decimals that stand for it JSON has the shortest.
+      // At most one decimal of 15 digits or fewer stands for a number. JSON writes the shortest decimal that does,
+      // which is this one.
       const millionths = Math.round(magnitude * 1e6)
       if (millionths / 1e6 === magnitude) {
         const units = Math.floor(magnitude)
@@ -369,14 +403,14 @@ export class LineWriter {
     return this.#writeAscii(`${value}`, at)
   }
 
-  /** A number from 0 to 2^31 - 1. */
+  /** Writes an integer from 0 to 2^31 - 1. */
   #writeDigits(value: number, at: number): number {
     let count = 1
     for (let limit = 10; count < 10 && value >= limit; limit *= 10) count++
     return this.#writePadded(value, at, count)
   }
 
-  /** So many digits of it. */
+  /** Writes an integer from 0 to 2^31 - 1 as `count` digits, with leading zeros. */
   #writePadded(value: number, start: number, count: number): number {
     const { bytes } = this
     let rest = value | 0
@@ -388,7 +422,7 @@ export class LineWriter {
     return start + count
   }
 
-  /** Less than a million millionths, without zeros at the end. */
+  /** Writes the decimals of a number, fewer than a million millionths, without trailing zeros. */
   #writeDecimals(millionths: number, at: number): number {
     if (millionths === 0) return at
     let rest = millionths | 0
@@ -406,7 +440,10 @@ export class LineWriter {
     return at + text.length
   }
 
-  /** Counting bytes is worth it only near the limit: a UTF-16 unit never takes more than three. */
+  /**
+   * True if the buffer has room for a text, or could be replaced by a larger one. Bytes are counted only near the
+   * limit, because a unit never takes more than three.
+   */
   #hasRoomFor(text: string, at: number): boolean {
     if (at + 3 * text.length <= this.#limit) return true
     if (at + text.length > this.#maxEnd) return false
@@ -414,7 +451,10 @@ export class LineWriter {
     return end <= this.#limit || this.#grow(end, at)
   }
 
-  /** A larger buffer, with what has been written so far. */
+  /**
+   * Replaces the buffer with a larger one that has the bytes written so far. Returns false if the line would be too
+   * long.
+   */
   #grow(neededBytes: number, writtenBytes: number): boolean {
     if (neededBytes > this.#maxEnd) return false
     const bytes = Math.min(Math.max(neededBytes, this.bytes.length * growth), this.#maxEnd)
@@ -424,26 +464,26 @@ export class LineWriter {
 
   #replace(bytes: Buffer, writtenBytes: number): void {
     this.bytes.copy(bytes, 0, 0, writtenBytes)
-    const view = viewOf(bytes) // first: were there no stack for it, lines would be written to two buffers
+    const view = viewOf(bytes) // first: if no stack is left for this call, `bytes` and `#view` stay the same buffer
     this.bytes = bytes
     this.#view = view
     this.#limit = bytes.length - slackBytes
   }
 }
 
-/** In place of where something ends that could not be written. */
+/** Returned in place of an offset if a value could not be written. */
 const failed = -1
 
 function viewOf({ buffer, byteOffset, length }: Buffer): DataView {
   return new DataView(buffer, byteOffset, length)
 }
 
-/** Stands for every name that was not learned: nothing is learned within it either. */
+/** Stands for every name that was not learned. No names within it are learned either. */
 const unlearned = new (class extends LearnedName {
   override find(): undefined {}
 })(undefined)
 
-/** `{}` */
+/** Bytes of `{}`. */
 const emptyObjectBytes = 2
 const openingBrace = 0x7b
 const closingBrace = 0x7d

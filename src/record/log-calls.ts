@@ -1,20 +1,25 @@
 import { Effort } from './effort.ts'
 
-/** Log calls that may be made one within the other. */
+/** Maximum number of log calls made one within the other. */
 const maxDepth = 8
-/** Log calls that may be made within others before a logger's queue is empty again. */
+/** Maximum number of log calls queued within others before a logger's queue is empty again. */
 const maxQueued = 1000
-/** What a log call that is made within another takes of their effort besides its walks: at most 1000 can be made. */
+/**
+ * Looks that a nested log call takes from the shared effort, besides its walks. The effort thus allows at most 1000
+ * nested calls.
+ */
 const innerCallLooks = 100
 
-/** How many log calls are under way, one within the other. */
+/** Number of log calls under way, one within the other. */
 export const logCalls = { depth: 0 }
 let effort: Effort | undefined
 
 /**
- * Begins a log call. False if it must not be made: an accessor, a `toJSON` or a listener that runs within another log call
- * has logged too deep, or too often. If true, `logCalls.depth--` must follow: where the stack ends, no function could be
- * called for it.
+ * Begins a log call. Returns false if the call must not be made: an accessor, a `toJSON` or a listener has logged too
+ * deep or too often within another log call.
+ *
+ * If this function returns true, `logCalls.depth--` must follow. That is a statement because no function can be called
+ * where the stack ends.
  */
 export function beginLogCall(): boolean {
   if (logCalls.depth === 0) {
@@ -29,7 +34,7 @@ export function beginLogCall(): boolean {
   return true
 }
 
-/** What the outermost of the log calls that are under way may still spend, with all within it. */
+/** Returns the effort of the outermost log call under way. All log calls within that call share it. */
 export function effortOfLogCall(): Effort {
   if (logCalls.depth === 0) return new Effort()
   effort ??= new Effort()
@@ -37,24 +42,29 @@ export function effortOfLogCall(): Effort {
 }
 
 /**
- * Follows log calls whose logger is busy with another: what an accessor logs waits in the logger's queue until that one has been
- * taken. It is no less within it: if it has the same accessor, the queue never ends.
+ * Tracks log calls that wait in a logger's queue because the logger is busy with another call. If an accessor logs, its
+ * call waits there until the call that reads the accessor is done. The waiting call still counts as nested: if its
+ * event has the same accessor, the queue would never end.
  */
 export class QueuedLogCalls {
-  /** How deep the calls at the head of the queue are, and how many of them are left. */
+  /** Depth of the calls at the head of the queue. */
   #depth = 0
+  /** Number of calls left at that depth. */
   #left = 0
-  /** How many calls have been queued that are one deeper. */
+  /** Number of queued calls that are one level deeper. */
   #deeper = 0
-  /** How many calls have been queued since the queue was empty. */
+  /** Number of calls queued since the queue was last empty. */
   #total = 0
 
-  /** Begins the call at the head of the queue. False if it must not be made; `end` follows in either case. */
+  /**
+   * Begins the call at the head of the queue. Returns false if the call must not be made. The caller calls `end` in
+   * either case.
+   */
   begin(): boolean {
     return this.#left === 0 || (this.#depth < maxDepth && this.#total <= maxQueued)
   }
 
-  /** @param queued how many calls were queued during this one */
+  /** @param queued number of calls that were queued during this call */
   end(queued: number): void {
     if (queued > 0) {
       this.#deeper += queued

@@ -1,10 +1,10 @@
 import type { Info } from './lost-arguments.ts'
 
-/** Where Winston's formats leave the text that they make of an info. */
+/** Symbol under which Winston's formats store the text that they make of an info. */
 const formattedText = Symbol.for('message')
 const splat = Symbol.for('splat')
 
-/** What is looked at of a Winston logger. None of it is there for certain. */
+/** The fields of a Winston logger that are read. Any of them may be missing. */
 interface Logger {
   readonly format?: { readonly transform?: unknown; readonly options?: unknown } | undefined
   readonly _transformState?: { readonly writechunk?: unknown } | undefined
@@ -12,26 +12,30 @@ interface Logger {
   listenerCount(name: string): number
 }
 
-/** The function that `format.json()` runs; stays what nothing equals until it is loaded, and where it cannot be had. */
+/**
+ * The function that `format.json()` runs. Until the function is loaded, and if it cannot be, this is an object that
+ * equals no function.
+ */
 let jsonTransform: unknown = {}
 let isLoading = false
 
 /**
- * The line that `format.json()` has made of an info just now, for `transport`; `undefined` where that is not certain. For
- * plain data (`isPlainData`) it says what `JSON.stringify(info)` does, with the fields in another order, and costs half.
+ * Returns the line that `format.json()` has just made of an info for `transport`, or `undefined` if that is not
+ * certain. For plain data (`isPlainData`), the line has the content of `JSON.stringify(info)`, with the fields in
+ * another order. Using the line costs half as much.
  *
- * A line that something else made may be anything: JSON of another object, a text, half a JSON text. It cannot be told
- * from its looks, and to compare it with the info would take longer than to write it anew. So what is certain is who made
- * it, and when:
+ * A line from another source may be anything: JSON of another object, a text, half a JSON text. The line does not show
+ * its source, and comparing it with the info would take longer than writing it anew. So the function checks who made
+ * the line, and when:
  *
- * - The logger's whole format is that of `format.json()` without options: its function is the same one. What a
- *   `combine` does cannot be seen from outside, so its lines are not used.
- * - The logger is handing this very info out at this moment. So its format has just run on it, and nobody called the
- *   transport by other ways: another logger that shares it, a pipe, the application itself.
- * - This transport is the first to get it: others, and listeners, may change what they are given.
- * - The info is Winston's own object, made for a call with metadata: what the application brings may have accessors.
+ * - The logger's whole format is `format.json()` without options: both run the same function. A `combine` does not show
+ *   its parts, so its lines are not used.
+ * - The logger is emitting this very info at this moment. So its format has just run on the info. The call does not
+ *   come from another logger that shares the transport, a pipe or the application.
+ * - This transport is the first to get the info. Other transports and listeners may change an info.
+ * - The info is Winston's own object, made for a call with metadata. An object of the application may have accessors.
  *
- * Whether the line is of use is for the caller to say: an event that is not the info itself, or no plain data, has another.
+ * The caller decides if the line can be used. It cannot if the event is not the info itself, or is not plain data.
  */
 export function loggedLine(info: Info, logger: unknown, transport: object): string | undefined {
   try {
@@ -39,11 +43,11 @@ export function loggedLine(info: Info, logger: unknown, transport: object): stri
     if (typeof line !== 'string' || !isFresh(info, logger as Logger, transport)) return undefined
     return line
   } catch {
-    return undefined // no logger, or an accessor of the application's
+    return undefined // no logger, or an accessor of the application threw
   }
 }
 
-/** Whether `format.json()` alone has run on the info, just now, and nobody has had it since. */
+/** True if `format.json()` alone has just run on the info, and no other code has had the info since. */
 function isFresh(info: Info, logger: Logger, transport: object): boolean {
   const { format } = logger
   if (logger._transformState?.writechunk !== info || format == null) return false
@@ -58,14 +62,14 @@ function isFresh(info: Info, logger: Logger, transport: object): boolean {
   )
 }
 
-/** Winston has it loaded by now. Where it uses another copy, lines are never found to be made by this one. */
+/** Loads logform, which Winston has loaded already. If Winston uses another copy of logform, no line is recognized. */
 async function load(): Promise<void> {
   isLoading = true
   try {
     const { default: logform } = await import('logform')
     jsonTransform = logform.format.json().transform
   } catch {
-    // Not to be had: nothing is lost but time.
+    // Without logform, only time is lost.
   }
 }
 

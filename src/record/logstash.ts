@@ -1,12 +1,12 @@
 import type { Info } from './lost-arguments.ts'
 
 const formattedText = Symbol.for('message')
-/** A longer text is not read: that takes a millisecond for a million characters or two. */
+/** Maximum length of a text that is parsed. Parsing takes a millisecond for one or two million characters. */
 const maxLength = 10_000_000
 
 /**
- * What `format.logstash()` has taken out of an info: its message and its time stamp, which are in the text alone. Its
- * members are sorted, so those two stand at the end.
+ * Returns the message and the time stamp that `format.logstash()` has taken out of an info and left only in its text.
+ * The members of that text are sorted, so these two stand at the end.
  */
 export function logstashFields(info: Info): Info {
   const text = info[formattedText]
@@ -16,7 +16,7 @@ export function logstashFields(info: Info): Info {
   const end = text.slice((start < 0 ? at : start) + 1)
   if (at < 0 || end.length > maxLength) return {}
   try {
-    // Members of these names within "@fields" are followed by more braces.
+    // Members with these names inside "@fields" are followed by more braces, so parsing fails.
     const { '@message': message, '@timestamp': timestamp } = JSON.parse(`{${end}`) as Record<string, unknown>
     return { ...(message !== undefined && { message }), ...(timestamp !== undefined && { timestamp }) }
   } catch {

@@ -5,19 +5,23 @@ import { isRecord } from './is-plain-data.ts'
 import { bytesOf, primitiveOf } from './special-value.ts'
 import { objectStub } from './stub.ts'
 
-/** A Winston info, or what a format of the application made of one. */
+/** A Winston info, or the object that a format of the application made of one. */
 export type Info = Record<PropertyKey, unknown>
 
 const splat = Symbol.for('splat')
 
-/** What Winston takes for a token of `util.format`; its opinion decides what becomes of the arguments. */
+/**
+ * Tokens of `util.format` as Winston recognizes them. Winston's pattern counts, because it decides how the arguments
+ * are used.
+ */
 const token = /%[scdjifoO%]/
 
-/** Longer messages are searched up to here, and of an argument so many fields are compared. */
+/** Maximum characters of a message that are searched. */
 const maxSearched = 100_000
+/** Maximum number of fields of an argument that are compared. */
 const maxCompared = 1000
 
-/** Whether the arguments that follow the message need no closer look. True of nearly all log calls. */
+/** True if the arguments after the message need no closer check, as in nearly all log calls. */
 export function areArgumentsFound(info: Info): boolean {
   const args = argumentsOf(info)
   if (args.length === 0) return true
@@ -29,15 +33,18 @@ export function areArgumentsFound(info: Info): boolean {
 }
 
 /**
- * The arguments of a log call that are neither in the fields of `info` nor in its message: both of those that follow the
- * text in `logger.info('text', 'extra', { second: 1 })`.
+ * Returns the arguments of a log call that are neither in the fields of `info` nor in its message. In
+ * `logger.info('text', 'extra', { second: 1 })`, these are both arguments after the text.
  *
- * Winston keeps the arguments but not what became of them, so this is a guess:
- * - The first is an object of which Winston can merge nothing, a Map for one. All are lost.
+ * Winston keeps the arguments but does not record how it used them, so the result is a guess:
+ *
+ * - The first is an object of which Winston can merge nothing (for example a Map), or that has a field `__proto__`. All
+ *   are lost.
  * - A token is left in the message: Winston merged nothing, and no `format.splat()` ran. All are lost.
  * - The first is an object whose fields are in `info`: Winston merged it, and lost the others.
- * - The first is an object whose fields are not there, or something else that can be read in the message:
- *   `format.splat()` has put all of them there.
+ * - The first is an object whose fields are not in `info`, or another value whose text is in the message.
+ *   `format.splat()` has used all of them, and none is lost.
+ * - The first is any other value. All are lost.
  */
 export function lostArguments(info: Info): unknown[] {
   const args = argumentsOf(info)
@@ -45,8 +52,9 @@ export function lostArguments(info: Info): unknown[] {
 }
 
 /**
- * The Error of `logger.error('context', error)`. Winston merged its fields, stack and cause into `info`, not its name, and
- * `format.metadata()` has moved them since.
+ * Returns the Error of `logger.error('context', error)`. Winston merges the fields, the stack and the cause of the
+ * Error into `info`, but not its name. `format.metadata()` may have moved these fields since. Returns `undefined` if no
+ * Error was merged.
  */
 export function mergedError(info: Info): Error | undefined {
   const first = argumentsOf(info)[0]
@@ -61,7 +69,7 @@ function argumentsOf(info: Info): readonly unknown[] {
   return Array.isArray(args) ? args : []
 }
 
-/** How many of the arguments, from the first, are found in `info`. */
+/** Returns the number of arguments, counted from the first, that are found in `info`. */
 function countFound(args: readonly unknown[], info: Info): number {
   const [first] = args
   if (hasToken(info.message) || (isObject(first) && (hidesFields(first) || isOpaque(first)))) return 0
@@ -79,14 +87,18 @@ function hasToken(message: unknown): boolean {
   return searched.includes('%') && token.test(searched)
 }
 
-/** Winston merges with `Object.assign`, which makes a field of this name the prototype of `info`. */
+/**
+ * True if an argument has a field `__proto__`. Winston merges with `Object.assign`, which makes that field the
+ * prototype of `info`.
+ */
 function hidesFields(argument: object): boolean {
   return Object.hasOwn(argument, '__proto__')
 }
 
 /**
- * Takes out of `event` what Winston has merged of a request or a response of HTTP that follows the message: hundreds of
- * internal fields, with all headers. It counts as lost, and is told by the fields that matter.
+ * Removes the fields from `event` that Winston merged from an HTTP request or response after the message: hundreds of
+ * internal fields, with all headers. The request or response then counts as lost, and only the fields that matter are
+ * logged.
  */
 export function unmergeHttp(event: Info): void {
   const first = argumentsOf(event)[0]
@@ -95,8 +107,8 @@ export function unmergeHttp(event: Info): void {
 }
 
 /**
- * Whether Winston has nothing worth having to merge of an object that tells something: a Map, a Date, one with a `toJSON`, a
- * request of HTTP.
+ * True if Winston can merge nothing useful from an object that has content: a Map, a Date, an object with a `toJSON`,
+ * an HTTP request.
  */
 function isOpaque(argument: Info): boolean {
   if (isRecord(argument as object)) return false
@@ -124,7 +136,7 @@ function isObject(argument: unknown): argument is Info {
   return typeof argument === 'object' && argument !== null
 }
 
-/** Nothing is lost with `undefined`, nor with the callback that older versions of Winston took as the last argument. */
+/** False for `undefined`, `null` and functions. Older versions of Winston took a callback as the last argument. */
 function isTelling(argument: unknown): boolean {
   return argument !== undefined && argument !== null && typeof argument !== 'function'
 }

@@ -1,41 +1,44 @@
 import { isError } from './error-fields.ts'
 import type { Info } from './lost-arguments.ts'
 
-// What Winston's formats and child loggers lose of an Error that is logged in place of an info: `format.errors()` copies
-// what can be enumerated, the message, and the stack and the cause if it is asked for them.
+// This file restores the parts of an Error, logged in place of an info, that Winston's formats and child loggers lose.
+// `format.errors()` copies the enumerable fields and the message, and on request the stack and the cause.
 
 /** The name in the first line of a stack: `TypeError: …`, `TypeError [ERR_CODE]: …`, `TypeError`. */
 const stackHeader = /^([A-Za-z_$][\w$.]{0,99})(?: \[[^\]\n]{1,99}\])?(?:: |\n|$)/
 
-/** Longest chain of causes that is told, and most errors of an aggregate. */
+/** Maximum length of a chain of causes. */
 const maxCauses = 8
+/** Maximum number of errors of an aggregate. */
 const maxErrors = 20
 
 const level = Symbol.for('level')
 
-/** What is looked at of a Winston logger. None of it is there for certain. */
+/** The fields of a Winston logger that are read. Any of them may be missing. */
 interface Logger {
   readonly _transformState?: { readonly writechunk?: unknown } | undefined
 }
 
-/** Whether `info` has the stack of an Error, and not its name, which is inherited and so is not copied. */
+/** True if `info` has the stack of an Error but not its name. Formats do not copy the name, because it is inherited. */
 export function isNameLost(info: Info): boolean {
   return info.stack !== undefined && info.name === undefined && nameInStack(info) !== undefined
 }
 
-/** The Error that a format has made `info` of, if a logger is handing that out at this moment. */
+/** Returns the Error from which a format made `info`, if a logger is emitting `info` at this moment. */
 export function errorBehind(info: Info, logger: unknown): Error | undefined {
   const logged = (logger as Logger | null | undefined)?._transformState?.writechunk
   if (logged === info || logged === undefined || logged === null || !isError(logged)) return undefined
-  // Infos that the logger had to keep waiting may come while it is at work with another.
+  // While a logger works on one info, it may emit another info that had to wait.
   if ((logged as unknown as Info)[level] !== info[level]) return undefined
   return (info.stack === undefined ? isSameMessage(info, logged) : info.stack === logged.stack) ? logged : undefined
 }
 
 /**
- * Fields of an Error that are not in the info made of it. A stack that a format has left out stays out, as `format.errors()` does that
- * unless it is told otherwise, and so do fields: of a cause, and of the errors of an aggregate, only what describes them is
- * told, because no format has had them in its hands.
+ * Returns the fields of an Error that are missing in the info made of it.
+ *
+ * - A stack that a format has left out stays out: `format.errors()` leaves the stack out by default. Other fields that
+ *   a format has left out stay out, too.
+ * - A cause and the errors of an aggregate keep only the fields that describe them, because no format has seen them.
  */
 export function lostFields(info: Info, error: Error): Info {
   const lost: Info = {}
@@ -49,7 +52,7 @@ export function lostFields(info: Info, error: Error): Info {
   return lost
 }
 
-/** The name of the Error whose message and stack an info has, as its stack tells it. */
+/** Returns the name of an Error as its stack shows it, if the info has the message and the stack of that Error. */
 export function nameInStack({ stack, message }: Info): string | undefined {
   if (typeof stack !== 'string' || typeof message !== 'string') return undefined
   const [header, name] = stackHeader.exec(stack) ?? []

@@ -1,23 +1,24 @@
 import { bareObject, barePrototype } from './bare-object.ts'
 
-/** Deepest nesting made from one name; the segments beyond stay one dotted key. */
+/** Maximum depth of nesting made from one name. The segments beyond it stay one dotted key. */
 const maxLevels = 16
 
-/** More attributes than these are left as they are. */
+/** Maximum number of attributes that are nested. More attributes are left as they are. */
 const maxNames = 10_000
 
-/** Names are few and come again and again, so their segments are remembered, for this many names of this length. */
+/** Maximum number of names whose segments are remembered, because names are few and repeat. */
 const maxRememberedNames = 2000
+/** Maximum length of a name whose segments are remembered. */
 const maxRememberedLength = 256
 const remembered = new Map<string, readonly string[]>()
 
 /**
- * Dotted names as nested objects: `http.request.method` becomes `{ http: { request: { method } } }`.
+ * Turns dotted names into nested objects: `http.request.method` becomes `{ http: { request: { method } } }`.
  *
- * - Where a value and a group have the same name, the value keeps it and the group's members keep dotted names:
- *   `a` and `a.b` become `{ "a": 1, "a.b": 2 }`, whichever comes first. A value that is an object is not added to.
- * - Names with an empty segment (`a..b`, `.a`, `a.`) stay as they are, and so do names inside of values.
- * - Without any dotted name, or with more than 10,000 names, the same object is returned.
+ * - If a value and a group have the same name, the value keeps it and the group's members keep dotted names. In either
+ *   order, `a` and `a.b` become `{ "a": 1, "a.b": 2 }`. No members are added to a value that is an object.
+ * - Names with an empty segment (`a..b`, `.a`, `a.`) stay as they are, and so do names inside values.
+ * - The same object is returned if no name has a dot, or if there are more than 10,000 names.
  */
 export function nestAttributes(attributes: object): object {
   if (!hasDottedName(attributes)) return attributes
@@ -26,7 +27,7 @@ export function nestAttributes(attributes: object): object {
   return nest(values, names, segmentsOf) ?? nest(values, names, name => segmentsBeside(values, name)) ?? attributes
 }
 
-/** Whether there is anything to nest, and not so much that it would take long. */
+/** True if a name has a dot, and nesting all names would not take long. */
 function hasDottedName(attributes: object): boolean {
   let count = 0
   let hasDot = false
@@ -37,7 +38,7 @@ function hasDottedName(attributes: object): boolean {
   return hasDot
 }
 
-/** The nested object; `undefined` as soon as a value and a group collide. */
+/** Returns the nested object, or `undefined` as soon as a value and a group collide. */
 function nest(
   values: Record<string, unknown>,
   names: readonly string[],
@@ -92,7 +93,7 @@ function split(name: string): string[] {
   return segments
 }
 
-/** The segments of a name with those that would nest it under another value kept together. */
+/** Returns the segments of a name. From the first group that is also the name of a value, the segments stay one key. */
 function segmentsBeside(values: object, name: string): readonly string[] {
   const segments = segmentsOf(name)
   let group = ''

@@ -2,8 +2,8 @@
 export type HrTime = readonly [number, number]
 
 /**
- * What is read of a log record. The records of `@opentelemetry/sdk-logs` 0.200 to 3.x are of this shape, and so is what
- * their processors are given.
+ * The fields of a log record that are read. Records of `@opentelemetry/sdk-logs` 0.200 to 3.x have this shape, in
+ * exporters and in processors.
  */
 export interface OtelLogRecord {
   readonly hrTime: HrTime
@@ -22,7 +22,7 @@ export interface OtelLogRecord {
 export interface OtelResource {
   readonly attributes: object
   readonly schemaUrl?: string | undefined
-  /** Whether some attributes are still being detected. */
+  /** True while some attributes are still being detected. */
   readonly asyncAttributesPending?: boolean | undefined
   waitForAsyncAttributes?(): Promise<void>
 }

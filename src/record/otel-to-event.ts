@@ -15,17 +15,19 @@ import { traceFlagsHex, validTraceIds } from './trace-context.ts'
 export type { OtelLogRecord, OtelResource, OtelScope } from './otel-record.ts'
 export { resourceTail } from './resource-tail.ts'
 
-/** How OpenTelemetry writes a time that is not known. */
+/** OpenTelemetry's value for an unknown time. */
 const unknownTime: HrTime = [0, 0]
 
 /**
- * The event that a log record stands for, without its time, resource and scope. Fields that are `undefined` are not in
- * the line. Never throws: what cannot be read is said in its place.
+ * Returns the event for a log record, without its time, resource and scope. Fields that are `undefined` are not in the
+ * line. Never throws: a field that cannot be read becomes a text that says so.
  *
- * - `level` is the class of the severity number (`info` for INFO to INFO4), where it is one of the 24, else the severity text in lower case, else
- *   `info`, which is also what such a record counts as.
- * - A text as body becomes `message`. An Error becomes `body`, and its message `message`. All else becomes `body`.
- * - Attributes are nested by the dots in their names. `observed_time` is given when it is not the time of the record.
+ * - `level` is the class of the severity number (`info` for INFO to INFO4), if the number is one of the 24. Otherwise
+ *   it is the severity text in lower case. A record with neither has the level `info`, and counts as info.
+ * - A body that is a text becomes `message`. An Error becomes `body`, and its message `message`. Any other body becomes
+ *   `body`.
+ * - Attributes are nested by the dots in their names. `observed_time` is present if it differs from the time of the
+ *   record.
  */
 export function otelToEvent(record: OtelLogRecord): object {
   try {
@@ -35,7 +37,7 @@ export function otelToEvent(record: OtelLogRecord): object {
   }
 }
 
-/** When a record happened, else when it was observed, else [0, 0]. */
+/** Returns the time of a record, or else the time when it was observed, or else [0, 0]. */
 export function recordTime(record: OtelLogRecord): HrTime {
   try {
     const { hrTime, hrTimeObserved } = record
@@ -45,7 +47,7 @@ export function recordTime(record: OtelLogRecord): HrTime {
   }
 }
 
-/** How severe a record is, by its number, else by its text; one with neither counts as info. */
+/** Returns the severity of a record, by its number, or else by its text. A record with neither counts as info. */
 export function severityOfRecord(record: OtelLogRecord): Severity {
   try {
     const { severityNumber } = record
@@ -77,7 +79,7 @@ function eventOf(record: OtelLogRecord): object {
   }
 }
 
-/** The event of a record that throws when it is read. */
+/** Returns the event for a record that throws when it is read. */
 function salvagedEventOf(record: OtelLogRecord): object {
   return {
     level: severities[severityOfRecord(record)],
@@ -104,7 +106,10 @@ function levelOf(severityNumber: number | undefined, severityText: string | unde
   return nameIn(severityText) ?? 'info'
 }
 
-/** A severity text in lower case; `ERROR2` and its like, as OpenTelemetry names the numbers, by the name of their class. */
+/**
+ * Returns a severity text in lower case. OpenTelemetry's names of single numbers, such as `ERROR2`, become the name of
+ * their class.
+ */
 function nameIn(severityText: string | undefined): string | undefined {
   if (typeof severityText !== 'string' || severityText === '') return undefined
   if (severityText.length > maxLevelLength) return severityText

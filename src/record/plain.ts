@@ -9,8 +9,11 @@ export function isPlainObject(value: Plain): value is PlainObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What stands for NaN and the infinities: `null`, as `JSON.stringify` writes them, or a text, as OpenTelemetry does. */
+/**
+ * Replacement for NaN and the infinities: `null`, as `JSON.stringify` writes them, or a text, as OpenTelemetry writes
+ * them.
+ */
 export type NonFinite = 'null' | 'text'
 
-/** Containers nested deeper than this become a stub. */
+/** Maximum nesting depth of containers. Deeper containers become a stub. */
 export const maxDepth = 64

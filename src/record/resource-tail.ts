@@ -4,21 +4,27 @@ import { eventToJson } from './event-to-line.ts'
 import { nestAttributes } from './nested.ts'
 import type { OtelResource, OtelScope } from './otel-record.ts'
 
-/** A resource or a scope is repeated on each line; larger ones are cut. */
+/** Maximum bytes of a resource, and of a scope. Each line repeats both, so larger ones are cut. */
 const maxResourceBytes = 65_536
 const maxScopeBytes = 16_384
 
-/** By resource, then by scope: both are stable objects of the SDK, one per provider and one per logger. */
+/**
+ * Tails by resource, then by scope. Both are stable objects of the SDK: one resource per provider, one scope per
+ * logger.
+ */
 const tails = new WeakMap<object, WeakMap<object, Uint8Array>>()
 
 /**
- * The last bytes of a record's line: `,"resource":{…},"scope":{…}}`, or the final `}` alone where both are empty. Never
- * throws. Remembered, unless attributes of the resource are still being detected.
+ * Returns the last bytes of a record's line: `,"resource":{…},"scope":{…}}`, or only the final `}` if both are empty. A
+ * field that throws does not make this function throw. The tail is remembered, unless attributes of the resource are
+ * still being detected.
+ *
+ * @throws RangeError if too little stack is left
  */
 export function resourceTail(resource: OtelResource, scope: OtelScope): Uint8Array {
   const known = tails.get(resource)?.get(scope)
   if (known !== undefined) return known
-  reserveStack(openBatchBytes) // what could not be read for want of stack must not be remembered
+  reserveStack(openBatchBytes) // members that are missing for want of stack must not be remembered
   const tail = Buffer.from(`${resourceMember(resource)}${scopeMember(scope)}}`)
   if (isFinal(resource, scope)) {
     const ofResource = tails.get(resource) ?? new WeakMap()
@@ -29,7 +35,7 @@ export function resourceTail(resource: OtelResource, scope: OtelScope): Uint8Arr
 
 const fieldsOfTails = new WeakMap<Uint8Array, object>()
 
-/** What a tail adds to an event; the same object each time. */
+/** Returns the fields that a tail adds to an event. The object is the same each time. */
 export function tailFields(tail: Uint8Array): object {
   let fields = fieldsOfTails.get(tail)
   if (fields === undefined) {
@@ -63,7 +69,7 @@ function scopeMember(scope: OtelScope): string {
   return member('scope', fields, maxScopeBytes)
 }
 
-/** `,"name":{…}`; nothing when there is nothing to tell, or no way to read it. */
+/** Returns `,"name":{…}`, or an empty text if the object has no fields or cannot be read. */
 function member(name: string, read: () => object, maxBytes: number): string {
   try {
     const json = eventToJson(read(), maxBytes, { stubbed: 0, cut: 0 }, 'text')

@@ -12,7 +12,7 @@ import { functionStub, objectStub, symbolStub, throwsStub } from './stub.ts'
 const containerLooks = 5
 const itemLooks = 0.5
 const stubLooks = 3
-/** Objects with many fields are hash tables, which take longer to fill, to measure and to cut. */
+/** Objects with more fields than this are hash tables, which take longer to fill, to measure and to cut. */
 const manyFields = 100
 const wideFieldLooks = 4
 const errorLooks = 100
@@ -20,16 +20,20 @@ const throwLooks = 30
 const dateLooks = 5
 const namesPerLook = 8
 const charactersPerLook = 100
-/** With fewer looks left, no container is looked into. */
+/** Minimum number of looks left for reading a container. */
 const minLooks = 16
-/** Down to this nesting (of the event, 1), a member leaves something to those that come after it. */
+/** Maximum nesting depth at which a field leaves a part of the effort to the fields after it. The event has depth 1. */
 const fairDepth = 3
-/** Names of larger objects are listed once, however often the object is met. */
+/** Names of objects with more names than this are listed once, however often the object is met. */
 const manyNames = 1000
 const base64BytesPerByte = 4 / 3
 
-/** A larger BigInt takes long to write in decimal; nobody logs one on purpose. */
+/**
+ * BigInts from this size on become a stub. They take long to write in decimal, and applications do not log them on
+ * purpose.
+ */
 const largestBigInt = 2n ** 4096n
+/** BigInts below this size cost no looks. */
 const smallBigInt = 2n ** 64n
 
 type Key = string | number
@@ -38,22 +42,25 @@ const mapSize = Object.getOwnPropertyDescriptor(Map.prototype, 'size')?.get as (
 const isEnumerable = Object.prototype.propertyIsEnumerable
 
 /**
- * Copies one event into plain data, calling each getter and each `toJSON` once.
+ * Copies one event into plain data, and calls each getter and each `toJSON` once.
  *
- * Each container pays for its members before it looks into them, with half of the looks that are left at most. So the copy
- * ends soon, however large the event is, or pretends to be as a proxy. Near the root, each field leaves a quarter of what is
- * left to those that come after it.
+ * Each container pays for its members before it reads them, with at most half of the looks left. So the copy ends soon,
+ * however large the event is, or claims to be as a proxy. Near the root, each field leaves a quarter of the remaining
+ * effort to the fields after it.
  */
 export class SafeCopy {
-  /** Whether a value was replaced by a stub. */
+  /** True if a value was replaced by a stub. */
   stubbed = false
-  /** Whether members were left out. */
+  /** True if members were left out. */
   cut = false
   readonly #maxBytes: number
   readonly #effort: Effort
   readonly #nonFinite: NonFinite
   readonly #ancestors: object[] = []
-  /** The prototype of the last object whose content is in its fields: rows of a table are of one class. */
+  /**
+   * Prototype of the last object whose content is in its fields. Objects of the same class, such as rows of a table,
+   * skip the check for special content.
+   */
   #ordinary: unknown
   readonly #names = new Map<object, readonly PropertyKey[]>()
 
@@ -63,9 +70,9 @@ export class SafeCopy {
     this.#effort = effort
   }
 
-  /** The copy of an event, with those of its fields that are named in `kept` even if they would be left out. */
+  /** Copies an event. Fields named in `kept` are copied even if they would be left out. */
   of(event: unknown, kept: readonly string[]): Plain {
-    // Of members that take a byte each, no more can fit.
+    // Each member takes at least one byte, so more members than `maxBytes` cannot fit.
     const reserve = this.#effort.limitTo(this.#maxBytes)
     const copy = this.#read(() => event, '') ?? null
     if (this.cut && isPlainObject(copy)) {
@@ -76,7 +83,7 @@ export class SafeCopy {
     return copy
   }
 
-  /** The copy of what `read` returns. What it throws, or what a look at the value throws, becomes a stub. */
+  /** Copies the value that `read` returns. If reading or copying throws, a stub replaces the value. */
   #read<K extends Key>(read: (key: K) => unknown, key: K): Plain | undefined {
     try {
       return this.#value(read(key), key)
@@ -86,7 +93,10 @@ export class SafeCopy {
     }
   }
 
-  /** `wasTold`: the value is the answer of a `toJSON`, so its own `toJSON` is not asked; `JSON.stringify` does the same. */
+  /**
+   * @param wasTold true if the value is the result of a `toJSON`; its own `toJSON` is not called, as in
+   *   `JSON.stringify`
+   */
   #value(value: unknown, key: Key, wasTold = false): Plain | undefined {
     switch (typeof value) {
       case 'string':
@@ -150,7 +160,9 @@ export class SafeCopy {
     if (prototype !== Object.prototype && prototype !== Array.prototype && prototype !== null) {
       const special = prototype === this.#ordinary ? undefined : this.#special(value, key)
       if (special !== undefined) return special
-      if (!(Symbol.toStringTag in prototype)) this.#ordinary = prototype // as all but a few of the language's own have
+      // Nearly all built-in classes have a tag. They never count as ordinary, because an object may only pose as one of
+      // them.
+      if (!(Symbol.toStringTag in prototype)) this.#ordinary = prototype
     }
     const source = value as Record<PropertyKey, unknown>
     if (!wasTold && typeof source.toJSON === 'function') {
@@ -163,7 +175,7 @@ export class SafeCopy {
     return this.#fields(names, names.length, name => source[name], proxy)
   }
 
-  /** The copy of an object whose content is not in its fields; `undefined` for all others. */
+  /** Copies an object whose content is not in its fields. Returns `undefined` for any other object. */
   #special(value: object, key: Key): Plain | undefined {
     const stub = objectStub(value)
     if (stub !== undefined) return this.#stub(stub)
@@ -195,7 +207,7 @@ export class SafeCopy {
   }
 
   #items(read: (index: number) => unknown, length: number): Plain[] {
-    const total = Math.max(0, Math.trunc(length)) || 0 // a proxy may tell anything
+    const total = Math.max(0, Math.trunc(length)) || 0 // a proxy may report any length
     const copy: Plain[] = []
     const count = this.#effort.afford(total, itemLooks)
     for (let i = 0; i < count && this.#mayLookOn(); i++) copy.push(this.#read(read, i) ?? null)
@@ -206,7 +218,7 @@ export class SafeCopy {
     return copy
   }
 
-  /** @param proxy where `names` has names that are not enumerable: the object to ask for that */
+  /** @param proxy the object to ask if a name is enumerable; given if `names` may include names that are not */
   #fields(names: readonly PropertyKey[], total: number, read: (name: string) => unknown, proxy?: object): PlainObject {
     const copy = bareObject() as PlainObject
     const isFair = this.#ancestors.length <= fairDepth
@@ -234,7 +246,8 @@ export class SafeCopy {
   #namesOf(value: object, isProxy: boolean): readonly PropertyKey[] {
     const known = this.#names.get(value)
     if (known !== undefined) return known
-    // Listing cannot be interrupted. A proxy is asked for its keys alone: to ask of each whether it is enumerable takes longer.
+    // Listing cannot be interrupted. Only the keys of a proxy are listed, because asking if each key is enumerable
+    // takes longer.
     const names = isProxy ? Reflect.ownKeys(value) : Object.keys(value)
     this.#effort.spend(Math.min(names.length / namesPerLook, this.#effort.looks / 2))
     if (names.length > manyNames) this.#names.set(value, names)

@@ -1,29 +1,35 @@
 import { wallClockMs } from './clock.ts'
 
 /**
- * The six digits below a millisecond are shared out: even numbers to lines logged live, odd numbers to the others. So both
- * begin at the millisecond itself, and are a few nanoseconds away from it.
+ * Number of digits for each kind of line. The six digits below a millisecond are shared: even numbers for lines logged
+ * live, odd numbers for other lines. So both kinds start at the millisecond itself, and stay a few nanoseconds away
+ * from it.
  */
 const half = 500_000
 
-/** A clock set back by this or less (NTP does that) is not followed: time stands still until it has caught up. */
+/**
+ * Maximum step back of the clock that is not followed, in milliseconds (NTP makes such steps). Time stands still until
+ * the clock has caught up.
+ */
 const hiddenStepBackMs = 10_000
 
 /**
- * A clock set back by more is followed at once: it was wrong, and a process that started in the wrong year must not stay
- * there. Then milliseconds come again. So the digits of live lines are divided into this many laps, and lines that pass
- * through the same time once more have digits of another lap.
+ * Number of laps into which the digits of live lines are divided.
+ *
+ * A clock set back by more than `hiddenStepBackMs` is followed at once: it was wrong. A process that started in the
+ * wrong year must not stay there. Milliseconds then repeat. So lines that pass through the same time again take digits
+ * of another lap.
  */
 const laps = 10
 const digitsPerLap = half / laps
 
-/** Milliseconds of lines that bring their own time, whose counts are remembered. */
+/** Maximum number of milliseconds whose counts are remembered, for lines that bring their own time. */
 const maxCounts = 1000
 
 /**
- * Unique digits for times that are known only to the millisecond.
+ * Makes unique digits for times that are known only to the millisecond.
  *
- * The answer to a call is left in `ms` and `digits`, because returning both would cost an allocation for every line.
+ * A call leaves its result in `ms` and `digits`, because returning both would cost an allocation for every line.
  */
 export class Sequence {
   /** Milliseconds since 1970. */
@@ -34,11 +40,11 @@ export class Sequence {
   #liveMs = 0
   #liveDigits = 0
   #lap = 0
-  /** The latest millisecond of each lap. Within a lap, time only ever increases. */
+  /** Latest millisecond of each lap. Within a lap, time only increases. */
   readonly #latestMs = new Float64Array(laps)
-  /** How many lines there were in each of the latest milliseconds of those that bring their own time. */
+  /** Number of lines in each of the latest milliseconds, for lines that bring their own time. */
   readonly #counts = new Map<number, number>()
-  /** No millisecond whose count has been forgotten had more lines: there a count goes on from here. */
+  /** Maximum of the forgotten counts. The count of a new millisecond starts here. */
   #forgotten = 0
 
   constructor(now: () => number = wallClockMs) {
@@ -46,8 +52,8 @@ export class Sequence {
   }
 
   /**
-   * For a line logged now: unlike all others, and later than the one before, unless the clock was set back by more than ten
-   * seconds since.
+   * Sets the time of a line logged now. The time is different from all others, and later than the one before, unless
+   * the clock was set back by more than ten seconds since.
    */
   live(ms: number): void {
     if (ms > this.#liveMs) this.#goOn(ms)
@@ -57,8 +63,9 @@ export class Sequence {
   }
 
   /**
-   * For a line that brings its own time. One that follows the last live line continues the same count. One that comes
-   * late (from a batch, from a backfill) or from the future keeps its own millisecond and must not move the live clock.
+   * Sets the time of a line that brings its own time. A line that follows the last live line continues the same count.
+   * A line that comes late (from a batch, from a backfill) or from the future keeps its own millisecond. It must not
+   * move the live clock.
    */
   recorded(ms: number): void {
     if (ms === this.#liveMs || (ms > this.#liveMs && ms <= this.now())) return this.live(ms)
@@ -66,7 +73,7 @@ export class Sequence {
     this.digits = 2 * this.#count(ms) + 1
   }
 
-  /** How many lines have brought this millisecond. */
+  /** Returns the number of lines that have brought this millisecond, and counts one more. */
   #count(ms: number): number {
     const known = this.#counts.get(ms)
     if (known === undefined && this.#counts.size === maxCounts) this.#forgetCounts()
@@ -75,7 +82,10 @@ export class Sequence {
     return count
   }
 
-  /** Streams that alternate stay unique, as no count begins where one may have been. After half a million it must. */
+  /**
+   * Forgets all counts. Later counts start at the highest forgotten one, so that alternating streams stay unique. If
+   * that one is above 90 % of the digits, counts start at 0 again.
+   */
   #forgetCounts(): void {
     for (const count of this.#counts.values()) this.#forgotten = Math.max(this.#forgotten, count)
     if (this.#forgotten > 0.9 * half) this.#forgotten = 0
@@ -92,7 +102,10 @@ export class Sequence {
     if (++this.#liveDigits === (this.#lap + 1) * digitsPerLap) this.#goOn(this.#liveMs + 1)
   }
 
-  /** Follows the clock back, in a lap that has not been there. `false` without one: time stands still then. */
+  /**
+   * Follows the clock back, in a lap whose times are all earlier. Returns false if there is no such lap, and time
+   * stands still.
+   */
   #goBack(ms: number): boolean {
     this.#latestMs[this.#lap] = this.#liveMs
     const lap = this.#latestMs.findIndex(latestMs => latestMs < ms)

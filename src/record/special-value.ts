@@ -11,10 +11,10 @@ import {
   isUint8Array,
 } from 'node:util/types'
 
-// Objects of the language and the platform whose content is not in their fields. `util.types` looks at what an object
-// is, not at its prototype: it tells true for objects of other realms, and neither traps nor getters are called.
+// These objects of the language and the platform have content that is not in their fields. `util.types` examines an
+// object itself, not its prototype. So it recognizes objects of other realms, and calls neither traps nor getters.
 
-/** The text or number that an object stands for; `undefined` when it is not of such a kind. */
+/** Returns the primitive value that an object stands for, or `undefined` for any other object. */
 export function primitiveOf(value: object): unknown {
   if (isDate(value)) return Date.prototype.toISOString.call(value)
   if (isRegExp(value)) return RegExp.prototype.toString.call(value)
@@ -31,7 +31,10 @@ function unboxed(value: object): unknown {
   return Symbol.prototype.valueOf.call(value)
 }
 
-/** The bytes that an object holds; `undefined` when it holds no bytes (numbers, even one byte wide, are not bytes). */
+/**
+ * Returns the bytes that an object holds, or `undefined` for any other object. Numbers, even one byte wide, are not
+ * bytes.
+ */
 export function bytesOf(value: object): Uint8Array | undefined {
   if (isUint8Array(value)) return value
   if (isAnyArrayBuffer(value)) return new Uint8Array(value)

@@ -1,11 +1,11 @@
 import { isDate, isPromise, isWeakMap, isWeakSet } from 'node:util/types'
 import { isError } from './error-fields.ts'
 
-// Texts that stand for what JSON has no words for.
+// Texts that stand for values that JSON cannot represent.
 
 const maxNameLength = 200
 
-/** The stub of an object that nothing can be told of; `undefined` when something can. */
+/** Returns the stub of an object that has no content to log, or `undefined` for any other object. */
 export function objectStub(value: object): string | undefined {
   if (isDate(value)) return Number.isNaN(Date.prototype.getTime.call(value)) ? 'Invalid Date' : undefined
   if (isPromise(value)) return '[Promise]'
@@ -22,7 +22,7 @@ export function symbolStub({ description = '' }: symbol): string {
   return `Symbol(${description.slice(0, maxNameLength)})`
 }
 
-/** The stub of a value that threw `thrown` when it was looked at. Does not throw, whatever that is. */
+/** Returns the stub of a value that threw `thrown` when it was read. Never throws, whatever `thrown` is. */
 export function throwsStub(thrown: unknown): string {
   try {
     return `[Throws: ${String(isError(thrown) ? thrown.message : thrown).slice(0, maxNameLength)}]`

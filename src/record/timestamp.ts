@@ -2,10 +2,10 @@ import { SystemDate } from '../time.ts'
 import { isTimeMs } from './clock.ts'
 import { Sequence } from './sequence.ts'
 
-/** `2026-11-21T02:47:05.` */
+/** Length of `2026-11-21T02:47:05.`. */
 const lengthToDot = 20
 
-/** The one sequence of the process: lines of all shippers, from either source, take their digits from it. */
+/** The one sequence of the process. Lines of all shippers, whatever their source, take their digits from it. */
 const processSequence = new Sequence()
 
 /** Writes the first bytes of a line, `{"_time":"2026-11-21T02:47:05.123000000Z"`: RFC 3339 with nine digits. */
@@ -25,9 +25,10 @@ export class Timestamper {
   }
 
   /**
-   * The head of a line logged now, at `ms` milliseconds since 1970. Unique and increasing within the process.
+   * Returns the head of a line logged now, at `ms` milliseconds since 1970. The time is unique and increasing within
+   * the process (see `Sequence.live`).
    *
-   * The bytes are the same object at every call, overwritten: copy them before the next.
+   * Each call returns the same object and overwrites its bytes. The caller must copy the bytes before the next call.
    */
   at(ms: number): Uint8Array {
     const sequence = this.#sequence
@@ -36,8 +37,9 @@ export class Timestamper {
   }
 
   /**
-   * The head of a line that brings its own time, [seconds, nanoseconds] since 1970: exactly that time where it is finer
-   * than a millisecond, else unique digits below it. What is no time (zero, garbage) becomes the current time.
+   * Returns the head of a line that brings its own time, [seconds, nanoseconds] since 1970. A time finer than a
+   * millisecond is written exactly. Any other time gets unique digits below the millisecond. An invalid time (zero,
+   * garbage) becomes the current time.
    */
   atHrTime(time: readonly [number, number]): Uint8Array {
     const sequence = this.#sequence
@@ -55,7 +57,10 @@ export class Timestamper {
     return this.#bytes
   }
 
-  /** From the last digit on, until those before it are as they were: mostly one or two, as each line has the next number. */
+  /**
+   * Writes digits from the last one to the first one that changes: mostly one or two, because each line has the next
+   * number.
+   */
   #showDigits(digits: number): void {
     let shown = this.#shownDigits
     this.#shownDigits = digits
@@ -69,7 +74,7 @@ export class Timestamper {
 
   #showMs(ms: number): void {
     const second = Math.floor(ms / 1000)
-    this.#shownMs = -1 // until all digits are of the same time: there may be no stack for some
+    this.#shownMs = -1 // until all digits show the same time: the stack may end in between
     if (second !== this.#shownSecond) {
       const text = new SystemDate(ms).toISOString().slice(0, lengthToDot)
       this.#shownSecond = -1
@@ -84,7 +89,10 @@ export class Timestamper {
 let textSecond = -1
 let secondText = ''
 
-/** RFC 3339 text of [seconds, nanoseconds] since 1970, with nine digits; `undefined` for zero and for what is no time. */
+/**
+ * Formats [seconds, nanoseconds] since 1970 as RFC 3339 with nine digits. Returns `undefined` for zero and for an
+ * invalid time.
+ */
 export function formatNanoTime(time: readonly [number, number]): string | undefined {
   if (!isHrTime(time)) return undefined
   if (time[0] !== textSecond) {
@@ -94,7 +102,7 @@ export function formatNanoTime(time: readonly [number, number]): string | undefi
   return `${secondText}${String(time[1]).padStart(9, '0')}Z`
 }
 
-/** Whether both parts are whole and in range. [0, 0] is how OpenTelemetry writes "unknown". */
+/** True if both parts are integers in range. [0, 0], OpenTelemetry's value for an unknown time, does not count. */
 export function isHrTime(time: unknown): time is readonly [number, number] {
   if (!Array.isArray(time)) return false
   const [seconds, nanos] = time

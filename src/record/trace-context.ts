@@ -1,4 +1,4 @@
-/** Which span a line belongs to. */
+/** The ids of the span that a line belongs to. */
 export interface TraceIds {
   /** 32 hexadecimal digits. */
   readonly traceId: string
@@ -16,18 +16,22 @@ interface ApiRegistry {
   readonly context?: { active(): Context }
 }
 
-// @opentelemetry/api 1.x keeps its context manager and its keys in the global symbol registry, for several copies of
-// itself to meet. So the active span can be asked for without loading the API, which the application may not have.
+// Version 1.x of @opentelemetry/api keeps its context manager and its keys in the global symbol registry, so that
+// several copies of it can share them. So the active span can be read without loading the API, which the application
+// may not have.
 const apiRegistry = Symbol.for('opentelemetry.js.api.1')
 const spanKey = Symbol.for('OpenTelemetry Context Key SPAN')
 
 const noTraceId = '0'.repeat(32)
 const noSpanId = '0'.repeat(16)
 
-/** Where @opentelemetry/instrumentation-winston leaves the context of the log call. */
+/** Symbol under which @opentelemetry/instrumentation-winston stores the context of the log call. */
 const winstonContext = Symbol.for('opentelemetry.js.contrib.winston.context')
 
-/** The ids of the span in which a Winston info was logged, or of the active span; `undefined` outside of any. */
+/**
+ * Returns the ids of the span in which a Winston info was logged, or else of the active span. Returns `undefined`
+ * outside any span.
+ */
 export function activeTraceIds(info?: object): TraceIds | undefined {
   try {
     const atLogCall = (info as { [winstonContext]?: Context } | undefined)?.[winstonContext]
@@ -39,7 +43,7 @@ export function activeTraceIds(info?: object): TraceIds | undefined {
   }
 }
 
-/** A span context as it is, if it names a span: both ids of the right length, and not the all-zero ids of no span. */
+/** Returns a span context unchanged if it names a span: both ids have the right length and are not all zeros. */
 export function validTraceIds(spanContext: unknown): TraceIds | undefined {
   const ids = spanContext as TraceIds | null | undefined
   return isId(ids?.traceId, noTraceId) && isId(ids?.spanId, noSpanId) ? (ids as TraceIds) : undefined
@@ -49,7 +53,7 @@ function isId(id: unknown, none: string): boolean {
   return typeof id === 'string' && id.length === none.length && id !== none
 }
 
-/** Trace flags as OpenTelemetry writes them in log records: two hexadecimal digits. */
+/** Formats trace flags as OpenTelemetry writes them in log records: two hexadecimal digits. */
 export function traceFlagsHex(traceFlags: number): string {
   return (traceFlags & 0xff).toString(16).padStart(2, '0')
 }

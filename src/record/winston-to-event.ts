@@ -6,23 +6,25 @@ import { areArgumentsFound, type Info, lostArguments, mergedError, unmergeHttp }
 import { isNameLost, lostFields, nameInStack } from './lost-error.ts'
 import { type TraceIds, traceFlagsHex } from './trace-context.ts'
 
-/** The level as it was logged; `info.level` may have been coloured since. */
+/** The level as it was logged. A format may have colored `info.level` since. */
 const loggedLevel = Symbol.for('level')
 
 const isEnumerable = Object.prototype.propertyIsEnumerable
 
 /**
- * The event that a Winston info stands for, with metadata where it was logged, at the root. `info` is never changed, and is
- * itself the event where nothing needs to be put right, which is nearly always:
+ * Returns the event for a Winston info. Metadata stays at the root, where it was logged. `info` is never changed. In
+ * nearly all cases, `info` itself is the event. Otherwise, the event is a copy with these repairs:
  *
- * - An Error logged in place of an info: its fields, also those that are not enumerable.
- * - `origin`, an Error of which a format has made `info`: what that has lost of it. Without one, its name as the stack tells it.
- * - A message that is an Error: its text, and the Error in `error`. An object: moved to `body`. One with a text after it: its
- *   fields, and the text is the message. A number: its text.
+ * - An Error logged in place of an info: its fields, including fields that are not enumerable.
+ * - `origin`, the Error from which a format made `info`: the fields that the format lost. Without `origin`, the name as
+ *   the stack shows it.
+ * - A message that is an Error: its text is the message, and the Error moves to `error`. A message that is another
+ *   object moves to `body`. If a text follows that object, the object's fields move to the root, and the text is the
+ *   message. A message that is a number: its text.
  * - A message that `format.logstash()` has taken out: put back, and so is the time stamp.
- * - `logger.error('context', error)`: what Winston lost of the Error, in `error`.
+ * - `logger.error('context', error)`: the fields of the Error that Winston lost, in `error`.
  * - Other arguments that Winston lost: in `splat`.
- * - A coloured level: the one that was logged.
+ * - A colored level: the level that was logged.
  * - `trace`: added, unless `info` has a `trace_id`.
  */
 export function winstonToEvent(info: Info, trace: TraceIds | undefined, origin?: Error): object {
@@ -30,11 +32,13 @@ export function winstonToEvent(info: Info, trace: TraceIds | undefined, origin?:
     if (origin === undefined && isEvent(info) && (trace === undefined || info.trace_id !== undefined)) return info
     return repaired(info, trace, origin)
   } catch {
-    return info // a getter threw; that field, and only that, becomes a stub when the event becomes a line
+    return info // a getter threw; only that field becomes a stub when the event becomes a line
   }
 }
 
-/** A copy of an info, for a format to change: of an Error with those of its fields that a spread would lose. */
+/**
+ * Copies an info for a format that may change it. The copy of an Error includes the fields that a spread would lose.
+ */
 export function plainInfo(info: Info): Info {
   try {
     return isError(info) ? fieldsOf(info) : { ...info }
@@ -43,7 +47,10 @@ export function plainInfo(info: Info): Info {
   }
 }
 
-/** How severe an info is, by its level; one without a level, or with one that cannot be read, counts as info. */
+/**
+ * Returns the severity of an info, by its level. An info without a level, or with an unreadable one, has the severity
+ * info.
+ */
 export function severityOfInfo(info: Info): Severity {
   try {
     return severityOfLevel(info[loggedLevel] ?? info.level)
@@ -82,7 +89,7 @@ function repaired(info: Info, trace: TraceIds | undefined, origin: Error | undef
   return event
 }
 
-/** An Error as an event: Winston has put the level and the default metadata on it. */
+/** Returns the fields of an Error as an event. Winston has put the level and the default metadata on the Error. */
 function fieldsOf(info: Error): Info {
   const { names, read } = errorFields(info)
   const symbols = Object.getOwnPropertySymbols(info).map(symbol => [symbol, (info as unknown as Info)[symbol]])
@@ -93,7 +100,7 @@ function fieldsOf(info: Error): Info {
   }
 }
 
-/** @param lost arguments that followed the message; one that becomes the message is taken out */
+/** @param lost arguments that followed the message; an argument that becomes the message is removed */
 function repairMessage(event: Info, lost: unknown[]): void {
   const { message } = event
   if (typeof message === 'number' || typeof message === 'boolean') {
@@ -108,7 +115,10 @@ function repairMessage(event: Info, lost: unknown[]): void {
   }
 }
 
-/** Metadata before its text, as Fastify and pino log: at the root, unless a field of that name is there already. */
+/**
+ * Repairs metadata logged before its text, as Fastify and pino do. The metadata moves to the root, or to `body` if the
+ * root already has one of its names.
+ */
 function repairText(event: Info, metadata: object, text: string): void {
   event.message = undefined
   if (isRecord(metadata) && !Object.keys(metadata).some(name => name in event)) Object.assign(event, metadata)
@@ -116,7 +126,10 @@ function repairText(event: Info, metadata: object, text: string): void {
   event.message = text
 }
 
-/** The fields of an Error that Winston has not put into the info: what is there is what formats have left of them. */
+/**
+ * Returns the fields of an Error that Winston has not merged into the info. Merged fields stay as the formats left
+ * them.
+ */
 function fieldsBeside(error: Error): Info {
   const { names, read } = errorFields(error)
   const isLost = (name: string) => name !== 'stack' && name !== 'cause' && !isEnumerable.call(error, name)

@@ -3,9 +3,9 @@ import { invalidOption } from '../errors.ts'
 import { describedWord, kindOf } from '../options/described.ts'
 
 /**
- * Refuses an event that there is none of, and a listener that cannot be called: one for `warning` would mute them all.
+ * Checks the arguments of `on` and `off`. A `warning` listener that cannot be called would mute all warnings.
  *
- * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION`
+ * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` if the event is unknown or the listener is not a function
  */
 export function checkListener(event: unknown, listener: unknown): void {
   if (!diagnosticNames.some(name => name === event)) {

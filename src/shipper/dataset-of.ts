@@ -2,10 +2,13 @@ import { isDatasetName } from '../options/dataset-name.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import { tailFields } from '../record/resource-tail.ts'
 
-/** The name of the dataset that an event goes to, or why the function that should give it gave none. */
+/** The name of an event's dataset, or the reason why the application's function gave none. */
 export type DatasetOf = { readonly name: string } | { readonly problem: string }
 
-/** Asks the application's function; it sees the whole event, with what the tail adds to its line. */
+/**
+ * Calls the application's function. The function sees the whole event, including the fields that the tail adds to the
+ * line.
+ */
 export function datasetOf(
   ask: Exclude<ResolvedOptions['dataset'], string>,
   event: object,

@@ -3,19 +3,21 @@ import type { Severity } from '../accounting/severity.ts'
 import type { BatchQueue } from '../batch/batch-queue.ts'
 import type { MemoryBudget } from '../batch/memory-budget.ts'
 
-/** Share of the memory that events may take that are held back, and up to which they are given on. */
+/**
+ * Shares of the memory budget: the maximum for held events, and the use of memory up to which held events are released.
+ */
 const maxHeld = 0.25
 const giveUpTo = 0.5
-/** What an event that is held back takes besides its JSON, in bytes, about. */
+/** Estimated memory of a held event besides its JSON, in bytes. */
 const overheadBytes = 256
 
-/** Who holds events back. */
+/** A source that holds events. */
 export interface HeldSource {
-  /** Gives them on as there is room for them; resolves when all are given. */
+  /** Releases the held events as memory allows. Resolves when all of them are released. */
   release(): Promise<void>
-  /** Goes on with that, where there was no room. */
+  /** Continues a release that stopped for lack of memory. */
   resume(): void
-  /** Gives all of them on at once. */
+  /** Releases all held events at once. */
   releaseAllNow(): void
 }
 
@@ -24,33 +26,42 @@ export interface HeldEventsDeps {
   readonly ledger: Ledger
   readonly batcher: BatchQueue
   onHeld(): void
-  /** A holder has no more. */
+  /** Called when a source holds no more events. */
   onRemoved(): void
 }
 
-/** Events that somebody holds back until it is known what belongs to them: accepted, pending, and within the memory. */
+/**
+ * Events that are held until the fields that belong to them are known. Held events are accepted and pending, and count
+ * toward the memory budget.
+ */
 export class HeldEvents {
-  readonly #parts: HeldEventsDeps
+  readonly #deps: HeldEventsDeps
   readonly #sources = new Set<HeldSource>()
   #heldBytes = 0
 
   constructor(parts: HeldEventsDeps) {
-    this.#parts = parts
+    this.#deps = parts
   }
 
-  /** Has `holder` give what it holds, when somebody asks for delivery or the process ends. Until `remove`. */
+  /**
+   * Registers a source until `remove`. The source is asked to release its events at a flush and at the end of the
+   * process.
+   */
   add(holder: HeldSource): void {
     this.#sources.add(holder)
   }
 
   remove(holder: HeldSource): void {
     this.#sources.delete(holder)
-    this.#parts.onRemoved()
+    this.#deps.onRemoved()
   }
 
-  /** Whether there is memory to hold an event that has so many bytes as JSON. Then it is accepted, until `give`. */
+  /**
+   * Returns true if there is memory to hold an event of so many bytes as JSON. The event is then accepted, until
+   * `unhold`.
+   */
   hold(severity: Severity, bytes: number): boolean {
-    const { memory, ledger } = this.#parts
+    const { memory, ledger } = this.#deps
     const heldBytes = bytes + overheadBytes
     if (severity < memory.minSeverity || this.#heldBytes + heldBytes > memory.maxBytes * maxHeld) return false
     if (!memory.reserve(heldBytes)) return false
@@ -59,32 +70,32 @@ export class HeldEvents {
     return true
   }
 
-  /** It is held now. */
+  /** Notes that an event is held now. */
   onHeld(): void {
-    this.#parts.onHeld()
+    this.#deps.onHeld()
   }
 
   /**
-   * Whether a held event may come now: many at once must not take the room of what is logged meanwhile. If not, what takes
-   * it is sent without further delay, and the holder told when there may be more.
+   * Returns true if a held event may be released now: held events must not take the memory of events that are being
+   * logged. If false, the batches in memory are sent without further delay, and `resume` is called later.
    */
   hasRoom(): boolean {
-    const { memory, batcher } = this.#parts
+    const { memory, batcher } = this.#deps
     batcher.spill()
     const hasRoom = memory.usedBytes <= memory.maxBytes * giveUpTo
     if (!hasRoom) void batcher.flush()
     return hasRoom
   }
 
-  /** It is held no longer: whoever takes it accepts it anew. */
+  /** Stops counting a held event. The shipper that takes the event counts it again. */
   unhold(bytes: number): void {
-    const { memory, ledger } = this.#parts
+    const { memory, ledger } = this.#deps
     memory.discharge(bytes + overheadBytes)
     this.#heldBytes -= bytes + overheadBytes
     ledger.admitted--
   }
 
-  /** Has everything given on as there is room for it; `undefined` where nothing is held. */
+  /** Asks every source to release its events as memory allows. Returns `undefined` if no source holds events. */
   release(): Promise<unknown> | undefined {
     return this.#sources.size === 0 ? undefined : Promise.all([...this.#sources].map(holder => holder.release()))
   }

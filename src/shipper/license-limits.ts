@@ -15,20 +15,23 @@ import type { Alterations } from '../record/event-to-plain.ts'
 import type { Redact } from '../text/short-line.ts'
 import { delay, monotonicMs } from '../time.ts'
 
-/** What keeps to the organization's license: the limits, and the fleet that shares them. */
+/** The organization's license as the shipper applies it: the limits, and the fleet that shares them. */
 export interface License {
   readonly limits: Limits
-  /** Takes the tokens that the organization is read with out of a text. */
+  /** Removes from a text the tokens that are used to read the organization. */
   readonly redact: Redact
   start(): void
   close(): Promise<void>
 }
 
-/** Longest time that reading the organization takes, in milliseconds. */
+/** Maximum time for reading the organization, in milliseconds. It also limits the function that obtains a token. */
 const readTimeoutMs = 10_000
-/** A turn further away is not waited for, in milliseconds: a license that allows more may be what makes it come sooner. */
+/**
+ * Maximum wait for a turn, in milliseconds. A later turn is not waited for, because the license may allow more than is
+ * known.
+ */
 const maxTurnMs = 2000
-/** A license that another process has read is taken until it is so old, in milliseconds: longer than a lease lasts. */
+/** Minimum age up to which the license of another process is used, in milliseconds: longer than a lease lasts. */
 const minShareMs = 6000
 
 export function openLicense(
@@ -46,7 +49,7 @@ export function openLicense(
     typeof limits.bearer === 'function' ? undefined : limits.bearer
   let tellUnusable: (problem: string) => void
   let isOpen = false
-  /** `Infinity` where the license names none. */
+  /** Requests per second; `Infinity` if the license sets no limit, `undefined` until it has been read. */
   let limitPerSecond: number | undefined
   const fleet =
     redis &&
@@ -64,7 +67,10 @@ export function openLicense(
       onTrouble: message => notices.warn('LOGFERRY_LIMITS', message, 'fleet'),
       redact: notices.redact,
     })
-  /** A read takes its turn with the batches; the first one tells how fast turns come. */
+  /**
+   * Waits for a turn among the batches, because reads count as requests. The first read does not wait: its answer tells
+   * the rate.
+   */
   const turn = async (): Promise<void> => {
     const nowMs = monotonicMs()
     const waitMs = limitPerSecond === undefined ? 0 : pace.notBeforeMs(nowMs) - nowMs
@@ -112,13 +118,16 @@ export function openLicense(
     close: async () => {
       isOpen = false
       keeper.stop()
-      const abandoned = opening?.then(client => client.abandon()).catch(() => {}) // what was not loaded need not be closed
+      const abandoned = opening?.then(client => client.abandon()).catch(() => {}) // without a client, nothing to close
       await Promise.all([fleet?.close(), abandoned])
     },
   }
 }
 
-/** What one process of the fleet has read for all; read again where that is out of order, as others may write to Redis. */
+/**
+ * Returns the license that one process of the fleet has read for all. Reads it again if the shared text is malformed,
+ * because others may write to Redis.
+ */
 async function readShared(fleet: Fleet, refreshMs: number, read: () => Promise<Org>, redact: Redact): Promise<Org> {
   const maxAgeMs = Math.max(refreshMs / 2, minShareMs)
   const text = await fleet.license.get(async () => JSON.stringify(usedPart(await read(), redact)), maxAgeMs)
@@ -127,7 +136,10 @@ async function readShared(fleet: Fleet, refreshMs: number, read: () => Promise<O
   return 'org' in shared ? shared.org : read()
 }
 
-/** The client loads here, when the license is read for the first time: nothing waits for it, nor does the process. */
+/**
+ * Loads and creates the client when the license is read for the first time. Neither a log call nor the end of the
+ * process waits for it.
+ */
 async function openClient(
   options: ResolvedOptions,
   { bearer }: ResolvedLimits,

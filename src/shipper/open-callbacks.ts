@@ -1,7 +1,7 @@
 import { monotonicMs } from '../time.ts'
 import { settlesWithin } from './settles-within.ts'
 
-/** Callbacks that have been given out and not been called. */
+/** Callbacks that were given out and have not been called. */
 export class OpenCallbacks {
   #count = 0
   #onNone: (() => void) | undefined
@@ -13,7 +13,9 @@ export class OpenCallbacks {
     })
   }
 
-  /** Waits until all have been called, for `timeoutMs` at most. Returns how much of that is left, in milliseconds. */
+  /**
+   * Waits until all callbacks have been called, for `timeoutMs` at most. Returns the remaining time, in milliseconds.
+   */
   async wait(timeoutMs: number): Promise<number> {
     if (this.#count === 0) return timeoutMs
     const startedAtMs = monotonicMs()
@@ -24,7 +26,7 @@ export class OpenCallbacks {
   }
 }
 
-/** A function that calls `callback` the first time alone: a stream takes a second call for an error. */
+/** Returns a function that calls `callback` the first time only: a stream treats a second call as an error. */
 export function once(callback: (error?: null) => void): () => void {
   let isCalled = false
   return () => {

@@ -2,10 +2,10 @@ import { invalidOption } from '../errors.ts'
 import { described } from '../options/described.ts'
 import { clearTimeout, setTimeout } from '../time.ts'
 
-/** The longest that a timer can wait, in milliseconds. */
+/** The longest delay of a timer, in milliseconds: 2^31 - 1. */
 export const maxTimeoutMs = 0x7fffffff
 
-/** Whether the work ends within the time. Keeps the process alive until then: somebody waits for it. */
+/** Resolves to true if the work ends within the time. Keeps the process alive meanwhile, because a caller waits. */
 export async function settlesWithin(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(resolve, timeoutMs, false)
@@ -16,9 +16,9 @@ export async function settlesWithin(work: Promise<unknown>, timeoutMs: number): 
 }
 
 /**
- * The time that a call allows, in milliseconds.
+ * Checks the time that a caller allows, in milliseconds.
  *
- * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` when it is not a number from 0 to 2 147 483 647
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if it is not a number from 0 to 2 147 483 647
  */
 export function checkedTimeoutMs(given: number | undefined, defaultMs: number): number {
   if (given === undefined) return defaultMs

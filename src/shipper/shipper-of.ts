@@ -4,10 +4,20 @@ import { optionsOf } from '../options/options-of.ts'
 import type { ShipperOptions } from '../options/shipper-options.ts'
 import { createShipper, Shipper } from './shipper.ts'
 
-/** For adapters: a shipper that exists already, or the options for one of the adapter's own. */
+/**
+ * Options of a transport, exporter or processor: an existing `shipper`, or the options for a shipper of its own.
+ *
+ * With `shipper`, every other shipper option throws a `TypeError`.
+ */
 export type ShipperOrOptions = { readonly shipper: Shipper } | (ShipperOptions & { readonly shipper?: undefined })
 
-/** @internal */
+/**
+ * Returns the given shipper, or creates one from the options.
+ *
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if an option is missing or malformed
+ * @throws Error if Node is older than 22.19
+ * @internal
+ */
 export function shipperOf(given: ShipperOrOptions): { shipper: Shipper; isOwn: boolean } {
   const { shipper, ...options } = optionsOf(given)
   if (shipper === undefined) return { shipper: createShipper(options), isOwn: true }

@@ -43,93 +43,115 @@ import { type License, openLicense } from './license-limits.ts'
 import { checkedTimeoutMs, settlesWithin } from './settles-within.ts'
 import { SpoolCoordinator, type SpoolStats } from './spool-coordinator.ts'
 
-/** What is known when `flush()` or `close()` ends. */
+/** The result of `flush()` or `close()`. */
 export interface FlushResult {
-  /** Whether every event accepted before the call has been delivered or dropped. */
+  /**
+   * True if every event accepted before the call was delivered or dropped within the time. False if time ran out, or if
+   * events were handed off to the spool.
+   */
   readonly complete: boolean
-  /** Events that are neither delivered nor dropped. */
+  /** Events that are neither delivered nor dropped, including events that were handed off to the spool. */
   readonly pending: number
 }
 
-/** A snapshot of what a shipper has done. At every moment accepted = delivered + dropped + pending. */
+/** A snapshot of a shipper's counters and state. At every moment accepted = delivered + dropped + pending. */
 export interface ShipperStats {
+  /** Events that were logged, including events dropped in their log calls, and events adopted from the spool. */
   readonly accepted: number
+  /** Events that the service has accepted. */
   readonly delivered: number
+  /** Events that were given up; `drops` gives the reasons. */
   readonly dropped: number
+  /** Events that wait or are in flight, including events that were handed off to the spool. */
   readonly pending: number
   /** Dropped events by reason, then by severity. */
   readonly drops: Partial<Record<DropReason, DropsBySeverity>>
-  /** Events with a value that JSON cannot take, replaced by a text that says so. */
+  /** Events with a value that JSON cannot represent. A text in its place says so. */
   readonly stubbed: number
-  /** Events cut to `maxEventBytes`. */
+  /**
+   * Events that were cut to `maxEventBytes`, or to the time that a log call may take. An event also counts if its
+   * OpenTelemetry resource and scope were omitted, because they take more than a quarter of `maxEventBytes`.
+   */
   readonly cut: number
-  /** Requests made, and how many of them sent events again. */
+  /** Requests that were started. */
   readonly requests: number
+  /** Requests that sent events again. */
   readonly retries: number
+  /** Requests that are not answered yet. */
   readonly requestsInFlight: number
-  /** Bytes of request bodies, as sent. */
+  /** Bytes of request bodies as sent, after compression. A request counts when it ends. */
   readonly bytesOnWire: number
-  /** Memory held for events that are pending, in bytes; never more than `maxBufferedBytes`. */
+  /** Memory held for pending events, in bytes; never more than `maxBufferedBytes`. */
   readonly bufferedBytes: number
-  /** The compression in use, after what the service turned out not to take. */
+  /** The compression in use. It differs from the option if the service does not accept that. */
   readonly compression: Encoding
-  /** Most requests per second that may be made now; `Infinity` when nothing limits them. */
+  /** Maximum requests per second at present; `Infinity` if there is no limit. */
   readonly requestsPerSecond: number
   /**
-   * Size and age of batches in force. While the request rate is limited, batches are larger than configured, and sent
-   * sooner if a dataset's turn comes; under a heavy load larger than the default; or what the service takes.
+   * Maximum bytes of a batch at present, before compression.
+   *
+   * More than configured while the request rate is limited. More than the default if the option is not set and more
+   * than 40 MB/s are logged. Less after the service has answered 413 to larger batches.
    */
   readonly maxBatchBytes: number
+  /**
+   * Maximum age of a batch at present, in milliseconds. It is 0 while the request rate is limited so that a dataset's
+   * turn comes only after more than half of the configured age. A batch is then sent when its turn comes.
+   */
   readonly maxBatchAgeMs: number
-  /** What of the license is in force, and why; `undefined` without the option `limits`. */
+  /** The license limits in force, and their reason; `undefined` without the option `limits`. */
   readonly limits: LimitsStats | undefined
-  /** What there is on disk; `undefined` without the option `spool`. */
+  /** The state of the spool; `undefined` without the option `spool`. */
   readonly spool: SpoolStats | undefined
 }
 
-/** Bytes of the largest batch that is made for a limited request rate. */
+/**
+ * Maximum bytes of a batch that grows because the request rate is limited: the maximum of the option `maxBatchBytes`.
+ */
 const maxTunedBatchBytes = 16_777_216
-/** Batches are never made smaller than this for the sake of memory and disk. */
+/**
+ * Minimum for the batch size that follows from memory and spool, in bytes: the minimum of the option `maxBatchBytes`.
+ */
 const minBatchBytes = 1024
-/** Longest wait for connections to close that nothing more is expected of, in milliseconds. */
+/** Maximum time that `close()` waits for connections that should be idle, in milliseconds. */
 const closeConnectionsMs = 1000
 
 /**
- * Ships events: record → line → batch → request → outcome. Made by `createShipper`; can be shared by any number of
- * loggers. Nothing it does throws into code that logs.
+ * Ships events: record → line → batch → request → outcome. Created by `createShipper`. Any number of loggers can share
+ * a shipper. Neither logging nor delivery trouble throws into code that logs.
  */
 export class Shipper {
   readonly #options: ResolvedOptions
   readonly #timestamper: Timestamper
   readonly #memory: MemoryBudget
-  readonly #batcher: BatchQueue
+  readonly #batchQueue: BatchQueue
   readonly #sender: Sender
   readonly #breaker: Breaker
   readonly #delivery: Delivery
   /** @internal */
-  readonly holding: HeldEvents
+  readonly heldEvents: HeldEvents
   readonly #compression: Compression
   readonly #ledger = new Ledger()
   /**
-   * Events dropped inside their log calls, for callers of `take` that run out of stack before it.
+   * Events dropped inside their log calls, for callers of `take` whose stack ends before that call.
    *
    * @internal
    */
   readonly refused = this.#ledger.refused
-  readonly #notices = new Diagnostics((text, kind) => this.#redact(text, kind))
-  readonly #pace = new RateLimiter()
+  readonly #diagnostics = new Diagnostics((text, kind) => this.#redact(text, kind))
+  readonly #rateLimiter = new RateLimiter()
   readonly #license: License | undefined
-  readonly #spooling: SpoolCoordinator | undefined
+  readonly #spool: SpoolCoordinator | undefined
   readonly #altered: Alterations = { stubbed: 0, cut: 0 }
-  readonly #unfinished: ExitDrainable
-  #isWatched = false
+  readonly #drainable: ExitDrainable
+  #isRegistered = false
   readonly #shed = new DropSummary()
   #acknowledgement: Acknowledgement | undefined
   #lastError: unknown
-  #isTelling = false
-  #isTellingSoon = false
-  /** Events were dropped where the stack ended, and could not be told of: a later call does that. */
-  #hasUntold = false
+  #isReporting = false
+  #isReportScheduled = false
+  /** Events were dropped where the stack ended, and could not be reported. A later call reports them. */
+  #hasUnreported = false
 
   /** @internal */
   constructor(options: ResolvedOptions) {
@@ -138,38 +160,38 @@ export class Shipper {
     const limits = batchLimits(options)
     this.#memory = new MemoryBudget(options.maxBufferedBytes, limits.maxBatchBytes)
     this.#compression = new Compression(options.compression)
-    this.#sender = new Sender(options, this.#compression, this.#notices.redact)
+    this.#sender = new Sender(options, this.#compression, this.#diagnostics.redact)
     this.#breaker = new Breaker(options.maxRetryDelayMs)
-    this.#spooling = options.spool && this.#openSpooling(options.spool, options.durability)
-    this.#batcher = new BatchQueue(
+    this.#spool = options.spool && this.#openSpool(options.spool, options.durability)
+    this.#batchQueue = new BatchQueue(
       limits,
       this.#memory,
       {
         onReady: () => this.#delivery.pump(),
-        onLost: (count, dataset) => this.#spooling?.onLost(count, dataset),
-        onRoom: () => this.holding.resume(),
+        onLost: (count, dataset) => this.#spool?.onLost(count, dataset),
+        onRoom: () => this.heldEvents.resume(),
       },
-      this.#spooling?.spool,
+      this.#spool?.spool,
     )
-    this.holding = new HeldEvents({
+    this.heldEvents = new HeldEvents({
       memory: this.#memory,
       ledger: this.#ledger,
-      batcher: this.#batcher,
+      batcher: this.#batchQueue,
       onHeld: () => {
-        if (this.#isWatched) return
-        this.#watch()
+        if (this.#isRegistered) return
+        this.#register()
         drainIfExiting()
       },
-      onRemoved: () => this.#unwatchWhenDone(),
+      onRemoved: () => this.#unregisterIfIdle(),
     })
     this.#delivery = new Delivery({
-      batches: this.#batcher,
+      batches: this.#batchQueue,
       send: (batch, signal) => this.#sender.send(batch, signal),
       breaker: this.#breaker,
-      pace: this.#pace,
+      pace: this.#rateLimiter,
       compression: this.#compression,
       ledger: this.#ledger,
-      notices: this.#notices,
+      notices: this.#diagnostics,
       maxConcurrentRequests: options.maxConcurrentRequests,
       timeField: options.timeField,
       onSettled: () => this.#onSettled(),
@@ -177,15 +199,16 @@ export class Shipper {
       onDelivered: dataset => this.#reportShed(dataset),
     })
     this.#license =
-      options.limits && openLicense(options, options.limits, this.#pace, this.#delivery, this.#notices, this.#altered)
+      options.limits &&
+      openLicense(options, options.limits, this.#rateLimiter, this.#delivery, this.#diagnostics, this.#altered)
     this.#license?.start()
-    this.#unfinished = {
+    this.#drainable = {
       exitTimeoutMs: options.exitTimeoutMs,
       exitOnSignals: options.exitOnSignals,
       sendNow: () => void this.#flushAtHand(),
       finish: () => this.#finishAtExit(),
-      beginDrain: courier => this.#beginDrain(courier),
-      unregisterIfIdle: () => this.#tellAllRefused(),
+      beginDrain: client => this.#beginDrain(client),
+      unregisterIfIdle: () => this.#reportAllRefused(),
       step: () => this.#step(),
       isWaitingForAnswers: () => this.#delivery.inFlight > 0,
       dropRemaining: loss => this.#dropRemaining(loss, 'exit'),
@@ -193,18 +216,22 @@ export class Shipper {
     }
     if (options.exitTimeoutMs > 0) installExitHooks()
     const { onRejected } = options
-    if (onRejected !== undefined) this.#notices.add('rejected', ({ event, reason }) => onRejected(event, reason))
-    if (this.#spooling !== undefined) {
-      this.#watch() // a process that ends at once delivers what others have left all the same
-      void this.#spooling.adoptOrphans().then(() => this.#unwatchWhenDone())
+    if (onRejected !== undefined) this.#diagnostics.add('rejected', ({ event, reason }) => onRejected(event, reason))
+    if (this.#spool !== undefined) {
+      this.#register() // so that a process that ends at once still delivers orphans
+      void this.#spool.adoptOrphans().then(() => this.#unregisterIfIdle())
     }
   }
 
   /**
-   * Takes an event for delivery. It is serialised at once: what happens to the object afterwards does not matter. An
-   * event without a time stamp gets one; its `level` decides what is shed first when memory is short.
+   * Takes an event for delivery, and never throws. The event is serialized at once: later changes of the object do not
+   * matter.
    *
-   * Never throws. Returns false when the event had to be dropped (it is then counted and reported).
+   * An event without a time stamp in `timeField` gets one. Its `level` determines the severity: low severities are
+   * dropped first when memory is short. Names of npm, syslog and CLI levels count, in upper or lower case; any other
+   * level counts as info.
+   *
+   * @returns true if the event was accepted; false if it was dropped, counted and reported
    */
   ship(event: Readonly<Record<string, unknown>>): boolean {
     try {
@@ -221,44 +248,53 @@ export class Shipper {
   }
 
   /**
-   * Sends what is waiting without further delay, and waits until all that was accepted before the call has been delivered
-   * or dropped, or the time is up. What is left then is still pending and goes on being delivered.
+   * Sends waiting events without further delay. Waits until all events accepted before the call are delivered or
+   * dropped, or the time is up. Remaining events stay pending, and delivery continues. With a spool, the wait includes
+   * events that this process can adopt from others.
    *
-   * @param options.timeoutMs longest wait in milliseconds, `flushTimeoutMs` by default
-   * @returns never rejects for delivery trouble
-   * @throws TypeError | RangeError when `timeoutMs` is not a number from 0 to 2 147 483 647
+   * Delivery trouble never rejects the promise.
+   *
+   * @param options.timeoutMs maximum wait in milliseconds, 0 to 2 147 483 647; `flushTimeoutMs` by default
+   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `timeoutMs` is not a number from 0 to
+   * 2 147 483 647
    */
   async flush(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
     const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#options.flushTimeoutMs)
     reserveStack(useDiskBytes)
-    const leftBefore = this.#ledger.handedOff
+    const handedOffBefore = this.#ledger.handedOff
     const isDone = await settlesWithin(this.#flushAll(), timeoutMs)
     if (!isDone) this.#warnOfPace()
-    // What `close` has left to the next process meanwhile is neither delivered nor dropped.
-    return { complete: isDone && this.#ledger.handedOff <= leftBefore, pending: this.#ledger.pending }
+    // Events that `close` handed off to another process meanwhile are neither delivered nor dropped.
+    return { complete: isDone && this.#ledger.handedOff <= handedOffBefore, pending: this.#ledger.pending }
   }
 
   /**
-   * Delivers what is pending, drops (counts, reports) what cannot be delivered in time, or leaves it in the spool for the
-   * next process, and lets go of connections. An event shipped later is not lost: it opens a connection again.
+   * Delivers pending events, then closes the connections. Waits between attempts are skipped, except those that the
+   * service asks for.
    *
-   * @param options.timeoutMs longest wait in milliseconds, `flushTimeoutMs` by default
-   * @returns never rejects for delivery trouble
-   * @throws TypeError | RangeError when `timeoutMs` is not a number from 0 to 2 147 483 647
+   * Events that are not delivered in time are handed off to the spool. If there is no spool, or the spool cannot take
+   * them, they are dropped, counted and reported. An event that is shipped later is not lost: it opens a connection
+   * again.
+   *
+   * Delivery trouble never rejects the promise.
+   *
+   * @param options.timeoutMs maximum wait in milliseconds, 0 to 2 147 483 647; `flushTimeoutMs` by default
+   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `timeoutMs` is not a number from 0 to
+   * 2 147 483 647
    */
   async close(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
     const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#options.flushTimeoutMs)
     reserveStack(useDiskBytes)
     const complete = await this.#finish(timeoutMs)
     await settlesWithin(Promise.all([this.#sender.close(), this.#license?.close()]), closeConnectionsMs)
-    this.#spooling?.close()
+    this.#spool?.close()
     this.#memory.clear()
     return { complete, pending: this.#ledger.pending }
   }
 
-  /** What has been done so far. */
+  /** Returns a snapshot of the counters and of the limits in force. */
   stats(): ShipperStats {
-    const inForce = this.#pace.inForce(monotonicMs())
+    const inForce = this.#rateLimiter.inForce(monotonicMs())
     return {
       accepted: this.#ledger.accepted,
       delivered: this.#ledger.delivered,
@@ -275,37 +311,42 @@ export class Shipper {
       compression: this.#compression.encoding,
       requestsPerSecond: inForce.requestsPerSecond,
       maxBatchBytes: this.#delivery.maxBatchBytes,
-      maxBatchAgeMs: this.#batcher.limits.maxBatchAgeMs,
+      maxBatchAgeMs: this.#batchQueue.limits.maxBatchAgeMs,
       limits: this.#license?.limits.stats(inForce),
-      spool: this.#spooling?.stats(),
+      spool: this.#spool?.stats(),
     }
   }
 
   /**
-   * Calls `listener` when something happens: `warning` (in place of Node's process warnings), `dropped`, `rejected`
-   * (with the event that the service refused), `delivered`. A listener that throws does no harm.
+   * Calls `listener` at each event of a kind. If a listener throws, delivery is not affected.
    *
-   * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` for any other event, or where `listener` is no function
+   * - `warning`: trouble, at most once a minute for each matter; with a listener, Node prints no process warning
+   * - `dropped`: events were given up
+   * - `rejected`: the service refused an event
+   * - `delivered`: the service has answered for a batch
+   *
+   * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` if the event is none of these, or `listener` is not a
+   * function
    */
   on<Name extends keyof DiagnosticListeners>(event: Name, listener: DiagnosticListeners[Name]): this {
     checkListener(event, listener)
-    this.#notices.add(event, listener)
+    this.#diagnostics.add(event, listener)
     return this
   }
 
   /**
-   * Calls `listener` no longer.
+   * Stops calling `listener`.
    *
-   * @throws TypeError as `on` does
+   * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION`, as `on` does
    */
   off<Name extends keyof DiagnosticListeners>(event: Name, listener: DiagnosticListeners[Name]): this {
     checkListener(event, listener)
-    this.#notices.remove(event, listener)
+    this.#diagnostics.remove(event, listener)
     return this
   }
 
   /**
-   * Where what it has in the spool is for; `undefined` without one.
+   * The destination of this process's events in the spool; `undefined` without a spool.
    *
    * @internal
    */
@@ -324,7 +365,7 @@ export class Shipper {
   }
 
   /**
-   * The last answer of the service that asked for another attempt.
+   * The last answer of the service that asked for another attempt: status and reason.
    *
    * @internal
    */
@@ -333,15 +374,15 @@ export class Shipper {
   }
 
   /**
-   * The one way in. The event's own time stamp goes before `time`: milliseconds since the epoch, or seconds and
-   * nanoseconds.
+   * Takes every event, whichever way it came. The event's own time stamp takes precedence over `time`.
    *
-   * Whatever throws on the way, at the end of the stack every call may: an event is either kept and counted as accepted, or
-   * dropped and counted so, by the one number that `catch` changes.
+   * At the end of the stack, any call on the way may throw. Even then, an event is either kept and counted as accepted,
+   * or dropped and counted as dropped: `catch` changes one number only.
    *
-   * @param tail bytes to stand in place of the closing brace of the event's JSON
-   * @param written what `JSON.stringify` would make of an event of plain data, where somebody has done that already
-   * @returns why the event had to be dropped; `undefined` when it was kept
+   * @param time milliseconds since the epoch, or seconds and nanoseconds
+   * @param tail bytes that replace the closing brace of the event's JSON
+   * @param written the result of `JSON.stringify` for an event of plain data, if the caller has it
+   * @returns the reason why the event was dropped, or `undefined` if it was kept
    * @internal
    */
   take(
@@ -352,8 +393,8 @@ export class Shipper {
     written?: string,
   ): DropReason | undefined {
     try {
-      if (this.#hasUntold) this.#emitSoon()
-      if (!this.#batcher.hasRoomFor(severity)) return this.#refuse('memory', severity)
+      if (this.#hasUnreported) this.#scheduleReport()
+      if (!this.#batchQueue.hasRoomFor(severity)) return this.#refuse('memory', severity)
       const dataset = this.#datasetOf(event, tail)
       if (dataset === undefined) return this.#refuse('dataset', severity)
       let fitted: object | undefined = event
@@ -361,26 +402,26 @@ export class Shipper {
         fitted = this.#fit(dataset, event, severity, tail)
         if (fitted === undefined) return this.#refuse('budget', severity)
       }
-      // A function that names the dataset has had the event in its hands.
+      // A function that names the dataset may have changed the event.
       const json = fitted === event && typeof this.#options.dataset === 'string' ? written : undefined
       if (this.#keep(dataset, fitted, severity, time, tail, json)) return undefined
       return this.#refuse('memory', severity)
     } catch (error) {
-      // What people log cannot bring us here; running out of stack or memory can, and a mistake of ours.
+      // No logged value can cause this. Only a lack of stack or memory can, or a bug of this package.
       this.refused.error[severity]++
       this.#lastError = error
       try {
-        this.#emitSoon()
+        this.#scheduleReport()
       } catch {
-        this.#hasUntold = true
+        this.#hasUnreported = true
       }
       return 'error'
     }
   }
 
   /**
-   * Drops an event unseen that is logged while others are being taken, by an accessor or a listener, too deep or too often:
-   * it would do so without end.
+   * Drops an event without reading it. An accessor or a listener logged it while another event was being taken, too
+   * deep or too often: it would log without end.
    *
    * @internal
    */
@@ -389,7 +430,7 @@ export class Shipper {
   }
 
   /**
-   * Drops a record that came after the shutdown of what it was given to.
+   * Drops a record that came after the shutdown of its processor or exporter.
    *
    * @internal
    */
@@ -398,17 +439,17 @@ export class Shipper {
   }
 
   /**
-   * Tells that a function of the application threw, which harms nothing.
+   * Reports that a function of the application threw. Delivery is not affected.
    *
    * @internal
    */
-  tellThrown(what: string, error: unknown): void {
+  reportThrown(what: string, error: unknown): void {
     const kind = error instanceof Error ? error.name : typeof error
-    this.#notices.warn('LOGFERRY_CALLBACK_THREW', `${what} threw ${kind}`)
+    this.#diagnostics.warn('LOGFERRY_CALLBACK_THREW', `${what} threw ${kind}`)
   }
 
   /**
-   * Drops an event unseen, as `error` was thrown where it was made.
+   * Drops an event without reading it, because `error` was thrown while the event was created.
    *
    * @internal
    */
@@ -418,8 +459,8 @@ export class Shipper {
   }
 
   /**
-   * Sends the events that `give` has taken without further delay, and waits until the service has answered for them, but
-   * for `flushTimeoutMs` at most.
+   * Sends the events that `give` ships without further delay. Waits until the service has answered for them, for
+   * `flushTimeoutMs` at most.
    *
    * @internal
    */
@@ -432,12 +473,12 @@ export class Shipper {
     } finally {
       this.#acknowledgement = undefined
     }
-    void this.#batcher.flush()
+    void this.#batchQueue.flush()
     await settlesWithin(acknowledgement.whenSettled(), this.#options.flushTimeoutMs)
     return acknowledgement
   }
 
-  /** Adds an event to a batch, and counts it as accepted; `false` when there is no memory for it. */
+  /** Adds an event to a batch, and counts it as accepted. Returns false if there is no memory for it. */
   #keep(
     dataset: string,
     event: object,
@@ -446,39 +487,40 @@ export class Shipper {
     tail: Uint8Array | undefined,
     written?: string,
   ): boolean {
-    const wasWatched = this.#isWatched
-    if (!wasWatched) this.#watch() // first: an event that is kept must not be forgotten at the end of the process
+    const wasRegistered = this.#isRegistered
+    if (!wasRegistered) this.#register() // first, so that the exit hooks know of every kept event
     const head = this.#hasOwnTime(event)
       ? undefined
       : typeof time === 'number'
         ? this.#timestamper.at(time)
         : this.#timestamper.atHrTime(time)
     const { maxEventBytes } = this.#options
-    // A resource must not crowd out the event itself.
+    // A resource must not displace the event itself.
     const isTailTooLong = tail !== undefined && tail.length > maxEventBytes / 4
     if (isTailTooLong) this.#altered.cut++
     const kept = isTailTooLong ? undefined : tail
-    const nonFinite = tail === undefined ? 'null' : 'text' // a record of OpenTelemetry
+    const nonFinite = tail === undefined ? 'null' : 'text' // a tail means a record of OpenTelemetry
     const line = eventToLine(event, head, kept, maxEventBytes - 1, this.#altered, written, nonFinite)
-    if (!this.#batcher.enqueue(dataset, severity, line, this.#acknowledgement)) return false
-    this.#ledger.admitted++ // with no call since the line has its place: see `Batch.append`
+    if (!this.#batchQueue.enqueue(dataset, severity, line, this.#acknowledgement)) return false
+    this.#ledger.admitted++ // no call since the line got its place: see `Batch.append`
     try {
       this.#license?.limits.count(severity, line.length)
-      if (!wasWatched) drainIfExiting()
+      if (!wasRegistered) drainIfExiting()
     } catch {
-      // Out of stack: a byte is not counted, which answers correct. The last listener of 'exit' delivers.
+      // Out of stack: the license budget misses one line, which later answers correct. The last listener of 'exit'
+      // delivers.
     }
     return true
   }
 
-  /** The event as the license lets it be shipped; `undefined` when it is sampled away. */
+  /** Returns the event as the license allows it to be shipped, or `undefined` if it is sampled away. */
   #fit(dataset: string, event: object, severity: Severity, tail: Uint8Array | undefined): object | undefined {
     reserveStack(fewCallsBytes)
     this.#license?.start() // after close()
     return this.#license?.limits.fit(dataset, event, severity, tail && tailFields(tail))
   }
 
-  /** Takes out every secret of ours that a text from outside may repeat. */
+  /** Removes every secret of the shipper that a text from outside may repeat. */
   #redact(...[text, kind]: Parameters<Redact>): string {
     const { credentials, proxy } = this.#options
     const withoutToken = credentials.redact(text, kind)
@@ -490,7 +532,7 @@ export class Shipper {
     try {
       return (event as Record<string, unknown> | null | undefined)?.[this.#options.timeField] !== undefined
     } catch {
-      return true // a getter that throws: the safe way writes a stub for it, and a second field of that name would be wrong
+      return true // a getter threw: a stub stands in for the field, and a second field of that name would be wrong
     }
   }
 
@@ -499,63 +541,63 @@ export class Shipper {
     if (typeof dataset === 'string') return dataset
     const answer = datasetOf(dataset, event, tail)
     if ('name' in answer) return answer.name
-    this.#notices.warn('LOGFERRY_DROPPED', `the \`dataset\` function ${answer.problem}; the event is dropped.`)
+    this.#diagnostics.warn('LOGFERRY_DROPPED', `the \`dataset\` function ${answer.problem}; the event is dropped.`)
     return undefined
   }
 
-  /** Counts an event that is not kept, and tells of it. */
+  /** Counts an event that is not kept, and reports it. */
   #refuse(reason: Refusal, severity: Severity): DropReason {
     this.refused[reason][severity]++
-    if (this.#isTelling) return reason // logged by a listener that is told of a drop: the next one tells of it
+    if (this.#isReporting) return reason // a listener that hears of a drop has logged: the next drop reports it
     try {
       reserveStack(openBatchBytes)
-      this.#tellRefused(reason)
+      this.#reportRefused(reason)
     } catch {
-      this.#hasUntold = true
+      this.#hasUnreported = true
     }
     return reason
   }
 
   /**
-   * Tells of the events that were dropped in their log calls and of which that could not be told there, at the next turn of
-   * the event loop: in a microtask, a listener that logs might never let go of it.
+   * Reports events that were dropped in their log calls and could not be reported there. Uses the next turn of the
+   * event loop: with microtasks, a listener that logs could keep the event loop from continuing.
    */
-  #emitSoon(): void {
-    if (this.#isTellingSoon) return
-    if (!this.#isWatched) this.#watch() // which tells of them if there is no next turn
-    setImmediate(() => this.#tellAllRefused()).unref()
-    this.#isTellingSoon = true
+  #scheduleReport(): void {
+    if (this.#isReportScheduled) return
+    if (!this.#isRegistered) this.#register() // the exit hooks report the events if there is no next turn
+    setImmediate(() => this.#reportAllRefused()).unref()
+    this.#isReportScheduled = true
   }
 
-  #tellAllRefused(): void {
-    this.#isTellingSoon = false
-    this.#hasUntold = false
-    for (const reason of refusals) this.#tellRefused(reason)
-    this.#spooling?.emitPending()
-    this.#unwatchWhenDone()
+  #reportAllRefused(): void {
+    this.#isReportScheduled = false
+    this.#hasUnreported = false
+    for (const reason of refusals) this.#reportRefused(reason)
+    this.#spool?.emitPending()
+    this.#unregisterIfIdle()
   }
 
-  #tellRefused(reason: Refusal): void {
+  #reportRefused(reason: Refusal): void {
     const { count, bySeverity } = this.#ledger.takeRefused(reason)
     if (count === 0) return
-    this.#isTelling = true
+    this.#isReporting = true
     try {
-      this.#notices.emit('dropped', { reason, count, bySeverity })
+      this.#diagnostics.emit('dropped', { reason, count, bySeverity })
       this.#warnOfRefused(reason, count, bySeverity)
     } finally {
-      this.#isTelling = false
+      this.#isReporting = false
     }
   }
 
   #warnOfRefused(reason: Refusal, count: number, bySeverity: DropsBySeverity): void {
     if (reason === 'memory') this.#noteShed(bySeverity)
-    if (reason === 'shut-down') this.#notices.warn('LOGFERRY_DROPPED', afterShutdown, reason)
+    if (reason === 'shut-down') this.#diagnostics.warn('LOGFERRY_DROPPED', afterShutdown, reason)
     if (reason !== 'error') return
     const error = this.#lastError
     this.#lastError = undefined
     const what = error instanceof Error ? `${error.name}: ${error.message}` : typeof error
     const lost = count === 1 ? 'an event could not be kept, and is' : `${count} events could not be kept, and are`
-    this.#notices.warn('LOGFERRY_DROPPED', `${lost} dropped (${what}).`, 'error')
+    this.#diagnostics.warn('LOGFERRY_DROPPED', `${lost} dropped (${what}).`, 'error')
   }
 
   #noteShed(bySeverity: DropsBySeverity): void {
@@ -566,7 +608,7 @@ export class Shipper {
       inForce === undefined
         ? 'Find out why delivery is slow'
         : `Delivery is slow, as ${paceReason(inForce)}: raise that`
-    this.#notices.warn(
+    this.#diagnostics.warn(
       'LOGFERRY_DROPPED',
       `memory for events that are not delivered yet is short (${usedBytes} of ${maxBytes} bytes), and events are dropped, ` +
         `low severities first. ${why}, or raise maxBufferedBytes.`,
@@ -580,56 +622,59 @@ export class Shipper {
     if (!this.#keep(dataset, event, severity, wallClockMs(), undefined)) this.#refuse('memory', severity)
   }
 
-  /** Lets everything go that is here; what other processes have left in the spool is here only once it is taken over. */
+  /** Flushes all batches, including batches that this process can adopt from the spool. */
   async #flushAll(): Promise<void> {
-    const inherited = this.#spooling?.adoptOrphans()
+    const inherited = this.#spool?.adoptOrphans()
     await this.#flushAtHand()
-    for (let hasMore = await inherited; hasMore; hasMore = await this.#spooling?.adoptOrphans())
-      await this.#batcher.flush()
-    if (inherited !== undefined) await this.#batcher.flush()
+    for (let hasMore = await inherited; hasMore; hasMore = await this.#spool?.adoptOrphans())
+      await this.#batchQueue.flush()
+    if (inherited !== undefined) await this.#batchQueue.flush()
   }
 
   async #flushAtHand(): Promise<void> {
-    const released = this.holding.release()
-    const flushed = this.#batcher.flush()
+    const released = this.heldEvents.release()
+    const flushed = this.#batchQueue.flush()
     if (released === undefined) return flushed
     await released
-    await Promise.all([flushed, this.#batcher.flush()])
+    await Promise.all([flushed, this.#batchQueue.flush()])
   }
 
-  /** Delivers what is pending, with no regard for waits after failures; drops what is left when the time is up. */
+  /**
+   * Delivers pending events without waiting after failures. When the time is up, hands the remaining events off or
+   * drops them.
+   */
   async #finish(timeoutMs: number): Promise<boolean> {
     this.#delivery.skipBackoff(timeoutMs)
     const flushed = this.#flushAll()
     const complete = await settlesWithin(flushed, timeoutMs)
-    this.#tellAllRefused()
+    this.#reportAllRefused()
     if (complete) return true
-    await this.#batcher.spillAll()
+    await this.#batchQueue.spillAll()
     this.#dropRemaining(outOfTime(timeoutMs))
     return false
   }
 
   #warnOfPace(): void {
     const inForce = this.#delivery.heldBackBy(monotonicMs())
-    if (inForce !== undefined) this.#notices.warn(...pacedFor(this.#ledger.pending, inForce))
+    if (inForce !== undefined) this.#diagnostics.warn(...pacedFor(this.#ledger.pending, inForce))
   }
 
   #dropRemaining(loss: Loss, about?: string): void {
     const { how, remedy } = loss.isWaiting ? this.#explained(loss) : loss
-    this.holding.releaseAllNow()
+    this.heldEvents.releaseAllNow()
     const { pending, handedOff, dropped } = this.#ledger
     if (pending === handedOff) return
-    this.#delivery.abandon('closed', batch => this.#spooling?.handOff(batch) ?? false)
-    this.#unwatchWhenDone()
+    this.#delivery.abandon('closed', batch => this.#spool?.handOff(batch) ?? false)
+    this.#unregisterIfIdle()
     const [kept, lost] = [this.#ledger.handedOff - handedOff, this.#ledger.dropped - dropped]
     if (kept > 0)
-      this.#notices.warn('LOGFERRY_SPOOL', `${events(kept)} could not be delivered ${how}; ${inSpool}`, about)
+      this.#diagnostics.warn('LOGFERRY_SPOOL', `${events(kept)} could not be delivered ${how}; ${inSpool}`, about)
     if (lost === 0) return
     const message = `${events(lost)} could not be delivered ${how}, and had to be dropped. ${remedy}`
-    this.#notices.warn('LOGFERRY_DROPPED', message, about)
+    this.#diagnostics.warn('LOGFERRY_DROPPED', message, about)
   }
 
-  /** The loss with the reason for which the events waited, if it is known. */
+  /** Adds the reason why the events waited to a loss, if that reason is known. */
   #explained({ how, remedy }: Loss): Loss {
     const { refusal } = this.#delivery
     if (refusal !== undefined) {
@@ -641,23 +686,23 @@ export class Shipper {
     return failure === undefined ? { how, remedy } : { how: `${how} (${failure})`, remedy: failureRemedy }
   }
 
-  #beginDrain(courier: WorkerHttpClient): void {
+  #beginDrain(client: WorkerHttpClient): void {
     this.#breaker.isUrgent = true
-    this.#delivery.useSyncSender((batch, onAttempt) => this.#sender.sendSync(courier, batch, onAttempt))
-    this.#batcher.standStill(true)
+    this.#delivery.useSyncSender((batch, onAttempt) => this.#sender.sendSync(client, batch, onAttempt))
+    this.#batchQueue.standStill(true)
     this.#delivery.skipBackoff(this.#options.exitTimeoutMs)
     void this.#flushAtHand()
   }
 
   #endDrain(): void {
     this.#breaker.isUrgent = false
-    this.#batcher.standStill(false)
+    this.#batchQueue.standStill(false)
     this.#delivery.useSyncSender(undefined)
-    this.#spooling?.emitPending()
+    this.#spool?.emitPending()
   }
 
   #step(): number {
-    if (this.#delivery.inFlight === 0) void this.#flushAtHand() // for what listeners have logged since
+    if (this.#delivery.inFlight === 0) void this.#flushAtHand() // for events that listeners have logged since
     return this.#delivery.wake()
   }
 
@@ -665,42 +710,42 @@ export class Shipper {
     this.#breaker.isUrgent = true
     await this.#finish(this.#options.exitTimeoutMs)
     this.#breaker.isUrgent = false
-    this.#spooling?.close()
-    this.#unwatchWhenDone()
+    this.#spool?.close()
+    this.#unregisterIfIdle()
   }
 
-  #openSpooling(spool: ResolvedSpool, durability: 'memory' | 'disk'): SpoolCoordinator {
+  #openSpool(spool: ResolvedSpool, durability: 'memory' | 'disk'): SpoolCoordinator {
     return new SpoolCoordinator(spool, durability, {
       ledger: this.#ledger,
-      notices: this.#notices,
+      notices: this.#diagnostics,
       memory: this.#memory,
-      batcher: () => this.#batcher,
-      onAdopted: () => this.#watch(),
+      batcher: () => this.#batchQueue,
+      onAdopted: () => this.#register(),
     })
   }
 
-  #watch(): void {
-    this.#spooling?.resume()
+  #register(): void {
+    this.#spool?.resume()
     if (this.#options.exitTimeoutMs === 0) return
     reserveStack(openBatchBytes)
-    registerDrainable(this.#unfinished)
-    this.#isWatched = true
+    registerDrainable(this.#drainable)
+    this.#isRegistered = true
   }
 
   #onSettled(): void {
-    this.holding.resume()
-    this.#unwatchWhenDone()
+    this.heldEvents.resume()
+    this.#unregisterIfIdle()
   }
 
-  #unwatchWhenDone(): void {
-    if (this.#hasUntold) this.#tellAllRefused()
-    if (!this.#isWatched || this.#ledger.pending > this.#ledger.handedOff) return
-    this.#isWatched = false
-    unregisterDrainable(this.#unfinished)
+  #unregisterIfIdle(): void {
+    if (this.#hasUnreported) this.#reportAllRefused()
+    if (!this.#isRegistered || this.#ledger.pending > this.#ledger.handedOff) return
+    this.#isRegistered = false
+    unregisterDrainable(this.#drainable)
   }
 }
 
-/** Of an event of which that cannot be found out. */
+/** Severity of an event that cannot be read: info. */
 const usualSeverity = severityOfLevel(undefined)
 const nested = new Error('a getter, a `toJSON` or a listener logs each time that an event is logged')
 
@@ -717,7 +762,7 @@ function events(count: number): string {
 function batchLimits(options: ResolvedOptions): BatchLimits {
   const { maxBatchEvents, maxBatchAgeMs, maxBufferedBytes, maxBatchBytes, spool } = options
   const within = spool === undefined ? Number.POSITIVE_INFINITY : maxSpooledBytes(options, spool)
-  // Of an eighth of the memory each, four batches can be in flight while four are being filled or wait.
+  // At an eighth of the memory each, four batches can be in flight while four others are being filled or wait.
   const maxTunedBytes = Math.min(maxTunedBatchBytes, Math.floor(maxBufferedBytes / 8))
   return {
     maxBatchBytes: Math.min(maxBatchBytes, within),
@@ -732,8 +777,8 @@ function batchLimits(options: ResolvedOptions): BatchLimits {
 }
 
 /**
- * With a spool, what is in flight, and what it is compressed to, never takes more than half of the memory: the rest can
- * always be moved to the disk, of which one batch is a small part.
+ * Returns the maximum bytes of a batch with a spool. In-flight batches and their compressed copies then never take more
+ * than half of the memory. All other batches can always move to the disk, of which one batch is a small part.
  */
 function maxSpooledBytes({ maxBufferedBytes, maxConcurrentRequests }: ResolvedOptions, spool: ResolvedSpool): number {
   const maxInFlightBytes = maxBufferedBytes / (4 * maxConcurrentRequests)
@@ -748,7 +793,13 @@ function levelOf(event: Readonly<Record<string, unknown>>): Severity {
   }
 }
 
-/** Makes a shipper, to be given to transports and exporters as `{ shipper }`, or to be used by itself. */
+/**
+ * Creates a shipper, to use by itself or to give to transports, exporters and processors as `{ shipper }`.
+ *
+ * @param options missing options are taken from the environment or have defaults
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if an option is missing or malformed
+ * @throws Error if Node is older than 22.19
+ */
 export function createShipper(options?: ShipperOptions): Shipper {
   return new Shipper(resolveOptions(options, process.env))
 }

@@ -14,15 +14,15 @@ import type { Vanished } from '../spool/watch.ts'
 import { quoted, toShortLine } from '../text/short-line.ts'
 import { clearInterval, queueMicrotask, setInterval, systemTimeMs } from '../time.ts'
 
-/** What of the spool is told by `stats()`. */
+/** The spool, as `stats()` shows it. */
 export interface SpoolStats {
-  /** Bytes of files, also of batches that are in memory as well. */
+  /** Bytes of the files that this process has in the spool, including batches that are in memory as well. */
   readonly bytes: number
-  /** Events that earlier processes had left, and that this one has taken over. */
+  /** Events that this process has adopted: from other processes, or again after its own `close()`. */
   readonly inherited: number
-  /** Events that `close()` has left to the next process; they are pending. */
+  /** Events that this process has handed off to another process, by `close()` or at its end. They count as pending. */
   readonly left: number
-  /** Whether the disk cannot be written at the moment, and events are in memory alone. */
+  /** True if the disk could not be used when it was last tried. Events are in memory alone until it can be. */
   readonly isInTrouble: boolean
 }
 
@@ -30,24 +30,26 @@ export interface SpoolCoordinatorDeps {
   readonly ledger: Ledger
   readonly notices: Diagnostics
   readonly memory: MemoryBudget
-  /** The shipper's, which has the spool as its store. */
+  /** Returns the shipper's batch queue, which has the spool as its store. */
   readonly batcher: () => BatchQueue
-  /** Events have been taken over. */
+  /** Called when events have been adopted. */
   readonly onAdopted: () => void
 }
 
-/** How often what other processes have left is looked for, in milliseconds. */
+/** Interval between attempts to adopt batches, in milliseconds. */
 const inheritEveryMs = 10_000
 
-/** Puts the spool to use: what batches find no place in memory, what the end leaves, and what others have left. */
+/**
+ * Connects the spool to the shipper: batches that memory cannot hold, batches handed off at exit, and adopted batches.
+ */
 export class SpoolCoordinator {
   readonly spool: Spool
   readonly #directory: string
-  readonly #parts: SpoolCoordinatorDeps
+  readonly #deps: SpoolCoordinatorDeps
   readonly #deadLetters: DeadLetters
   #timer: NodeJS.Timeout | undefined
   #inherited = 0
-  /** What listeners are to be told. */
+  /** Calls of listeners that are due. */
   readonly #pendingEvents: (() => void)[] = []
   #isTellingSoon = false
 
@@ -58,7 +60,7 @@ export class SpoolCoordinator {
     disk: Disk = nodeDisk,
   ) {
     this.#directory = directory
-    this.#parts = parts
+    this.#deps = parts
     this.spool = new Spool({ directory, maxBytes, destination, isWriteThrough: durability === 'disk' }, disk, {
       makeRoom: () => this.#dropOldest(),
       onTrouble: error => this.#warnOfTrouble(error),
@@ -77,12 +79,13 @@ export class SpoolCoordinator {
   }
 
   /**
-   * Looks for what other processes have left, now and from time to time. Resolves when what is there now is taken over, or
-   * as much of it as can be at a time: with `true` where there is more to come once that is delivered.
+   * Adopts orphaned batches, which other processes left in the spool, now and every 10 seconds. Resolves when the
+   * batches present now have been adopted, as far as there is room. Resolves to true if more follow once these are
+   * delivered.
    */
   adoptOrphans(): Promise<boolean> {
     this.#timer ??= setInterval(() => this.adoptOrphans(), inheritEveryMs).unref()
-    const { memory, batcher, onAdopted } = this.#parts
+    const { memory, batcher, onAdopted } = this.#deps
     return this.spool.adoptOrphans({
       onAdopted: inherited => {
         for (const { severities, byteLength, wasHandedOffHere: wasOurs } of inherited) {
@@ -106,26 +109,29 @@ export class SpoolCoordinator {
     })
   }
 
-  /** Looks for what other processes have left, and for what `close` has, after a `close`. */
+  /** Starts adopting again after a `close`, including the batches that `close` handed off. */
   resume(): void {
     if (this.#timer === undefined) void this.adoptOrphans()
   }
 
-  /** Leaves a batch to the next process; `false` when that cannot be done for the lines that it has then. */
+  /**
+   * Hands a batch off to another process. Returns false if the spool could take only some lines or none; the batch
+   * keeps the rest.
+   */
   handOff(batch: Batch): boolean {
     const { count } = batch
     this.spool.skipBackoff()
     const left = batch.handOffTo(this.spool)
-    if (left === undefined) this.#parts.ledger.handedOff += count - batch.count
+    if (left === undefined) this.#deps.ledger.handedOff += count - batch.count
     else this.#countLeft(left, count)
     this.emitPending()
     return left !== undefined
   }
 
-  /** Where a batch was expected, so many lines of it were not there. */
+  /** Counts lines of a batch that are missing in the spool. A negative count means lines that were not known before. */
   onLost(count: number, dataset: string | undefined): void {
     if (count < 0) {
-      this.#parts.ledger.admitted -= count // somebody has added to it since it was counted
+      this.#deps.ledger.admitted -= count // lines were added after the count
       return
     }
     this.#drop('spool-damaged', { unknown: count })
@@ -141,7 +147,7 @@ export class SpoolCoordinator {
     this.emitPending()
   }
 
-  /** Tells listeners what there is to tell, as is done soon by itself: when the process ends there is no later. */
+  /** Calls the listeners that are due. This happens soon by itself, but at the end of the process there is no later. */
   emitPending(): void {
     this.#isTellingSoon = false
     for (const one of this.#pendingEvents.splice(0)) one()
@@ -149,23 +155,26 @@ export class SpoolCoordinator {
 
   stats(): SpoolStats {
     const { usedBytes, isInTrouble } = this.spool
-    return { bytes: usedBytes, inherited: this.#inherited, left: this.#parts.ledger.handedOff, isInTrouble }
+    return { bytes: usedBytes, inherited: this.#inherited, left: this.#deps.ledger.handedOff, isInTrouble }
   }
 
   #count(inherited: number, wasOurs: boolean): void {
-    const { ledger } = this.#parts
+    const { ledger } = this.#deps
     if (wasOurs) ledger.handedOff -= inherited
     else ledger.admitted += inherited
   }
 
-  /** More than the lines of the batch, if some are left that were settled already: they are to be settled again. */
+  /**
+   * Counts lines as handed off. `left` exceeds `count` if the file has lines that were settled before: they will be
+   * settled again.
+   */
   #countLeft(left: number, count: number): void {
-    this.#parts.ledger.handedOff += left
-    this.#parts.ledger.admitted += left - count
+    this.#deps.ledger.handedOff += left
+    this.#deps.ledger.admitted += left - count
   }
 
   #dropOldest(): boolean {
-    const batch = this.#parts.batcher().takeOldestStored()
+    const batch = this.#deps.batcher().takeOldestStored()
     if (batch === undefined) return false
     this.#drop('spool-full', batch.bySeverity)
     batch.settle(() => true)
@@ -173,10 +182,13 @@ export class SpoolCoordinator {
     return true
   }
 
-  /** What another process has is as if it had been left to it; what is gone is lost. */
+  /**
+   * Settles batches that vanished from the spool. A batch that another process has taken counts as handed off; others
+   * are lost.
+   */
   #onVanished({ path, what }: Vanished): void {
     let lost = 0
-    for (const batch of this.#parts.batcher().recover()) {
+    for (const batch of this.#deps.batcher().recover()) {
       if (what === 'taken') this.#countLeft(batch.handOff(), batch.count)
       else {
         lost += batch.count
@@ -194,14 +206,14 @@ export class SpoolCoordinator {
   }
 
   #drop(reason: DropReason, bySeverity: DropsBySeverity): void {
-    const { ledger, notices } = this.#parts
+    const { ledger, notices } = this.#deps
     const droppedBefore = ledger.dropped
     ledger.drop(reason, bySeverity)
     const count = ledger.dropped - droppedBefore
     this.#emitSoon(() => notices.emit('dropped', { reason, count, bySeverity }))
   }
 
-  /** Keeps what is intact and must not be sent, as what the service has refused is kept. */
+  /** Keeps intact records that must not be sent, in the same file as events that the service refused. */
   #setAside(refused: readonly RefusedRecord[]): void {
     const now = new Date(systemTimeMs())
     for (const { dataset, line, reason } of refused) this.#deadLetters.write({ dataset, event: line, reason }, now)
@@ -238,21 +250,23 @@ export class SpoolCoordinator {
   }
 
   #warn(message: string, about = message): void {
-    this.#emitSoon(() => this.#parts.notices.warn('LOGFERRY_SPOOL', message, about))
+    this.#emitSoon(() => this.#deps.notices.warn('LOGFERRY_SPOOL', message, about))
   }
 
-  /** Listeners may log, which must not happen while a batch is on its way to the disk. */
+  /**
+   * Schedules a call of listeners. Listeners may log, which must not happen while a batch is being written to the disk.
+   */
   #emitSoon(one: () => void): void {
     this.#pendingEvents.push(one)
     if (this.#isTellingSoon) return
     queueMicrotask(() => this.emitPending())
-    this.#isTellingSoon = true // not before: where the stack ends, the call above fails
+    this.#isTellingSoon = true // after the call, which fails where the stack ends
   }
 }
 
 const fullRemedy = 'Find out why delivery is slow, or raise spool.maxBytes.'
 
-/** Room for a path, as it is told of one that is not safe. */
+/** Maximum characters of a reason: the error about an unsafe path names the path. */
 const maxReasonChars = 1000
 
 const cleanerRemedy = 'Keep the spool where nothing removes old files, as in /var/spool.'

@@ -1,75 +1,77 @@
 import type { StoredBatch } from '../batch/batch-store.ts'
 import { monotonicMs, setTimeout } from '../time.ts'
 import { isPassing } from './disk.ts'
-import { Segment, type SegmentParts } from './segment.ts'
+import { Segment, type SegmentDeps } from './segment.ts'
 import type { RefusedRecord } from './segment-format.ts'
 import { directoriesIn, isFor, type OnReleased, type SegmentFile, SpoolDirectory } from './spool-directory.ts'
 
-/** What another process has left. */
+/** A batch adopted from an orphaned directory. */
 export interface AdoptedBatch {
   readonly dataset: string
   readonly severities: Uint8Array
-  /** Bytes of its lines. */
+  /** Bytes of the lines. */
   readonly byteLength: number
   readonly copy: StoredBatch
-  /** Whether we have left it ourselves, by `close`. */
+  /** True if this process handed the batch off itself. */
   readonly wasHandedOffHere: boolean
 }
 
-/** Lines that are damaged or missing; of which dataset, may not be known. */
+/** Lines that are damaged, missing or refused. Their dataset may be unknown. */
 export interface LostLines {
   readonly count: number
   readonly dataset: string | undefined
   readonly wasHandedOffHere: boolean
 }
 
-/** What is told of what another process has left. */
+/** Calls from an adoption to its caller. */
 export interface AdopterListeners {
-  /** Some of it, oldest first. */
+  /** Called with some of the adopted batches, oldest first. */
   onAdopted(inherited: readonly AdoptedBatch[]): void
   onLost(lost: LostLines): void
-  /** Of the lines that are lost, these are intact, and must not be sent. */
+  /** Called with intact records that must not be sent. `onLost` has already counted them. */
   onRefused(refused: readonly RefusedRecord[]): void
-  /** Some of it cannot be read now. It stays where it is, and is tried again. */
+  /** Called if a file or directory cannot be read now. It stays in the spool, and is tried again. */
   onUnreadable(error: unknown): void
 }
 
 export interface AdopterDeps {
   readonly root: string
-  /** What is for another is left alone. */
+  /** Directories for other destinations are left alone. */
   readonly destination: string
-  readonly segments: SegmentParts
-  /** True for the directory that this process writes to. */
+  readonly segments: SegmentDeps
+  /** True for the directory to which this process writes. */
   readonly isOwn: (name: string) => boolean
-  /** Whether there is room for so many bytes more. */
+  /** True if the spool has room for a directory of this name with so many bytes. */
   readonly hasRoom: (bytes: number, name: string) => boolean
   readonly onClaimed: (directory: SpoolDirectory) => void
-  /** Another process has that directory, or has removed it. */
+  /** Called if another process has claimed the directory, or has removed it. */
   readonly onNotClaimed: (name: string) => void
   readonly onReleased: OnReleased
-  /** There is more to be inherited, and some of what was in its way is delivered. */
+  /** Called when another adoption would find more, because earlier segments were delivered. */
   readonly onMore: () => void
 }
 
-/** Bytes of lines that are handed over together, so that what many short-lived processes have left makes few requests. */
+/**
+ * Bytes of lines passed to `onAdopted` at a time, so that the segments of many short-lived processes make few requests.
+ */
 const handOverBytes = 1_048_576
 
 /**
- * Directories that are claimed at a time. The signs of the owner of each take two of the descriptors in `append-files.ts`, and
- * 150 KB.
+ * Maximum number of adopted directories at a time. The lock and the socket of each take two of the descriptors in
+ * `append-files.ts`, and 150 KB.
  */
 const maxDirectories = 4
 
 /**
- * Segments that batches stand for at a time, and how many are handed over at once: of each, objects stay here that take a few
- * kilobytes, and processes that were killed may have left any number of them.
+ * Maximum number of segments that batches hold, and maximum number passed to `onAdopted` at once. Each held segment
+ * keeps a few kilobytes of objects in memory, and processes that were killed may have left any number of segments.
  */
 const maxSegments = 16_384
 const handOverSegments = 1024
 
 const restEveryMs = 5
 
-/** A segment, and what has been found in it. */
+/** A segment and the results of reading it, without its lines. */
 interface Found {
   readonly segment: Segment
   readonly dataset: string | undefined
@@ -79,29 +81,29 @@ interface Found {
   readonly refused: readonly RefusedRecord[]
 }
 
-/** Takes over what processes have left that are no more, or that have let go of it. */
+/** Adopts the directories of processes that ended, or that released them. */
 export class Adopter {
-  readonly #parts: AdopterDeps
+  readonly #deps: AdopterDeps
   readonly #directories = new Map<string, SpoolDirectory>()
-  /** Segments that `close` has left, and the lines in each. */
+  /** Segments that this process handed off, with the number of lines in each. */
   readonly #left = new Map<string, number>()
-  /** What is claimed, and could not be read yet. */
+  /** Segments of claimed directories that could not be read yet. */
   readonly #unread = new Set<Segment>()
-  /** Files of claimed directories that have not been looked at yet; the oldest of each stands last. */
+  /** Files of claimed directories that have not been opened yet; the oldest of each directory is last. */
   readonly #unopened = new Map<SpoolDirectory, SegmentFile[]>()
-  /** Directories that were found and have not been looked at yet, as too many were claimed; oldest first. */
+  /** Directories that were listed but not tried yet, because too many were claimed; oldest first. */
   #found: string[] = []
   #adopting: Promise<void> | undefined
-  /** Whether there are directories that were not claimed, as too many were. */
+  /** True if directories or files must wait until adopted segments are delivered. */
   #hasMore = false
   #closings = 0
   #restAtMs = 0
 
   constructor(parts: AdopterDeps) {
-    this.#parts = parts
+    this.#deps = parts
   }
 
-  /** Those that are claimed. */
+  /** The claimed directories. */
   get directories(): readonly SpoolDirectory[] {
     return [...this.#directories.values()]
   }
@@ -110,15 +112,17 @@ export class Adopter {
     this.#left.set(segment.order, lines)
   }
 
-  /** A segment is settled, by which there may be room for more. */
+  /** Notes that a segment was removed, which may make room for more. */
   onRemoved(): void {
     const isWaiting = this.#unopened.size > 0 && this.#adopting === undefined
-    if (isWaiting && this.#heldSegments <= maxSegments / 2) this.#parts.onMore()
+    if (isWaiting && this.#heldSegments <= maxSegments / 2) this.#deps.onMore()
   }
 
   /**
-   * Resolves when everything has been told of that is there to be inherited now, and for which there is room: with `true`
-   * where there is more to come once that is delivered. Never rejects, and does not keep the process alive.
+   * Resolves when the listeners have been called for every segment that can be adopted now and that there is room for.
+   * Never rejects, and does not keep the process alive.
+   *
+   * @returns true if more can be adopted once these segments are delivered
    */
   async adoptOrphans(listeners: AdopterListeners): Promise<boolean> {
     if (this.#adopting === undefined) {
@@ -131,7 +135,10 @@ export class Adopter {
     return this.#hasMore && [...this.#directories.values()].some(({ isHeld }) => isHeld)
   }
 
-  /** Lets go of everything, for whoever comes next. What is just being read has not been inherited. */
+  /**
+   * Releases every claimed directory so that another process can adopt it. A segment still being read counts as not
+   * adopted.
+   */
   close(): void {
     this.#closings++
     this.#adopting = undefined
@@ -156,7 +163,7 @@ export class Adopter {
         continue
       }
       this.#unread.delete(segment)
-      // Its lines are read once more when it is their turn.
+      // The lines are not kept: the batch reads them again when its turn comes.
       const { dataset, severities, lines, lost, refused } = content
       found.push({ segment, dataset, severities, byteLength: lines.length, lost, refused })
       foundBytes += lines.length
@@ -168,7 +175,7 @@ export class Adopter {
     if (closings === this.#closings) this.#emit(found, listeners)
   }
 
-  /** What could not be read before, then what is in one directory after the other. */
+  /** Yields the segments that could not be read before, then the segments of one directory after the other. */
   async *#segments(listeners: AdopterListeners): AsyncGenerator<Segment> {
     const closings = this.#closings
     this.#hasMore = false
@@ -183,7 +190,7 @@ export class Adopter {
       if (this.#hasMore || this.#found.length === 0) return
       const isClaimed = await this.#claim(this.#found.shift() as string, listeners)
       hasClaimed ||= isClaimed
-      // Once more: of two processes that reach for a directory at the same moment, neither may have got it.
+      // Lists again: if two processes try to claim a directory at the same moment, both may fail.
       if (this.#found.length === 0 && hasClaimed) {
         this.#found = await this.#names(listeners)
         hasClaimed = false
@@ -191,13 +198,13 @@ export class Adopter {
     }
   }
 
-  /** As many segments of claimed directories as there is room for. */
+  /** Yields segments of claimed directories, as many as there is room for. */
   *#open(): Generator<Segment> {
     for (const [directory, files] of this.#unopened) {
       while (files.length > 0) {
         if (this.#heldSegments >= maxSegments) return
         const { name, bytes } = files.pop() as SegmentFile
-        yield Segment.at(this.#parts.segments, directory, name, bytes)
+        yield Segment.at(this.#deps.segments, directory, name, bytes)
       }
       this.#unopened.delete(directory)
     }
@@ -210,7 +217,7 @@ export class Adopter {
   }
 
   async #names({ onUnreadable }: AdopterListeners): Promise<string[]> {
-    const { root, destination, segments, isOwn } = this.#parts
+    const { root, destination, segments, isOwn } = this.#deps
     const closings = this.#closings
     try {
       segments.disk.assertPrivate(root)
@@ -226,12 +233,16 @@ export class Adopter {
     }
   }
 
-  /** Claims a directory, if it is to be had: then there may be more. One that is in disorder does not stand before the others. */
+  /**
+   * Tries to claim a directory. Returns true if it was claimed and has segments: other directories may be free, too. A
+   * directory that fails does not hold up the others.
+   */
   async #claim(name: string, { onUnreadable }: AdopterListeners): Promise<boolean> {
-    const { root, segments, hasRoom, onClaimed, onNotClaimed, onReleased, onMore } = this.#parts
+    const { root, segments, hasRoom, onClaimed, onNotClaimed, onReleased, onMore } = this.#deps
     const closings = this.#closings
     let isRefused = false
-    // One that has more than all the room there is comes alone, and loses its oldest.
+    // A directory for which there is no room is adopted only if no other is. The oldest stored batches are then
+    // dropped.
     const isWanted = (bytes: number) => {
       const isRoom = bytes === 0 || this.#directories.size === 0 || hasRoom(bytes, name)
       isRefused = closings !== this.#closings || !isRoom
@@ -262,7 +273,7 @@ export class Adopter {
     }
   }
 
-  /** Gives the event loop a turn every few milliseconds; a process that has nothing else to do comes to its end in it. */
+  /** Gives the event loop a turn every few milliseconds. A process with nothing else to do ends in that turn. */
   #rest(): Promise<void> | undefined {
     return monotonicMs() < this.#restAtMs ? undefined : this.#takeTurn()
   }

@@ -1,50 +1,50 @@
 import { type Disk, isOutOfDescriptors } from './disk.ts'
 
 /**
- * How many file descriptors a spool holds, 16 in all:
+ * The file descriptors that a spool keeps open, at most 16:
  *
  *      2  the lock and the socket of its own directory
  *      1  `rejected.ndjson`
  *      2  the reserve
- *     11  the lock and the socket of each adopted directory, and the segments that are being written
+ *     11  the lock and the socket of each adopted directory, and the segments being written
  *
- * Reading, syncing and asking owners whether they live take up to four more, each for a moment.
+ * Reading, syncing and checks for living owners take up to four more, each for a moment.
  */
 const maxSharedDescriptors = 11
-/** For its lock and its socket. */
+/** One for the lock of an adopted directory, and one for its socket. */
 const descriptorsPerDirectory = 2
-/** For the lock of the own directory and for one segment: enough to write everything that is pending. */
+/** One for the lock of the own directory, and one for a segment: enough to write everything that is pending. */
 const reservedDescriptors = 2
 
-export interface AppendFilesParts {
+export interface AppendFilesDeps {
   readonly disk: Disk
-  /** Directories that are adopted at the moment: each takes two descriptors of those that are shared. */
+  /** Returns the number of directories adopted at the moment. Each takes two of the shared descriptors. */
   readonly adoptedDirectories: () => number
 }
 
 /**
- * The files that a spool is writing. Any number may be open for lines; a bounded number of them has a descriptor. The one
- * that was written least recently gives its descriptor up, and is opened again when it is written next.
+ * The files that a spool is writing. Any number of files may be open for lines, but only a bounded number has a
+ * descriptor. The least recently written file gives up its descriptor, and is reopened for its next write.
  *
- * Two descriptors are kept in reserve, for the moment in which the process has none left.
+ * Two descriptors are kept in reserve for the moment when the process has none left.
  */
 export class AppendFiles {
-  readonly #parts: AppendFilesParts
+  readonly #deps: AppendFilesDeps
   /** Files that have a descriptor, the least recently written first. */
   readonly #open = new Set<AppendFile>()
   #last: AppendFile | undefined
   readonly #reserve: number[] = []
 
-  constructor(parts: AppendFilesParts) {
-    this.#parts = parts
+  constructor(parts: AppendFilesDeps) {
+    this.#deps = parts
     this.#fillReserve()
   }
 
-  /** @throws what the disk throws */
+  /** @throws any error from the disk */
   create(path: string): AppendFile {
     this.#fillReserve()
     this.makeRoom(1)
-    const { disk } = this.#parts
+    const { disk } = this.#deps
     const file = new AppendFile(
       disk,
       path,
@@ -56,9 +56,10 @@ export class AppendFiles {
   }
 
   /**
-   * Calls `open`, and calls it again with one descriptor of the spool's given up if the process has none left.
+   * Calls `open`. While the process has no descriptor left, gives up one descriptor of the spool and calls `open`
+   * again.
    *
-   * @throws what `open` throws
+   * @throws any error from `open`
    */
   withDescriptor<T>(open: () => T): T {
     for (;;) {
@@ -70,23 +71,23 @@ export class AppendFiles {
     }
   }
 
-  /** Closes the descriptors that are too many once `more` are wanted. */
+  /** Closes the least recently written files until `more` shared descriptors are free. */
   makeRoom(more = 0): void {
-    const max = maxSharedDescriptors - descriptorsPerDirectory * this.#parts.adoptedDirectories() - more
+    const max = maxSharedDescriptors - descriptorsPerDirectory * this.#deps.adoptedDirectories() - more
     while (this.#open.size > max && this.#suspendOldest());
   }
 
-  /** Gives the reserve up until the next file is made. */
+  /** Gives up the reserve until the next file is created. */
   releaseReserve(): void {
     while (this.#takeFromReserve());
   }
 
-  /** @internal of AppendFile */
+  /** @internal called by `AppendFile` before each write */
   onWriting(file: AppendFile): void {
     if (file !== this.#last) this.#touch(file)
   }
 
-  /** @internal of AppendFile */
+  /** @internal called by `AppendFile` when a file is closed */
   onClosed(file: AppendFile): void {
     this.#open.delete(file)
     if (this.#last === file) this.#last = undefined
@@ -112,23 +113,23 @@ export class AppendFiles {
     const descriptor = this.#reserve.pop()
     if (descriptor === undefined) return false
     try {
-      this.#parts.disk.close(descriptor)
+      this.#deps.disk.close(descriptor)
     } catch {
-      // It is closed even then, and nothing was written to it.
+      // The descriptor is closed even then, and nothing was written to it.
     }
     return true
   }
 
   #fillReserve(): void {
     try {
-      while (this.#reserve.length < reservedDescriptors) this.#reserve.push(this.#parts.disk.openNothing())
+      while (this.#reserve.length < reservedDescriptors) this.#reserve.push(this.#deps.disk.openNothing())
     } catch {
-      // There is none to be had now.
+      // No descriptor is available now.
     }
   }
 }
 
-/** A file that is written at its end alone. */
+/** A file that is only written at its end. */
 export class AppendFile {
   readonly #disk: Disk
   readonly #path: string
@@ -136,7 +137,7 @@ export class AppendFile {
   #descriptor: number | undefined
   #identity: string | undefined
   #bytes = 0
-  /** What closing its descriptor in between has thrown: some file systems tell only then what they could not write. */
+  /** The first error of `suspend`. Some file systems report a failed write only when the descriptor is closed. */
   #trouble: unknown
 
   constructor(disk: Disk, path: string, descriptor: number, files: AppendFiles) {
@@ -147,11 +148,11 @@ export class AppendFile {
     try {
       this.#identity = disk.identify(descriptor)
     } catch {
-      // It is asked for once more when it is needed.
+      // `suspend` asks again.
     }
   }
 
-  /** As `Disk.stat` tells it; `undefined` where that could not be told, or once the file is closed. */
+  /** Identity of the file, as `Disk.stat` gives it; `undefined` if the disk gave none, or once the file is closed. */
   get identity(): string | undefined {
     return this.#identity
   }
@@ -159,8 +160,8 @@ export class AppendFile {
   /**
    * Writes the first `length` bytes at the end of the file: all of them, or none.
    *
-   * @returns `false` if the file is gone
-   * @throws what the disk throws
+   * @returns false if the file is gone
+   * @throws any error from the disk
    */
   write(bytes: Uint8Array, length: number): boolean {
     const descriptor = this.#descriptorToWrite()
@@ -176,7 +177,7 @@ export class AppendFile {
     return true
   }
 
-  /** @throws what the disk throws; it is closed even then */
+  /** @throws any error from the disk; the file is closed even then */
   close(): void {
     const descriptor = this.#descriptor
     this.#descriptor = undefined
@@ -189,7 +190,7 @@ export class AppendFile {
     if (this.#trouble !== undefined) throw this.#trouble
   }
 
-  /** @internal of AppendFiles */
+  /** @internal called by `AppendFiles` to free the descriptor until the next write */
   suspend(): void {
     const descriptor = this.#descriptor
     if (descriptor === undefined) return
@@ -217,12 +218,15 @@ export class AppendFile {
     return this.#descriptor
   }
 
-  /** A part of a record would be counted as lost by the process that reads it, and is accounted for here. */
+  /**
+   * Cuts off a partly written record. This process accounts for the line, but a process that reads the file would count
+   * the partial record as lost.
+   */
   #cutTorn(descriptor: number): void {
     try {
       this.#disk.truncate(descriptor, this.#bytes)
     } catch {
-      // Then it is counted twice.
+      // The line is then counted twice.
     }
   }
 }

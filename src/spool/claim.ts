@@ -4,16 +4,16 @@ import { hasSocket, isOwnerAlive, LivenessSocket, removeDeadSockets } from './li
 import { LockFile } from './lock-file.ts'
 import { fs, identityOf } from './node-fs.ts'
 
-/**
- * What has become of a claim: it is held, or the directory is gone from its path, or another process has the directory.
- */
+/** State of a claim: `held`; `removed` if the directory is gone from its path; `taken` if another process has it. */
 export type ClaimState = 'held' | 'removed' | 'taken'
 
-/** A directory that is this process's alone. */
+/** Sole ownership of a directory by this process. A lock file and a liveness socket are the signs of an owner. */
 export interface Claim {
-  /** Puts right what others have removed of the signs by which they know that the directory is claimed. Never throws. */
+  /** Restores the lock file and the socket if another program removed them. Never throws. */
   renew(): ClaimState
-  /** Makes the directory and all that is in it look used, so that cleaners of old files leave them. Never rejects. */
+  /**
+   * Updates the times of the directory and its entries, so that cleaners of old files leave them alone. Never rejects.
+   */
   touch(): Promise<void>
   release(): void
 }
@@ -21,9 +21,9 @@ export interface Claim {
 const lockName = 'lock'
 
 /**
- * Claims a directory that this process has just made; `undefined` when another has come first.
+ * Claims a directory that this process has just created. Returns `undefined` if another process claimed it first.
  *
- * @throws what the disk throws
+ * @throws any error from the disk
  */
 export function claim(path: string): Claim | undefined {
   const identity = identityOf(path)
@@ -35,10 +35,11 @@ export function claim(path: string): Claim | undefined {
 }
 
 /**
- * Claims a directory that another process has made, if it has no owner any more. Either sign of an owner is enough, for each
- * may fail: the lock is lost by reading its file, or with it; the socket is lost with its file, and not all have one.
+ * Claims a directory of another process, if it has no owner any more. Either sign alone proves an owner, because each
+ * sign may fail. The lock is lost when code in the owner's process reads the lock file, or when the file is removed.
+ * The socket is lost with its file, and some platforms have none.
  *
- * @throws what the disk throws
+ * @throws any error from the disk
  */
 export async function adopt(path: string): Promise<Claim | undefined> {
   const identity = identityOf(path)
@@ -54,12 +55,16 @@ export async function adopt(path: string): Promise<Claim | undefined> {
   return new DirectoryClaim(path, identity, lock)
 }
 
-/** True if a process has claimed the directory. Changes nothing in it. */
+/** True if a process has claimed the directory. Changes nothing in the directory. */
 export async function isClaimed(path: string): Promise<boolean> {
   return (await isOwnerAlive(path)) || LockFile.isTaken(join(path, lockName))
 }
 
-/** Removes a directory that is empty but for the lock. If another process has adopted it meanwhile, it stays. */
+/**
+ * Removes a directory that is empty except for the lock file.
+ *
+ * @throws any error from the disk, for example if another process has adopted the directory in between: then it stays
+ */
 export function removeDirectory(path: string): void {
   if (!hasSocket(path)) fs.rmSync(join(path, lockName), { force: true })
   fs.rmdirSync(path)
@@ -86,7 +91,7 @@ class DirectoryClaim implements Claim {
       this.#socket?.close()
       this.#socket = LivenessSocket.listen(this.#path)
     } catch {
-      // The disk cannot tell now.
+      // The disk gives no answer now: the claim counts as held.
     }
     return 'held'
   }
@@ -98,7 +103,7 @@ class DirectoryClaim implements Claim {
         await fs.promises.lutimes(join(this.#path, name), now, now).catch(() => {})
       }
     } catch {
-      // It is gone, which is noticed elsewhere.
+      // The directory is gone, which `renew` notices.
     }
   }
 

@@ -2,25 +2,27 @@ import { join } from 'node:path'
 import { fs, isOurs } from './node-fs.ts'
 import { assertPrivate, UnsafePath } from './private-directory.ts'
 
-/** An event that must not be sent again: the service has refused it, or it is none. */
+/** An event that must not be sent again: the service refused it, or a spooled record is not an event. */
 export interface DeadLetter {
   readonly dataset: string
-  /** `undefined` where the service did not say which event it was. */
+  /** `undefined` if the service did not say which event it refused. */
   readonly event: unknown
-  /** `undefined` where the service has never seen it. */
+  /** `undefined` if the event was never sent to the service. */
   readonly status?: number | undefined
   readonly reason: string
 }
 
-/** Bytes after which a new file is begun; one older file is kept beside it. */
+/** Size in bytes from which a new file is started. One older file is kept. */
 const maxFileBytes = 8_388_608
 
 const { constants } = fs
-/** Links are not followed, and where a pipe stands nobody is waited for; Windows has neither. */
+/** Flags that refuse a symbolic link, and do not wait for the reader of a pipe. Windows has neither flag. */
 const unlikeOthers = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | unlikeOthers
 
-/** What the service refuses, one line of JSON for each event, in `rejected.ndjson` and, before that, `rejected.1.ndjson`. */
+/**
+ * Writes dead letters to `rejected.ndjson`, one line of JSON for each event. A full file becomes `rejected.1.ndjson`.
+ */
 export class DeadLetters {
   readonly #directory: string
   readonly #path: string
@@ -29,7 +31,9 @@ export class DeadLetters {
   #file: number | undefined
   #isInTrouble = false
 
-  /** `onTrouble` is told once, until a letter could be written again. */
+  /**
+   * @param onTrouble called when a letter cannot be written; called again only after a write has succeeded in between
+   */
   constructor(directory: string, onTrouble: (error: unknown) => void, maxBytes = maxFileBytes) {
     this.#directory = directory
     this.#path = join(directory, 'rejected.ndjson')
@@ -57,7 +61,7 @@ export class DeadLetters {
     try {
       fs.closeSync(file)
     } catch (error) {
-      this.#fail(error) // some file systems tell only now what they could not write
+      this.#fail(error) // some file systems report a failed write only now
     }
   }
 
@@ -66,11 +70,13 @@ export class DeadLetters {
     this.#isInTrouble = true
   }
 
-  /** Other processes write to the same file: its size is what the disk says. */
+  /**
+   * Opens the file, with room for `bytes`. Other processes write to the same file, so its size is read from the disk.
+   */
   #open(bytes: number): number {
     assertPrivate(this.#directory)
     fs.mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
-    assertPrivate(this.#directory) // once more: what was not there yet may have been put there by another user
+    assertPrivate(this.#directory) // again: another user may have created it since
     const file = this.#openOwn()
     if (this.#takes(file, bytes)) return file
     fs.closeSync(file)
@@ -87,7 +93,7 @@ export class DeadLetters {
     throw Object.assign(new Error("a file of somebody else's is in the way"), { code: 'EPERM' })
   }
 
-  /** `false` also once the file has been removed, or has got another name. */
+  /** True if the file has room for `bytes`. False also if the file was removed, or has a second name. */
   #takes(file: number, bytes: number): boolean {
     const { size, nlink } = fs.fstatSync(file)
     return nlink === 1 && (size === 0 || size + bytes <= this.#maxFileBytes)

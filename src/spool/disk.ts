@@ -4,53 +4,54 @@ import { adopt, type Claim, claim, removeDirectory } from './claim.ts'
 import { fs, identityIn, isOurs, noFollow, ownerOnly, statOf } from './node-fs.ts'
 import { assertPrivate } from './private-directory.ts'
 
-/** What the spool needs of a file system. Everything throws as `node:fs` does. */
+/** The file system operations of the spool. Each one throws as `node:fs` does. */
 export interface Disk {
-  /** Makes a directory for its owner alone, and the way to it. */
+  /** Creates a directory for its owner alone, and its missing parents. */
   makeDirectory(path: string): void
   /**
-   * What stands in a directory; nothing where there is none. Links, and what belongs to another user, are left out. However
-   * much there is, the event loop has its turns meanwhile.
+   * Lists a directory; returns no entries if the directory does not exist. Skips links, and entries of other users. The
+   * event loop gets its turns during a long listing.
    */
   list(path: string): Promise<DiskEntry[]>
   removeDirectory(path: string): void
-  /** Makes a file for its owner alone, where there is none yet, to be written from its start to its end. */
+  /** Creates a file for its owner alone, to be written from start to end. Throws if the file exists. */
   create(path: string): number
   /**
-   * Opens a file again that was made by `create`, to be written at its end; `undefined` if it is gone, or another file
-   * stands in its place.
+   * Reopens a file made by `create`, to be written at its end. Returns `undefined` if the file is gone, or if another
+   * file is in its place.
    */
   reopen(path: string, identity: string): number | undefined
-  /** The same as `stat` tells of the file that is being written. */
+  /** Returns the identity of an open file, the same as `stat` returns. */
   identify(file: number): string
-  /** Opens a file that holds nothing, for the sake of its descriptor. */
+  /** Opens a file without content, only to occupy a descriptor. */
   openNothing(): number
-  /** Writes at the end; returns how many bytes were written, which may be less than given. */
+  /** Writes at the end. Returns the number of bytes written, which may be fewer than given. */
   write(file: number, bytes: Uint8Array, from: number, to: number): number
-  /** Leaves so many bytes of a file that is being written. */
+  /** Cuts an open file to its first `bytes` bytes. */
   truncate(file: number, bytes: number): void
   close(file: number): void
-  /** Resolves when what was written cannot be lost in a failure of power any more. */
+  /** Resolves when a power failure can no longer lose the bytes written. */
   sync(path: string): Promise<void>
   read(path: string): Promise<Buffer>
-  /** The same where the event loop stands still. */
+  /** Reads in one call, for when the event loop has stopped. */
   readNow(path: string): Buffer
   remove(path: string): void
-  /** Throws where it cannot be told. */
+  /** Returns `undefined` if the file does not exist. Throws if the disk gives no answer. */
   stat(path: string): FileState | undefined
-  /** Throws an `UnsafePath` where another user could write to a directory, or put another in its place. */
+  /** Throws an `UnsafePath` if another user could write to the directory, or could put another one in its place. */
   assertPrivate(path: string): void
   /**
-   * Claims a directory that this process has just made, as long as it lives or until `release`; `undefined` when another has
-   * been faster. Of any number of processes, also in containers that share a volume, one at a time has it.
+   * Claims a directory that this process has just created, until `release` or the end of the process. Returns
+   * `undefined` if another process was faster. Only one process at a time has the claim, even among containers that
+   * share a volume.
    */
   claim(path: string): Claim | undefined
-  /** Claims a directory that another process has made, if it has no owner any more. */
+  /** Claims a directory of another process, if it has no owner any more. */
   adopt(path: string): Promise<Claim | undefined>
 }
 
 export interface FileState {
-  /** Stays the same while it is the same file, whatever its name. */
+  /** Stays the same as long as it is the same file, even if its name changes. */
   readonly identity: string
   readonly bytes: number
 }
@@ -63,9 +64,9 @@ export interface DiskEntry {
 
 const { constants } = fs
 const ownerOnlyDirectory = 0o700
-/** So many files are looked at in one turn of the event loop. */
+/** Number of files examined in one turn of the event loop. */
 const listedAtOnce = 128
-/** Where a pipe stands in place of a file, no reader is waited for; Windows has no such flag. */
+/** Flag to open without waiting for a reader, if a pipe is in place of the file. Windows has no such flag. */
 const nonBlocking = constants.O_NONBLOCK ?? 0
 
 export const nodeDisk: Disk = {
@@ -73,7 +74,7 @@ export const nodeDisk: Disk = {
     try {
       fs.mkdirSync(path, { recursive: true, mode: ownerOnlyDirectory })
     } catch (error) {
-      // Node says ENOENT for whatever went wrong below a directory that is there: this says what it was.
+      // Node reports ENOENT for any failure below an existing directory. `makeFirstMissing` throws the real error.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') makeFirstMissing(path)
       throw error
     }
@@ -93,7 +94,7 @@ export const nodeDisk: Disk = {
   },
   removeDirectory,
   create(path) {
-    // Appending, so that a file that another process has emptied stays too short, and is noticed.
+    // Append mode: if another process empties the file, it stays too short, and the watch notices that.
     const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_EXCL | noFollow
     return fs.openSync(path, flags, ownerOnly)
   },
@@ -150,17 +151,17 @@ export const nodeDisk: Disk = {
 const outOfDescriptors: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE'])
 const passing: ReadonlySet<unknown> = new Set([...outOfDescriptors, 'ENOMEM', 'EAGAIN'])
 
-/** Whether there is no file descriptor left, in this process or on this machine. */
+/** True if no file descriptor is left, in this process or on this machine. */
 export function isOutOfDescriptors(error: unknown): boolean {
   return outOfDescriptors.has((error as NodeJS.ErrnoException).code)
 }
 
-/** Whether a failure says nothing of the disk: no file can be opened at the moment. */
+/** True if a failure is no sign of a bad disk: no file can be opened at the moment. */
 export function isPassing(error: unknown): boolean {
   return passing.has((error as NodeJS.ErrnoException).code)
 }
 
-/** Whatever else stands there than a file that may be written is not the file that is looked for. */
+/** Errors of `open` that mean that the path has no file, or something other than a writable file. */
 const otherThings: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EISDIR'])
 
 function openIfThere(path: string, flags: number): number | undefined {

@@ -5,10 +5,10 @@ const { isUtf8 } = builtinModule('node:buffer')
 const newline = 0x0a
 
 /**
- * Checks a line that another process has written: what is not exactly one JSON object would change the meaning of the
- * request that it is sent in, or break the handling of its answer.
+ * Checks a line that another process has written. A line that is not exactly one JSON object would change the meaning
+ * of its request, or break the handling of the answer.
  *
- * @returns why the line must not be sent, `undefined` if it may be
+ * @returns the reason why the line must not be sent, or `undefined` if it may be sent
  */
 export function whyNoEvent({ line }: SegmentRecord): string | undefined {
   return isOneLine(line) && isUtf8(line) && isObject(line) ? undefined : 'it is not one JSON object on one line'
@@ -18,7 +18,10 @@ function isOneLine(line: Buffer): boolean {
   return line.indexOf(newline) === line.length - 1
 }
 
-/** Read as Latin-1, which takes two thirds of the time: JSON has no syntax beyond ASCII. */
+/**
+ * True if the line is a JSON object. Reading it as Latin-1 takes two thirds of the time, and JSON has no syntax beyond
+ * ASCII.
+ */
 function isObject(line: Buffer): boolean {
   if (line[0] !== 0x7b) return false // {
   try {

@@ -7,35 +7,38 @@ import { assertPrivate } from './private-directory.ts'
 import { maxSegmentBytes, readSegment } from './segment-format.ts'
 import { destinationIn, directoriesIn, type SegmentFile, segmentsIn } from './spool-directory.ts'
 
-/** What waits in a spool. */
+/** The contents of a spool. */
 export interface SpoolContents {
-  /** Oldest first. */
+  /** Directories of the spool, oldest first. */
   readonly processes: readonly ProcessContents[]
-  /** Events in `rejected.ndjson` and `rejected.1.ndjson`. */
+  /** Number of events in `rejected.ndjson` and `rejected.1.ndjson`. */
   readonly rejected: number
-  /** Directories that belong to other users: nobody but they can deliver what is in there. */
+  /** Number of directories of other users. Only these users can deliver the events in them. */
   readonly foreignDirectories: number
 }
 
-/** The directory of one process in the spool. */
+/** The contents of one process's directory in the spool. */
 export interface ProcessContents {
   readonly name: string
-  /** Whether a process that is running has it, its own or by inheritance. */
+  /** True if a running process has claimed the directory, as its creator or by adoption. */
   readonly isInUse: boolean
-  /** Where its events go: the address of the service, and `#` and the organization; `undefined` where that is not known. */
+  /**
+   * Destination of the events: the service's address, followed by `#` and the organization if there is one. A long
+   * destination is a hash. `undefined` if the destination is unknown.
+   */
   readonly destination: string | undefined
   readonly segments: number
   readonly events: number
-  /** Bytes of its segments. */
+  /** Bytes of the segments. */
   readonly bytes: number
-  /** Events in each dataset. */
+  /** Number of events by dataset. */
   readonly datasets: Readonly<Record<string, number>>
-  /** RFC 3339; `undefined` where there is no event. */
+  /** Time of the oldest event as RFC 3339; `undefined` if there is no event. */
   readonly oldest: string | undefined
   readonly newest: string | undefined
   /**
-   * Records that are damaged or missing; a file that cannot be read counts as one. Not counted where the directory is in
-   * use, as a record that is half written looks the same.
+   * Number of records that are damaged or missing; an unreadable file counts as one. Always 0 for a directory in use,
+   * because a half-written record looks the same.
    */
   readonly damaged: number
 }
@@ -45,10 +48,11 @@ const newline = 0x0a
 const deadLetterNames = ['rejected.ndjson', 'rejected.1.ndjson']
 
 /**
- * Looks into a spool, and changes nothing in it.
+ * Reads the contents of a spool, and changes nothing in it.
  *
- * @throws UnsafePath if another user could have put there what is in it
- * @throws what the disk throws, where there is no such directory for instance
+ * @param root the directory of the spool
+ * @throws UnsafePath if another user could have put the contents there
+ * @throws any error from the disk, for example if the directory does not exist
  */
 export async function spoolContents(root: string): Promise<SpoolContents> {
   assertPrivate(root)
@@ -94,13 +98,13 @@ interface SegmentContents {
   readonly dataset: string | undefined
   readonly events: number
   readonly damaged: number
-  /** Times of the first and the last event. */
+  /** Times of the first and the last event, in milliseconds since 1970. */
   readonly timesMs: readonly number[]
 }
 
 const unreadable: SegmentContents = { dataset: undefined, events: 0, damaged: 1, timesMs: [] }
 
-/** `undefined` when it has been delivered meanwhile. */
+/** Returns `undefined` if the segment was delivered during the inspection. */
 async function segmentContents(directory: string, { name, bytes }: SegmentFile): Promise<SegmentContents | undefined> {
   const path = join(directory, name)
   if (bytes > maxSegmentBytes) return unreadable
@@ -115,30 +119,33 @@ async function segmentContents(directory: string, { name, bytes }: SegmentFile):
   }
 }
 
-/** The owner of a file keeps its time of change young, so that cleaners of old files leave it. Not all disks know its birth. */
+/**
+ * Returns the creation time of the file, as far as it is known. The owner updates the modification time to keep the
+ * file from cleaners, and some file systems record no creation time.
+ */
 function timeOfFile({ birthtimeMs, mtimeMs }: fs.Stats): number {
   return birthtimeMs > 0 ? Math.min(birthtimeMs, mtimeMs) : mtimeMs
 }
 
-/** The first and the last of lines that each end in a newline. */
+/** Returns the first and the last of lines that each end in a newline. */
 function endsOf(lines: Buffer): string[] {
   const firstEnd = lines.indexOf(newline)
   const lastStart = lines.lastIndexOf(newline, lines.length - 2) + 1
   return [lines.toString('utf8', 0, firstEnd), lines.toString('utf8', lastStart)]
 }
 
-/** The time of an event, where it has one in the usual field. */
+/** Returns the time of an event in milliseconds since 1970; `undefined` if the usual field `_time` has none. */
 function timeOf(line: string): number | undefined {
   try {
     const time: unknown = JSON.parse(line)._time
     const ms = typeof time === 'string' ? Date.parse(time) : Number.NaN
     return Number.isNaN(ms) ? undefined : ms
   } catch {
-    return undefined // it is no event, and will not be sent
+    return undefined // not an event: it will not be sent
   }
 }
 
-/** Shows what belongs to other users too. */
+/** Lists entries of other users, too. */
 const everybodysDisk: Disk = {
   ...nodeDisk,
   async list(path) {
@@ -173,7 +180,7 @@ async function countLines(path: string): Promise<number> {
       for (let at = bytes.indexOf(newline); at !== -1; at = bytes.indexOf(newline, at + 1)) count++
     }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error // it may just be getting its other name
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error // another process may be renaming the file
   }
   return count
 }

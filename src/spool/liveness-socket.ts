@@ -4,17 +4,17 @@ import { fs, identityOf, ownerOnly } from './node-fs.ts'
 
 type Server = import('node:net').Server
 
-/** Ends the names of these sockets. */
+/** Suffix of the socket names. */
 const ending = '.alive'
-/** By this way a path of any length fits into the 107 bytes that the address of a socket may have. */
+/** A path through this directory fits into the 107 bytes of a socket address, however long the real path is. */
 const openFiles = '/proc/self/fd'
-/** Errors that say nothing of the owner. */
+/** Errors that do not show if the owner is alive. */
 const unclear = new Set(['EAGAIN', 'EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EACCES', 'EPERM'])
 
 /**
- * A Unix domain socket in a directory, on which its owner listens as long as it lives: the kernel undoes that, and no reading
- * of files can. Processes in containers that share a volume reach it as well. Each has a name of its own, so that none is
- * ever bound to, or removed, in place of another.
+ * A Unix domain socket on which the owner of a directory listens as long as the owner lives. The kernel closes the
+ * socket when the process ends; reading the files of the directory does not. Processes in other containers that share
+ * the volume can connect, too. Each socket has a random name, so no process binds or removes the socket of another.
  */
 export class LivenessSocket {
   readonly #server: Server
@@ -27,7 +27,7 @@ export class LivenessSocket {
     this.#identity = identityOf(path)
   }
 
-  /** `undefined` where the platform or the file system has no such sockets, or no file may be opened. */
+  /** Returns `undefined` if the platform or the file system has no such sockets, or if no file can be opened. */
   static listen(directory: string): LivenessSocket | undefined {
     if (process.platform === 'win32') return undefined
     const name = `${process.getBuiltinModule('node:crypto').randomBytes(4).toString('hex')}${ending}`
@@ -37,7 +37,7 @@ export class LivenessSocket {
       .on('error', ignore)
       .unref()
     try {
-      // Exclusive, as otherwise the primary process of a cluster would listen in place of its worker.
+      // Exclusive: otherwise, in a cluster, the primary process would listen in place of its worker.
       withShortPath(directory, short => server.listen({ path: join(short, name), exclusive: true }))
       if (!server.listening) return undefined
       fs.chmodSync(path, ownerOnly)
@@ -49,7 +49,11 @@ export class LivenessSocket {
     }
   }
 
-  /** @throws what the disk throws if it cannot tell */
+  /**
+   * True if the socket's file is still at its path.
+   *
+   * @throws any error from the disk if it gives no answer
+   */
   get isThere(): boolean {
     return this.#identity !== undefined && identityOf(this.#path) === this.#identity
   }
@@ -60,7 +64,7 @@ export class LivenessSocket {
   }
 }
 
-/** True if a process listens in that directory, or if that cannot be told now. */
+/** True if a process listens in the directory, or if the answer is unknown now. */
 export async function isOwnerAlive(directory: string): Promise<boolean> {
   try {
     for (const name of namesOfSockets(directory)) if (await isListening(directory, name)) return true
@@ -70,12 +74,12 @@ export async function isOwnerAlive(directory: string): Promise<boolean> {
   }
 }
 
-/** Removes what owners that are no more have left. */
+/** Removes the sockets of owners that ended. */
 export function removeDeadSockets(directory: string): void {
   for (const name of socketsIn(directory)) remove(join(directory, name))
 }
 
-/** True if the owner of a directory listens in it, or a former one has. */
+/** True if the directory has the socket of its owner, or of an earlier one. */
 export function hasSocket(directory: string): boolean {
   return socketsIn(directory).length > 0
 }
@@ -110,7 +114,10 @@ function isListening(directory: string, name: string): Promise<boolean> {
   })
 }
 
-/** The address is looked up within the call, so that the way to it is needed no longer. */
+/**
+ * Calls `use` with a short path to the directory. `listen` and `connect` look the address up within that call, so the
+ * descriptor behind the path can be closed afterwards.
+ */
 function withShortPath(directory: string, use: (short: string) => void): void {
   if (!fs.existsSync(openFiles)) return use(directory)
   const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = fs.constants
@@ -130,7 +137,7 @@ function remove(path: string): void {
   try {
     fs.unlinkSync(path)
   } catch {
-    // It is gone already, or does no harm.
+    // The file is gone already, or does no harm.
   }
 }
 

@@ -4,17 +4,19 @@ const { constants } = fs
 const sqliteBusy = 5
 const sqliteCannotOpen = 14
 const sqliteNoDatabase = 26
-/** How long a renewal waits for a process that only looks at the lock, in milliseconds. */
+/** Time that a renewal waits for a process that only inspects the lock, in milliseconds. */
 const renewWaitMs = 20
 
 type Database = InstanceType<ReturnType<typeof sqlite>['DatabaseSync']>
 
 /**
- * A lock that the kernel undoes when its process dies: no stale lock, no guess from a process id, which says nothing across
- * containers. Node has no call for locking a file, but SQLite is part of it, and locks its files.
+ * A lock that the kernel releases when its process dies. So no lock is ever stale, and no guess from a process id is
+ * needed; process ids mean nothing across containers. Node cannot lock a file, but it includes SQLite, which locks its
+ * database files.
  *
- * These are POSIX locks: one is lost, without notice, when any descriptor of the file is closed in its process. Who only
- * reads every file of a directory does that. So it is renewed from time to time, and it is not the only sign of an owner.
+ * These are POSIX locks: a process loses its lock, without notice, when it closes any descriptor of the file. Code that
+ * reads every file of a directory does that. So the lock is renewed from time to time, and is not the only sign of an
+ * owner.
  */
 export class LockFile {
   readonly #path: string
@@ -28,9 +30,9 @@ export class LockFile {
   }
 
   /**
-   * Takes the lock; `undefined` when another process has it, or its directory is gone.
+   * Takes the lock. Returns `undefined` if another process has the lock, or if the directory is gone.
    *
-   * @throws what the disk throws
+   * @throws any error from the disk
    */
   static take(path: string): LockFile | undefined {
     if (!makeFile(path)) return undefined
@@ -39,28 +41,29 @@ export class LockFile {
     let database: Database | undefined
     try {
       database = new (sqlite().DatabaseSync)(path, { timeout: 0 })
-      // In memory, what belongs to a transaction leaves no file of its own.
+      // With the journal in memory, a transaction makes no file of its own.
       database.exec(`PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; PRAGMA busy_timeout = ${renewWaitMs}`)
     } catch (error) {
       database?.close()
       const { errcode } = error as { errcode?: number }
       if (errcode === sqliteBusy || errcode === sqliteCannotOpen) return undefined
       if (errcode !== sqliteNoDatabase) throw error
-      // Something was written to it, which SQLite takes for a damaged database. To remove it could take it from another heir.
+      // Another program wrote to the file, and SQLite takes it for a damaged database. Removing the file could take the
+      // lock from another adopter, so the file is emptied.
       fs.closeSync(fs.openSync(path, constants.O_WRONLY | constants.O_TRUNC | noFollow))
       return LockFile.take(path)
     }
     if (identityOf(path) === identity) return new LockFile(path, database, identity)
-    database.close() // it was removed or replaced meanwhile: the lock of another file locks nothing
+    database.close() // it was removed or replaced in between: the lock of another file protects nothing
     return undefined
   }
 
-  /** True if another process has the lock. Makes no file, and takes the lock from no process that has it. */
+  /** True if another process has the lock. Creates no file, and takes the lock from no process. */
   static isTaken(path: string): boolean {
     if (ownFileAt(path) === undefined) return false
     let database: Database | undefined
     try {
-      // Reading tells, as no process can read while another has the lock. It holds up others for some microseconds.
+      // A read fails while another process has the lock. It delays other processes by some microseconds.
       database = new (sqlite().DatabaseSync)(path, { readOnly: true, timeout: 0 })
       database.prepare('SELECT count(*) FROM sqlite_schema').get()
       return false
@@ -72,14 +75,15 @@ export class LockFile {
   }
 
   /**
-   * Takes the lock once more, also if its file is gone; `false` when another process has it by now.
+   * Takes the lock again, even if its file is gone. Returns false if another process has it now, or the directory is
+   * gone.
    *
-   * @throws what the disk throws
+   * @throws any error from the disk
    */
   renew(): boolean {
     if (identityOf(this.#path) === this.#identity) {
       try {
-        this.#database.exec('ROLLBACK; BEGIN EXCLUSIVE') // a commit would write
+        this.#database.exec('ROLLBACK; BEGIN EXCLUSIVE') // not a commit, which would write
         return true
       } catch (error) {
         if ((error as { errcode?: number }).errcode === sqliteBusy) return false
@@ -102,7 +106,7 @@ function sqlite() {
   return process.getBuiltinModule('node:sqlite')
 }
 
-/** `false` where there is no directory for it: its heir has just given it up. */
+/** Creates the lock file, or keeps an existing one. Returns false if its adopter has just removed the directory. */
 function makeFile(path: string): boolean {
   try {
     fs.closeSync(fs.openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | noFollow, ownerOnly))
@@ -114,7 +118,10 @@ function makeFile(path: string): boolean {
   return true
 }
 
-/** SQLite would follow a symbolic link, and write to a file that has other names as well. */
+/**
+ * Returns the identity of the lock file; `undefined` if SQLite must not open it. SQLite would follow a symbolic link,
+ * and write to a file that has other names, too.
+ */
 function ownFileAt(path: string): string | undefined {
   const stat = fs.lstatSync(path, { throwIfNoEntry: false })
   if (!stat?.isFile() || stat.nlink > 1 || !isOurs(stat.uid)) return undefined

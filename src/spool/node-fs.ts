@@ -1,27 +1,31 @@
 import { builtinModule } from '../options/node-version.ts'
-/** Not by `import`, which would read all that the module exports (1 ms), and so load what is never needed. */
+/** Not by `import`, which reads every export of the module (1 ms), and so loads parts that are never needed. */
 export const fs = builtinModule('node:fs')
 
-/** Refuses a symbolic link where a file is to be opened; Windows has no such flag. */
+/** Flag that refuses to open a symbolic link. Windows has no such flag. */
 export const noFollow = fs.constants.O_NOFOLLOW ?? 0
 export const ownerOnly = 0o600
 
-/** True if a file belongs to the user as whom this process makes its own; Windows has no such users. */
+/** True if a file belongs to the effective user of this process. Always true on Windows, which has no user ids. */
 export function isOurs(uid: number): boolean {
   return process.geteuid === undefined || uid === process.geteuid()
 }
 
-/** What stays the same while a file or directory is the same one; `undefined` if there is none at that path. */
+/** Returns an identity that a file or directory keeps as long as it exists; `undefined` if the path has none. */
 export function identityOf(path: string): string | undefined {
   return statOf(path)?.identity
 }
 
-/** The same of a file that has been looked at. */
+/** Returns the same identity from the stats of a file. */
 export function identityIn({ dev, ino }: { readonly dev: number; readonly ino: number }): string {
   return `${dev}:${ino}`
 }
 
-/** @throws what the disk throws if it cannot tell */
+/**
+ * Returns `undefined` if there is no file at the path.
+ *
+ * @throws any error from the disk if it gives no answer
+ */
 export function statOf(path: string): { readonly identity: string; readonly bytes: number } | undefined {
   try {
     const stat = fs.lstatSync(path, { throwIfNoEntry: false })

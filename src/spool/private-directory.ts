@@ -11,22 +11,22 @@ const maxSymlinks = 40
 
 type Stats = import('node:fs').Stats
 
-/** Another user could change what a path leads to, or could have made it: it is not used. */
+/** Thrown if another user could change the target of a path, or could have created it. The path is not used. */
 export class UnsafePath extends Error {}
 
 /**
- * Checks that no other user but root can write to a directory, or put another in its place: all the way from the root,
- * through symbolic links. What is not there yet is left out.
+ * Checks that no other user but root can write to a directory, or put another one in its place. The check covers the
+ * whole path from the root, through symbolic links. Parts of the path that do not exist yet are skipped.
  *
- * A parent that all may write to is accepted if it is sticky, as `/tmp` is. So is the top of a volume that belongs to root,
- * whatever its mode, with its group: that is how volumes are given to containers (`emptyDir`, `fsGroup`). A group that may
- * write must otherwise be the process's own.
+ * A parent that every user may write to is accepted if it is sticky, like `/tmp`. The top of a volume that belongs to
+ * root is accepted with any mode. If that top sets the group id, its group may write below it. Containers get volumes
+ * in this way (`emptyDir`, `fsGroup`). Any other group that may write must be root's, or the process's own.
  *
  * @throws UnsafePath
- * @throws what the disk throws
+ * @throws any error from the disk
  */
 export function assertPrivate(directory: string): void {
-  if (process.geteuid === undefined) return // Windows has other rights, and keeps users apart by default
+  if (process.geteuid === undefined) return // Windows has other permissions, and separates users by default
   const { root } = parse(resolve(directory))
   const ahead = namesOf(resolve(directory))
   let path = root

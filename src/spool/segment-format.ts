@@ -1,23 +1,23 @@
 import { isDatasetName } from '../options/dataset-name.ts'
 import { builtinModule } from '../options/node-version.ts'
 
-const { crc32 } = builtinModule('node:zlib') // as in compression.ts
+const { crc32 } = builtinModule('node:zlib') // not by `import`, as in delivery/compression.ts
 const { isUtf8 } = builtinModule('node:buffer')
 
 /**
- * A segment is a file of records, one for each line:
+ * A segment is a file of records: one line record for each line, and an end record when the segment is sealed.
  *
- *     bytes  0–3   mark: FF FE 4C 46, of which the first two never occur in UTF-8
- *            4–7   CRC-32 of all that follows in the record
- *            8–11  bytes of the line, its newline included
- *           12–15  number of the line in its segment, from 0
- *              16  class of severity; 255 in the record that ends a segment, whose number is the count of lines
+ *     bytes  0–3   mark: FF FE 4C 46; the first two bytes never occur in UTF-8
+ *            4–7   CRC-32 of the rest of the record
+ *            8–11  bytes of the line, its newline included; 0 in the end record
+ *           12–15  number of the line in its segment, from 0; in the end record, the number of lines
+ *              16  class of severity; 255 in the end record
  *              17  version of the format: 1
  *           18–19  bytes of the dataset's name
  *               …  the dataset's name, then the line: UTF-8
  *
- * Integers are little-endian. Each record tells all that is needed to deliver its line, so that what is damaged elsewhere
- * does not matter to it.
+ * Integers are little-endian. Bytes 0–19 are the head of a record. Each record has everything that is needed to deliver
+ * its line, so damage elsewhere in the file does not affect it.
  */
 const headBytes = 20
 const mark = Buffer.from([0xff, 0xfe, 0x4c, 0x46])
@@ -25,31 +25,34 @@ const markNumber = mark.readUInt32LE()
 const version = 1
 const endOfSegment = 255
 const maxSeverity = 4
-/** Characters of a dataset's name, each of at most three bytes. */
+/** A dataset's name has at most 1024 characters, each of at most three bytes in UTF-8. */
 const maxDatasetBytes = 3 * 1024
-/** `{}` and its newline, and the largest event that may be configured. */
+/** The smallest line is `{}` and its newline; the largest is the largest event that an application may configure. */
 const minLineBytes = 3
 const maxLineBytes = 16_777_216
 /**
- * Bytes past which a file is not read: more than any segment of ours. A batch has at most 16 MiB in 100 000 lines, and each
- * line a head and the name of the dataset.
+ * Maximum size of a file that is read, in bytes. A batch has at most 16 MiB in 100 000 lines, and each line adds a head
+ * and the dataset's name. Every batch fits if the name has at most 483 bytes.
  */
 export const maxSegmentBytes = 67_108_864
 const minRecordBytes = headBytes + 1 + minLineBytes
-/** Bytes in which the next mark is looked for before `indexOf` is called, which costs more than the record of a fake head. */
+/**
+ * Number of bytes searched in a loop for the next mark before `indexOf` is called. For a short forged record, calling
+ * `indexOf` costs more than the loop.
+ */
 const nearBytes = 64
 
-/** How long the record of a line is, or with no line, that which ends a segment. */
+/** Returns the length of a line record in bytes; with `lineBytes` 0, the length of the end record. */
 export function recordBytes(dataset: Uint8Array, lineBytes: number): number {
   return headBytes + dataset.length + lineBytes
 }
 
-/** How long a segment of so many lines is, which take so many bytes. */
+/** Returns the length in bytes of a sealed segment of `count` lines that take `linesBytes` together. */
 export function segmentBytes(dataset: Uint8Array, count: number, linesBytes: number): number {
   return (count + 1) * recordBytes(dataset, 0) + linesBytes
 }
 
-/** Writes the record of the line that stands from `from` to `to` in `lines`; returns where it ends in `target`. */
+/** Writes the record of the line at `from` to `to` in `lines`. Returns the end of the record in `target`. */
 export function writeRecord(
   target: Buffer,
   at: number,
@@ -65,7 +68,7 @@ export function writeRecord(
   return writeHead(target, at, dataset.length, to - from, number, severity)
 }
 
-/** Writes the record that ends a segment of so many lines; returns where it ends in `target`. */
+/** Writes the end record of a segment of `count` lines. Returns the end of the record in `target`. */
 export function writeEnd(target: Buffer, at: number, dataset: Uint8Array, count: number): number {
   target.set(dataset, at + headBytes)
   return writeHead(target, at, dataset.length, 0, count, endOfSegment)
@@ -90,9 +93,9 @@ function writeHead(
   return end
 }
 
-/** An intact record of a line. */
+/** An intact line record. */
 export interface SegmentRecord {
-  /** Where it begins in the file. */
+  /** Position of the record in the file. */
   readonly at: number
   readonly number: number
   readonly severity: number
@@ -107,19 +110,19 @@ export interface RefusedRecord {
   readonly reason: string
 }
 
-/** What a segment holds. */
+/** The content read from a segment. */
 export interface SegmentContent {
-  /** `undefined` when not one record can be sent. */
+  /** `undefined` if no record can be sent. */
   readonly dataset: string | undefined
-  /** The lines that can be sent, one after the other, newlines included; a part of the file's own bytes. */
+  /** The lines that can be sent, in file order, newlines included. This is a part of the buffer that was read. */
   readonly lines: Buffer
   readonly severities: Uint8Array
-  /** Lines that are known to have been there and are damaged, missing or refused: of a torn end, one is. */
+  /** Number of lines known to be damaged, missing or refused. A torn end counts as one line. */
   readonly lost: number
   readonly refused: readonly RefusedRecord[]
 }
 
-/** Returns why a line must not be sent, `undefined` if it may be. */
+/** Returns the reason why a line must not be sent, or `undefined` if it may be sent. */
 export type Refusal = (record: SegmentRecord) => string | undefined
 
 /** Reads a whole segment at once. */
@@ -130,16 +133,17 @@ export function readSegment(bytes: Buffer, refusal?: Refusal): SegmentContent {
 }
 
 /**
- * Finds the intact records among the bytes of a segment, whatever has happened to the others. A record that stands there
- * twice is taken once. The bytes are used up: the lines are moved together in them.
+ * Finds the intact records among the bytes of a segment, whatever happened to the other records. A record that occurs
+ * twice is taken once. The reader consumes the bytes: it moves the lines together in the same buffer.
  *
- * The time is linear in the bytes, whatever they are: a head is checked only if its record ends before the next mark.
+ * Reading takes linear time for any content: the checksum of a record is computed only if the record ends before the
+ * next mark.
  */
 export class SegmentReader {
   readonly #bytes: Buffer
   readonly #refusal: Refusal
   readonly #severities: number[] = []
-  /** Numbers of the lines that are taken. */
+  /** Numbers of the lines taken. */
   readonly #taken = new Set<number>()
   readonly #refused: RefusedRecord[] = []
   #dataset: Buffer | undefined
@@ -154,7 +158,7 @@ export class SegmentReader {
     this.#refusal = refusal
   }
 
-  /** Reads one record, or passes over one damaged place; `false` at the end of the bytes. */
+  /** Reads one record, or skips one damaged place. Returns false at the end of the bytes. */
   step(): boolean {
     const at = this.#at
     if (at >= this.#bytes.length) return false
@@ -179,7 +183,7 @@ export class SegmentReader {
   content(): SegmentContent {
     const [bytes, damagedFrom] = [this.#bytes, this.#damagedFrom]
     const isTorn = damagedFrom !== undefined && !this.#isEnded && !isEndAt(bytes, damagedFrom, this.#dataset)
-    // A number says how many lines there were, but not more than such a file can hold.
+    // The highest record number gives the number of lines, limited to the number that a file of this size can hold.
     const count = Math.min(this.#count, Math.floor(bytes.length / minRecordBytes))
     return {
       dataset: this.#dataset?.toString('utf8'),
@@ -198,14 +202,14 @@ export class SegmentReader {
       return
     }
     this.#taken.add(record.number)
-    this.#dataset ??= Buffer.from(record.dataset) // a copy: the lines are about to be moved over it
+    this.#dataset ??= Buffer.from(record.dataset) // a copy: the lines are about to be moved over the name
     const { end, line } = record
     this.#bytes.copyWithin(this.#linesEnd, end - line.length, end)
     this.#linesEnd += line.length
     this.#severities.push(record.severity)
   }
 
-  /** True for the one dataset of the segment, which the first record with a valid name decides. */
+  /** True for the dataset of the segment. The first record taken with a valid name determines it. */
   #isExpected(dataset: Buffer): boolean {
     return this.#dataset === undefined ? isDataset(dataset) : this.#dataset.equals(dataset)
   }
@@ -224,7 +228,7 @@ function recordAt(bytes: Buffer, at: number): FoundRecord | undefined {
   const datasetStart = at + headBytes
   const lineStart = datasetStart + datasetBytes
   const end = lineStart + lineBytes
-  // No text has a mark in it: what has one is no record, and its checksum need not be computed.
+  // A dataset and a line never contain a mark. A record with a mark inside is damaged, so its checksum is not computed.
   if (end > bytes.length || nextMark(bytes, datasetStart) < end) return
   if (crc32(bytes.subarray(at + 8, end)) !== bytes.readUInt32LE(at + 4)) return
   return {
@@ -242,7 +246,7 @@ function isPlausible(severity: number, lineBytes: number): boolean {
   return severity <= maxSeverity && lineBytes >= minLineBytes && lineBytes <= maxLineBytes
 }
 
-/** Where the next mark begins, or the bytes end. */
+/** Returns the position of the next mark, or the length of the bytes if there is none. */
 function nextMark(bytes: Buffer, from: number): number {
   const nearEnd = Math.min(from + nearBytes, bytes.length - mark.length + 1)
   for (let at = from; at < nearEnd; at++) if (bytes[at] === mark[0] && bytes.readUInt32LE(at) === markNumber) return at
@@ -254,7 +258,10 @@ function isDataset(name: Buffer): boolean {
   return isUtf8(name) && isDatasetName(name.toString('utf8'))
 }
 
-/** Whether it is the record of the end that is damaged there. It is shorter than that of any line, and two fields tell it. */
+/**
+ * True if the damaged record is the end record, which is shorter than any line record. Either of two fields identifies
+ * it: the severity 255, or a line of 0 bytes after an intact mark.
+ */
 function isEndAt(bytes: Buffer, at: number, dataset: Uint8Array | undefined): boolean {
   if (dataset === undefined || bytes.length - at > recordBytes(dataset, 0)) return false
   if (bytes[at + 16] === endOfSegment) return true

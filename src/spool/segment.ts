@@ -1,3 +1,32 @@
+/**
+ * The life of a segment file, which has the lines of one batch:
+ *
+ * 1. Created (`create`): the spool charges the bytes to its limit, and makes the file in this process's own directory.
+ * 2. Written: each line becomes one record. `append` writes a line that memory has, too (`durability: 'disk'`).
+ *    `appendAll` writes a batch that leaves memory. `extend` adds a line that only the file has.
+ * 3. Sealed (`seal`): the end record gives the number of lines, and the file is closed. No line is added any more.
+ * 4. Synced (`sync`): about a second after `appendAll`, `extend` or `seal`, if the file still exists. From then on its
+ *    lines survive a power failure.
+ * 5. Reloaded (`read`, `readNow`): the lines come back to memory to be sent. The file stays until they are settled.
+ * 6. Delivered and removed (`remove`): every line is delivered or dropped. If the spool is full, the oldest batch that
+ *    only the spool has is dropped. If the file cannot be removed, the removal is tried again later.
+ *
+ * This life can end early:
+ *
+ * - Handed off (`handOff`): `close`, or the end of the process, leaves no time to deliver the batch. The batch stays in
+ *   its file, or is written to one. Another process can adopt the directory once it is released, or once its owner
+ *   ends. The files of a process that was killed stay likewise.
+ * - Vanished (`vanish`, `hasVanished`): another program has removed, replaced or shortened the file, or has removed or
+ *   taken the directory. Lines that memory has are written to a new segment. The other lines are lost, or the process
+ *   that took the directory has them.
+ *
+ * A process that claims a directory without an owner takes over its segments:
+ *
+ * - Adopted (`at`, `adopt`, then `hold`): each record is checked. The intact lines become a batch, which goes on at
+ *   step 5. Damaged and missing lines count as lost. A file that cannot be read stays in its place, and is tried again.
+ * - Set aside: the line of an intact record that must not be sent is written to `rejected.ndjson`, and counts as lost.
+ *   If no line of a segment can be sent, its file is removed at once.
+ */
 import type { StoredBatch, StoredContent } from '../batch/batch-store.ts'
 import type { AppendFile, AppendFiles } from './append-files.ts'
 import { type Disk, type FileState, isPassing } from './disk.ts'
@@ -14,26 +43,31 @@ import {
 } from './segment-format.ts'
 import type { HeldSegment, SpoolDirectory } from './spool-directory.ts'
 
-/** What segments share: the disk, how much of it may be used, and whom to tell what becomes of them. */
-export interface SegmentParts {
+/**
+ * Dependencies that all segments of a spool share: the disk, its byte limit, and listeners for changes of a segment.
+ */
+export interface SegmentDeps {
   readonly disk: Disk
   readonly files: AppendFiles
-  /** Takes so many bytes of what may be used; `false` when there are not as many. */
+  /** Charges bytes to the spool's limit. Returns false, with nothing charged, if they do not fit. */
   readonly takeBytes: (bytes: number) => boolean
   readonly onRemoved: (segment: Segment, bytes: number) => void
-  /** It could not be removed, and may be tried again. */
+  /** Called if the file could not be removed. The removal may be tried again. */
   readonly onUnremoved: (segment: Segment) => void
-  /** It is another process's from now on. */
+  /** Called when the segment is handed off to another process. */
   readonly onLeft: (segment: Segment, lines: number) => void
-  /** Lines were written that a failure of power would take. */
+  /** Called when lines were written that a power failure could still lose. */
   readonly onWritten: (segment: Segment) => void
   readonly onTrouble: (error: unknown) => void
 }
 
-/** Reading is tried so often; what cannot be read then is given up. */
+/**
+ * Maximum number of failed reads, passing failures not counted. After the last one, all lines of the segment count as
+ * lost.
+ */
 const maxReads = 3
 const newline = 0x0a
-/** In place of the dataset of a segment that is never written. */
+/** Stands for the dataset of an adopted segment, which is never written. */
 const noDataset = new Uint8Array()
 const noContent: SegmentContent = {
   dataset: undefined,
@@ -43,43 +77,40 @@ const noContent: SegmentContent = {
   refused: [],
 }
 
-/** Where records are put together; it grows to what the longest needs. One serves all, as nothing here waits. */
+/**
+ * Buffer in which records are put together. It grows to the longest record. All segments share it, because no method
+ * waits while it is in use.
+ */
 let scratch = Buffer.alloc(0)
 const scratchBytes = 262_144
 
 /**
- * A batch as a file: one record for each line. It is removed when its lines are settled, and never changed otherwise. A
- * batch holds it until it is removed or left.
+ * A batch as a file of records, one for each line. Lines are only added, and only until the segment is sealed. A batch
+ * holds the segment until the file is removed or handed off.
  */
 export class Segment implements StoredBatch, HeldSegment {
   readonly order: string
-  readonly #parts: SegmentParts
+  readonly #deps: SegmentDeps
   readonly #directory: SpoolDirectory
   readonly #dataset: Uint8Array
   #bytes: number
   #file: AppendFile | undefined
   #writtenBytes = 0
-  /** Lines in it. */
+  /** Number of lines in the file. */
   #count = 0
   #reads = 0
   #isComplete = true
   #isHeld = false
   #isRemoved = false
-  /** Places in the file of intact records that must not be sent, if there are any. */
+  /** File positions of intact records that must not be sent; `undefined` if there are none. */
   #refusedAt: Set<number> | undefined
   #hasVanished = false
   #isSealed = false
-  /** Of its file; `undefined` where that could not be told. */
+  /** Identity of the file; `undefined` if the disk gave none. */
   #identity: string | undefined
 
-  private constructor(
-    parts: SegmentParts,
-    directory: SpoolDirectory,
-    name: string,
-    dataset: Uint8Array,
-    bytes: number,
-  ) {
-    this.#parts = parts
+  private constructor(parts: SegmentDeps, directory: SpoolDirectory, name: string, dataset: Uint8Array, bytes: number) {
+    this.#deps = parts
     this.#directory = directory
     this.#dataset = dataset
     this.#bytes = bytes
@@ -87,12 +118,12 @@ export class Segment implements StoredBatch, HeldSegment {
   }
 
   /**
-   * Makes a file to write to. So many bytes have been taken for it, the record of its end included; what is appended takes
-   * its own.
+   * Creates a file to write to. The caller has charged `takenBytes` to the spool's limit, the end record included.
+   * `append` and `extend` charge the bytes of their lines.
    *
-   * @throws what the disk throws
+   * @throws any error from the disk
    */
-  static create(parts: SegmentParts, directory: SpoolDirectory, dataset: Uint8Array, takenBytes: number): Segment {
+  static create(parts: SegmentDeps, directory: SpoolDirectory, dataset: Uint8Array, takenBytes: number): Segment {
     const segment = new Segment(parts, directory, directory.nextSegment(), dataset, takenBytes)
     segment.#file = parts.files.create(segment.#path)
     segment.#identity = segment.#file.identity
@@ -102,8 +133,8 @@ export class Segment implements StoredBatch, HeldSegment {
     return segment
   }
 
-  /** One that is there already. */
-  static at(parts: SegmentParts, directory: SpoolDirectory, name: string, bytes: number): Segment {
+  /** Returns the segment of an existing file. */
+  static at(parts: SegmentDeps, directory: SpoolDirectory, name: string, bytes: number): Segment {
     const segment = new Segment(parts, directory, name, noDataset, bytes)
     segment.#writtenBytes = bytes
     segment.#isSealed = true
@@ -137,9 +168,9 @@ export class Segment implements StoredBatch, HeldSegment {
 
   isGone(): boolean {
     try {
-      return this.#isHeld && !this.#isAsWritten(this.#parts.disk.stat(this.#path))
+      return this.#isHeld && !this.#isAsWritten(this.#deps.disk.stat(this.#path))
     } catch {
-      return false // the disk cannot tell now
+      return false // the disk gives no answer now
     }
   }
 
@@ -150,7 +181,7 @@ export class Segment implements StoredBatch, HeldSegment {
   append(number: number, severity: number, lines: Buffer, from: number, to: number): void {
     if (this.#file === undefined || this.hasVanished) return
     const bytes = recordBytes(this.#dataset, to - from)
-    if (!this.#parts.takeBytes(bytes)) return this.#fail()
+    if (!this.#deps.takeBytes(bytes)) return this.#fail()
     this.#bytes += bytes
     this.#directory.bytes += bytes
     makeScratch(bytes)
@@ -159,7 +190,7 @@ export class Segment implements StoredBatch, HeldSegment {
 
   extend(severity: number, lines: Buffer, from: number, to: number): boolean {
     const bytes = recordBytes(this.#dataset, to - from)
-    if (!this.#isExtendible || !this.#parts.takeBytes(bytes)) return false
+    if (!this.#isExtendible || !this.#deps.takeBytes(bytes)) return false
     this.#bytes += bytes
     this.#directory.bytes += bytes
     makeScratch(bytes)
@@ -168,18 +199,20 @@ export class Segment implements StoredBatch, HeldSegment {
       if (this.#file?.write(scratch, bytes)) {
         this.#writtenBytes += bytes
         this.#count++
-        this.#parts.onWritten(this)
+        this.#deps.onWritten(this)
         return true
       }
     } catch (error) {
-      this.#parts.onTrouble(error)
+      this.#deps.onTrouble(error)
     }
-    this.#isSealed = true // it has every line that it was given before
+    this.#isSealed = true // still complete: the file has every line added before
     this.#close()
     return false
   }
 
-  /** Adds lines of which each ends in a newline, for which bytes have been taken; whether all was written. */
+  /**
+   * Adds lines that each end in a newline, and whose bytes are already charged. Returns true if all lines were written.
+   */
   appendAll(lines: Buffer, severities: Uint8Array): boolean {
     let filled = 0
     let from = 0
@@ -195,7 +228,7 @@ export class Segment implements StoredBatch, HeldSegment {
       from = to
     }
     this.#write(filled)
-    if (this.#isComplete) this.#parts.onWritten(this)
+    if (this.#isComplete) this.#deps.onWritten(this)
     return this.#isComplete
   }
 
@@ -205,22 +238,23 @@ export class Segment implements StoredBatch, HeldSegment {
     makeScratch(recordBytes(this.#dataset, 0))
     this.#write(writeEnd(scratch, 0, this.#dataset, this.#count))
     this.#close()
-    if (this.#isComplete) this.#parts.onWritten(this)
+    if (this.#isComplete) this.#deps.onWritten(this)
   }
 
   /**
-   * Reads what another process has written: nothing, if there is no such file. Each line is checked once, and the lines that
-   * must not be sent are left out from then on.
+   * Reads a file that another process has written. Returns no content if the file does not exist. Each line is checked
+   * once; lines that must not be sent are skipped from then on.
    *
-   * @param rest called between records, as checking a line takes longer than all else; waited for if it returns a promise
-   * @throws what reading throws
+   * @param rest called between records, because checking lines takes longer than all other work; a returned promise is
+   *   awaited
+   * @throws any error from reading; `EFBIG` if the file is larger than `maxSegmentBytes`
    */
   async adopt(rest: () => Promise<void> | undefined): Promise<SegmentContent> {
-    if (this.hasVanished) return noContent // what stands there now is not ours
+    if (this.hasVanished) return noContent // a file at this path may now belong to another process
     if (this.#bytes > maxSegmentBytes) throw Object.assign(new Error('it is too large'), { code: 'EFBIG' })
     try {
       this.#refusedAt = undefined
-      const reader = new SegmentReader(await this.#parts.disk.read(this.#path), record => {
+      const reader = new SegmentReader(await this.#deps.disk.read(this.#path), record => {
         const reason = whyNoEvent(record)
         if (reason === undefined) return undefined
         this.#refusedAt ??= new Set()
@@ -240,7 +274,7 @@ export class Segment implements StoredBatch, HeldSegment {
   readNow(): StoredContent {
     if (this.hasVanished) return noContent
     try {
-      return this.#contentIn(this.#parts.disk.readNow(this.#path))
+      return this.#contentIn(this.#deps.disk.readNow(this.#path))
     } catch (error) {
       return withoutFile(error)
     }
@@ -249,7 +283,7 @@ export class Segment implements StoredBatch, HeldSegment {
   async read(): Promise<StoredContent> {
     if (this.hasVanished) return noContent
     try {
-      return this.#contentIn(await this.#parts.disk.read(this.#path))
+      return this.#contentIn(await this.#deps.disk.read(this.#path))
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return noContent
       if (isPassing(error) || ++this.#reads < maxReads) throw error
@@ -257,21 +291,26 @@ export class Segment implements StoredBatch, HeldSegment {
     }
   }
 
-  /** Resolves when it survives a failure of power, or cannot be made to: with `false` if that is to be tried again. */
+  /**
+   * Syncs the file, so that its lines survive a power failure. Never rejects.
+   *
+   * @returns false if the sync failed for a passing reason and should be tried again; true otherwise, also after a
+   *   permanent failure
+   */
   async sync(): Promise<boolean> {
     if (this.hasVanished) return true
     try {
-      await this.#parts.disk.sync(this.#path)
+      await this.#deps.disk.sync(this.#path)
     } catch (error) {
       if (isPassing(error)) return false
-      // Not tried again: the second answer of a disk that has failed once to do so means nothing. Where the file is gone, the
-      // disk is well.
-      if (codeOf(error) !== 'ENOENT') this.#parts.onTrouble(error)
+      // A failed sync is not repeated: if the disk has failed once to sync a file, its second answer means nothing. A
+      // missing file is no trouble of the disk.
+      if (codeOf(error) !== 'ENOENT') this.#deps.onTrouble(error)
     }
     return true
   }
 
-  /** From now on a batch stands for it. */
+  /** Notes that a batch of this process needs the segment. */
   hold(): void {
     this.#isHeld = true
     this.#directory.hold(this)
@@ -279,23 +318,23 @@ export class Segment implements StoredBatch, HeldSegment {
 
   handOff(): void {
     this.seal()
-    this.#parts.onLeft(this, this.#count)
+    this.#deps.onLeft(this, this.#count)
     this.#letGo()
   }
 
   remove(): void {
     if (this.#isRemoved) return
     this.#close()
-    if (this.#directory.isReleased) return this.#parts.onRemoved(this, 0) // its bytes went with the directory
+    if (this.#directory.isReleased) return this.#deps.onRemoved(this, 0) // its bytes went with the directory
     try {
-      this.#parts.disk.remove(this.#path)
+      this.#deps.disk.remove(this.#path)
       this.#isRemoved = true
-      this.#parts.onRemoved(this, this.#bytes)
+      this.#deps.onRemoved(this, this.#bytes)
       this.#directory.bytes -= this.#bytes
       this.#directory.onRemoved()
     } catch (error) {
-      this.#parts.onTrouble(error)
-      this.#parts.onUnremoved(this) // its lines are sent once more, by who reads it next
+      this.#deps.onTrouble(error)
+      this.#deps.onUnremoved(this) // if the file stays, a process that adopts it sends its lines again
     }
     this.#letGo()
   }
@@ -305,7 +344,7 @@ export class Segment implements StoredBatch, HeldSegment {
     this.#isRemoved = true
     this.#close()
     this.#isComplete = false
-    this.#parts.onRemoved(this, this.#bytes)
+    this.#deps.onRemoved(this, this.#bytes)
     this.#directory.bytes -= this.#bytes
     this.#directory.onRemoved()
     this.#letGo()
@@ -313,13 +352,16 @@ export class Segment implements StoredBatch, HeldSegment {
 
   #look(): FileState | undefined {
     try {
-      return this.#parts.disk.stat(this.#path)
+      return this.#deps.disk.stat(this.#path)
     } catch {
       return undefined
     }
   }
 
-  /** A number of a file may be given to another once it is free, so that its length is compared as well. */
+  /**
+   * True if the file is the one that was written, and not shorter. The file system may reuse an inode number, so the
+   * length is compared, too.
+   */
   #isAsWritten(state: FileState | undefined): boolean {
     if (state === undefined || state.bytes < this.#writtenBytes) return false
     return this.#identity === undefined || state.identity === this.#identity
@@ -342,19 +384,19 @@ export class Segment implements StoredBatch, HeldSegment {
     return content
   }
 
-  /** Writes what stands in the scratch, up to there; whether it was written. */
+  /** Writes the first `bytes` bytes of the scratch buffer. Returns true if they were written. */
   #write(bytes: number): boolean {
-    if (this.hasVanished) this.#fail() // another process may be reading it
+    if (this.hasVanished) this.#fail() // another process may be reading the file
     if (this.#file === undefined || bytes === 0) return false
     try {
       if (this.#file.write(scratch, bytes)) {
         this.#writtenBytes += bytes
         return true
       }
-      this.#fail() // the file is gone, which is no trouble of the disk's
+      this.#fail() // the file is gone, which is no trouble of the disk
     } catch (error) {
       this.#fail()
-      this.#parts.onTrouble(error)
+      this.#deps.onTrouble(error)
     }
     return false
   }
@@ -372,12 +414,16 @@ export class Segment implements StoredBatch, HeldSegment {
       file.close()
     } catch (error) {
       this.#isComplete = false
-      this.#parts.onTrouble(error)
+      this.#deps.onTrouble(error)
     }
   }
 }
 
-/** Where there is no file there is nothing in it; @throws any other error */
+/**
+ * Returns no content if the error is a missing file.
+ *
+ * @throws any other error
+ */
 function withoutFile(error: unknown): SegmentContent {
   if (codeOf(error) === 'ENOENT') return noContent
   throw error

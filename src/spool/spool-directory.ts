@@ -5,12 +5,14 @@ import type { Disk } from './disk.ts'
 import { maxSegmentBytes } from './segment-format.ts'
 
 /**
- * `20261121T104103Z-4f2a9c1b-https%3a%2f%2flogs.example.com%2f`: in the order of their names, the older directory comes first.
- * What it holds is for the destination at the end, of whatever process; without one it was made before there were any.
- * In the name it is there as soon as the directory, and no crash can part them.
+ * A directory's name is its creation time, random digits and a destination:
+ * `20261121T104103Z-4f2a9c1b-https%3a%2f%2flogs.example.com%2f`. Sorted by name, older directories come first.
+ *
+ * The content is for that destination, whichever process adopts the directory. A name without a destination comes from
+ * an older version, and fits any. Because the destination is in the name, no crash can separate it from the directory.
  */
 const directoryName = /^\d{8}T\d{6}Z-[0-9a-f]{8}(?:-(?<destination>[\w.%-]+))?$/
-/** Some file systems take names of no more than 143 bytes. */
+/** Some file systems take names of at most 143 bytes. The time and the digits take 26 of them. */
 const maxDestinationBytes = 110
 const maxAttempts = 3
 const touchEveryMs = 3_600_000
@@ -21,24 +23,24 @@ export interface SegmentFile {
   readonly bytes: number
 }
 
-/** What a batch in this process stands for. */
+/** A segment that a batch in this process needs. */
 export interface HeldSegment {
-  /** True if its file is gone, or is another, or shorter than what was written. */
+  /** True if the file is gone, was replaced, or is shorter than the bytes written. */
   isGone(): boolean
-  /** Counts it as gone. */
+  /** Treats the segment as gone. */
   vanish(): void
 }
 
-/** Called when a directory is claimed no more, with the bytes that are still in it. */
+/** Called when a directory is no longer claimed. `directory.bytes` is the size of the segments still in it. */
 export type OnReleased = (directory: SpoolDirectory) => void
 
 /**
- * The directory of one process in the spool, for as long as it is claimed. It goes with its last segment. Once it is to be
- * released, it is when nobody here needs a segment of it any more.
+ * The directory of one process in the spool, from its claim to the end of the claim. The directory is removed with its
+ * last segment. After `release`, the claim ends as soon as no batch in this process needs a segment of the directory.
  */
 export class SpoolDirectory {
   readonly name: string
-  /** Bytes of its segments. */
+  /** Bytes of the segments in the directory. */
   bytes: number
   readonly #root: string
   readonly #path: string
@@ -48,7 +50,7 @@ export class SpoolDirectory {
   #created = 0
   #segments: number
   readonly #held = new Set<HeldSegment>()
-  /** Whether it stays while there is nothing in it. */
+  /** True while the directory stays even if it is empty. */
   #isKept: boolean
   #isToBeReleased = false
   #isReleased = false
@@ -77,11 +79,11 @@ export class SpoolDirectory {
   }
 
   /**
-   * A new one.
+   * Creates and claims a new directory.
    *
-   * @param destination as in names
-   * @param random eight hexadecimal digits
-   * @throws what the disk throws
+   * @param destination escaped, as in directory names
+   * @param random returns eight hexadecimal digits
+   * @throws any error from the disk
    */
   static make(
     root: string,
@@ -97,19 +99,19 @@ export class SpoolDirectory {
       const path = join(root, name)
       disk.assertPrivate(path)
       disk.makeDirectory(path)
-      disk.assertPrivate(path) // once more: what was not there yet may have been put there by another user
+      disk.assertPrivate(path) // again: another user may have created it since
       const claim = disk.claim(path)
-      // An heir may have been there between the two calls, and have taken it for one that is left.
+      // Between the two calls, another process may have adopted the new directory as an orphan.
       if (claim !== undefined) return new SpoolDirectory(root, name, disk, claim, [], true, onReleased)
     }
     throw new Error('no file can be locked there')
   }
 
   /**
-   * Claims one that is left by its process; `undefined` while it has not left it, or another heir has come first, or where
-   * its bytes are not wanted.
+   * Claims a directory that has no owner any more. Returns `undefined` if the directory still has an owner, if another
+   * process adopts it first, or if `isWanted` refuses its bytes.
    *
-   * @throws what the disk throws
+   * @throws any error from the disk
    */
   static async adopt(
     root: string,
@@ -142,7 +144,7 @@ export class SpoolDirectory {
     return this.#held.size > 0
   }
 
-  /** Segments that a batch in this process stands for, oldest first. */
+  /** Segments that batches in this process need, oldest first. */
   get held(): ReadonlySet<HeldSegment> {
     return this.#held
   }
@@ -151,17 +153,17 @@ export class SpoolDirectory {
     return this.#isReleased
   }
 
-  /** Whether it was not released but taken by another process, or removed. */
+  /** True if the claim was lost: another process took the directory, or the directory was removed. */
   get isLost(): boolean {
     return this.#isLost
   }
 
-  /** Where the next segment is to be made. */
+  /** Returns the file name for the next segment. */
   nextSegment(): string {
     return `${String(++this.#created).padStart(12, '0')}.segment`
   }
 
-  /** Stands for the age of a segment among those of every directory. */
+  /** Returns a key that sorts segments by age across all directories. It is also the path of the file in the spool. */
   orderOf(segment: string): string {
     return `${this.name}/${segment}`
   }
@@ -188,12 +190,12 @@ export class SpoolDirectory {
     this.endWhenDone()
   }
 
-  /** True if its claim has not been renewed for so long. */
+  /** True if the last renewal of the claim is more than `afterMs` ago. */
   isDue(afterMs: number): boolean {
     return monotonicMs() - this.#renewedAtMs > afterMs
   }
 
-  /** Renews the claim. If it is lost, this process lets go of the directory as it is. */
+  /** Renews the claim. If the claim is lost, stops using the directory and leaves it as it is. */
   renew(): ClaimState {
     const state = this.#claim.renew()
     const now = monotonicMs()
@@ -207,24 +209,27 @@ export class SpoolDirectory {
     return state
   }
 
-  /** Lets go of it, for whoever comes next. */
+  /** Releases the directory, so that another process can adopt it. */
   release(): void {
     this.#isKept = false
     this.#isToBeReleased = true
     this.endWhenDone()
   }
 
-  /** Ends when there is nothing in it, or when nothing in it is needed here any more and it is to be released. */
+  /**
+   * Ends the claim if the directory is empty, or if it was released and no batch in this process needs its segments. An
+   * empty directory is removed. Does nothing while the directory is kept.
+   */
   endWhenDone(): void {
     if (this.#isReleased || this.#isKept) return
     const isEmpty = this.#segments === 0
     if (!isEmpty && !(this.#isToBeReleased && this.#held.size === 0)) return
-    this.#end() // first, as Windows does not remove what is open
+    this.#end() // first, because Windows does not remove a directory with open files
     if (!isEmpty) return
     try {
       this.#disk.removeDirectory(this.#path)
     } catch {
-      // Something of somebody else's is in it, or the disk fails; an empty directory does no harm.
+      // The directory has a file of another program in it, or the disk fails. A directory left behind does no harm.
     }
   }
 
@@ -235,7 +240,7 @@ export class SpoolDirectory {
   }
 }
 
-/** A destination as it stands in the names of directories: of one that is too long, a hash. */
+/** Returns a destination as it is written in directory names: escaped, or a SHA-256 hash if that is too long. */
 export function nameOfDestination(destination: string): string {
   const escaped = destination.replace(/[^\w.-]/g, one => `%${one.charCodeAt(0).toString(16).padStart(2, '0')}`)
   if (escaped.length <= maxDestinationBytes) return escaped
@@ -243,19 +248,19 @@ export function nameOfDestination(destination: string): string {
   return createHash('sha256').update(destination).digest('hex')
 }
 
-/** The destination in the name of a directory, for people to read; `undefined` where there is none. */
+/** Returns the destination in a directory's name for display; `undefined` if the name has none. */
 export function destinationIn(name: string): string | undefined {
   const escaped = directoryName.exec(name)?.groups?.destination
   return escaped?.replace(/%([0-9a-f]{2})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
 }
 
-/** Whether what is in a directory is to be sent to that destination, as in names. */
+/** True if the content of a directory is for this destination, given as in directory names. */
 export function isFor(destination: string, name: string): boolean {
   const named = directoryName.exec(name)?.groups?.destination
   return named === undefined || named === destination
 }
 
-/** The names of the directories in a spool, oldest first. */
+/** Returns the names of the directories in a spool, oldest first. */
 export async function directoriesIn(root: string, disk: Disk): Promise<string[]> {
   const entries = await disk.list(root)
   return entries
@@ -264,7 +269,7 @@ export async function directoriesIn(root: string, disk: Disk): Promise<string[]>
     .sort()
 }
 
-/** The segments in a directory of a spool, oldest first. */
+/** Returns the segments in a directory of a spool, oldest first. */
 export async function segmentsIn(root: string, name: string, disk: Disk): Promise<SegmentFile[]> {
   const entries = await disk.list(join(root, name))
   return entries
@@ -272,7 +277,7 @@ export async function segmentsIn(root: string, name: string, disk: Disk): Promis
     .sort((one, other) => (one.name < other.name ? -1 : 1))
 }
 
-/** Files that will not be read must not take the room of others. */
+/** Adds up the bytes of the files. Files too large to be read are left out, so that they do not use up the limit. */
 function bytesOf(files: readonly SegmentFile[]): number {
   return files.reduce((sum, { bytes }) => sum + (bytes > maxSegmentBytes ? 0 : bytes), 0)
 }

@@ -4,7 +4,7 @@ import { monotonicMs, queueMicrotask, setTimeout, systemTimeMs } from '../time.t
 import { Adopter, type AdopterListeners } from './adoption.ts'
 import { AppendFiles } from './append-files.ts'
 import { type Disk, isPassing } from './disk.ts'
-import { Segment, type SegmentParts } from './segment.ts'
+import { Segment, type SegmentDeps } from './segment.ts'
 import { segmentBytes } from './segment-format.ts'
 import { nameOfDestination, SpoolDirectory } from './spool-directory.ts'
 import { type Vanished, Watch } from './watch.ts'
@@ -12,52 +12,57 @@ import { type Vanished, Watch } from './watch.ts'
 export interface SpoolOptions {
   readonly directory: string
   readonly maxBytes: number
-  /** Where its events go: only who has the same inherits from another. */
+  /** Destination of the events. A spool adopts only directories for the same destination. */
   readonly destination: string
-  /** Whether every line is written before its log call returns. */
+  /** True if every line is written before its log call returns. */
   readonly isWriteThrough: boolean
 }
 
-/** What the spool tells its owner. */
+/** Calls from the spool to its owner. */
 export interface SpoolListeners {
-  /** It is full: drops the oldest batch that is in it alone; `false` when there is none. */
+  /**
+   * Called when the spool is full. Drops the oldest batch that is only in the spool; returns false if there is none.
+   */
   makeRoom(): boolean
-  /** It cannot be written, and is not until it can be. Told once, until it could be written again. */
+  /** Called when the disk cannot be used. Called again only after a write has succeeded in between. */
   onTrouble(error: unknown): void
-  /** It is full, and nothing could be dropped. */
+  /** Called when the spool is full and no batch could be dropped. */
   onFull(): void
-  /** Files are gone. Batches that memory has are to be written again, and others are lost or another process's. */
+  /**
+   * Called when files have vanished. Batches that memory has must be written again; others are lost, or another process
+   * has them.
+   */
   onVanished(vanished: Vanished): void
-  /** `inherit` would find more now. */
+  /** Called when another call of `adoptOrphans` would find more. */
   onMore(): void
 }
 
 const retryAfterMs = 30_000
 const maxAloneMs = 1000
-/** How long after a segment is written to it is made to survive a failure of power, if it is still there, in milliseconds. */
+/** Time from the write of a segment to its sync, in milliseconds. Most segments are removed sooner. */
 const syncAfterMs = 1000
 
-/** The row of batches on disk: one file for each batch, in one directory for each process, in the directory of the spool. */
+/** Keeps batches on disk: one file for each batch, in one directory for each process, in the directory of the spool. */
 export class Spool implements BatchStore {
   readonly #options: SpoolOptions
   readonly #destination: string
   readonly #disk: Disk
   readonly #listeners: SpoolListeners
-  readonly #parts: SegmentParts
+  readonly #deps: SegmentDeps
   readonly #files: AppendFiles
   readonly #adopter: Adopter
   readonly #watch: Watch
   #own: SpoolDirectory | undefined
-  /** What would be lost in a failure of power, oldest first. */
+  /** Segments that a power failure could lose, oldest first. */
   readonly #unsynced = new Set<Segment>()
   #syncTimer: NodeJS.Timeout | undefined
-  /** What is settled, and could not be removed yet. */
+  /** Settled segments whose files could not be removed yet. */
   readonly #unremoved = new Set<Segment>()
   #notBeforeMs = Number.NEGATIVE_INFINITY
   #isInTrouble = false
-  /** Bytes of the segments in the directories that are claimed. */
+  /** Bytes of the segments in the claimed directories. */
   usedBytes = 0
-  /** The same of the directories that `close` has left with something in them, by name, until another process has them. */
+  /** Bytes of the directories that `close` released with segments in them, by name, until a process adopts them. */
   readonly #left = new Map<string, number>()
   #leftBytes = 0
 
@@ -67,7 +72,7 @@ export class Spool implements BatchStore {
     this.#disk = disk
     this.#listeners = listeners
     this.#files = new AppendFiles({ disk, adoptedDirectories: () => this.#adopter.directories.length })
-    this.#parts = {
+    this.#deps = {
       disk,
       files: this.#files,
       takeBytes: bytes => this.#takeBytes(bytes),
@@ -88,7 +93,7 @@ export class Spool implements BatchStore {
     this.#adopter = new Adopter({
       root: options.directory,
       destination: this.#destination,
-      segments: this.#parts,
+      segments: this.#deps,
       isOwn: name => name === this.#own?.name,
       hasRoom: (bytes, name) => this.#countedBytes - (this.#left.get(name) ?? 0) + bytes <= options.maxBytes,
       onClaimed: ({ name, bytes }) => {
@@ -106,7 +111,7 @@ export class Spool implements BatchStore {
     )
   }
 
-  /** Whether the disk could not be used when it was last tried. */
+  /** True if the disk could not be used at the last attempt. */
   get isInTrouble(): boolean {
     return this.#isInTrouble
   }
@@ -127,8 +132,10 @@ export class Spool implements BatchStore {
   }
 
   /**
-   * Becomes the heir of what was left by processes that are no more, and reads it. Resolves when all that there is room for
-   * has been told of: with `true` where there is more to come once that is delivered. Never rejects.
+   * Adopts directories without an owner, and reads their segments. Resolves when the listeners have been called for
+   * every segment that there is room for. Never rejects.
+   *
+   * @returns true if more can be adopted once these segments are delivered
    */
   adoptOrphans(listeners: AdopterListeners): Promise<boolean> {
     this.#removeAgain()
@@ -145,13 +152,13 @@ export class Spool implements BatchStore {
     })
   }
 
-  /** Tries the disk again now, and looks what has become of that which is there, for there may be no later. */
+  /** Lets the disk be tried again now, and checks the claimed directories now: there may be no later chance. */
   skipBackoff(): void {
     this.#notBeforeMs = Number.NEGATIVE_INFINITY
     this.#watch.lookNow()
   }
 
-  /** Lets go of every directory, and with it of what is left in there, for whoever comes next. */
+  /** Releases every directory with the segments left in it, so that another process can adopt it. */
   close(): void {
     this.#removeAgain()
     this.#unremoved.clear()
@@ -177,24 +184,24 @@ export class Spool implements BatchStore {
 
   #createInOwn(dataset: Uint8Array, takenBytes: number): Segment {
     this.#watch.start()
-    // Nothing looks after an empty one. If it is lost, nothing is lost with it.
+    // The watch rests while no segment is held, so the claim is renewed here. If it is lost, no event is lost.
     if (this.#own?.isHeld === false && this.#own.isDue(maxAloneMs)) this.#own.renew()
     this.#own ??= this.#makeDirectory()
     const own = this.#own
     try {
-      return Segment.create(this.#parts, own, dataset, takenBytes)
+      return Segment.create(this.#deps, own, dataset, takenBytes)
     } catch (error) {
       const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT'
       const what = isGone ? own.renew() : 'held'
       if (what === 'held') throw error
       if (own.isHeld) queueMicrotask(() => this.#listeners.onVanished({ path: own.path, what }))
       this.#own = this.#makeDirectory()
-      return Segment.create(this.#parts, this.#own, dataset, takenBytes)
+      return Segment.create(this.#deps, this.#own, dataset, takenBytes)
     }
   }
 
   #makeDirectory(): SpoolDirectory {
-    const { randomBytes } = process.getBuiltinModule('node:crypto') // only now: it takes 3 ms to load
+    const { randomBytes } = process.getBuiltinModule('node:crypto') // loaded only now, as loading takes 3 ms
     const random = () => randomBytes(4).toString('hex')
     const { directory } = this.#options
     const disk: Disk = { ...this.#disk, claim: path => this.#files.withDescriptor(() => this.#disk.claim(path)) }
@@ -214,7 +221,7 @@ export class Spool implements BatchStore {
     try {
       return this.#disk.stat(join(this.#options.directory, name)) === undefined
     } catch {
-      return false // the disk cannot tell now
+      return false // the disk gives no answer now
     }
   }
 
@@ -253,10 +260,13 @@ export class Spool implements BatchStore {
     this.#syncTimer ??= setTimeout(() => this.#sync(), syncAfterMs).unref()
   }
 
-  /** Most segments do not live so long as to come here. One at a time, and none of them holds up the end of the process. */
+  /**
+   * Syncs one segment. Segments are synced one at a time, and no sync delays the end of the process. Most segments are
+   * removed before it is their turn.
+   */
   async #sync(): Promise<void> {
     const [segment] = this.#unsynced
-    if (segment !== undefined) this.#unsynced.delete(segment) // first: it may be written to meanwhile
+    if (segment !== undefined) this.#unsynced.delete(segment) // before the sync, as lines may be written during it
     const isDone = segment === undefined || (await segment.sync())
     if (!isDone) this.#unsynced.add(segment)
     this.#syncTimer = undefined
@@ -264,8 +274,8 @@ export class Spool implements BatchStore {
   }
 
   /**
-   * Goes without the disk for a while, as nothing is tried again on the same file; but for want of a file descriptor only
-   * this once.
+   * Stops using the disk for `retryAfterMs`, because a file that failed is not written again. If the failure is only a
+   * lack of file descriptors or memory, the disk stays in use.
    */
   #onTrouble(error: unknown): void {
     if (!isPassing(error)) this.#notBeforeMs = monotonicMs() + retryAfterMs

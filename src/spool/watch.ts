@@ -2,24 +2,24 @@ import { monotonicMs, setTimeout } from '../time.ts'
 import type { ClaimState } from './claim.ts'
 import type { HeldSegment, SpoolDirectory } from './spool-directory.ts'
 
-/** Something that this process had on disk, and has no more. */
+/** Files or a directory that this process had on disk and lost. */
 export interface Vanished {
-  /** The directory that is gone, or in which files are gone. */
+  /** The directory that is gone, or that has lost files. */
   readonly path: string
-  /** Whether these files are gone, or the directory is, or another process has it. */
+  /** `segments` if files are gone, `removed` if the directory is gone, `taken` if another process has the directory. */
   readonly what: 'segments' | Exclude<ClaimState, 'held'>
 }
 
 const roundEveryMs = 1000
-/** A claim that has been renewed so short a time ago is not renewed again at once. */
+/** Time since the last renewal from which `lookNow` renews a claim again, in milliseconds. */
 const renewAgainAfterMs = 20
-/** A round looks at files for so long at a time, and takes no more than this share of the time. */
+/** A round checks files for `sliceMs` at a time, and uses at most this share of the time. */
 const sliceMs = 5
 const maxShare = 0.05
 
 /**
- * Looks once a second whether the directories that are claimed, and the segments for which a batch stands, are still there:
- * a cleaner of old files, a person, or another process may have removed them.
+ * Checks once a second that the claimed directories, and the segments that batches hold, still exist. A cleaner of old
+ * files, a person, or another process may have removed them.
  */
 export class Watch {
   readonly #directories: () => readonly SpoolDirectory[]
@@ -32,12 +32,12 @@ export class Watch {
     this.#onVanished = onVanished
   }
 
-  /** Looks as long as there is a segment to look for. Does not keep the process alive. */
+  /** Starts the checks, which go on as long as a segment is held. They do not keep the process alive. */
   start(): void {
     if (!this.#isLooking) this.#timer ??= setTimeout(() => this.#look(), roundEveryMs).unref()
   }
 
-  /** Looks at the directories alone, at once: there may be no later. */
+  /** Renews the claims of the directories now, without checking files: there may be no later chance. */
   lookNow(): void {
     for (const directory of this.#directories()) if (directory.isDue(renewAgainAfterMs)) this.#renew(directory)
   }
@@ -51,7 +51,7 @@ export class Watch {
     this.#timer ??= setTimeout(() => this.#look(), Math.max(roundEveryMs, busyMs / maxShare)).unref()
   }
 
-  /** Returns how much time it took, waits not included, in milliseconds. */
+  /** Returns the time spent, without waits, in milliseconds. */
   async #round(): Promise<number> {
     let busyMs = 0
     let sinceMs = monotonicMs()
@@ -70,7 +70,7 @@ export class Watch {
         await rest()
         if (segment.isGone()) gone.push(segment)
       }
-      // Without a wait in between, so that no line is added to a segment of which it is known that it is gone.
+      // Checked again without a wait before `vanish`, so that no line is added to a segment known to be gone.
       const confirmed = gone.filter(segment => directory.held.has(segment) && segment.isGone())
       if (confirmed.length === 0 || directory.isReleased) continue
       for (const segment of confirmed) segment.vanish()
@@ -79,7 +79,7 @@ export class Watch {
     return busyMs + monotonicMs() - sinceMs
   }
 
-  /** `false` if the directory is not this process's any more. */
+  /** Returns false if the directory no longer belongs to this process. */
   #renew(directory: SpoolDirectory): boolean {
     const state = directory.renew()
     if (state !== 'held') this.#onVanished({ path: directory.path, what: state })

@@ -1,4 +1,4 @@
-/** A duration for a message: `300 ms`. What is left of a time has many digits that say nothing. */
+/** Formats a duration for a message: `300 ms`. Rounds up, because the digits of a remaining time mean nothing. */
 export function milliseconds(ms: number): string {
   return `${Math.ceil(Number(ms.toFixed(1)))} ms`
 }

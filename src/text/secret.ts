@@ -1,4 +1,7 @@
-/** A character as JSON, programming languages, URLs and HTML escape it, maybe more than once; and any character. */
+/**
+ * Matches a character that is escaped as in JSON, programming languages, URLs or HTML, also repeatedly. `unit` also
+ * matches any other character.
+ */
 const escapes =
   /\\+(?:(?:u00|x)[\da-f]{2}|[\s\S]|$)|%(?:25)*[\da-f]{2}|&(?:amp;)*(?:#x0*[\da-f]{2}|#0*\d{2,3}|[a-z]{2,6});/gi
 const unit = new RegExp(`${escapes.source}|[\\s\\S]`, 'gi')
@@ -14,15 +17,21 @@ const named: Readonly<Record<string, string>> = {
   sol: '/',
 }
 
-/** What may stand between two characters of a secret: space, what cannot be seen, and tags, which have no `<` in them. */
+/**
+ * Matches a gap between two characters of a secret: spaces, invisible characters, or a tag, which has no `<` inside.
+ */
 const gaps = /[\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]+|<[!/a-z][^<>]*>/gu
-/** Fewer characters say nothing, be they a form of the secret or its beginning at the end of a text. */
+/**
+ * Minimum characters of a form of the secret, and of its beginning at the end of a text. Fewer characters reveal
+ * nothing.
+ */
 const minFormChars = 6
 const minBeginningChars = 4
 
 /**
- * A secret, to be found in texts of others, in upper or lower case: as it is, escaped, in base64 and in hexadecimal digits;
- * with white space or tags in it; and cut off at the end of the text. Takes linear time.
+ * A secret that can be found in texts from outside, in linear time and in upper or lower case. It is found as it is,
+ * escaped, in base64 and in hexadecimal digits. White space and tags may interrupt it, and the end of the text may cut
+ * it off.
  */
 export class Secret {
   readonly #secret: string
@@ -33,13 +42,13 @@ export class Secret {
     this.#secret = inLowerCase(secret)
     const hex = Buffer.from(secret).toString('hex')
     const inBase64 = [0, 1, 2].flatMap(offset => formsInBase64(secret, offset))
-    // A secret may itself look as if something in it were escaped, or were a tag.
+    // The secret itself may contain something like an escape sequence or a tag.
     const forms = [secret, unescaped(secret), hex, ...inBase64].map(inLowerCase)
     this.#forms = distinct(forms)
     this.#formsWithoutGaps = distinct(forms.map(withoutGaps))
   }
 
-  /** The text with something else in its place. */
+  /** Returns the text with `replacement` in place of each occurrence of the secret. */
   replacedIn(text: string, replacement: string): string {
     const rest = replaced(text, findAll(inLowerCase(text), [this.#secret]), replacement, charsOf)
     return this.#formsReplacedIn(rest, replacement)
@@ -76,7 +85,7 @@ function findAll(text: string, forms: readonly string[]): Found[] {
   return found
 }
 
-/** What overlaps is replaced once. The places of what was found count the pieces that the text is taken apart into. */
+/** Replaces overlapping places once. Places are counted in the pieces that `piecesOf` cuts the text into. */
 function replaced(
   text: string,
   found: readonly Found[],
@@ -90,7 +99,7 @@ function replaced(
   return pieces.map((piece, at) => (isFound[at] === 0 ? piece : isFound[at - 1] === 1 ? '' : replacement)).join('')
 }
 
-/** Where the beginning of a form stands that the end of the text has cut off. */
+/** Returns the place where a form of the secret begins that is cut off by the end of the text. */
 function startOfBeginning(text: string, forms: readonly string[]): number | undefined {
   for (const form of forms) {
     const head = form.slice(0, minBeginningChars)
@@ -104,12 +113,12 @@ function charsOf(text: string): string[] {
   return text.split('')
 }
 
-/** The pieces of a text that stand for one character each. */
+/** Splits a text into pieces, each of which stands for one character. */
 function unitsOf(text: string): string[] {
   return text.match(unit) ?? []
 }
 
-/** The characters that the units of a text stand for. */
+/** Replaces each escape sequence by the character that it stands for. */
 function unescaped(text: string): string {
   return text.replace(escapes, characterOf)
 }
@@ -122,7 +131,7 @@ function characterOf(unit: string): string {
   return /[nrt]$/.test(unit) ? ' ' : (unit.at(-1) as string)
 }
 
-/** In lower case, with every character in its place. */
+/** Converts a text to lower case without moving any character. */
 function inLowerCase(text: string): string {
   const lower = text.toLowerCase()
   return lower.length === text.length ? lower : text.replace(/[A-Z]+/g, letters => letters.toLowerCase())
@@ -132,7 +141,7 @@ function withoutGaps(text: string): string {
   return text.replace(gaps, '')
 }
 
-/** Where each character of the text without gaps stands in the text. */
+/** Returns, for each character of the text without gaps, its place in the text. */
 function placesOutsideGaps(text: string): number[] {
   const places: number[] = []
   let at = 0
@@ -144,7 +153,10 @@ function placesOutsideGaps(text: string): number[] {
   return places
 }
 
-/** What base64 makes of the secret alone, where it begins so many bytes after a multiple of three; in both alphabets. */
+/**
+ * Returns the base64 characters that depend on the secret alone, in both alphabets. The secret begins `offset` bytes
+ * after a multiple of three.
+ */
 function formsInBase64(secret: string, offset: number): string[] {
   const bytes = Buffer.from(' '.repeat(offset) + secret)
   const from = Math.ceil((offset * 4) / 3)

@@ -1,15 +1,15 @@
 /**
- * Takes secrets out of a text: a piece from outside, or a message with our own words in it, of which one may happen to be
- * what a test uses for a token.
+ * Removes secrets from a text. A `'piece'`, the default, comes from outside. A `'message'` also has words of this
+ * package, one of which may equal the short token of a test.
  */
 export type Redact = (text: string, kind?: TextKind) => string
 export type TextKind = 'piece' | 'message'
 
-/** Characters of a text from outside that are read: matching costs time, and the sender chooses the length. */
+/** Maximum characters that are read of a text from outside. Matching takes time, and the sender chooses the length. */
 const maxReadChars = 4096
-/** Longest escape of one character that may be cut in two at the end of what is read: `&amp;#x00041;`. */
+/** Maximum characters of one escape sequence that the end of the read part may cut in two: `&amp;#x00041;`. */
 const maxEscapeChars = 32
-/** Default length of a piece of text from outside in a message. */
+/** Default maximum characters of a text from outside in a message. */
 const maxPieceChars = 200
 const maxMessageChars = 2000
 
@@ -19,11 +19,11 @@ const gaps = new RegExp(`[\\s${unprintable}]+`, 'gu')
 const unprintableInLines = new RegExp(`(?!\\n)[${unprintable}]`, 'gu')
 
 /**
- * A piece of text from outside (an answer, a header, Redis, the environment, a file name) for a message to people: one short
- * line, without characters that move a cursor, reorder the text or cannot be seen, and without secrets.
+ * Makes a text from outside (an answer, a header, Redis, the environment, a file name) fit for a message. The result is
+ * one short line without secrets. It has no characters that move a cursor, reorder the text or are invisible.
  *
- * @param redact takes out secrets before the text is cut, as half a secret would not be found
- * @param maxChars longest result, without the ellipsis of a text that is cut
+ * @param redact removes secrets before the text is cut, because half a secret would not be found
+ * @param maxChars maximum length of the result, not counting the ellipsis of a text that is cut
  */
 export function toShortLine(text: string, redact: Redact = unchanged, maxChars = maxPieceChars): string {
   const head = headOf(text)
@@ -32,22 +32,28 @@ export function toShortLine(text: string, redact: Redact = unchanged, maxChars =
   return `${line.slice(0, maxChars).toWellFormed()}…`
 }
 
-/** A name from outside in quotation marks, for a message. */
+/** Puts a name from outside in quotation marks, for a message. */
 export function quoted(name: string): string {
   return JSON.stringify(toShortLine(name))
 }
 
-/** A whole message, with our own words in it: the same, and longer. */
+/** Does the same for a whole message, which has words of this package and may be longer. */
 export function toMessageLine(message: string, redact: Redact = unchanged): string {
   return toShortLine(message, text => redact(text, 'message'), maxMessageChars)
 }
 
-/** A text of several lines of our own, in which texts from outside may stand, for a terminal: its line breaks and spaces are kept. */
+/**
+ * Makes a text of several lines fit for a terminal. The text is this package's own and may contain texts from outside.
+ * Line breaks and spaces are kept.
+ */
 export function toPrintableLines(text: string): string {
   return text.replace(unprintableInLines, ' ')
 }
 
-/** The beginning of a text, as far as texts from outside are read. An escape that the cut would break is left out. */
+/**
+ * Returns the beginning of a text, as far as texts from outside are read. Omits an escape sequence that the cut would
+ * break.
+ */
 export function headOf(text: string): string {
   if (text.length <= maxReadChars) return text
   const lastStart = maxReadChars - maxEscapeChars

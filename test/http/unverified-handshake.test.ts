@@ -74,7 +74,7 @@ describe('a thread that is ended during a TLS handshake sends nothing to a serve
         eval: true,
         workerData: {
           port: port2,
-          reports: new Int32Array(new SharedArrayBuffer(4)),
+          replies: new Int32Array(new SharedArrayBuffer(4)),
           end: new Int32Array(new SharedArrayBuffer(4)),
         },
         transferList: [port2],

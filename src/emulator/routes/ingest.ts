@@ -12,7 +12,7 @@ import type { EventBounds } from '../spans.ts'
 import type { Store } from '../store.ts'
 import type { Tokens } from '../tokens.ts'
 
-/** An ingest request, and what the stages have learnt of it so far. */
+/** An ingest request, and the results of its stages so far. */
 export interface Ingest extends Exchange {
   readonly dataset: string
   body: Buffer
@@ -21,7 +21,7 @@ export interface Ingest extends Exchange {
   resetAfterStoring: boolean
 }
 
-export interface IngestParts {
+export interface IngestDeps {
   tokens: Tokens
   licenseLimits: LicenseLimits
   plan: FaultPlan
@@ -38,8 +38,8 @@ export function startIngest(exchange: Exchange, dataset: string): Ingest {
   return { ...exchange, dataset, body: noBody, events, failures: [], resetAfterStoring: false }
 }
 
-/** The way of an ingest request, in order. */
-export function ingestStages(parts: IngestParts): Stage<Ingest>[] {
+/** Returns the stages of an ingest request, in order. */
+export function ingestStages(parts: IngestDeps): Stage<Ingest>[] {
   const { tokens, licenseLimits, plan, bodyLimits, eventBounds, store, arrivals } = parts
   return [
     ingest => tokens.admit(ingest, { action: 'ingest', dataset: ingest.dataset }),
@@ -127,7 +127,10 @@ function rejectEach(ingest: Ingest, reasonToFail: (event: EventObject) => string
   ingest.events = ingest.events.without(rejected)
 }
 
-/** The body of the answer is not specified; this is what clients of the service it resembles read. */
+/**
+ * Stores the events. The specification does not define the body of the answer. Its fields are those that clients of the
+ * public service that resembles this one read.
+ */
 function storeEvents(ingest: Ingest, store: Store, arrivals: Arrivals, licenseLimits: LicenseLimits): Ending {
   const { dataset, body, events, failures } = ingest
   store.add(dataset, events)

@@ -10,7 +10,7 @@ import { checkMediaType } from '../media-type.ts'
 import type { Organizations } from '../organizations.ts'
 import type { EventBounds } from '../spans.ts'
 
-/** An update has two short texts. */
+/** Maximum size of a decoded update, in bytes. An update contains two short strings. */
 const maxUpdateBytes = 65_536
 
 export function readOrganization(organizations: Organizations, orgId: string): Answer {
@@ -18,7 +18,7 @@ export function readOrganization(organizations: Organizations, orgId: string): A
   return org ? json(200, org) : unknownOrg()
 }
 
-/** What `region` means in an update is not specified; here it becomes the organization's default region. */
+/** Updates an organization. The specification does not define `region` in an update; here it sets `defaultRegion`. */
 export async function updateOrganization(
   { request, entry }: Exchange,
   organizations: Organizations,

@@ -11,7 +11,10 @@ const style = `
   pre { overflow-x: auto; padding: .75rem; border: 1px solid #8886; border-radius: 6px }
   h2 small { font-weight: normal; opacity: .7 }`
 
-/** What arrived: a page for people, or JSON for whoever does not ask for HTML. It shows no organization and no token. */
+/**
+ * Shows the received events as an HTML page. If the client does not accept HTML, the answer is JSON with the event
+ * count of each dataset. Neither shows an organization, and the page redacts accepted tokens.
+ */
 export function pageAnswer(store: Store, tokens: Tokens, accept: string | undefined): Answer {
   if (!accept?.includes('text/html')) {
     return json(200, { datasets: store.datasets().map(name => ({ name, events: store.count(name) })) })
@@ -19,7 +22,7 @@ export function pageAnswer(store: Store, tokens: Tokens, accept: string | undefi
   const shown = (text: string) => escaped(shortened(escapeJson(tokens.redact(text))))
   const headers = {
     'content-type': 'text/html; charset=utf-8',
-    // What was logged is a stranger's text: should it ever get past the escaping, it finds nothing to run.
+    // Logged text is not trusted. If it ever gets past the escaping, the policy keeps the browser from running it.
     'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
   }
   return { kind: 'answer', status: 200, headers, body: page(store, shown) }
