@@ -246,7 +246,7 @@ local present = math.max(number('count'), 1) + (record and 0 or 1)
 turns = math.max(number('turns'), 1)
 if limit > 0 then
   if present <= (turns > 1 and 0.7 or 1) * turnsFrom * limit then turns = 1
-  elseif present + freePlaces() > turns or present < turns / 2 then turns = math.ceil(1.25 * present) end
+  elseif present + freePlaces() > turns or present < turns / 2 then turns = math.ceil(1.6 * present) end
 end
 if turns > 1 then place = math.floor(whole / turns) end
 stride = place or stride
