@@ -24,14 +24,15 @@ local turnsFrom = 3
 local guestPart = 0.03
 -- Part of the places that is kept free for processes that start, so that they need not wait for one.
 local freePart = 0.02
--- Within this time a process that starts waits for a slot of its own. As a guest it would be refused where the limit is low.
-local firstMs = leaseMs
 
 -- Where there are so many processes that each has to wait for seconds, the circle is cut into places, and each place has
 -- its turn once in a round. Else the slots are spread by the golden ratio, which suits parts of any size.
 local turns, place = 1, nil
 -- Even, a stride would leave out every other point.
 local stride = 2654435769
+-- Within this time a process that starts waits for a slot of its own, and is no guest; longer where each has to wait for
+-- seconds, as a guest is likely to be refused there.
+local firstMs = 0.3 * leaseMs
 
 local function freePlaces() return math.ceil(freePart * turns) end
 
@@ -250,6 +251,7 @@ if limit > 0 then
 end
 if turns > 1 then place = math.floor(whole / turns) end
 stride = place or stride
+if place then firstMs = leaseMs end
 set('turns', turns)
 
 if not s.bornMs then setMs('bornMs', now) end
