@@ -198,10 +198,13 @@ export class AdaptiveRate {
     this.#double(nowMs)
   }
 
-  /** Notes a success that left next to nothing of what all may use: the rate is lowered a little, before it comes to a 429. */
+  /**
+   * Notes a success that left next to nothing of what all may use: the rate is lowered a little, before it comes to a 429,
+   * and doubles no more.
+   */
   onNearlyFull(nowMs: number): void {
     const perSecond = this.perSecond(nowMs)
-    if (this.#state?.kind !== 'steady' || perSecond === Number.POSITIVE_INFINITY) return
+    if (this.#state === undefined || perSecond === Number.POSITIVE_INFINITY) return
     this.#settle(nowMs, perSecond * (keptNearlyFull + 0.1 * (this.#random() - 0.5)), perSecond)
   }
 

@@ -58,6 +58,8 @@ const bytesPerGb = 1e9
 const maxNamedDatasets = 10_000
 /** How often the budget and the licence's dates are looked at, in milliseconds. */
 const tickMs = 10_000
+/** Requests that are allowed for each read of the license. */
+const requestsPerRead = 10
 /** How soon a licence that could not be read is tried again, in milliseconds; doubled each time, up to `refreshMs`. */
 const firstRetryMs = 30_000
 /** What says nothing of the token, or of the organization that it is for. */
@@ -173,7 +175,13 @@ export class Limits {
     this.#failures = 0
     this.#warned.delete('read')
     this.#apply(org)
-    this.#readIn(this.#settings.refreshMs)
+    this.#readIn(this.#refreshMs)
+  }
+
+  /** Reads take a tenth of the requests that the license allows, at the most: the others are for events. */
+  get #refreshMs(): number {
+    const requestsPerSecond = limit(this.#org?.license.apiRateLimitPerSecond) ?? Number.POSITIVE_INFINITY
+    return Math.max(this.#settings.refreshMs, (requestsPerRead * 1000) / requestsPerSecond)
   }
 
   #warnOfFieldsOutOfOrder(problem: string): void {
