@@ -24,7 +24,8 @@ const mark = Buffer.from([0xff, 0xfe, 0x4c, 0x46])
 const markNumber = mark.readUInt32LE()
 const version = 1
 const endOfSegment = 255
-const maxSeverity = 4
+/** The last of the six classes of severity: fatal. */
+const maxSeverity = 5
 /** Characters of a dataset's name, each of at most three bytes. */
 const maxDatasetBytes = 3 * 1024
 /** `{}` and its newline, and the largest event that may be configured. */
