@@ -32,9 +32,20 @@ async function whenRead(shipper: Shipper): Promise<void> {
   throw new Error('the license was not read')
 }
 
+const reads = ({ emulator }: Shipping) => emulator.requests().filter(({ dataset }) => dataset === undefined)
 const ingests = ({ emulator }: Shipping) => emulator.requests().filter(({ dataset }) => dataset !== undefined)
 
 describe('apiRateLimitPerSecond', () => {
+  it.each([
+    [1, 1],
+    [1000, 3],
+  ])('of %d: reads of the license, every second if wanted, take a tenth of it at the most', async (limit, count) => {
+    await using limited = await startLimited({ apiRateLimitPerSecond: limit }, { limits: { refreshMs: 1000 } })
+    await whenRead(limited.shipper)
+    await sleep(2500)
+    expect(reads(limited)).toHaveLength(count)
+  })
+
   it('5 a second, 20,000 events a second for 8 s: nothing is lost, hardly anything refused, the rate is kept', {
     timeout: 60_000,
   }, async () => {

@@ -225,10 +225,13 @@ export class AdaptiveRate {
     this.#double(nowMs)
   }
 
-  /** Notes a success that left almost nothing of the shared limit. Lowers the rate a little, before a 429 comes. */
+  /**
+   * Notes a success that left almost nothing of the shared limit. Lowers the rate a little, before a 429 comes, and ends its
+   * doubling.
+   */
   onNearlyFull(nowMs: number): void {
     const perSecond = this.perSecond(nowMs)
-    if (this.#state?.kind !== 'steady' || perSecond === Number.POSITIVE_INFINITY) return
+    if (this.#state === undefined || perSecond === Number.POSITIVE_INFINITY) return
     this.#settle(nowMs, perSecond * (keptNearlyFull + 0.1 * (this.#random() - 0.5)), perSecond)
   }
 

@@ -28,7 +28,8 @@ export interface LimitsOptions {
    */
   share?: number | undefined
   /**
-   * Interval between reads of the license, in milliseconds. Integer, 1 000 to 86 400 000.
+   * Interval between reads of the license, in milliseconds. Integer, 1 000 to 86 400 000. The interval is longer if reads
+   * would use more than a tenth of the requests that the license allows.
    *
    * @defaultValue 3600000
    */

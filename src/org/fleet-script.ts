@@ -24,14 +24,15 @@ local turnsFrom = 3
 local guestPart = 0.03
 -- Part of the places that is kept free for processes that start, so that they need not wait for one.
 local freePart = 0.02
--- Within this time a process that starts waits for a slot of its own. As a guest it would be refused where the limit is low.
-local firstMs = leaseMs
 
 -- Where there are so many processes that each has to wait for seconds, the circle is cut into places, and each place has
 -- its turn once in a round. Else the slots are spread by the golden ratio, which suits parts of any size.
 local turns, place = 1, nil
 -- Even, a stride would leave out every other point.
 local stride = 2654435769
+-- Within this time a process that starts waits for a slot of its own, and is no guest; longer where each has to wait for
+-- seconds, as a guest is likely to be refused there.
+local firstMs = 0.3 * leaseMs
 
 local function freePlaces() return math.ceil(freePart * turns) end
 
@@ -246,10 +247,11 @@ local present = math.max(number('count'), 1) + (record and 0 or 1)
 turns = math.max(number('turns'), 1)
 if limit > 0 then
   if present <= (turns > 1 and 0.7 or 1) * turnsFrom * limit then turns = 1
-  elseif present + freePlaces() > turns or present < turns / 2 then turns = math.ceil(1.25 * present) end
+  elseif present + freePlaces() > turns or present < turns / 2 then turns = math.ceil(1.6 * present) end
 end
 if turns > 1 then place = math.floor(whole / turns) end
 stride = place or stride
+if place then firstMs = leaseMs end
 set('turns', turns)
 
 if not s.bornMs then setMs('bornMs', now) end

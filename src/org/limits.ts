@@ -71,6 +71,8 @@ const bytesPerGb = 1e9
 const maxNamedDatasets = 10_000
 /** Interval between checks of the budget and of the license's dates, in milliseconds. */
 const tickMs = 10_000
+/** Requests that the license must allow for each read of it. */
+const requestsPerRead = 10
 /**
  * Delay before a license that could not be read is read again, in milliseconds. It doubles each time, up to
  * `refreshMs`.
@@ -192,7 +194,13 @@ export class Limits {
     this.#failures = 0
     this.#warned.delete('read')
     this.#apply(org)
-    this.#readIn(this.#settings.refreshMs)
+    this.#readIn(this.#refreshMs)
+  }
+
+  /** Delay until the next read. Reads use at most a tenth of the requests that the license allows. */
+  get #refreshMs(): number {
+    const requestsPerSecond = limit(this.#org?.license.apiRateLimitPerSecond) ?? Number.POSITIVE_INFINITY
+    return Math.max(this.#settings.refreshMs, (requestsPerRead * 1000) / requestsPerSecond)
   }
 
   #warnOfFieldsOutOfOrder(problem: string): void {

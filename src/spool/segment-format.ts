@@ -24,7 +24,8 @@ const mark = Buffer.from([0xff, 0xfe, 0x4c, 0x46])
 const markNumber = mark.readUInt32LE()
 const version = 1
 const endOfSegment = 255
-const maxSeverity = 4
+/** The highest of the six severities: fatal. */
+const maxSeverity = 5
 /** A dataset's name has at most 1024 characters, each of at most three bytes in UTF-8. */
 const maxDatasetBytes = 3 * 1024
 /** The smallest line is `{}` and its newline; the largest is the largest event that an application may configure. */

@@ -1,3 +1,4 @@
+import { vi } from 'vitest'
 import { Fleet } from '../../src/org/fleet.ts'
 import { Client, randomFrom, Service, type ServiceSettings, stubTime, VirtualClock } from './simulation.ts'
 import { SimulatedRedis } from './simulation-redis.ts'
@@ -27,6 +28,8 @@ export class World {
     const world = new World(settings)
     world.seconds = seconds
     world.#redis = await SimulatedRedis.start(world.clock, world.random)
+    let processes = 0
+    vi.stubGlobal('crypto', { randomUUID: () => `process-${++processes}` })
     return world
   }
 

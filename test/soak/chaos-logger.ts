@@ -73,7 +73,7 @@ class Logger {
     for (let n = 0; n < count; n++) {
       const text = 'x'.repeat(random() < 0.001 ? 200_000 : Math.floor(10 ** (1 + 3 * random() ** 2)))
       const number = this.number * numbersEach + this.#logged
-      const event = { level: oneOf('debug', 'info', 'error'), n: number, text }
+      const event = { level: oneOf('debug', 'info', 'warn', 'error', 'fatal'), n: number, text }
       const startedAt = process.hrtime.bigint()
       this.shipper.ship(isPoison(number) ? { ...event, poison: true } : event)
       calls.record(process.hrtime.bigint() - startedAt || 1n)

@@ -20,7 +20,7 @@ function segmentOf(dataset: string, lines: readonly string[], isComplete: boolea
   const starts = [0]
   let at = 0
   for (const [number, line] of all.entries()) {
-    at = writeRecord(bytes, at, name, number, number % 5, line, 0, line.length)
+    at = writeRecord(bytes, at, name, number, number % 6, line, 0, line.length)
     starts.push(at)
   }
   if (isComplete) at = writeEnd(bytes, at, name, lines.length)
@@ -51,7 +51,7 @@ describe('a segment', () => {
           expect(read(segmentOf(dataset, lines, isDone).bytes)).toEqual({
             dataset: Buffer.from(dataset).toString(),
             lines,
-            severities: lines.map((_, number) => number % 5),
+            severities: lines.map((_, number) => number % 6),
             lost: 0,
           })
         },

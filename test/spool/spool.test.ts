@@ -89,6 +89,23 @@ function leave(name: string, segments: number, lines: number, line: (n: number) 
 }
 
 describe('while the service is down', () => {
+  it.each(['memory', 'disk'] as const)(
+    'events of every severity wait for the next process (durability: %s)',
+    async durability => {
+      await using shipping = await startShipping()
+      down(shipping.emulator)
+      const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'crit', 'alert', 'emerg']
+      const first = shipping.ship({ ...small(), durability })
+      for (const level of levels) first.ship({ level })
+      await first.close({ timeoutMs: 0 })
+      await upAfterClose(shipping.emulator)
+      const next = shipping.ship(small())
+      expect(await next.flush()).toEqual({ complete: true, pending: 0 })
+      expect(shipping.emulator.events('d').map(({ level }) => level)).toEqual(levels)
+      expect(next.stats()).toMatchObject({ delivered: levels.length, dropped: 0 })
+    },
+  )
+
   it('what memory cannot hold waits on the disk, and all of it is delivered once', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
