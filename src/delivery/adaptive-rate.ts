@@ -247,7 +247,7 @@ export class AdaptiveRate {
 
   /** Raises the rate by `factor`, which is at least 1, because the service has reported free capacity. */
   raise(nowMs: number, factor: number): void {
-    if (this.#state === undefined) return
+    if (this.#state?.kind !== 'steady') return // doubling is faster
     const perSecond = this.perSecond(nowMs) * factor
     this.#settle(nowMs - msToLimit(perSecond), perSecond, perSecond)
   }

@@ -53,7 +53,7 @@ const leaseRegainedMs = 8000
  */
 const lookMs = 3000
 /** Minimum number of answers in such an observation. */
-const lookAnswers = 8
+const lookAnswers = 5
 /** Part of one share that a newcomer takes from the processes that share the limit. */
 const newcomersPart = 0.7
 /** Time after the first answer during which a process counts as a newcomer, in milliseconds. */

@@ -79,7 +79,7 @@ describe('an option that makes no sense is refused with its name, what was expec
     await expect(startEmulator({ orgs: [{ id: 'a', ...misspelt }] })).rejects.toThrow(
       /^orgs\[0\]\.license: there is no/,
     )
-    expect(() => emulator.changeOrg({ license: {} } as Misuse)).toThrow(/^changeOrg: overrides: there is no 'license'/)
+    expect(() => emulator.changeOrg({ licence: {} } as Misuse)).toThrow(/^changeOrg: overrides: there is no 'licence'/)
     expect(() => emulator.changeOrg(misspelt)).toThrow(/^changeOrg: overrides\.license: there is no 'maxField'/)
   })
 

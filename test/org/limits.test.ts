@@ -150,14 +150,14 @@ describe('the limits of a license', () => {
 
   it('are not read any more once they are stopped', async () => {
     let reads = 0
-    const { limits } = await start({ refreshMs: 1000 }, async () => {
+    const { limits } = await start({ refreshMs: 2000 }, async () => {
       reads++
       return org
     })
-    await vi.advanceTimersByTimeAsync(5000)
+    await vi.advanceTimersByTimeAsync(10_000)
     expect(reads).toBe(6)
     limits.stop()
-    await vi.advanceTimersByTimeAsync(5000)
+    await vi.advanceTimersByTimeAsync(10_000)
     expect(reads).toBe(6)
   })
 
@@ -179,7 +179,7 @@ describe('the limits of a license', () => {
 
   it('are read anew when they are started again while an answer is awaited', async () => {
     const answers: PromiseWithResolvers<Org>[] = []
-    const { limits, rates } = await start({ refreshMs: 1000 }, () => {
+    const { limits, rates } = await start({ refreshMs: 2000 }, () => {
       const answer = Promise.withResolvers<Org>()
       answers.push(answer)
       return answer.promise
@@ -188,7 +188,7 @@ describe('the limits of a license', () => {
     limits.start()
     await vi.advanceTimersByTimeAsync(0)
     for (const answer of answers) answer.resolve(org)
-    await vi.advanceTimersByTimeAsync(1000)
+    await vi.advanceTimersByTimeAsync(2000)
     expect([answers.length, rates]).toEqual([3, [8]])
   })
 })

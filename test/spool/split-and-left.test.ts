@@ -17,9 +17,9 @@ it('a half-delivered batch that is left whole, as the disk is full, is settled a
     .toEqual([0, 0])
   world.disk.freeBytes = 0
   process.close()
-  expect(ledger).toMatchObject({ accepted: 15, delivered: 5, left: 10, pending: 10 })
+  expect(ledger).toMatchObject({ accepted: 15, delivered: 5, handedOff: 10, pending: 10 })
   world.disk.freeBytes = Number.POSITIVE_INFINITY
   process.flush()
   await expect.poll(() => ledger.pending, { timeout: 10_000 }).toBe(0)
-  expect(ledger).toMatchObject({ accepted: 15, delivered: 15, left: 0, dropped: 0 })
+  expect(ledger).toMatchObject({ accepted: 15, delivered: 15, handedOff: 0, dropped: 0 })
 })
