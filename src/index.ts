@@ -2,12 +2,11 @@
 
 export type {
   Delivered,
-  DiagnosticListeners as NoticeListeners,
-  Dropped,
+  DiagnosticListeners,
   Rejected,
   Warning,
 } from './accounting/diagnostics.ts'
-export type { DropReason, DropsBySeverity } from './accounting/ledger.ts'
+export type { Dropped, DropReason, DropsBySeverity } from './accounting/ledger.ts'
 export type { SeverityName } from './accounting/severity.ts'
 export type { Encoding } from './delivery/compression.ts'
 export type { ErrorCode, InvalidOption } from './errors.ts'

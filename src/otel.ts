@@ -1,4 +1,4 @@
-import type { DropReason } from './accounting/ledger.ts'
+import { type DropReason, isIntended } from './accounting/ledger.ts'
 import { type ErrorCode, invalidOption } from './errors.ts'
 import { describedWord } from './options/described.ts'
 import { optionsOf } from './options/options-of.ts'
@@ -143,7 +143,7 @@ export class LogferryLogRecordExporter {
     const reasons: DropReason[] = []
     for (const record of records) {
       const reason = takeRecord(this.shipper, record)
-      if (reason !== undefined && reason !== 'budget') reasons.push(reason)
+      if (reason !== undefined && !isIntended(reason)) reasons.push(reason)
     }
     return reasons
   }

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../errors.ts'
 import { type Redact, toMessageLine } from '../text/short-line.ts'
 import { monotonicMs } from '../time.ts'
-import type { DropReason, DropsBySeverity } from './ledger.ts'
+import type { Dropped } from './ledger.ts'
 
 /** A problem that an operator should know about. Delivery problems are only reported, never thrown. */
 export interface Warning {
@@ -13,13 +13,6 @@ export interface Warning {
    * per minute.
    */
   readonly suppressed: number
-}
-
-/** Events that were dropped. */
-export interface Dropped {
-  readonly reason: DropReason
-  readonly count: number
-  readonly bySeverity: DropsBySeverity
 }
 
 /** An event that the service refused. */

@@ -23,11 +23,23 @@ export type DropReason =
   /** The runtime failed, for example for lack of memory, or log calls within log calls did not end. */
   | 'error'
 
+/** True if the application has asked for the drop, by its options. Such a drop fails no OpenTelemetry export. */
+export function isIntended(reason: DropReason): boolean {
+  return reason === 'budget'
+}
+
 /**
  * Number of dropped events by severity. `unknown` counts events that could not be read, and refused events that the
  * service did not identify.
  */
 export type DropsBySeverity = Partial<Record<SeverityName | 'unknown', number>>
+
+/** Events that were dropped. */
+export interface Dropped {
+  readonly reason: DropReason
+  readonly count: number
+  readonly bySeverity: DropsBySeverity
+}
 
 /** Counts the lines of each severity. */
 export function tally(lines: Uint8Array): DropsBySeverity {
@@ -45,15 +57,16 @@ export type Refusal = Extract<DropReason, 'memory' | 'dataset' | 'budget' | 'shu
 /** Number of events of each severity, indexed by severity. */
 type Counts = [number, number, number, number, number, number]
 
-/** Counts what happened to every event. At every moment accepted = delivered + dropped + pending. */
+/** Counts what happened to every event, and owns the law: at every moment accepted = delivered + dropped + pending. */
 export class Ledger {
-  /** Number of events that were accepted when they were logged, or adopted from another process. */
-  admitted = 0
-  delivered = 0
   /**
-   * Number of pending events that were handed off to another process through the spool. This process is done with them.
+   * Number of events that were accepted when they were logged, or adopted from another process. A log call counts its
+   * event by `admitted++`, the one number that is written from outside: if the stack is exhausted, no method can be
+   * called, and the event already has its place in a batch.
    */
-  handedOff = 0
+  admitted = 0
+  #delivered = 0
+  #handedOff = 0
   /**
    * Events dropped inside their own log calls. One number counts an event as accepted and dropped at once. So
    * `refused.error[severity]++` can count the event when the stack is exhausted and no call is possible.
@@ -83,17 +96,61 @@ export class Ledger {
     return this.#droppedLater + this.#refusedCount
   }
 
-  get pending(): number {
-    return this.admitted - this.delivered - this.#droppedLater
+  get delivered(): number {
+    return this.#delivered
   }
 
-  drop(reason: DropReason, bySeverity: DropsBySeverity): void {
+  get pending(): number {
+    return this.admitted - this.#delivered - this.#droppedLater
+  }
+
+  /**
+   * Number of pending events that were handed off to another process through the spool. This process is done with them.
+   */
+  get handedOff(): number {
+    return this.#handedOff
+  }
+
+  deliver(count: number): void {
+    this.#delivered += count
+  }
+
+  /** Drops pending events. Returns the drop, for the listeners. */
+  drop(reason: DropReason, bySeverity: DropsBySeverity): Dropped {
     const drops = this.#drops.get(reason) ?? {}
+    let total = 0
     for (const [name, count] of Object.entries(bySeverity) as [keyof DropsBySeverity, number][]) {
-      this.#droppedLater += count
+      total += count
       drops[name] = (drops[name] ?? 0) + count
     }
+    this.#droppedLater += total
     this.#drops.set(reason, drops)
+    return { reason, count: total, bySeverity }
+  }
+
+  /** Takes back an event that was accepted to be held, and is about to be accepted by a log call. */
+  unhold(): void {
+    this.admitted--
+  }
+
+  /** Accepts events of another process, or events of a batch that were not known before. */
+  adopt(count: number): void {
+    this.admitted += count
+  }
+
+  /**
+   * Hands pending events off to another process.
+   *
+   * @param settledAgain further events that go along, although they were settled before: they will be settled again
+   */
+  handOff(count: number, settledAgain = 0): void {
+    this.#handedOff += count + settledAgain
+    this.admitted += settledAgain
+  }
+
+  /** Takes back events that this process handed off. */
+  takeBack(count: number): void {
+    this.#handedOff -= count
   }
 
   /** Returns a copy of the drops, by reason and severity. */

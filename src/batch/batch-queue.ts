@@ -16,11 +16,10 @@ const retryReadAfterMs = 1000
 export interface BatchQueueListeners {
   /** Called when a batch may be ready to send; never inside a log call. */
   onReady(): void
-  /**
-   * Called when a reload returned `count` fewer lines than the batch had. A negative count means that the store had
-   * more lines.
-   */
+  /** Called when a reload returned so many lines fewer than the batch had. */
   onLost(count: number, dataset: string): void
+  /** Called when a reload returned so many lines more than the batch had. */
+  onFound(count: number): void
   /** Called when memory may have room again because batches moved to the store; never inside a log call. */
   onRoom(): void
 }
@@ -65,9 +64,9 @@ export class BatchQueue {
       spill: this.#spill,
       openStored: dataset => store?.open(dataset),
       stackBytes: store === undefined ? openBatchBytes : useDiskBytes,
-      onOpened: (row, batch) => {
+      onOpened: (queue, batch) => {
         this.#scheduleReady()
-        this.#queues.set(row.dataset, row)
+        this.#queues.set(queue.dataset, queue)
         this.#track(batch)
       },
       scheduleReady: () => this.#scheduleReady(),
@@ -91,12 +90,12 @@ export class BatchQueue {
   }
 
   queueFor(dataset: string): DatasetQueue {
-    let row = this.#queues.get(dataset)
-    if (row === undefined) {
-      row = new DatasetQueue(dataset, this.#queueDeps)
-      this.#queues.set(dataset, row)
+    let queue = this.#queues.get(dataset)
+    if (queue === undefined) {
+      queue = new DatasetQueue(dataset, this.#queueDeps)
+      this.#queues.set(dataset, queue)
     }
-    return row
+    return queue
   }
 
   get datasetCount(): number {
@@ -109,8 +108,8 @@ export class BatchQueue {
   }
 
   pausedQueue(): DatasetQueue | undefined {
-    for (const row of this.#queues.values()) {
-      if (row.pause !== undefined && (row.pause.isProbing || !row.isEmpty)) return row
+    for (const queue of this.#queues.values()) {
+      if (queue.pause !== undefined && (queue.pause.isProbing || !queue.isEmpty)) return queue
     }
     return undefined
   }
@@ -125,11 +124,11 @@ export class BatchQueue {
   } {
     const { sealedBytes, sealedEvents } = this.limits
     const load = { addedBytes: sealedBytes, addedEvents: sealedEvents, waitingBytes: 0, waitingEvents: 0 }
-    for (const row of this.#queues.values()) {
-      load.addedBytes += row.openBytes
-      load.addedEvents += row.openCount
-      load.waitingBytes += row.waitingBytes + row.storedBytes
-      load.waitingEvents += row.waitingCount
+    for (const queue of this.#queues.values()) {
+      load.addedBytes += queue.openBytes
+      load.addedEvents += queue.openCount
+      load.waitingBytes += queue.waitingBytes + queue.storedBytes
+      load.waitingEvents += queue.waitingCount
     }
     return { ...load, datasets: this.#queues.size }
   }
@@ -137,11 +136,11 @@ export class BatchQueue {
   /** Returns the next batch that may be sent now, or `undefined` if there is none. Datasets take turns. */
   dequeue(nowMs: number): Batch | undefined {
     this.#reload()
-    for (const row of this.#queues.values()) {
-      const batch = row.dequeue(nowMs)
+    for (const queue of this.#queues.values()) {
+      const batch = queue.dequeue(nowMs)
       if (batch === undefined) continue
-      this.#queues.delete(row.dataset)
-      this.#queues.set(row.dataset, row)
+      this.#queues.delete(queue.dataset)
+      this.#queues.set(queue.dataset, queue)
       return batch
     }
     return undefined
@@ -153,13 +152,13 @@ export class BatchQueue {
   wakeAtMs(): number {
     if (this.#queueToReload() !== undefined) return 0 // `dequeue` starts the reload
     let atMs = Number.POSITIVE_INFINITY
-    for (const row of this.#queues.values()) atMs = Math.min(atMs, row.wakeAtMs())
+    for (const queue of this.#queues.values()) atMs = Math.min(atMs, queue.wakeAtMs())
     return atMs
   }
 
   /** Makes every open batch due. Resolves when all lines that are pending now have been delivered or dropped. */
   async flush(): Promise<void> {
-    for (const row of this.#queues.values()) row.flush()
+    for (const queue of this.#queues.values()) queue.flush()
     // Taken before requests start: requests may log lines, and this flush does not wait for such lines.
     const settled = [...this.#unsettled].filter(batch => batch.isUnsettled).map(batch => batch.whenSettled())
     this.#listeners.onReady()
@@ -171,16 +170,16 @@ export class BatchQueue {
    * first, then the datasets with the oldest line.
    */
   skipBackoff(): void {
-    const rows = [...this.#queues.values()].map(row => ({
-      row,
-      severity: row.maxSeverity,
-      sinceMs: row.waitingSinceMs,
+    const queues = [...this.#queues.values()].map(queue => ({
+      queue,
+      severity: queue.maxSeverity,
+      sinceMs: queue.waitingSinceMs,
     }))
-    rows.sort((one, other) => other.severity - one.severity || one.sinceMs - other.sinceMs)
+    queues.sort((one, other) => other.severity - one.severity || one.sinceMs - other.sinceMs)
     this.#queues.clear()
-    for (const { row } of rows) {
-      row.skipBackoff()
-      this.#queues.set(row.dataset, row)
+    for (const { queue } of queues) {
+      queue.skipBackoff()
+      this.#queues.set(queue.dataset, queue)
     }
   }
 
@@ -206,12 +205,20 @@ export class BatchQueue {
     return this.#spill?.isReady === true
   }
 
-  /**
-   * Turns sync mode on or off. In sync mode the event loop is stopped, so `dequeue` reads stored batches synchronously.
-   * A reload in progress is canceled, and its batch is read again later.
-   */
-  standStill(isStandingStill: boolean): void {
-    this.#isSyncMode = isStandingStill
+  /** From now on the event loop is stopped, so `dequeue` reads stored batches synchronously. */
+  enterSyncMode(): void {
+    this.#isSyncMode = true
+    this.#cancelReloads()
+  }
+
+  /** The event loop runs again. */
+  leaveSyncMode(): void {
+    this.#isSyncMode = false
+    this.#cancelReloads()
+  }
+
+  /** Cancels reloads in progress. Their batches are read again later. */
+  #cancelReloads(): void {
     clearTimeout(this.#resting)
     this.#resting = undefined
     for (const batch of this.#reading) {
@@ -237,7 +244,7 @@ export class BatchQueue {
   recover(): Batch[] {
     const store = this.#store
     if (store === undefined) return []
-    const lost = [...this.#queues.values()].flatMap(row => row.takeLost())
+    const lost = [...this.#queues.values()].flatMap(queue => queue.takeLost())
     for (const batch of [...this.#unsettled]) batch.rewriteTo(store)
     return lost
   }
@@ -245,8 +252,8 @@ export class BatchQueue {
   /** Removes and returns the oldest batch that is only in the store. */
   takeOldestStored(): Batch | undefined {
     let oldest: Batch | undefined
-    for (const row of this.#queues.values()) {
-      const batch = row.oldestStored()
+    for (const queue of this.#queues.values()) {
+      const batch = queue.oldestStored()
       if (batch && (oldest === undefined || batch.order < oldest.order)) oldest = batch
     }
     return oldest && this.queueFor(oldest.dataset).takeOldestStored()
@@ -256,7 +263,7 @@ export class BatchQueue {
   takeAll(): Batch[] {
     const reading = [...this.#reading]
     this.#reading.clear()
-    return [...reading, ...[...this.#queues.values()].flatMap(row => row.takeAll())]
+    return [...reading, ...[...this.#queues.values()].flatMap(queue => queue.takeAll())]
   }
 
   #track(batch: Batch): void {
@@ -267,8 +274,8 @@ export class BatchQueue {
 
   #forget(batch: Batch): void {
     this.#unsettled.delete(batch)
-    const row = this.#queues.get(batch.dataset)
-    if (row?.isEmpty && !row.pause?.isProbing && row.refusals === undefined) this.#queues.delete(batch.dataset)
+    const queue = this.#queues.get(batch.dataset)
+    if (queue?.isEmpty && !queue.pause?.isProbing && queue.refusals === undefined) this.#queues.delete(batch.dataset)
   }
 
   /**
@@ -289,8 +296,8 @@ export class BatchQueue {
    * process with more memory wrote it, does not block other batches.
    */
   #reload(): void {
-    for (let row = this.#queueToReload(); row !== undefined; row = this.#queueToReload()) {
-      const batch = row.takeStored(this.#maxReadBytes) as Batch
+    for (let queue = this.#queueToReload(); queue !== undefined; queue = this.#queueToReload()) {
+      const batch = queue.takeStored(this.#maxReadBytes) as Batch
       if (this.#isSyncMode) this.#readNow(batch)
       else void this.#read(batch)
     }
@@ -299,9 +306,9 @@ export class BatchQueue {
   /** Returns a dataset queue that has a stored batch for which memory has room, and no reloaded batch that waits. */
   #queueToReload(): DatasetQueue | undefined {
     if (this.#store === undefined || this.#resting !== undefined || this.#reading.size >= readAhead) return undefined
-    for (const row of this.#queues.values()) {
-      const oldest = row.backlogCount > 0 ? undefined : row.oldestStored(this.#maxReadBytes)
-      if (oldest !== undefined && this.#memory.usedBytes + oldest.byteLength <= this.#maxReadBytes) return row
+    for (const queue of this.#queues.values()) {
+      const oldest = queue.backlogCount > 0 ? undefined : queue.oldestStored(this.#maxReadBytes)
+      if (oldest !== undefined && this.#memory.usedBytes + oldest.byteLength <= this.#maxReadBytes) return queue
     }
     return undefined
   }
@@ -321,7 +328,7 @@ export class BatchQueue {
   async #read(batch: Batch): Promise<void> {
     this.#reading.add(batch)
     const lost = await batch.reload(this.limits.maxBatchBytes).catch(() => undefined)
-    if (lost !== undefined && lost !== 0) this.#listeners.onLost(lost, batch.dataset)
+    this.#emitMissing(lost ?? 0, batch.dataset)
     if (!this.#reading.delete(batch)) return // the batch was taken meanwhile, or sync mode began or ended
     if (this.#putBack(batch, lost)) this.#listeners.onReady()
   }
@@ -333,19 +340,25 @@ export class BatchQueue {
     } catch {
       // The batch stays in the store.
     }
-    if (lost !== undefined && lost !== 0) this.#listeners.onLost(lost, batch.dataset)
+    this.#emitMissing(lost ?? 0, batch.dataset)
     this.#putBack(batch, lost)
+  }
+
+  /** Tells of lines that are missing after a reload; of a negative number if there are more lines than before. */
+  #emitMissing(count: number, dataset: string): void {
+    if (count > 0) this.#listeners.onLost(count, dataset)
+    if (count < 0) this.#listeners.onFound(-count)
   }
 
   /** Returns a batch to its dataset queue after a reload. Returns true if the reload succeeded. */
   #putBack(batch: Batch, lost: number | undefined): boolean {
-    const row = this.queueFor(batch.dataset)
+    const queue = this.queueFor(batch.dataset)
     if (lost === undefined) {
-      row.putIntoStored(batch)
+      queue.putIntoStored(batch)
       this.#rest()
       return false
     }
-    if (batch.count > 0) row.requeue(batch)
+    if (batch.count > 0) queue.requeue(batch)
     return true
   }
 }

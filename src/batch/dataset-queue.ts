@@ -62,7 +62,7 @@ export interface DatasetQueueDeps {
   /** Stack that opening a batch takes, with everything that may be called for it, in bytes. */
   readonly stackBytes: number
   /** Called with a new batch before it has a line, so that a flush of all lines includes the batch. */
-  readonly onOpened: (row: DatasetQueue, batch: Batch) => void
+  readonly onOpened: (queue: DatasetQueue, batch: Batch) => void
   /** Announces that a batch may be ready soon. Makes no request now, inside a log call. */
   readonly scheduleReady: () => void
 }
@@ -203,8 +203,8 @@ export class DatasetQueue {
 
   /** Puts batches back at the head of their queue, in the given order. */
   requeue(...batches: readonly Batch[]): void {
-    const row = batches[0]?.isBacklog ? this.#backlog : this.#waiting
-    row.unshift(...batches)
+    const queue = batches[0]?.isBacklog ? this.#backlog : this.#waiting
+    queue.unshift(...batches)
   }
 
   /** The refusals of the dataset; `undefined` if no refused piece of a batch waits. */
@@ -226,8 +226,8 @@ export class DatasetQueue {
 
   /** Puts a batch at the end of its queue. */
   requeueLast(batch: Batch): void {
-    const row = batch.isBacklog ? this.#backlog : this.#waiting
-    row.push(batch)
+    const queue = batch.isBacklog ? this.#backlog : this.#waiting
+    queue.push(batch)
   }
 
   /** Moves the batch that has waited longest to the store. Returns false if no batch can be moved. */

@@ -55,12 +55,12 @@ export class Spill {
   }
 
   /**
-   * While memory is short, moves one batch of `row` now, because that queue needs a block, and schedules other batches
+   * While memory is short, moves one batch of `queue` now, because that queue needs a block, and schedules other batches
    * to move.
    */
-  spill(row?: DatasetQueue): void {
+  spill(queue?: DatasetQueue): void {
     if (!this.#uses(moveWaitingFrom) || !this.isReady) return
-    row?.moveOldestTo(this.#deps.store)
+    queue?.moveOldestTo(this.#deps.store)
     this.#scheduleSpill()
   }
 
@@ -82,11 +82,11 @@ export class Spill {
   async spillAll(): Promise<void> {
     const { store } = this.#deps
     let endMs = monotonicMs() + maxTurnMs
-    for (const row of [...this.#deps.queues()]) {
+    for (const queue of [...this.#deps.queues()]) {
       for (let isMoving = true; isMoving; ) {
         if (!this.isReady) return
-        isMoving = row.moveOldestTo(store) || row.moveOpenTo(store)
-        if (!isMoving) row.sealStored()
+        isMoving = queue.moveOldestTo(store) || queue.moveOpenTo(store)
+        if (!isMoving) queue.sealStored()
         if (monotonicMs() < endMs) continue
         await nextTurn()
         endMs = monotonicMs() + maxTurnMs
@@ -109,23 +109,29 @@ export class Spill {
     const isOver = () => !this.isReady || monotonicMs() >= endMs
     this.#moveFrom(
       ({ waitingBytes }) => waitingBytes,
-      row => row.moveOldestTo(store),
+      queue => queue.moveOldestTo(store),
       () => !this.#uses(moveWaitingFrom) || isOver(),
     )
     this.#moveFrom(
       ({ openBytes }) => openBytes,
-      row => row.moveOpenTo(store),
+      queue => queue.moveOpenTo(store),
       () => !this.#uses(moveOpenFrom) || isOver(),
     )
     if (isOver()) this.spill()
     onMoved()
   }
 
-  #moveFrom(bytesOf: (row: DatasetQueue) => number, move: (row: DatasetQueue) => boolean, isDone: () => boolean): void {
+  #moveFrom(
+    bytesOf: (queue: DatasetQueue) => number,
+    move: (queue: DatasetQueue) => boolean,
+    isDone: () => boolean,
+  ): void {
     if (isDone()) return
-    const rows = [...this.#deps.queues()].map(row => ({ row, bytes: bytesOf(row) })).filter(({ bytes }) => bytes > 0)
-    for (const { row } of rows.sort((one, other) => other.bytes - one.bytes)) {
-      while (!isDone() && move(row));
+    const queues = [...this.#deps.queues()]
+      .map(queue => ({ queue, bytes: bytesOf(queue) }))
+      .filter(({ bytes }) => bytes > 0)
+    for (const { queue } of queues.sort((one, other) => other.bytes - one.bytes)) {
+      while (!isDone() && move(queue));
       if (isDone()) return
     }
   }

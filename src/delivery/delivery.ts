@@ -50,10 +50,10 @@ export interface DeliveryDeps {
   readonly batches: Batches
   readonly send: (batch: Batch, signal: AbortSignal) => Promise<Attempt>
   readonly breaker: Breaker
-  readonly pace: RateLimiter
+  readonly rateLimiter: RateLimiter
   readonly compression: Compression
   readonly ledger: Ledger
-  readonly notices: Diagnostics
+  readonly diagnostics: Diagnostics
   readonly maxConcurrentRequests: number
   /** Name of the field that holds an event's time stamp. */
   readonly timeField: string
@@ -125,7 +125,7 @@ export class Delivery {
     this.demand = new Demand(parts.batches, () => this.requests)
     this.#tuner = new Tuner(
       parts.batches,
-      nowMs => parts.pace.inForce(nowMs).requestsPerSecond,
+      nowMs => parts.rateLimiter.inForce(nowMs).requestsPerSecond,
       nowMs => this.#sizeLimit.maxGrownBytes(nowMs),
     )
   }
@@ -149,19 +149,19 @@ export class Delivery {
 
   /** @param wantedMs time since which this call was due; earlier than now if a timer is late */
   #pump(wantedMs: number): void {
-    const { batches, breaker, pace } = this.#deps
+    const { batches, breaker, rateLimiter } = this.#deps
     const nowMs = monotonicMs()
     const limit = breaker.isOpen ? 1 : this.#maxRequests(nowMs)
     const sinceMs = Math.min(nowMs, wantedMs)
     this.#tuner.tune(nowMs)
-    const notBeforeMs = () => Math.max(breaker.notBeforeMs, pace.notBeforeMs(nowMs, sinceMs))
+    const notBeforeMs = () => Math.max(breaker.notBeforeMs, rateLimiter.notBeforeMs(nowMs, sinceMs))
     while (this.#inFlight.size < limit && nowMs >= notBeforeMs()) {
       const batch = batches.dequeue(nowMs)
       if (batch === undefined) {
-        pace.onIdle()
+        rateLimiter.onIdle()
         break
       }
-      pace.onStart(nowMs, sinceMs)
+      rateLimiter.onStart(nowMs, sinceMs)
       this.#attempt(this.#cutToSize(batch, nowMs), nowMs)
     }
     // The time may be known already. With thousands of dataset queues, asking each for its time would cost more than
@@ -172,14 +172,14 @@ export class Delivery {
 
   /** Returns the rate in force if it is all that the next request waits for. */
   heldBackBy(nowMs: number): RateInForce | undefined {
-    const { breaker, pace } = this.#deps
-    return breaker.isOpen || breaker.notBeforeMs > nowMs ? undefined : pace.holdingBack(nowMs)
+    const { breaker, rateLimiter } = this.#deps
+    return breaker.isOpen || breaker.notBeforeMs > nowMs ? undefined : rateLimiter.holdingBack(nowMs)
   }
 
   /** The answer of the service that holds back events of a dataset; `undefined` if no dataset is paused. */
   get refusal(): PausedBy | undefined {
-    const row = this.#deps.batches.pausedQueue()
-    return row?.pause && { dataset: row.dataset, status: row.pause.status, reason: row.pause.reason }
+    const queue = this.#deps.batches.pausedQueue()
+    return queue?.pause && { dataset: queue.dataset, status: queue.pause.status, reason: queue.pause.reason }
   }
 
   /**
@@ -189,7 +189,7 @@ export class Delivery {
   skipBackoff(timeoutMs: number): void {
     this.#endMs = monotonicMs() + timeoutMs
     this.#deps.breaker.skipBackoff()
-    this.#deps.pace.setDeadline(this.#endMs)
+    this.#deps.rateLimiter.setDeadline(this.#endMs)
     this.#deps.batches.skipBackoff()
     this.pump()
   }
@@ -284,17 +284,17 @@ export class Delivery {
     if (throttled || outcome.kind !== 'retryable') {
       const retryAfterMs = throttled ? outcome.retryAfterMs : undefined
       const told = answer === undefined ? {} : rateLimitIn(answer.headers, systemTimeMs())
-      this.#deps.pace.onAnswer(monotonicMs(), { throttled, retryAfterMs, ...told }, startedMs)
+      this.#deps.rateLimiter.onAnswer(monotonicMs(), { throttled, retryAfterMs, ...told }, startedMs)
     }
     if (answer !== undefined) this.#deps.onAnswer(answer.headers)
   }
 
   #settleAttempt(batch: Batch, { outcome, encoding }: Attempt, startedAtMs: number): void {
     const { batches, breaker, compression } = this.#deps
-    const row = batches.queueFor(batch.dataset)
+    const queue = batches.queueFor(batch.dataset)
     if (!this.#inFlight.delete(batch)) return batch.dropBody() // aborted: the batch was abandoned or sent again
-    if (row.pause !== undefined && outcome.kind === 'retryable') row.pause.isProbing = false
-    if (isAcceptance(outcome) || outcome.kind === 'unsupported-encoding') row.pause = undefined
+    if (queue.pause !== undefined && outcome.kind === 'retryable') queue.pause.isProbing = false
+    if (isAcceptance(outcome) || outcome.kind === 'unsupported-encoding') queue.pause = undefined
     if (outcome.kind !== 'retryable') {
       breaker.onAnswered()
       this.failure = undefined
@@ -304,46 +304,46 @@ export class Delivery {
       case 'partly-rejected': {
         if (batch.suspect !== undefined) this.#stepDown(batch.suspect)
         else compression.accept(encoding, monotonicMs())
-        return this.#settleAnswered(batch, row, outcome, startedAtMs)
+        return this.#settleAnswered(batch, queue, outcome, startedAtMs)
       }
       case 'retryable':
-        return this.#retry(batch, row, outcome)
+        return this.#retry(batch, queue, outcome)
       case 'too-large':
-        return this.#splitTooLarge(batch, row, startedAtMs)
+        return this.#splitTooLarge(batch, queue, startedAtMs)
       case 'unsupported-encoding': {
-        if (encoding === 'none') return this.#pauseBatch(batch, row, 415, 'the media type is not supported')
+        if (encoding === 'none') return this.#pauseBatch(batch, queue, 415, 'the media type is not supported')
         this.#stepDown(encoding)
-        return row.requeue(batch)
+        return queue.requeue(batch)
       }
       case 'rejected': {
         if (compression.isSuspect(encoding)) {
           batch.suspect = encoding
-          if (row.pause !== undefined) row.pause = { ...row.pause, untilMs: 0, isProbing: false }
-          return row.requeue(batch)
+          if (queue.pause !== undefined) queue.pause = { ...queue.pause, untilMs: 0, isProbing: false }
+          return queue.requeue(batch)
         }
         if (batch.suspect !== undefined) compression.clear(batch.suspect)
         batch.suspect = undefined // before a split copies it to the parts
-        return this.#refuse(batch, row, 'rejected', outcome.status, outcome.reason, startedAtMs)
+        return this.#refuse(batch, queue, 'rejected', outcome.status, outcome.reason, startedAtMs)
       }
       case 'blocked':
-        return this.#pauseBatch(batch, row, outcome.status, outcome.reason)
+        return this.#pauseBatch(batch, queue, outcome.status, outcome.reason)
     }
   }
 
   #settleAnswered(
     batch: Batch,
-    row: DatasetQueue,
+    queue: DatasetQueue,
     outcome: Outcome & { kind: 'delivered' | 'partly-rejected' },
     startedAtMs: number,
   ): void {
-    const { ledger, notices } = this.#deps
+    const { ledger, diagnostics } = this.#deps
     const failed = outcome.kind === 'partly-rejected' ? Math.min(outcome.failed, batch.count) : 0
-    if (failed < batch.count) this.#onAccepted(batch, row, startedAtMs)
-    ledger.delivered += batch.count - failed
+    if (failed < batch.count) this.#onAccepted(batch, queue, startedAtMs)
+    ledger.deliver(batch.count - failed)
     const refused =
       outcome.kind === 'partly-rejected' ? this.#countFailures(batch, failed, outcome.failures) : new Set<number>()
-    if (notices.has('delivered')) {
-      notices.emit('delivered', { dataset: batch.dataset, count: batch.count - failed, bytes: batch.byteLength })
+    if (diagnostics.has('delivered')) {
+      diagnostics.emit('delivered', { dataset: batch.dataset, count: batch.count - failed, bytes: batch.byteLength })
     }
     this.#settle(batch, line => refused.has(line))
     this.#deps.onDelivered(batch.dataset)
@@ -352,7 +352,7 @@ export class Delivery {
 
   /** Returns the indices of the lines that failed, as far as they can be identified. */
   #countFailures(batch: Batch, failed: number, failures: readonly EventFailure[]): Set<number> {
-    const { notices, timeField } = this.#deps
+    const { diagnostics, timeField } = this.#deps
     const reasons = new Set<string>()
     const bySeverity: DropsBySeverity = {}
     const lines = failedLines(batch, failures, timeField).slice(0, failed)
@@ -360,10 +360,10 @@ export class Delivery {
       const { line, reason } = lines[index] ?? { line: undefined, reason: 'no reason given' }
       reasons.add(reason)
       count(bySeverity, line?.severity)
-      if (notices.has('rejected')) notices.emit('rejected', rejection(batch.dataset, line?.json, 200, reason))
+      if (diagnostics.has('rejected')) diagnostics.emit('rejected', rejection(batch.dataset, line?.json, 200, reason))
     }
-    this.#countDropped('rejected', failed, bySeverity)
-    notices.warn(...rejected(batch.dataset, failed, [...reasons].slice(0, 3).join('; ')))
+    this.#countDropped('rejected', bySeverity)
+    diagnostics.warn(...rejected(batch.dataset, failed, [...reasons].slice(0, 3).join('; ')))
     const places = new Set(lines.flatMap(({ line }) => line?.index ?? []))
     // If one caller waits for all lines, it does not matter which lines count as failed.
     if (batch.hasSingleOwner || failed === batch.count)
@@ -371,8 +371,8 @@ export class Delivery {
     return places
   }
 
-  #retry(batch: Batch, row: DatasetQueue, outcome: Outcome & { kind: 'retryable' }): void {
-    const { breaker, pace, notices } = this.#deps
+  #retry(batch: Batch, queue: DatasetQueue, outcome: Outcome & { kind: 'retryable' }): void {
+    const { breaker, rateLimiter, diagnostics } = this.#deps
     const nowMs = monotonicMs()
     if (outcome.status !== undefined) this.lastTrouble = `${outcome.status} ${outcome.reason}`
     this.failure = outcome.status === undefined ? outcome.reason : `the service answers ${this.lastTrouble}`
@@ -380,46 +380,46 @@ export class Delivery {
     // A 429 is for the rate limiter alone: both waits together would be too long.
     batch.notBeforeMs = isRefused ? 0 : breaker.onFailed(nowMs, outcome.retryAfterMs)
     const isSuspect = outcome.reset === true && batch.byteLength > suspectBytes && batch.count > 1
-    if (isSuspect && ++batch.resets >= resetsUntilSplit) row.requeue(...batch.split())
-    else row.requeue(batch)
-    const isTrouble = isRefused ? pace.refusals >= refusalsUntilWarned : breaker.isOpen
+    if (isSuspect && ++batch.resets >= resetsUntilSplit) queue.requeue(...batch.split())
+    else queue.requeue(batch)
+    const isTrouble = isRefused ? rateLimiter.refusals >= refusalsUntilWarned : breaker.isOpen
     if (!isTrouble && outcome.retryAfterMs === undefined) return
     if (isThrottled(outcome.status)) {
-      const waitMs = Math.max(breaker.notBeforeMs, pace.notBeforeMs(nowMs)) - nowMs
-      notices.warn(...askedTooOften(outcome.reason, outcome.status, waitMs))
-    } else notices.warn(...unreachable(outcome.reason, outcome.status))
+      const waitMs = Math.max(breaker.notBeforeMs, rateLimiter.notBeforeMs(nowMs)) - nowMs
+      diagnostics.warn(...askedTooOften(outcome.reason, outcome.status, waitMs))
+    } else diagnostics.warn(...unreachable(outcome.reason, outcome.status))
   }
 
   /**
    * Accepted events are evidence about refused events of the same dataset, and about the size that the service accepts.
    */
-  #onAccepted(batch: Batch, row: DatasetQueue, startedAtMs: number): void {
+  #onAccepted(batch: Batch, queue: DatasetQueue, startedAtMs: number): void {
     const nowMs = monotonicMs()
     this.#acceptedAtMs = Math.max(this.#acceptedAtMs, startedAtMs)
     this.#refusalsInRow = 0
     this.#sizeLimit.onAccepted(batch.byteLength, startedAtMs, nowMs)
-    row.refusals?.onAccepted(startedAtMs, nowMs)
-    if (row.refusals !== undefined) row.skipBackoff()
+    queue.refusals?.onAccepted(startedAtMs, nowMs)
+    if (queue.refusals !== undefined) queue.skipBackoff()
   }
 
-  #splitTooLarge(batch: Batch, row: DatasetQueue, startedAtMs: number): void {
+  #splitTooLarge(batch: Batch, queue: DatasetQueue, startedAtMs: number): void {
     if (batch.count > 1 && this.#sizeLimit.onTooLarge(batch.byteLength, startedAtMs, monotonicMs())) {
-      this.#deps.notices.warn(...batchTooLarge(batch.byteLength, this.#sizeLimit.maxBytes))
+      this.#deps.diagnostics.warn(...batchTooLarge(batch.byteLength, this.#sizeLimit.maxBytes))
     }
-    this.#refuse(batch, row, 'too-large', 413, 'too large', startedAtMs)
+    this.#refuse(batch, queue, 'too-large', 413, 'too large', startedAtMs)
   }
 
   /** Splits the batch in halves to find the event to blame, as far as evidence shows that an event is to blame. */
   #refuse(
     batch: Batch,
-    row: DatasetQueue,
+    queue: DatasetQueue,
     why: 'rejected' | 'too-large',
     status: number,
     reason: string,
     startedAtMs: number,
   ): void {
     const nowMs = monotonicMs()
-    const refusals = row.beginRefusals(nowMs)
+    const refusals = queue.beginRefusals(nowMs)
     batch.refusals++
     if (batch.refusals === 1) this.#refusalsInRow++
     const verdict = refusals.judge(batch, startedAtMs, nowMs, this.#acceptedAtMs)
@@ -427,64 +427,65 @@ export class Delivery {
     const atMs = batch.count === 1 ? (batch.refusal?.atMs ?? nowMs) : nowMs
     batch.refusal = { atMs, status, reason }
     const isEndless = refusals.isEndless || this.#refusalsInRow >= refusalsUntilPause
-    if (isEndless) this.#pauseDataset(row, status, reason)
-    else row.pause = undefined
+    if (isEndless) this.#pauseDataset(queue, status, reason)
+    else queue.pause = undefined
     switch (verdict.kind) {
       case 'split': {
         if (batch.requests > quickRequestsPerBatch) batch.notBeforeMs = nowMs + slowRequestMs
-        return row.requeue(...batch.split())
+        return queue.requeue(...batch.split())
       }
       case 'retry':
-        return row.requeue(batch)
+        return queue.requeue(batch)
       case 'hold': {
         // At the end of the process, delivery does not wait for a second answer.
         batch.notBeforeMs = this.#sendNow === undefined ? verdict.untilMs : Number.POSITIVE_INFINITY
         // The first refusal is not reported: the answer for a neighboring event may follow, and that answer is
         // evidence.
-        if (!isEndless && batch.refusals > 1) this.#deps.notices.warn(...held(batch.dataset, `${status} ${reason}`))
-        return row.requeueLast(batch)
+        if (!isEndless && batch.refusals > 1) this.#deps.diagnostics.warn(...held(batch.dataset, `${status} ${reason}`))
+        return queue.requeueLast(batch)
       }
       case 'drop': {
-        if (why === 'too-large') this.#deps.notices.warn(...eventTooLarge(batch.byteLength))
+        if (why === 'too-large') this.#deps.diagnostics.warn(...eventTooLarge(batch.byteLength))
         this.#reject(batch, why, status, reason)
       }
     }
   }
 
   #reject(batch: Batch, why: DropReason, status: number, reason: string): void {
-    const { notices } = this.#deps
-    if (why === 'rejected') notices.warn(...rejected(batch.dataset, batch.count, `${status} ${reason}`))
-    if (notices.has('rejected')) {
-      for (const json of batch.lines()) notices.emit('rejected', rejection(batch.dataset, json, status, reason))
+    const { diagnostics } = this.#deps
+    if (why === 'rejected') diagnostics.warn(...rejected(batch.dataset, batch.count, `${status} ${reason}`))
+    if (diagnostics.has('rejected')) {
+      for (const json of batch.lines()) diagnostics.emit('rejected', rejection(batch.dataset, json, status, reason))
     }
     this.#drop(batch, why)
   }
 
   #stepDown(encoding: Encoding): void {
-    const { compression, notices } = this.#deps
-    if (compression.stepDown(encoding, monotonicMs())) notices.warn(...encodingRefused(encoding, compression.encoding))
+    const { compression, diagnostics } = this.#deps
+    if (compression.stepDown(encoding, monotonicMs()))
+      diagnostics.warn(...encodingRefused(encoding, compression.encoding))
   }
 
   /** Holds a dataset's batches back until a probe is accepted. No event is lost, and the service is not flooded. */
-  #pauseBatch(batch: Batch, row: DatasetQueue, status: number, reason: string): void {
-    row.requeue(batch)
-    this.#pauseDataset(row, status, reason)
+  #pauseBatch(batch: Batch, queue: DatasetQueue, status: number, reason: string): void {
+    queue.requeue(batch)
+    this.#pauseDataset(queue, status, reason)
   }
 
-  #pauseDataset(row: DatasetQueue, status: number, reason: string): void {
-    const pause = row.pause
+  #pauseDataset(queue: DatasetQueue, status: number, reason: string): void {
+    const pause = queue.pause
     if (pause !== undefined && !pause.isProbing) return
     const refusals = (pause?.refusals ?? 0) + 1
     const isLast = this.#sendNow !== undefined // at the end of the process, delivery does not wait for a second probe
     const delayMs = isLast ? maxProbeDelayMs : Math.min(firstProbeDelayMs * 2 ** (refusals - 1), maxProbeDelayMs)
     const untilMs = monotonicMs() + delayMs * (0.5 + Math.random() / 2)
-    row.pause = { untilMs, refusals, isProbing: false, status, reason }
+    queue.pause = { untilMs, refusals, isProbing: false, status, reason }
     if (pause !== undefined) return
-    this.#deps.notices.warn(...paused(row.dataset, status, reason))
+    this.#deps.diagnostics.warn(...paused(queue.dataset, status, reason))
   }
 
   #drop(batch: Batch, reason: DropReason): void {
-    this.#countDropped(reason, batch.count, batch.bySeverity)
+    this.#countDropped(reason, batch.bySeverity)
     this.#settle(batch, () => true)
     this.#deps.onSettled()
   }
@@ -494,9 +495,8 @@ export class Delivery {
     batch.settle(isLost)
   }
 
-  #countDropped(reason: DropReason, count: number, bySeverity: DropsBySeverity): void {
-    this.#deps.ledger.drop(reason, bySeverity)
-    this.#deps.notices.emit('dropped', { reason, count, bySeverity })
+  #countDropped(reason: DropReason, bySeverity: DropsBySeverity): void {
+    this.#deps.diagnostics.emit('dropped', this.#deps.ledger.drop(reason, bySeverity))
   }
 
   #wakeAt(atMs: number, nowMs: number): void {

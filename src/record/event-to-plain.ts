@@ -64,7 +64,7 @@ export function fitted(copy: PlainCopy, maxBytes: number, altered: Alterations):
  */
 function unserializable(altered: Alterations): PlainCopy {
   altered.stubbed++
-  return { fields: { message: '[Event could not be serialised]' }, isWhole: true }
+  return { fields: { message: '[Event could not be serialized]' }, isWhole: true }
 }
 
 function asObject(copy: Plain): PlainObject {

@@ -24,7 +24,7 @@ export interface HeldSource {
 export interface HeldEventsDeps {
   readonly memory: MemoryBudget
   readonly ledger: Ledger
-  readonly batcher: BatchQueue
+  readonly batchQueue: BatchQueue
   onHeld(): void
   /** Called when a source holds no more events. */
   onRemoved(): void
@@ -80,10 +80,10 @@ export class HeldEvents {
    * logged. If false, the batches in memory are sent without further delay, and `resume` is called later.
    */
   hasRoom(): boolean {
-    const { memory, batcher } = this.#deps
-    batcher.spill()
+    const { memory, batchQueue } = this.#deps
+    batchQueue.spill()
     const hasRoom = memory.usedBytes <= memory.maxBytes * giveUpTo
-    if (!hasRoom) void batcher.flush()
+    if (!hasRoom) void batchQueue.flush()
     return hasRoom
   }
 
@@ -92,7 +92,7 @@ export class HeldEvents {
     const { memory, ledger } = this.#deps
     memory.discharge(bytes + overheadBytes)
     this.#heldBytes -= bytes + overheadBytes
-    ledger.admitted--
+    ledger.unhold()
   }
 
   /** Asks every source to release its events as memory allows. Returns `undefined` if no source holds events. */

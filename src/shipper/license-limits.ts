@@ -37,9 +37,9 @@ const minShareMs = 6000
 export function openLicense(
   options: ResolvedOptions,
   limits: ResolvedLimits,
-  pace: RateLimiter,
+  rateLimiter: RateLimiter,
   delivery: Delivery,
-  notices: Diagnostics,
+  diagnostics: Diagnostics,
   altered: Alterations,
 ): License {
   const { share, refreshMs, onBudget, overflowField, redis, orgId } = limits
@@ -57,15 +57,15 @@ export function openLicense(
       redis,
       key: orgId,
       limitPerSecond: () => limitPerSecond,
-      headerLimit: () => pace.headerLimit,
+      headerLimit: () => rateLimiter.headerLimit,
       demand: nowMs => delivery.demand.look(nowMs),
       isWaiting: () => delivery.isWaiting,
       onLease: lease => {
-        pace.setLease(lease)
+        rateLimiter.setLease(lease)
         delivery.pump()
       },
-      onTrouble: message => notices.warn('LOGFERRY_LIMITS', message, 'fleet'),
-      redact: notices.redact,
+      onTrouble: message => diagnostics.warn('LOGFERRY_LIMITS', message, 'fleet'),
+      redact: diagnostics.redact,
     })
   /**
    * Waits for a turn among the batches, because reads count as requests. The first read does not wait: its answer tells
@@ -73,14 +73,14 @@ export function openLicense(
    */
   const turn = async (): Promise<void> => {
     const nowMs = monotonicMs()
-    const waitMs = limitPerSecond === undefined ? 0 : pace.notBeforeMs(nowMs) - nowMs
+    const waitMs = limitPerSecond === undefined ? 0 : rateLimiter.notBeforeMs(nowMs) - nowMs
     if (waitMs > 0 && waitMs <= maxTurnMs) await delay(waitMs, undefined, { ref: false })
-    pace.onOtherRequest(monotonicMs())
+    rateLimiter.onOtherRequest(monotonicMs())
   }
   const read = async (onUnusable: (problem: string) => void): Promise<Org> => {
     tellUnusable = onUnusable
     const tolerance = { isUsed, onUnusable: (problem: string) => tellUnusable(problem) }
-    opening ??= openClient(options, limits, { tolerance, turn, redact: notices.redact }, credentials => {
+    opening ??= openClient(options, limits, { tolerance, turn, redact: diagnostics.redact }, credentials => {
       bearer = credentials
     })
     const client = await opening
@@ -91,19 +91,21 @@ export function openLicense(
     { share, refreshMs, onBudget, overflowField, timeField, region },
     {
       readOrg: onUnusable =>
-        fleet === undefined ? read(onUnusable) : readShared(fleet, refreshMs, () => read(onUnusable), notices.redact),
+        fleet === undefined
+          ? read(onUnusable)
+          : readShared(fleet, refreshMs, () => read(onUnusable), diagnostics.redact),
       setRate: requestsPerSecond => {
         limitPerSecond = requestsPerSecond ?? Number.POSITIVE_INFINITY
-        pace.setLimit(requestsPerSecond)
+        rateLimiter.setLimit(requestsPerSecond)
         fleet?.apply()
         delivery.pump()
       },
       onRaised: () => {
-        pace.forgetRefusals()
+        rateLimiter.forgetRefusals()
         delivery.pump()
       },
-      warn: (code, message, about) => notices.warn(code, message, about),
-      redact: notices.redact,
+      warn: (code, message, about) => diagnostics.warn(code, message, about),
+      redact: diagnostics.redact,
       asSent: event => JSON.parse(eventToJson(event, options.maxEventBytes, altered)) as object,
     },
   )

@@ -169,6 +169,7 @@ export class Shipper {
       {
         onReady: () => this.#delivery.pump(),
         onLost: (count, dataset) => this.#spool?.onLost(count, dataset),
+        onFound: count => this.#spool?.onFound(count),
         onRoom: () => this.heldEvents.resume(),
       },
       this.#spool?.spool,
@@ -176,7 +177,7 @@ export class Shipper {
     this.heldEvents = new HeldEvents({
       memory: this.#memory,
       ledger: this.#ledger,
-      batcher: this.#batchQueue,
+      batchQueue: this.#batchQueue,
       onHeld: () => {
         if (this.#isRegistered) return
         this.#register()
@@ -188,10 +189,10 @@ export class Shipper {
       batches: this.#batchQueue,
       send: (batch, signal) => this.#sender.send(batch, signal),
       breaker: this.#breaker,
-      pace: this.#rateLimiter,
+      rateLimiter: this.#rateLimiter,
       compression: this.#compression,
       ledger: this.#ledger,
-      notices: this.#diagnostics,
+      diagnostics: this.#diagnostics,
       maxConcurrentRequests: options.maxConcurrentRequests,
       timeField: options.timeField,
       onSettled: () => this.#onSettled(),
@@ -689,14 +690,14 @@ export class Shipper {
   #beginDrain(client: WorkerHttpClient): void {
     this.#breaker.isUrgent = true
     this.#delivery.useSyncSender((batch, onAttempt) => this.#sender.sendSync(client, batch, onAttempt))
-    this.#batchQueue.standStill(true)
+    this.#batchQueue.enterSyncMode()
     this.#delivery.skipBackoff(this.#options.exitTimeoutMs)
     void this.#flushAtHand()
   }
 
   #endDrain(): void {
     this.#breaker.isUrgent = false
-    this.#batchQueue.standStill(false)
+    this.#batchQueue.leaveSyncMode()
     this.#delivery.useSyncSender(undefined)
     this.#spool?.emitPending()
   }
@@ -717,9 +718,9 @@ export class Shipper {
   #openSpool(spool: ResolvedSpool, durability: 'memory' | 'disk'): SpoolCoordinator {
     return new SpoolCoordinator(spool, durability, {
       ledger: this.#ledger,
-      notices: this.#diagnostics,
+      diagnostics: this.#diagnostics,
       memory: this.#memory,
-      batcher: () => this.#batchQueue,
+      batchQueue: () => this.#batchQueue,
       onAdopted: () => this.#register(),
     })
   }

@@ -28,10 +28,10 @@ export interface SpoolStats {
 
 export interface SpoolCoordinatorDeps {
   readonly ledger: Ledger
-  readonly notices: Diagnostics
+  readonly diagnostics: Diagnostics
   readonly memory: MemoryBudget
   /** Returns the shipper's batch queue, which has the spool as its store. */
-  readonly batcher: () => BatchQueue
+  readonly batchQueue: () => BatchQueue
   /** Called when events have been adopted. */
   readonly onAdopted: () => void
 }
@@ -75,7 +75,7 @@ export class SpoolCoordinator {
         'rejected',
       ),
     )
-    parts.notices.add('rejected', rejected => this.#deadLetters.write(rejected, new Date(systemTimeMs())))
+    parts.diagnostics.add('rejected', rejected => this.#deadLetters.write(rejected, new Date(systemTimeMs())))
   }
 
   /**
@@ -85,7 +85,7 @@ export class SpoolCoordinator {
    */
   adoptOrphans(): Promise<boolean> {
     this.#timer ??= setInterval(() => this.adoptOrphans(), inheritEveryMs).unref()
-    const { memory, batcher, onAdopted } = this.#deps
+    const { memory, batchQueue, onAdopted } = this.#deps
     return this.spool.adoptOrphans({
       onAdopted: inherited => {
         for (const { severities, byteLength, wasHandedOffHere: wasOurs } of inherited) {
@@ -93,7 +93,7 @@ export class SpoolCoordinator {
           this.#inherited += severities.length
           this.#count(severities.length, wasOurs)
         }
-        batcher().adopt(
+        batchQueue().adopt(
           inherited.map(({ dataset, severities, byteLength, copy }) =>
             Batch.stored(dataset, severities, byteLength, copy, memory),
           ),
@@ -122,18 +122,19 @@ export class SpoolCoordinator {
     const { count } = batch
     this.spool.skipBackoff()
     const left = batch.handOffTo(this.spool)
-    if (left === undefined) this.#deps.ledger.handedOff += count - batch.count
-    else this.#countLeft(left, count)
+    if (left === undefined) this.#deps.ledger.handOff(count - batch.count)
+    else this.#deps.ledger.handOff(count, left - count)
     this.emitPending()
     return left !== undefined
   }
 
-  /** Counts lines of a batch that are missing in the spool. A negative count means lines that were not known before. */
+  /** Accepts lines of a batch that the spool has, and that were not known before. */
+  onFound(count: number): void {
+    this.#deps.ledger.adopt(count)
+  }
+
+  /** Drops lines of a batch that are missing in the spool. */
   onLost(count: number, dataset: string | undefined): void {
-    if (count < 0) {
-      this.#deps.ledger.admitted -= count // lines were added after the count
-      return
-    }
     this.#drop('spool-damaged', { unknown: count })
     const what = dataset === undefined ? '' : ` for dataset ${quoted(dataset)}`
     this.#warn(`the spool in ${this.#directory} is damaged, events lost${what}: ${count}. Check the disk.`, 'damaged')
@@ -160,21 +161,12 @@ export class SpoolCoordinator {
 
   #count(inherited: number, wasOurs: boolean): void {
     const { ledger } = this.#deps
-    if (wasOurs) ledger.handedOff -= inherited
-    else ledger.admitted += inherited
-  }
-
-  /**
-   * Counts lines as handed off. `left` exceeds `count` if the file has lines that were settled before: they will be
-   * settled again.
-   */
-  #countLeft(left: number, count: number): void {
-    this.#deps.ledger.handedOff += left
-    this.#deps.ledger.admitted += left - count
+    if (wasOurs) ledger.takeBack(inherited)
+    else ledger.adopt(inherited)
   }
 
   #dropOldest(): boolean {
-    const batch = this.#deps.batcher().takeOldestStored()
+    const batch = this.#deps.batchQueue().takeOldestStored()
     if (batch === undefined) return false
     this.#drop('spool-full', batch.bySeverity)
     batch.settle(() => true)
@@ -188,8 +180,8 @@ export class SpoolCoordinator {
    */
   #onVanished({ path, what }: Vanished): void {
     let lost = 0
-    for (const batch of this.#deps.batcher().recover()) {
-      if (what === 'taken') this.#countLeft(batch.handOff(), batch.count)
+    for (const batch of this.#deps.batchQueue().recover()) {
+      if (what === 'taken') this.#deps.ledger.handOff(batch.count, batch.handOff() - batch.count)
       else {
         lost += batch.count
         this.#drop('spool-damaged', batch.bySeverity)
@@ -206,11 +198,9 @@ export class SpoolCoordinator {
   }
 
   #drop(reason: DropReason, bySeverity: DropsBySeverity): void {
-    const { ledger, notices } = this.#deps
-    const droppedBefore = ledger.dropped
-    ledger.drop(reason, bySeverity)
-    const count = ledger.dropped - droppedBefore
-    this.#emitSoon(() => notices.emit('dropped', { reason, count, bySeverity }))
+    const { ledger, diagnostics } = this.#deps
+    const dropped = ledger.drop(reason, bySeverity)
+    this.#emitSoon(() => diagnostics.emit('dropped', dropped))
   }
 
   /** Keeps intact records that must not be sent, in the same file as events that the service refused. */
@@ -250,7 +240,7 @@ export class SpoolCoordinator {
   }
 
   #warn(message: string, about = message): void {
-    this.#emitSoon(() => this.#deps.notices.warn('LOGFERRY_SPOOL', message, about))
+    this.#emitSoon(() => this.#deps.diagnostics.warn('LOGFERRY_SPOOL', message, about))
   }
 
   /**

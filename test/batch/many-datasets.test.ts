@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { StoredBatch } from '../../src/batch/batch-store.ts'
-import { retryable, rowOfBatches } from '../delivery/row-of-batches.ts'
+import { retryable, rowOfBatches } from '../delivery/wired.ts'
 
 const events = 30_000
 const datasets = 5000

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Outcome } from '../../src/outcome.ts'
-import { blocked, delivered, numbers, rejected, retryable, rowOfBatches, tooLarge } from './row-of-batches.ts'
+import { blocked, delivered, numbers, rejected, retryable, rowOfBatches, tooLarge } from './wired.ts'
 
 vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
 
@@ -40,7 +40,7 @@ describe('over any history of logs, answers, flushes and give-ups', () => {
         async (steps, answers) => {
           const script = [...answers]
           const gone: number[] = []
-          const { log, batcher, delivery, ledger, memory, arrived, dropped, refused } = rowOfBatches(
+          const { log, batchQueue, delivery, ledger, memory, arrived, dropped, refused } = rowOfBatches(
             async () => {
               await new Promise(resolve => setTimeout(resolve, 50))
               return script.shift() ?? delivered
@@ -62,7 +62,7 @@ describe('over any history of logs, answers, flushes and give-ups', () => {
             }
             if (one.do === 'flush') {
               flushesWaiting++
-              void batcher.flush().then(() => flushesWaiting--)
+              void batchQueue.flush().then(() => flushesWaiting--)
             }
             expect(ledger.accepted).toBe(logged)
             expect(ledger.delivered).toBe(arrived.length)

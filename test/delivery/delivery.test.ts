@@ -3,7 +3,7 @@ import { Compression } from '../../src/delivery/compression.ts'
 import { RateLimiter } from '../../src/delivery/rate-limiter.ts'
 import type { Outcome } from '../../src/outcome.ts'
 import { lineOf } from '../support/line-of.ts'
-import { blocked, delivered, numbers, rejected, retryable, rowOfBatches, tooLarge } from './row-of-batches.ts'
+import { blocked, delivered, numbers, rejected, retryable, rowOfBatches, tooLarge } from './wired.ts'
 
 vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
 
@@ -46,10 +46,10 @@ describe('a batch is sent', () => {
 
   it('at once on flush, which ends when the service has answered', async () => {
     const answers: ((outcome: Outcome) => void)[] = []
-    const { log, sent, batcher } = rowOfBatches(() => new Promise(resolve => answers.push(resolve)))
+    const { log, sent, batchQueue } = rowOfBatches(() => new Promise(resolve => answers.push(resolve)))
     log(1)
     let isFlushed = false
-    void batcher.flush().then(() => {
+    void batchQueue.flush().then(() => {
       isFlushed = true
     })
     await vi.advanceTimersByTimeAsync(0)
@@ -175,14 +175,14 @@ describe('while one request a second may be made', () => {
   it('20,000 small events a second fit into it, in batches of more than maxBatchEvents', async () => {
     const pace = new RateLimiter()
     pace.setLimit(1)
-    const { log, sent, batcher, dropped } = rowOfBatches(() => delivered, { pace })
+    const { log, sent, batchQueue, dropped } = rowOfBatches(() => delivered, { pace })
     for (let ms = 0; ms < 20_000; ms += 100) {
       for (const n of range(2000)) log(n)
       await vi.advanceTimersByTimeAsync(100)
     }
     expect(sent.length).toBeLessThanOrEqual(21)
     expect(Math.max(...sent.map(({ lines }) => lines.length))).toBeGreaterThan(15_000)
-    const { addedEvents, waitingEvents } = batcher.load()
+    const { addedEvents, waitingEvents } = batchQueue.load()
     expect([addedEvents, dropped]).toEqual([400_000, []])
     expect(waitingEvents).toBeLessThan(60_000)
   })
@@ -310,14 +310,14 @@ describe('when the service finds a batch too large', () => {
 
   it('a batch that is larger only than batches are made now is sent as it is', async () => {
     const answers: ((outcome: Outcome) => void)[] = []
-    const { log, sent, batcher } = rowOfBatches(() => new Promise(resolve => answers.push(resolve)), {
+    const { log, sent, batchQueue } = rowOfBatches(() => new Promise(resolve => answers.push(resolve)), {
       maxConcurrentRequests: 1,
       maxBatchAgeMs: 10,
     })
     log(0)
     await vi.advanceTimersByTimeAsync(20)
     for (const n of range(100)) log(n + 1, { text: 'x'.repeat(1000) })
-    batcher.limits.maxBatchBytes = 10_000
+    batchQueue.limits.maxBatchBytes = 10_000
     answers[0]?.(delivered)
     await vi.advanceTimersByTimeAsync(20)
     expect(sent.map(({ lines }) => lines.length)).toEqual([1, 100])
@@ -469,14 +469,14 @@ describe('when the service refuses what is in a batch', () => {
       { timestamp: '2026-11-21T00:00:00.0000015Z', reason: 'too many fields' },
       { timestamp: undefined, reason: 'x' },
     ]
-    const { batcher, ledger, sent, refused, warnings } = rowOfBatches(() => ({
+    const { batchQueue, ledger, sent, refused, warnings } = rowOfBatches(() => ({
       kind: 'partly-rejected',
       failed: 3,
       failures,
     }))
     for (const n of range(10)) {
       ledger.admitted++
-      batcher.enqueue('d', 3, lineOf(`{"_time":"2026-11-21T00:00:00.00000150${n}Z","n":${n}}`))
+      batchQueue.enqueue('d', 3, lineOf(`{"_time":"2026-11-21T00:00:00.00000150${n}Z","n":${n}}`))
     }
     await vi.advanceTimersByTimeAsync(5000)
     expect(sent).toHaveLength(1)
@@ -494,10 +494,10 @@ describe('when the service refuses what is in a batch', () => {
     ['all of them', rejected],
     ['one by its time', { kind: 'partly-rejected', failed: 1, failures: [{ timestamp: '1', reason: 'x' }] }],
   ])('and what a spool has brought is no JSON: each line is settled all the same, refused %s', async (_, outcome) => {
-    const { batcher, ledger, refused, delivery } = rowOfBatches(() => outcome)
+    const { batchQueue, ledger, refused, delivery } = rowOfBatches(() => outcome)
     for (const text of ['{"_time":"1","n":1}', '{"_time":"2', 'null', '\u0000']) {
       ledger.admitted++
-      batcher.enqueue('d', 3, lineOf(text))
+      batchQueue.enqueue('d', 3, lineOf(text))
     }
     await vi.advanceTimersByTimeAsync(5000)
     delivery.abandon('closed')

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { RateLimiter } from '../../src/delivery/rate-limiter.ts'
 import { every } from './every.ts'
-import { delivered, numbers, retryable, rowOfBatches } from './row-of-batches.ts'
+import { delivered, numbers, retryable, rowOfBatches } from './wired.ts'
 
 vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
 

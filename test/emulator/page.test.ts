@@ -54,9 +54,12 @@ describe('the page', () => {
   })
 })
 
-it('is a JSON object for whoever does not ask for HTML', async () => {
+it('is a JSON object if the client does not ask for HTML, without tokens', async () => {
   await post(emulator)
+  await post(emulator, { dataset: `of ${emulator.token}` })
   const response = await fetch(emulator.url)
   expect(response.headers.get('content-type')).toBe('application/json')
-  expect(await response.json()).toEqual({ datasets: [{ name: 'checkout', events: 1 }] })
+  const { datasets } = (await response.json()) as { datasets: unknown[] }
+  expect(datasets).toContainEqual({ name: 'checkout', events: 1 })
+  expect(datasets).toContainEqual({ name: 'of (redacted)', events: 1 })
 })

@@ -28,7 +28,7 @@ const tellTale = () =>
   })
 
 describe('scenario 31: the token is nowhere to be seen', () => {
-  it('in warnings, notices, stats, errors, and in no object of ours, however deep one looks', async () => {
+  it('in warnings, diagnostics, stats, errors, and in no object of ours, however deep one looks', async () => {
     await using server = await tellTale()
     await using logs = watched({ baseUrl: server.url, token, maxRetryDelayMs: 10, maxBatchEvents: 1 })
     const transport = new LogferryTransport({ shipper: logs.shipper })

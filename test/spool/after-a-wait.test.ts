@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { Batch } from '../../src/batch/batch.ts'
 import type { StoredBatch } from '../../src/batch/batch-store.ts'
-import { rowOfBatches } from '../delivery/row-of-batches.ts'
+import { rowOfBatches } from '../delivery/wired.ts'
 
 it('what is on disk alone is waited for no longer than requests have to wait, though nothing else comes', async () => {
   const copy: StoredBatch = {
@@ -19,13 +19,13 @@ it('what is on disk alone is waited for no longer than requests have to wait, th
     readNow: () => ({ lines: Buffer.alloc(0), severities: new Uint8Array(), lost: 1 }),
     read: async () => ({ lines: Buffer.from('{"n":1}\n'), severities: new Uint8Array([2]), lost: 0 }),
   }
-  const { batcher, delivery, memory } = rowOfBatches(() => new Promise(() => {}), {
+  const { batchQueue, delivery, memory } = rowOfBatches(() => new Promise(() => {}), {
     openSpooling: () => ({ spool: { open: () => undefined, write: () => undefined } }) as never,
   })
-  expect(batcher.wakeAtMs()).toBe(Number.POSITIVE_INFINITY)
-  batcher.queueFor('d').putIntoStored(Batch.stored('d', new Uint8Array([2]), 8, copy, memory))
-  expect(batcher.wakeAtMs()).toBe(0)
-  batcher.dequeue(0)
-  expect(batcher.wakeAtMs()).toBe(Number.POSITIVE_INFINITY) // until it has been read
+  expect(batchQueue.wakeAtMs()).toBe(Number.POSITIVE_INFINITY)
+  batchQueue.queueFor('d').putIntoStored(Batch.stored('d', new Uint8Array([2]), 8, copy, memory))
+  expect(batchQueue.wakeAtMs()).toBe(0)
+  batchQueue.dequeue(0)
+  expect(batchQueue.wakeAtMs()).toBe(Number.POSITIVE_INFINITY) // until it has been read
   await expect.poll(() => delivery.inFlight).toBe(1)
 })

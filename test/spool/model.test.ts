@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Severity } from '../../src/accounting/severity.ts'
 import { recordBytes } from '../../src/spool/segment-format.ts'
-import { blocked, delivered, rejected, retryable, tooLarge } from '../delivery/row-of-batches.ts'
+import { blocked, delivered, rejected, retryable, tooLarge } from '../delivery/wired.ts'
 import { soakRuns } from './soak-runs.ts'
 import { maxBufferedBytes, type Process, type ServiceAnswer, World } from './world.ts'
 

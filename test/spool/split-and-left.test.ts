@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { delivered } from '../delivery/row-of-batches.ts'
+import { delivered } from '../delivery/wired.ts'
 import { type Process, World } from './world.ts'
 
 const refused = { kind: 'retryable', reason: '503', retryAfterMs: 10 } as const

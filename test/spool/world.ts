@@ -2,7 +2,7 @@ import type { Severity } from '../../src/accounting/severity.ts'
 import { severities } from '../../src/accounting/severity.ts'
 import type { Outcome } from '../../src/outcome.ts'
 import { SpoolCoordinator } from '../../src/shipper/spool-coordinator.ts'
-import { delivered, numbers, rowOfBatches } from '../delivery/row-of-batches.ts'
+import { delivered, numbers, rowOfBatches } from '../delivery/wired.ts'
 import { FakeDisk } from './fake-disk.ts'
 
 /** An answer of the service: an outcome, or that it has stored the events and the answer is lost. */
@@ -108,7 +108,7 @@ export class World {
       flush: () => {
         flushing++
         this.flushing++
-        void Promise.all([row.batcher.flush(), spooling.adoptOrphans()]).then(() => {
+        void Promise.all([row.batchQueue.flush(), spooling.adoptOrphans()]).then(() => {
           if (!this.processes.includes(process)) return
           flushing--
           this.flushing--

@@ -13,11 +13,13 @@ const style = `
 
 /**
  * Shows the received events as an HTML page. If the client does not accept HTML, the answer is JSON with the event
- * count of each dataset. Neither shows an organization, and the page redacts accepted tokens.
+ * count of each dataset. Neither shows an organization, and both redact accepted tokens.
  */
 export function pageAnswer(store: Store, tokens: Tokens, accept: string | undefined): Answer {
   if (!accept?.includes('text/html')) {
-    return json(200, { datasets: store.datasets().map(name => ({ name, events: store.count(name) })) })
+    return json(200, {
+      datasets: store.datasets().map(name => ({ name: tokens.redact(name), events: store.count(name) })),
+    })
   }
   const shown = (text: string) => escaped(shortened(escapeJson(tokens.redact(text))))
   const headers = {

@@ -7,10 +7,10 @@ describe('a warning', () => {
   it('is one line of bounded length, printable and without secrets, whatever its author puts into it', () => {
     const token = 'xaat-0123456789-do-not-show'
     const credentials = new Credentials(token)
-    const notices = new Diagnostics(text => credentials.redact(text))
+    const diagnostics = new Diagnostics(text => credentials.redact(text))
     const warnings: Warning[] = []
-    notices.add('warning', warning => warnings.push(warning))
-    notices.warn('LOGFERRY_LIMITS', `the service says ${hostileText('no', ` ${token} `)}`, hostileText('about'))
+    diagnostics.add('warning', warning => warnings.push(warning))
+    diagnostics.warn('LOGFERRY_LIMITS', `the service says ${hostileText('no', ` ${token} `)}`, hostileText('about'))
     const message = warnings[0]?.message ?? ''
     expect(message).toMatch(/^logferry: the service says no .* \[token\] .*x…$/)
     expect(message.length).toBeLessThan(2010)

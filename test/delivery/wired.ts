@@ -1,5 +1,5 @@
-import { Diagnostics, type Dropped, type Rejected, type Warning } from '../../src/accounting/diagnostics.ts'
-import { Ledger } from '../../src/accounting/ledger.ts'
+import { Diagnostics, type Rejected, type Warning } from '../../src/accounting/diagnostics.ts'
+import { type Dropped, Ledger } from '../../src/accounting/ledger.ts'
 import type { Severity } from '../../src/accounting/severity.ts'
 import { BatchQueue } from '../../src/batch/batch-queue.ts'
 import { MemoryBudget } from '../../src/batch/memory-budget.ts'
@@ -54,10 +54,10 @@ export function rowOfBatches(
   const dropped: Dropped[] = []
   const refused: Rejected[] = []
   const ledger = new Ledger()
-  const notices = new Diagnostics()
-  notices.add('warning', warning => warnings.push(warning))
-  notices.add('dropped', drop => dropped.push(drop))
-  notices.add('rejected', rejection => refused.push(rejection))
+  const diagnostics = new Diagnostics()
+  diagnostics.add('warning', warning => warnings.push(warning))
+  diagnostics.add('dropped', drop => dropped.push(drop))
+  diagnostics.add('rejected', rejection => refused.push(rejection))
   const memory = new MemoryBudget(maxBufferedBytes, maxBatchBytes)
   const stepping = typeof compression === 'string' ? new Compression(compression) : compression
   const limits = {
@@ -70,20 +70,25 @@ export function rowOfBatches(
     sealedBytes: 0,
     sealedEvents: 0,
   }
-  const spooling = openSpooling?.({ ledger, notices, memory, batcher: () => batcher, onAdopted: () => {} })
-  const batcher = new BatchQueue(
+  const spooling = openSpooling?.({ ledger, diagnostics, memory, batchQueue: () => batchQueue, onAdopted: () => {} })
+  const batchQueue = new BatchQueue(
     limits,
     memory,
-    { onReady: () => delivery.pump(), onLost: (count, dataset) => spooling?.onLost(count, dataset), onRoom: () => {} },
+    {
+      onReady: () => delivery.pump(),
+      onLost: (count, dataset) => spooling?.onLost(count, dataset),
+      onFound: count => spooling?.onFound(count),
+      onRoom: () => {},
+    },
     spooling?.spool,
   )
   const delivery = new Delivery({
-    batches: batcher,
+    batches: batchQueue,
     breaker: new Breaker(30_000, random),
-    pace,
+    rateLimiter: pace,
     compression: stepping,
     ledger,
-    notices,
+    diagnostics,
     maxConcurrentRequests,
     timeField: '_time',
     onSettled: () => {},
@@ -100,16 +105,16 @@ export function rowOfBatches(
   })
   const log = (n: number, { dataset = 'd', severity = 2 as Severity, text = '' } = {}) => {
     ledger.admitted++
-    return batcher.enqueue(dataset, severity, lineOf(JSON.stringify({ n, text })))
+    return batchQueue.enqueue(dataset, severity, lineOf(JSON.stringify({ n, text })))
   }
   return {
     log,
-    batcher,
+    batchQueue,
     delivery,
     ledger,
     memory,
     spooling,
-    notices,
+    diagnostics,
     compression: stepping,
     sent,
     arrived,
