@@ -281,7 +281,11 @@ export class LogferryLogRecordProcessor {
       hasRoom: () => heldEvents.hasRoom(),
       take: (record, wasHeld) => {
         if (wasHeld) heldEvents.unhold(record.json.length)
-        takeHeld(this.shipper, record)
+        try {
+          takeHeld(this.shipper, record)
+        } catch (error) {
+          this.shipper.dropFor(error) // the record is not counted as accepted any more
+        }
       },
       onReleased: () => {
         this.#held.delete(resource)

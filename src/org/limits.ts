@@ -73,6 +73,8 @@ const maxNamedDatasets = 10_000
 const tickMs = 10_000
 /** Requests that the license must allow for each read of it. */
 const requestsPerRead = 10
+/** Longest delay that follows from the license alone, in milliseconds: one hour. A timer cannot wait for 25 days. */
+const maxRefreshMs = 3_600_000
 /**
  * Delay before a license that could not be read is read again, in milliseconds. It doubles each time, up to
  * `refreshMs`.
@@ -200,7 +202,7 @@ export class Limits {
   /** Delay until the next read. Reads use at most a tenth of the requests that the license allows. */
   get #refreshMs(): number {
     const requestsPerSecond = limit(this.#org?.license.apiRateLimitPerSecond) ?? Number.POSITIVE_INFINITY
-    return Math.max(this.#settings.refreshMs, (requestsPerRead * 1000) / requestsPerSecond)
+    return Math.max(this.#settings.refreshMs, Math.min((requestsPerRead * 1000) / requestsPerSecond, maxRefreshMs))
   }
 
   #warnOfFieldsOutOfOrder(problem: string): void {

@@ -177,6 +177,17 @@ describe('the limits of a license', () => {
     expect({ reads, rates, warnings }).toEqual({ reads: 1, rates: [], warnings: [] })
   })
 
+  it('are read every hour if the license allows next to no requests', async () => {
+    let reads = 0
+    const { limits } = await start({ refreshMs: 1000 }, async () => {
+      reads++
+      return { ...org, license: { ...org.license, apiRateLimitPerSecond: 1e-9 } }
+    })
+    await vi.advanceTimersByTimeAsync(3 * 3_600_000 + 1)
+    expect(reads).toBe(4)
+    limits.stop()
+  })
+
   it('are read anew when they are started again while an answer is awaited', async () => {
     const answers: PromiseWithResolvers<Org>[] = []
     const { limits, rates } = await start({ refreshMs: 2000 }, () => {
