@@ -318,6 +318,7 @@ describe('close()', () => {
       const shipper = shipping.ship(limitsAt(service.url))
       await sleep(ms)
       await shipper.close()
+      await sleep(300) // for what was on its way to the service
       const { length } = service.requests
       await sleep(1500)
       expect(service.requests).toHaveLength(length)
