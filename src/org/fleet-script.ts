@@ -60,6 +60,17 @@ end
 local function byStart(a, b) return a[1] < b[1] end
 local function byLength(a, b) return a[2] - a[1] < b[2] - b[1] end
 
+-- Arcs that touch become one.
+local function joined(arcs)
+  local pieces = {}
+  table.sort(arcs, byStart)
+  for _, arc in ipairs(arcs) do
+    local last = pieces[#pieces]
+    if last and last[2] == arc[1] then last[2] = arc[2] else pieces[#pieces + 1] = arc end
+  end
+  return pieces
+end
+
 -- The gaps between the arcs.
 local function complement(arcs)
   local free, from = {}, 0
@@ -166,23 +177,62 @@ local function shortened(arcs, length)
   return kept
 end
 
--- Takes free arcs, the largest first, and joins them to adjacent arcs that the process holds.
+-- Takes free arcs: first those that touch arcs of the process, then the largest.
 local function extended(arcs, length, free)
-  table.sort(free, function(a, b) return byLength(b, a) end)
-  for _, piece in ipairs(free) do
-    if length <= 0 or #arcs >= maxArcs then break end
-    local taken = math.min(length, piece[2] - piece[1])
-    local lo = piece[1]
-    piece[1], length = lo + taken, length - taken
-    local isJoined = false
-    for _, arc in ipairs(arcs) do
-      if arc[2] == lo then arc[2], isJoined = lo + taken, true break end
+  for _, arc in ipairs(arcs) do
+    for _, piece in ipairs(free) do
+      if piece[1] == arc[2] then
+        local taken = math.min(length, piece[2] - piece[1])
+        arc[2], piece[1], length = arc[2] + taken, piece[1] + taken, length - taken
+      end
     end
-    if not isJoined then arcs[#arcs + 1] = { lo, lo + taken } end
   end
+  table.sort(free, function(a, b) return byLength(b, a) end)
   local left = {}
-  for _, piece in ipairs(free) do if piece[1] < piece[2] then left[#left + 1] = piece end end
+  for _, piece in ipairs(free) do
+    local taken = #arcs < maxArcs and math.min(length, piece[2] - piece[1]) or 0
+    if taken > 0 then arcs[#arcs + 1] = { piece[1], piece[1] + taken } end
+    if piece[1] + taken < piece[2] then left[#left + 1] = { piece[1] + taken, piece[2] } end
+    length = length - taken
+  end
   return arcs, left
+end
+
+-- The same length in fewer pieces, if free ones are large enough; pieces that touch count as one.
+local function inFewerPieces(arcs, free)
+  local all, length = {}, lengthOf(arcs)
+  for _, some in ipairs({ arcs, free }) do
+    for _, arc in ipairs(some) do all[#all + 1] = { arc[1], arc[2] } end
+  end
+  local pieces = joined(all)
+  table.sort(pieces, function(a, b) return byLength(b, a) end)
+  local kept, left = {}, {}
+  for _, piece in ipairs(pieces) do
+    local taken = math.min(length, piece[2] - piece[1])
+    length = length - taken
+    if taken > 0 then kept[#kept + 1] = { piece[1], piece[1] + taken } end
+    if piece[1] + taken < piece[2] then left[#left + 1] = { piece[1] + taken, piece[2] } end
+  end
+  if #kept < #arcs then return kept, left end
+  return arcs, free
+end
+
+-- Moves the arcs down into the free arcs below them, so that what is free gathers at the top of the circle.
+local function movedDown(arcs, free)
+  table.sort(arcs, byStart)
+  local moved = {}
+  for _, arc in ipairs(arcs) do
+    for _, piece in ipairs(free) do
+      if piece[2] == arc[1] then
+        local length = arc[2] - arc[1]
+        arc[1], arc[2] = piece[1], piece[1] + length
+        piece[1], piece[2] = arc[2], piece[2] + length
+        break
+      end
+    end
+    moved[#moved + 1] = arc
+  end
+  return joined(moved), joined(free)
 end
 
 if action == 'leave' then
@@ -335,10 +385,12 @@ local spare = lengthOf(free) - number('lacking') - (place and freePlaces() * pla
 local length = math.min(math.max(math.floor(due / step + fractionOf(id)) * step, sure), whole)
 if place then length = math.min(math.ceil(due / step) * step, turns * step) end -- all places are to be in use
 local held = lengthOf(arcs)
-if not place and #arcs > 1 and not isReturning then
-  local largest = 0
-  for _, piece in ipairs(free) do largest = math.max(largest, piece[2] - piece[1]) end
-  if largest >= length then arcs, held = {}, 0 end -- in one piece again
+if not place and #arcs > 1 and not isReturning then arcs, free = inFewerPieces(arcs, free) end
+-- A process that has just started may change its arcs for ones with a slot that comes sooner.
+if not place and held > 0 and now - self.joinedMs < 0.6 * leaseMs and not isReturning and not hasSlotSoon(arcs) then
+  for _, arc in ipairs(arcs) do free[#free + 1] = arc end
+  free = joined(free)
+  arcs, held = {}, 0
 end
 -- A process whose part is nearly right keeps its arcs as they are, in few pieces, unless another process lacks its own.
 if held > sure and spare < 0 then arcs = shortened(arcs, math.max(sure, held + math.floor(spare / step) * step))
@@ -356,6 +408,7 @@ elseif held < length and (place or held < due - step) and not isReturning then
   end
   arcs, free = extended(arcs, more, free)
 end
+if not place and not isReturning then arcs, free = movedDown(arcs, free) end
 set('free', textOf(free))
 
 local guestMs = 0

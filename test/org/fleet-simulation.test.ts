@@ -86,6 +86,22 @@ describe('processes that lease their shares', () => {
     expect(rejected).toBeLessThan(0.01)
   })
 
+  it.each([0.55, 0.8])('40 that need %d requests a second each on 40 wait for a slot and a second', async demand => {
+    const world = await World.withRedis({ limitPerSecond: 40 })
+    world.joinWithinASecond(40, demand)
+    await world.run()
+    world.measured(`40 with leases on 40/s that need ${demand}/s each`)
+    const settledMs = 30_000
+    const waits = world.clients.flatMap(({ startsMs, waitsMs }) =>
+      waitsMs.filter((_, request) => (startsMs[request] as number) > settledMs),
+    )
+    waits.sort((one, other) => one - other)
+    expect(waits.length).toBeGreaterThan(1000)
+    console.log(`99 % wait at most ${waits[Math.floor(waits.length * 0.99)]} ms, all ${waits.at(-1)} ms`)
+    expect(waits[Math.floor(waits.length * 0.99)]).toBeLessThan(1600)
+    expect(waits.at(-1)).toBeLessThan(2300)
+  })
+
   it('40 follow a limit that only the headers of answers tell, within two leases', async () => {
     const world = await World.withRedis({ limitPerSecond: 40 })
     world.joinWithinASecond(40)

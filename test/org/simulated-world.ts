@@ -46,8 +46,8 @@ export class World {
     client.pump()
   }
 
-  joinWithinASecond(processes: number): void {
-    for (let i = 0; i < processes; i++) this.clock.after(1000 * this.random(), () => this.join())
+  joinWithinASecond(processes: number, demandPerSecond?: number): void {
+    for (let i = 0; i < processes; i++) this.clock.after(1000 * this.random(), () => this.join(1, demandPerSecond))
   }
 
   /** Joins as a process does that has to read the license first, in requests that count as well. */
@@ -98,22 +98,6 @@ export class World {
     const rejected = this.service.rejected(0, this.seconds)
     const utilisation = this.service.utilisation(this.#redis === undefined ? 60 : 20, this.seconds)
     const longestGapMs = Math.max(...this.clients.map(client => client.longestGapMs()))
-    if (process.env.SHOW)
-      console.log(
-        'refused at',
-        JSON.stringify(this.service.refused.flatMap((n, at) => (n ? [`${at}:${n}`] : []))),
-        'worst gap',
-        JSON.stringify(
-          this.clients
-            .map((c, i) =>
-              [...c.startsMs, this.clock.nowMs]
-                .map((m, j, all) => [Math.round((all[j + 1] ?? m) - m), Math.round(m), i] as const)
-                .reduce((a, b) => (b[0] > a[0] ? b : a)),
-            )
-            .sort((a, b) => b[0] - a[0])
-            .slice(0, 9),
-        ),
-      )
     const percent = (part: number) => `${(part * 100).toFixed(2)} %`
     const gap = `${(longestGapMs / 1000).toFixed(1)} s`
     const served = this.clients.map(client => client.successes)

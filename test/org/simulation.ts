@@ -202,6 +202,8 @@ export class Client {
   readonly pace: RateLimiter
   readonly startedMs: number
   readonly startsMs: number[] = []
+  /** Of each request, how long it had something to send before. */
+  readonly waitsMs: number[] = []
   readonly demand: Demand
   successes = 0
   #lastSuccessMs: number
@@ -273,6 +275,7 @@ export class Client {
     this.#inFlight++
     this.pace.onStart(nowMs)
     this.startsMs.push(nowMs)
+    this.waitsMs.push(nowMs - Math.max(this.#workFromMs, this.startedMs))
     this.#workFromMs = nowMs + 1000 / this.#demandPerSecond
     this.#clock.after(this.#latencyMs(), () => {
       const answer = this.#service.answer(this.#clock.nowMs)

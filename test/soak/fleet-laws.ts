@@ -34,7 +34,7 @@ export function lawsOnEvents({ loss }: Books): Laws {
  */
 export function lawsOnCalls(held: Held, span: JudgedSpan, books: Books, refreshMs: number): Laws {
   if (held === 'alone') return {}
-  const max = held === 'churn' ? 0.6 : 0.25
+  const max = held === 'churn' ? 0.7 : 0.25
   const refreshes = books.durationMs / refreshMs
   return {
     ...(span.redisPerSecond && {
