@@ -17,10 +17,6 @@ export type { ShipperOptions } from './options/shipper-options.ts'
 export type { SpoolOptions } from './options/spool-options.ts'
 export type { Pem, TlsOptions } from './options/tls-options.ts'
 export type { LimitsStats } from './org/limits.ts'
-export {
-  createShipper,
-  type FlushResult,
-  type Shipper,
-  type ShipperStats,
-} from './shipper/shipper.ts'
+export { createShipper, type FlushResult, type Shipper } from './shipper/shipper.ts'
+export type { ShipperStats } from './shipper/shipper-stats.ts'
 export type { SpoolStats } from './shipper/spool-coordinator.ts'

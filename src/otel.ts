@@ -329,17 +329,20 @@ function expectComplete({ complete, pending }: FlushResult): void {
 function takeRecord(shipper: Shipper, record: OtelLogRecord): DropReason | undefined {
   if (!beginLogCall()) return shipper.refuseNested()
   try {
-    const tail = tailOf(record)
+    const resource = tailOf(record)
     if (bothWays.isBridged) noteRecord(record)
-    return shipper.take(otelToEvent(record), severityOfRecord(record), recordTime(record), tail)
+    const event = otelToEvent(record)
+    const severity = severityOfRecord(record)
+    return shipper.take({ event, severity, time: recordTime(record), resource, preSerialized: undefined })
   } finally {
     logCalls.depth--
   }
 }
 
 function takeHeld(shipper: Shipper, { json, severity, time, resource, scope }: HeldRecord): void {
-  const written = json.toString()
-  shipper.take(JSON.parse(written) as object, severity, time, resourceTail(resource, scope), written)
+  const preSerialized = json.toString()
+  const event = JSON.parse(preSerialized) as object
+  shipper.take({ event, severity, time, resource: resourceTail(resource, scope), preSerialized })
 }
 
 function tailOf(record: OtelLogRecord): Uint8Array | undefined {

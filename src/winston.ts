@@ -229,8 +229,9 @@ export class LogferryTransport extends TransportStream {
     const isRepeated = isUncaught && info.trace !== undefined && info.trace === this.#lastUncaught
     if (!isRepeated) {
       const event = winstonToEvent(info, activeTraceIds(info), errorBehind(info, this.parent))
-      const line = event === info ? loggedLine(info, this.parent, this) : undefined
-      this.shipper.take(event, severityOfInfo(info), wallClockMs(), undefined, line)
+      const preSerialized = event === info ? loggedLine(info, this.parent, this) : undefined
+      const severity = severityOfInfo(info)
+      this.shipper.take({ event, severity, time: wallClockMs(), resource: undefined, preSerialized })
       this.#answers++
       if (bothWays.isBridged) this.#watchBothWays(info)
     }

@@ -129,7 +129,7 @@ describe.each(ways)('%s', (_, processorFor) => {
     await expect(provider.shutdown()).rejects.toMatchObject({ name: 'timeout', code: 'LOGFERRY_TIMEOUT' })
     expect(performance.now() - startedAt).toBeLessThan(3000)
     shipping.emulator.faults.clear()
-    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    expect(await shipper.close({ timeoutMs: 10_000 })).toEqual({ complete: true, pending: 0 })
     expect(shipping.emulator.eventCount('d')).toBe(1)
   })
 })

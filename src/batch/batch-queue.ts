@@ -1,17 +1,15 @@
 import type { Severity } from '../accounting/severity.ts'
 import type { Line } from '../record/event-to-line.ts'
 import { openBatchBytes, useDiskBytes } from '../stack-reserve.ts'
-import { clearTimeout, queueMicrotask, setTimeout } from '../time.ts'
+import { queueMicrotask } from '../time.ts'
 import type { Acknowledgement } from './acknowledgements.ts'
 import type { Batch } from './batch.ts'
 import type { BatchStore } from './batch-store.ts'
 import { type BatchLimits, DatasetQueue, type DatasetQueueDeps } from './dataset-queue.ts'
 import type { MemoryBudget } from './memory-budget.ts'
-import { readUpTo, Spill } from './spill.ts'
+import { Reloads } from './reloads.ts'
+import { Spill } from './spill.ts'
 
-/** Maximum number of batches that are read from the store at the same time, for all datasets together. */
-const readAhead = 2
-const retryReadAfterMs = 1000
 /** Callbacks from the batch queue to its owner. */
 export interface BatchQueueListeners {
   /** Called when a batch may be ready to send; never inside a log call. */
@@ -35,10 +33,7 @@ export class BatchQueue {
   readonly #spill: Spill | undefined
   readonly #listeners: BatchQueueListeners
   readonly #queueDeps: DatasetQueueDeps
-  /** Batches whose reload from the store is in progress. */
-  readonly #reading = new Set<Batch>()
-  #isSyncMode = false
-  #resting: NodeJS.Timeout | undefined
+  readonly #reloads: Reloads | undefined
   /** In the order in which datasets take turns; the dataset served last is at the end. */
   readonly #queues = new Map<string, DatasetQueue>()
   readonly #unsettled = new Set<Batch>()
@@ -57,6 +52,17 @@ export class BatchQueue {
         queues: () => this.#queues.values(),
         batchCount: () => this.batchCount,
         onMoved: () => listeners.onRoom(),
+      })
+    this.#reloads =
+      store &&
+      new Reloads({
+        memory,
+        maxBatchBytes: () => limits.maxBatchBytes,
+        queues: () => this.#queues.values(),
+        queueFor: dataset => this.queueFor(dataset),
+        onReady: () => listeners.onReady(),
+        onLost: (count, dataset) => listeners.onLost(count, dataset),
+        onFound: count => listeners.onFound(count),
       })
     this.#queueDeps = {
       limits,
@@ -135,7 +141,7 @@ export class BatchQueue {
 
   /** Returns the next batch that may be sent now, or `undefined` if there is none. Datasets take turns. */
   dequeue(nowMs: number): Batch | undefined {
-    this.#reload()
+    this.#reloads?.start()
     for (const queue of this.#queues.values()) {
       const batch = queue.dequeue(nowMs)
       if (batch === undefined) continue
@@ -150,7 +156,7 @@ export class BatchQueue {
    * Monotonic time from which `dequeue` may return a batch, in milliseconds; `Infinity` if no batch waits for a time.
    */
   wakeAtMs(): number {
-    if (this.#queueToReload() !== undefined) return 0 // `dequeue` starts the reload
+    if (this.#reloads?.isDue) return 0 // `dequeue` starts the reload
     let atMs = Number.POSITIVE_INFINITY
     for (const queue of this.#queues.values()) atMs = Math.min(atMs, queue.wakeAtMs())
     return atMs
@@ -207,25 +213,12 @@ export class BatchQueue {
 
   /** From now on the event loop is stopped, so `dequeue` reads stored batches synchronously. */
   enterSyncMode(): void {
-    this.#isSyncMode = true
-    this.#cancelReloads()
+    this.#reloads?.enterSyncMode()
   }
 
   /** The event loop runs again. */
   leaveSyncMode(): void {
-    this.#isSyncMode = false
-    this.#cancelReloads()
-  }
-
-  /** Cancels reloads in progress. Their batches are read again later. */
-  #cancelReloads(): void {
-    clearTimeout(this.#resting)
-    this.#resting = undefined
-    for (const batch of this.#reading) {
-      batch.cancelReload()
-      this.queueFor(batch.dataset).putIntoStored(batch)
-    }
-    this.#reading.clear()
+    this.#reloads?.leaveSyncMode()
   }
 
   /** Adopts batches that another process, or an earlier `close` of this one, left in the store. */
@@ -261,9 +254,7 @@ export class BatchQueue {
 
   /** Removes and returns every batch that is not in flight, even if it is held back. */
   takeAll(): Batch[] {
-    const reading = [...this.#reading]
-    this.#reading.clear()
-    return [...reading, ...[...this.#queues.values()].flatMap(queue => queue.takeAll())]
+    return [...(this.#reloads?.takeAll() ?? []), ...[...this.#queues.values()].flatMap(queue => queue.takeAll())]
   }
 
   #track(batch: Batch): void {
@@ -289,76 +280,5 @@ export class BatchQueue {
       this.#listeners.onReady()
     })
     this.#isReadyScheduled = true
-  }
-
-  /**
-   * Starts to reload the batches that can be sent next, as far as memory allows. A batch that can never fit, because a
-   * process with more memory wrote it, does not block other batches.
-   */
-  #reload(): void {
-    for (let queue = this.#queueToReload(); queue !== undefined; queue = this.#queueToReload()) {
-      const batch = queue.takeStored(this.#maxReadBytes) as Batch
-      if (this.#isSyncMode) this.#readNow(batch)
-      else void this.#read(batch)
-    }
-  }
-
-  /** Returns a dataset queue that has a stored batch for which memory has room, and no reloaded batch that waits. */
-  #queueToReload(): DatasetQueue | undefined {
-    if (this.#store === undefined || this.#resting !== undefined || this.#reading.size >= readAhead) return undefined
-    for (const queue of this.#queues.values()) {
-      const oldest = queue.backlogCount > 0 ? undefined : queue.oldestStored(this.#maxReadBytes)
-      if (oldest !== undefined && this.#memory.usedBytes + oldest.byteLength <= this.#maxReadBytes) return queue
-    }
-    return undefined
-  }
-
-  /** Pauses reloading for a while, because a reload failed. */
-  #rest(): void {
-    this.#resting ??= setTimeout(() => {
-      this.#resting = undefined
-      this.#listeners.onReady()
-    }, retryReadAfterMs).unref()
-  }
-
-  get #maxReadBytes(): number {
-    return this.#memory.maxBytes * readUpTo
-  }
-
-  async #read(batch: Batch): Promise<void> {
-    this.#reading.add(batch)
-    const lost = await batch.reload(this.limits.maxBatchBytes).catch(() => undefined)
-    this.#emitMissing(lost ?? 0, batch.dataset)
-    if (!this.#reading.delete(batch)) return // the batch was taken meanwhile, or sync mode began or ended
-    if (this.#putBack(batch, lost)) this.#listeners.onReady()
-  }
-
-  #readNow(batch: Batch): void {
-    let lost: number | undefined
-    try {
-      lost = batch.reloadNow(this.limits.maxBatchBytes)
-    } catch {
-      // The batch stays in the store.
-    }
-    this.#emitMissing(lost ?? 0, batch.dataset)
-    this.#putBack(batch, lost)
-  }
-
-  /** Tells of lines that are missing after a reload; of a negative number if there are more lines than before. */
-  #emitMissing(count: number, dataset: string): void {
-    if (count > 0) this.#listeners.onLost(count, dataset)
-    if (count < 0) this.#listeners.onFound(-count)
-  }
-
-  /** Returns a batch to its dataset queue after a reload. Returns true if the reload succeeded. */
-  #putBack(batch: Batch, lost: number | undefined): boolean {
-    const queue = this.queueFor(batch.dataset)
-    if (lost === undefined) {
-      queue.putIntoStored(batch)
-      this.#rest()
-      return false
-    }
-    if (batch.count > 0) queue.requeue(batch)
-    return true
   }
 }

@@ -3,8 +3,9 @@ import type { Line } from '../record/event-to-line.ts'
 import { reserveStack } from '../stack-reserve.ts'
 import { monotonicMs } from '../time.ts'
 import type { Acknowledgement } from './acknowledgements.ts'
-import { Batch, blockSize } from './batch.ts'
+import { Batch } from './batch.ts'
 import type { BatchStore, StoredBatch } from './batch-store.ts'
+import { blockSize } from './line-buffer.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { Refusals } from './refusals.ts'
 import type { Spill } from './spill.ts'
@@ -35,18 +36,18 @@ export interface BatchLimits {
  */
 export interface Pause {
   /** Monotonic time of the next probe, in milliseconds. */
-  untilMs: number
+  readonly untilMs: number
   /** Number of times in a row that the service has refused the dataset. */
-  refusals: number
+  readonly refusals: number
   /**
    * True while one batch is in flight as a probe, to find out if the service accepts the dataset again. The other
    * batches wait for the outcome of the probe.
    */
-  isProbing: boolean
+  readonly isProbing: boolean
   /** HTTP status of the last refusal. */
-  status: number
+  readonly status: number
   /** The service's reason for the last refusal. */
-  reason: string
+  readonly reason: string
 }
 
 export interface DatasetQueueDeps {
@@ -70,7 +71,7 @@ export interface DatasetQueueDeps {
 /** The batches of one dataset: one batch that is open for new lines, and the batches that wait to be sent. */
 export class DatasetQueue {
   readonly dataset: string
-  pause: Pause | undefined
+  #pause: Pause | undefined
   #refusals: Refusals | undefined
   readonly #deps: DatasetQueueDeps
   readonly #limits: BatchLimits
@@ -88,10 +89,10 @@ export class DatasetQueue {
   #isFlushing = false
   #lastSealedBytes = 0
 
-  constructor(dataset: string, parts: DatasetQueueDeps) {
+  constructor(dataset: string, deps: DatasetQueueDeps) {
     this.dataset = dataset
-    this.#deps = parts
-    this.#limits = parts.limits
+    this.#deps = deps
+    this.#limits = deps.limits
   }
 
   get isEmpty(): boolean {
@@ -193,7 +194,7 @@ export class DatasetQueue {
    * made. During an outage the open batch goes on filling, so that the outage does not leave many small batches.
    */
   dequeue(nowMs: number): Batch | undefined {
-    if (this.pause !== undefined && (this.pause.isProbing || this.pause.untilMs > nowMs)) return undefined
+    if (this.#pause !== undefined && (this.#pause.isProbing || this.#pause.untilMs > nowMs)) return undefined
     const ready = this.#isBacklogsTurn
       ? (takeReady(this.#backlog, nowMs) ?? this.#takeFresh(nowMs))
       : (this.#takeFresh(nowMs) ?? takeReady(this.#backlog, nowMs))
@@ -305,17 +306,45 @@ export class DatasetQueue {
    * unknown.
    */
   wakeAtMs(): number {
-    if (this.isEmpty || this.pause?.isProbing) return Number.POSITIVE_INFINITY
+    if (this.isEmpty || this.#pause?.isProbing) return Number.POSITIVE_INFINITY
     let readyAtMs = this.dueAtMs
-    for (const { notBeforeMs } of this.#waiting) readyAtMs = Math.min(readyAtMs, notBeforeMs)
-    for (const { notBeforeMs } of this.#backlog) readyAtMs = Math.min(readyAtMs, notBeforeMs)
-    return Math.max(readyAtMs, this.pause?.untilMs ?? 0)
+    for (const { attempts } of this.#waiting) readyAtMs = Math.min(readyAtMs, attempts.notBeforeMs)
+    for (const { attempts } of this.#backlog) readyAtMs = Math.min(readyAtMs, attempts.notBeforeMs)
+    return Math.max(readyAtMs, this.#pause?.untilMs ?? 0)
+  }
+
+  /** The pause of the dataset; `undefined` if the dataset is not paused. */
+  get pause(): Pause | undefined {
+    return this.#pause
+  }
+
+  pauseUntil(pause: Omit<Pause, 'isProbing'>): void {
+    this.#pause = { ...pause, isProbing: false }
+  }
+
+  unpause(): void {
+    this.#pause = undefined
+  }
+
+  /** Notes that a batch is in flight: if the dataset is paused, as a probe. */
+  beginProbe(): void {
+    if (this.#pause !== undefined) this.#pause = { ...this.#pause, isProbing: true }
+  }
+
+  /** Notes that the probe, if there was one, has shown nothing about the dataset. */
+  endProbe(): void {
+    if (this.#pause !== undefined) this.#pause = { ...this.#pause, isProbing: false }
+  }
+
+  /** Makes the next probe due now. */
+  probeNow(): void {
+    if (this.#pause !== undefined) this.#pause = { ...this.#pause, untilMs: 0, isProbing: false }
   }
 
   /** Makes every batch that waits after a failure due now, and the next probe as well if the dataset is paused. */
   skipBackoff(): void {
-    for (const batch of [...this.#waiting, ...this.#backlog]) batch.notBeforeMs = 0
-    if (this.pause !== undefined) this.pause.untilMs = 0
+    for (const { attempts } of [...this.#waiting, ...this.#backlog]) attempts.delayUntil(0)
+    if (this.#pause !== undefined) this.#pause = { ...this.#pause, untilMs: 0 }
   }
 
   /** Removes and returns every batch, in memory or in the store, even if it is held back. */
@@ -395,8 +424,8 @@ export class DatasetQueue {
 
   /** Opens a new batch in memory. Returns `undefined` if there is no memory for it. */
   #openFor(blockBytes: number): Batch | undefined {
-    const { memory, openStored: openCopy, onOpened } = this.#deps
-    const batch = Batch.open(this.dataset, blockBytes, memory, () => openCopy(this.dataset))
+    const { memory, openStored, onOpened } = this.#deps
+    const batch = Batch.open(this.dataset, blockBytes, memory, () => openStored(this.dataset))
     if (batch === undefined) return undefined
     onOpened(this, batch)
     this.#openedAtMs = monotonicMs()
@@ -427,7 +456,7 @@ export class DatasetQueue {
 }
 
 function takeReady(batches: Batch[], nowMs: number): Batch | undefined {
-  const ready = batches.findIndex(batch => batch.notBeforeMs <= nowMs)
+  const ready = batches.findIndex(({ attempts }) => attempts.notBeforeMs <= nowMs)
   return ready < 0 ? undefined : batches.splice(ready, 1)[0]
 }
 

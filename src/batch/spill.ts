@@ -40,8 +40,8 @@ export class Spill {
   readonly #deps: SpillDeps
   #isSpillScheduled = false
 
-  constructor(parts: SpillDeps) {
-    this.#deps = parts
+  constructor(deps: SpillDeps) {
+    this.#deps = deps
   }
 
   /** True while the store can take batches. */

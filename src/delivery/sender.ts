@@ -114,18 +114,19 @@ export class Sender {
    * Returns the encoding for the batch. If there is no memory for a compressed body, the lines are sent uncompressed.
    */
   #encodingFor(batch: Batch): Encoding {
-    if (batch.suspect !== undefined) return 'none'
+    if (batch.attempts.suspect !== undefined) return 'none'
     const encoding = this.#compression.encodingFor(batch.byteLength, monotonicMs())
-    return encoding === 'none' || batch.body?.encoding === encoding || batch.reserveBody() ? encoding : 'none'
+    const { body, byteLength } = batch
+    return encoding === 'none' || body.inEncoding(encoding) || body.reserve(byteLength) ? encoding : 'none'
   }
 
   /** Returns the body if it exists: the lines themselves, or the body kept from an earlier attempt. */
   #bodyAtHand(batch: Batch, encoding: Encoding): Buffer | undefined {
     if (encoding === 'none' && this.#options.contentType !== 'application/json') {
-      batch.dropBody()
+      batch.body.drop()
       return batch.bytes
     }
-    return batch.body?.encoding === encoding ? batch.body.bytes : undefined
+    return batch.body.inEncoding(encoding)
   }
 
   #plain(batch: Batch): Buffer {
@@ -160,7 +161,7 @@ export class Sender {
  * Keeps a body that is not the lines themselves, so that a retry sends the same bytes at no cost. Memory for a
  * compressed body is reserved by now. A JSON array for which there is no memory serves only this attempt.
  */
-function keep(batch: Batch, encoding: Encoding, bytes: Buffer): Buffer {
-  if (encoding !== 'none' || batch.reserveBody()) batch.keepBody({ encoding, bytes })
+function keep({ body, byteLength }: Batch, encoding: Encoding, bytes: Buffer): Buffer {
+  if (encoding !== 'none' || body.reserve(byteLength)) body.keep(encoding, bytes)
   return bytes
 }

@@ -32,16 +32,18 @@ const readTimeoutMs = 10_000
  */
 const maxTurnMs = 2000
 /** Minimum age up to which the license of another process is used, in milliseconds: longer than a lease lasts. */
-const minShareMs = 6000
+const minSharedAgeMs = 6000
 
-export function openLicense(
-  options: ResolvedOptions,
-  limits: ResolvedLimits,
-  rateLimiter: RateLimiter,
-  delivery: Delivery,
-  diagnostics: Diagnostics,
-  altered: Alterations,
-): License {
+export interface LicenseDeps {
+  readonly options: ResolvedOptions
+  readonly limits: ResolvedLimits
+  readonly rateLimiter: RateLimiter
+  readonly delivery: Delivery
+  readonly diagnostics: Diagnostics
+  readonly altered: Alterations
+}
+
+export function openLicense({ options, limits, rateLimiter, delivery, diagnostics, altered }: LicenseDeps): License {
   const { share, refreshMs, onBudget, overflowField, redis, orgId } = limits
   const { timeField, region } = options
   let opening: Promise<OrgClient> | undefined
@@ -131,7 +133,7 @@ export function openLicense(
  * because others may write to Redis.
  */
 async function readShared(fleet: Fleet, refreshMs: number, read: () => Promise<Org>, redact: Redact): Promise<Org> {
-  const maxAgeMs = Math.max(refreshMs / 2, minShareMs)
+  const maxAgeMs = Math.max(refreshMs / 2, minSharedAgeMs)
   const text = await fleet.license.get(async () => JSON.stringify(usedPart(await read(), redact)), maxAgeMs)
   const { readOrg } = await import('../org/organization-schema.ts')
   const shared = readOrg(text, redact, { isUsed, onUnusable: () => {} })

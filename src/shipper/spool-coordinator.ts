@@ -19,9 +19,9 @@ export interface SpoolStats {
   /** Bytes of the files that this process has in the spool, including batches that are in memory as well. */
   readonly bytes: number
   /** Events that this process has adopted: from other processes, or again after its own `close()`. */
-  readonly inherited: number
+  readonly adopted: number
   /** Events that this process has handed off to another process, by `close()` or at its end. They count as pending. */
-  readonly left: number
+  readonly handedOff: number
   /** True if the disk could not be used when it was last tried. Events are in memory alone until it can be. */
   readonly isInTrouble: boolean
 }
@@ -37,7 +37,7 @@ export interface SpoolCoordinatorDeps {
 }
 
 /** Interval between attempts to adopt batches, in milliseconds. */
-const inheritEveryMs = 10_000
+const adoptEveryMs = 10_000
 
 /**
  * Connects the spool to the shipper: batches that memory cannot hold, batches handed off at exit, and adopted batches.
@@ -48,19 +48,19 @@ export class SpoolCoordinator {
   readonly #deps: SpoolCoordinatorDeps
   readonly #deadLetters: DeadLetters
   #timer: NodeJS.Timeout | undefined
-  #inherited = 0
+  #adopted = 0
   /** Calls of listeners that are due. */
   readonly #pendingEvents: (() => void)[] = []
-  #isTellingSoon = false
+  #isEmitScheduled = false
 
   constructor(
     { directory, maxBytes, destination }: ResolvedSpool,
     durability: 'memory' | 'disk',
-    parts: SpoolCoordinatorDeps,
+    deps: SpoolCoordinatorDeps,
     disk: Disk = nodeDisk,
   ) {
     this.#directory = directory
-    this.#deps = parts
+    this.#deps = deps
     this.spool = new Spool({ directory, maxBytes, destination, isWriteThrough: durability === 'disk' }, disk, {
       makeRoom: () => this.#dropOldest(),
       onTrouble: error => this.#warnOfTrouble(error),
@@ -75,7 +75,7 @@ export class SpoolCoordinator {
         'rejected',
       ),
     )
-    parts.diagnostics.add('rejected', rejected => this.#deadLetters.write(rejected, new Date(systemTimeMs())))
+    deps.diagnostics.add('rejected', rejected => this.#deadLetters.write(rejected, new Date(systemTimeMs())))
   }
 
   /**
@@ -84,24 +84,24 @@ export class SpoolCoordinator {
    * delivered.
    */
   adoptOrphans(): Promise<boolean> {
-    this.#timer ??= setInterval(() => this.adoptOrphans(), inheritEveryMs).unref()
+    this.#timer ??= setInterval(() => this.adoptOrphans(), adoptEveryMs).unref()
     const { memory, batchQueue, onAdopted } = this.#deps
     return this.spool.adoptOrphans({
-      onAdopted: inherited => {
-        for (const { severities, byteLength, wasHandedOffHere: wasOurs } of inherited) {
+      onAdopted: batches => {
+        for (const { severities, byteLength, wasHandedOffHere } of batches) {
           if (byteLength > memory.maxBytes * readUpTo) this.#warnOfTooLarge(byteLength)
-          this.#inherited += severities.length
-          this.#count(severities.length, wasOurs)
+          this.#adopted += severities.length
+          this.#count(severities.length, wasHandedOffHere)
         }
         batchQueue().adopt(
-          inherited.map(({ dataset, severities, byteLength, copy }) =>
+          batches.map(({ dataset, severities, byteLength, copy }) =>
             Batch.stored(dataset, severities, byteLength, copy, memory),
           ),
         )
         onAdopted()
       },
-      onLost: ({ count, dataset, wasHandedOffHere: wasOurs }) => {
-        this.#count(count, wasOurs)
+      onLost: ({ count, dataset, wasHandedOffHere }) => {
+        this.#count(count, wasHandedOffHere)
         this.onLost(count, dataset)
       },
       onRefused: refused => this.#setAside(refused),
@@ -121,11 +121,11 @@ export class SpoolCoordinator {
   handOff(batch: Batch): boolean {
     const { count } = batch
     this.spool.skipBackoff()
-    const left = batch.handOffTo(this.spool)
-    if (left === undefined) this.#deps.ledger.handOff(count - batch.count)
-    else this.#deps.ledger.handOff(count, left - count)
+    const handedOff = batch.handOffTo(this.spool)
+    if (handedOff === undefined) this.#deps.ledger.handOff(count - batch.count)
+    else this.#deps.ledger.handOff(count, handedOff - count)
     this.emitPending()
-    return left !== undefined
+    return handedOff !== undefined
   }
 
   /** Accepts lines of a batch that the spool has, and that were not known before. */
@@ -150,19 +150,19 @@ export class SpoolCoordinator {
 
   /** Calls the listeners that are due. This happens soon by itself, but at the end of the process there is no later. */
   emitPending(): void {
-    this.#isTellingSoon = false
+    this.#isEmitScheduled = false
     for (const one of this.#pendingEvents.splice(0)) one()
   }
 
   stats(): SpoolStats {
     const { usedBytes, isInTrouble } = this.spool
-    return { bytes: usedBytes, inherited: this.#inherited, left: this.#deps.ledger.handedOff, isInTrouble }
+    return { bytes: usedBytes, adopted: this.#adopted, handedOff: this.#deps.ledger.handedOff, isInTrouble }
   }
 
-  #count(inherited: number, wasOurs: boolean): void {
+  #count(lines: number, wasHandedOffHere: boolean): void {
     const { ledger } = this.#deps
-    if (wasOurs) ledger.takeBack(inherited)
-    else ledger.adopt(inherited)
+    if (wasHandedOffHere) ledger.takeBack(lines)
+    else ledger.adopt(lines)
   }
 
   #dropOldest(): boolean {
@@ -248,9 +248,9 @@ export class SpoolCoordinator {
    */
   #emitSoon(one: () => void): void {
     this.#pendingEvents.push(one)
-    if (this.#isTellingSoon) return
+    if (this.#isEmitScheduled) return
     queueMicrotask(() => this.emitPending())
-    this.#isTellingSoon = true // after the call, which fails where the stack ends
+    this.#isEmitScheduled = true // after the call, which fails where the stack ends
   }
 }
 

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { Acknowledgement } from '../../src/batch/acknowledgements.ts'
-import { Batch, blockSize } from '../../src/batch/batch.ts'
+import { Batch } from '../../src/batch/batch.ts'
 import type { BatchStore, StoredBatch } from '../../src/batch/batch-store.ts'
+import { blockSize } from '../../src/batch/line-buffer.ts'
 import { MemoryBudget } from '../../src/batch/memory-budget.ts'
 import { lineOf } from '../support/line-of.ts'
 
@@ -10,6 +11,29 @@ const KiB = 1024
 const MiB = 1024 * KiB
 const memory = () => new MemoryBudget(64 * MiB, MiB)
 const open = (from = memory()) => Batch.open('d', blockSize(0, MiB), from) as Batch
+
+/** A stored batch with these lines. */
+const copyOf = (lines: Buffer, severities: Uint8Array): StoredBatch => ({
+  order: '1',
+  isComplete: true,
+  exists: true,
+  isOpen: false,
+  hasVanished: false,
+  count: severities.length,
+  append: () => {},
+  extend: () => false,
+  seal: () => {},
+  read: async () => ({ lines, severities, lost: 0 }),
+  readNow: () => ({ lines, severities, lost: 0 }),
+  handOff: () => {},
+  remove: () => {},
+})
+/** A store that keeps what is written to it. */
+const remembering: BatchStore = {
+  isReady: true,
+  open: () => undefined,
+  write: (_, lines, severities) => copyOf(Buffer.from(lines), Uint8Array.from(severities)),
+}
 
 describe('lines in a batch', () => {
   it('fills a batch to its last byte, and no further', () => {
@@ -65,7 +89,10 @@ describe('a batch', () => {
     }
     const [one, two, three] = fates
     const batch = filled(one, two)
-    batch.join(filled(two, undefined, three, three))
+    const other = filled(two, undefined, three, three)
+    for (const stored of [batch, other]) stored.moveTo(remembering)
+    batch.join(other)
+    batch.reloadNow(MiB)
     const [left, right] = batch.split()
     expect([left.hasSingleOwner, right.hasSingleOwner]).toEqual([false, false])
     left.settle(line => line === 1)

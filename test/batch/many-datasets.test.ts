@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { StoredBatch } from '../../src/batch/batch-store.ts'
-import { retryable, rowOfBatches } from '../delivery/wired.ts'
+import { pipelineTo, retryable } from '../delivery/wired.ts'
 
 const events = 30_000
 const datasets = 5000
@@ -28,10 +28,10 @@ it('a log call costs little in an outage, though thousands of datasets wait in m
     }
   }
   const spool = { isReady: true, open: () => undefined, write }
-  const { log, delivery } = rowOfBatches(() => retryable(60_000), {
+  const { log, delivery } = pipelineTo(() => retryable(60_000), {
     maxBatchAgeMs: 1,
     maxBufferedBytes: 32 * 1_048_576,
-    openSpooling: () => ({ spool }) as never,
+    openSpool: () => ({ spool }) as never,
   })
   const text = 'x'.repeat(1000)
   log(0)

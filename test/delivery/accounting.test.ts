@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Outcome } from '../../src/outcome.ts'
-import { blocked, delivered, numbers, rejected, retryable, rowOfBatches, tooLarge } from './wired.ts'
+import { blocked, delivered, numbers, pipelineTo, rejected, retryable, tooLarge } from './wired.ts'
 
 vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
 
@@ -40,7 +40,7 @@ describe('over any history of logs, answers, flushes and give-ups', () => {
         async (steps, answers) => {
           const script = [...answers]
           const gone: number[] = []
-          const { log, batchQueue, delivery, ledger, memory, arrived, dropped, refused } = rowOfBatches(
+          const { log, batchQueue, delivery, ledger, memory, arrived, dropped, refused } = pipelineTo(
             async () => {
               await new Promise(resolve => setTimeout(resolve, 50))
               return script.shift() ?? delivered

@@ -3,7 +3,7 @@ import { Compression } from '../../src/delivery/compression.ts'
 import { RateLimiter } from '../../src/delivery/rate-limiter.ts'
 import type { Outcome } from '../../src/outcome.ts'
 import { lineOf } from '../support/line-of.ts'
-import { blocked, delivered, numbers, rejected, retryable, rowOfBatches, tooLarge } from './wired.ts'
+import { blocked, delivered, numbers, pipelineTo, rejected, retryable, tooLarge } from './wired.ts'
 
 vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
 
@@ -15,7 +15,7 @@ afterEach(() => void vi.useRealTimers())
 
 describe('a batch is sent', () => {
   it('when its first event has waited for maxBatchAgeMs', async () => {
-    const { log, sent } = rowOfBatches(() => delivered, { maxBatchAgeMs: 500 })
+    const { log, sent } = pipelineTo(() => delivered, { maxBatchAgeMs: 500 })
     log(1)
     await vi.advanceTimersByTimeAsync(499)
     log(2)
@@ -25,7 +25,7 @@ describe('a batch is sent', () => {
   })
 
   it('at once when it holds maxBatchEvents', async () => {
-    const { log, sent } = rowOfBatches(() => delivered, { maxBatchEvents: 3 })
+    const { log, sent } = pipelineTo(() => delivered, { maxBatchEvents: 3 })
     for (const n of range(7)) log(n)
     await vi.advanceTimersByTimeAsync(0)
     expect(sent.map(({ lines }) => numbers(lines))).toEqual([
@@ -35,7 +35,7 @@ describe('a batch is sent', () => {
   })
 
   it('at once when the next event would not fit into maxBatchBytes', async () => {
-    const { log, sent } = rowOfBatches(() => delivered, { maxBatchBytes: 2048 })
+    const { log, sent } = pipelineTo(() => delivered, { maxBatchBytes: 2048 })
     for (const n of range(5)) log(n, { text: 'x'.repeat(900) })
     await vi.advanceTimersByTimeAsync(0)
     expect(sent.map(({ lines }) => numbers(lines))).toEqual([
@@ -46,7 +46,7 @@ describe('a batch is sent', () => {
 
   it('at once on flush, which ends when the service has answered', async () => {
     const answers: ((outcome: Outcome) => void)[] = []
-    const { log, sent, batchQueue } = rowOfBatches(() => new Promise(resolve => answers.push(resolve)))
+    const { log, sent, batchQueue } = pipelineTo(() => new Promise(resolve => answers.push(resolve)))
     log(1)
     let isFlushed = false
     void batchQueue.flush().then(() => {
@@ -61,7 +61,7 @@ describe('a batch is sent', () => {
 
   it('with at most maxConcurrentRequests under way, while the open batch goes on filling', async () => {
     const answers: ((outcome: Outcome) => void)[] = []
-    const { log, sent } = rowOfBatches(() => new Promise(resolve => answers.push(resolve)), {
+    const { log, sent } = pipelineTo(() => new Promise(resolve => answers.push(resolve)), {
       maxConcurrentRequests: 2,
       maxBatchAgeMs: 10,
     })
@@ -76,7 +76,7 @@ describe('a batch is sent', () => {
   })
 
   it('of each dataset in turn', async () => {
-    const { log, sent } = rowOfBatches(() => delivered, { maxBatchEvents: 1, maxConcurrentRequests: 1 })
+    const { log, sent } = pipelineTo(() => delivered, { maxBatchEvents: 1, maxConcurrentRequests: 1 })
     for (const n of range(3)) log(n, { dataset: 'busy' })
     log(9, { dataset: 'quiet' })
     await vi.advanceTimersByTimeAsync(0)
@@ -86,7 +86,7 @@ describe('a batch is sent', () => {
 
 describe('when the service cannot take it', () => {
   it('the same lines are sent again, and nothing is lost', async () => {
-    const { log, sent, arrived, ledger } = rowOfBatches((_, count) => (count < 4 ? retryable() : delivered))
+    const { log, sent, arrived, ledger } = pipelineTo((_, count) => (count < 4 ? retryable() : delivered))
     for (const n of range(10)) log(n)
     await vi.advanceTimersByTimeAsync(60_000)
     expect(sent.map(({ lines }) => lines)).toEqual(Array(4).fill(sent[0]?.lines))
@@ -95,7 +95,7 @@ describe('when the service cannot take it', () => {
   })
 
   it('no request is made for as long as it asks, and then everything is delivered', async () => {
-    const { log, sent, arrived } = rowOfBatches((_, count) => (count === 1 ? retryable(120_000) : delivered), {
+    const { log, sent, arrived } = pipelineTo((_, count) => (count === 1 ? retryable(120_000) : delivered), {
       maxBatchEvents: 10,
       maxConcurrentRequests: 1,
     })
@@ -108,7 +108,7 @@ describe('when the service cannot take it', () => {
 
   it('at most 25 requests are made in a minute of outage, and all is delivered after it', async () => {
     const upAtMs = performance.now() + 60_000
-    const { log, sent, arrived, ledger } = rowOfBatches(() => (performance.now() < upAtMs ? retryable() : delivered))
+    const { log, sent, arrived, ledger } = pipelineTo(() => (performance.now() < upAtMs ? retryable() : delivered))
     for (let second = 0; second < 60; second++) {
       for (const n of range(1000)) log(second * 1000 + n, { text: 'x'.repeat(100) })
       await vi.advanceTimersByTimeAsync(1000)
@@ -126,7 +126,7 @@ describe('when the service cannot take it', () => {
       seed = (seed * 16_807) % 2_147_483_647
       return seed / 2_147_483_647
     }
-    const { log, sent, arrived } = rowOfBatches(
+    const { log, sent, arrived } = pipelineTo(
       () => {
         if (next() < 0.5) return delivered
         failed++
@@ -141,7 +141,7 @@ describe('when the service cannot take it', () => {
   })
 
   it('says so once a minute, with the reason and a remedy', async () => {
-    const { log, warnings } = rowOfBatches(() => retryable())
+    const { log, warnings } = pipelineTo(() => retryable())
     log(1)
     await vi.advanceTimersByTimeAsync(55_000)
     expect(warnings).toHaveLength(1)
@@ -153,7 +153,7 @@ describe('when the service cannot take it', () => {
     ['and how long the service asked to wait', 7000, /429 busy.*next request is made in [78] s/],
     ['and how long the wait is where it asked for none', undefined, /429 busy.*next request is made in \d+ m?s\b/],
   ])('says that the rate limit is reached, %s', async (_, retryAfterMs, message) => {
-    const { log, warnings } = rowOfBatches(() => ({ kind: 'retryable', reason: 'busy', status: 429, retryAfterMs }))
+    const { log, warnings } = pipelineTo(() => ({ kind: 'retryable', reason: 'busy', status: 429, retryAfterMs }))
     log(1)
     await vi.advanceTimersByTimeAsync(55_000)
     expect(warnings.map(({ code }) => code)).toEqual(['LOGFERRY_UNREACHABLE'])
@@ -162,7 +162,7 @@ describe('when the service cannot take it', () => {
   })
 
   it('a batch whose connection breaks again and again is split, for some servers refuse a body that way', async () => {
-    const { log, arrived } = rowOfBatches(({ lines }) =>
+    const { log, arrived } = pipelineTo(({ lines }) =>
       lines.join().length > 100_000 ? { kind: 'retryable', reason: 'ECONNRESET', reset: true } : delivered,
     )
     for (const n of range(400)) log(n, { text: 'x'.repeat(1000) })
@@ -175,7 +175,7 @@ describe('while one request a second may be made', () => {
   it('20,000 small events a second fit into it, in batches of more than maxBatchEvents', async () => {
     const pace = new RateLimiter()
     pace.setLimit(1)
-    const { log, sent, batchQueue, dropped } = rowOfBatches(() => delivered, { pace })
+    const { log, sent, batchQueue, dropped } = pipelineTo(() => delivered, { pace })
     for (let ms = 0; ms < 20_000; ms += 100) {
       for (const n of range(2000)) log(n)
       await vi.advanceTimersByTimeAsync(100)
@@ -193,7 +193,7 @@ describe('when more is logged than 40 requests a second take', () => {
   const bytesOf = ({ lines }: { lines: readonly string[] }) => lines.join('\n').length + 1
 
   it('batches grow, and are as they were when it is over', async () => {
-    const { log, sent, arrived } = rowOfBatches(() => delivered, sizes)
+    const { log, sent, arrived } = pipelineTo(() => delivered, sizes)
     for (const n of range(800)) {
       log(n, { text: 'x'.repeat(1000) })
       if (n % 20 === 0) await vi.advanceTimersByTimeAsync(5)
@@ -211,7 +211,7 @@ describe('when more is logged than 40 requests a second take', () => {
   })
 
   it('they grow no further than the service takes', async () => {
-    const { log, sent, arrived, warnings } = rowOfBatches(
+    const { log, sent, arrived, warnings } = pipelineTo(
       request => (bytesOf(request) > 25_000 ? tooLarge : delivered),
       sizes,
     )
@@ -227,7 +227,7 @@ describe('when more is logged than 40 requests a second take', () => {
   })
 
   it('what the service takes is kept in mind, though it says so when it is over', async () => {
-    const { log, sent, arrived } = rowOfBatches(
+    const { log, sent, arrived } = pipelineTo(
       async request => {
         await new Promise(resolve => setTimeout(resolve, 300))
         return bytesOf(request) > 25_000 ? tooLarge : delivered
@@ -252,7 +252,7 @@ describe('when more is logged than 40 requests a second take', () => {
 
 describe('when the service finds a batch too large', () => {
   it('it is split until it fits, nothing is lost, and the size that fits is kept', async () => {
-    const { log, sent, arrived, delivery } = rowOfBatches(
+    const { log, sent, arrived, delivery } = pipelineTo(
       ({ lines }) => (lines.join('\n').length > 10_000 ? tooLarge : delivered),
       {
         maxBatchAgeMs: 10,
@@ -271,7 +271,7 @@ describe('when the service finds a batch too large', () => {
 
   it('a larger one is tried again, ever more rarely while it is refused, and every size once it is taken', async () => {
     let takes = 10_000
-    const { log, sent, arrived, delivery } = rowOfBatches(
+    const { log, sent, arrived, delivery } = pipelineTo(
       ({ lines }) => (lines.join('\n').length > takes ? tooLarge : delivered),
       { maxBatchAgeMs: 10 },
     )
@@ -293,7 +293,7 @@ describe('when the service finds a batch too large', () => {
 
   it('for a moment only, whatever their size, it learns nothing from that and loses nothing', async () => {
     let isTroubled = true
-    const { log, sent, arrived, delivery, ledger } = rowOfBatches(() => (isTroubled ? tooLarge : delivered), {
+    const { log, sent, arrived, delivery, ledger } = pipelineTo(() => (isTroubled ? tooLarge : delivered), {
       maxBatchAgeMs: 100,
     })
     for (const n of range(3000)) {
@@ -310,7 +310,7 @@ describe('when the service finds a batch too large', () => {
 
   it('a batch that is larger only than batches are made now is sent as it is', async () => {
     const answers: ((outcome: Outcome) => void)[] = []
-    const { log, sent, batchQueue } = rowOfBatches(() => new Promise(resolve => answers.push(resolve)), {
+    const { log, sent, batchQueue } = pipelineTo(() => new Promise(resolve => answers.push(resolve)), {
       maxConcurrentRequests: 1,
       maxBatchAgeMs: 10,
     })
@@ -324,7 +324,7 @@ describe('when the service finds a batch too large', () => {
   })
 
   it('a single event that is too large is dropped, counted, and shown', async () => {
-    const { log, refused, ledger, arrived } = rowOfBatches(({ lines }) =>
+    const { log, refused, ledger, arrived } = pipelineTo(({ lines }) =>
       lines.join().includes('big') ? tooLarge : delivered,
     )
     for (const n of range(50)) log(n, { text: n === 17 ? 'big' : 'small' })
@@ -342,7 +342,7 @@ describe('when the service refuses what is in a batch', () => {
   ] as const)(
     'one poison event among 10,000 costs itself alone, in at most 32 requests (%s)',
     async (compression, most) => {
-      const { log, sent, arrived, ledger, refused } = rowOfBatches(
+      const { log, sent, arrived, ledger, refused } = pipelineTo(
         ({ lines }) => (lines.some(line => line.includes('poison')) ? rejected : delivered),
         { compression },
       )
@@ -361,7 +361,7 @@ describe('when the service refuses what is in a batch', () => {
     ['two neighbors', [5000, 5001]],
     ['two far apart', [17, 9000]],
   ])('%s of 10,000 being poison costs the poison alone', async (_, poison) => {
-    const { log, sent, arrived, ledger } = rowOfBatches(({ lines }) =>
+    const { log, sent, arrived, ledger } = pipelineTo(({ lines }) =>
       lines.some(line => poison.includes(JSON.parse(line).n)) ? rejected : delivered,
     )
     for (const n of range(10_000)) log(n)
@@ -372,7 +372,7 @@ describe('when the service refuses what is in a batch', () => {
   })
 
   it.each([100, 10_000])('two of each hundred of %d being poison costs them alone', async count => {
-    const { log, arrived, ledger } = rowOfBatches(({ lines }) =>
+    const { log, arrived, ledger } = pipelineTo(({ lines }) =>
       lines.some(line => JSON.parse(line).n % 50 === 7) ? rejected : delivered,
     )
     for (const n of range(count)) log(n)
@@ -385,7 +385,7 @@ describe('when the service refuses what is in a batch', () => {
     'a gateway that answers so to everything for 8 s costs no event, and few requests: %o',
     async answer => {
       let isTroubled = false
-      const { log, sent, arrived, ledger, warnings } = rowOfBatches(() => (isTroubled ? answer : delivered), {
+      const { log, sent, arrived, ledger, warnings } = pipelineTo(() => (isTroubled ? answer : delivered), {
         maxBatchAgeMs: 100,
       })
       const logFor = async (fromMs: number, toMs: number) => {
@@ -409,7 +409,7 @@ describe('when the service refuses what is in a batch', () => {
   )
 
   it('one of two gateways that refuses everything costs no event', async () => {
-    const { log, arrived, ledger } = rowOfBatches((_, count) => (count % 2 === 0 ? rejected : delivered), {
+    const { log, arrived, ledger } = pipelineTo((_, count) => (count % 2 === 0 ? rejected : delivered), {
       maxBatchEvents: 10,
     })
     for (const n of range(5000)) {
@@ -422,7 +422,7 @@ describe('when the service refuses what is in a batch', () => {
   })
 
   it('a lonely poison event is kept until the service takes another event of its dataset', async () => {
-    const { log, sent, arrived, ledger, refused, warnings } = rowOfBatches(({ lines }) =>
+    const { log, sent, arrived, ledger, refused, warnings } = pipelineTo(({ lines }) =>
       lines.some(line => line.includes('poison')) ? rejected : delivered,
     )
     log(1, { text: 'poison' })
@@ -439,7 +439,7 @@ describe('when the service refuses what is in a batch', () => {
   })
 
   it('a dataset that has only poison costs few requests, and its events are refused while others are accepted', async () => {
-    const { log, sent, arrived, ledger, refused } = rowOfBatches(({ dataset }) =>
+    const { log, sent, arrived, ledger, refused } = pipelineTo(({ dataset }) =>
       dataset === 'bad' ? rejected : delivered,
     )
     for (const n of range(10_000)) log(n, { dataset: 'bad' })
@@ -454,7 +454,7 @@ describe('when the service refuses what is in a batch', () => {
   })
 
   it('and accepts nothing at all, few requests are made and nothing is lost; at the end the reason is told', async () => {
-    const { log, sent, ledger, delivery, refused } = rowOfBatches(() => rejected)
+    const { log, sent, ledger, delivery, refused } = pipelineTo(() => rejected)
     for (const n of range(10_000)) log(n)
     await vi.advanceTimersByTimeAsync(600_000)
     expect(sent.length).toBeLessThan(70)
@@ -469,7 +469,7 @@ describe('when the service refuses what is in a batch', () => {
       { timestamp: '2026-11-21T00:00:00.0000015Z', reason: 'too many fields' },
       { timestamp: undefined, reason: 'x' },
     ]
-    const { batchQueue, ledger, sent, refused, warnings } = rowOfBatches(() => ({
+    const { batchQueue, ledger, sent, refused, warnings } = pipelineTo(() => ({
       kind: 'partly-rejected',
       failed: 3,
       failures,
@@ -494,7 +494,7 @@ describe('when the service refuses what is in a batch', () => {
     ['all of them', rejected],
     ['one by its time', { kind: 'partly-rejected', failed: 1, failures: [{ timestamp: '1', reason: 'x' }] }],
   ])('and what a spool has brought is no JSON: each line is settled all the same, refused %s', async (_, outcome) => {
-    const { batchQueue, ledger, refused, delivery } = rowOfBatches(() => outcome)
+    const { batchQueue, ledger, refused, delivery } = pipelineTo(() => outcome)
     for (const text of ['{"_time":"1","n":1}', '{"_time":"2', 'null', '\u0000']) {
       ledger.admitted++
       batchQueue.enqueue('d', 3, lineOf(text))
@@ -510,7 +510,7 @@ describe('when the service refuses what is in a batch', () => {
 describe('when the service refuses the token, the dataset or the address', () => {
   it('ten minutes cost one warning and few probes, and nothing is lost', async () => {
     const fixedAtMs = performance.now() + 600_000
-    const { log, sent, arrived, warnings } = rowOfBatches(() => (performance.now() < fixedAtMs ? blocked : delivered), {
+    const { log, sent, arrived, warnings } = pipelineTo(() => (performance.now() < fixedAtMs ? blocked : delivered), {
       maxBatchEvents: 100,
     })
     for (let minute = 0; minute < 10; minute++) {
@@ -525,7 +525,7 @@ describe('when the service refuses the token, the dataset or the address', () =>
   })
 
   it('other datasets go on', async () => {
-    const { log, arrived, ledger } = rowOfBatches(({ dataset }) => (dataset === 'closed' ? blocked : delivered), {
+    const { log, arrived, ledger } = pipelineTo(({ dataset }) => (dataset === 'closed' ? blocked : delivered), {
       maxBatchEvents: 10,
     })
     for (const n of range(100)) log(n, { dataset: n % 2 === 0 ? 'closed' : 'open' })
@@ -537,7 +537,7 @@ describe('when the service refuses the token, the dataset or the address', () =>
 
 describe('when the service does not take the compression', () => {
   it('415 steps down once for all, from zstd to gzip to none', async () => {
-    const { log, sent, arrived, compression, warnings } = rowOfBatches(
+    const { log, sent, arrived, compression, warnings } = pipelineTo(
       ({ encoding }) => (encoding === 'none' ? delivered : { kind: 'unsupported-encoding' }),
       { compression: 'zstd', maxBatchEvents: 10 },
     )
@@ -552,7 +552,7 @@ describe('when the service does not take the compression', () => {
   it('steps up again when it does', async () => {
     let takes: string[] = ['none']
     const compression = new Compression('zstd')
-    const { log, arrived } = rowOfBatches(
+    const { log, arrived } = pipelineTo(
       ({ encoding }) => (takes.includes(encoding) ? delivered : { kind: 'unsupported-encoding' }),
       { compression, maxBatchEvents: 10 },
     )
@@ -571,7 +571,7 @@ describe('when the service does not take the compression', () => {
   })
 
   it('a 400 that goes away without compression steps down, and nothing is lost', async () => {
-    const { log, arrived, compression, ledger } = rowOfBatches(
+    const { log, arrived, compression, ledger } = pipelineTo(
       ({ encoding }) => (encoding === 'zstd' ? rejected : delivered),
       {
         compression: 'zstd',
@@ -586,7 +586,7 @@ describe('when the service does not take the compression', () => {
   })
 
   it('415 without compression is the media type: delivery is paused, nothing is lost', async () => {
-    const { log, ledger, warnings } = rowOfBatches(() => ({ kind: 'unsupported-encoding' }), { compression: 'none' })
+    const { log, ledger, warnings } = pipelineTo(() => ({ kind: 'unsupported-encoding' }), { compression: 'none' })
     log(1)
     await vi.advanceTimersByTimeAsync(5000)
     expect(ledger.pending).toBe(1)
@@ -597,12 +597,9 @@ describe('when the service does not take the compression', () => {
 describe('what is abandoned', () => {
   it('is counted once, whatever the service answers later, and its memory is free again', async () => {
     const answers: ((outcome: Outcome) => void)[] = []
-    const { log, delivery, ledger, memory, dropped } = rowOfBatches(
-      () => new Promise(resolve => answers.push(resolve)),
-      {
-        maxBatchEvents: 10,
-      },
-    )
+    const { log, delivery, ledger, memory, dropped } = pipelineTo(() => new Promise(resolve => answers.push(resolve)), {
+      maxBatchEvents: 10,
+    })
     for (const n of range(95)) log(n, { severity: n < 50 ? 2 : 4 })
     await vi.advanceTimersByTimeAsync(0)
     delivery.abandon('closed')

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { RateLimiter } from '../../src/delivery/rate-limiter.ts'
 import { every } from './every.ts'
-import { delivered, numbers, retryable, rowOfBatches } from './wired.ts'
+import { delivered, numbers, pipelineTo, retryable } from './wired.ts'
 
 vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
 
@@ -21,7 +21,7 @@ describe('a lease', () => {
     async (periodMs, everyMs) => {
       const pace = new RateLimiter()
       pace.setLease(every(periodMs, performance.now() + 7))
-      const { log, sent } = rowOfBatches(() => delivered, { pace })
+      const { log, sent } = pipelineTo(() => delivered, { pace })
       const loggedAtMs: number[] = []
       const untilMs = performance.now() + 120_000
       while (performance.now() < untilMs) {
@@ -39,7 +39,7 @@ describe('a lease', () => {
   it('of more slots than batches are due: an event waits for company as long as configured', async () => {
     const pace = new RateLimiter()
     pace.setLease(every(50, performance.now()))
-    const { log, sent } = rowOfBatches(() => delivered, { pace })
+    const { log, sent } = pipelineTo(() => delivered, { pace })
     for (let n = 0; n < 100; n++) {
       log(n)
       await vi.advanceTimersByTimeAsync(100)
@@ -52,7 +52,7 @@ describe('429s', () => {
   it('are no failures for the breaker: a service that is well again has all within ten seconds', async () => {
     const wellAtMs = performance.now() + 60_000
     const tooMany = { ...retryable(), status: 429 }
-    const { log, sent, ledger } = rowOfBatches(() => (performance.now() < wellAtMs ? tooMany : delivered))
+    const { log, sent, ledger } = pipelineTo(() => (performance.now() < wellAtMs ? tooMany : delivered))
     for (let second = 0; second < 60; second++) {
       for (let of = 0; of < 20; of++) log(second, { dataset: `d${of}` })
       await vi.advanceTimersByTimeAsync(1000)

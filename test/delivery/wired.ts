@@ -1,14 +1,10 @@
 import { Diagnostics, type Rejected, type Warning } from '../../src/accounting/diagnostics.ts'
 import { type Dropped, Ledger } from '../../src/accounting/ledger.ts'
 import type { Severity } from '../../src/accounting/severity.ts'
-import { BatchQueue } from '../../src/batch/batch-queue.ts'
-import { MemoryBudget } from '../../src/batch/memory-budget.ts'
-import { Breaker } from '../../src/delivery/breaker.ts'
 import { Compression, type Encoding } from '../../src/delivery/compression.ts'
-import { Delivery } from '../../src/delivery/delivery.ts'
 import { RateLimiter } from '../../src/delivery/rate-limiter.ts'
 import type { Outcome } from '../../src/outcome.ts'
-import type { SpoolCoordinator, SpoolCoordinatorDeps } from '../../src/shipper/spool-coordinator.ts'
+import { openPipeline, type PipelineDeps } from '../../src/shipper/pipeline.ts'
 import { lineOf } from '../support/line-of.ts'
 
 export interface Sent {
@@ -32,8 +28,8 @@ export const rejected: Outcome = { kind: 'rejected', status: 400, reason: 'bad' 
 export const blocked: Outcome = { kind: 'blocked', status: 403, reason: 'no' }
 export const tooLarge: Outcome = { kind: 'too-large' }
 
-/** Batching and delivery as the shipper wires them, with a service made of a function in place of the network. */
-export function rowOfBatches(
+/** The product's own pipeline, with a service made of a function in place of the network. */
+export function pipelineTo(
   service: Service,
   {
     compression = 'none' as Encoding | Compression,
@@ -45,7 +41,7 @@ export function rowOfBatches(
     random = Math.random,
     pace = new RateLimiter(),
     maxBufferedBytes = 64 * 1_048_576,
-    openSpooling = undefined as ((parts: SpoolCoordinatorDeps) => SpoolCoordinator) | undefined,
+    openSpool = undefined as PipelineDeps['openSpool'],
   } = {},
 ) {
   const sent: Sent[] = []
@@ -58,44 +54,31 @@ export function rowOfBatches(
   diagnostics.add('warning', warning => warnings.push(warning))
   diagnostics.add('dropped', drop => dropped.push(drop))
   diagnostics.add('rejected', rejection => refused.push(rejection))
-  const memory = new MemoryBudget(maxBufferedBytes, maxBatchBytes)
   const stepping = typeof compression === 'string' ? new Compression(compression) : compression
-  const limits = {
-    maxBatchBytes,
-    maxBatchAgeMs,
-    batchBytesCeiling: 16 * maxBatchBytes,
-    maxUnlimitedBytes: maxUnlimitedBytes ?? maxBatchBytes,
-    maxBlockBytes: maxBatchBytes,
-    maxBatchEvents,
-    sealedBytes: 0,
-    sealedEvents: 0,
-  }
-  const spooling = openSpooling?.({ ledger, diagnostics, memory, batchQueue: () => batchQueue, onAdopted: () => {} })
-  const batchQueue = new BatchQueue(
-    limits,
-    memory,
-    {
-      onReady: () => delivery.pump(),
-      onLost: (count, dataset) => spooling?.onLost(count, dataset),
-      onFound: count => spooling?.onFound(count),
-      onRoom: () => {},
+  const { memory, batchQueue, delivery, spool } = openPipeline({
+    limits: {
+      maxBatchBytes,
+      maxBatchAgeMs,
+      batchBytesCeiling: 16 * maxBatchBytes,
+      maxUnlimitedBytes: maxUnlimitedBytes ?? maxBatchBytes,
+      maxBlockBytes: maxBatchBytes,
+      maxBatchEvents,
+      sealedBytes: 0,
+      sealedEvents: 0,
     },
-    spooling?.spool,
-  )
-  const delivery = new Delivery({
-    batches: batchQueue,
-    breaker: new Breaker(30_000, random),
-    rateLimiter: pace,
-    compression: stepping,
-    ledger,
-    diagnostics,
+    maxBufferedBytes,
+    maxRetryDelayMs: 30_000,
     maxConcurrentRequests,
     timeField: '_time',
-    onSettled: () => {},
-    onDelivered: () => {},
-    onAnswer: () => {},
+    ledger,
+    diagnostics,
+    compression: stepping,
+    rateLimiter: pace,
+    random,
+    openSpool,
     send: async (batch, signal) => {
-      const encoding = batch.suspect !== undefined ? 'none' : stepping.encodingFor(1_048_576, performance.now())
+      const { suspect } = batch.attempts
+      const encoding = suspect !== undefined ? 'none' : stepping.encodingFor(1_048_576, performance.now())
       const request = { dataset: batch.dataset, lines: [...batch.lines()], atMs: performance.now(), encoding }
       sent.push(request)
       const outcome = await service(request, sent.length)
@@ -113,7 +96,7 @@ export function rowOfBatches(
     delivery,
     ledger,
     memory,
-    spooling,
+    spool,
     diagnostics,
     compression: stepping,
     sent,

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { startEmulator } from '../../src/emulator.ts'
-import { numbers, rowOfBatches } from '../delivery/wired.ts'
+import { numbers, pipelineTo } from '../delivery/wired.ts'
 import { core, environmentFor } from './running.ts'
 
 const ends: readonly (readonly [name: string, end: (timeoutMs: number) => string])[] = [
@@ -66,7 +66,7 @@ describe('a process with 4,000 events for 2,000 datasets', () => {
 
 describe('before the end', () => {
   it('what is most severe is sent first, then what is oldest, in up to 32 requests at a time', async () => {
-    const { log, delivery, batchQueue, sent } = rowOfBatches(() => new Promise(() => {}))
+    const { log, delivery, batchQueue, sent } = pipelineTo(() => new Promise(() => {}))
     for (let n = 0; n < 100; n++) {
       log(n, { dataset: `d${n}`, severity: n === 70 ? 5 : n === 40 ? 4 : 2 })
       if (n % 10 === 0) await delay(2)
@@ -78,7 +78,7 @@ describe('before the end', () => {
   })
 
   it('no more than maxConcurrentRequests are made for fewer datasets', async () => {
-    const { log, delivery, batchQueue, sent } = rowOfBatches(() => new Promise(() => {}), { maxBatchEvents: 1 })
+    const { log, delivery, batchQueue, sent } = pipelineTo(() => new Promise(() => {}), { maxBatchEvents: 1 })
     for (let n = 0; n < 100; n++) log(n, { dataset: `d${n % 2}` })
     delivery.skipBackoff(1000)
     void batchQueue.flush()

@@ -69,7 +69,7 @@ describe.concurrent('a process that ends while the service is away', () => {
       program(`
         await shipper.close({ timeoutMs: 50 })
         const { accepted, delivered, dropped, pending, spool } = shipper.stats()
-        console.log(JSON.stringify({ accepted, delivered, dropped, pending, left: spool.left, bytes: spool.bytes }))
+        console.log(JSON.stringify({ accepted, delivered, dropped, pending, left: spool.handedOff, bytes: spool.bytes }))
       `),
     )
     expect(JSON.parse(ended.stdout)).toEqual({

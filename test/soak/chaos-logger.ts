@@ -97,7 +97,7 @@ class Logger {
   get report(): ChaosShipper {
     const { accepted, delivered, dropped, pending, bufferedBytes, spool } = this.shipper.stats()
     const { number, maxBufferedBytes } = this
-    const left = spool?.left ?? 0
+    const left = spool?.handedOff ?? 0
     const counts = { accepted, delivered, dropped, pending, left, bufferedBytes, maxBufferedBytes }
     return { number, kind: this.#kind, logged: this.#logged, ...counts, wronglyRejected: this.#wronglyRejected }
   }

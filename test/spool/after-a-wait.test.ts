@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { Batch } from '../../src/batch/batch.ts'
 import type { StoredBatch } from '../../src/batch/batch-store.ts'
-import { rowOfBatches } from '../delivery/wired.ts'
+import { pipelineTo } from '../delivery/wired.ts'
 
 it('what is on disk alone is waited for no longer than requests have to wait, though nothing else comes', async () => {
   const copy: StoredBatch = {
@@ -19,8 +19,8 @@ it('what is on disk alone is waited for no longer than requests have to wait, th
     readNow: () => ({ lines: Buffer.alloc(0), severities: new Uint8Array(), lost: 1 }),
     read: async () => ({ lines: Buffer.from('{"n":1}\n'), severities: new Uint8Array([2]), lost: 0 }),
   }
-  const { batchQueue, delivery, memory } = rowOfBatches(() => new Promise(() => {}), {
-    openSpooling: () => ({ spool: { open: () => undefined, write: () => undefined } }) as never,
+  const { batchQueue, delivery, memory } = pipelineTo(() => new Promise(() => {}), {
+    openSpool: () => ({ spool: { open: () => undefined, write: () => undefined } }) as never,
   })
   expect(batchQueue.wakeAtMs()).toBe(Number.POSITIVE_INFINITY)
   batchQueue.queueFor('d').putIntoStored(Batch.stored('d', new Uint8Array([2]), 8, copy, memory))

@@ -93,7 +93,7 @@ describe('an owner stays the owner, and nothing is lost when it is killed at las
     await sleep(noticedAfterMs)
     expect(fs.readdirSync(ownDirectory())).toEqual(expect.arrayContaining(['lock', expect.stringMatching(/\.alive$/)]))
     await other.flush()
-    expect(other.stats()).toMatchObject({ accepted: 0, spool: { inherited: 0 } })
+    expect(other.stats()).toMatchObject({ accepted: 0, spool: { adopted: 0 } })
     const logged = await kill(owner)
     expect(await other.flush()).toEqual({ complete: true, pending: 0 })
     expect(arrived(shipping.emulator)).toEqual(new Set(logged))
@@ -134,7 +134,7 @@ describe('an owner that is killed a second after', () => {
     const other = shipping.ship({ spool: { directory } })
     remove(ownDirectory(), '.alive', 'lock')
     await other.flush() // at once, before the owner has put that right
-    const takenOver = other.stats().spool?.inherited ?? 0
+    const takenOver = other.stats().spool?.adopted ?? 0
     expect(takenOver).toBeGreaterThan(0)
     await sleep(noticedAfterMs)
     expect(fs.readdirSync(directory)).not.toContain(first)
@@ -237,7 +237,7 @@ it('of two processes that adopt at the same time, each directory has one', async
   emulator.faults.clear()
   const source = `
     await shipper.flush({ timeoutMs: 20_000 })
-    fs.writeSync(1, shipper.stats().spool.inherited + ' adopted\\n')
+    fs.writeSync(1, shipper.stats().spool.adopted + ' adopted\\n')
     setInterval(() => {}, 1000)`
   await using one = startShipper(emulator, source)
   await using other = startShipper(emulator, source)

@@ -165,6 +165,6 @@ describe.runIf(isRoot)('a spool that is refused', () => {
     shipper.ship({ n: 0 })
     fs.chmodSync(directory, 0o700)
     await shipper.close({ timeoutMs: 0 })
-    expect(shipper.stats()).toMatchObject({ dropped: 0, spool: { left: 1, isInTrouble: false } })
+    expect(shipper.stats()).toMatchObject({ dropped: 0, spool: { handedOff: 1, isInTrouble: false } })
   })
 })

@@ -156,7 +156,7 @@ it('close() leaves hundreds of batches in the spool a few at a time: the event l
     most = Math.max(most, count() - before)
   }
   expect(await closed).toEqual({ complete: false, pending: datasets })
-  expect(shipper.stats()).toMatchObject({ dropped: 0, spool: { left: datasets } })
+  expect(shipper.stats()).toMatchObject({ dropped: 0, spool: { handedOff: datasets } })
   await expect.poll(() => shipper.stats().bufferedBytes).toBe(0) // what was just being read is let go of
   expect(count()).toBeGreaterThan(0.8 * datasets)
   expect(most).toBeLessThan(40) // what was in flight comes last, in one turn

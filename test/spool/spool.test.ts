@@ -233,14 +233,14 @@ describe('close() while the service is down', () => {
     log(first, 2000)
     expect(await first.close({ timeoutMs: 0 })).toEqual({ complete: false, pending: 2000 })
     expect(first.stats()).toMatchObject({ accepted: 2000, pending: 2000, dropped: 0, bufferedBytes: 0 })
-    expect(first.stats().spool).toMatchObject({ left: 2000, bytes: 0 })
+    expect(first.stats().spool).toMatchObject({ handedOff: 2000, bytes: 0 })
     expect(shipping.warnings).toContainEqual(
       expect.objectContaining({ message: expect.stringMatching(/2000 events .*in the spool/) }),
     )
     await upAfterClose(shipping.emulator)
     const second = shipping.ship(small())
     expect(await second.flush()).toEqual({ complete: true, pending: 0 })
-    expect(second.stats()).toMatchObject({ accepted: 2000, delivered: 2000, pending: 0, spool: { inherited: 2000 } })
+    expect(second.stats()).toMatchObject({ accepted: 2000, delivered: 2000, pending: 0, spool: { adopted: 2000 } })
     expect(ascending(arrived(shipping.emulator))).toEqual(range(2000))
     expect(first.stats().pending).toBe(2000)
     await second.close()
@@ -257,7 +257,7 @@ describe('close() while the service is down', () => {
     await upAfterClose(shipping.emulator)
     shipper.ship({ n: 1000 })
     expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
-    expect(shipper.stats()).toMatchObject({ accepted: 1001, delivered: 1001, pending: 0, spool: { left: 0 } })
+    expect(shipper.stats()).toMatchObject({ accepted: 1001, delivered: 1001, pending: 0, spool: { handedOff: 0 } })
     expect(ascending(arrived(shipping.emulator))).toEqual(range(1001))
   })
 
@@ -275,7 +275,7 @@ describe('close() while the service is down', () => {
         expectBooksToBalance(shipper)
       }
       const { pending, spool } = shipper.stats()
-      expect(spool?.left).toBe(pending)
+      expect(spool?.handedOff).toBe(pending)
       await upAfterClose(shipping.emulator)
       // One flush may take longer than a poll does by default, and reports may be pending after it.
       await expect.poll(async () => (await shipper.flush()).pending, { timeout: 10_000 }).toBe(0)
@@ -295,7 +295,7 @@ describe('close() while the service is down', () => {
     await shipper.close({ timeoutMs: 0 })
     await sleep(1000) // the names of directories tell seconds
     shipper.ship({ n: 0, pad })
-    await expect.poll(() => shipper.stats().spool?.left).toBe(0)
+    await expect.poll(() => shipper.stats().spool?.handedOff).toBe(0)
     for (const i of range(1000)) shipper.ship({ level: 'info', n: 2000 + i, pad })
     expect(bytesOnDisk()).toBeLessThanOrEqual(maxBytes)
     await shipper.close({ timeoutMs: 0 })
@@ -315,7 +315,7 @@ describe('close() while the service is down', () => {
     log(first, 1000)
     await first.close({ timeoutMs: 0 })
     const second = shipping.ship({ ...small(), durability: 'disk' })
-    await expect.poll(() => second.stats().spool?.inherited).toBeGreaterThan(900)
+    await expect.poll(() => second.stats().spool?.adopted).toBeGreaterThan(900)
     await first.flush() // which looks for what is to be had
     log(first, 1000)
     await first.close({ timeoutMs: 0 })
@@ -350,7 +350,7 @@ describe('what others have left', () => {
     const heirs = range(4).map(() => shipping.ship(small()))
     await Promise.all(heirs.map(shipper => shipper.flush()))
     expect(ascending(arrived(shipping.emulator))).toEqual(range(400))
-    expect(heirs.reduce((sum, heir) => sum + (heir.stats().spool?.inherited ?? 0), 0)).toBe(400)
+    expect(heirs.reduce((sum, heir) => sum + (heir.stats().spool?.adopted ?? 0), 0)).toBe(400)
     await Promise.all(heirs.map(shipper => shipper.close()))
     expect(fs.readdirSync(directory)).toEqual([])
   })
@@ -362,7 +362,7 @@ describe('what others have left', () => {
     log(living, 10)
     const other = shipping.ship(small())
     expect(await other.flush()).toEqual({ complete: true, pending: 0 })
-    expect(other.stats()).toMatchObject({ accepted: 0, spool: { inherited: 0 } })
+    expect(other.stats()).toMatchObject({ accepted: 0, spool: { adopted: 0 } })
   })
 
   it('for another service or organization is theirs alone, be its token what it may', async () => {
@@ -381,7 +381,7 @@ describe('what others have left', () => {
     for (const stranger of strangers) await stranger.flush()
     expect([arrived(other.emulator), arrived(shipping.emulator)]).toEqual([[], []])
     const heir = shipping.ship({ ...small(), baseUrl: `${shipping.emulator.url}//`, token: 'rotated' })
-    await expect.poll(() => heir.stats().spool?.inherited).toBe(10)
+    await expect.poll(() => heir.stats().spool?.adopted).toBe(10)
   })
 
   it('is known by the address also where that is too long for the name of a directory', async () => {
@@ -481,7 +481,7 @@ describe('what others have left', () => {
     down(shipping.emulator)
     for (const i of range(100)) leave(`20200101T000000Z-${String(i).padStart(8, '0')}`, 1, 3, n => ({ n: i * 3 + n }))
     const shipper = shipping.ship(small())
-    await expect.poll(() => shipper.stats().spool?.inherited).toBe(4 * 3)
+    await expect.poll(() => shipper.stats().spool?.adopted).toBe(4 * 3)
     shipping.emulator.faults.clear()
     await expect.poll(() => ascending(arrived(shipping.emulator)), { timeout: 5000 }).toEqual(range(300))
   })
@@ -501,7 +501,7 @@ describe('what others have left', () => {
     down(shipping.emulator)
     leave('20200101T000000Z-00000001', 40, 50, n => ({ n, pad }))
     const shipper = shipping.ship(small({ maxBytes: 200_000 }))
-    await expect.poll(() => shipper.stats().spool?.inherited).toBe(2000)
+    await expect.poll(() => shipper.stats().spool?.adopted).toBe(2000)
     expect(bytesOnDisk()).toBeLessThanOrEqual(200_000)
     expect(shipper.stats().drops['spool-full']?.info).toBe(shipper.stats().dropped)
     shipping.emulator.faults.clear()
@@ -535,7 +535,7 @@ describe('what others have left', () => {
     down(shipping.emulator)
     leave('20200101T000000Z-00000001', 20, 100, n => ({ n, pad }))
     const shipper = shipping.ship(small())
-    await expect.poll(() => shipper.stats().spool?.inherited).toBe(2000)
+    await expect.poll(() => shipper.stats().spool?.adopted).toBe(2000)
     const last = files('.segment').sort().at(-1) as string
     const bytes = fs.readFileSync(last)
     bytes[bytes.indexOf('"n":1950,')] = 0
@@ -576,7 +576,7 @@ describe('what others have left', () => {
     expect(await second.flush()).toEqual({ complete: true, pending: 0 })
     expect(new Set(arrived(shipping.emulator))).toEqual(new Set(range(200)))
     for (const shipper of [first, second]) expectBooksToBalance(shipper)
-    expect((first.stats().spool?.left ?? 0) + first.stats().delivered).toBe(first.stats().accepted)
+    expect((first.stats().spool?.handedOff ?? 0) + first.stats().delivered).toBe(first.stats().accepted)
     await second.close()
     expect(fs.readdirSync(directory)).toEqual([])
   })
@@ -601,7 +601,7 @@ describe('what others have left', () => {
     down(shipping.emulator)
     leave('20200101T000000Z-00000001', 40, 5, n => ({ n, pad }))
     const shipper = shipping.ship({ spool: { directory, maxBytes: 65_536 }, durability: 'disk', maxRetryDelayMs: 50 })
-    await expect.poll(() => shipper.stats().spool?.inherited).toBe(200)
+    await expect.poll(() => shipper.stats().spool?.adopted).toBe(200)
     shipper.ship({ n: 200, pad: 'x'.repeat(200_000) })
     expect(shipper.stats()).toMatchObject({ accepted: 201, dropped: 0 })
     shipping.emulator.faults.clear()
@@ -674,7 +674,7 @@ describe('scenario 17: a disk that fails', () => {
     expect(shipping.warnings.filter(({ message }) => /cannot be used now \(ENOSPC\)/.test(message))).toHaveLength(1)
     disk.remount('size=16m')
     await shipper.close({ timeoutMs: 0 })
-    expect(shipper.stats()).toMatchObject({ dropped, pending, spool: { left: pending, isInTrouble: false } })
+    expect(shipper.stats()).toMatchObject({ dropped, pending, spool: { handedOff: pending, isInTrouble: false } })
     shipping.emulator.faults.clear()
     const next = shipping.ship(small())
     await next.close()
@@ -693,7 +693,7 @@ describe('with durability disk', () => {
       log(shipper, 2000)
       await shipper.close({ timeoutMs: 0 })
       const { dropped, spool } = shipper.stats()
-      const left = spool?.left ?? 0
+      const left = spool?.handedOff ?? 0
       expect(left).toBeGreaterThan(100)
       expect(dropped).toBe(2000 - left)
       expectBooksToBalance(shipper)

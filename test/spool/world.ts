@@ -2,7 +2,7 @@ import type { Severity } from '../../src/accounting/severity.ts'
 import { severities } from '../../src/accounting/severity.ts'
 import type { Outcome } from '../../src/outcome.ts'
 import { SpoolCoordinator } from '../../src/shipper/spool-coordinator.ts'
-import { delivered, numbers, rowOfBatches } from '../delivery/wired.ts'
+import { delivered, numbers, pipelineTo } from '../delivery/wired.ts'
 import { FakeDisk } from './fake-disk.ts'
 
 /** An answer of the service: an outcome, or that it has stored the events and the answer is lost. */
@@ -15,7 +15,7 @@ export interface WorldOptions {
 }
 
 /** A process that ships. */
-export interface Process extends Omit<ReturnType<typeof rowOfBatches>, 'dropped'> {
+export interface Process extends Omit<ReturnType<typeof pipelineTo>, 'dropped'> {
   readonly spooling: SpoolCoordinator
   /** Numbers of the events that it has logged. */
   readonly logged: ReadonlySet<number>
@@ -70,7 +70,7 @@ export class World {
     const mount = this.disk.mount()
     /** How often what was in flight has been broken off before the service had it. */
     let breaks = 0
-    const row = rowOfBatches(
+    const row = pipelineTo(
       async ({ lines }) => {
         const before = breaks
         await new Promise(resolve => setTimeout(resolve, answerAfterMs))
@@ -80,11 +80,10 @@ export class World {
         maxBatchBytes,
         maxBufferedBytes,
         maxBatchEvents: 40,
-        openSpooling: parts =>
-          new SpoolCoordinator({ directory, maxBytes, destination }, durability, parts, mount.disk),
+        openSpool: parts => new SpoolCoordinator({ directory, maxBytes, destination }, durability, parts, mount.disk),
       },
     )
-    const spooling = row.spooling as SpoolCoordinator
+    const spooling = row.spool as SpoolCoordinator
     const logged = new Set<number>()
     let refused = 0
     let flushing = 0

@@ -1,6 +1,6 @@
-import { isDatasetName } from '../options/dataset-name.ts'
-import type { ResolvedOptions } from '../options/resolved-options.ts'
-import { tailFields } from '../record/resource-tail.ts'
+import { isDatasetName } from '../../options/dataset-name.ts'
+import type { ResolvedOptions } from '../../options/resolved-options.ts'
+import { tailFields } from '../../record/resource-tail.ts'
 
 /** The name of an event's dataset, or the reason why the application's function gave none. */
 export type DatasetOf = { readonly name: string } | { readonly problem: string }

@@ -1,0 +1,80 @@
+import type { Encoding } from '../delivery/compression.ts'
+import type { Refusal } from './refusals.ts'
+
+/** The attempts to send a batch so far, and what the service answered. */
+export class Attempts {
+  #count = 0
+  #resets = 0
+  #notBeforeMs = 0
+  #refusal: Refusal | undefined
+  #refusals = 0
+  #suspect: Exclude<Encoding, 'none'> | undefined
+
+  /** Number of attempts. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** Monotonic time before which the batch is not sent again, in milliseconds. */
+  get notBeforeMs(): number {
+    return this.#notBeforeMs
+  }
+
+  /** The last refusal of the batch, or of the batch that it was split from. */
+  get refusal(): Refusal | undefined {
+    return this.#refusal
+  }
+
+  /** Number of times that the service refused the batch as it is. */
+  get refusals(): number {
+    return this.#refusals
+  }
+
+  /**
+   * The compression with which the service refused the batch. The batch is then sent uncompressed, to find out if the
+   * compression was the reason.
+   */
+  get suspect(): Exclude<Encoding, 'none'> | undefined {
+    return this.#suspect
+  }
+
+  /** Counts an attempt. Returns true if it repeats an earlier one. */
+  begin(): boolean {
+    return this.#count++ > 0
+  }
+
+  delayUntil(atMs: number): void {
+    this.#notBeforeMs = atMs
+  }
+
+  /** Counts an attempt that ended with a connection reset, if the batch may be too large. Returns the number of these. */
+  countReset(): number {
+    return ++this.#resets
+  }
+
+  refuse(refusal: Refusal): void {
+    this.#refusals++
+    this.#refusal = refusal
+  }
+
+  suspectCompression(encoding: Exclude<Encoding, 'none'> | undefined): void {
+    this.#suspect = encoding
+  }
+
+  /** Returns the attempts of a part of the batch. The part has not been refused as it is. */
+  forPart(): Attempts {
+    const attempts = new Attempts()
+    attempts.#count = this.#count
+    attempts.#resets = this.#resets
+    attempts.#notBeforeMs = this.#notBeforeMs
+    attempts.#refusal = this.#refusal
+    attempts.#suspect = this.#suspect
+    return attempts
+  }
+
+  /** Notes that another batch was joined to this one. The joined batch has not been refused as a whole. */
+  join(other: Attempts): void {
+    this.#refusal ??= other.#refusal
+    this.#refusals = 0
+  }
+}

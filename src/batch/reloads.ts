@@ -1,0 +1,138 @@
+import { clearTimeout, setTimeout } from '../time.ts'
+import type { Batch } from './batch.ts'
+import type { DatasetQueue } from './dataset-queue.ts'
+import type { MemoryBudget } from './memory-budget.ts'
+import { readUpTo } from './spill.ts'
+
+/** Maximum number of batches that are read from the store at the same time, for all datasets together. */
+const readAhead = 2
+const retryReadAfterMs = 1000
+
+export interface ReloadsDeps {
+  readonly memory: MemoryBudget
+  /** Maximum bytes of a batch at present. */
+  readonly maxBatchBytes: () => number
+  readonly queues: () => Iterable<DatasetQueue>
+  readonly queueFor: (dataset: string) => DatasetQueue
+  /** Called when a batch may be ready to send. */
+  readonly onReady: () => void
+  /** Called when a reload returned so many lines fewer than the batch had. */
+  readonly onLost: (count: number, dataset: string) => void
+  /** Called when a reload returned so many lines more than the batch had. */
+  readonly onFound: (count: number) => void
+}
+
+/**
+ * Reloads batches from the store when they can be sent next, as far as memory allows. A batch that can never fit,
+ * because a process with more memory wrote it, does not block other batches.
+ */
+export class Reloads {
+  readonly #deps: ReloadsDeps
+  /** Batches whose reload is in progress. */
+  readonly #reading = new Set<Batch>()
+  #isSyncMode = false
+  #resting: NodeJS.Timeout | undefined
+
+  constructor(deps: ReloadsDeps) {
+    this.#deps = deps
+  }
+
+  /** True if a batch can be reloaded now. */
+  get isDue(): boolean {
+    return this.#nextQueue() !== undefined
+  }
+
+  /** Starts every reload that may start now. */
+  start(): void {
+    for (let queue = this.#nextQueue(); queue !== undefined; queue = this.#nextQueue()) {
+      const batch = queue.takeStored(this.#maxReadBytes) as Batch
+      if (this.#isSyncMode) this.#readNow(batch)
+      else void this.#read(batch)
+    }
+  }
+
+  /** From now on the event loop is stopped, so batches are read synchronously. */
+  enterSyncMode(): void {
+    this.#isSyncMode = true
+    this.#cancel()
+  }
+
+  /** The event loop runs again. */
+  leaveSyncMode(): void {
+    this.#isSyncMode = false
+    this.#cancel()
+  }
+
+  /** Removes and returns the batches whose reload is in progress. */
+  takeAll(): Batch[] {
+    const reading = [...this.#reading]
+    this.#reading.clear()
+    return reading
+  }
+
+  /** Cancels reloads in progress. Their batches are read again later. */
+  #cancel(): void {
+    clearTimeout(this.#resting)
+    this.#resting = undefined
+    for (const batch of this.takeAll()) {
+      batch.cancelReload()
+      this.#deps.queueFor(batch.dataset).putIntoStored(batch)
+    }
+  }
+
+  /** Returns a dataset queue that has a stored batch for which memory has room, and no reloaded batch that waits. */
+  #nextQueue(): DatasetQueue | undefined {
+    if (this.#resting !== undefined || this.#reading.size >= readAhead) return undefined
+    for (const queue of this.#deps.queues()) {
+      const oldest = queue.backlogCount > 0 ? undefined : queue.oldestStored(this.#maxReadBytes)
+      if (oldest && this.#deps.memory.usedBytes + oldest.byteLength <= this.#maxReadBytes) return queue
+    }
+    return undefined
+  }
+
+  get #maxReadBytes(): number {
+    return this.#deps.memory.maxBytes * readUpTo
+  }
+
+  async #read(batch: Batch): Promise<void> {
+    this.#reading.add(batch)
+    const lost = await batch.reload(this.#deps.maxBatchBytes()).catch(() => undefined)
+    this.#emitMissing(lost ?? 0, batch.dataset)
+    if (!this.#reading.delete(batch)) return // the batch was taken meanwhile, or sync mode began or ended
+    if (this.#returnToQueue(batch, lost !== undefined)) this.#deps.onReady()
+  }
+
+  #readNow(batch: Batch): void {
+    let lost: number | undefined
+    try {
+      lost = batch.reloadNow(this.#deps.maxBatchBytes())
+    } catch {
+      // The batch stays in the store.
+    }
+    this.#emitMissing(lost ?? 0, batch.dataset)
+    this.#returnToQueue(batch, lost !== undefined)
+  }
+
+  /** Tells of lines that are missing after a reload; of a negative number if there are more lines than before. */
+  #emitMissing(count: number, dataset: string): void {
+    if (count > 0) this.#deps.onLost(count, dataset)
+    if (count < 0) this.#deps.onFound(-count)
+  }
+
+  #returnToQueue(batch: Batch, isReloaded: boolean): boolean {
+    const queue = this.#deps.queueFor(batch.dataset)
+    if (!isReloaded) {
+      queue.putIntoStored(batch)
+      this.#rest()
+    } else if (batch.count > 0) queue.requeue(batch)
+    return isReloaded
+  }
+
+  /** Pauses reloading for a while, because a reload failed. */
+  #rest(): void {
+    this.#resting ??= setTimeout(() => {
+      this.#resting = undefined
+      this.#deps.onReady()
+    }, retryReadAfterMs).unref()
+  }
+}

@@ -1,0 +1,127 @@
+import { Acknowledgements } from './acknowledgements.ts'
+import type { StoredBatch, StoredContent } from './batch-store.ts'
+import type { MemoryBudget } from './memory-budget.ts'
+
+/** Takes the place of the block while the lines are only in the store. */
+export const noBlock = Buffer.alloc(0)
+
+/**
+ * The state that the parts of a split batch share: the block, its copies in the store, and the callers that wait for
+ * the lines.
+ */
+export class SharedBlock {
+  unsettled = 0
+  requests = 0
+  readonly memory: MemoryBudget
+  readonly acknowledgements = new Acknowledgements()
+  /** The stored batches with these lines; more than one if batches were joined. */
+  readonly copies: StoredBatch[]
+  isHandedOff = false
+  /** Number of settled lines that the copies still contain. */
+  #settled = 0
+  #block: Buffer
+  /** Created on first use, as is `#whenSettled`: the store may hold tens of thousands of batches that need neither. */
+  #waiters: (() => void)[] | undefined
+  #whenSettled: Promise<void> | undefined
+
+  constructor(block: Buffer, memory: MemoryBudget, copy: StoredBatch | undefined) {
+    this.#block = block
+    this.memory = memory
+    this.copies = copy === undefined ? [] : [copy]
+  }
+
+  /** True if the store has every line. Each access checks the store again. */
+  get isStored(): boolean {
+    return this.copies.length > 0 && this.copies.every(copy => copy.isComplete && copy.exists)
+  }
+
+  get isInMemory(): boolean {
+    return this.#block.length > 0
+  }
+
+  get isToBeRewritten(): boolean {
+    return this.isInMemory && this.unsettled > 0 && this.copies.some(({ hasVanished }) => hasVanished)
+  }
+
+  replaceBlock(block: Buffer): void {
+    this.memory.free(this.#block)
+    this.#block = block
+  }
+
+  seal(): void {
+    for (const copy of this.copies) copy.seal()
+  }
+
+  replaceCopies(...copies: StoredBatch[]): void {
+    for (const copy of this.copies.splice(0, Number.POSITIVE_INFINITY, ...copies)) copy.remove()
+  }
+
+  /** Reads one copy at a time, because there may be more copies than files that the process may open. */
+  async read(): Promise<StoredContent[]> {
+    const contents: StoredContent[] = []
+    this.seal()
+    for (const copy of [...this.copies]) contents.push(await copy.read())
+    return contents
+  }
+
+  readNow(): StoredContent[] {
+    this.seal()
+    return this.copies.map(copy => copy.readNow())
+  }
+
+  /**
+   * Hands the copies off to another process. Returns the number of lines in the copies that had been settled before, or
+   * `undefined` if the store does not have every line.
+   */
+  handOffCopies(): number | undefined {
+    if (this.isHandedOff) return 0
+    return this.isStored ? this.handOff() : undefined
+  }
+
+  handOff(): number {
+    this.isHandedOff = true
+    for (const copy of this.copies.splice(0)) copy.handOff()
+    return this.#settled
+  }
+
+  /** Hands off the copies although the store does not have every line. Returns the number of lines handed off. */
+  handOffSome(): number {
+    const some = this.copies.filter(copy => copy.count > 0 && copy.exists)
+    for (const copy of some) {
+      this.copies.splice(this.copies.indexOf(copy), 1)
+      copy.handOff()
+    }
+    return some.reduce((count, copy) => count + copy.count, 0)
+  }
+
+  join(other: SharedBlock): void {
+    this.unsettled += other.unsettled
+    other.unsettled = 0
+    this.copies.push(...other.copies)
+    for (const run of other.#waiters ?? []) this.onSettled(run)
+  }
+
+  onSettled(run: () => void): void {
+    if (this.#waiters === undefined) this.#waiters = [run]
+    else this.#waiters.push(run)
+  }
+
+  whenSettled(): Promise<void> {
+    this.#whenSettled ??= new Promise(resolve => this.onSettled(resolve))
+    return this.#whenSettled
+  }
+
+  settle(count: number): void {
+    this.#settled += count
+    this.lose(count)
+  }
+
+  /** Notes that `count` lines are settled and are no longer in the copies. */
+  lose(count: number): void {
+    this.unsettled -= count
+    if (this.unsettled > 0) return
+    this.replaceBlock(noBlock)
+    this.replaceCopies()
+    for (const run of this.#waiters ?? []) run()
+  }
+}

@@ -1,0 +1,329 @@
+import type { Diagnostics, Rejected } from '../accounting/diagnostics.ts'
+import type { DropReason, DropsBySeverity, Ledger } from '../accounting/ledger.ts'
+import { type Severity, severities } from '../accounting/severity.ts'
+import type { Batch } from '../batch/batch.ts'
+import type { DatasetQueue } from '../batch/dataset-queue.ts'
+import { jsonObject } from '../http/json-object.ts'
+import type { EventFailure, Outcome } from '../outcome.ts'
+import { monotonicMs } from '../time.ts'
+import { isThrottled } from './answer-to-outcome.ts'
+import type { Breaker } from './breaker.ts'
+import type { Compression, Encoding } from './compression.ts'
+import { failedLines } from './failed-lines.ts'
+import type { RateLimiter } from './rate-limiter.ts'
+import type { Attempt } from './sender.ts'
+import { SizeLimit } from './size-limit.ts'
+import {
+  askedTooOften,
+  batchTooLarge,
+  encodingRefused,
+  eventTooLarge,
+  held,
+  paused,
+  rejected,
+  unreachable,
+} from './warnings.ts'
+
+export interface AttemptSettlerDeps {
+  readonly queueFor: (dataset: string) => DatasetQueue
+  readonly breaker: Breaker
+  readonly rateLimiter: RateLimiter
+  readonly compression: Compression
+  readonly ledger: Ledger
+  readonly diagnostics: Diagnostics
+  /** Name of the field that holds an event's time stamp. */
+  readonly timeField: string
+  /** Called when lines have been delivered or dropped. */
+  readonly onSettled: () => void
+  /** Called when the service has answered a batch of the dataset with a 2xx status. */
+  readonly onDelivered: (dataset: string) => void
+}
+
+/**
+ * Maximum size, in bytes, of batches that are not suspected of being too large when their connection breaks repeatedly.
+ */
+const suspectBytes = 65_536
+const resetsUntilSplit = 3
+/**
+ * After this many requests that look for the refused events of one batch, further requests are delayed by
+ * `slowRequestMs`.
+ */
+const quickRequestsPerBatch = 1000
+const slowRequestMs = 200
+/**
+ * Number of refused pieces of any dataset, with nothing accepted in between, after which a refusal pauses its dataset
+ * at once.
+ */
+const refusalsUntilPause = 64
+/** Number of 429s in a row after which they are reported if the service does not say how long to wait. */
+const refusalsUntilWarned = 5
+const firstProbeDelayMs = 1000
+const maxProbeDelayMs = 60_000
+
+/**
+ * Decides by the outcome of an attempt what happens to its batch: delivered, tried again, split, held back or dropped.
+ * A batch that must be tried again returns to its queue.
+ */
+export class AttemptSettler {
+  readonly sizeLimit = new SizeLimit()
+  /** True at the end of the process, when there is no time for a second answer. */
+  isLastChance = false
+  /** Status and reason of the last answer that asked for another attempt. */
+  lastTrouble: string | undefined
+  /** The reason for which the last attempt failed; `undefined` when the service has given another answer since. */
+  failure: string | undefined
+  readonly #deps: AttemptSettlerDeps
+  /** Start of the latest request that the service accepted; monotonic, in milliseconds. */
+  #acceptedAtMs = Number.NEGATIVE_INFINITY
+  /** Number of pieces refused since the last acceptance, each counted once. */
+  #refusalsInRow = 0
+
+  constructor(deps: AttemptSettlerDeps) {
+    this.#deps = deps
+  }
+
+  settle(batch: Batch, { outcome, encoding }: Attempt, startedAtMs: number): void {
+    const { queueFor, breaker, compression } = this.#deps
+    const queue = queueFor(batch.dataset)
+    if (outcome.kind === 'retryable') queue.endProbe()
+    if (isAcceptance(outcome) || outcome.kind === 'unsupported-encoding') queue.unpause()
+    if (outcome.kind !== 'retryable') {
+      breaker.onAnswered()
+      this.failure = undefined
+    }
+    switch (outcome.kind) {
+      case 'delivered':
+      case 'partly-rejected': {
+        const { suspect } = batch.attempts
+        if (suspect !== undefined) this.#stepDown(suspect)
+        else compression.accept(encoding, monotonicMs())
+        return this.#settleAnswered(batch, queue, outcome, startedAtMs)
+      }
+      case 'retryable':
+        return this.#retry(batch, queue, outcome)
+      case 'too-large':
+        return this.#splitTooLarge(batch, queue, startedAtMs)
+      case 'unsupported-encoding': {
+        if (encoding === 'none') return this.#pauseBatch(batch, queue, 415, 'the media type is not supported')
+        this.#stepDown(encoding)
+        return queue.requeue(batch)
+      }
+      case 'rejected':
+        return this.#settleRejected(batch, queue, outcome, encoding, startedAtMs)
+      case 'blocked':
+        return this.#pauseBatch(batch, queue, outcome.status, outcome.reason)
+    }
+  }
+
+  /** Drops a batch that will not be sent again: as rejected if the service has refused it, else for `reason`. */
+  abandon(batch: Batch, reason: DropReason): void {
+    const { refusal } = batch.attempts
+    if (refusal === undefined) this.#drop(batch, reason)
+    else this.#reject(batch, 'rejected', refusal.status, refusal.reason)
+  }
+
+  #settleRejected(
+    batch: Batch,
+    queue: DatasetQueue,
+    { status, reason }: Outcome & { kind: 'rejected' },
+    encoding: Encoding,
+    startedAtMs: number,
+  ): void {
+    const { compression } = this.#deps
+    const { attempts } = batch
+    if (compression.isSuspect(encoding)) {
+      attempts.suspectCompression(encoding)
+      queue.probeNow()
+      return queue.requeue(batch)
+    }
+    if (attempts.suspect !== undefined) compression.clear(attempts.suspect)
+    attempts.suspectCompression(undefined) // before a split copies it to the parts
+    this.#refuse(batch, queue, 'rejected', status, reason, startedAtMs)
+  }
+
+  #settleAnswered(
+    batch: Batch,
+    queue: DatasetQueue,
+    outcome: Outcome & { kind: 'delivered' | 'partly-rejected' },
+    startedAtMs: number,
+  ): void {
+    const { ledger, diagnostics } = this.#deps
+    const failed = outcome.kind === 'partly-rejected' ? Math.min(outcome.failed, batch.count) : 0
+    if (failed < batch.count) this.#onAccepted(batch, queue, startedAtMs)
+    ledger.deliver(batch.count - failed)
+    const refused =
+      outcome.kind === 'partly-rejected' ? this.#countFailures(batch, failed, outcome.failures) : new Set<number>()
+    if (diagnostics.has('delivered')) {
+      diagnostics.emit('delivered', { dataset: batch.dataset, count: batch.count - failed, bytes: batch.byteLength })
+    }
+    this.#settle(batch, line => refused.has(line))
+    this.#deps.onDelivered(batch.dataset)
+    this.#deps.onSettled()
+  }
+
+  /** Returns the indices of the lines that failed, as far as they can be identified. */
+  #countFailures(batch: Batch, failed: number, failures: readonly EventFailure[]): Set<number> {
+    const { diagnostics, timeField } = this.#deps
+    const reasons = new Set<string>()
+    const bySeverity: DropsBySeverity = {}
+    const lines = failedLines(batch, failures, timeField).slice(0, failed)
+    for (let index = 0; index < failed; index++) {
+      const { line, reason } = lines[index] ?? { line: undefined, reason: 'no reason given' }
+      reasons.add(reason)
+      count(bySeverity, line?.severity)
+      if (diagnostics.has('rejected')) diagnostics.emit('rejected', rejection(batch.dataset, line?.json, 200, reason))
+    }
+    this.#countDropped('rejected', bySeverity)
+    diagnostics.warn(...rejected(batch.dataset, failed, [...reasons].slice(0, 3).join('; ')))
+    const places = new Set(lines.flatMap(({ line }) => line?.index ?? []))
+    // If one caller waits for all lines, it does not matter which lines count as failed.
+    if (batch.hasSingleOwner || failed === batch.count)
+      for (let place = 0; places.size < failed; place++) places.add(place)
+    return places
+  }
+
+  #retry(batch: Batch, queue: DatasetQueue, outcome: Outcome & { kind: 'retryable' }): void {
+    const { breaker, rateLimiter, diagnostics } = this.#deps
+    const nowMs = monotonicMs()
+    if (outcome.status !== undefined) this.lastTrouble = `${outcome.status} ${outcome.reason}`
+    this.failure = outcome.status === undefined ? outcome.reason : `the service answers ${this.lastTrouble}`
+    const isRefused = isThrottled(outcome.status)
+    // A 429 is for the rate limiter alone: both waits together would be too long.
+    batch.attempts.delayUntil(isRefused ? 0 : breaker.onFailed(nowMs, outcome.retryAfterMs))
+    const isSuspect = outcome.reset === true && batch.byteLength > suspectBytes && batch.count > 1
+    if (isSuspect && batch.attempts.countReset() >= resetsUntilSplit) queue.requeue(...batch.split())
+    else queue.requeue(batch)
+    const isTrouble = isRefused ? rateLimiter.refusals >= refusalsUntilWarned : breaker.isOpen
+    if (!isTrouble && outcome.retryAfterMs === undefined) return
+    if (isThrottled(outcome.status)) {
+      const waitMs = Math.max(breaker.notBeforeMs, rateLimiter.notBeforeMs(nowMs)) - nowMs
+      diagnostics.warn(...askedTooOften(outcome.reason, outcome.status, waitMs))
+    } else diagnostics.warn(...unreachable(outcome.reason, outcome.status))
+  }
+
+  /**
+   * Accepted events are evidence about refused events of the same dataset, and about the size that the service accepts.
+   */
+  #onAccepted(batch: Batch, queue: DatasetQueue, startedAtMs: number): void {
+    const nowMs = monotonicMs()
+    this.#acceptedAtMs = Math.max(this.#acceptedAtMs, startedAtMs)
+    this.#refusalsInRow = 0
+    this.sizeLimit.onAccepted(batch.byteLength, startedAtMs, nowMs)
+    queue.refusals?.onAccepted(startedAtMs, nowMs)
+    if (queue.refusals !== undefined) queue.skipBackoff()
+  }
+
+  #splitTooLarge(batch: Batch, queue: DatasetQueue, startedAtMs: number): void {
+    if (batch.count > 1 && this.sizeLimit.onTooLarge(batch.byteLength, startedAtMs, monotonicMs())) {
+      this.#deps.diagnostics.warn(...batchTooLarge(batch.byteLength, this.sizeLimit.maxBytes))
+    }
+    this.#refuse(batch, queue, 'too-large', 413, 'too large', startedAtMs)
+  }
+
+  /** Splits the batch in halves to find the event to blame, as far as evidence shows that an event is to blame. */
+  #refuse(
+    batch: Batch,
+    queue: DatasetQueue,
+    why: 'rejected' | 'too-large',
+    status: number,
+    reason: string,
+    startedAtMs: number,
+  ): void {
+    const nowMs = monotonicMs()
+    const refusals = queue.beginRefusals(nowMs)
+    const { attempts, count, requests } = batch
+    const piece = { count, requests, refusal: attempts.refusal, refusals: attempts.refusals + 1 }
+    if (piece.refusals === 1) this.#refusalsInRow++
+    const verdict = refusals.judge(piece, startedAtMs, nowMs, this.#acceptedAtMs)
+    // For a single line the first refusal counts: what was accepted after it is evidence against the line.
+    const atMs = count === 1 ? (attempts.refusal?.atMs ?? nowMs) : nowMs
+    attempts.refuse({ atMs, status, reason })
+    const isEndless = refusals.isEndless || this.#refusalsInRow >= refusalsUntilPause
+    if (isEndless) this.#pauseDataset(queue, status, reason)
+    else queue.unpause()
+    switch (verdict.kind) {
+      case 'split': {
+        if (requests > quickRequestsPerBatch) attempts.delayUntil(nowMs + slowRequestMs)
+        return queue.requeue(...batch.split())
+      }
+      case 'retry':
+        return queue.requeue(batch)
+      case 'hold': {
+        // At the end of the process, delivery does not wait for a second answer.
+        attempts.delayUntil(this.isLastChance ? Number.POSITIVE_INFINITY : verdict.untilMs)
+        // The first refusal is not reported: the answer for a neighboring event may follow, and that answer is
+        // evidence.
+        if (!isEndless && attempts.refusals > 1)
+          this.#deps.diagnostics.warn(...held(batch.dataset, `${status} ${reason}`))
+        return queue.requeueLast(batch)
+      }
+      case 'drop': {
+        if (why === 'too-large') this.#deps.diagnostics.warn(...eventTooLarge(batch.byteLength))
+        this.#reject(batch, why, status, reason)
+      }
+    }
+  }
+
+  #reject(batch: Batch, why: DropReason, status: number, reason: string): void {
+    const { diagnostics } = this.#deps
+    if (why === 'rejected') diagnostics.warn(...rejected(batch.dataset, batch.count, `${status} ${reason}`))
+    if (diagnostics.has('rejected')) {
+      for (const json of batch.lines()) diagnostics.emit('rejected', rejection(batch.dataset, json, status, reason))
+    }
+    this.#drop(batch, why)
+  }
+
+  #stepDown(encoding: Encoding): void {
+    const { compression, diagnostics } = this.#deps
+    if (compression.stepDown(encoding, monotonicMs()))
+      diagnostics.warn(...encodingRefused(encoding, compression.encoding))
+  }
+
+  /** Holds a dataset's batches back until a probe is accepted. No event is lost, and the service is not flooded. */
+  #pauseBatch(batch: Batch, queue: DatasetQueue, status: number, reason: string): void {
+    queue.requeue(batch)
+    this.#pauseDataset(queue, status, reason)
+  }
+
+  #pauseDataset(queue: DatasetQueue, status: number, reason: string): void {
+    const { pause } = queue
+    if (pause !== undefined && !pause.isProbing) return
+    const refusals = (pause?.refusals ?? 0) + 1
+    const delayMs = this.isLastChance
+      ? maxProbeDelayMs
+      : Math.min(firstProbeDelayMs * 2 ** (refusals - 1), maxProbeDelayMs)
+    const untilMs = monotonicMs() + delayMs * (0.5 + Math.random() / 2)
+    queue.pauseUntil({ untilMs, refusals, status, reason })
+    if (pause !== undefined) return
+    this.#deps.diagnostics.warn(...paused(queue.dataset, status, reason))
+  }
+
+  #drop(batch: Batch, reason: DropReason): void {
+    this.#countDropped(reason, batch.bySeverity)
+    this.#settle(batch, () => true)
+    this.#deps.onSettled()
+  }
+
+  #settle(batch: Batch, isLost: (line: number) => boolean): void {
+    if (batch.attempts.refusal !== undefined) this.#deps.queueFor(batch.dataset).onRefusedSettled(batch.count)
+    batch.settle(isLost)
+  }
+
+  #countDropped(reason: DropReason, bySeverity: DropsBySeverity): void {
+    this.#deps.diagnostics.emit('dropped', this.#deps.ledger.drop(reason, bySeverity))
+  }
+}
+
+function isAcceptance({ kind }: Outcome): boolean {
+  return kind === 'delivered' || kind === 'partly-rejected'
+}
+
+function count(bySeverity: DropsBySeverity, severity: Severity | undefined): void {
+  const name = severity === undefined ? 'unknown' : severities[severity]
+  bySeverity[name] = (bySeverity[name] ?? 0) + 1
+}
+
+/** A line from a spool may be anything, so an invalid line must not keep the other lines from being settled. */
+function rejection(dataset: string, json: string | undefined, status: number, reason: string): Rejected {
+  return { dataset, event: json === undefined ? undefined : jsonObject(json), status, reason }
+}

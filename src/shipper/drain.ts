@@ -1,0 +1,105 @@
+import type { Diagnostics } from '../accounting/diagnostics.ts'
+import type { Ledger } from '../accounting/ledger.ts'
+import { failureRemedy, pacedFor, paceReason, paceRemedy, pauseReason, remedyFor } from '../delivery/warnings.ts'
+import { type Loss, outOfTime } from '../exit/drain-at-exit.ts'
+import { monotonicMs } from '../time.ts'
+import type { HeldEvents } from './held-events.ts'
+import type { Pipeline } from './pipeline.ts'
+import { settlesWithin } from './settles-within.ts'
+
+export interface DrainDeps {
+  readonly pipeline: Pipeline
+  readonly heldEvents: HeldEvents
+  readonly ledger: Ledger
+  readonly diagnostics: Diagnostics
+  /** Reports the events that were dropped in their log calls. */
+  readonly reportRefused: () => void
+  /** Called when the remaining events have been handed off or dropped. */
+  readonly onEmptied: () => void
+}
+
+/** Empties the core: flushes it, or finishes it in a given time and gives up the rest. */
+export class Drain {
+  readonly #deps: DrainDeps
+
+  constructor(deps: DrainDeps) {
+    this.#deps = deps
+  }
+
+  /** Flushes all batches, including batches that this process can adopt from the spool. */
+  async flushAll(): Promise<void> {
+    const { batchQueue, spool } = this.#deps.pipeline
+    const adopted = spool?.adoptOrphans()
+    await this.flushAtHand()
+    for (let hasMore = await adopted; hasMore; hasMore = await spool?.adoptOrphans()) await batchQueue.flush()
+    if (adopted !== undefined) await batchQueue.flush()
+  }
+
+  /** Flushes the events of this process, including held events. */
+  async flushAtHand(): Promise<void> {
+    const { batchQueue } = this.#deps.pipeline
+    const released = this.#deps.heldEvents.release()
+    const flushed = batchQueue.flush()
+    if (released === undefined) return flushed
+    await released
+    await Promise.all([flushed, batchQueue.flush()])
+  }
+
+  /**
+   * Delivers pending events without waiting after failures. When the time is up, hands the remaining events off or
+   * drops them. Resolves to true if every event was delivered or dropped within the time.
+   */
+  async finish(timeoutMs: number): Promise<boolean> {
+    const { batchQueue, delivery } = this.#deps.pipeline
+    delivery.skipBackoff(timeoutMs)
+    const flushed = this.flushAll()
+    const isComplete = await settlesWithin(flushed, timeoutMs)
+    this.#deps.reportRefused()
+    if (isComplete) return true
+    await batchQueue.spillAll()
+    this.dropRemaining(outOfTime(timeoutMs))
+    return false
+  }
+
+  /** Warns that only the request rate holds events back, if that is so. */
+  warnOfPace(): void {
+    const { pipeline, diagnostics, ledger } = this.#deps
+    const inForce = pipeline.delivery.heldBackBy(monotonicMs())
+    if (inForce !== undefined) diagnostics.warn(...pacedFor(ledger.pending, inForce))
+  }
+
+  /** Gives up every pending event: hands it off to the spool, or drops it. */
+  dropRemaining(loss: Loss, about?: string): void {
+    const { pipeline, heldEvents, ledger, diagnostics, onEmptied } = this.#deps
+    const { how, remedy } = loss.isWaiting ? this.#explained(loss) : loss
+    heldEvents.releaseAllNow()
+    const { pending, handedOff, dropped } = ledger
+    if (pending === handedOff) return
+    pipeline.delivery.abandon('closed', batch => pipeline.spool?.handOff(batch) ?? false)
+    onEmptied()
+    const [kept, lost] = [ledger.handedOff - handedOff, ledger.dropped - dropped]
+    if (kept > 0) diagnostics.warn('LOGFERRY_SPOOL', `${events(kept)} could not be delivered ${how}; ${inSpool}`, about)
+    if (lost === 0) return
+    const message = `${events(lost)} could not be delivered ${how}, and had to be dropped. ${remedy}`
+    diagnostics.warn('LOGFERRY_DROPPED', message, about)
+  }
+
+  /** Adds the reason why the events waited to a loss, if that reason is known. */
+  #explained({ how, remedy }: Loss): Loss {
+    const { delivery } = this.#deps.pipeline
+    const { refusal, failure } = delivery
+    if (refusal !== undefined) {
+      return { how: `${how}: ${pauseReason(refusal)}`, remedy: remedyFor(refusal.status) }
+    }
+    const inForce = delivery.heldBackBy(monotonicMs())
+    if (inForce !== undefined) return { how: `${how}, as ${paceReason(inForce)}`, remedy: paceRemedy }
+    return failure === undefined ? { how, remedy } : { how: `${how} (${failure})`, remedy: failureRemedy }
+  }
+}
+
+const inSpool =
+  'they are in the spool, and will be delivered by the next process that uses it, or by `logferry spool send`.'
+
+function events(count: number): string {
+  return count === 1 ? '1 event' : `${count} events`
+}

@@ -1,0 +1,105 @@
+import type { Ledger } from '../accounting/ledger.ts'
+import type { Sender } from '../delivery/sender.ts'
+import type { Loss } from '../exit/drain-at-exit.ts'
+import { type ExitDrainable, registerDrainable, unregisterDrainable } from '../exit/exit-hooks.ts'
+import type { WorkerHttpClient } from '../http/worker-client.ts'
+import type { ResolvedOptions } from '../options/resolved-options.ts'
+import { openBatchBytes, reserveStack } from '../stack-reserve.ts'
+import type { Drain } from './drain.ts'
+import type { RefusedEvents } from './intake/refused-events.ts'
+import type { Pipeline } from './pipeline.ts'
+
+export interface ExitDrainDeps {
+  readonly options: Pick<ResolvedOptions, 'exitTimeoutMs' | 'exitOnSignals'>
+  readonly pipeline: Pipeline
+  readonly drain: Drain
+  readonly sender: Sender
+  readonly ledger: Ledger
+  readonly refused: () => RefusedEvents
+}
+
+/**
+ * Empties a shipper when the process ends. The shipper is registered with the exit hooks while it has pending events.
+ */
+export class ShipperAtExit implements ExitDrainable {
+  readonly exitTimeoutMs: number
+  readonly exitOnSignals: boolean
+  readonly #deps: ExitDrainDeps
+  #isRegistered = false
+
+  constructor(deps: ExitDrainDeps) {
+    this.#deps = deps
+    this.exitTimeoutMs = deps.options.exitTimeoutMs
+    this.exitOnSignals = deps.options.exitOnSignals
+  }
+
+  get isRegistered(): boolean {
+    return this.#isRegistered
+  }
+
+  register(): void {
+    this.#deps.pipeline.spool?.resume()
+    if (this.exitTimeoutMs === 0) return
+    reserveStack(openBatchBytes)
+    registerDrainable(this)
+    this.#isRegistered = true
+  }
+
+  /** Unregisters the shipper if no event is pending, once every refused event has been reported. */
+  unregisterIfDone(): void {
+    const { ledger, refused } = this.#deps
+    if (refused().hasUnreported) return refused().reportAll() // which calls this method again
+    if (!this.#isRegistered || ledger.pending > ledger.handedOff) return
+    this.#isRegistered = false
+    unregisterDrainable(this)
+  }
+
+  unregisterIfIdle(): void {
+    this.#deps.refused().reportAll()
+  }
+
+  sendNow(): void {
+    void this.#deps.drain.flushAtHand()
+  }
+
+  async finish(): Promise<void> {
+    const { breaker, spool } = this.#deps.pipeline
+    breaker.isUrgent = true
+    await this.#deps.drain.finish(this.exitTimeoutMs)
+    breaker.isUrgent = false
+    spool?.close()
+    this.unregisterIfDone()
+  }
+
+  beginDrain(client: WorkerHttpClient): void {
+    const { pipeline, sender, drain } = this.#deps
+    const { breaker, delivery, batchQueue } = pipeline
+    breaker.isUrgent = true
+    delivery.useSyncSender((batch, onAttempt) => sender.sendSync(client, batch, onAttempt))
+    batchQueue.enterSyncMode()
+    delivery.skipBackoff(this.exitTimeoutMs)
+    void drain.flushAtHand()
+  }
+
+  step(): number {
+    const { pipeline, drain } = this.#deps
+    if (pipeline.delivery.inFlight === 0) void drain.flushAtHand() // for events that listeners have logged since
+    return pipeline.delivery.wake()
+  }
+
+  isWaitingForAnswers(): boolean {
+    return this.#deps.pipeline.delivery.inFlight > 0
+  }
+
+  dropRemaining(loss: Loss): void {
+    this.#deps.drain.dropRemaining(loss, 'exit')
+  }
+
+  endDrain(): void {
+    const { breaker, batchQueue, delivery, spool } = this.#deps.pipeline
+    breaker.isUrgent = false
+    batchQueue.leaveSyncMode()
+    delivery.useSyncSender(undefined)
+    spool?.emitPending()
+  }
+}

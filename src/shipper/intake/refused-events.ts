@@ -1,0 +1,118 @@
+import type { Diagnostics } from '../../accounting/diagnostics.ts'
+import { DropSummary } from '../../accounting/drop-summary.ts'
+import { type DropReason, type DropsBySeverity, type Ledger, type Refusal, refusals } from '../../accounting/ledger.ts'
+import type { Severity } from '../../accounting/severity.ts'
+import type { MemoryBudget } from '../../batch/memory-budget.ts'
+import type { RateInForce } from '../../delivery/rate-limiter.ts'
+import { paceReason } from '../../delivery/warnings.ts'
+import { openBatchBytes, reserveStack } from '../../stack-reserve.ts'
+import { monotonicMs, setImmediate } from '../../time.ts'
+
+export interface RefusedEventsDeps {
+  readonly ledger: Ledger
+  readonly diagnostics: Diagnostics
+  readonly memory: MemoryBudget
+  /** Returns the rate in force if it is all that the next request waits for. */
+  readonly heldBackBy: (nowMs: number) => RateInForce | undefined
+  /** The registration of the shipper for the end of the process. */
+  readonly atExit: { readonly isRegistered: boolean; register(): void }
+  /** Called after every refused event has been reported. */
+  readonly onReported: () => void
+}
+
+/** Counts and reports the events that are dropped inside their own log calls. */
+export class RefusedEvents {
+  readonly #deps: RefusedEventsDeps
+  readonly #summary = new DropSummary()
+  #isReporting = false
+  #isReportScheduled = false
+  /** True if events were dropped where the stack ended, and could not be reported. A later call reports them. */
+  hasUnreported = false
+  /** The error for which the last event was dropped with the reason `error`. */
+  lastError: unknown
+
+  constructor(deps: RefusedEventsDeps) {
+    this.#deps = deps
+  }
+
+  /** Drops an event in its log call: counts it, and reports it. */
+  refuse(reason: Refusal, severity: Severity): DropReason {
+    this.#deps.ledger.refused[reason][severity]++
+    if (this.#isReporting) return reason // a listener that hears of a drop has logged: the next drop reports it
+    try {
+      reserveStack(openBatchBytes)
+      this.#report(reason)
+    } catch {
+      this.hasUnreported = true
+    }
+    return reason
+  }
+
+  /**
+   * Reports events that were dropped in their log calls and could not be reported there. Uses the next turn of the
+   * event loop: with microtasks, a listener that logs could keep the event loop from continuing.
+   */
+  scheduleReport(): void {
+    const { atExit } = this.#deps
+    if (this.#isReportScheduled) return
+    if (!atExit.isRegistered) atExit.register() // the exit hooks report the events if there is no next turn
+    setImmediate(() => this.reportAll()).unref()
+    this.#isReportScheduled = true
+  }
+
+  reportAll(): void {
+    this.#isReportScheduled = false
+    this.hasUnreported = false
+    for (const reason of refusals) this.#report(reason)
+    this.#deps.onReported()
+  }
+
+  /** Returns an event that sums up the events dropped for lack of memory, once memory has room again. */
+  takeSummary(): object | undefined {
+    return this.#deps.memory.minSeverity === 0 ? this.#summary.take(monotonicMs()) : undefined
+  }
+
+  #report(reason: Refusal): void {
+    const { ledger, diagnostics } = this.#deps
+    const { count, bySeverity } = ledger.takeRefused(reason)
+    if (count === 0) return
+    this.#isReporting = true
+    try {
+      diagnostics.emit('dropped', { reason, count, bySeverity })
+      this.#warn(reason, count, bySeverity)
+    } finally {
+      this.#isReporting = false
+    }
+  }
+
+  #warn(reason: Refusal, count: number, bySeverity: DropsBySeverity): void {
+    const { diagnostics } = this.#deps
+    if (reason === 'memory') this.#warnOfMemory(bySeverity)
+    if (reason === 'shut-down') diagnostics.warn('LOGFERRY_DROPPED', afterShutdown, reason)
+    if (reason !== 'error') return
+    const error = this.lastError
+    this.lastError = undefined
+    const what = error instanceof Error ? `${error.name}: ${error.message}` : typeof error
+    const lost = count === 1 ? 'an event could not be kept, and is' : `${count} events could not be kept, and are`
+    diagnostics.warn('LOGFERRY_DROPPED', `${lost} dropped (${what}).`, 'error')
+  }
+
+  #warnOfMemory(bySeverity: DropsBySeverity): void {
+    const { memory, heldBackBy, diagnostics } = this.#deps
+    const { usedBytes, maxBytes } = memory
+    this.#summary.note(bySeverity)
+    const inForce = heldBackBy(monotonicMs())
+    const why =
+      inForce === undefined
+        ? 'Find out why delivery is slow'
+        : `Delivery is slow, as ${paceReason(inForce)}: raise that`
+    diagnostics.warn(
+      'LOGFERRY_DROPPED',
+      `memory for events that are not delivered yet is short (${usedBytes} of ${maxBytes} bytes), and events are dropped, ` +
+        `low severities first. ${why}, or raise maxBufferedBytes.`,
+    )
+  }
+}
+
+const afterShutdown =
+  'records that are emitted after the shutdown of their OpenTelemetry processor or exporter are dropped. Shut it down last.'

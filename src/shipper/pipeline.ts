@@ -1,0 +1,88 @@
+import type { Diagnostics } from '../accounting/diagnostics.ts'
+import type { Ledger } from '../accounting/ledger.ts'
+import type { Batch } from '../batch/batch.ts'
+import { BatchQueue } from '../batch/batch-queue.ts'
+import type { BatchLimits } from '../batch/dataset-queue.ts'
+import { MemoryBudget } from '../batch/memory-budget.ts'
+import { Breaker } from '../delivery/breaker.ts'
+import type { Compression } from '../delivery/compression.ts'
+import { Delivery } from '../delivery/delivery.ts'
+import { RateLimiter } from '../delivery/rate-limiter.ts'
+import type { Attempt } from '../delivery/sender.ts'
+import type { Answer } from '../http/exchange.ts'
+import type { SpoolCoordinator, SpoolCoordinatorDeps } from './spool-coordinator.ts'
+
+export interface PipelineDeps {
+  readonly limits: BatchLimits
+  readonly maxBufferedBytes: number
+  readonly maxRetryDelayMs: number
+  readonly maxConcurrentRequests: number
+  readonly timeField: string
+  readonly ledger: Ledger
+  readonly diagnostics: Diagnostics
+  readonly compression: Compression
+  readonly rateLimiter?: RateLimiter
+  /** Makes one attempt to send one batch. */
+  readonly send: (batch: Batch, signal: AbortSignal) => Promise<Attempt>
+  readonly openSpool?: ((deps: SpoolCoordinatorDeps) => SpoolCoordinator) | undefined
+  /** Called when events have been adopted from the spool. */
+  readonly onAdopted?: () => void
+  /** Called when lines have been delivered or dropped. */
+  readonly onSettled?: () => void
+  /** Called when memory may have room again because batches moved to the spool. */
+  readonly onRoom?: () => void
+  readonly onAnswer?: (headers: Answer['headers']) => void
+  /** Called when the service has answered a batch of the dataset with a 2xx status. */
+  readonly onDelivered?: (dataset: string) => void
+  readonly random?: () => number
+}
+
+/** Batching, delivery and the spool on one memory budget and one ledger: lines go in, requests come out. */
+export interface Pipeline {
+  readonly memory: MemoryBudget
+  readonly batchQueue: BatchQueue
+  readonly breaker: Breaker
+  readonly rateLimiter: RateLimiter
+  readonly delivery: Delivery
+  readonly spool: SpoolCoordinator | undefined
+}
+
+export function openPipeline(deps: PipelineDeps): Pipeline {
+  const { limits, ledger, diagnostics, compression, maxConcurrentRequests, timeField, random = Math.random } = deps
+  const memory = new MemoryBudget(deps.maxBufferedBytes, limits.maxBatchBytes)
+  const spool = deps.openSpool?.({
+    ledger,
+    diagnostics,
+    memory,
+    batchQueue: () => batchQueue,
+    onAdopted: () => deps.onAdopted?.(),
+  })
+  const batchQueue = new BatchQueue(
+    limits,
+    memory,
+    {
+      onReady: () => delivery.pump(),
+      onLost: (count, dataset) => spool?.onLost(count, dataset),
+      onFound: count => spool?.onFound(count),
+      onRoom: () => deps.onRoom?.(),
+    },
+    spool?.spool,
+  )
+  const breaker = new Breaker(deps.maxRetryDelayMs, random)
+  const rateLimiter = deps.rateLimiter ?? new RateLimiter()
+  const delivery = new Delivery({
+    batches: batchQueue,
+    send: deps.send,
+    breaker,
+    rateLimiter,
+    compression,
+    ledger,
+    diagnostics,
+    maxConcurrentRequests,
+    timeField,
+    onSettled: () => deps.onSettled?.(),
+    onAnswer: headers => deps.onAnswer?.(headers),
+    onDelivered: dataset => deps.onDelivered?.(dataset),
+  })
+  return { memory, batchQueue, breaker, rateLimiter, delivery, spool }
+}
