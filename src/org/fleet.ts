@@ -67,7 +67,7 @@ const maxRetryMs = 10_000
 /**
  * Part of a lease. If events start to wait and no slot comes within it, the process asks Redis before the lease ends.
  */
-const soonPart = 0.4
+const soonPart = 0.3
 /** Minimum time between two guest requests of one process, in leases, so that other processes also get a turn. */
 const guestAgainPart = 4
 /** Drift between two clocks, in milliseconds per millisecond. */
@@ -126,7 +126,7 @@ export class Fleet {
     this.#run++
     this.#startedMs = monotonicMs()
     this.#give(oneAt(this.#startedMs + answerMs))
-    this.#looks = setInterval(() => this.#look(), this.#leaseMs / 5).unref()
+    this.#looks = setInterval(() => this.#look(), this.#leaseMs / 10).unref()
     void this.#call()
   }
 
