@@ -78,7 +78,7 @@ export class Ledger {
     'shut-down': [0, 0, 0, 0, 0, 0],
     error: [0, 0, 0, 0, 0, 0],
   }
-  readonly #told: Readonly<Record<Refusal, Counts>> = {
+  readonly #reported: Readonly<Record<Refusal, Counts>> = {
     memory: [0, 0, 0, 0, 0, 0],
     dataset: [0, 0, 0, 0, 0, 0],
     budget: [0, 0, 0, 0, 0, 0],
@@ -164,11 +164,11 @@ export class Ledger {
 
   /** Returns the events refused for this reason since the last call with the same reason. */
   takeRefused(reason: Refusal): { count: number; bySeverity: DropsBySeverity } {
-    const [refused, told] = [this.refused[reason], this.#told[reason]]
-    const untold = difference(refused, told)
-    for (let severity = 0; severity < told.length; severity++)
-      told[severity as Severity] = refused[severity as Severity]
-    return untold
+    const [refused, reported] = [this.refused[reason], this.#reported[reason]]
+    const unreported = difference(refused, reported)
+    for (let severity = 0; severity < reported.length; severity++)
+      reported[severity as Severity] = refused[severity as Severity]
+    return unreported
   }
 
   get #refusedCount(): number {

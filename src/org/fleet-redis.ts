@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { fleetScript } from './fleet-script.ts'
 import { type Arc, wholeCircle } from './slots.ts'
 
@@ -10,10 +11,12 @@ export type RedisClient = IoredisClient | NodeRedisClient
 export interface IoredisClient {
   call(...commandAndArguments: [string, ...string[]]): Promise<unknown>
   eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>
+  evalsha?(sha1: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>
 }
 
 export interface NodeRedisClient {
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
+  evalSha?(sha1: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
 }
 
 /** The report that a process sends about itself with each call. */
@@ -132,11 +135,37 @@ export class Register {
     await this.#run(id, 'leave')
   }
 
-  #run(id: string, action: 'renew' | 'leave', ...report: string[]): Promise<unknown> {
+  /** Runs the script by its hash. Sends the script itself, of some 16 KB, only if Redis does not have it. */
+  async #run(id: string, action: 'renew' | 'leave', ...report: string[]): Promise<unknown> {
     const args = [id, action, String(this.#leaseMs), ...report]
+    const hash = fleetScriptHash()
+    try {
+      const answer = hash === undefined ? undefined : this.#runByHash(hash, args)
+      if (answer !== undefined) return await answer
+    } catch (error) {
+      if (!String((error as Error | null)?.message).startsWith('NOSCRIPT')) throw error
+    }
     if ('call' in this.#redis) return this.#redis.eval(fleetScript, this.#keys.length, ...this.#keys, ...args)
     return this.#redis.eval(fleetScript, { keys: this.#keys, arguments: args })
   }
+
+  /** Returns `undefined` if the client has no such command. */
+  #runByHash(hash: string, args: string[]): Promise<unknown> | undefined {
+    if ('call' in this.#redis) return this.#redis.evalsha?.(hash, this.#keys.length, ...this.#keys, ...args)
+    return this.#redis.evalSha?.(hash, { keys: this.#keys, arguments: args })
+  }
+}
+
+let scriptHash: string | undefined
+
+/** Returns the SHA-1 of the script, by which Redis knows it; `undefined` where policy forbids SHA-1 (FIPS). */
+function fleetScriptHash(): string | undefined {
+  try {
+    scriptHash ??= createHash('sha1').update(fleetScript).digest('hex')
+  } catch {
+    // Redis is sent the script with each call.
+  }
+  return scriptHash
 }
 
 /** Formats a number so that Lua can read it: without `Infinity`, and without exponents such as `1e-7`. */

@@ -57,6 +57,18 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     await once(server, 'exit')
   })
 
+  it.each([0, 1])('the script is sent once, and once more after Redis has lost it (client %d)', async index => {
+    const register = new Register((clients[index] as (typeof clients)[0]).client, `once-${index}`, leaseMs)
+    const evals = async () => Number(/cmdstat_eval:calls=(\d+)/.exec(await ioredis.info('commandstats'))?.[1] ?? 0)
+    await ioredis.script('FLUSH')
+    const before = await evals()
+    for (let i = 0; i < 5; i++) await register.renew('a', nothing)
+    expect((await evals()) - before).toBe(1)
+    await ioredis.script('FLUSH')
+    expect((await register.renew('a', nothing)).renewInMs).toBeGreaterThan(0)
+    expect((await evals()) - before).toBe(2)
+  })
+
   it('shippers with the option `limits.fleet` share the license, which one of them reads', {
     timeout: 30_000,
   }, async () => {
