@@ -446,7 +446,7 @@ export class Shipper {
    */
   reportThrown(what: string, error: unknown): void {
     const kind = error instanceof Error ? error.name : typeof error
-    this.#diagnostics.warn('LOGFERRY_CALLBACK_THREW', `${what} threw ${kind}`)
+    this.#diagnostics.warn('LOGFERRY_CALLBACK_THREW', `${what} threw ${kind}. Delivery continues.`)
   }
 
   /**
@@ -542,7 +542,7 @@ export class Shipper {
     if (typeof dataset === 'string') return dataset
     const answer = datasetOf(dataset, event, tail)
     if ('name' in answer) return answer.name
-    this.#diagnostics.warn('LOGFERRY_DROPPED', `the \`dataset\` function ${answer.problem}; the event is dropped.`)
+    this.#diagnostics.warn('LOGFERRY_DROPPED', `the \`dataset\` function ${answer.problem}. The event is dropped. The function must return a dataset name for each event.`)
     return undefined
   }
 
@@ -597,7 +597,7 @@ export class Shipper {
     const error = this.#lastError
     this.#lastError = undefined
     const what = error instanceof Error ? `${error.name}: ${error.message}` : typeof error
-    const lost = count === 1 ? 'an event could not be kept, and is' : `${count} events could not be kept, and are`
+    const lost = count === 1 ? '1 event could not be logged and is' : `${count} events could not be logged and are`
     this.#diagnostics.warn('LOGFERRY_DROPPED', `${lost} dropped (${what}).`, 'error')
   }
 
@@ -608,10 +608,10 @@ export class Shipper {
     const why =
       inForce === undefined
         ? 'Find out why delivery is slow'
-        : `Delivery is slow, as ${paceReason(inForce)}: raise that`
+        : `Delivery is slow, because ${paceReason(inForce)}. Raise that limit`
     this.#diagnostics.warn(
       'LOGFERRY_DROPPED',
-      `memory for events that are not delivered yet is short (${usedBytes} of ${maxBytes} bytes), and events are dropped, ` +
+      `memory for pending events is nearly full (${usedBytes} of ${maxBytes} bytes). Events are dropped, ` +
         `low severities first. ${why}, or raise maxBufferedBytes.`,
     )
   }
@@ -669,9 +669,9 @@ export class Shipper {
     this.#unregisterIfIdle()
     const [kept, lost] = [this.#ledger.handedOff - handedOff, this.#ledger.dropped - dropped]
     if (kept > 0)
-      this.#diagnostics.warn('LOGFERRY_SPOOL', `${events(kept)} could not be delivered ${how}; ${inSpool}`, about)
+      this.#diagnostics.warn('LOGFERRY_SPOOL', `${events(kept)} could not be delivered ${how}. ${inSpool}`, about)
     if (lost === 0) return
-    const message = `${events(lost)} could not be delivered ${how}, and had to be dropped. ${remedy}`
+    const message = `${events(lost)} could not be delivered ${how}. They are dropped. ${remedy}`
     this.#diagnostics.warn('LOGFERRY_DROPPED', message, about)
   }
 
@@ -679,10 +679,10 @@ export class Shipper {
   #explained({ how, remedy }: Loss): Loss {
     const { refusal } = this.#delivery
     if (refusal !== undefined) {
-      return { how: `${how}: ${pauseReason(refusal)}`, remedy: remedyFor(refusal.status) }
+      return { how: `${how}, because ${pauseReason(refusal)}`, remedy: remedyFor(refusal.status) }
     }
     const inForce = this.#delivery.heldBackBy(monotonicMs())
-    if (inForce !== undefined) return { how: `${how}, as ${paceReason(inForce)}`, remedy: paceRemedy }
+    if (inForce !== undefined) return { how: `${how}, because ${paceReason(inForce)}`, remedy: paceRemedy }
     const { failure } = this.#delivery
     return failure === undefined ? { how, remedy } : { how: `${how} (${failure})`, remedy: failureRemedy }
   }
@@ -748,13 +748,13 @@ export class Shipper {
 
 /** Severity of an event that cannot be read: info. */
 const usualSeverity = severityOfLevel(undefined)
-const nested = new Error('a getter, a `toJSON` or a listener logs each time that an event is logged')
+const nested = new Error('a getter, a `toJSON` or a listener logs again for each event')
 
 const afterShutdown =
-  'records that are emitted after the shutdown of their OpenTelemetry processor or exporter are dropped. Shut it down last.'
+  'records emitted after the shutdown of their OpenTelemetry processor or exporter are dropped. Shut it down last.'
 
 const inSpool =
-  'they are in the spool, and will be delivered by the next process that uses it, or by `logferry spool send`.'
+  'They are in the spool. The next process that uses it delivers them, or `logferry spool send` does.'
 
 function events(count: number): string {
   return count === 1 ? '1 event' : `${count} events`
