@@ -25,7 +25,7 @@ describe('logferry bench', () => {
     await using emulator = await startEmulator()
     const url = emulator.url.replace('127.0.0.1', '[::ffff:127.0.0.1]')
     const args = ['--url', url, '--events', '1000', '--seconds', '5']
-    expect(await bench(emulator, args)).toMatchObject({ code: 1, stderr: expect.stringMatching(/must be https:/) })
+    expect(await bench(emulator, args)).toMatchObject({ code: 1, stderr: expect.stringMatching(/must be an https:/) })
     expect(await bench(emulator, [...args, '--allow-insecure'])).toMatchObject({ code: 0, stderr: '' })
   })
 
@@ -57,7 +57,7 @@ describe('logferry bench', () => {
     emulator.faults.maxBytes(300_000)
     const { code, stdout } = await bench(emulator, ['--events', '30000', '--seconds', '15'])
     expect(code).toBe(0)
-    expect(stdout).toMatch(/1 MiB .*413: takes \d+ KiB/)
+    expect(stdout).toMatch(/1 MiB .*413: accepts \d+ KiB/)
     expect(proposed(stdout).maxBatchBytes).toBeLessThanOrEqual(300_000)
     expect(stdout).toMatch(/\/\/ the service answers larger requests with 413\n {2}maxBatchBytes/)
   })
@@ -76,14 +76,14 @@ describe('logferry bench', () => {
     await using emulator = await startEmulator()
     const { code, stdout, stderr } = await bench(emulator, [], { LOGFERRY_TOKEN: 'wrong' })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(/the service answers 403.*Check the token/)
+    expect(stderr).toMatch(/the service answers 403.*Check that the token/)
     expect(emulator.stats().stored).toBe(0)
   })
 
   it.each([
-    [['--events', '10'], "--events must be a whole number from 1000, not '10'"],
-    [['--seconds', 'x'], "--seconds must be a whole number from 1, not 'x'"],
-    [['--seconds', '1.5'], "--seconds must be a whole number from 1, not '1.5'"],
+    [['--events', '10'], "--events must be a whole number, at least 1000, not '10'"],
+    [['--seconds', 'x'], "--seconds must be a whole number, at least 1, not 'x'"],
+    [['--seconds', '1.5'], "--seconds must be a whole number, at least 1, not '1.5'"],
   ])('exits with 2 for %j', async (args, problem) => {
     await using emulator = await startEmulator()
     const { code, stdout, stderr } = await bench(emulator, args)

@@ -26,7 +26,7 @@ describe.concurrent('logferry spool ls', () => {
       new RegExp(`^\\S+Z-[0-9a-f]{8} +left behind +5 +2 +\\d+ +0 +${aTime} +${aTime} +${nowhere}/ +even, odd$`),
     )
     expect(total).toMatch(/^total +5 +2 +\d+ +0$/)
-    expect(stdout).toMatch(/\n\nWhat is left behind is delivered by the next process .*`logferry spool send`\.\n$/)
+    expect(stdout).toMatch(/\n\nThe next process .* delivers what is left behind, or `logferry spool send` does\.\n$/)
     expect(spool.files()).toEqual(before)
   })
 
@@ -79,7 +79,7 @@ describe.concurrent('logferry spool ls', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(/left behind +9 +1 +\d+ +1 /)
     expect(stdout).toMatch(/^1 record is damaged or missing\.$/m)
-    expect(stdout).toMatch(/^3 events that the service refused: in rejected\.ndjson\.$/m)
+    expect(stdout).toMatch(/^3 refused events in rejected\.ndjson\.$/m)
   })
 
   it('shows names of services and datasets as printable text, and as JSON that has them whole, as `spool send` does', async () => {
@@ -103,9 +103,7 @@ describe.concurrent('logferry spool ls', () => {
     }
     expect(inWords.stdout).toContain('http://x/ [2J logferry: forged 31m')
     expect(JSON.parse(inJson.stdout).processes).toMatchObject([{ destination, datasets: { [dataset]: 2 } }])
-    expect(sent.stdout).toContain(
-      'Left alone: 2 events for http://x/ [2J logferry: forged 31m, which is not the service',
-    )
+    expect(sent.stdout).toContain('Left alone: 2 events for another service (http://x/ [2J logferry: forged 31m), in ')
   })
 
   it('takes the times of files for events that have none of their own', async () => {
@@ -127,7 +125,7 @@ describe.concurrent('logferry spool ls', () => {
     const { code, stdout } = await logferry(['spool', 'ls', spool.directory])
     expect(code).toBe(0)
     expect(stdout).toMatch(
-      /1 directory belongs to another user, .*run this as the user that the application runs as\.$/m,
+      /1 directory belongs to another user, .*Run this as the user that the application runs as\.$/m,
     )
     const sent = await logferry(['spool', 'send', spool.directory])
     expect(sent.code).toBe(1)
@@ -138,7 +136,7 @@ describe.concurrent('logferry spool ls', () => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, '', 2)
     fs.chmodSync(spool.directory, 0o777)
-    const refusal = /^logferry: \S+ is not used, as any user may write to \S+; run chmod o-w on it\./
+    const refusal = /^logferry: \S+ is not used, because any user may write to \S+; run chmod o-w on it\./
     for (const command of ['ls', 'send']) {
       const refused = await logferry(
         ['spool', command, spool.directory],
@@ -151,13 +149,13 @@ describe.concurrent('logferry spool ls', () => {
     const { code, stderr } = await logferry(['spool', 'ls', spool.directory])
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: expect.stringMatching(/belongs to another user, with the id 1234/),
+      stderr: expect.stringMatching(/belongs to another user \(id 1234\)/),
     })
   })
 
   it('says that nothing waits where nothing does', async () => {
     using spool = makeSpool()
-    const stdout = `Nothing waits in ${spool.directory}.\n`
+    const stdout = `No events wait in ${spool.directory}.\n`
     expect(await logferry(['spool', 'ls', spool.directory])).toEqual({ code: 0, stdout, stderr: '' })
   })
 })
@@ -186,7 +184,7 @@ describe.concurrent('logferry spool send', () => {
     await leaveByKill(spool.directory, 'allowInsecure: true', 2, insecure.url)
     const args = ['spool', 'send', spool.directory]
     const refused = await logferry(args, environmentFor(insecure))
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/must be https:/) })
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/must be an https:/) })
     expect(await logferry([...args, '--allow-insecure'], environmentFor(insecure))).toMatchObject({ code: 0 })
     expect(numbers(emulator, 'd')).toEqual([0, 1])
   })
@@ -200,7 +198,7 @@ describe.concurrent('logferry spool send', () => {
     const { code, stdout } = await send(spool.directory, emulator)
     expect({ code, stdout }).toEqual({
       code: 0,
-      stdout: 'Delivered: 2 events\nLeft alone: 4 events that running processes have\n',
+      stdout: 'Delivered: 2 events\nLeft alone: 4 events of running processes\n',
     })
     expect(numbers(emulator, 'd')).toEqual([0, 1])
   })
@@ -216,7 +214,7 @@ describe.concurrent('logferry spool send', () => {
       code: 0,
       stdout: `Delivered: 2 events\nRefused by the service: 1 event, now in ${path}\n`,
     })
-    expect(stderr).toMatch(/the service refused an event for dataset "d" \(no ones\)/)
+    expect(stderr).toMatch(/the service refused 1 event for dataset "d" \(no ones\)/)
     expect(JSON.parse(fs.readFileSync(path, 'utf8'))).toMatchObject({ reason: 'no ones', event: { n: 1 } })
   })
 
@@ -227,7 +225,7 @@ describe.concurrent('logferry spool send', () => {
     spool.damage()
     const { code, stdout, stderr } = await send(spool.directory, emulator)
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'Delivered: 9 events\nLost: 1 event; the warnings say why\n' })
-    expect(stderr).toMatch(/the spool in .* is damaged, events lost for dataset "d": 1\. Check the disk\./)
+    expect(stderr).toMatch(/the spool in .* is damaged\. Lost events for dataset "d": 1\. Check the disk\./)
     expect(emulator.eventCount('d')).toBe(9)
   })
 
@@ -240,7 +238,7 @@ describe.concurrent('logferry spool send', () => {
     })
     expect({ code, stdout }).toEqual({
       code: 1,
-      stdout: 'Delivered: 0 events\nStill there: 3 events in 1 directory, as the time was up\n',
+      stdout: 'Delivered: 0 events\nStill there: 3 events in 1 directory, because the time was up\n',
     })
     expect(stderr).toMatch(/^Delivering 3 events …\n/)
     expect(stderr).not.toMatch(/secret|left to|could not be delivered/)
@@ -253,7 +251,7 @@ describe.concurrent('logferry spool send', () => {
     await leaveByKill(spool.directory, '', 3, emulator.url)
     const wrong = environmentFor({ url: emulator.url, token: 'wrong-secret' })
     await using running = startLogferry(['spool', 'send', spool.directory], wrong)
-    await running.until(/delivery to dataset "d" is paused: the service answers 403.*Check the token/)
+    await running.until(/delivery to dataset "d" is paused: the service answers 403.*Check that the token/)
     expect(await running.end('SIGINT')).toBe(1)
     expect(running.stdout() + running.stderr()).not.toMatch(/secret/)
     expect((await send(spool.directory, emulator)).stdout).toBe('Delivered: 3 events\n')
@@ -269,10 +267,10 @@ describe.concurrent('logferry spool send', () => {
     const { code, stdout } = await send(spool.directory, emulator)
     const [delivered, ...others] = stdout.trimEnd().split('\n')
     expect([code, delivered]).toEqual([1, 'Delivered: 4 events'])
-    const alone = (what: string) => new RegExp(`^Left alone: ${what}, which is not the service given, in [0-9TZ]+-`)
+    const alone = (what: string) => new RegExp(`^Left alone: ${what}, in [0-9TZ]+-`)
     expect(others.sort()).toEqual([
-      expect.stringMatching(alone(`2 events for ${nowhere}/`)),
-      expect.stringMatching(alone(`3 events for ${emulator.url}/#another`)),
+      expect.stringMatching(alone(`2 events for another service \\(${nowhere}/\\)`)),
+      expect.stringMatching(alone(`3 events for another service \\(${emulator.url}/#another\\)`)),
     ])
     expect(numbers(emulator, 'd')).toEqual([0, 1, 2, 3])
     const organization = { ...environmentFor(emulator), LOGFERRY_ORG_ID: 'another' }
@@ -294,7 +292,7 @@ describe.concurrent('logferry spool send', () => {
       await using running = startLogferry(['spool', 'send', spool.directory], environmentFor(emulator))
       await running.until(/Delivered so far: 0 events/)
       expect(await running.end(signal)).toBe(1)
-      expect(running.stdout()).toBe('Delivered: 0 events\nStill there: 3 events in 1 directory, as it was stopped\n')
+      expect(running.stdout()).toBe('Delivered: 0 events\nStill there: 3 events in 1 directory, because the command was stopped\n')
       emulator.faults.clear()
       expect((await send(spool.directory, emulator)).stdout).toBe('Delivered: 3 events\n')
     },
@@ -315,16 +313,16 @@ describe.concurrent('logferry spool send', () => {
 describe.concurrent('misuse of logferry spool', () => {
   it.each(['ls', 'send'])('exits with 1 when there is no such directory: %s', async command => {
     const directory = join(tmpdir(), 'logferry-no-such-directory')
-    const stderr = `logferry: there is no directory ${directory}\n`
+    const stderr = `logferry: the directory ${directory} does not exist\n`
     expect(await logferry(['spool', command, directory])).toEqual({ code: 1, stdout: '', stderr })
     expect(fs.existsSync(directory)).toBe(false)
   })
 
   it.each([
-    [['spool'], 'say which: spool ls or spool send', '<command>'],
-    [['spool', 'list'], "there is no command 'spool list'", '<command>'],
-    [['spool', 'ls'], 'say which directory: that of the option spool of the application', 'spool ls'],
-    [['spool', 'send', '--directory='], 'say which directory: that of', 'spool send'],
+    [['spool'], "incomplete command 'spool'. Try spool ls or spool send.", '<command>'],
+    [['spool', 'list'], "unknown command 'spool list'", '<command>'],
+    [['spool', 'ls'], "no directory given. Give the directory of the application's option spool.", 'spool ls'],
+    [['spool', 'send', '--directory='], 'no directory given.', 'spool send'],
     [['spool', 'ls', 'one', 'two'], "Unexpected argument 'two'", 'spool ls'],
     [['spool', 'ls', 'one', '--directory', 'two'], "Unexpected argument 'one'", 'spool ls'],
     [['spool', 'send', 'one', '--json'], "Unknown option '--json'", 'spool send'],

@@ -26,11 +26,11 @@ describe.concurrent('logferry', () => {
   })
 
   it.each([
-    [[], 'say which command', '<command>'],
-    [['chek'], "there is no command or option 'chek'", '<command>'],
-    [['constructor'], "there is no command or option 'constructor'", '<command>'],
-    [['help', 'chek'], "there is no command or option 'chek'", '<command>'],
-    [['--loud'], "there is no command or option '--loud'", '<command>'],
+    [[], "no command given. Try 'logferry emulator' or 'logferry --help'.", '<command>'],
+    [['chek'], "unknown command or option 'chek'", '<command>'],
+    [['constructor'], "unknown command or option 'constructor'", '<command>'],
+    [['help', 'chek'], "unknown command or option 'chek'", '<command>'],
+    [['--loud'], "unknown command or option '--loud'", '<command>'],
     [['check', '--loud'], "Unknown option '--loud'", 'check'],
     [['check', 'twice'], "Unexpected argument 'twice'", 'check'],
     [['check', '--url'], "Option '--url <value>' argument missing", 'check'],
@@ -38,9 +38,9 @@ describe.concurrent('logferry', () => {
     [['emulator', '--port', '-1'], "Option '--port' argument is ambiguous", 'emulator'],
     [['emulator', '--port', 'http'], "--port must be a number from 0 to 65535, not 'http'", 'emulator'],
     [['emulator', '--port', '65536'], "--port must be a number from 0 to 65535, not '65536'", 'emulator'],
-    [['emulator', '--host='], '--host needs a name or an address', 'emulator'],
-    [['emulator', '--allow-host', 'http://a'], '--allow-host needs the name or the address of a host', 'emulator'],
-    [['emulator', '--token', 'a b'], '--token must be of letters, digits and . _ ~ + / = -', 'emulator'],
+    [['emulator', '--host='], '--host must be a host name or an address', 'emulator'],
+    [['emulator', '--allow-host', 'http://a'], '--allow-host must be a host name or an address', 'emulator'],
+    [['emulator', '--token', 'a b'], '--token may contain only letters, digits and . _ ~ + / = -', 'emulator'],
   ])('exits with 2 for %j, and says what there is', async (args, problem, usage) => {
     const { code, stdout, stderr } = await logferry(args)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -123,14 +123,14 @@ describe.concurrent('logferry check', () => {
     expect(url).not.toBe(emulator.url)
     const check = ['check', '--url', url, '--dataset', 'insecure']
     const refused = await logferry(check, environment)
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/baseUrl.*must be https:.*allowInsecure/) })
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/baseUrl.*must be an https:.*allowInsecure/) })
     expect(await logferry([...check, '--allow-insecure'], environment)).toMatchObject({ code: 0 })
   })
 
   it.each([
-    ['a wrong token', { LOGFERRY_TOKEN: 'wrong-secret' }, /the service answers 403.*Check the token/],
+    ['a wrong token', { LOGFERRY_TOKEN: 'wrong-secret' }, /the service answers 403.*Check that the token/],
     ['a wrong path', { LOGFERRY_URL: '/nowhere' }, /the service answers 404.*Check the dataset name and baseUrl/],
-    ['nobody there', { LOGFERRY_URL: 'http://127.0.0.1:1' }, /the service does not take events now.*check the network/],
+    ['nobody there', { LOGFERRY_URL: 'http://127.0.0.1:1' }, /the service is not accepting events.*check the network/],
     ['no token', { LOGFERRY_TOKEN: '' }, /option `token` must be.*LOGFERRY_TOKEN must be set; got nothing/],
     ['no dataset', { LOGFERRY_DATASET: '' }, /option `dataset` must be.*LOGFERRY_DATASET must be set; got nothing/],
     ['an address that is none', { LOGFERRY_URL: 'ftp://host' }, /option `baseUrl` must be an http\(s\) address/],
@@ -151,7 +151,7 @@ describe.concurrent('logferry check', () => {
     const { code, stderr } = await logferry(['check'], given)
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: `Not delivered to dataset 'from-environment' at ${slow.url}.\n\nNo answer within 10 s.\n`,
+      stderr: `Not delivered to dataset 'from-environment' at ${slow.url}.\n\nNo answer within 10 s. Check the address of the service and the network.\n`,
     })
   })
 
@@ -162,7 +162,7 @@ describe.concurrent('logferry check', () => {
     const given = { ...environment, LOGFERRY_URL: slow.url, LOGFERRY_TOKEN: slow.token }
     const { code, stderr } = await logferry(['check'], given)
     expect(code).toBe(1)
-    expect(stderr).toMatch(/\n\nNot taken within 10 s\. The last answer was 503 try later\.\n$/)
+    expect(stderr).toMatch(/\n\nNot accepted within 10 s\. The last answer was 503 try later\.\n$/)
   })
 
   it('passes on what the service has against the event', async () => {
@@ -172,7 +172,7 @@ describe.concurrent('logferry check', () => {
     const { code, stderr } = await logferry(['check'], given)
     expect(code).toBe(1)
     expect(stderr).toMatch(
-      /An application would be warned:\n {2}logferry: the service refused an event .*too many fields/,
+      /An application would get this warning:\n {2}logferry: the service refused 1 event .*too many fields/,
     )
   })
 })
@@ -259,7 +259,7 @@ describe.concurrent('logferry emulator', () => {
 
 /** What the emulator says to put into the environment. */
 async function environmentOf({ until, stdout, stderr }: RunningProcess): Promise<Record<string, string>> {
-  await until(/Ctrl-C ends it/)
+  await until(/Press Ctrl-C to stop/)
   const assignments = (stdout() + stderr()).matchAll(/^ {2}export (LOGFERRY_\w+)=(.*)$/gm)
   return Object.fromEntries([...assignments].map(([, name, value]) => [name, value]))
 }

@@ -118,7 +118,7 @@ describe('a fleet whose Redis says what cannot be true', () => {
       expect(await shipper.flush({ timeoutMs: 5000 })).toEqual({ complete: true, pending: 0 })
     }
     expect(shipping.warnings).toEqual([expect.objectContaining({ code: 'LOGFERRY_LIMITS', suppressed: 0 })])
-    expect(shipping.warnings[0]?.message).toMatch(/the fleet's Redis cannot be asked .{1,200} Until it can/)
+    expect(shipping.warnings[0]?.message).toMatch(/the Redis of limits\.fleet cannot be used .{1,200} Until it can/)
   })
 })
 
@@ -134,7 +134,7 @@ describe('maxFields', () => {
     for (const n of range(2000)) if (!lines.includes(`value-${n}-`)) expect.fail(`value ${n} is lost`)
     const over = warnings.filter(({ code }) => code === 'LOGFERRY_LICENSE')
     expect(over).toHaveLength(1)
-    expect(over[0]?.message).toMatch(/maxFields 256.*"user\.key\d+" and new ones after it go into the field "overflow"/)
+    expect(over[0]?.message).toMatch(/maxFields: 256.*"user\.key\d+" and later new fields go into the field "overflow"/)
     expect(shipper.stats().limits).toMatchObject({ maxFields: 256 })
   })
 
@@ -202,9 +202,9 @@ describe('onBudget: shed', () => {
 
 describe('other fields of the license', () => {
   it.each<[string, OrgOverrides, RegExp]>([
-    ['expiresAt', { license: { expiresAt: '2026-01-01T00:00:00Z' } }, /has expired/],
-    ['paymentStatus', { paymentStatus: 'failed' }, /payment is failed/],
-    ['regions', { license: { regions: ['us'] } }, /region configured is eu, the license's: us/],
+    ['expiresAt', { license: { expiresAt: '2026-01-01T00:00:00Z' } }, /license expired at 2026-01-01/],
+    ['paymentStatus', { paymentStatus: 'failed' }, /payment status is failed/],
+    ['regions', { license: { regions: ['us'] } }, /configured region is eu, but the license is for us/],
   ])('%s: a warning', async (_, org, message) => {
     await using shipping = await startShipping({ org })
     const { orgId, accessToken } = shipping.emulator
@@ -249,7 +249,7 @@ describe('a license that cannot be read', () => {
     const shipper = shipping.ship({ baseUrl: service.url, limits: { orgId: 'o', accessToken: 'a', refreshMs: 1000 } })
     await whenRead(shipper)
     const message = shipping.warnings[0]?.message
-    expect(message).toMatch(/could not be read \(RATE_LIMITED.*status 429.*it is read again in 1 s\.$/)
+    expect(message).toMatch(/could not be read \(RATE_LIMITED.*status 429.*It is read again in 1 s\.$/)
     expect(message).not.toMatch(/token|orgId/)
   })
 

@@ -226,7 +226,7 @@ describe.each(ways)('a getter that logs what has the getter, by %s', (_, loggerO
     expect(accepted).toBe(pending + delivered + dropped)
     expect(Object.keys(drops)).toEqual(['error'])
     expect(shipping.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_DROPPED'])
-    expect(shipping.warnings[0]?.message).toContain('logs each time that an event is logged')
+    expect(shipping.warnings[0]?.message).toContain('logs again for each event')
     log('the next')
     await shipper.flush()
     const values = loggedIn(shipping).map(({ value }) => value)

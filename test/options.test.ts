@@ -159,7 +159,7 @@ describe('options that cannot be used throw where the shipper is made', () => {
       'RangeError',
     ],
     ['plain http to a private host', { ...good, baseUrl: 'http://10.0.0.1' }, 'baseUrl', /allowInsecure/, 'RangeError'],
-    ['a query', { ...good, baseUrl: 'https://logs.example/?a=1' }, 'baseUrl', /without query/, 'RangeError'],
+    ['a query', { ...good, baseUrl: 'https://logs.example/?a=1' }, 'baseUrl', /without a query/, 'RangeError'],
     [
       'regions without region',
       { ...good, baseUrl: { us: 'https://u.example', eu: 'https://e.example' } },
@@ -386,14 +386,14 @@ describe('options that cannot be used throw where the shipper is made', () => {
     const error = refusal({ ...good, token: undefined, personalAccessToken: 'p', orgId: 'o', orgIdHeader })
     expect([error.name, error.option]).toEqual(['RangeError', 'orgIdHeader'])
     expect(error.message).toMatch(
-      /an HTTP header that a request does not have for a purpose of its own, as authorization/,
+      /an HTTP header that requests do not use otherwise, unlike authorization/,
     )
   })
 
   it('an address with a password is refused, and not shown', () => {
     const error = refusal({ ...good, baseUrl: 'https://me:hunter2@logs.example' })
     expect(inspect(error)).not.toContain('hunter2')
-    expect(error.message).toContain('without user name and password')
+    expect(error.message).toContain('without a user name and password')
   })
 })
 

@@ -465,7 +465,7 @@ describe('the exporter', () => {
     const exporter = new LogferryLogRecordExporter({ shipper, acknowledge: 'delivered' })
     expect(await exported(exporter, 3)).toMatchObject({
       code: 1,
-      error: { message: expect.stringMatching(/3 of 3 records are not delivered yet/) },
+      error: { message: expect.stringMatching(/3 of 3 records are kept, but not delivered yet/) },
     })
     shipping.emulator.faults.clear()
     await shipper.close()
@@ -648,7 +648,7 @@ describe('the exporter', () => {
 
   it.each([
     [{ acknowledge: 'later' }, /`acknowledge` must be 'accepted' or 'delivered'/],
-    [{ shipper: 5 }, /`shipper` must be what createShipper\(\) returns/],
+    [{ shipper: 5 }, /`shipper` must be a shipper that createShipper\(\) returned/],
     [{}, /`dataset` must be/],
   ])('refuses %j', (options, message) => {
     expect(() => new LogferryLogRecordExporter(options as never)).toThrow(message)

@@ -94,7 +94,7 @@ describe.concurrent('a Retry-After of a month', () => {
     emulator.faults.answerNext(1, { status: 429, headers: { 'retry-after': '2592000' } })
     shipper.ship({ n: 1 })
     await until(() => shipping.warnings.length > 0, 'it is refused')
-    expect(shipping.warnings[0]?.message).toMatch(/next request is made in 3\d{3} s/) // an hour, and up to a tenth more
+    expect(shipping.warnings[0]?.message).toMatch(/next request follows in 3\d{3} s/) // an hour, and up to a tenth more
     await sleep(1500)
     expect(emulator.eventCount('d')).toBe(0)
     emulator.changeOrg({ license: raised })
@@ -128,7 +128,7 @@ describe.concurrent('events that our own pace holds back', () => {
     expect(await slow.shipper.flush({ timeoutMs: 1500 })).toMatchObject({ complete: false })
     expect(slow.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_LIMITS'])
     expect(slow.warnings[0]?.message).toMatch(
-      /events wait, as the license allows this process 0\.98 requests per second/,
+      /events are waiting, because the license allows this process 0\.98 requests per second/,
     )
   })
 
@@ -139,7 +139,7 @@ describe.concurrent('events that our own pace holds back', () => {
     await slow.shipper.close({ timeoutMs: 1500 })
     const { message } = slow.warnings.find(({ code }) => code === 'LOGFERRY_DROPPED') ?? {}
     expect(message).toMatch(
-      /could not be delivered within 1500 ms before the end \(the service answers 503 .*\), and had to be dropped/,
+      /could not be delivered within 1500 ms \(the service answers 503 .*\)\. They are dropped\./,
     )
   })
 })

@@ -395,7 +395,7 @@ describe('when the service misbehaves', () => {
     for (const n of range(100)) shipper.ship({ n })
     expect(await shipper.flush({ timeoutMs: 100 })).toEqual({ complete: false, pending: 100 })
     expect(shipping.warnings).toHaveLength(1)
-    expect(shipping.warnings[0]?.message).toMatch(/paused: the service answers 403.*Check the token/)
+    expect(shipping.warnings[0]?.message).toMatch(/paused: the service answers 403.*Check that the token/)
     shipping.emulator.addToken({ kind: 'api', token, actions: ['ingest'] })
     expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
     expect(shipping.emulator.eventCount('d')).toBe(100)

@@ -392,7 +392,7 @@ describe('the end of a logger', () => {
     logger.remove(transport)
     await delay(300)
     expect(transport.shipper.stats().drops).toEqual({ closed: { info: 1 } })
-    expect(warned.at(-1)).toContain('1 event could not be delivered in the time there was')
+    expect(warned.at(-1)).toContain('1 event could not be delivered in time')
   })
 
   it('that is put back follows the logger’s level and levels, as before', async () => {
@@ -468,7 +468,7 @@ describe('trouble of delivery', () => {
     expect(warned).toHaveLength(1)
     expect(warned[0]?.[0]).toMatchObject({
       code: 'LOGFERRY_PAUSED',
-      message: expect.stringContaining('Check the token'),
+      message: expect.stringContaining('Check that the token'),
     })
     expect(warned[0]?.[1]).toBe(limited)
     await transport.shipper.flush()
@@ -484,7 +484,7 @@ describe('trouble of delivery', () => {
     await using logging = await startLogging(options, logger)
     expect((await warned)[0]).toMatchObject({
       code: 'LOGFERRY_INVALID_OPTION',
-      message: expect.stringMatching(/`level` must be one of the logger's \(error, warn, .*got "WARN"/),
+      message: expect.stringMatching(/`level` must be one of the logger's levels \(error, warn, .*got "WARN"/),
     })
     logging.logger.close()
   })
@@ -507,7 +507,7 @@ describe('trouble of delivery', () => {
 
 describe('options that make no sense', () => {
   it.each<[string, object, RegExp]>([
-    ['a shipper that is none', { shipper: {} }, /`shipper` must be what createShipper\(\) returns/],
+    ['a shipper that is none', { shipper: {} }, /`shipper` must be a shipper that createShipper\(\) returned/],
     [
       'a shipper and options for one',
       { shipper: createShipper({ baseUrl: 'https://x.example', token: 't', dataset: 'd' }), dataset: 'e' },

@@ -150,8 +150,8 @@ describe('when the service cannot take it', () => {
   })
 
   it.each([
-    ['and how long the service asked to wait', 7000, /429 busy.*next request is made in [78] s/],
-    ['and how long the wait is where it asked for none', undefined, /429 busy.*next request is made in \d+ m?s\b/],
+    ['and how long the service asked to wait', 7000, /429 busy.*next request follows in [78] s/],
+    ['and how long the wait is where it asked for none', undefined, /429 busy.*next request follows in \d+ m?s\b/],
   ])('says that the rate limit is reached, %s', async (_, retryAfterMs, message) => {
     const { log, warnings } = rowOfBatches(() => ({ kind: 'retryable', reason: 'busy', status: 429, retryAfterMs }))
     log(1)
@@ -519,7 +519,7 @@ describe('when the service refuses the token, the dataset or the address', () =>
     }
     expect(sent.length).toBeLessThanOrEqual(25)
     expect(warnings.map(({ code }) => code)).toEqual(['LOGFERRY_PAUSED'])
-    expect(warnings[0]?.message).toMatch(/dataset "d" is paused: the service answers 403 \(no\)\. Check the token/)
+    expect(warnings[0]?.message).toMatch(/dataset "d" is paused: the service answers 403 \(no\)\. Check that the token/)
     await vi.advanceTimersByTimeAsync(61_000)
     expect(sorted(numbers(arrived))).toEqual(range(10_000))
   })

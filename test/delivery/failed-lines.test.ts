@@ -50,7 +50,7 @@ describe('the line that a failure speaks of', () => {
 
   it('is not guessed at where several events have that time stamp: the reason says so', () => {
     const batch = batchOf({ _time: 'T1', n: 0 }, { n: 1, _time: 'T1' }, { _time: 'T2' })
-    const reason = 'no (2 events of the batch have the time stamp "T1")'
+    const reason = 'no (2 events of the batch have the timestamp "T1")'
     expect(find(batch, ['T1', 'T2'])).toEqual([
       [undefined, reason],
       [2, 'no'],

@@ -48,7 +48,7 @@ describe('an option that makes no sense is refused with its name, what was expec
           { kind: 'personal', token: 'secret' },
         ],
       },
-      'a token must be in one grant only, and this one is in two',
+      'a token must be in only one grant, but this one is in two',
     ],
     [
       { org: { paymentStatus: 'nope' } },
@@ -66,7 +66,7 @@ describe('an option that makes no sense is refused with its name, what was expec
     [{ org: { license: { regions: 'eu' } } }, "org.license.regions must be a list, not 'eu'"],
     [{ org: { license: { features: 'all' } } }, "org.license.features must be an object, not 'all'"],
     [{ tls: 'secret' }, 'tls must be an object with key and cert'],
-    [{ tls: { key: 'secret', cert: 'secret' } }, 'tls must hold a key and its certificate in PEM'],
+    [{ tls: { key: 'secret', cert: 'secret' } }, 'tls must have a key and its certificate in PEM'],
   ])('%j', async (options: Misuse, message) => {
     await expect(startEmulator(options)).rejects.toMatchObject({ message })
   })

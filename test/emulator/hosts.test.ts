@@ -74,7 +74,7 @@ describe('a web page cannot read what arrived', () => {
     expect(statusOf(answer)).toBe(403)
     expect(jsonOf(answer)).toEqual({
       code: 'host-not-allowed',
-      message: expect.stringMatching(/allowedHosts of startEmulator, or by `logferry emulator --allow-host <name>`$/),
+      message: expect.stringMatching(/allowedHosts of startEmulator, or with `logferry emulator --allow-host <name>`$/),
     })
     expect(answer).not.toContain('attacker')
   })

@@ -335,7 +335,7 @@ describe('monthlyIngestGb', () => {
     expect(told(refused)).toEqual({ ...headers('0'), 'retry-after': '86400' })
     expect(await refused.json()).toEqual({
       code: 'month-used-up',
-      message: `the 0.000001 GB that the license allows a month are used up until ${initially.license.billingPeriodEnd}`,
+      message: `the 0.000001 GB per month that the license allows are used up until ${initially.license.billingPeriodEnd}`,
     })
     expect(emulator.eventCount('checkout')).toBe(2)
     expect(emulator.stats()).toMatchObject({ answers: { 200: 2, 429: 1 }, refusedByLimit: { monthlyIngestGb: 1 } })

@@ -214,7 +214,7 @@ describe.concurrent('trouble while the process ends', () => {
       prepare: ({ faults }) => faults.answerNext(1, busy(120)),
     })
     expect(tooLong).toMatchObject({ code: 0, numbers: [], requests: 1 })
-    expect(tooLong.stderr).toContain('1 event could not be delivered before the end of the process')
+    expect(tooLong.stderr).toContain('1 event could not be delivered before the process ended')
   })
 
   it.each([false, true])('a 413: the batch is split (with a reset after it: %s)', async reset => {
@@ -276,9 +276,9 @@ describe.concurrent('trouble while the process ends', () => {
       prepare: ({ faults }) => faults.answerNext(99, { status: 401, body: '{"message":"no such token"}' }),
     })
     const loss = /LOGFERRY_DROPPED.*/.exec(stderr)?.[0]
-    expect(loss).toMatch(/7 events .*: the service answers 401 \(no such token\) for dataset "d", .* Check the token/)
+    expect(loss).toMatch(/7 events .*, because the service answers 401 \(no such token\) for dataset "d"\. .* Check that the token/)
     expect(loss).not.toMatch(/slow|\d\.\d+ ms/)
-    if (loss?.includes('within')) expect(loss).toContain('within 2000 ms before the end')
+    if (loss?.includes('within')) expect(loss).toContain('within 2000 ms,')
   })
 
   it('a black hole: the process ends by exitTimeoutMs, log calls of exit handlers included, and says what is lost', async () => {

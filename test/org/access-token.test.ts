@@ -138,7 +138,7 @@ describe('a function that gives no token is TOKEN_UNAVAILABLE', () => {
     const error = await failure(client.get('acme'))
     expect(error).toMatchObject({
       code: 'TOKEN_UNAVAILABLE',
-      cause: { message: 'not an Error was thrown, but string' },
+      cause: { message: 'a value that is not an Error was thrown: string' },
     })
     expect(inspect(error)).not.toContain('secret-1')
   })
@@ -157,7 +157,7 @@ describe('a function that gives no token is TOKEN_UNAVAILABLE', () => {
     await using client = createOrgClient({ baseUrl: noService, accessToken: (() => given) as never })
     const error = await failure(client.get('acme'))
     expect(error.code).toBe('TOKEN_UNAVAILABLE')
-    expect(error.message).toContain('must give a token of visible ASCII characters without spaces; it gave ')
+    expect(error.message).toContain('must return a token of visible ASCII characters without spaces; it returned ')
     expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/s[eé]cret.1|evil/)
   })
 
@@ -199,7 +199,7 @@ describe('a function that gives no token is TOKEN_UNAVAILABLE', () => {
     await using client = createOrgClient({ baseUrl: noService, accessToken, timeoutMs: 100 })
     const error = await failure(client.get('acme'))
     expect(error).toMatchObject({ code: 'TIMEOUT' })
-    expect(error.message).toContain('timeoutMs (100) ran out, waiting for the accessToken function')
+    expect(error.message).toContain('timeoutMs (100) ran out while waiting for the accessToken function')
     const [signal] = signals
     if (signal?.aborted === false) await once(signal, 'abort')
     await macrotask()

@@ -29,12 +29,12 @@ describe('the code says what went wrong', () => {
     [400, 'INVALID_REQUEST', /refuses the request \(status 400: because\)/],
     [422, 'INVALID_REQUEST', /refuses the request/],
     [402, 'INVALID_REQUEST', /status 402/],
-    [401, 'UNAUTHORIZED', /refuses the token: is it valid, .*\(status 401: because\)/],
+    [401, 'UNAUTHORIZED', /refuses the token; check that it is valid .*\(status 401: because\)/],
     [403, 'UNAUTHORIZED', /refuses the token/],
-    [404, 'NOT_FOUND', /check its id, and baseUrl/],
+    [404, 'NOT_FOUND', /check its id and baseUrl/],
     [408, 'UNAVAILABLE', /status 408/],
-    [429, 'RATE_LIMITED', /ask later/],
-    [430, 'RATE_LIMITED', /ask later/],
+    [429, 'RATE_LIMITED', /try again later/],
+    [430, 'RATE_LIMITED', /try again later/],
     [500, 'UNAVAILABLE', /in trouble/],
     [503, 'UNAVAILABLE', /in trouble/],
   ])('%i is %s', async (status, code, message) => {
@@ -96,7 +96,7 @@ describe('the code says what went wrong', () => {
         const server = await startRawServer(socket => socket.write(start))
         const error = await failure(server.url, { timeoutMs: 100 })
         expect(error).toMatchObject({ code: 'TIMEOUT' })
-        expect(error.message).toContain('timeoutMs (100) ran out, waiting for the service')
+        expect(error.message).toContain('timeoutMs (100) ran out while waiting for the service')
         expect(server.sockets).toHaveLength(1)
         await server.close()
       }),
@@ -113,13 +113,13 @@ describe('hostile answers are INVALID_RESPONSE', () => {
   const text = JSON.stringify(specifiedOrg)
   it.each([
     ['empty', '', 'expected a JSON object, got an empty answer'],
-    ['HTML', '<!doctype html><p>Log in', 'got a page of HTML, of a proxy perhaps'],
-    ['text', 'OK', 'got a text that is no JSON'],
-    ['truncated', text.slice(0, -1), 'got a text that is no JSON'],
+    ['HTML', '<!doctype html><p>Log in', 'got an HTML page, perhaps of a proxy'],
+    ['text', 'OK', 'got text that is not JSON'],
+    ['truncated', text.slice(0, -1), 'got text that is not JSON'],
     ['a list', '[]', 'got an array'],
     ['null', 'null', 'got null'],
     ['a string', '"x"', 'got a string of 1 characters'],
-    ['deep', '['.repeat(1_000_000), 'got a text that is no JSON'],
+    ['deep', '['.repeat(1_000_000), 'got text that is not JSON'],
     ['of more than 1 MiB', JSON.stringify(orgWith({ more: 'x'.repeat(2 ** 20) })), 'it is longer than 1 MiB'],
   ])('%s', async (_, body, problem) => {
     await using service = await startAnswering(200, body)

@@ -369,7 +369,7 @@ describe('an answer of Redis that cannot be true', () => {
     ['a license without a time', at(5, 'now')],
     ['a license of a megabyte', at(6, 'x'.repeat(1e6))],
     ['a license that is no text', at(6, {})],
-    ['leave to read of 2', at(7, 2)],
+    ['a read permission of 2', at(7, 2)],
     ...shares.map((value): [string, (truth: unknown) => unknown] => [
       `share: ${String(value).slice(0, 20)}`,
       at(8, value),
@@ -440,7 +440,8 @@ describe('while Redis is away', () => {
     await clock.runUntil(10_000, true)
     expect(lastOf(member)).toBeUndefined()
     expect(member.troubles).toEqual([
-      "the fleet's Redis cannot be asked (connection refused). Until it can, this process finds its share by itself.",
+      'the Redis of limits.fleet cannot be used (connection refused). Until it can, this process adapts its request rate to the ' +
+        'answers of the service. Check Redis and its client.',
     ])
   })
 

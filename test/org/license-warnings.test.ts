@@ -27,27 +27,27 @@ describe('a license', () => {
     ],
     ['that says nothing gives no warning', {}, {}, {}, undefined],
     ['that ends in two weeks', { expiresAt: '2026-12-04T00:00:00Z' }, {}, {}, /expires at 2026-12-04/],
-    ['that has ended', { expiresAt: '2026-11-20T23:59:59Z' }, {}, {}, /has expired \(2026-11-20/],
+    ['that has ended', { expiresAt: '2026-11-20T23:59:59Z' }, {}, {}, /expired at 2026-11-20/],
     [
       'that has ended by a date in the basic format',
       { expiresAt: '20261120T235959Z' },
       {},
       {},
-      /has expired \(20261120T/,
+      /expired at 20261120T/,
     ],
-    ['that is not valid yet', { validFrom: '2026-11-22T00:00:00Z' }, {}, {}, /valid only from 2026-11-22/],
+    ['that is not valid yet', { validFrom: '2026-11-22T00:00:00Z' }, {}, {}, /not valid before 2026-11-22/],
     ['with a date that is none gives no warning', { expiresAt: 'never', validFrom: '' }, {}, {}, undefined],
     [
       'whose payment failed',
       {},
       { paymentStatus: 'failed', firstFailedPayment: '2026-11-01' },
       {},
-      /payment is failed since 2026-11-01/,
+      /payment status is failed since 2026-11-01/,
     ],
-    ['whose payment is blocked', {}, { paymentStatus: 'blocked' }, {}, /payment is blocked\. Settle/],
+    ['whose payment is blocked', {}, { paymentStatus: 'blocked' }, {}, /payment status is blocked\. Settle/],
     ['whose payment is not applicable gives no warning', {}, { paymentStatus: 'na' }, {}, undefined],
-    ['for another region', { regions: ['us', 'ap'] }, {}, {}, /configured is eu, the license's: us, ap/],
-    ['for another default region', { defaultRegion: 'us' }, {}, {}, /configured is eu, the license's: us/],
+    ['for another region', { regions: ['us', 'ap'] }, {}, {}, /configured region is eu, but the license is for us, ap/],
+    ['for another default region', { defaultRegion: 'us' }, {}, {}, /configured region is eu, but the license is for us/],
     ['for a place in our region gives no warning', { regions: ['EU-central-1'] }, {}, {}, undefined],
     [
       'for another region, where none is configured, gives no warning',
@@ -57,7 +57,7 @@ describe('a license', () => {
       undefined,
     ],
     ['for no number of datasets gives no warning', { maxDatasets: 0 }, {}, {}, undefined],
-    ['for fewer datasets', { maxDatasets: 2 }, {}, {}, /ships to 3 datasets; the license has 2/],
+    ['for fewer datasets', { maxDatasets: 2 }, {}, {}, /ships to 3 datasets, but the license allows 2/],
   ])('%s', (_, license, fields, used, message) => {
     const messages = licenseWarnings(org(license, fields), { ...usage, ...used }).map(warning => warning.message)
     if (message === undefined) expect(messages).toEqual([])

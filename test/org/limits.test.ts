@@ -100,7 +100,7 @@ describe('the limits of a license', () => {
       [
         'LOGFERRY_BUDGET',
         expect.stringMatching(
-          /the 1\.0 GB that may be ingested until 2026-12-01 are used up on 2026-11-02.*onBudget: 'shed'/,
+          /the 1\.0 GB that may be ingested by 2026-12-01 will be used up on 2026-11-02.*onBudget: 'shed'/,
         ),
       ],
     ])

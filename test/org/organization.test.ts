@@ -79,7 +79,7 @@ describe('every field of the specification', () => {
   })
 
   it.each(requiredOfOrg)('%s is required', async field => {
-    const message = `the answer is no organization of this service: ${field} is missing`
+    const message = `the answer is not a valid organization: ${field} is missing`
     await expect(read(orgWith({ [field]: undefined }))).rejects.toThrow(message)
     await expect(read(orgWith({ [field]: null }))).rejects.toThrow(message)
   })
@@ -135,7 +135,7 @@ describe('every field of the specification', () => {
   ])('is checked: %j', async (fields, problem) => {
     const error = await read(orgWith(fields)).catch(error => error)
     expect(error).toMatchObject({ code: 'INVALID_RESPONSE', status: 200 })
-    expect(error.message).toBe(`logferry: the answer is no organization of this service: ${problem}`)
+    expect(error.message).toBe(`logferry: the answer is not a valid organization: ${problem}`)
   })
 
   it.each(amounts)('%s may be half a gigabyte, as the emulator allows', async field => {

@@ -101,8 +101,8 @@ describe('what the service says', () => {
     await until(() => logs.warnings.length >= 2, 'both warnings')
     const messages = logs.warnings.map(({ message }) => message)
     expect(messages).toEqual([
-      expect.stringContaining('payment is failed since [token]said [token]'),
-      expect.stringContaining('the region configured is eu'),
+      expect.stringContaining('payment status is failed since [token]said [token]'),
+      expect.stringContaining('the configured region is eu'),
     ])
     for (const message of messages) expectHarmless(message, 600)
   })
@@ -174,7 +174,7 @@ describe('what Redis says', () => {
 
   it.each([
     ['an error', `-ERR ${hostile.replaceAll(/[\r\n]/g, ' ')}\r\n`, '[token]'],
-    ['a text', `$${Buffer.byteLength(hostile)}\r\n${hostile}\r\n`, 'no usable time'],
+    ['a text', `$${Buffer.byteLength(hostile)}\r\n${hostile}\r\n`, 'no valid time'],
   ])('as %s is told in one short line without the tokens', async (_, reply, told) => {
     const server = await startRawServer(socket => socket.write(reply))
     const redis = new Redis(server.url.replace('http', 'redis'), { enableReadyCheck: false, disableClientInfo: true })
@@ -183,7 +183,7 @@ describe('what Redis says', () => {
     await using logs = watched({ baseUrl: service.url, token, limits: limits(redis) })
     await until(() => logs.warnings.length > 0, 'a warning')
     const { message } = logs.warnings[0] as { message: string }
-    expect(message).toContain("the fleet's Redis cannot be asked (")
+    expect(message).toContain('the Redis of limits.fleet cannot be used (')
     expect(message).toContain(told)
     expectHarmless(message, 600)
     redis.disconnect()
@@ -220,7 +220,7 @@ describe('an event that is refused, with a time stamp of its own', () => {
     const letters = readFileSync(join(directory, 'rejected.ndjson'), 'utf8').trim().split('\n')
     expect(letters.map(letter => JSON.parse(letter))).toMatchObject([
       { event: { n: 1 }, reason: 'no' },
-      { reason: 'nor this (2 events of the batch have the time stamp "2026-11-21T10:00:03Z")' },
+      { reason: 'nor this (2 events of the batch have the timestamp "2026-11-21T10:00:03Z")' },
     ])
     expect(JSON.parse(letters[1] as string)).not.toHaveProperty('event')
     rmSync(directory, { recursive: true })
