@@ -85,7 +85,7 @@ describe('--only', () => {
   })
 
   it('refuses what matches nothing', () => {
-    expect(() => wanted(['logfery-*'], ['sizes'], subjects)).toThrow("nothing is called 'logfery-*'")
+    expect(() => wanted(['logfery-*'], ['sizes'], subjects)).toThrow("no experiment or set-up is called 'logfery-*'")
   })
 })
 
