@@ -100,7 +100,7 @@ export async function killsWhileInheriting(
     await heir.kill()
     progress(`${heirs + 1} of ${kills} heirs killed, ${server.numbers.length} events arrived`)
   }
-  return await conclude(on, loggers, `${kills} heirs of ${loggers.length} processes killed`)
+  return await conclude(on, loggers, `${kills} adopters of ${loggers.length} processes killed`)
 }
 
 /** Has three processes log while the service is down, and kills them. */
