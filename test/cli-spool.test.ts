@@ -13,7 +13,7 @@ import { startNode } from './support/start-node.ts'
 const nowhere = 'http://127.0.0.1:1'
 
 describe.concurrent('logferry spool ls', () => {
-  it('shows what a killed process has left, and changes nothing', async () => {
+  it('lists the events of a killed process, and changes nothing', async () => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, 'dataset: ({ n }) => (n % 2 ? "odd" : "even")', 5)
     const before = spool.files()
@@ -30,7 +30,7 @@ describe.concurrent('logferry spool ls', () => {
     expect(spool.files()).toEqual(before)
   })
 
-  it('shows what a closed shipper has left, as JSON on demand', async () => {
+  it('lists the events of a closed shipper as JSON with --json', async () => {
     using spool = makeSpool()
     const startedAtMs = Date.now()
     await leaveByClose(spool.directory, 3)
@@ -58,7 +58,7 @@ describe.concurrent('logferry spool ls', () => {
     expect(others).toEqual(left)
   })
 
-  it('leaves a running process its directory', async () => {
+  it('shows the directory of a running process as in use, and leaves it alone', async () => {
     using spool = makeSpool()
     await using running = startLogging(spool.directory, 4)
     await running.until(/logged/)
@@ -82,7 +82,7 @@ describe.concurrent('logferry spool ls', () => {
     expect(stdout).toMatch(/^3 refused events in rejected\.ndjson\.$/m)
   })
 
-  it('shows names of services and datasets as printable text, and as JSON that has them whole, as `spool send` does', async () => {
+  it('prints names of services and datasets as printable text, and as complete JSON, and so does `spool send`', async () => {
     using spool = makeSpool()
     const dataset = 'd\u009b2J\u202e\u2028logferry: forged'
     await leaveByKill(spool.directory, `dataset: ${JSON.stringify(dataset)}`, 2)
@@ -106,7 +106,7 @@ describe.concurrent('logferry spool ls', () => {
     expect(sent.stdout).toContain('Left alone: 2 events for another service (http://x/ [2J logferry: forged 31m), in ')
   })
 
-  it('takes the times of files for events that have none of their own', async () => {
+  it('uses file times for events without a time of their own', async () => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, 'timeField: "at"', 2)
     const [segment] = spool.segments()
@@ -115,7 +115,7 @@ describe.concurrent('logferry spool ls', () => {
     expect(JSON.parse(stdout).processes).toMatchObject([{ oldest: '2001-09-09T01:46:40.000Z' }])
   })
 
-  it.runIf(process.getuid?.() === 0)('says so where directories belong to somebody else', async () => {
+  it.runIf(process.getuid?.() === 0)('counts directories that belong to another user', async () => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, '', 2)
     const [name = ''] = fs.readdirSync(spool.directory)
@@ -132,7 +132,7 @@ describe.concurrent('logferry spool ls', () => {
     expect(sent.stdout).toMatch(/1 directory belongs to another user/)
   })
 
-  it.runIf(process.getuid?.() === 0)('refuses a spool that another user may write to, as `send` does', async () => {
+  it.runIf(process.getuid?.() === 0)('refuses a spool that another user may write to, and so does `send`', async () => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, '', 2)
     fs.chmodSync(spool.directory, 0o777)
@@ -153,7 +153,7 @@ describe.concurrent('logferry spool ls', () => {
     })
   })
 
-  it('says that nothing waits where nothing does', async () => {
+  it('says that no events wait in an empty spool', async () => {
     using spool = makeSpool()
     const stdout = `No events wait in ${spool.directory}.\n`
     expect(await logferry(['spool', 'ls', spool.directory])).toEqual({ code: 0, stdout, stderr: '' })
@@ -161,7 +161,7 @@ describe.concurrent('logferry spool ls', () => {
 })
 
 describe.concurrent('logferry spool send', () => {
-  it('delivers what was left behind, each event to its dataset, and leaves nothing', async () => {
+  it('delivers each event that was left behind to its dataset, and empties the spool', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
     await leaveByKill(spool.directory, 'dataset: ({ n }) => (n % 2 ? "odd" : "even")', 5, emulator.url)
@@ -177,7 +177,7 @@ describe.concurrent('logferry spool send', () => {
     expect(await send(spool.directory, emulator)).toEqual({ code: 0, stdout: again, stderr: '' })
   })
 
-  it('uses plain http to a host that is not loopback by its name with --allow-insecure only', async () => {
+  it('uses plain http to a host other than loopback only with --allow-insecure', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
     const insecure = { url: emulator.url.replace('127.0.0.1', '[::ffff:127.0.0.1]'), token: emulator.token }
@@ -189,7 +189,7 @@ describe.concurrent('logferry spool send', () => {
     expect(numbers(emulator, 'd')).toEqual([0, 1])
   })
 
-  it('leaves running processes what they have, and says so', async () => {
+  it('leaves the events of running processes alone, and reports them', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
     await using running = startLogging(spool.directory, 4)
@@ -203,7 +203,7 @@ describe.concurrent('logferry spool send', () => {
     expect(numbers(emulator, 'd')).toEqual([0, 1])
   })
 
-  it('says what the service refused, and where it is', async () => {
+  it('reports refused events and where they are kept', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
     emulator.faults.rejectEvents(({ n }) => n === 1, 'no ones')
@@ -218,7 +218,7 @@ describe.concurrent('logferry spool send', () => {
     expect(JSON.parse(fs.readFileSync(path, 'utf8'))).toMatchObject({ reason: 'no ones', event: { n: 1 } })
   })
 
-  it('says what is damaged, and delivers the rest', async () => {
+  it('reports damaged events, and delivers the rest', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
     await leaveByClose(spool.directory, 10, emulator)
@@ -229,7 +229,7 @@ describe.concurrent('logferry spool send', () => {
     expect(emulator.eventCount('d')).toBe(9)
   })
 
-  it('tries until --timeout, and leaves everything in place while the service is down', async () => {
+  it('tries until --timeout, and leaves all events in place while the service is down', async () => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, '', 3)
     const options = ['--url', nowhere, '--timeout', '0.5']
@@ -245,7 +245,7 @@ describe.concurrent('logferry spool send', () => {
     expect((await logferry(['spool', 'ls', spool.directory])).stdout).toMatch(/left behind +3 /)
   })
 
-  it('says why nothing is delivered, and delivers it the next time', async () => {
+  it('says why nothing is delivered, and delivers the events the next time', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
     await leaveByKill(spool.directory, '', 3, emulator.url)
@@ -258,7 +258,7 @@ describe.concurrent('logferry spool send', () => {
     expect(numbers(emulator, 'd')).toEqual([0, 1, 2])
   })
 
-  it('leaves alone what is for another service or organization, says so, and exits with 1', async () => {
+  it('leaves events for another service or organization alone, reports them, and exits with 1', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
     await leaveByKill(spool.directory, '', 2)
@@ -283,7 +283,7 @@ describe.concurrent('logferry spool send', () => {
   })
 
   it.concurrent.each(['SIGINT', 'SIGTERM'] as const)(
-    'ends on %s, tells of its progress until then, and leaves the rest',
+    'ends on %s, reports its progress, and leaves the rest',
     async signal => {
       using spool = makeSpool()
       await using emulator = await startEmulator()
@@ -301,7 +301,7 @@ describe.concurrent('logferry spool send', () => {
   it.each([
     ['no token', { LOGFERRY_URL: nowhere }, /option `token` must be.*LOGFERRY_TOKEN must be set/],
     ['no address', { LOGFERRY_TOKEN: 't' }, /option `baseUrl` must be.*LOGFERRY_URL must be set/],
-  ])('exits with 1 for %s, and says what to do', async (_, environment, message) => {
+  ])('exits with 1 for %s, and names the remedy', async (_, environment, message) => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, '', 1)
     const { code, stdout, stderr } = await logferry(['spool', 'send', spool.directory], environment)
@@ -311,7 +311,7 @@ describe.concurrent('logferry spool send', () => {
 })
 
 describe.concurrent('misuse of logferry spool', () => {
-  it.each(['ls', 'send'])('exits with 1 when there is no such directory: %s', async command => {
+  it.each(['ls', 'send'])('exits with 1 if the directory does not exist: %s', async command => {
     const directory = join(tmpdir(), 'logferry-no-such-directory')
     const stderr = `logferry: the directory ${directory} does not exist\n`
     expect(await logferry(['spool', command, directory])).toEqual({ code: 1, stdout: '', stderr })
@@ -328,7 +328,7 @@ describe.concurrent('misuse of logferry spool', () => {
     [['spool', 'send', 'one', '--json'], "Unknown option '--json'", 'spool send'],
     [['spool', 'send', 'one', '--timeout', 'soon'], '--timeout must be a number of seconds above 0, up', 'spool send'],
     [['spool', 'send', 'one', '--timeout', '0'], '--timeout must be a number of seconds above 0, up', 'spool send'],
-  ])('exits with 2 for %j, and says what there is', async (args, problem, usage) => {
+  ])('exits with 2 for %j, and prints the help', async (args, problem, usage) => {
     const { code, stdout, stderr } = await logferry(args)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(`logferry: ${problem}`)

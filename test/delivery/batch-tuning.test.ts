@@ -19,7 +19,7 @@ const load = {
   datasets: 1,
 }
 
-describe('batches tuned to the pace', () => {
+describe('batches tuned to the request rate', () => {
   it.each([
     ['no limit, 40 MB/s: as configured', { ...unlimited, bytesPerSecond: 40e6 }, MiB, 1000],
     [

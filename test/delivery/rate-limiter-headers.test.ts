@@ -52,7 +52,7 @@ describe('the rate limit in an answer', () => {
     expect(rateLimitIn(headers, nowMs)).toEqual(expected)
   })
 
-  it("counts to the reset by the service's clock, however wrong ours is", () => {
+  it("counts to the reset by the service's clock, however wrong the local clock is", () => {
     const headers = {
       date: new Date(nowMs).toUTCString(),
       'x-ratelimit-limit': '6000',
@@ -63,7 +63,7 @@ describe('the rate limit in an answer', () => {
     }
   })
 
-  it('is made of finite numbers from 0, whatever the headers are', () => {
+  it('has only finite numbers from 0, whatever the headers say', () => {
     const names = ['limit', 'remaining', 'reset'].flatMap(name => [`x-ratelimit-${name}`, `ratelimit-${name}`])
     const text = fc.oneof(fc.string(), fc.integer().map(String), fc.stringMatching(/^[rtqw=;,0-9" ]*$/))
     const headers = fc.dictionary(fc.constantFrom(...names, 'ratelimit', 'ratelimit-policy', 'date'), text)

@@ -7,7 +7,7 @@ afterAll(() => emulator.close())
 // biome-ignore lint/suspicious/noExplicitAny: misuse is what plain JavaScript can do.
 type Misuse = any
 
-describe('an option that makes no sense is refused with its name, what was expected and what came', () => {
+describe('an invalid option is refused with its name, the expectation and the value', () => {
   it.each([
     [null, 'startEmulator: options must be an object, not null'],
     [{ prot: 1 }, "startEmulator: there is no option 'prot'"],
@@ -71,7 +71,7 @@ describe('an option that makes no sense is refused with its name, what was expec
     await expect(startEmulator(options)).rejects.toMatchObject({ message })
   })
 
-  it('a misspelt field of an organization, or of its license', async () => {
+  it('refuses a misspelled field of an organization or its license', async () => {
     const misspelt: Misuse = { license: { maxField: 10 } }
     await expect(startEmulator({ org: misspelt })).rejects.toThrow(
       /^org\.license: there is no 'maxField'; there is id, /,
@@ -83,7 +83,7 @@ describe('an option that makes no sense is refused with its name, what was expec
     expect(() => emulator.changeOrg(misspelt)).toThrow(/^changeOrg: overrides\.license: there is no 'maxField'/)
   })
 
-  it('takes undefined for the default', async () => {
+  it('treats undefined as the default', async () => {
     await using own = await startEmulator({
       host: undefined,
       port: undefined,
@@ -93,14 +93,14 @@ describe('an option that makes no sense is refused with its name, what was expec
     expect(own.url).toBe(`http://127.0.0.1:${own.port}`)
   })
 
-  it('says so when the port is in use', async () => {
+  it('says that the port is in use', async () => {
     await expect(startEmulator({ port: emulator.port })).rejects.toThrow(
       `the emulator cannot listen on port ${emulator.port} of 127.0.0.1: the port is in use`,
     )
   })
 })
 
-describe('a token that makes no sense is refused without being shown', () => {
+describe('an invalid token is refused without being shown', () => {
   it.each([
     ['secret', 'addToken: grant must be an object'],
     [{ kind: 'api' }, 'addToken: grant.actions must be a list of ingest, org:read, org:write, not undefined'],
@@ -115,7 +115,7 @@ describe('a token that makes no sense is refused without being shown', () => {
   })
 })
 
-describe('a fault that makes no sense is refused when it is scripted', () => {
+describe('an invalid fault is refused when it is scripted', () => {
   const { faults } = emulator as Misuse
 
   it.each([

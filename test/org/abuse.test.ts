@@ -18,7 +18,7 @@ function refusal(options: unknown): Error {
   throw new Error('accepted')
 }
 
-describe('options that cannot be used throw where the client is made', () => {
+describe('invalid options throw when the client is made', () => {
   it.each<[string, unknown, string, RegExp, 'TypeError' | 'RangeError']>([
     ['no options', null, 'options', /an object; got null$/, 'TypeError'],
     ['no base address', { token: 't' }, 'baseUrl', /LOGFERRY_URL must be set; got nothing/, 'TypeError'],
@@ -83,7 +83,7 @@ describe('options that cannot be used throw where the client is made', () => {
   })
 })
 
-describe('arguments that cannot be used reject, and nothing is asked of the service', () => {
+describe('invalid arguments reject, and no request is made', () => {
   const dispatch = vi.fn()
   const client = createOrgClient({ ...good, dispatcher: { dispatch } as never })
 
@@ -96,7 +96,7 @@ describe('arguments that cannot be used reject, and nothing is asked of the serv
     },
   )
 
-  it('an id may be a token in the wrong place, so it is not shown', async () => {
+  it('an id is not shown, because it may be a misplaced token', async () => {
     await expect(client.get('xaat-secret\n')).rejects.toThrow(/got a string of 12 characters \(not shown\)$/)
   })
 
@@ -117,7 +117,7 @@ describe('arguments that cannot be used reject, and nothing is asked of the serv
     })
   })
 
-  it('and so nothing was asked', () => expect(dispatch).not.toHaveBeenCalled())
+  it('no request was made', () => expect(dispatch).not.toHaveBeenCalled())
 })
 
 it('a client shows no token', async () => {

@@ -22,7 +22,7 @@ describe('processes that lease their shares', () => {
     [40, 1000],
     [500, 100],
     [80, 5],
-  ])('%d on %d a second: use the limit, hardly any is rejected, none waits', async (processes, limitPerSecond) => {
+  ])('%d on %d per second: use the limit, few requests are rejected, no process waits', async (processes, limitPerSecond) => {
     const world = await World.withRedis({ limitPerSecond }, processes === 500 ? secondsOfMany : undefined)
     world.joinWithinASecond(processes)
     await world.run()
@@ -34,7 +34,7 @@ describe('processes that lease their shares', () => {
     expect(world.redis.calls / processes).toBeLessThanOrEqual(world.seconds / 5 + 10)
   })
 
-  it('500, one of which is another every two seconds', async () => {
+  it('500, one of which is replaced every two seconds', async () => {
     const world = await World.withRedis({}, secondsOfMany)
     world.joinWithinASecond(500)
     world.renewEvery(2000, 10)
@@ -46,7 +46,7 @@ describe('processes that lease their shares', () => {
   })
 
   it.each([750, 5000])(
-    '40, one of which is killed and replaced every %d ms, use what the dead have held',
+    '40, one of which is killed and replaced every %d ms, use the slots of killed processes',
     async everyMs => {
       const world = await World.withRedis({ limitPerSecond: 40 })
       world.joinWithinASecond(40)
@@ -59,7 +59,7 @@ describe('processes that lease their shares', () => {
     },
   )
 
-  it('40, of which five need all that the others do not use', async () => {
+  it('40, of which five use the slots that the others do not need', async () => {
     const world = await World.withRedis({ limitPerSecond: 40 })
     for (let i = 0; i < 40; i++) world.join(1, i < 5 ? undefined : 0.4)
     await world.run()
@@ -74,7 +74,7 @@ describe('processes that lease their shares', () => {
   it.each([
     [5, 6], // each has its turn every five seconds
     [40, 3],
-  ])('one that joins twenty others on %d a second has its first request within %d seconds', async (limit, seconds) => {
+  ])('one that joins twenty others on %d per second makes its first request within %d seconds', async (limit, seconds) => {
     const world = await World.withRedis({ limitPerSecond: limit })
     world.joinWithinASecond(20)
     for (let second = 40; second < 110; second += 10) world.clock.after(second * 1000, () => world.join())
@@ -86,7 +86,7 @@ describe('processes that lease their shares', () => {
     expect(rejected).toBeLessThan(0.01)
   })
 
-  it('40 follow a limit that only the headers of answers tell, within two leases', async () => {
+  it('40 follow a limit that only headers name, within two leases', async () => {
     const world = await World.withRedis({ limitPerSecond: 40 })
     world.joinWithinASecond(40)
     world.clock.after(30_000, () => world.service.setLimit(10))
@@ -103,7 +103,7 @@ describe('processes that lease their shares', () => {
     ['hanging', 50],
     ['refusing', 500],
   ] as const)(
-    'whose Redis is %s for 40 s, and has then forgotten everything, use the limit: %d',
+    'whose Redis is %s for 40 s and comes back empty use the limit: %d',
     async (state, processes) => {
       const world = await World.withRedis()
       world.joinWithinASecond(processes)
@@ -125,7 +125,7 @@ describe('processes that lease their shares', () => {
     },
   )
 
-  it.each([2000, 8000])('40, whose Redis hangs for %d ms, and remembers', async awayMs => {
+  it.each([2000, 8000])('40, whose Redis hangs for %d ms and keeps its data', async awayMs => {
     const world = await World.withRedis({ limitPerSecond: 40 })
     world.joinWithinASecond(40)
     for (let second = 30; second < 120; second += 30) {
@@ -142,7 +142,7 @@ describe('processes that lease their shares', () => {
     expect(utilisation).toBeGreaterThan(0.9)
   })
 
-  it('10, whose Redis was never there, find their shares by themselves', async () => {
+  it('10 without a reachable Redis find their shares by themselves', async () => {
     const world = await World.withRedis()
     world.redis.state = 'refusing'
     world.joinWithinASecond(10)
