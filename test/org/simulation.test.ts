@@ -74,7 +74,7 @@ describe('processes that do not communicate', () => {
     expect(world.service.utilisation(60, 180)).toBeGreaterThan(0.92)
   })
 
-  it.each([1, 9])('give half to one with half a share among %d others', async others => {
+  it.each([1, 9])('one with half a share and %d others: use the limit, few requests are rejected', async others => {
     const world = new World()
     world.join(0.5)
     world.joinWithinASecond(others)

@@ -23,8 +23,8 @@ function mounted(path: string, options: string): Disposable | undefined {
   return { [Symbol.dispose]: () => void execFileSync('umount', ['-l', path]) }
 }
 
-describe.concurrent('scenario 17: a spool on a disk that takes nothing', () => {
-  it('where a file is in the way: the process lives from memory, says so once, and delivers', async () => {
+describe.concurrent('scenario 17: a spool on a disk that accepts no data', () => {
+  it('because a file is in the way: the process uses memory, warns once, and delivers', async () => {
     await using directory = await temporary()
     await using emulator = await startEmulator()
     writeFileSync(join(directory.path, 'file'), '')
@@ -36,7 +36,7 @@ describe.concurrent('scenario 17: a spool on a disk that takes nothing', () => {
     expect(inOrder(numbersIn(emulator))).toEqual(upTo(5000))
   })
 
-  it('and the service away as well: what is lost at the end is counted and told', async () => {
+  it('while the service is unavailable: the loss at the end is counted and reported', async () => {
     await using directory = await temporary()
     writeFileSync(join(directory.path, 'file'), '')
     await using emulator = await startEmulator()
@@ -45,7 +45,7 @@ describe.concurrent('scenario 17: a spool on a disk that takes nothing', () => {
     expect(stderr).toMatch(/1000 events could not be delivered .*\. They are dropped\./)
   })
 
-  it('as it is full (where we may mount one): what it holds is delivered by the next, the rest was counted as lost', async ({
+  it('because it is full: the next process delivers the spooled events, and the rest counts as lost', async ({
     skip,
   }) => {
     await using directory = await temporary()

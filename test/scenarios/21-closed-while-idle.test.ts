@@ -17,7 +17,7 @@ const closings: Readonly<Record<string, (socket: Socket) => void>> = {
 describe.concurrent('scenario 21: the server ends an idle connection', () => {
   const cases = Object.keys(closings).flatMap(way => [0, 1, 3, 20].map(afterMs => [way, afterMs] as const))
 
-  it.each(cases)('it %s %i ms after its answer, as we send: invisible', async (way, afterMs) => {
+  it.each(cases)('it %s %i ms after its answer, during the next request: invisible to the application', async (way, afterMs) => {
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
       request.take()

@@ -51,7 +51,7 @@ describe.concurrent('scenario 25: an answer is handled by its status alone', () 
     expect(logs.stats().retries).toBe(refusals.length)
   })
 
-  it.each(bodies)('400 with %s to everything: told as refused at the end', async (_, body, contentType) => {
+  it.each(bodies)('400 with %s to every request: reported as refused at the end', async (_, body, contentType) => {
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
       request.answer('400 Bad Request', body, `content-type: ${contentType}`)
@@ -64,7 +64,7 @@ describe.concurrent('scenario 25: an answer is handled by its status alone', () 
     for (const { message } of logs.warnings) expect(message).not.toMatch(/[<>\n\r\0]/)
   })
 
-  it('200 that counts more failures than there were events: all of them are counted, no more', async () => {
+  it('200 that counts more failures than events: every event is counted once', async () => {
     await using server = await startFaultServer(request => {
       if (request.isWhole) request.answer('200 OK', '{"failed": 1e9, "failures": [{"error": "no"}]}')
     })

@@ -26,7 +26,7 @@ async function redirecting(status: number, locationOf: (elsewhere: string) => st
 
 describe.concurrent('scenario 29: a redirect is never followed', () => {
   it.each(statuses)(
-    '%i to another host: the token is not sent there, it is reported, and nothing is lost',
+    '%i to another host: reported, the token is not sent there, and no event is lost',
     async status => {
       await using server = await redirecting(status, elsewhere => `${elsewhere}/v1/datasets/d/ingest?token=secret`)
       await using logs = watched({ baseUrl: server.url })
@@ -49,7 +49,7 @@ describe.concurrent('scenario 29: a redirect is never followed', () => {
     'javascript:1',
     '%%%',
     '',
-  ])('307 to %j: reported, and nothing is lost', async location => {
+  ])('307 to %j: reported, and no event is lost', async location => {
     await using server = await redirecting(307, () => location)
     await using logs = watched({ baseUrl: server.url })
     logs.log(0)

@@ -81,12 +81,12 @@ const accepted: [string, () => string][] = [
 ]
 
 describe.runIf(isRoot)('a directory', () => {
-  it.each(refused)('is refused where %s', async (_, path, why) => {
+  it.each(refused)('is refused if %s', async (_, path, why) => {
     const directory = path()
     expect(() => assertPrivate(directory)).toThrow(why)
   })
 
-  it.each(accepted)('is accepted that %s', (_, path) => {
+  it.each(accepted)('is accepted if it %s', (_, path) => {
     assertPrivate(path())
   })
 })
@@ -100,7 +100,7 @@ describe.runIf(isRoot && canMount())('a volume of root', () => {
   }
   afterEach(() => execFileSync('umount', ['-l', join(home, 'volume')]))
 
-  it('is accepted as it is given to a container, with its group', () => {
+  it('is accepted with its group, as a container gets it', () => {
     const volume = mount(`mode=2777,uid=0,gid=${group}`)
     assertPrivate(volume)
     make('volume/spool', { mode: 0o2770, group }) // as the group of a volume is applied to all that is in it
@@ -111,7 +111,7 @@ describe.runIf(isRoot && canMount())('a volume of root', () => {
     expect(() => assertPrivate(join(volume, 'theirs'))).toThrow(/belongs to another user/)
   })
 
-  it('is refused where it belongs to another user', () => {
+  it('is refused if it belongs to another user', () => {
     const volume = mount(`mode=0700,uid=${other}`)
     expect(() => assertPrivate(volume)).toThrow(/belongs to another user/)
   })
@@ -135,7 +135,7 @@ describe.runIf(isRoot)('a spool that is refused', () => {
     ['belongs to another user', () => make('spool', { user: other })],
     ['may be written by all', () => make('spool', { mode: 0o777 })],
     ['is a link of another user', () => last(make('a'), link(join(home, 'a'), 'spool', other))],
-  ])('as it %s is told of, nothing is written there or read, and events are delivered from memory', async (_, path) => {
+  ])('because it %s is reported, neither written nor read, and events are delivered from memory', async (_, path) => {
     await using shipping = await startShipping()
     const directory = path()
     const victim = join(home, 'victim')
@@ -157,7 +157,7 @@ describe.runIf(isRoot)('a spool that is refused', () => {
     expect(messages).toContainEqual(expect.stringMatching(why))
   })
 
-  it('is used as soon as it is safe', async () => {
+  it('is used as soon as it is private', async () => {
     await using shipping = await startShipping()
     const directory = make('spool', { mode: 0o777 })
     shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
