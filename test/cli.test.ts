@@ -130,10 +130,10 @@ describe.concurrent('logferry check', () => {
   it.each([
     ['a wrong token', { LOGFERRY_TOKEN: 'wrong-secret' }, /the service answers 403.*Check that the token/],
     ['a wrong path', { LOGFERRY_URL: '/nowhere' }, /the service answers 404.*Check the dataset name and baseUrl/],
-    ['nobody there', { LOGFERRY_URL: 'http://127.0.0.1:1' }, /the service is not accepting events.*check the network/],
+    ['no server', { LOGFERRY_URL: 'http://127.0.0.1:1' }, /the service is not accepting events.*check the network/],
     ['no token', { LOGFERRY_TOKEN: '' }, /option `token` must be.*LOGFERRY_TOKEN must be set; got nothing/],
     ['no dataset', { LOGFERRY_DATASET: '' }, /option `dataset` must be.*LOGFERRY_DATASET must be set; got nothing/],
-    ['an address that is none', { LOGFERRY_URL: 'ftp://host' }, /option `baseUrl` must be an http\(s\) address/],
+    ['an invalid address', { LOGFERRY_URL: 'ftp://host' }, /option `baseUrl` must be an http\(s\) address/],
     ['a malformed token', { LOGFERRY_TOKEN: 'wrong secret' }, /option `token` must be a token of visible ASCII/],
   ])('exits with 1 for %s, and names the remedy', async (_, change, message) => {
     const changed: Record<string, string> = { ...environment, ...change }

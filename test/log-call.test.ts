@@ -328,7 +328,7 @@ describe('a clock of the application', () => {
       }),
     ],
     ['that tells a time before all time', () => -1e15],
-    ['that is no function', 5],
+    ['that is not a function', 5],
   ]
 
   it.each(broken.flatMap(clock => ways.map(way => [...clock, ...way] as const)))(

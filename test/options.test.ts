@@ -205,7 +205,7 @@ describe('invalid options throw when the shipper is made', () => {
       /name of an HTTP header/,
       'RangeError',
     ],
-    ['a dispatcher that is none', { ...good, dispatcher: {} }, 'dispatcher', /undici Dispatcher/, 'TypeError'],
+    ['an object that is not a dispatcher', { ...good, dispatcher: {} }, 'dispatcher', /undici Dispatcher/, 'TypeError'],
     ['an Agent of undici 6', { ...good, dispatcher: agentOfUndici6 }, 'dispatcher', /undici 7 or later/, 'RangeError'],
     [
       'an Agent of undici 6 with interceptors',

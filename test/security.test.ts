@@ -16,7 +16,7 @@ const expired = { key: pem('./support/tls/expired.key.pem'), cert: pem('./suppor
 
 describe('TLS', () => {
   it.each([
-    ['is signed by nobody we know', loopback, undefined, /self.signed/i],
+    ['is signed by an unknown authority', loopback, undefined, /self.signed/i],
     ['is another host’s', wrongHost, wrongHost.cert, /ALTNAME|altnames/i],
     ['has expired', expired, expired.cert, /expired/i],
   ])('a server whose certificate %s gets no token and no event', async (_, tls, ca, reason) => {

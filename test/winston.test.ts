@@ -507,7 +507,7 @@ describe('delivery trouble', () => {
 
 describe('invalid options', () => {
   it.each<[string, object, RegExp]>([
-    ['a shipper that is none', { shipper: {} }, /`shipper` must be a shipper that createShipper\(\) returned/],
+    ['an object that is not a shipper', { shipper: {} }, /`shipper` must be a shipper that createShipper\(\) returned/],
     [
       'a shipper and options for one',
       { shipper: createShipper({ baseUrl: 'https://x.example', token: 't', dataset: 'd' }), dataset: 'e' },

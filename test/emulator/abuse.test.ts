@@ -72,15 +72,15 @@ describe('an invalid option is refused with its name, the expectation and the va
   })
 
   it('refuses a misspelled field of an organization or its license', async () => {
-    const misspelt: Misuse = { license: { maxField: 10 } }
-    await expect(startEmulator({ org: misspelt })).rejects.toThrow(
-      /^org\.license: there is no 'maxField'; there is id, /,
+    const misspelled: Misuse = { license: { maxField: 10 } }
+    await expect(startEmulator({ org: misspelled })).rejects.toThrow(
+      /^org\.license: there is no 'maxField'; use one of id, /,
     )
-    await expect(startEmulator({ orgs: [{ id: 'a', ...misspelt }] })).rejects.toThrow(
+    await expect(startEmulator({ orgs: [{ id: 'a', ...misspelled }] })).rejects.toThrow(
       /^orgs\[0\]\.license: there is no/,
     )
     expect(() => emulator.changeOrg({ licence: {} } as Misuse)).toThrow(/^changeOrg: overrides: there is no 'licence'/)
-    expect(() => emulator.changeOrg(misspelt)).toThrow(/^changeOrg: overrides\.license: there is no 'maxField'/)
+    expect(() => emulator.changeOrg(misspelled)).toThrow(/^changeOrg: overrides\.license: there is no 'maxField'/)
   })
 
   it('treats undefined as the default', async () => {

@@ -59,7 +59,7 @@ describe('invalid options throw when the client is made', () => {
       /a function that gives/,
       'TypeError',
     ],
-    ['a dispatcher that is none', { ...good, dispatcher: {} }, 'dispatcher', /undici Dispatcher/, 'TypeError'],
+    ['an object that is not a dispatcher', { ...good, dispatcher: {} }, 'dispatcher', /undici Dispatcher/, 'TypeError'],
     ['a header name with a space', { ...good, orgIdHeader: 'x y' }, 'orgIdHeader', /HTTP header/, 'RangeError'],
   ])('%s', (_, options, option, message, type) => {
     const error = refusal(options)

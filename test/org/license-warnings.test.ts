@@ -36,7 +36,7 @@ describe('a license', () => {
       /expired at 20261120T/,
     ],
     ['that is not valid yet', { validFrom: '2026-11-22T00:00:00Z' }, {}, {}, /not valid before 2026-11-22/],
-    ['with a date that is none gives no warning', { expiresAt: 'never', validFrom: '' }, {}, {}, undefined],
+    ['with an invalid date gives no warning', { expiresAt: 'never', validFrom: '' }, {}, {}, undefined],
     [
       'whose payment failed',
       {},

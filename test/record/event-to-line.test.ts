@@ -191,7 +191,7 @@ describe('plain data', () => {
     ['fields that cannot be enumerated', Object.defineProperty({ a: 1 }, 'hidden', { value: 1 })],
     ['a toJSON that cannot be enumerated', { a: Object.defineProperty({ b: 1 }, 'toJSON', { value: () => 'short' }) }],
     ['an array with a toJSON', { a: Object.assign([1], { toJSON: () => 'short' }) }],
-    ['a toJSON that is no function', { toJSON: 1, a: { toJSON: 'x' } }],
+    ['a toJSON that is not a function', { toJSON: 1, a: { toJSON: 'x' } }],
     [
       'accessors',
       {

@@ -144,7 +144,7 @@ describe('the event itself is shipped', () => {
     ['bytes', { b: Buffer.from('abc') }, '"b":"YWJj"'],
     ['a BigInt', { n: 12n }, '"n":"12"'],
     ['a function', { f: function named() {} }, '[Function named]'],
-    ['a date that is none', { d: new Date(Number.NaN) }, '"d":"Invalid Date"'],
+    ['an invalid date', { d: new Date(Number.NaN) }, '"d":"Invalid Date"'],
     ['an object that inherits', { o: Object.create({ toJSON: () => 'told' }) }, '"o":"told"'],
   ])('if it contains %s', async (_, given, expected) => {
     await using logging = await startLogging()

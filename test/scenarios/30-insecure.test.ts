@@ -27,7 +27,7 @@ describe.concurrent('scenario 30: an insecure connection', () => {
   })
 
   it.each([
-    ['is signed by nobody we know', loopback, undefined],
+    ['is signed by an unknown authority', loopback, undefined],
     ['is for another host', wrongHost, wrongHost.cert],
     ['has expired', expired, expired.cert],
     ['is signed by another than the CA given', loopback, wrongHost.cert],

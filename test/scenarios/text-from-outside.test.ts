@@ -192,7 +192,7 @@ describe('text from Redis', () => {
 
   it.each([
     ['an error without a text', () => new Error('')],
-    ['something that is no error', () => Symbol(hostile)],
+    ['a value that is not an error', () => Symbol(hostile)],
     ['an event emitter', () => new EventEmitter()],
   ])('as %s is reported as well', async (_, thrown) => {
     const redis = { call: () => {}, eval: () => Promise.reject(thrown()) }

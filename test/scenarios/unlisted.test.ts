@@ -92,7 +92,7 @@ describe.concurrent('unusual forms of success', () => {
       ({ socket }) => socket.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{"in'),
     ],
     [
-      'chunks that are none',
+      'invalid chunks',
       ({ socket }) => socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n'),
     ],
     ['the same answer twice', ({ socket }) => socket.write(ok + ok)],

@@ -242,6 +242,6 @@ function brokenBy(shipper: ChaosShipper, wasKilled: boolean): string[] {
     'accepted = delivered + dropped + pending': accepted === delivered + dropped + pending && pending >= 0,
     'memory for events is within maxBufferedBytes': bufferedBytes <= maxBufferedBytes && bufferedBytes >= 0,
     'nothing is pending after close() but what is in the spool': wasKilled || pending === left,
-    'only what the service refuses is told as refused': wronglyRejected === 0,
+    'only events that the service refuses are reported as refused': wronglyRejected === 0,
   })
 }

@@ -154,7 +154,7 @@ describe('rejected.ndjson', () => {
 
   it.each([
     ['a link', () => fs.symlinkSync(join(directory, 'target'), path), 'ELOOP'],
-    ['a pipe that nobody reads', () => execFileSync('mkfifo', [path]), 'ENXIO'],
+    ['a pipe without a reader', () => execFileSync('mkfifo', [path]), 'ENXIO'],
     ['a directory', () => fs.mkdirSync(path), 'EISDIR'],
   ])('is not written if %s is in its place; one warning, until it can be written again', (_, put, code) => {
     fs.writeFileSync(join(directory, 'target'), '')
