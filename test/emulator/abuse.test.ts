@@ -34,11 +34,11 @@ describe('an invalid option is refused with its name, the expectation and the va
     [{ tokens: [{ kind: 'root' }] }, "tokens[0].kind must be 'api' or 'personal' or 'access', not 'root'"],
     [
       { tokens: [{ kind: 'api', actions: ['ingest'], dataset: ['only-this'] }] },
-      "tokens[0]: there is no 'dataset'; there is kind, token, orgs, actions, datasets",
+      "tokens[0]: there is no 'dataset'; use one of kind, token, orgs, actions, datasets",
     ],
     [
       { tokens: [{ kind: 'access' }, { kind: 'personal', actions: ['ingest'] }] },
-      "tokens[1]: there is no 'actions'; there is kind, token, orgs",
+      "tokens[1]: there is no 'actions'; use one of kind, token, orgs",
     ],
     [{ tokens: [{ kind: 'personal', orgs: 'a' }] }, "tokens[0].orgs must be a list of names or '*', not 'a'"],
     [
@@ -107,7 +107,7 @@ describe('an invalid token is refused without being shown', () => {
     [{ kind: 'api', actions: ['all'] }, "grant.actions must be 'ingest' or 'org:read' or 'org:write', not 'all'"],
     [{ kind: 'api', actions: [], datasets: 'a' }, "grant.datasets must be a list of names or '*', not 'a'"],
     [{ kind: 'personal', orgs: [''] }, "grant.orgs[0] must be a non-empty string, not ''"],
-    [{ kind: 'personal', org: ['secret'] }, "addToken: grant: there is no 'org'; there is kind, token, orgs"],
+    [{ kind: 'personal', org: ['secret'] }, "addToken: grant: there is no 'org'; use one of kind, token, orgs"],
     [{ kind: 'personal', token: 'secret\r\n' }, 'grant.token must be a non-empty string of visible ASCII characters'],
   ])('%j', (grant: Misuse, message) => {
     expect(() => emulator.addToken(grant)).toThrow(message)
@@ -125,7 +125,7 @@ describe('an invalid fault is refused when it is scripted', () => {
     [() => faults.answerNext(1), 'answerNext: answer must be an object, not undefined'],
     [
       () => faults.answerNext(1, { status: 500, header: {} }),
-      "answerNext: answer: there is no 'header'; there is status",
+      "answerNext: answer: there is no 'header'; use one of status",
     ],
     [() => faults.answerNext(1, { status: 500, headers: 'a: b' }), "answerNext: headers must be an object, not 'a: b'"],
     [() => faults.resetNext(1, 'later'), "resetNext: moment must be 'before-storing' or 'after-storing', not 'later'"],
