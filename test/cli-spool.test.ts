@@ -313,7 +313,7 @@ describe.concurrent('logferry spool send', () => {
 describe.concurrent('misuse of logferry spool', () => {
   it.each(['ls', 'send'])('exits with 1 if the directory does not exist: %s', async command => {
     const directory = join(tmpdir(), 'logferry-no-such-directory')
-    const stderr = `logferry: the directory ${directory} does not exist\n`
+    const stderr = `logferry: the directory ${directory} does not exist. Check the path.\n`
     expect(await logferry(['spool', command, directory])).toEqual({ code: 1, stdout: '', stderr })
     expect(fs.existsSync(directory)).toBe(false)
   })

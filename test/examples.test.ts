@@ -49,7 +49,7 @@ const shown: Readonly<Record<string, readonly RegExp[]>> = {
     /^audit:\n {2}\{.*"role granted"\}\n/m,
   ],
   'spool.ts': [
-    /logferry: 3 events could not be delivered .* They are in the spool/,
+    /logferry: 3 events could not be delivered .* Delivery continues from the spool/,
     /^(\S+ +left behind +3 .* shop\n){2}total +6 /m,
     /^9 events arrived:\n( {2}\S+Z order placed [123] \(\d+\)\n){9}$/m,
   ],

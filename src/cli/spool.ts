@@ -34,7 +34,7 @@ export async function lookInto(directory: string): Promise<SpoolContents | undef
     if (syscall === undefined) throw error
     const isThere = code !== 'ENOENT' && code !== 'ENOTDIR'
     printError(
-      `logferry: ${isThere ? `${path} cannot be read (${code}). ${userRemedy}` : `the directory ${path} does not exist`}`,
+      `logferry: ${isThere ? `${path} cannot be read (${code}). ${userRemedy}` : `the directory ${path} does not exist. Check the path.`}`,
     )
     return undefined
   }

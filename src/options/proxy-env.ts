@@ -93,8 +93,8 @@ const none: ResolvedProxy = { env: {}, credentials: undefined, unused: undefined
 export function proxyHint({ unused }: ResolvedProxy, code: string | undefined): string {
   if (unused === undefined || !codesWithoutConnection.has(code ?? '')) return ''
   return (
-    `; ${unused} is set, but not used: a proxy needs an http:// or https:// address, ${nodeWithProxies}, and ` +
-    'either the environment variable NODE_USE_ENV_PROXY=1 or the option proxyEnv'
+    `; ${unused} is set, but not used: a proxy needs NODE_USE_ENV_PROXY=1 or the option proxyEnv, an http:// or ` +
+    `https:// address, and ${nodeWithProxies}`
   )
 }
 

@@ -671,7 +671,7 @@ export class Shipper {
     if (kept > 0)
       this.#diagnostics.warn('LOGFERRY_SPOOL', `${events(kept)} could not be delivered ${how}. ${inSpool}`, about)
     if (lost === 0) return
-    const message = `${events(lost)} could not be delivered ${how}. They are dropped. ${remedy}`
+    const message = `${events(lost)} could not be delivered ${how}. ${lost === 1 ? 'It is' : 'They are'} dropped. ${remedy}`
     this.#diagnostics.warn('LOGFERRY_DROPPED', message, about)
   }
 
@@ -751,10 +751,10 @@ const usualSeverity = severityOfLevel(undefined)
 const nested = new Error('a getter, a `toJSON` or a listener logs again for each event')
 
 const afterShutdown =
-  'records emitted after the shutdown of their OpenTelemetry processor or exporter are dropped. Shut it down last.'
+  'records emitted after the shutdown of their OpenTelemetry processor or exporter are dropped. Shut the processor or exporter down last.'
 
 const inSpool =
-  'They are in the spool. The next process that uses it delivers them, or `logferry spool send` does.'
+  'Delivery continues from the spool, by the next process that uses it or by `logferry spool send`.'
 
 function events(count: number): string {
   return count === 1 ? '1 event' : `${count} events`

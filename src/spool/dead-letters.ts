@@ -89,7 +89,7 @@ export class DeadLetters {
     const stat = fs.fstatSync(file)
     if (stat.isFile() && isOurs(stat.uid) && stat.nlink === 1) return file
     fs.closeSync(file)
-    if (stat.nlink > 1) throw new UnsafePath('the file has a second hard link, under which others may read it')
+    if (stat.nlink > 1) throw new UnsafePath('the file has a second hard link, which would get the events, too')
     throw Object.assign(new Error('a file of another user has this name'), { code: 'EPERM' })
   }
 

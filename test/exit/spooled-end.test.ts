@@ -8,7 +8,7 @@ import { numbersIn } from '../support/emulated.ts'
 import { type Ended, runNode, runScript } from '../support/run-script.ts'
 import { core, environmentFor, inOrder, upTo, winston } from './running.ts'
 
-const kept = /(\d+ events?) could not be delivered .*\. They are in the spool/
+const kept = /(\d+ events?) could not be delivered .*\. Delivery continues from the spool/
 
 /** Runs a program while the service is down, then one that only delivers what is there. */
 async function endInTrouble(program: (options: string) => string, args = ['--input-type=module']) {
@@ -158,7 +158,7 @@ describe('process.exit() with more in the spool than in memory', () => {
     const spool = `spool: { directory: ${JSON.stringify(directory.path)} }`
     const ended = await runScript(source(`${spool}, exitTimeoutMs: 1000`), environmentFor(emulator))
     expect(ended.stderr).toMatch(
-      /\d+ events could not be delivered within 1000 ms\. They are in the spool/,
+      /\d+ events could not be delivered within 1000 ms\. Delivery continues from the spool/,
     )
     emulator.faults.clear()
     await deliverRest(`${spool}, flushTimeoutMs: 60_000`, environmentFor(emulator))
