@@ -235,7 +235,7 @@ describe('close() while the service is down', () => {
     expect(first.stats()).toMatchObject({ accepted: 2000, pending: 2000, dropped: 0, bufferedBytes: 0 })
     expect(first.stats().spool).toMatchObject({ left: 2000, bytes: 0 })
     expect(shipping.warnings).toContainEqual(
-      expect.objectContaining({ message: expect.stringMatching(/2000 events .*in the spool/) }),
+      expect.objectContaining({ message: expect.stringMatching(/2000 events .*from the spool/) }),
     )
     await upAfterClose(shipping.emulator)
     const second = shipping.ship(small())
