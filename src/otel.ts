@@ -302,7 +302,11 @@ export class LogferryLogRecordProcessor {
 const usualSeverity = 2
 
 // Created in advance, because nothing can be created where the stack ends.
-const outOfStack = failure('dropped', 'LOGFERRY_DROPPED', 'the records were dropped, because the call stack is full; see shipper.stats()')
+const outOfStack = failure(
+  'dropped',
+  'LOGFERRY_DROPPED',
+  'the records were dropped, because the call stack is full; see shipper.stats()',
+)
 const alreadyShutDown = failure('already_shutdown', 'LOGFERRY_SHUT_DOWN', 'the exporter has been shut down')
 const noRecords: ExportResult = { code: 1, error: new TypeError('logferry: records must be an array') }
 

@@ -115,17 +115,20 @@ describe('entry points', () => {
     expect(names).toEqual(Object.keys(entryPoints))
   })
 
-  it.concurrent.each(names)('%s loads no module of another entry point, and no module before it is needed', async name => {
-    const loaded = await loadedBy(new URL(name === '.' ? 'index.ts' : `${name}.ts`, src).href)
-    expect(loaded).not.toEqual([])
-    for (const { url, parent } of loaded) {
-      expect(url).not.toMatch(/\/node_modules\/(@opentelemetry|winston|undici)\//)
-      if (parent === undefined || !parent.startsWith(src.href)) continue
-      const { parts = [], packages = [] } = entryPoints[name] ?? {}
-      if (url.startsWith(src.href)) expect(parts).toContain(partOf(withoutExtension(url.slice(src.href.length))))
-      else if (!url.startsWith('node:')) expect(packages).toContain(packageOf(url))
-    }
-  })
+  it.concurrent.each(names)(
+    '%s loads no module of another entry point, and no module before it is needed',
+    async name => {
+      const loaded = await loadedBy(new URL(name === '.' ? 'index.ts' : `${name}.ts`, src).href)
+      expect(loaded).not.toEqual([])
+      for (const { url, parent } of loaded) {
+        expect(url).not.toMatch(/\/node_modules\/(@opentelemetry|winston|undici)\//)
+        if (parent === undefined || !parent.startsWith(src.href)) continue
+        const { parts = [], packages = [] } = entryPoints[name] ?? {}
+        if (url.startsWith(src.href)) expect(parts).toContain(partOf(withoutExtension(url.slice(src.href.length))))
+        else if (!url.startsWith('node:')) expect(packages).toContain(packageOf(url))
+      }
+    },
+  )
 })
 
 /** Timers and clocks that an application's tests fake, and modules that have them. */

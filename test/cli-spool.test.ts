@@ -292,7 +292,9 @@ describe.concurrent('logferry spool send', () => {
       await using running = startLogferry(['spool', 'send', spool.directory], environmentFor(emulator))
       await running.until(/Delivered so far: 0 events/)
       expect(await running.end(signal)).toBe(1)
-      expect(running.stdout()).toBe('Delivered: 0 events\nStill there: 3 events in 1 directory, because the command was stopped\n')
+      expect(running.stdout()).toBe(
+        'Delivered: 0 events\nStill there: 3 events in 1 directory, because the command was stopped\n',
+      )
       emulator.faults.clear()
       expect((await send(spool.directory, emulator)).stdout).toBe('Delivered: 3 events\n')
     },

@@ -123,7 +123,10 @@ describe.concurrent('logferry check', () => {
     expect(url).not.toBe(emulator.url)
     const check = ['check', '--url', url, '--dataset', 'insecure']
     const refused = await logferry(check, environment)
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/baseUrl.*must be an https:.*allowInsecure/) })
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/baseUrl.*must be an https:.*allowInsecure/),
+    })
     expect(await logferry([...check, '--allow-insecure'], environment)).toMatchObject({ code: 0 })
   })
 

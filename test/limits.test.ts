@@ -39,12 +39,15 @@ describe('apiRateLimitPerSecond', () => {
   it.each([
     [1, 1],
     [1000, 3],
-  ])('of %d: reads of the license take at most a tenth of it, even if configured every second', async (limit, count) => {
-    await using limited = await startLimited({ apiRateLimitPerSecond: limit }, { limits: { refreshMs: 1000 } })
-    await whenRead(limited.shipper)
-    await sleep(2500)
-    expect(reads(limited)).toHaveLength(count)
-  })
+  ])(
+    'of %d: reads of the license take at most a tenth of it, even if configured every second',
+    async (limit, count) => {
+      await using limited = await startLimited({ apiRateLimitPerSecond: limit }, { limits: { refreshMs: 1000 } })
+      await whenRead(limited.shipper)
+      await sleep(2500)
+      expect(reads(limited)).toHaveLength(count)
+    },
+  )
 
   it('5 per second, 20,000 events per second for 8 s: no event is lost, few requests are refused, and the rate holds', {
     timeout: 60_000,

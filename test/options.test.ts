@@ -382,13 +382,14 @@ describe('invalid options throw when the shipper is made', () => {
     ...['accept', 'Authorization', 'connection', 'CONTENT-ENCODING', 'content-length', 'Content-Type', 'cookie'],
     ...['expect', 'Host', 'keep-alive', 'proxy-authorization', 'te', 'Transfer-Encoding', 'upgrade', 'user-agent'],
   ]
-  it.each(takenHeaders)('%s cannot carry the id of the organization, because requests use it otherwise', orgIdHeader => {
-    const error = refusal({ ...good, token: undefined, personalAccessToken: 'p', orgId: 'o', orgIdHeader })
-    expect([error.name, error.option]).toEqual(['RangeError', 'orgIdHeader'])
-    expect(error.message).toMatch(
-      /an HTTP header that requests do not use otherwise, unlike authorization/,
-    )
-  })
+  it.each(takenHeaders)(
+    '%s cannot carry the id of the organization, because requests use it otherwise',
+    orgIdHeader => {
+      const error = refusal({ ...good, token: undefined, personalAccessToken: 'p', orgId: 'o', orgIdHeader })
+      expect([error.name, error.option]).toEqual(['RangeError', 'orgIdHeader'])
+      expect(error.message).toMatch(/an HTTP header that requests do not use otherwise, unlike authorization/)
+    },
+  )
 
   it('an address with a password is refused, and not shown', () => {
     const error = refusal({ ...good, baseUrl: 'https://me:hunter2@logs.example' })

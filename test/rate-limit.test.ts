@@ -55,7 +55,9 @@ describe.concurrent('a service that refuses all requests for seconds without Ret
     expect(arrived(shipping, 20)).toBe(logged)
   })
 
-  it('close() right after it tries at once the events that only the learned rate holds back', { timeout: 60_000 }, async () => {
+  it('close() right after it tries at once the events that only the learned rate holds back', {
+    timeout: 60_000,
+  }, async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship(busy)
     const stop = logSteadily(shipper, 20)
@@ -138,8 +140,6 @@ describe.concurrent('events that the request rate holds back', () => {
     for (let of = 0; of < 20; of++) slow.shipper.ship({ of })
     await slow.shipper.close({ timeoutMs: 1500 })
     const { message } = slow.warnings.find(({ code }) => code === 'LOGFERRY_DROPPED') ?? {}
-    expect(message).toMatch(
-      /could not be delivered within 1500 ms \(the service answers 503 .*\)\. They are dropped\./,
-    )
+    expect(message).toMatch(/could not be delivered within 1500 ms \(the service answers 503 .*\)\. They are dropped\./)
   })
 })

@@ -430,14 +430,17 @@ describe('when the service misbehaves', () => {
     expect(shipper.stats()).toMatchObject({ delivered: 27, dropped: 3, drops: { rejected: { warn: 3 } }, requests: 1 })
   })
 
-  it.each([false, true])('batches over its limit (413, then a reset: %s) are split, and no event is lost', async reset => {
-    await using shipping = await startShipping()
-    shipping.emulator.faults.maxBytes(20_000, { reset })
-    const shipper = shipping.ship()
-    for (const n of range(1000)) shipper.ship({ n, text: 'x'.repeat(100) })
-    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
-    expect(sorted(shipping.emulator.events('d').map(({ n }) => n))).toEqual(range(1000))
-  })
+  it.each([false, true])(
+    'batches over its limit (413, then a reset: %s) are split, and no event is lost',
+    async reset => {
+      await using shipping = await startShipping()
+      shipping.emulator.faults.maxBytes(20_000, { reset })
+      const shipper = shipping.ship()
+      for (const n of range(1000)) shipper.ship({ n, text: 'x'.repeat(100) })
+      expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+      expect(sorted(shipping.emulator.events('d').map(({ n }) => n))).toEqual(range(1000))
+    },
+  )
 
   it('a refused encoding is not used again', async () => {
     await using shipping = await startShipping()

@@ -46,7 +46,8 @@ export function commandLine(args: string[]): CommandLine {
 function roundsOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const rounds = Number(text)
-  if (!Number.isInteger(rounds) || rounds < 1) throw new Error(`--rounds must be a whole number, at least 1, not '${text}'`)
+  if (!Number.isInteger(rounds) || rounds < 1)
+    throw new Error(`--rounds must be a whole number, at least 1, not '${text}'`)
   return rounds
 }
 

@@ -115,7 +115,8 @@ function connectionsWhy(chosen: Trial, connections: readonly Trial[]): string {
 
 function eventsWhy(maxBatchBytes: number, eventBytes: number): string {
   const filledBelow = Math.floor(maxBatchBytes / proposedBatchEvents)
-  if (eventBytes > filledBelow) return `a batch reaches maxBatchBytes first, unless events have fewer than ${filledBelow} bytes`
+  if (eventBytes > filledBelow)
+    return `a batch reaches maxBatchBytes first, unless events have fewer than ${filledBelow} bytes`
   return `a batch reaches this number before maxBatchBytes, with events of ${Math.round(eventBytes)} bytes`
 }
 

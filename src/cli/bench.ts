@@ -88,7 +88,10 @@ async function reached(options: ShipperOptions): Promise<string | undefined> {
     const settings = { maxBatchBytes: MiB, maxConcurrentRequests: 1, events: 1, timeoutMs: 10_000 }
     const { delivered, warnings } = await tryOut(options, settings)
     if (delivered === 1) return undefined
-    return warnings.map(({ message }) => message).join('\n') || 'No answer within 10 s. Check the address of the service and the network.'
+    return (
+      warnings.map(({ message }) => message).join('\n') ||
+      'No answer within 10 s. Check the address of the service and the network.'
+    )
   } catch (error) {
     if ((error as { code?: unknown }).code !== 'LOGFERRY_INVALID_OPTION') throw error
     return (error as Error).message

@@ -45,7 +45,8 @@ function shown(text: unknown): string {
 
 function untilTimeout(lastTrouble: string | undefined): string {
   const seconds = timeoutMs / 1000
-  if (lastTrouble === undefined) return `No answer within ${seconds} s. Check the address of the service and the network.`
+  if (lastTrouble === undefined)
+    return `No answer within ${seconds} s. Check the address of the service and the network.`
   return `Not accepted within ${seconds} s. The last answer was ${lastTrouble}.`
 }
 

@@ -38,7 +38,12 @@ export async function run(args: readonly string[], version: string): Promise<num
   if (load === undefined) {
     const group = Object.keys(commands).filter(command => command.startsWith(`${name} `))
     if (group.length > 0 && isHelp(next)) return say(help)
-    return complain(name === undefined ? "no command given. Try 'logferry emulator' or 'logferry --help'." : whichOf(group, name, next), help)
+    return complain(
+      name === undefined
+        ? "no command given. Try 'logferry emulator' or 'logferry --help'."
+        : whichOf(group, name, next),
+      help,
+    )
   }
   const { command } = await load()
   try {
@@ -57,7 +62,9 @@ function isHelp(word: string | undefined): boolean {
 /** Returns the error message for an unknown command. `group` holds the commands that start with the same word. */
 function whichOf(group: readonly string[], name: string, next = ''): string {
   if (group.length === 0) return `unknown command or option '${toShortLine(name)}'`
-  return next === '' ? `incomplete command '${name}'. Try ${group.join(' or ')}.` : `unknown command '${name} ${toShortLine(next)}'`
+  return next === ''
+    ? `incomplete command '${name}'. Try ${group.join(' or ')}.`
+    : `unknown command '${name} ${toShortLine(next)}'`
 }
 
 function parsed(args: string[], { options, argument }: Command): Given {

@@ -107,7 +107,8 @@ function missingHost(): Answer {
 }
 
 function unknownHost(): Answer {
-  const remedy = 'allow it with the option allowedHosts of startEmulator, or with `logferry emulator --allow-host <name>`'
+  const remedy =
+    'allow it with the option allowedHosts of startEmulator, or with `logferry emulator --allow-host <name>`'
   const message = `the emulator does not answer for this host (Host header), so that no web page can read events; ${remedy}`
   return refusal(403, 'host-not-allowed', message)
 }

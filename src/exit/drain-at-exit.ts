@@ -33,8 +33,7 @@ export interface Loss {
 export function outOfTime(timeoutMs: number): Loss {
   return {
     how: timeoutMs > 0 ? `within ${milliseconds(timeoutMs)}` : 'in time',
-    remedy:
-      'Find out why the service is slow or unavailable, or allow more time (flushTimeoutMs, exitTimeoutMs).',
+    remedy: 'Find out why the service is slow or unavailable, or allow more time (flushTimeoutMs, exitTimeoutMs).',
     isWaiting: true,
   }
 }

@@ -24,7 +24,8 @@ export function resolveBaseUrl(baseUrl: BaseUrl | undefined, region: Region | un
   const option = typeof baseUrl === 'object' ? `baseUrl.${region}` : 'baseUrl'
   const text = typeof baseUrl === 'object' ? baseUrl[region as Region] : baseUrl
   if (!/^[a-z][a-z\d+.-]*:\/\//i.test(text) && URL.canParse(`https://${text}`)) {
-    const got = 'one without a scheme (not shown). Put https:// in front, or http:// if the service runs on this machine'
+    const got =
+      'one without a scheme (not shown). Put https:// in front, or http:// if the service runs on this machine'
     throw invalidOption(option, 'an absolute http(s) address', got, 'range')
   }
   if (!URL.canParse(text))
@@ -45,7 +46,8 @@ export function resolveBaseUrl(baseUrl: BaseUrl | undefined, region: Region | un
     throw invalidOption(option, 'an address without a query and fragment', 'one that has them', 'range')
   }
   if (url.protocol === 'http:' && !allowInsecure && !isLoopback(url.hostname)) {
-    const expected = 'an https: address unless the host is loopback (or allowInsecure is true: the token can then be read on the way)'
+    const expected =
+      'an https: address unless the host is loopback (or allowInsecure is true: the token can then be read on the way)'
     throw invalidOption(option, expected, `http: to ${describedHost(url.hostname)}`, 'range')
   }
   return url

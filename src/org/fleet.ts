@@ -263,7 +263,9 @@ export class Fleet {
     this.license.onUnreachable()
     if (this.#failures++ === 0) {
       const meanwhile =
-        this.#share === undefined ? 'adapts its request rate to the answers of the service' : 'keeps its last share of the request rate'
+        this.#share === undefined
+          ? 'adapts its request rate to the answers of the service'
+          : 'keeps its last share of the request rate'
       const said = error instanceof Error ? error.message : error
       const reason = toShortLine(String(said), this.#settings.redact) || 'no reason given'
       this.#settings.onTrouble(

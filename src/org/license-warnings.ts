@@ -35,7 +35,12 @@ function validity({ license }: UsedOrg, nowMs: number): LicenseWarning[] {
   const validFromMs = isoTimeMs(license.validFrom)
   const expiresMs = isoTimeMs(license.expiresAt)
   if (nowMs < validFromMs) {
-    return [{ about: 'validFrom', message: `the license is not valid before ${license.validFrom}. The service may refuse events until then. Check its dates.` }]
+    return [
+      {
+        about: 'validFrom',
+        message: `the license is not valid before ${license.validFrom}. The service may refuse events until then. Check its dates.`,
+      },
+    ]
   }
   if (nowMs >= expiresMs) {
     return [

@@ -211,7 +211,10 @@ export class Limits {
   }
 
   #onUnreadable(error: unknown): void {
-    const problem = error instanceof OrgError ? `${error.code}: ${error.message.replace(/^logferry: /, '')}` : 'the accessToken function failed'
+    const problem =
+      error instanceof OrgError
+        ? `${error.code}: ${error.message.replace(/^logferry: /, '')}`
+        : 'the accessToken function failed'
     this.#problem = toMessageLine(problem, this.#deps.redact)
     const againInMs = Math.min(firstRetryMs * 2 ** this.#failures++, this.#settings.refreshMs)
     const remedy =
@@ -282,7 +285,9 @@ export class Limits {
     const { bytes, period } = this.#budget as Budget
     const gb = inGb(bytes)
     const remedy =
-      this.#settings.onBudget === 'warn' ? " Log less, extend the license, or set limits.onBudget: 'shed'." : ' Low severities are sampled if the rate is too high.'
+      this.#settings.onBudget === 'warn'
+        ? " Log less, extend the license, or set limits.onBudget: 'shed'."
+        : ' Low severities are sampled if the rate is too high.'
     const message =
       news.kind === 'used'
         ? `${Math.round(news.share * 100)} % of the ${gb} GB that may be ingested by ${day(period.endMs)} are used.${remedy}`

@@ -14,5 +14,7 @@ export function noAnswer(error: unknown, redact: Redact, proxy?: ResolvedProxy |
     return new OrgError('INVALID_RESPONSE', `the answer is not valid HTTP; check baseUrl (${reason})`, { cause })
   }
   const hint = proxy === undefined ? '' : proxyHint(proxy, code)
-  return new OrgError('UNREACHABLE', `the service did not answer; check baseUrl and the network (${reason}${hint})`, { cause })
+  return new OrgError('UNREACHABLE', `the service did not answer; check baseUrl and the network (${reason}${hint})`, {
+    cause,
+  })
 }

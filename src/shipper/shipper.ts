@@ -542,7 +542,10 @@ export class Shipper {
     if (typeof dataset === 'string') return dataset
     const answer = datasetOf(dataset, event, tail)
     if ('name' in answer) return answer.name
-    this.#diagnostics.warn('LOGFERRY_DROPPED', `the \`dataset\` function ${answer.problem}. The event is dropped. The function must return a dataset name for each event.`)
+    this.#diagnostics.warn(
+      'LOGFERRY_DROPPED',
+      `the \`dataset\` function ${answer.problem}. The event is dropped. The function must return a dataset name for each event.`,
+    )
     return undefined
   }
 
@@ -753,8 +756,7 @@ const nested = new Error('a getter, a `toJSON` or a listener logs again for each
 const afterShutdown =
   'records emitted after the shutdown of their OpenTelemetry processor or exporter are dropped. Shut the processor or exporter down last.'
 
-const inSpool =
-  'Delivery continues from the spool, by the next process that uses it or by `logferry spool send`.'
+const inSpool = 'Delivery continues from the spool, by the next process that uses it or by `logferry spool send`.'
 
 function events(count: number): string {
   return count === 1 ? '1 event' : `${count} events`

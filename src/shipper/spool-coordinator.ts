@@ -65,7 +65,9 @@ export class SpoolCoordinator {
       makeRoom: () => this.#dropOldest(),
       onTrouble: error => this.#warnOfTrouble(error),
       onFull: () =>
-        this.#warn(`the spool is full (spool.maxBytes: ${maxBytes}). New events are kept in memory only. ${fullRemedy}`),
+        this.#warn(
+          `the spool is full (spool.maxBytes: ${maxBytes}). New events are kept in memory only. ${fullRemedy}`,
+        ),
       onVanished: vanished => this.#onVanished(vanished),
       onMore: () => void this.adoptOrphans(),
     })
@@ -193,8 +195,7 @@ export class SpoolCoordinator {
     const again = `${cost}. Events that were still in memory are written to the spool again.`
     if (what === 'taken')
       this.#warn(`another process has taken over ${path} from this one. Events may arrive twice. ${takenRemedy}`, what)
-    else if (what === 'removed')
-      this.#warn(`${path} was removed or replaced. ${again} ${cleanerRemedy}`, what)
+    else if (what === 'removed') this.#warn(`${path} was removed or replaced. ${again} ${cleanerRemedy}`, what)
     else this.#warn(`files in ${path} were removed or replaced. ${again} ${cleanerRemedy}`, what)
   }
 
@@ -265,7 +266,9 @@ const takenRemedy = 'Make sure that nothing removes the lock file, and that the 
 
 function remedyOf(error: unknown, otherwise: string): string {
   if (error instanceof UnsafePath) return 'Use a spool directory that no other user owns or may write to'
-  return isOutOfDescriptors(error) ? 'Find out what keeps so many files open, or raise the limit (ulimit -n)' : otherwise
+  return isOutOfDescriptors(error)
+    ? 'Find out what keeps so many files open, or raise the limit (ulimit -n)'
+    : otherwise
 }
 
 function reasonOf(error: unknown): string {

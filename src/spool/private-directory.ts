@@ -37,7 +37,8 @@ export function assertPrivate(directory: string): void {
     if (stat === undefined) return
     refuseOtherOwner(path, stat)
     if (stat.isSymbolicLink()) {
-      if (++symlinks > maxSymlinks) throw new UnsafePath(`${path} is a symbolic link in a chain of more than ${maxSymlinks}`)
+      if (++symlinks > maxSymlinks)
+        throw new UnsafePath(`${path} is a symbolic link in a chain of more than ${maxSymlinks}`)
       const target = fs.readlinkSync(path)
       ahead.unshift(...(isAbsolute(target) ? [] : namesOf(dirname(path))), ...namesOf(target))
       path = root

@@ -216,12 +216,15 @@ describe('a body over a limit is a 413, and the emulator keeps running', () => {
     socket.resume()
   }
 
-  it.each(['keep-alive', 'close'])('to a client that reads after sending everything (connection: %s)', async connection => {
-    await using small = await startEmulator({ maxRequestBytes: 100_000 })
-    const answer = await exchangeRaw(small, socket => void sendChunks(small, socket, connection, 300))
-    expect(answer).toMatch(/^HTTP\/1.1 413 /)
-    expect(jsonOf(answer)).toMatchObject({ message: 'a body may have up to 100000 bytes' })
-  })
+  it.each(['keep-alive', 'close'])(
+    'to a client that reads after sending everything (connection: %s)',
+    async connection => {
+      await using small = await startEmulator({ maxRequestBytes: 100_000 })
+      const answer = await exchangeRaw(small, socket => void sendChunks(small, socket, connection, 300))
+      expect(answer).toMatch(/^HTTP\/1.1 413 /)
+      expect(jsonOf(answer)).toMatchObject({ message: 'a body may have up to 100000 bytes' })
+    },
+  )
 
   it('with a client that is cut off if it keeps sending for ten seconds', async () => {
     const { timeout } = AbortSignal

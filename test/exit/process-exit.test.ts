@@ -276,7 +276,9 @@ describe.concurrent('trouble while the process ends', () => {
       prepare: ({ faults }) => faults.answerNext(99, { status: 401, body: '{"message":"no such token"}' }),
     })
     const loss = /LOGFERRY_DROPPED.*/.exec(stderr)?.[0]
-    expect(loss).toMatch(/7 events .*, because the service answers 401 \(no such token\) for dataset "d"\. .* Check that the token/)
+    expect(loss).toMatch(
+      /7 events .*, because the service answers 401 \(no such token\) for dataset "d"\. .* Check that the token/,
+    )
     expect(loss).not.toMatch(/slow|\d\.\d+ ms/)
     if (loss?.includes('within')) expect(loss).toContain('within 2000 ms,')
   })

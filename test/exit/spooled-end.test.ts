@@ -157,9 +157,7 @@ describe('process.exit() with more in the spool than in memory', () => {
     emulator.faults.latencyMs = 250
     const spool = `spool: { directory: ${JSON.stringify(directory.path)} }`
     const ended = await runScript(source(`${spool}, exitTimeoutMs: 1000`), environmentFor(emulator))
-    expect(ended.stderr).toMatch(
-      /\d+ events could not be delivered within 1000 ms\. Delivery continues from the spool/,
-    )
+    expect(ended.stderr).toMatch(/\d+ events could not be delivered within 1000 ms\. Delivery continues from the spool/)
     emulator.faults.clear()
     await deliverRest(`${spool}, flushTimeoutMs: 60_000`, environmentFor(emulator))
     expect(new Set(numbersIn(emulator))).toEqual(new Set(upTo(count)))

@@ -180,8 +180,7 @@ describe('a proxy', () => {
 })
 
 describe('a proxy of the environment that is not used', () => {
-  const hint =
-    'HTTPS_PROXY is set, but not used: a proxy needs NODE_USE_ENV_PROXY=1 or the option proxyEnv'
+  const hint = 'HTTPS_PROXY is set, but not used: a proxy needs NODE_USE_ENV_PROXY=1 or the option proxyEnv'
   const service = { LOGFERRY_URL: `https://${host}`, LOGFERRY_TOKEN: token, LOGFERRY_DATASET: 'd' }
   const proxies = { HTTPS_PROXY: `http://user:${password}@127.0.0.1:9` }
 

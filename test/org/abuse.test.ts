@@ -40,7 +40,13 @@ describe('invalid options throw when the client is made', () => {
     ],
     ['an unknown option', { ...good, retries: 1 }, 'retries', /one of baseUrl, .*; got an unknown option/, 'TypeError'],
     ['an option of the shipper', { ...good, dataset: 'd' }, 'dataset', /got an unknown option/, 'TypeError'],
-    ['plain http', { ...good, baseUrl: 'http://a.example' }, 'baseUrl', /an https: address unless the host is/, 'RangeError'],
+    [
+      'plain http',
+      { ...good, baseUrl: 'http://a.example' },
+      'baseUrl',
+      /an https: address unless the host is/,
+      'RangeError',
+    ],
     ['no region', { ...good, baseUrl: { us: 'x', eu: 'y' } }, 'region', /'us' or 'eu'/, 'TypeError'],
     ['an unknown region', { ...good, region: 'mars' }, 'region', /got "mars"/, 'TypeError'],
     [

@@ -79,19 +79,16 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     expect(shipping.emulator.eventCount('d')).toBe(4)
   })
 
-  it.each(['{"license":7}', 'no JSON', '[]'])(
-    'an invalid license in Redis (%s) is read again',
-    async license => {
-      await using shipping = await startShipping({ org: { license: { apiRateLimitPerSecond: 20 } } })
-      const { orgId, accessToken } = shipping.emulator
-      const register = new Register(ioredis, orgId, 5000)
-      await register.renew('another', { ...nothing, license })
-      const shipper = shipping.ship({ limits: { orgId, accessToken, fleet: { redis: ioredis } } })
-      await vi.waitFor(() => expect(shipper.stats().limits?.readAt).toBeDefined(), 10_000)
-      expect(shipper.stats().limits).toMatchObject({ because: 'lease', problem: undefined })
-      await register.leave('another')
-    },
-  )
+  it.each(['{"license":7}', 'no JSON', '[]'])('an invalid license in Redis (%s) is read again', async license => {
+    await using shipping = await startShipping({ org: { license: { apiRateLimitPerSecond: 20 } } })
+    const { orgId, accessToken } = shipping.emulator
+    const register = new Register(ioredis, orgId, 5000)
+    await register.renew('another', { ...nothing, license })
+    const shipper = shipping.ship({ limits: { orgId, accessToken, fleet: { redis: ioredis } } })
+    await vi.waitFor(() => expect(shipper.stats().limits?.readAt).toBeDefined(), 10_000)
+    expect(shipper.stats().limits).toMatchObject({ because: 'lease', problem: undefined })
+    await register.leave('another')
+  })
 
   it.each([0, 1])('a process gets its own share and the reports of others (client %d)', async index => {
     const { name, client } = clients[index] as (typeof clients)[0]

@@ -22,17 +22,20 @@ describe('processes that lease their shares', () => {
     [40, 1000],
     [500, 100],
     [80, 5],
-  ])('%d on %d per second: use the limit, few requests are rejected, no process waits', async (processes, limitPerSecond) => {
-    const world = await World.withRedis({ limitPerSecond }, processes === 500 ? secondsOfMany : undefined)
-    world.joinWithinASecond(processes)
-    await world.run()
-    const { rejected, utilisation, longestGapMs } = world.measured(`${processes} with leases on ${limitPerSecond}/s`)
-    expect(rejected).toBeLessThan(0.01)
-    expect(utilisation).toBeGreaterThan(0.95)
-    expect(longestGapMs).toBeLessThan(40_000)
-    // Once a second at the start, then once in a lease.
-    expect(world.redis.calls / processes).toBeLessThanOrEqual(world.seconds / 5 + 10)
-  })
+  ])(
+    '%d on %d per second: use the limit, few requests are rejected, no process waits',
+    async (processes, limitPerSecond) => {
+      const world = await World.withRedis({ limitPerSecond }, processes === 500 ? secondsOfMany : undefined)
+      world.joinWithinASecond(processes)
+      await world.run()
+      const { rejected, utilisation, longestGapMs } = world.measured(`${processes} with leases on ${limitPerSecond}/s`)
+      expect(rejected).toBeLessThan(0.01)
+      expect(utilisation).toBeGreaterThan(0.95)
+      expect(longestGapMs).toBeLessThan(40_000)
+      // Once a second at the start, then once in a lease.
+      expect(world.redis.calls / processes).toBeLessThanOrEqual(world.seconds / 5 + 10)
+    },
+  )
 
   it('500, one of which is replaced every two seconds', async () => {
     const world = await World.withRedis({}, secondsOfMany)
@@ -74,17 +77,20 @@ describe('processes that lease their shares', () => {
   it.each([
     [5, 6], // each has its turn every five seconds
     [40, 3],
-  ])('one that joins twenty others on %d per second makes its first request within %d seconds', async (limit, seconds) => {
-    const world = await World.withRedis({ limitPerSecond: limit })
-    world.joinWithinASecond(20)
-    for (let second = 40; second < 110; second += 10) world.clock.after(second * 1000, () => world.join())
-    await world.run()
-    for (const { startedMs, startsMs } of world.clients.slice(20)) {
-      expect((startsMs[0] ?? Number.POSITIVE_INFINITY) - startedMs).toBeLessThan(seconds * 1000)
-    }
-    const { rejected } = world.measured(`one joins twenty with leases on ${limit}/s`)
-    expect(rejected).toBeLessThan(0.01)
-  })
+  ])(
+    'one that joins twenty others on %d per second makes its first request within %d seconds',
+    async (limit, seconds) => {
+      const world = await World.withRedis({ limitPerSecond: limit })
+      world.joinWithinASecond(20)
+      for (let second = 40; second < 110; second += 10) world.clock.after(second * 1000, () => world.join())
+      await world.run()
+      for (const { startedMs, startsMs } of world.clients.slice(20)) {
+        expect((startsMs[0] ?? Number.POSITIVE_INFINITY) - startedMs).toBeLessThan(seconds * 1000)
+      }
+      const { rejected } = world.measured(`one joins twenty with leases on ${limit}/s`)
+      expect(rejected).toBeLessThan(0.01)
+    },
+  )
 
   it('40 follow a limit that only headers name, within two leases', async () => {
     const world = await World.withRedis({ limitPerSecond: 40 })
@@ -102,28 +108,23 @@ describe('processes that lease their shares', () => {
   it.each([
     ['hanging', 50],
     ['refusing', 500],
-  ] as const)(
-    'whose Redis is %s for 40 s and comes back empty use the limit: %d',
-    async (state, processes) => {
-      const world = await World.withRedis()
-      world.joinWithinASecond(processes)
-      world.clock.after(40_000, () => {
-        world.redis.state = state
-      })
-      world.clock.after(80_000, () => {
-        world.redis.state = 'there'
-        world.redis.forget()
-      })
-      await world.run()
-      const { rejected, utilisation, longestGapMs } = world.measured(
-        `${processes} with leases, Redis ${state} for 40 s`,
-      )
-      expect(rejected).toBeLessThan(0.01)
-      expect(utilisation).toBeGreaterThan(0.9)
-      expect(longestGapMs).toBeLessThan(40_000)
-      expect(world.troubles).toHaveLength(processes)
-    },
-  )
+  ] as const)('whose Redis is %s for 40 s and comes back empty use the limit: %d', async (state, processes) => {
+    const world = await World.withRedis()
+    world.joinWithinASecond(processes)
+    world.clock.after(40_000, () => {
+      world.redis.state = state
+    })
+    world.clock.after(80_000, () => {
+      world.redis.state = 'there'
+      world.redis.forget()
+    })
+    await world.run()
+    const { rejected, utilisation, longestGapMs } = world.measured(`${processes} with leases, Redis ${state} for 40 s`)
+    expect(rejected).toBeLessThan(0.01)
+    expect(utilisation).toBeGreaterThan(0.9)
+    expect(longestGapMs).toBeLessThan(40_000)
+    expect(world.troubles).toHaveLength(processes)
+  })
 
   it.each([2000, 8000])('40, whose Redis hangs for %d ms and keeps its data', async awayMs => {
     const world = await World.withRedis({ limitPerSecond: 40 })

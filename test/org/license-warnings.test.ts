@@ -28,13 +28,7 @@ describe('a license', () => {
     ['that says nothing gives no warning', {}, {}, {}, undefined],
     ['that ends in two weeks', { expiresAt: '2026-12-04T00:00:00Z' }, {}, {}, /expires at 2026-12-04/],
     ['that has ended', { expiresAt: '2026-11-20T23:59:59Z' }, {}, {}, /expired at 2026-11-20/],
-    [
-      'that has ended by a date in the basic format',
-      { expiresAt: '20261120T235959Z' },
-      {},
-      {},
-      /expired at 20261120T/,
-    ],
+    ['that has ended by a date in the basic format', { expiresAt: '20261120T235959Z' }, {}, {}, /expired at 20261120T/],
     ['that is not valid yet', { validFrom: '2026-11-22T00:00:00Z' }, {}, {}, /not valid before 2026-11-22/],
     ['with an invalid date gives no warning', { expiresAt: 'never', validFrom: '' }, {}, {}, undefined],
     [
@@ -47,7 +41,13 @@ describe('a license', () => {
     ['whose payment is blocked', {}, { paymentStatus: 'blocked' }, {}, /payment status is blocked\. Settle/],
     ['whose payment is not applicable gives no warning', {}, { paymentStatus: 'na' }, {}, undefined],
     ['for another region', { regions: ['us', 'ap'] }, {}, {}, /configured region is eu, but the license is for us, ap/],
-    ['for another default region', { defaultRegion: 'us' }, {}, {}, /configured region is eu, but the license is for us/],
+    [
+      'for another default region',
+      { defaultRegion: 'us' },
+      {},
+      {},
+      /configured region is eu, but the license is for us/,
+    ],
     ['for a place in our region gives no warning', { regions: ['EU-central-1'] }, {}, {}, undefined],
     [
       'for another region, where none is configured, gives no warning',

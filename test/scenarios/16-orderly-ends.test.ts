@@ -11,10 +11,7 @@ describe.concurrent('scenario 16: the process ends in good order', () => {
     ['at the natural end of the event loop', `${winston()} log(0, 1000)`],
     ['at the natural end, while the service is slow', `${core()} log(0, 1000); setTimeout(() => log(1000), 20)`],
     ['after logger.end()', `${winston()} log(0, 1000); logger.end()`],
-    [
-      "after logger.end() and 'finish'",
-      `${winston()} log(0, 1000); logger.on('finish', () => process.exit()).end()`,
-    ],
+    ["after logger.end() and 'finish'", `${winston()} log(0, 1000); logger.on('finish', () => process.exit()).end()`],
     ['after logger.close()', `${winston()} log(0, 1000); logger.close()`],
     ['after close()', `${core()} log(0, 1000); await shipper.close(); process.exit()`],
   ])('%s: each event is delivered once, and the process ends at once', async (_, source) => {

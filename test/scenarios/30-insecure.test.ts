@@ -56,13 +56,10 @@ describe.concurrent('scenario 30: NODE_TLS_REJECT_UNAUTHORIZED=0', () => {
     expect(stderr).toContain('3 events could not be delivered')
   })
 
-  it.each(ends)(
-    'turns verification off without tls.ca, with the warning of Node: at %s',
-    async (_, end) => {
-      await using server = await startFaultServer(request => request.isWhole && request.take(), { tls: loopback })
-      const { stderr } = await runScript(`${core()} log(0, 3); ${end}`, { ...environmentFor(server), ...unverified })
-      expect(server.numbers).toEqual([0, 1, 2])
-      expect(stderr).toMatch(/^\(node:\d+\) Warning: Setting the NODE_TLS_REJECT_UNAUTHORIZED .* insecure/)
-    },
-  )
+  it.each(ends)('turns verification off without tls.ca, with the warning of Node: at %s', async (_, end) => {
+    await using server = await startFaultServer(request => request.isWhole && request.take(), { tls: loopback })
+    const { stderr } = await runScript(`${core()} log(0, 3); ${end}`, { ...environmentFor(server), ...unverified })
+    expect(server.numbers).toEqual([0, 1, 2])
+    expect(stderr).toMatch(/^\(node:\d+\) Warning: Setting the NODE_TLS_REJECT_UNAUTHORIZED .* insecure/)
+  })
 })

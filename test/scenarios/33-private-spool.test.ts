@@ -63,19 +63,16 @@ describe.concurrent('scenario 33: the directory of a spool', () => {
     expect(readFileSync(join(spool, name, 'notes.txt'), 'utf8')).toBe('mine, too')
   })
 
-  it.runIf(process.getuid?.() === 0)(
-    'may contain segments of another user: they are not sent',
-    async () => {
-      await using directory = await temporary()
-      const spool = join(directory.path, 'spool')
-      const theirs = join(directory.path, 'theirs')
-      await using emulator = await startEmulator()
-      await leaveInSpool(theirs, 100, emulator)
-      cpSync(theirs, spool, { recursive: true })
-      const [name] = readdirSync(spool) as [string]
-      chownSync(join(spool, name), 12_345, 12_345)
-      expect(await deliverFrom(spool, emulator)).toEqual([])
-      expect(readdirSync(spool)).toEqual([name])
-    },
-  )
+  it.runIf(process.getuid?.() === 0)('may contain segments of another user: they are not sent', async () => {
+    await using directory = await temporary()
+    const spool = join(directory.path, 'spool')
+    const theirs = join(directory.path, 'theirs')
+    await using emulator = await startEmulator()
+    await leaveInSpool(theirs, 100, emulator)
+    cpSync(theirs, spool, { recursive: true })
+    const [name] = readdirSync(spool) as [string]
+    chownSync(join(spool, name), 12_345, 12_345)
+    expect(await deliverFrom(spool, emulator)).toEqual([])
+    expect(readdirSync(spool)).toEqual([name])
+  })
 })

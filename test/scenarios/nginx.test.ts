@@ -149,15 +149,18 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
     })
   })
 
-  it.each([429, 503])('the first request of each connection with a %i: sent again on the same connection', async status => {
-    const location = `if ($connection_requests = 1) { return ${status}; }`
-    await behindNginx({ location }, async ({ emulator, ship }) => {
-      await using logs = ship({ maxConcurrentRequests: 1 })
-      logs.log(0, 10)
-      expect(await logs.close()).toEqual({ complete: true, pending: 0 })
-      expect(tally(numbersIn(emulator), 10)).toEqual(allOnce)
-    })
-  })
+  it.each([429, 503])(
+    'the first request of each connection with a %i: sent again on the same connection',
+    async status => {
+      const location = `if ($connection_requests = 1) { return ${status}; }`
+      await behindNginx({ location }, async ({ emulator, ship }) => {
+        await using logs = ship({ maxConcurrentRequests: 1 })
+        logs.log(0, 10)
+        expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+        expect(tally(numbersIn(emulator), 10)).toEqual(allOnce)
+      })
+    },
+  )
 
   it.each([301, 302, 307, 308])(
     'scenario 29: its redirect to https (%i) is reported, and not followed',

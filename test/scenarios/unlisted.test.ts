@@ -91,10 +91,7 @@ describe.concurrent('unusual forms of success', () => {
       'chunks that break off',
       ({ socket }) => socket.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{"in'),
     ],
-    [
-      'invalid chunks',
-      ({ socket }) => socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n'),
-    ],
+    ['invalid chunks', ({ socket }) => socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n')],
     ['the same answer twice', ({ socket }) => socket.write(ok + ok)],
     [
       'an answer longer than announced',

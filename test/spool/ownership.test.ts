@@ -103,8 +103,7 @@ describe('an owner stays the owner, and no event is lost when it is killed,', ()
 })
 
 describe('an owner that is killed a second after', () => {
-  const removed =
-    /LOGFERRY_SPOOL\] .*20\d{6}T\d{6}Z-\S+ was removed or replaced\. No event is lost/
+  const removed = /LOGFERRY_SPOOL\] .*20\d{6}T\d{6}Z-\S+ was removed or replaced\. No event is lost/
   const gone = /LOGFERRY_SPOOL\] .*files in \S+ were removed or replaced\. No event is lost/
   it.each([
     ['its directory was removed', () => fs.rmSync(ownDirectory(), { recursive: true }), removed],

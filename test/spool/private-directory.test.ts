@@ -152,8 +152,7 @@ describe.runIf(isRoot)('a spool that is refused', () => {
     expect(fs.readdirSync(directory, { recursive: true })).toEqual(before)
     expect(fs.readFileSync(victim, 'utf8')).toBe('ours')
     const messages = shipping.warnings.filter(({ code }) => code === 'LOGFERRY_SPOOL').map(({ message }) => message)
-    const why =
-      /the spool in \S+ cannot be used \(.*(another user|any user).*\).* no other user owns or may write to/
+    const why = /the spool in \S+ cannot be used \(.*(another user|any user).*\).* no other user owns or may write to/
     expect(messages).toContainEqual(expect.stringMatching(why))
   })
 
