@@ -149,7 +149,7 @@ describe('invalid options throw when the shipper is made', () => {
       /in front, or http:\/\//,
       'RangeError',
     ],
-    ['the same, far away', { ...good, baseUrl: 'logs.example' }, 'baseUrl', /put https:\/\/ in front/, 'RangeError'],
+    ['the same, far away', { ...good, baseUrl: 'logs.example' }, 'baseUrl', /Put https:\/\/ in front/, 'RangeError'],
     ['an ftp address', { ...good, baseUrl: 'ftp://logs.example' }, 'baseUrl', /got the scheme ftp:/, 'RangeError'],
     [
       'plain http to a far host',
@@ -188,7 +188,7 @@ describe('invalid options throw when the shipper is made', () => {
       'both tokens',
       { ...good, personalAccessToken: 'p', orgId: 'o' },
       'personalAccessToken',
-      /one of the two; got both/,
+      /one of the two\); got both/,
       'TypeError',
     ],
     [
@@ -287,7 +287,7 @@ describe('invalid options throw when the shipper is made', () => {
       'a spool nowhere',
       { ...good, spool: {} },
       'spool.directory',
-      /must be the path of a directory: .*; got nothing$/,
+      /must be the path of a directory \(.*\); got nothing$/,
       'TypeError',
     ],
     ['a spool in an empty path', { ...good, spool: { directory: '' } }, 'spool.directory', /not empty/, 'RangeError'],

@@ -35,8 +35,8 @@ describe('the code of an error', () => {
     [408, 'UNAVAILABLE', /status 408/],
     [429, 'RATE_LIMITED', /try again later/],
     [430, 'RATE_LIMITED', /try again later/],
-    [500, 'UNAVAILABLE', /in trouble/],
-    [503, 'UNAVAILABLE', /in trouble/],
+    [500, 'UNAVAILABLE', /is unavailable/],
+    [503, 'UNAVAILABLE', /is unavailable/],
   ])('%i is %s', async (status, code, message) => {
     await using service = await startAnswering(status, { message: 'because' })
     const error = await failure(service.url)
