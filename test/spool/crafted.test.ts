@@ -69,7 +69,7 @@ describe('a spool with records that logferry did not write', () => {
     expect(shipping.warnings).toContainEqual(
       expect.objectContaining({
         code: 'LOGFERRY_SPOOL',
-        message: expect.stringMatching(/did not write .*rejected\.ndjson/),
+        message: expect.stringMatching(/did not write: .*rejected\.ndjson/),
       }),
     )
     await shipper.close()
