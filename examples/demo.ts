@@ -109,7 +109,7 @@ async function logWithOtelBatches(): Promise<Source> {
 
 async function logAndEnd(name: string, dataset: string, lastLine: string): Promise<Source> {
   const source = { name, dataset, logged: 1 }
-  heading(name, 'This is all of its program:')
+  heading(name, 'This is its whole program:')
   const program = `
     import winston from 'winston'
     import { LogferryTransport } from 'logferry/winston'

@@ -49,7 +49,7 @@ console.log(`Request answered: ${await answer.text()}`)
 await Promise.all(background)
 console.log(`After waitUntil, events there: ${emulator.eventCount('functions')}`)
 
-console.log('All that arrived:')
+console.log('All events that arrived:')
 for (const { level, message, orderId, path } of emulator.events('functions')) {
   console.log(' ', level, message, orderId ?? path)
 }

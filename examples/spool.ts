@@ -33,10 +33,10 @@ emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
 console.log('The service is down. A process logs three events, and exits:')
 await run(shop('', 'process.exit()'))
 
-console.log('\nAnother writes each event to disk before its log call returns, and is killed in the next moment.')
+console.log('\nAnother process writes each event to disk before its log call returns, and is killed right after.')
 await run(shop(`durability: 'disk'`, `process.kill(process.pid, 'SIGKILL')`))
 
-console.log('\nWhat waits (npx logferry spool ls …):')
+console.log('\nThe events that wait (npx logferry spool ls …):')
 await run(['dist/cli/main.cjs', 'spool', 'ls', directory])
 
 emulator.faults.clear()

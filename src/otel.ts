@@ -161,7 +161,7 @@ export class LogferryLogRecordExporter {
     if (dropped + pending === 0) return { code: 0 }
     const problems = [
       dropped > 0 && `${dropped} of ${count} records were dropped`,
-      pending > 0 && `${pending} of ${count} records are not delivered yet, and are kept`,
+      pending > 0 && `${pending} of ${count} records are kept, but not delivered yet`,
     ]
     const name = lost > 0 ? 'rejected' : reasons.includes('memory') ? 'queue_full' : dropped > 0 ? 'dropped' : 'timeout'
     const code = dropped > 0 ? 'LOGFERRY_DROPPED' : 'LOGFERRY_TIMEOUT'
@@ -302,7 +302,11 @@ export class LogferryLogRecordProcessor {
 const usualSeverity = 2
 
 // Created in advance, because nothing can be created where the stack ends.
-const outOfStack = failure('dropped', 'LOGFERRY_DROPPED', 'no stack is left to take the records; see shipper.stats()')
+const outOfStack = failure(
+  'dropped',
+  'LOGFERRY_DROPPED',
+  'the records were dropped, because the call stack is full; see shipper.stats()',
+)
 const alreadyShutDown = failure('already_shutdown', 'LOGFERRY_SHUT_DOWN', 'the exporter has been shut down')
 const noRecords: ExportResult = { code: 1, error: new TypeError('logferry: records must be an array') }
 

@@ -304,7 +304,7 @@ export class LogferryTransport extends TransportStream {
   #checkLevel({ level: loggersLevel, levels }: ParentLogger): void {
     const level = this.level || loggersLevel
     if (!level || levels === undefined || Object.hasOwn(levels, level)) return
-    const expected = `one of the logger's (${Object.keys(levels).join(', ')}), or nothing is shipped`
+    const expected = `one of the logger's levels (${Object.keys(levels).join(', ')}), or nothing is shipped`
     const { code, message } = invalidOption('level', expected, describedWord(level), 'range')
     this.#warn({ code, message, suppressed: 0 })
   }
@@ -330,9 +330,9 @@ const ownLog = LogferryTransport.prototype.log
 
 let isToldOfBothWays = false
 const shippedTwice =
-  'logferry: log calls of Winston are shipped twice, by LogferryTransport and as log records of OpenTelemetry: its ' +
-  'instrumentation adds a transport of its own to each logger. Remove one of the two, or turn that off: ' +
-  'new WinstonInstrumentation({ disableLogSending: true }).'
+  'logferry: Winston log calls are shipped twice: by LogferryTransport, and as OpenTelemetry log records. ' +
+  'The OpenTelemetry instrumentation adds a transport of its own to each logger. Remove LogferryTransport, or turn ' +
+  'that transport off: new WinstonInstrumentation({ disableLogSending: true }).'
 
 type Written = (error?: Error | null) => void
 

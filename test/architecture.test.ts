@@ -77,30 +77,30 @@ describe('imports', async () => {
   await init
   const imports = files.flatMap(file => importsOf(file))
 
-  it('are found: those of the transport, for one', () => {
+  it('are found, for example those of the Winston transport', () => {
     expect(imports).toContainEqual({ file: 'winston', target: 'shipper/shipper-of', isPackage: false })
     expect(imports).toContainEqual({ file: 'winston', target: 'winston-transport', isPackage: true })
   })
 
-  it('run one way, from the adapters down, and never from stage to stage', () => {
+  it('run one way: from the adapters down, and never from stage to stage', () => {
     const wrong = imports.filter(({ file, target, isPackage }) => {
       return !isPackage && partOf(target) !== partOf(file) && !isCovered(target, parts[partOf(file)]?.parts)
     })
     expect(shown(wrong)).toEqual([])
   })
 
-  it('load a package only where its part needs it, and no logging library but the base class of transports', () => {
+  it('load a package only in the part that needs it, and of the logging libraries only the base class of transports', () => {
     const wrong = imports.filter(({ file, target, isPackage }) => {
       return isPackage && !parts[partOf(file)]?.packages?.includes(target)
     })
     expect(shown(wrong)).toEqual([])
   })
 
-  it('name every module: none is computed', () => {
+  it('name every module literally', () => {
     expect(shown(imports.filter(({ target }) => target === ''))).toEqual([])
   })
 
-  it('take single functions of Node where events pass: as CommonJS, a namespace is an object of slow getters', () => {
+  it('take single functions of Node on the path of events, because a CommonJS namespace has slow getters', () => {
     const hotPath = files.filter(file => /^(winston|otel|(shipper|record|batch|delivery)\/.*)\.ts$/.test(file))
     const namespace = /^import (?!type\b)(\* as )?\w+ from 'node:/m
     expect(hotPath.length).toBeGreaterThan(50)
@@ -111,21 +111,24 @@ describe('imports', async () => {
 describe('entry points', () => {
   const names = Object.keys(packageJson.exports).filter(name => name !== './package.json')
 
-  it('are the ones this test knows', () => {
+  it('are those that this test lists', () => {
     expect(names).toEqual(Object.keys(entryPoints))
   })
 
-  it.concurrent.each(names)('%s loads nothing that belongs to another, and nothing before it is needed', async name => {
-    const loaded = await loadedBy(new URL(name === '.' ? 'index.ts' : `${name}.ts`, src).href)
-    expect(loaded).not.toEqual([])
-    for (const { url, parent } of loaded) {
-      expect(url).not.toMatch(/\/node_modules\/(@opentelemetry|winston|undici)\//)
-      if (parent === undefined || !parent.startsWith(src.href)) continue
-      const { parts = [], packages = [] } = entryPoints[name] ?? {}
-      if (url.startsWith(src.href)) expect(parts).toContain(partOf(withoutExtension(url.slice(src.href.length))))
-      else if (!url.startsWith('node:')) expect(packages).toContain(packageOf(url))
-    }
-  })
+  it.concurrent.each(names)(
+    '%s loads no module of another entry point, and no module before it is needed',
+    async name => {
+      const loaded = await loadedBy(new URL(name === '.' ? 'index.ts' : `${name}.ts`, src).href)
+      expect(loaded).not.toEqual([])
+      for (const { url, parent } of loaded) {
+        expect(url).not.toMatch(/\/node_modules\/(@opentelemetry|winston|undici)\//)
+        if (parent === undefined || !parent.startsWith(src.href)) continue
+        const { parts = [], packages = [] } = entryPoints[name] ?? {}
+        if (url.startsWith(src.href)) expect(parts).toContain(partOf(withoutExtension(url.slice(src.href.length))))
+        else if (!url.startsWith('node:')) expect(packages).toContain(packageOf(url))
+      }
+    },
+  )
 })
 
 /** Timers and clocks that an application's tests fake, and modules that have them. */
@@ -139,7 +142,7 @@ const fakeable = {
 const withClocks = ['time.ts', 'record/clock.ts', 'http/request-worker.ts']
 
 describe('timers and clocks', () => {
-  it('are those of time.ts, which no test of an application fakes', () => {
+  it('are used only through time.ts, which the tests of an application do not fake', () => {
     const wrong = files
       .filter(file => !withClocks.includes(file))
       .flatMap(file => {

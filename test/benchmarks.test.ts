@@ -26,7 +26,7 @@ describe('the receiver', () => {
     expect(numbersIn(JSON.stringify(events))).toEqual([0, 7, 123_456_789])
   })
 
-  it('finds it in JSON inside a JSON string', () => {
+  it('finds the number in JSON inside a JSON string', () => {
     expect(numbersIn(JSON.stringify({ line: JSON.stringify(event(42)) }))).toEqual([42])
   })
 
@@ -54,7 +54,7 @@ describe('the workload', () => {
     expect(JSON.stringify(event(5)).split('#')).toHaveLength(2)
   })
 
-  it.each(shapeNames)('has events of the shape %s, each of which the receiver finds once', name => {
+  it.each(shapeNames)('has events of the shape %s, and the receiver finds each once', name => {
     const { event } = workloadOfShape(name)
     for (let n = 0; n < 300; n++) {
       const json = JSON.stringify(event(n))
@@ -80,23 +80,23 @@ describe('--only', () => {
     expect(isWanted('burst', 'logferry-core')).toBe(false)
   })
 
-  it('takes several, with commas between or one by one', () => {
+  it('takes several values, separated by commas or one by one', () => {
     expect(commandLine(['--only', 'sizes,logferry-*', '--only', 'bare']).only).toEqual(['sizes', 'logferry-*', 'bare'])
   })
 
-  it('refuses what matches nothing', () => {
-    expect(() => wanted(['logfery-*'], ['sizes'], subjects)).toThrow("nothing is called 'logfery-*'")
+  it('refuses a pattern that matches nothing', () => {
+    expect(() => wanted(['logfery-*'], ['sizes'], subjects)).toThrow("no experiment or set-up is called 'logfery-*'")
   })
 })
 
 describe('the report', () => {
-  it('takes medians', () => {
+  it('shows medians', () => {
     expect(summaryOf([3, 1, 2])).toEqual({ median: 2, least: 1, most: 3 })
     expect(summaryOf([4, 1, 2, 3])).toEqual({ median: 2.5, least: 1, most: 4 })
     expect(summaryOf([])).toBeUndefined()
   })
 
-  it('compares with targets what was measured, and nothing else', () => {
+  it('compares only measured figures with targets', () => {
     const targets = targetsOf(resultsWith({ 'logferry-winston': 270, 'bare-winston': 300 }))
     const known = targets.filter(({ value }) => value !== undefined)
     expect(known.map(({ name, value }) => [name, value])).toEqual([
@@ -106,8 +106,8 @@ describe('the report', () => {
   })
 })
 
-describe('a measurement that is interrupted', () => {
-  it('gives what was measured until then, without the run under way', async () => {
+describe('an interrupted measurement', () => {
+  it('reports the finished runs, without the run in progress', async () => {
     const interruption = new AbortController()
     let runs = 0
     const figures = { kind: 'figures', figures: { eventsPerSecond: 1 } } as const

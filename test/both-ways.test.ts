@@ -55,12 +55,12 @@ it.each([
   ['last', 'processor'],
   ['last', 'exporter'],
 ] as const)(
-  'log calls that are shipped twice are warned of once (OpenTelemetry’s transport comes %s, our %s)',
+  'log calls that are shipped twice cause one warning (transport of OpenTelemetry: %s, of logferry: %s)',
   async (order, way) => {
     expect(await warningsOf(scope, order, way)).toEqual(['LOGFERRY_DUPLICATE'])
   },
 )
 
-it('records of other loggers of OpenTelemetry are none that is shipped twice', async () => {
+it('records of other OpenTelemetry loggers do not count as shipped twice', async () => {
   expect(await warningsOf('mine', 'last', 'processor')).toEqual([])
 })

@@ -10,7 +10,7 @@ import { runNode } from './support/run-script.ts'
 const main = fileURLToPath(new URL('../dist/cli/main.cjs', import.meta.url))
 
 describe('logferry bench', () => {
-  it('says how many events it sends and where to, and sends no more than that', async () => {
+  it('announces how many events it sends where, and sends no more', async () => {
     await using emulator = await startEmulator()
     const { code, stdout, stderr } = await bench(emulator, ['--events', '12000', '--seconds', '15'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -21,15 +21,15 @@ describe('logferry bench', () => {
     expect(stdout.match(/^ +(256 KiB|1 MiB|4 MiB) +\d/gm)).toHaveLength(6)
   })
 
-  it('uses plain http to a host that is not loopback by its name with --allow-insecure only', async () => {
+  it('uses plain http to a host other than loopback only with --allow-insecure', async () => {
     await using emulator = await startEmulator()
     const url = emulator.url.replace('127.0.0.1', '[::ffff:127.0.0.1]')
     const args = ['--url', url, '--events', '1000', '--seconds', '5']
-    expect(await bench(emulator, args)).toMatchObject({ code: 1, stderr: expect.stringMatching(/must be https:/) })
+    expect(await bench(emulator, args)).toMatchObject({ code: 1, stderr: expect.stringMatching(/must be an https:/) })
     expect(await bench(emulator, [...args, '--allow-insecure'])).toMatchObject({ code: 0, stderr: '' })
   })
 
-  it('proposes options that a shipper takes', async () => {
+  it('proposes options that a shipper accepts', async () => {
     await using emulator = await startEmulator()
     const { stdout } = await bench(emulator, ['--events', '6000', '--seconds', '15'])
     const shipper = createShipper({ baseUrl: emulator.url, token: emulator.token, dataset: 'd', ...proposed(stdout) })
@@ -52,17 +52,17 @@ describe('logferry bench', () => {
     for (const ms of answersMs) expect(ms).toBeGreaterThan(200)
   })
 
-  it('does not propose batches that the service finds too large', async () => {
+  it('does not propose batches that the service refuses as too large', async () => {
     await using emulator = await startEmulator()
     emulator.faults.maxBytes(300_000)
     const { code, stdout } = await bench(emulator, ['--events', '30000', '--seconds', '15'])
     expect(code).toBe(0)
-    expect(stdout).toMatch(/1 MiB .*413: takes \d+ KiB/)
+    expect(stdout).toMatch(/1 MiB .*413: accepts \d+ KiB/)
     expect(proposed(stdout).maxBatchBytes).toBeLessThanOrEqual(300_000)
     expect(stdout).toMatch(/\/\/ the service answers larger requests with 413\n {2}maxBatchBytes/)
   })
 
-  it('makes few requests where the service limits them', async () => {
+  it('proposes few requests if the service limits their rate', async () => {
     await using emulator = await startEmulator({
       enforce: { apiRateLimitPerSecond: true },
       org: { license: { apiRateLimitPerSecond: 5 } },
@@ -72,18 +72,18 @@ describe('logferry bench', () => {
     expect(proposed(stdout).maxBatchAgeMs).toBeGreaterThanOrEqual(400)
   })
 
-  it('sends nothing more, and says what is wrong, when one event is not taken', async () => {
+  it('stops and names the reason if the service does not accept the first event', async () => {
     await using emulator = await startEmulator()
     const { code, stdout, stderr } = await bench(emulator, [], { LOGFERRY_TOKEN: 'wrong' })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(/the service answers 403.*Check the token/)
+    expect(stderr).toMatch(/the service answers 403.*Check that the token/)
     expect(emulator.stats().stored).toBe(0)
   })
 
   it.each([
-    [['--events', '10'], "--events must be a whole number from 1000, not '10'"],
-    [['--seconds', 'x'], "--seconds must be a whole number from 1, not 'x'"],
-    [['--seconds', '1.5'], "--seconds must be a whole number from 1, not '1.5'"],
+    [['--events', '10'], "--events must be a whole number, at least 1000, not '10'"],
+    [['--seconds', 'x'], "--seconds must be a whole number, at least 1, not 'x'"],
+    [['--seconds', '1.5'], "--seconds must be a whole number, at least 1, not '1.5'"],
   ])('exits with 2 for %j', async (args, problem) => {
     await using emulator = await startEmulator()
     const { code, stdout, stderr } = await bench(emulator, args)
@@ -91,7 +91,7 @@ describe('logferry bench', () => {
     expect(stderr).toContain(problem)
   })
 
-  it('exits with 1 for options that a shipper does not take, as it says it', async () => {
+  it('exits with 1 for an invalid option, with the error of the shipper', async () => {
     await using emulator = await startEmulator()
     const { code, stderr } = await bench(emulator, ['--url', 'ftp://host'])
     expect(code).toBe(1)
@@ -107,7 +107,7 @@ describe('the proposal', () => {
     expect(bestSize([trial(256 * KiB, 4, 500), trial(1024 * KiB, 4, 1000)])?.maxBatchBytes).toBe(1024 * KiB)
   })
 
-  it('is no size that was refused as too large, however fast its halves were', () => {
+  it('is not a size that was refused as too large, however fast its halves were', () => {
     const refused = { ...trial(1024 * KiB, 4, 2000), takesBytes: 400 * KiB }
     expect(bestSize([trial(256 * KiB, 4, 1000), refused])?.maxBatchBytes).toBe(256 * KiB)
     expect(propose([refused], [refused], 500)?.maxBatchBytes).toBe(400 * KiB)
@@ -127,12 +127,12 @@ describe('the proposal', () => {
     ['slow answers, four connections', 4, 2000, undefined, 1000],
     ['a limited rate', 4, 5, 2, 1000],
     ['a very limited rate', 4, 5, 0.01, 60_000],
-  ])('waits for company as long as is good with %s', (_, connections, answerMs, requestsPerSecond, expected) => {
+  ])('has a batch age that fits %s', (_, connections, answerMs, requestsPerSecond, expected) => {
     const measured = { ...trial(1024 * KiB, connections, 1000), answerMs, requestsPerSecond }
     expect(propose([measured], [measured], 500)?.maxBatchAgeMs).toBe(expected)
   })
 
-  it('is none when nothing was delivered', () => {
+  it('is missing if nothing was delivered', () => {
     const nothing = { ...trial(1024 * KiB, 4, 0), delivered: 0 }
     expect(bestSize([nothing])).toBeUndefined()
     expect(propose([nothing], [nothing], 500)).toBeUndefined()

@@ -13,7 +13,7 @@ import { startNode } from './support/start-node.ts'
 const nowhere = 'http://127.0.0.1:1'
 
 describe.concurrent('logferry spool ls', () => {
-  it('shows what a killed process has left, and changes nothing', async () => {
+  it('lists the events of a killed process, and changes nothing', async () => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, 'dataset: ({ n }) => (n % 2 ? "odd" : "even")', 5)
     const before = spool.files()
@@ -26,11 +26,11 @@ describe.concurrent('logferry spool ls', () => {
       new RegExp(`^\\S+Z-[0-9a-f]{8} +left behind +5 +2 +\\d+ +0 +${aTime} +${aTime} +${nowhere}/ +even, odd$`),
     )
     expect(total).toMatch(/^total +5 +2 +\d+ +0$/)
-    expect(stdout).toMatch(/\n\nWhat is left behind is delivered by the next process .*`logferry spool send`\.\n$/)
+    expect(stdout).toMatch(/\n\nThe next process .* delivers what is left behind, or `logferry spool send` does\.\n$/)
     expect(spool.files()).toEqual(before)
   })
 
-  it('shows what a closed shipper has left, as JSON on demand', async () => {
+  it('lists the events of a closed shipper as JSON with --json', async () => {
     using spool = makeSpool()
     const startedAtMs = Date.now()
     await leaveByClose(spool.directory, 3)
@@ -58,7 +58,7 @@ describe.concurrent('logferry spool ls', () => {
     expect(others).toEqual(left)
   })
 
-  it('leaves a running process its directory', async () => {
+  it('shows the directory of a running process as in use, and leaves it alone', async () => {
     using spool = makeSpool()
     await using running = startLogging(spool.directory, 4)
     await running.until(/logged/)
@@ -79,10 +79,10 @@ describe.concurrent('logferry spool ls', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(/left behind +9 +1 +\d+ +1 /)
     expect(stdout).toMatch(/^1 record is damaged or missing\.$/m)
-    expect(stdout).toMatch(/^3 events that the service refused: in rejected\.ndjson\.$/m)
+    expect(stdout).toMatch(/^3 refused events in rejected\.ndjson\.$/m)
   })
 
-  it('shows names of services and datasets as printable text, and as JSON that has them whole, as `spool send` does', async () => {
+  it('prints names of services and datasets as printable text, and as complete JSON, and so does `spool send`', async () => {
     using spool = makeSpool()
     const dataset = 'd\u009b2J\u202e\u2028logferry: forged'
     await leaveByKill(spool.directory, `dataset: ${JSON.stringify(dataset)}`, 2)
@@ -103,12 +103,10 @@ describe.concurrent('logferry spool ls', () => {
     }
     expect(inWords.stdout).toContain('http://x/ [2J logferry: forged 31m')
     expect(JSON.parse(inJson.stdout).processes).toMatchObject([{ destination, datasets: { [dataset]: 2 } }])
-    expect(sent.stdout).toContain(
-      'Left alone: 2 events for http://x/ [2J logferry: forged 31m, which is not the service',
-    )
+    expect(sent.stdout).toContain('Left alone: 2 events for another service (http://x/ [2J logferry: forged 31m), in ')
   })
 
-  it('takes the times of files for events that have none of their own', async () => {
+  it('uses file times for events without a time of their own', async () => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, 'timeField: "at"', 2)
     const [segment] = spool.segments()
@@ -117,7 +115,7 @@ describe.concurrent('logferry spool ls', () => {
     expect(JSON.parse(stdout).processes).toMatchObject([{ oldest: '2001-09-09T01:46:40.000Z' }])
   })
 
-  it.runIf(process.getuid?.() === 0)('says so where directories belong to somebody else', async () => {
+  it.runIf(process.getuid?.() === 0)('counts directories that belong to another user', async () => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, '', 2)
     const [name = ''] = fs.readdirSync(spool.directory)
@@ -127,18 +125,18 @@ describe.concurrent('logferry spool ls', () => {
     const { code, stdout } = await logferry(['spool', 'ls', spool.directory])
     expect(code).toBe(0)
     expect(stdout).toMatch(
-      /1 directory belongs to another user, .*run this as the user that the application runs as\.$/m,
+      /1 directory belongs to another user, .*Run this as the user that the application runs as\.$/m,
     )
     const sent = await logferry(['spool', 'send', spool.directory])
     expect(sent.code).toBe(1)
     expect(sent.stdout).toMatch(/1 directory belongs to another user/)
   })
 
-  it.runIf(process.getuid?.() === 0)('refuses a spool that another user may write to, as `send` does', async () => {
+  it.runIf(process.getuid?.() === 0)('refuses a spool that another user may write to, and so does `send`', async () => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, '', 2)
     fs.chmodSync(spool.directory, 0o777)
-    const refusal = /^logferry: \S+ is not used, as any user may write to \S+; run chmod o-w on it\./
+    const refusal = /^logferry: \S+ is not used, because any user may write to \S+; run chmod o-w on it\./
     for (const command of ['ls', 'send']) {
       const refused = await logferry(
         ['spool', command, spool.directory],
@@ -151,19 +149,19 @@ describe.concurrent('logferry spool ls', () => {
     const { code, stderr } = await logferry(['spool', 'ls', spool.directory])
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: expect.stringMatching(/belongs to another user, with the id 1234/),
+      stderr: expect.stringMatching(/belongs to another user \(id 1234\)/),
     })
   })
 
-  it('says that nothing waits where nothing does', async () => {
+  it('says that no events wait in an empty spool', async () => {
     using spool = makeSpool()
-    const stdout = `Nothing waits in ${spool.directory}.\n`
+    const stdout = `No events wait in ${spool.directory}.\n`
     expect(await logferry(['spool', 'ls', spool.directory])).toEqual({ code: 0, stdout, stderr: '' })
   })
 })
 
 describe.concurrent('logferry spool send', () => {
-  it('delivers what was left behind, each event to its dataset, and leaves nothing', async () => {
+  it('delivers each event that was left behind to its dataset, and empties the spool', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
     await leaveByKill(spool.directory, 'dataset: ({ n }) => (n % 2 ? "odd" : "even")', 5, emulator.url)
@@ -179,19 +177,19 @@ describe.concurrent('logferry spool send', () => {
     expect(await send(spool.directory, emulator)).toEqual({ code: 0, stdout: again, stderr: '' })
   })
 
-  it('uses plain http to a host that is not loopback by its name with --allow-insecure only', async () => {
+  it('uses plain http to a host other than loopback only with --allow-insecure', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
     const insecure = { url: emulator.url.replace('127.0.0.1', '[::ffff:127.0.0.1]'), token: emulator.token }
     await leaveByKill(spool.directory, 'allowInsecure: true', 2, insecure.url)
     const args = ['spool', 'send', spool.directory]
     const refused = await logferry(args, environmentFor(insecure))
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/must be https:/) })
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/must be an https:/) })
     expect(await logferry([...args, '--allow-insecure'], environmentFor(insecure))).toMatchObject({ code: 0 })
     expect(numbers(emulator, 'd')).toEqual([0, 1])
   })
 
-  it('leaves running processes what they have, and says so', async () => {
+  it('leaves the events of running processes alone, and reports them', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
     await using running = startLogging(spool.directory, 4)
@@ -200,12 +198,12 @@ describe.concurrent('logferry spool send', () => {
     const { code, stdout } = await send(spool.directory, emulator)
     expect({ code, stdout }).toEqual({
       code: 0,
-      stdout: 'Delivered: 2 events\nLeft alone: 4 events that running processes have\n',
+      stdout: 'Delivered: 2 events\nLeft alone: 4 events of running processes\n',
     })
     expect(numbers(emulator, 'd')).toEqual([0, 1])
   })
 
-  it('says what the service refused, and where it is', async () => {
+  it('reports refused events and where they are kept', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
     emulator.faults.rejectEvents(({ n }) => n === 1, 'no ones')
@@ -216,22 +214,22 @@ describe.concurrent('logferry spool send', () => {
       code: 0,
       stdout: `Delivered: 2 events\nRefused by the service: 1 event, now in ${path}\n`,
     })
-    expect(stderr).toMatch(/the service refused an event for dataset "d" \(no ones\)/)
+    expect(stderr).toMatch(/the service refused 1 event for dataset "d" \(no ones\)/)
     expect(JSON.parse(fs.readFileSync(path, 'utf8'))).toMatchObject({ reason: 'no ones', event: { n: 1 } })
   })
 
-  it('says what is damaged, and delivers the rest', async () => {
+  it('reports damaged events, and delivers the rest', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
     await leaveByClose(spool.directory, 10, emulator)
     spool.damage()
     const { code, stdout, stderr } = await send(spool.directory, emulator)
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'Delivered: 9 events\nLost: 1 event; the warnings say why\n' })
-    expect(stderr).toMatch(/the spool in .* is damaged, events lost for dataset "d": 1\. Check the disk\./)
+    expect(stderr).toMatch(/the spool in .* is damaged\. Lost events for dataset "d": 1\. Check the disk\./)
     expect(emulator.eventCount('d')).toBe(9)
   })
 
-  it('tries until --timeout, and leaves everything in place while the service is down', async () => {
+  it('tries until --timeout, and leaves all events in place while the service is down', async () => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, '', 3)
     const options = ['--url', nowhere, '--timeout', '0.5']
@@ -240,27 +238,27 @@ describe.concurrent('logferry spool send', () => {
     })
     expect({ code, stdout }).toEqual({
       code: 1,
-      stdout: 'Delivered: 0 events\nStill there: 3 events in 1 directory, as the time was up\n',
+      stdout: 'Delivered: 0 events\nStill there: 3 events in 1 directory, because the time was up\n',
     })
     expect(stderr).toMatch(/^Delivering 3 events …\n/)
     expect(stderr).not.toMatch(/secret|left to|could not be delivered/)
     expect((await logferry(['spool', 'ls', spool.directory])).stdout).toMatch(/left behind +3 /)
   })
 
-  it('says why nothing is delivered, and delivers it the next time', async () => {
+  it('says why nothing is delivered, and delivers the events the next time', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
     await leaveByKill(spool.directory, '', 3, emulator.url)
     const wrong = environmentFor({ url: emulator.url, token: 'wrong-secret' })
     await using running = startLogferry(['spool', 'send', spool.directory], wrong)
-    await running.until(/delivery to dataset "d" is paused: the service answers 403.*Check the token/)
+    await running.until(/delivery to dataset "d" is paused: the service answers 403.*Check that the token/)
     expect(await running.end('SIGINT')).toBe(1)
     expect(running.stdout() + running.stderr()).not.toMatch(/secret/)
     expect((await send(spool.directory, emulator)).stdout).toBe('Delivered: 3 events\n')
     expect(numbers(emulator, 'd')).toEqual([0, 1, 2])
   })
 
-  it('leaves alone what is for another service or organization, says so, and exits with 1', async () => {
+  it('leaves events for another service or organization alone, reports them, and exits with 1', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
     await leaveByKill(spool.directory, '', 2)
@@ -269,10 +267,10 @@ describe.concurrent('logferry spool send', () => {
     const { code, stdout } = await send(spool.directory, emulator)
     const [delivered, ...others] = stdout.trimEnd().split('\n')
     expect([code, delivered]).toEqual([1, 'Delivered: 4 events'])
-    const alone = (what: string) => new RegExp(`^Left alone: ${what}, which is not the service given, in [0-9TZ]+-`)
+    const alone = (what: string) => new RegExp(`^Left alone: ${what}, in [0-9TZ]+-`)
     expect(others.sort()).toEqual([
-      expect.stringMatching(alone(`2 events for ${nowhere}/`)),
-      expect.stringMatching(alone(`3 events for ${emulator.url}/#another`)),
+      expect.stringMatching(alone(`2 events for another service \\(${nowhere}/\\)`)),
+      expect.stringMatching(alone(`3 events for another service \\(${emulator.url}/#another\\)`)),
     ])
     expect(numbers(emulator, 'd')).toEqual([0, 1, 2, 3])
     const organization = { ...environmentFor(emulator), LOGFERRY_ORG_ID: 'another' }
@@ -285,7 +283,7 @@ describe.concurrent('logferry spool send', () => {
   })
 
   it.concurrent.each(['SIGINT', 'SIGTERM'] as const)(
-    'ends on %s, tells of its progress until then, and leaves the rest',
+    'ends on %s, reports its progress, and leaves the rest',
     async signal => {
       using spool = makeSpool()
       await using emulator = await startEmulator()
@@ -294,7 +292,9 @@ describe.concurrent('logferry spool send', () => {
       await using running = startLogferry(['spool', 'send', spool.directory], environmentFor(emulator))
       await running.until(/Delivered so far: 0 events/)
       expect(await running.end(signal)).toBe(1)
-      expect(running.stdout()).toBe('Delivered: 0 events\nStill there: 3 events in 1 directory, as it was stopped\n')
+      expect(running.stdout()).toBe(
+        'Delivered: 0 events\nStill there: 3 events in 1 directory, because the command was stopped\n',
+      )
       emulator.faults.clear()
       expect((await send(spool.directory, emulator)).stdout).toBe('Delivered: 3 events\n')
     },
@@ -303,7 +303,7 @@ describe.concurrent('logferry spool send', () => {
   it.each([
     ['no token', { LOGFERRY_URL: nowhere }, /option `token` must be.*LOGFERRY_TOKEN must be set/],
     ['no address', { LOGFERRY_TOKEN: 't' }, /option `baseUrl` must be.*LOGFERRY_URL must be set/],
-  ])('exits with 1 for %s, and says what to do', async (_, environment, message) => {
+  ])('exits with 1 for %s, and names the remedy', async (_, environment, message) => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, '', 1)
     const { code, stdout, stderr } = await logferry(['spool', 'send', spool.directory], environment)
@@ -313,24 +313,24 @@ describe.concurrent('logferry spool send', () => {
 })
 
 describe.concurrent('misuse of logferry spool', () => {
-  it.each(['ls', 'send'])('exits with 1 when there is no such directory: %s', async command => {
+  it.each(['ls', 'send'])('exits with 1 if the directory does not exist: %s', async command => {
     const directory = join(tmpdir(), 'logferry-no-such-directory')
-    const stderr = `logferry: there is no directory ${directory}\n`
+    const stderr = `logferry: the directory ${directory} does not exist. Check the path.\n`
     expect(await logferry(['spool', command, directory])).toEqual({ code: 1, stdout: '', stderr })
     expect(fs.existsSync(directory)).toBe(false)
   })
 
   it.each([
-    [['spool'], 'say which: spool ls or spool send', '<command>'],
-    [['spool', 'list'], "there is no command 'spool list'", '<command>'],
-    [['spool', 'ls'], 'say which directory: that of the option spool of the application', 'spool ls'],
-    [['spool', 'send', '--directory='], 'say which directory: that of', 'spool send'],
+    [['spool'], "incomplete command 'spool'. Try spool ls or spool send.", '<command>'],
+    [['spool', 'list'], "unknown command 'spool list'", '<command>'],
+    [['spool', 'ls'], "no directory given. Give the directory of the application's option spool.", 'spool ls'],
+    [['spool', 'send', '--directory='], 'no directory given.', 'spool send'],
     [['spool', 'ls', 'one', 'two'], "Unexpected argument 'two'", 'spool ls'],
     [['spool', 'ls', 'one', '--directory', 'two'], "Unexpected argument 'one'", 'spool ls'],
     [['spool', 'send', 'one', '--json'], "Unknown option '--json'", 'spool send'],
     [['spool', 'send', 'one', '--timeout', 'soon'], '--timeout must be a number of seconds above 0, up', 'spool send'],
     [['spool', 'send', 'one', '--timeout', '0'], '--timeout must be a number of seconds above 0, up', 'spool send'],
-  ])('exits with 2 for %j, and says what there is', async (args, problem, usage) => {
+  ])('exits with 2 for %j, and prints the help', async (args, problem, usage) => {
     const { code, stdout, stderr } = await logferry(args)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(`logferry: ${problem}`)

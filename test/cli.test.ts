@@ -11,7 +11,7 @@ import { logferry, startLogferry } from './support/logferry.ts'
 import type { RunningProcess } from './support/start-node.ts'
 
 describe.concurrent('logferry', () => {
-  it.each(['--help', '-h', 'help'])('says with %s which commands there are', async option => {
+  it.each(['--help', '-h', 'help'])('lists the commands with %s', async option => {
     const { code, stdout, stderr } = await logferry([option])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^Usage: logferry <command>/)
@@ -21,16 +21,16 @@ describe.concurrent('logferry', () => {
     expect(stdout).toMatch(/^ {2}spool send /m)
   })
 
-  it('says its version', async () => {
+  it('prints its version', async () => {
     expect(await logferry(['--version'])).toEqual({ code: 0, stdout: `${packageJson.version}\n`, stderr: '' })
   })
 
   it.each([
-    [[], 'say which command', '<command>'],
-    [['chek'], "there is no command or option 'chek'", '<command>'],
-    [['constructor'], "there is no command or option 'constructor'", '<command>'],
-    [['help', 'chek'], "there is no command or option 'chek'", '<command>'],
-    [['--loud'], "there is no command or option '--loud'", '<command>'],
+    [[], "no command given. Try 'logferry emulator' or 'logferry --help'.", '<command>'],
+    [['chek'], "unknown command or option 'chek'", '<command>'],
+    [['constructor'], "unknown command or option 'constructor'", '<command>'],
+    [['help', 'chek'], "unknown command or option 'chek'", '<command>'],
+    [['--loud'], "unknown command or option '--loud'", '<command>'],
     [['check', '--loud'], "Unknown option '--loud'", 'check'],
     [['check', 'twice'], "Unexpected argument 'twice'", 'check'],
     [['check', '--url'], "Option '--url <value>' argument missing", 'check'],
@@ -38,10 +38,10 @@ describe.concurrent('logferry', () => {
     [['emulator', '--port', '-1'], "Option '--port' argument is ambiguous", 'emulator'],
     [['emulator', '--port', 'http'], "--port must be a number from 0 to 65535, not 'http'", 'emulator'],
     [['emulator', '--port', '65536'], "--port must be a number from 0 to 65535, not '65536'", 'emulator'],
-    [['emulator', '--host='], '--host needs a name or an address', 'emulator'],
-    [['emulator', '--allow-host', 'http://a'], '--allow-host needs the name or the address of a host', 'emulator'],
-    [['emulator', '--token', 'a b'], '--token must be of letters, digits and . _ ~ + / = -', 'emulator'],
-  ])('exits with 2 for %j, and says what there is', async (args, problem, usage) => {
+    [['emulator', '--host='], '--host must be a host name or an address', 'emulator'],
+    [['emulator', '--allow-host', 'http://a'], '--allow-host must be a host name or an address', 'emulator'],
+    [['emulator', '--token', 'a b'], '--token may contain only letters, digits and . _ ~ + / = -', 'emulator'],
+  ])('exits with 2 for %j, and prints the help', async (args, problem, usage) => {
     const { code, stdout, stderr } = await logferry(args)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(`logferry: ${problem}\n\nUsage: logferry ${usage}`)
@@ -55,7 +55,7 @@ describe.concurrent('logferry', () => {
     [['spool', 'send', 'a', '--timeout', '\u001b[2J\nlogferry: forged']],
     [['bench', '--events', '\u001b[2J\nlogferry: forged']],
     [['emulator', '--port', '\u001b[2J\nlogferry: forged']],
-  ])('repeats what it was given as one line of printable characters: %j', async args => {
+  ])('repeats invalid arguments as one line of printable characters: %j', async args => {
     const { code, stderr } = await logferry(args)
     expect(code).toBe(2)
     expect(stderr).not.toMatch(unprintable)
@@ -67,7 +67,7 @@ describe.concurrent('logferry', () => {
     [['check', '--url', 'http://\u001b[2J\nlogferry: forged\u009b']],
     [['check', '--url', 'http://127.0.0.1:1', '--dataset', 'a\u009b2J\u202e\u2028logferry: forged']],
     [['emulator', '--host', '256.0.0.1']],
-  ])('so it does where that makes sense, and does not work: %j', async args => {
+  ])('repeats valid arguments that fail in printable characters: %j', async args => {
     const { code, stdout, stderr } = await logferry(args, { LOGFERRY_TOKEN: 'some-token', LOGFERRY_DATASET: 'd' })
     expect(code).toBe(1)
     expect(stdout + stderr).not.toMatch(unprintable)
@@ -81,7 +81,7 @@ describe.concurrent('logferry', () => {
     ['help spool send', 'spool send'],
     ['help spool', '<command>'],
     ['help help', '<command>'],
-  ])('says with %j what %s does and takes', async (words, usage) => {
+  ])('prints with %j the help of %s', async (words, usage) => {
     const { code, stdout, stderr } = await logferry(words.split(' '))
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(new RegExp(`^Usage: logferry ${usage} `))
@@ -111,31 +111,34 @@ describe.concurrent('logferry check', () => {
     expect(emulator.events('from-environment')).toMatchObject([{ level: 'info', message: 'logferry check' }])
   })
 
-  it('takes --url and --dataset before the environment', async () => {
+  it('prefers --url and --dataset to the environment', async () => {
     const elsewhere = { ...environment, LOGFERRY_URL: 'http://127.0.0.1:1' }
     const { code } = await logferry(['check', '--url', emulator.url, '--dataset', 'from-option'], elsewhere)
     expect(code).toBe(0)
     expect(emulator.eventCount('from-option')).toBe(1)
   })
 
-  it('uses plain http to a host that is not loopback by its name with --allow-insecure only', async () => {
+  it('uses plain http to a host other than loopback only with --allow-insecure', async () => {
     const url = emulator.url.replace('127.0.0.1', '[::ffff:127.0.0.1]')
     expect(url).not.toBe(emulator.url)
     const check = ['check', '--url', url, '--dataset', 'insecure']
     const refused = await logferry(check, environment)
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/baseUrl.*must be https:.*allowInsecure/) })
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/baseUrl.*must be an https:.*allowInsecure/),
+    })
     expect(await logferry([...check, '--allow-insecure'], environment)).toMatchObject({ code: 0 })
   })
 
   it.each([
-    ['a wrong token', { LOGFERRY_TOKEN: 'wrong-secret' }, /the service answers 403.*Check the token/],
+    ['a wrong token', { LOGFERRY_TOKEN: 'wrong-secret' }, /the service answers 403.*Check that the token/],
     ['a wrong path', { LOGFERRY_URL: '/nowhere' }, /the service answers 404.*Check the dataset name and baseUrl/],
-    ['nobody there', { LOGFERRY_URL: 'http://127.0.0.1:1' }, /the service does not take events now.*check the network/],
+    ['no server', { LOGFERRY_URL: 'http://127.0.0.1:1' }, /the service is not accepting events.*check the network/],
     ['no token', { LOGFERRY_TOKEN: '' }, /option `token` must be.*LOGFERRY_TOKEN must be set; got nothing/],
     ['no dataset', { LOGFERRY_DATASET: '' }, /option `dataset` must be.*LOGFERRY_DATASET must be set; got nothing/],
-    ['an address that is none', { LOGFERRY_URL: 'ftp://host' }, /option `baseUrl` must be an http\(s\) address/],
+    ['an invalid address', { LOGFERRY_URL: 'ftp://host' }, /option `baseUrl` must be an http\(s\) address/],
     ['a malformed token', { LOGFERRY_TOKEN: 'wrong secret' }, /option `token` must be a token of visible ASCII/],
-  ])('exits with 1 for %s, and says what to do', async (_, change, message) => {
+  ])('exits with 1 for %s, and names the remedy', async (_, change, message) => {
     const changed: Record<string, string> = { ...environment, ...change }
     if (changed.LOGFERRY_URL === '/nowhere') changed.LOGFERRY_URL = `${emulator.url}/nowhere`
     const { code, stdout, stderr } = await logferry(['check'], changed)
@@ -144,41 +147,41 @@ describe.concurrent('logferry check', () => {
     expect(stderr).not.toMatch(/secret/)
   })
 
-  it.concurrent('says so when there is no answer', async () => {
+  it.concurrent('reports that no answer came', async () => {
     await using slow = await startEmulator()
     slow.faults.latencyMs = 60_000
     const given = { ...environment, LOGFERRY_URL: slow.url, LOGFERRY_TOKEN: slow.token }
     const { code, stderr } = await logferry(['check'], given)
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: `Not delivered to dataset 'from-environment' at ${slow.url}.\n\nNo answer within 10 s.\n`,
+      stderr: `Not delivered to dataset 'from-environment' at ${slow.url}.\n\nNo answer within 10 s. Check the address of the service and the network.\n`,
     })
   })
 
-  it.concurrent('says what was answered last when no answer settles it', async () => {
+  it.concurrent('reports the last answer if the event was neither accepted nor refused', async () => {
     await using slow = await startEmulator()
     slow.faults.latencyMs = 3500
     slow.faults.answerNext(9, { status: 503, body: { message: 'try later' } })
     const given = { ...environment, LOGFERRY_URL: slow.url, LOGFERRY_TOKEN: slow.token }
     const { code, stderr } = await logferry(['check'], given)
     expect(code).toBe(1)
-    expect(stderr).toMatch(/\n\nNot taken within 10 s\. The last answer was 503 try later\.\n$/)
+    expect(stderr).toMatch(/\n\nNot accepted within 10 s\. The last answer was 503 try later\.\n$/)
   })
 
-  it('passes on what the service has against the event', async () => {
+  it('passes on the reason why the service refused the event', async () => {
     await using strict = await startEmulator()
     strict.faults.rejectEvents(() => true, 'too many fields')
     const given = { ...environment, LOGFERRY_URL: strict.url, LOGFERRY_TOKEN: strict.token }
     const { code, stderr } = await logferry(['check'], given)
     expect(code).toBe(1)
     expect(stderr).toMatch(
-      /An application would be warned:\n {2}logferry: the service refused an event .*too many fields/,
+      /An application would get this warning:\n {2}logferry: the service refused 1 event .*too many fields/,
     )
   })
 })
 
 describe.concurrent('logferry emulator', () => {
-  it('prints what an application needs to reach it, and ends on SIGTERM', async () => {
+  it('prints the settings that an application needs, and ends on SIGTERM', async () => {
     await using running = startLogferry(['emulator'])
     const { code } = await logferry(['check'], await environmentOf(running))
     expect(code).toBe(0)
@@ -187,7 +190,7 @@ describe.concurrent('logferry emulator', () => {
     expect(running.stderr()).toBe('')
   })
 
-  it('prints what it takes to read its organization', async () => {
+  it('prints an access token that reads its organization', async () => {
     await using running = startLogferry(['emulator'])
     const { LOGFERRY_URL: baseUrl, LOGFERRY_ORG_ID: orgId = '' } = await environmentOf(running)
     const accessToken = /access token.*\n\n {2}(\S+)\n/.exec(running.stdout())?.[1]
@@ -195,7 +198,7 @@ describe.concurrent('logferry emulator', () => {
     expect(await client.get(orgId)).toMatchObject({ id: orgId })
   })
 
-  it('refuses a malformed path once it is bundled too, and ends on SIGINT', async () => {
+  it('refuses a malformed path in the bundled build, and ends on SIGINT', async () => {
     await using running = startLogferry(['emulator'])
     const { LOGFERRY_URL: url } = await environmentOf(running)
     const response = await fetch(`${url}/v1/datasets/%ff/ingest`, { method: 'POST' })
@@ -203,7 +206,7 @@ describe.concurrent('logferry emulator', () => {
     expect(await running.end('SIGINT')).toBe(0)
   })
 
-  it('prints each event on a line of its own with --tail, and nothing else on standard output', async () => {
+  it('prints with --tail one line per event, and nothing else on standard output', async () => {
     await using running = startLogferry(['emulator', '--tail'])
     const { LOGFERRY_URL: url, LOGFERRY_TOKEN: token } = await environmentOf(running)
     const post = (dataset: string, body: string) => {
@@ -226,7 +229,7 @@ describe.concurrent('logferry emulator', () => {
     expect(running.stderr()).toMatch(/Events received: 4\n$/)
   })
 
-  it('listens where it is told to, with the token it is given', async () => {
+  it('listens on the given host, with the given token', async () => {
     await using running = startLogferry(['emulator', '--host', 'localhost', '--token', 'local-token'])
     const environment = await environmentOf(running)
     expect(environment.LOGFERRY_URL).toMatch(/^http:\/\/localhost:\d+$/)
@@ -234,7 +237,7 @@ describe.concurrent('logferry emulator', () => {
     expect((await logferry(['check'], environment)).code).toBe(0)
   })
 
-  it('answers for the hosts that it is told to, as a container has a name of its own', async () => {
+  it('answers requests for the allowed hosts, such as the name of a container', async () => {
     await using running = startLogferry(['emulator', '--allow-host', 'emulator', '--allow-host', 'logs.example'])
     const { port } = new URL((await environmentOf(running)).LOGFERRY_URL ?? '')
     const statusFor = async (host: string) => {
@@ -246,7 +249,7 @@ describe.concurrent('logferry emulator', () => {
     expect(await statusFor('attacker.example')).toBe(403)
   })
 
-  it('exits with 1 when the port is in use, and says so', async () => {
+  it('exits with 1 if the port is in use, and says so', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as { port: number }
@@ -259,7 +262,7 @@ describe.concurrent('logferry emulator', () => {
 
 /** What the emulator says to put into the environment. */
 async function environmentOf({ until, stdout, stderr }: RunningProcess): Promise<Record<string, string>> {
-  await until(/Ctrl-C ends it/)
+  await until(/Press Ctrl-C to stop/)
   const assignments = (stdout() + stderr()).matchAll(/^ {2}export (LOGFERRY_\w+)=(.*)$/gm)
   return Object.fromEntries([...assignments].map(([, name, value]) => [name, value]))
 }

@@ -4,7 +4,7 @@ import { Credentials } from '../src/http/credentials.ts'
 import { hostileText, unprintable } from './support/hostile-text.ts'
 
 describe('a warning', () => {
-  it('is one line of bounded length, printable and without secrets, whatever its author puts into it', () => {
+  it('is one printable line of bounded length without secrets, whatever its text', () => {
     const token = 'xaat-0123456789-do-not-show'
     const credentials = new Credentials(token)
     const diagnostics = new Diagnostics(text => credentials.redact(text))

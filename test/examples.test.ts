@@ -49,7 +49,7 @@ const shown: Readonly<Record<string, readonly RegExp[]>> = {
     /^audit:\n {2}\{.*"role granted"\}\n/m,
   ],
   'spool.ts': [
-    /logferry: 3 events could not be delivered .* they are in the spool/,
+    /logferry: 3 events could not be delivered .* Delivery continues from the spool/,
     /^(\S+ +left behind +3 .* shop\n){2}total +6 /m,
     /^9 events arrived:\n( {2}\S+Z order placed [123] \(\d+\)\n){9}$/m,
   ],
@@ -71,7 +71,7 @@ const root = new URL('..', import.meta.url)
 const examples = readdirSync(new URL('examples', root)).filter(name => name.endsWith('.ts'))
 
 describe('examples', () => {
-  it('all have an entry in the table above, and nothing else has', () => {
+  it('all have an entry in the table above, and the table has no other entries', () => {
     expect(Object.keys(shown).sort()).toEqual(examples.sort())
   })
 
@@ -79,7 +79,7 @@ describe('examples', () => {
     expect(readFileSync(new URL(`examples/${name}`, root), 'utf8')).not.toMatch(/(from |import\()'\.\.\//)
   })
 
-  it.concurrent.each(examples)('%s runs as it stands, and shows what it claims', async name => {
+  it.concurrent.each(examples)('%s runs unchanged, and prints the expected output', async name => {
     const { stdout, stderr } = await run(name)
     expect(stderr).toBe('')
     for (const pattern of shown[name] ?? []) expect(stdout).toMatch(pattern)
@@ -90,7 +90,7 @@ describe('the first example of the README', () => {
   it.each([
     [true, /^delivered\n$/],
     [false, /^1 of 1 events were not delivered\n$/],
-  ])('tells what was delivered from what was not: with the right token, %s', async (isRight, said) => {
+  ])('tells delivered events from undelivered ones: with the right token, %s', async (isRight, said) => {
     const [, example = ''] = /```ts\n([\s\S]*?)```/.exec(readFileSync(new URL('README.md', root), 'utf8')) ?? []
     expect(example).toContain('LogferryTransport')
     await using emulator = await startEmulator()

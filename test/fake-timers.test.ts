@@ -57,7 +57,7 @@ describe.each(Object.entries(fakers))('with the timers and clocks of %s', (_, fa
   })
   afterEach(() => fakes.restore())
 
-  it('a logger sends each event once, though an hour passes between them and answers say 503, and ends', async () => {
+  it('a logger sends each event once and ends, although an hour passes between events and the service answers 503', async () => {
     emulator.faults.answerNext(2, { status: 503 })
     const logger = winston.createLogger({ transports: [new LogferryTransport(options)] })
     for (let n = 0; n < 20; n++) {
@@ -76,7 +76,7 @@ describe.each(Object.entries(fakers))('with the timers and clocks of %s', (_, fa
     expect(emulator.requests().length).toBeLessThan(20)
   })
 
-  it('a logger sends each event once, and ends, though no time passes', async () => {
+  it('a logger sends each event once and ends, although no time passes', async () => {
     const logger = winston.createLogger({ transports: [new LogferryTransport(options)] })
     for (let n = 0; n < 20; n++) {
       logger.info('logged', { n })
@@ -89,7 +89,7 @@ describe.each(Object.entries(fakers))('with the timers and clocks of %s', (_, fa
     expect(emulator.events('faked').map(({ n }) => n)).toEqual([...Array(20).keys()])
   })
 
-  it('a provider of OpenTelemetry delivers what it is to flush, and ends', async () => {
+  it('an OpenTelemetry provider flushes, and ends', async () => {
     const provider = new LoggerProvider({ processors: [new LogferryLogRecordProcessor(options)] })
     provider.getLogger('orders').emit({ body: 'first' })
     fakes.advance(3_600_000)

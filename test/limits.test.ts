@@ -39,14 +39,17 @@ describe('apiRateLimitPerSecond', () => {
   it.each([
     [1, 1],
     [1000, 3],
-  ])('of %d: reads of the license, every second if wanted, take a tenth of it at the most', async (limit, count) => {
-    await using limited = await startLimited({ apiRateLimitPerSecond: limit }, { limits: { refreshMs: 1000 } })
-    await whenRead(limited.shipper)
-    await sleep(2500)
-    expect(reads(limited)).toHaveLength(count)
-  })
+  ])(
+    'of %d: reads of the license take at most a tenth of it, even if configured every second',
+    async (limit, count) => {
+      await using limited = await startLimited({ apiRateLimitPerSecond: limit }, { limits: { refreshMs: 1000 } })
+      await whenRead(limited.shipper)
+      await sleep(2500)
+      expect(reads(limited)).toHaveLength(count)
+    },
+  )
 
-  it('5 a second, 20,000 events a second for 8 s: nothing is lost, hardly anything refused, the rate is kept', {
+  it('5 per second, 20,000 events per second for 8 s: no event is lost, few requests are refused, and the rate holds', {
     timeout: 60_000,
   }, async () => {
     await using limited = await startLimited({ apiRateLimitPerSecond: 5 })
@@ -73,7 +76,7 @@ describe('apiRateLimitPerSecond', () => {
     expect(rate).toBeLessThanOrEqual(5)
   })
 
-  it('share is this process’s part of it', async () => {
+  it('share is the part of this process', async () => {
     await using limited = await startLimited({ apiRateLimitPerSecond: 100 }, { limits: { share: 0.25 } })
     await whenRead(limited.shipper)
     const { requestsPerSecond } = limited.shipper.stats()
@@ -81,7 +84,7 @@ describe('apiRateLimitPerSecond', () => {
     expect(requestsPerSecond).toBeLessThanOrEqual(25)
   })
 
-  it('counts the reading of the license, too', async () => {
+  it('also counts reads of the license', async () => {
     await using limited = await startLimited({ apiRateLimitPerSecond: 1 })
     const { shipper, emulator } = limited
     await whenRead(shipper)
@@ -91,7 +94,7 @@ describe('apiRateLimitPerSecond', () => {
     expect(emulator.stats().refusedByLimit.apiRateLimitPerSecond).toBe(0)
   })
 
-  it('is read again after refreshMs, and what changed is in force', async () => {
+  it('is read again after refreshMs, and changes apply', async () => {
     await using limited = await startLimited({ apiRateLimitPerSecond: 100 }, { limits: { refreshMs: 1000 } })
     await whenRead(limited.shipper)
     limited.emulator.changeOrg({ license: { apiRateLimitPerSecond: 10 } })
@@ -100,7 +103,7 @@ describe('apiRateLimitPerSecond', () => {
   })
 })
 
-describe('a fleet whose Redis says what cannot be true', () => {
+describe('a fleet whose Redis gives impossible answers', () => {
   it.each([
     ['no process', () => [Date.now(), 0, 0, 1]],
     ['a billion processes', () => [Date.now(), 1e9, 5, 1e9]],
@@ -118,12 +121,12 @@ describe('a fleet whose Redis says what cannot be true', () => {
       expect(await shipper.flush({ timeoutMs: 5000 })).toEqual({ complete: true, pending: 0 })
     }
     expect(shipping.warnings).toEqual([expect.objectContaining({ code: 'LOGFERRY_LIMITS', suppressed: 0 })])
-    expect(shipping.warnings[0]?.message).toMatch(/the fleet's Redis cannot be asked .{1,200} Until it can/)
+    expect(shipping.warnings[0]?.message).toMatch(/the Redis of limits\.fleet cannot be used .{1,200} Until it can/)
   })
 })
 
 describe('maxFields', () => {
-  it('256, and logs that carry 2,000 distinct keys: no event is refused, every value is findable', async () => {
+  it('256 with 2,000 distinct keys: no event is refused, and every value can be found', async () => {
     await using limited = await startLimited({ maxFields: 256 })
     const { shipper, emulator, warnings } = limited
     await whenRead(shipper)
@@ -134,11 +137,11 @@ describe('maxFields', () => {
     for (const n of range(2000)) if (!lines.includes(`value-${n}-`)) expect.fail(`value ${n} is lost`)
     const over = warnings.filter(({ code }) => code === 'LOGFERRY_LICENSE')
     expect(over).toHaveLength(1)
-    expect(over[0]?.message).toMatch(/maxFields 256.*"user\.key\d+" and new ones after it go into the field "overflow"/)
+    expect(over[0]?.message).toMatch(/maxFields: 256.*"user\.key\d+" and later new fields go into the field "overflow"/)
     expect(shipper.stats().limits).toMatchObject({ maxFields: 256 })
   })
 
-  it('counts what OpenTelemetry’s resource and scope bring, and folds into the field of that name', async () => {
+  it('counts the fields of OpenTelemetry’s resource and scope, and folds into overflowField', async () => {
     await using limited = await startLimited({ maxFields: 30 }, { limits: { overflowField: 'rest' } })
     const { shipper, emulator } = limited
     await whenRead(shipper)
@@ -153,7 +156,7 @@ describe('maxFields', () => {
 })
 
 describe('monthlyIngestGb', () => {
-  it('what is used is shown, and told when 80 % and 95 % are', { timeout: 30_000 }, async () => {
+  it('use is in stats(), and warned of at 80 % and 95 %', { timeout: 30_000 }, async () => {
     await using limited = await startLimited({ monthlyIngestGb: 1 }, { limits: { share: 0.001 } })
     const { shipper, warnings } = limited
     await whenRead(shipper)
@@ -171,7 +174,7 @@ describe('monthlyIngestGb', () => {
 })
 
 describe('onBudget: shed', () => {
-  it('marks whatever is logged, and loses nothing of it', async () => {
+  it('marks sampled events of every kind, and keeps their fields', async () => {
     await using limited = await startLimited({ monthlyIngestGb: 1 }, { limits: { onBudget: 'shed' } })
     const { shipper, emulator } = limited
     await whenRead(shipper)
@@ -202,10 +205,10 @@ describe('onBudget: shed', () => {
 
 describe('other fields of the license', () => {
   it.each<[string, OrgOverrides, RegExp]>([
-    ['expiresAt', { license: { expiresAt: '2026-01-01T00:00:00Z' } }, /has expired/],
-    ['paymentStatus', { paymentStatus: 'failed' }, /payment is failed/],
-    ['regions', { license: { regions: ['us'] } }, /region configured is eu, the license's: us/],
-  ])('%s: a warning', async (_, org, message) => {
+    ['expiresAt', { license: { expiresAt: '2026-01-01T00:00:00Z' } }, /license expired at 2026-01-01/],
+    ['paymentStatus', { paymentStatus: 'failed' }, /payment status is failed/],
+    ['regions', { license: { regions: ['us'] } }, /configured region is eu, but the license is for us/],
+  ])('%s: causes a warning', async (_, org, message) => {
     await using shipping = await startShipping({ org })
     const { orgId, accessToken } = shipping.emulator
     const shipper = shipping.ship({ region: 'eu', limits: { orgId, accessToken } })
@@ -227,7 +230,7 @@ async function readWith({ license, ...fields }: { license?: object }) {
 }
 
 describe('a license that cannot be read', () => {
-  it('is said once, and delivery goes on', async () => {
+  it('causes one warning, and delivery continues', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ limits: { orgId: shipping.emulator.orgId } }) // the API token may not read it
     shipper.ship({ n: 1 })
@@ -243,13 +246,13 @@ describe('a license that cannot be read', () => {
     })
   })
 
-  it('as the rate is used up says that, and blames no token', async () => {
+  it('because the rate is used up causes a warning that does not blame the token', async () => {
     await using shipping = await startShipping()
     await using service = await startAnswering(429, {}, { 'retry-after': '0' })
     const shipper = shipping.ship({ baseUrl: service.url, limits: { orgId: 'o', accessToken: 'a', refreshMs: 1000 } })
     await whenRead(shipper)
     const message = shipping.warnings[0]?.message
-    expect(message).toMatch(/could not be read \(RATE_LIMITED.*status 429.*it is read again in 1 s\.$/)
+    expect(message).toMatch(/could not be read \(RATE_LIMITED.*status 429.*It is read again in 1 s\.$/)
     expect(message).not.toMatch(/token|orgId/)
   })
 
@@ -259,7 +262,7 @@ describe('a license that cannot be read', () => {
     ['withAuths', { license: { withAuths: [1] } }],
     ['planCreated', { planCreated: 5 }],
     ['half a gigabyte', { license: { monthlyIngestGb: 0.5 } }],
-  ])('is none where a field is out of order that is not used: %s', async (_, fields) => {
+  ])('is not assumed if an unused field is invalid: %s', async (_, fields) => {
     expect(await readWith(fields)).toMatchObject({ problem: undefined, maxFields: 20 })
   })
 
@@ -276,7 +279,7 @@ describe('a license that cannot be read', () => {
     ['maxDatasets', {}],
     ['paymentStatus', 5],
     ['firstFailedPayment', []],
-  ])('is none where a field is out of order that is used, which costs that field alone: %s', async (field, value) => {
+  ])('is not assumed if a used field is invalid, which is ignored: %s', async (field, value) => {
     const isOfOrg = field === 'paymentStatus' || field === 'firstFailedPayment'
     const name = isOfOrg ? field : `license.${field}`
     const limits = await readWith(isOfOrg ? { [field]: value } : { license: { [field]: value } })
@@ -288,11 +291,11 @@ describe('a license that cannot be read', () => {
     expect(limits?.ingest?.bytes).toBe(field === 'monthlyIngestGb' ? undefined : 5e9)
   })
 
-  it('is one where there is no license in it', async () => {
+  it('is assumed if the organization has no license', async () => {
     expect((await readWith({ license: [] }))?.problem).toContain('license: expected an object')
   })
 
-  it('does not delay a log call, nor hold up the end', async () => {
+  it('delays neither a log call nor the end of the process', async () => {
     await using shipping = await startShipping()
     const never = () => new Promise<string>(() => {})
     const shipper = shipping.ship({ limits: { orgId: 'o', accessToken: never } })
@@ -311,7 +314,7 @@ describe('close()', () => {
   })
 
   it.each([0, 5, 100])(
-    'ends the reading of the license, %d ms after its start: nothing more is asked, nothing warned of',
+    'ends the reading of the license, %d ms after its start, without further requests or warnings',
     async ms => {
       await using shipping = await startShipping()
       await using service = await startService(() => {}) // which never answers
@@ -326,7 +329,7 @@ describe('close()', () => {
     },
   )
 
-  it('does not wait as long as the organization’s Retry-After says', async () => {
+  it('does not wait for the Retry-After of the organization', async () => {
     await using shipping = await startShipping()
     await using service = await startAnswering(503, {}, { 'retry-after': '5' })
     const shipper = shipping.ship(limitsAt(service.url))

@@ -143,7 +143,7 @@ describe.each(ways)('a log call of %s takes less than 50 ms', (_, loggerOf) => {
   })
 })
 
-describe('the names of a large object are listed twice at most', () => {
+describe('the names of a large object are listed at most twice', () => {
   const names = Array.from({ length: 100_000 }, (_, i) => `k${i}`)
 
   it.each([
@@ -164,7 +164,7 @@ describe('the names of a large object are listed twice at most', () => {
   })
 })
 
-it('waits for getters that take long, but only for a few of them', async () => {
+it('waits for a few slow getters, and leaves out the rest', async () => {
   await using shipping = await startShipping()
   const shipper = shipping.ship()
   class Slow {
@@ -185,7 +185,7 @@ it('waits for getters that take long, but only for a few of them', async () => {
   expect(shipping.emulator.events('d')).toMatchObject([{ message: 'm', after: 1, logferry: { cut: true } }])
 })
 
-it('an event that is no plain data is sent whole as long as it fits', async () => {
+it('an event that is not plain data is sent whole if it fits', async () => {
   await using shipping = await startShipping()
   const shipper = shipping.ship()
   class Row {
@@ -216,8 +216,8 @@ function logging(log: (value: object) => void, times = 1): object {
   return value
 }
 
-describe.each(ways)('a getter that logs what has the getter, by %s', (_, loggerOf) => {
-  it.each([1, 2, 10])('%d times', async times => {
+describe.each(ways)('a getter that logs its own object, by %s', (_, loggerOf) => {
+  it.each([1, 2, 10])('ends, although it logs %d times', async times => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()
     const log = loggerOf(shipper)
@@ -226,7 +226,7 @@ describe.each(ways)('a getter that logs what has the getter, by %s', (_, loggerO
     expect(accepted).toBe(pending + delivered + dropped)
     expect(Object.keys(drops)).toEqual(['error'])
     expect(shipping.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_DROPPED'])
-    expect(shipping.warnings[0]?.message).toContain('logs each time that an event is logged')
+    expect(shipping.warnings[0]?.message).toContain('logs again for each event')
     log('the next')
     await shipper.flush()
     const values = loggedIn(shipping).map(({ value }) => value)
@@ -236,8 +236,8 @@ describe.each(ways)('a getter that logs what has the getter, by %s', (_, loggerO
   })
 })
 
-describe('what a log call calls may log', () => {
-  test('as often as there are objects that do', async () => {
+describe('code that a log call runs may log', () => {
+  test('in each of many objects', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()
     class Old {
@@ -255,7 +255,7 @@ describe('what a log call calls may log', () => {
     expect(shipper.stats().dropped).toBe(0)
   })
 
-  test('the `dataset` function, without end', async () => {
+  test('in the `dataset` function, without end', async () => {
     await using shipping = await startShipping()
     const shipper: Shipper = shipping.ship({
       dataset: () => {
@@ -268,7 +268,7 @@ describe('what a log call calls may log', () => {
     expect(shipper.stats()).toMatchObject({ accepted: 9, delivered: 8, drops: { error: { info: 1 } } })
   })
 
-  test('a listener that is told of a drop', async () => {
+  test('in a listener for drops', async () => {
     await using shipping = await startShipping()
     const shipper: Shipper = shipping.ship({ dataset: event => (event.bad ? '' : 'd') })
     shipper.on('dropped', () => void shipper.ship({ message: 'dropped', bad: true }))
@@ -278,7 +278,7 @@ describe('what a log call calls may log', () => {
     expect(accepted).toBeLessThan(20)
   })
 
-  test('a getter of the level, without end', async () => {
+  test('in a getter of the level, without end', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()
     const event = {
@@ -296,7 +296,7 @@ describe('what a log call calls may log', () => {
     expect(accepted).toBeLessThan(5000)
   })
 
-  test("a listener for Winston's 'logged'", async () => {
+  test("in a listener for Winston's 'logged'", async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()
     const transport = new LogferryTransport({ shipper })
@@ -328,7 +328,7 @@ describe('a clock of the application', () => {
       }),
     ],
     ['that tells a time before all time', () => -1e15],
-    ['that is no function', 5],
+    ['that is not a function', 5],
   ]
 
   it.each(broken.flatMap(clock => ways.map(way => [...clock, ...way] as const)))(
@@ -355,7 +355,7 @@ describe('a clock of the application', () => {
     },
   )
 
-  it('is followed as long as it tells a time', async () => {
+  it('is used if it returns a valid time', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()
     const system = Date.now
@@ -386,7 +386,7 @@ function attempt(run: () => void): unknown {
   }
 }
 
-test('plain data arrives as JSON.stringify would write it, whatever it is beside', async () => {
+test('plain data arrives as JSON.stringify writes it, whatever stands beside it', async () => {
   await using shipping: Shipping = await startShipping()
   const shipper = shipping.ship()
   const events = fc.sample(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()), 300)

@@ -60,7 +60,7 @@ describe.each(['20.20.2', '22.18.0'])('Node %s', version => {
     ['the shipper', () => createShipper(good)],
     ['the client of the organization', () => createOrgClient({ baseUrl: good.baseUrl, token: secret })],
     ['the emulator', () => startEmulator()],
-  ])('is too old, and is refused where %s is made', async (_, make) => {
+  ])('is too old, and is refused when %s is made', async (_, make) => {
     await expect(async () => make()).rejects.toThrow(
       `logferry needs Node ${packageJson.engines.node}; this is Node ${version} (`,
     )
@@ -68,7 +68,7 @@ describe.each(['20.20.2', '22.18.0'])('Node %s', version => {
 })
 
 it.each(['index', 'winston', 'otel'])(
-  'Node 18, which lacks a function that %s calls when it loads, is told so',
+  'Node 18, which lacks a function that %s calls while loading, causes a clear error',
   async name => {
     const old = `
     process.getBuiltinModule = undefined
@@ -79,7 +79,7 @@ it.each(['index', 'winston', 'otel'])(
   },
 )
 
-it('a Node that lacks what the emulator needs can load it, and is told so', async () => {
+it('an old Node can load the emulator, and gets a clear error', async () => {
   const module = (source: string) => `data:text/javascript,${encodeURIComponent(source)}`
   const withoutNames = module(`export default process.getBuiltinModule('zlib')`)
   const old = module(`
@@ -100,14 +100,14 @@ describe.each([null, 'https://logs.example', 5, [], () => good])('%j in place of
     ['the exporter', given => new LogferryLogRecordExporter(given)],
     ['the processor', given => new LogferryLogRecordProcessor(given)],
     ['the client of the organization', createOrgClient],
-  ])('is refused where %s is made', (_, make) => {
+  ])('is refused when %s is made', (_, make) => {
     const message = expect.stringMatching(/^logferry: option `options` must be an object; got (null|an? .*)$/)
     const refused = { name: 'TypeError', code: 'LOGFERRY_INVALID_OPTION', option: 'options', message }
     expect(() => make(options as never)).toThrow(expect.objectContaining(refused))
   })
 })
 
-describe('options that cannot be used throw where the shipper is made', () => {
+describe('invalid options throw when the shipper is made', () => {
   it.each<[string, object | string | null, string, RegExp, 'TypeError' | 'RangeError']>([
     ['no options', 'https://logs.example', 'options', /an object; got a string of 20/, 'TypeError'],
     ['null', null, 'options', /an object; got null$/, 'TypeError'],
@@ -149,7 +149,7 @@ describe('options that cannot be used throw where the shipper is made', () => {
       /in front, or http:\/\//,
       'RangeError',
     ],
-    ['the same, far away', { ...good, baseUrl: 'logs.example' }, 'baseUrl', /put https:\/\/ in front/, 'RangeError'],
+    ['the same, far away', { ...good, baseUrl: 'logs.example' }, 'baseUrl', /Put https:\/\/ in front/, 'RangeError'],
     ['an ftp address', { ...good, baseUrl: 'ftp://logs.example' }, 'baseUrl', /got the scheme ftp:/, 'RangeError'],
     [
       'plain http to a far host',
@@ -159,7 +159,7 @@ describe('options that cannot be used throw where the shipper is made', () => {
       'RangeError',
     ],
     ['plain http to a private host', { ...good, baseUrl: 'http://10.0.0.1' }, 'baseUrl', /allowInsecure/, 'RangeError'],
-    ['a query', { ...good, baseUrl: 'https://logs.example/?a=1' }, 'baseUrl', /without query/, 'RangeError'],
+    ['a query', { ...good, baseUrl: 'https://logs.example/?a=1' }, 'baseUrl', /without a query/, 'RangeError'],
     [
       'regions without region',
       { ...good, baseUrl: { us: 'https://u.example', eu: 'https://e.example' } },
@@ -188,7 +188,7 @@ describe('options that cannot be used throw where the shipper is made', () => {
       'both tokens',
       { ...good, personalAccessToken: 'p', orgId: 'o' },
       'personalAccessToken',
-      /one of the two; got both/,
+      /one of the two\); got both/,
       'TypeError',
     ],
     [
@@ -205,7 +205,7 @@ describe('options that cannot be used throw where the shipper is made', () => {
       /name of an HTTP header/,
       'RangeError',
     ],
-    ['a dispatcher that is none', { ...good, dispatcher: {} }, 'dispatcher', /undici Dispatcher/, 'TypeError'],
+    ['an object that is not a dispatcher', { ...good, dispatcher: {} }, 'dispatcher', /undici Dispatcher/, 'TypeError'],
     ['an Agent of undici 6', { ...good, dispatcher: agentOfUndici6 }, 'dispatcher', /undici 7 or later/, 'RangeError'],
     [
       'an Agent of undici 6 with interceptors',
@@ -287,7 +287,7 @@ describe('options that cannot be used throw where the shipper is made', () => {
       'a spool nowhere',
       { ...good, spool: {} },
       'spool.directory',
-      /must be the path of a directory: .*; got nothing$/,
+      /must be the path of a directory \(.*\); got nothing$/,
       'TypeError',
     ],
     ['a spool in an empty path', { ...good, spool: { directory: '' } }, 'spool.directory', /not empty/, 'RangeError'],
@@ -382,18 +382,19 @@ describe('options that cannot be used throw where the shipper is made', () => {
     ...['accept', 'Authorization', 'connection', 'CONTENT-ENCODING', 'content-length', 'Content-Type', 'cookie'],
     ...['expect', 'Host', 'keep-alive', 'proxy-authorization', 'te', 'Transfer-Encoding', 'upgrade', 'user-agent'],
   ]
-  it.each(takenHeaders)('%s cannot carry the id of the organization, as requests use it themselves', orgIdHeader => {
-    const error = refusal({ ...good, token: undefined, personalAccessToken: 'p', orgId: 'o', orgIdHeader })
-    expect([error.name, error.option]).toEqual(['RangeError', 'orgIdHeader'])
-    expect(error.message).toMatch(
-      /an HTTP header that a request does not have for a purpose of its own, as authorization/,
-    )
-  })
+  it.each(takenHeaders)(
+    '%s cannot carry the id of the organization, because requests use it otherwise',
+    orgIdHeader => {
+      const error = refusal({ ...good, token: undefined, personalAccessToken: 'p', orgId: 'o', orgIdHeader })
+      expect([error.name, error.option]).toEqual(['RangeError', 'orgIdHeader'])
+      expect(error.message).toMatch(/an HTTP header that requests do not use otherwise, unlike authorization/)
+    },
+  )
 
   it('an address with a password is refused, and not shown', () => {
     const error = refusal({ ...good, baseUrl: 'https://me:hunter2@logs.example' })
     expect(inspect(error)).not.toContain('hunter2')
-    expect(error.message).toContain('without user name and password')
+    expect(error.message).toContain('without a user name and password')
   })
 })
 
@@ -439,7 +440,7 @@ describe('a secret in the place of another option is not shown', () => {
     }
   })
 
-  it('in what an exporter, a listener and the end of the process are given', async () => {
+  it('in options of an exporter, a listener and the end of the process', async () => {
     const shipper = createShipper(good)
     expect(inspect(thrownBy(() => shipper.on(secret as 'warning', () => {})))).not.toContain(secret)
     expect(inspect(await shipper.flush({ timeoutMs: secret as never }).catch(error => error))).not.toContain(secret)
@@ -460,7 +461,7 @@ describe('the option proxyEnv', () => {
     ['in lower case first', { proxyEnv: { https_proxy: url, HTTPS_PROXY: 'http://other', no_proxy: 'a,b' } }, {}],
     ['as an environment', { proxyEnv: { ...process.env, HTTPS_PROXY: url, NO_PROXY: 'a,b' } }, {}],
     ['from the environment', {}, { NODE_USE_ENV_PROXY: '1', HTTPS_PROXY: url, NO_PROXY: 'a,b' }],
-  ])('is taken %s', (_, options, environment) => {
+  ])('is read %s', (_, options, environment) => {
     expect(resolved(options, environment).env).toEqual(used)
   })
 
@@ -471,7 +472,7 @@ describe('the option proxyEnv', () => {
     ['one that Node does not know, of the environment', {}, { NODE_USE_ENV_PROXY: '1', HTTPS_PROXY: 'socks5://proxy' }],
     ['one for this machine', { baseUrl: 'http://127.0.0.1:4800', proxyEnv: { HTTP_PROXY: url } }, {}],
     ['what it inherits', { proxyEnv: Object.create({ HTTPS_PROXY: url }) }, {}],
-  ])('makes no proxy of %s', (_, options, environment) => {
+  ])('does not use %s', (_, options, environment) => {
     expect(resolved(options, environment).env).toEqual({})
   })
 
@@ -489,7 +490,7 @@ describe('the option proxyEnv', () => {
     expect(inspect(error)).not.toContain(secret)
   })
 
-  it('throws on a Node whose agents know no proxies, and says which does', () => {
+  it('throws on a Node without proxy support, and names the versions with it', () => {
     const { allowedNodeEnvironmentFlags } = process
     Object.defineProperty(process, 'allowedNodeEnvironmentFlags', { value: new Set() })
     const error = thrownBy(() => createShipper({ ...good, proxyEnv: { HTTPS_PROXY: url } }))
@@ -501,7 +502,7 @@ describe('the option proxyEnv', () => {
     Object.defineProperty(process, 'allowedNodeEnvironmentFlags', { value: allowedNodeEnvironmentFlags })
   })
 
-  it('takes the credentials of the proxy out of its address, however short they are', () => {
+  it('redacts the credentials of the proxy, however short they are', () => {
     const { credentials } = resolved({ proxyEnv: { HTTPS_PROXY: 'http://u:pw@proxy.example' } })
     expect(credentials?.redact('via http://u:pw@proxy.example: 407', 'message')).toBe('via http://proxy.example: 407')
   })
@@ -561,7 +562,7 @@ describe('the option tls', () => {
     }
   })
 
-  it('where it is not given, loads neither TLS nor cryptography', async () => {
+  it('loads neither TLS nor cryptography if it is not set', async () => {
     const source = `
       import { createShipper } from './dist/index.js'
       createShipper(${JSON.stringify({ ...good, baseUrl: 'http://127.0.0.1:1' })})
@@ -571,7 +572,7 @@ describe('the option tls', () => {
 })
 
 describe('options', () => {
-  it('take a dispatcher of any kind that undici has now', () => {
+  it('accept every kind of dispatcher of undici 7 and later', () => {
     const agent = new Agent()
     const composed = agent.compose(interceptors.retry()).compose(interceptors.dump())
     for (const dispatcher of [agent, composed, new Pool('http://a'), new MockAgent(), new ProxyAgent('http://a')]) {
@@ -620,24 +621,24 @@ describe('options', () => {
     LOGFERRY_REGION: 'eu',
   }
 
-  it('batches do not grow by themselves beyond a size that is given', () => {
+  it('batches do not grow beyond a configured size', () => {
     expect(resolveOptions({ ...good, maxBatchBytes: 1_048_576 }, {}).maxUnlimitedBatchBytes).toBe(1_048_576)
   })
 
-  it('that are not given come from the environment', () => {
+  it('that are not set come from the environment', () => {
     const options = resolveOptions(undefined, environment)
     expect(options.baseUrl.href).toBe('https://env.example/edge')
     expect([options.dataset, options.region]).toEqual(['env-dataset', 'eu'])
     expect(options.credentials.headers()).toEqual({ authorization: 'Bearer env-token' })
   })
 
-  it('that are given go before the environment', () => {
+  it('that are set take precedence over the environment', () => {
     const options = resolveOptions({ ...good, region: 'us' }, environment)
     expect([options.baseUrl.host, options.dataset, options.region]).toEqual(['logs.example', 'checkout', 'us'])
     expect(options.credentials.headers()).toEqual({ authorization: `Bearer ${secret}` })
   })
 
-  it('a personal access token goes before a token of the environment, with the organization of the environment', () => {
+  it('a personal access token takes precedence over a token of the environment, with the organization of the environment', () => {
     const options = resolveOptions({ personalAccessToken: 'pat' }, environment)
     expect(options.credentials.headers()).toEqual({ authorization: 'Bearer pat', 'x-service-org-id': 'env-org' })
   })
@@ -663,7 +664,7 @@ describe('options', () => {
     },
   )
 
-  it('an address with 200,000 slashes costs no time, then and at each request', () => {
+  it('an address with 200,000 slashes is handled quickly, at construction and at each request', () => {
     const startedAt = performance.now()
     const environment = { LOGFERRY_URL: `https://logs.example${'/'.repeat(200_000)}edge///` }
     const { baseUrl, spool } = resolveOptions({ ...good, baseUrl: undefined, spool: { directory: 'd' } }, environment)

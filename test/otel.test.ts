@@ -119,7 +119,7 @@ describe.each(ways)('%s', (_, processorFor) => {
     await provider.shutdown()
   })
 
-  it('shutdown delivers, and ends although the service is down', async () => {
+  it('shutdown delivers, and ends even if the service is down', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
     const shipper = shipping.ship({ flushTimeoutMs: 300 })
@@ -143,7 +143,7 @@ function loggingUntilHostIsKnown(shipper: Shipper) {
 }
 
 describe('the processor', () => {
-  it('ships 200,000 records: all arrive, once, unchanged, in order of time', { timeout: 60_000 }, async () => {
+  it('ships 200,000 records once, unchanged, in order of time', { timeout: 60_000 }, async () => {
     await using shipping = await startShipping()
     const { url: baseUrl, token } = shipping.emulator
     const processor = new LogferryLogRecordProcessor({ baseUrl, token, dataset: 'd' })
@@ -163,7 +163,7 @@ describe('the processor', () => {
     expect(processor.shipper.stats()).toMatchObject({ delivered: 200_000, dropped: 0, retries: 0 })
   })
 
-  it('waits for resource attributes that are still being detected, and then ships them', async () => {
+  it('waits for resource attributes that are still being detected', async () => {
     await using shipping = await startShipping()
     const detected = Promise.withResolvers<string>()
     const detecting = resourceFromAttributes({ 'service.name': 'checkout', 'host.id': detected.promise })
@@ -188,7 +188,7 @@ describe('the processor', () => {
     ])
   })
 
-  it('gives records that wait for their resource when the shipper is flushed or closed', async () => {
+  it('releases records that wait for their resource when the shipper is flushed or closed', async () => {
     await using shipping = await startShipping()
     const never = resourceFromAttributes({ 'service.name': 'checkout', 'host.id': new Promise<string>(() => {}) })
     const shipper = shipping.ship()
@@ -208,7 +208,7 @@ describe('the processor', () => {
     ['forceFlush()', processor => processor.forceFlush()],
     ['forceFlush() in the time that it is given', processor => processor.forceFlush({ timeoutMillis: 300 })],
     ['shutdown()', processor => processor.shutdown()],
-  ])('%s waits no longer than it may, whether resource or service never answer', async (name, end) => {
+  ])('%s ends in time if the resource or the service never answers', async (name, end) => {
     for (const isServiceAway of [false, true]) {
       await using shipping = await startShipping()
       if (isServiceAway) shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
@@ -244,7 +244,7 @@ describe('the processor', () => {
     ])
   })
 
-  it('ships a record whose resource throws when it is waited for', async () => {
+  it('ships a record whose resource fails while it is waited for', async () => {
     await using shipping = await startShipping()
     const processor = new LogferryLogRecordProcessor({ shipper: shipping.ship() })
     const throwing = {
@@ -266,7 +266,7 @@ describe('the processor', () => {
     expect(shipping.emulator.events('d')).toMatchObject([{ message: 'm', resource: { service: { name: 'checkout' } } }])
   })
 
-  it('holds no more than memory allows, and loses nothing that delivery can keep up with', async () => {
+  it('holds no more than memory allows, and loses no event that delivery can keep up with', async () => {
     await using shipping = await startShipping()
     const maxBufferedBytes = 16 * 1_048_576
     const shipper = shipping.ship({ maxBufferedBytes })
@@ -287,7 +287,7 @@ describe('the processor', () => {
     expect(events.at(-1)).toMatchObject({ resource: { host: { id: 'h-1' } } })
   })
 
-  it('gives what it holds when there is room for it', async () => {
+  it('releases held records when there is room', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.latencyMs = 50
     const shipper = shipping.ship({ maxBufferedBytes: 16 * 1_048_576 })
@@ -302,7 +302,7 @@ describe('the processor', () => {
     expect(held.sort(byTime).map(({ attributes }) => (attributes as { n: number }).n)).toEqual(range(380))
   })
 
-  it('counts what it holds as dropped where close() cannot wait for it', async () => {
+  it('counts held records as dropped if close() cannot wait for them', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
     const shipper = shipping.ship({ maxBufferedBytes: 16 * 1_048_576 })
@@ -314,7 +314,7 @@ describe('the processor', () => {
     expect(shipper.stats()).toMatchObject({ accepted: 1080, dropped: 1080, bufferedBytes: 0 })
   })
 
-  it('leaves a resource out that would crowd out the event, and counts that as a cut', async () => {
+  it('leaves out a resource that would crowd out the event, and counts a cut', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ maxEventBytes: 600 })
     const wide = resourceFromAttributes({ 'service.name': 'x'.repeat(400) })
@@ -325,7 +325,7 @@ describe('the processor', () => {
     expect(shipper.stats()).toMatchObject({ delivered: 1, cut: 1 })
   })
 
-  it('can be the global provider’s', async () => {
+  it('can belong to the global provider', async () => {
     await using shipping = await startShipping()
     const provider = new LoggerProvider({ processors: [new LogferryLogRecordProcessor({ shipper: shipping.ship() })] })
     logs.setGlobalLoggerProvider(provider)
@@ -337,7 +337,7 @@ describe('the processor', () => {
     ])
   })
 
-  it('gives the function that names the dataset the whole event', async () => {
+  it('passes the whole event to the `dataset` function', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({
       dataset: event => (event.resource as { service?: { name: string } } | undefined)?.service?.name ?? 'nameless',
@@ -352,8 +352,8 @@ describe('the processor', () => {
   })
 })
 
-describe('what a record brings', () => {
-  it('is told to the end: schema URLs, dropped attributes, numbers that JSON has no words for', async () => {
+describe('data of a record', () => {
+  it('is complete: schema URLs, dropped attributes, numbers that JSON cannot express', async () => {
     await using shipping = await startShipping()
     const processor = new LogferryLogRecordProcessor({ shipper: shipping.ship() })
     const described = resourceFromAttributes({ 'service.name': 'checkout' }, { schemaUrl: 'https://schema.example/1' })
@@ -382,7 +382,7 @@ describe('what a record brings', () => {
     ])
   })
 
-  it('stays null from Winston, as its own format writes it', async () => {
+  it('a number that JSON cannot express stays null from Winston, as its own format writes it', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()
     shipper.ship({ ratio: Number.NaN, err: new Error('slow way') })
@@ -391,7 +391,7 @@ describe('what a record brings', () => {
     expect(shipping.emulator.events('d').map(({ ratio }) => ratio)).toEqual([null, null])
   })
 
-  it('is dropped and counted after shutdown() has been called, as the specification has it', async () => {
+  it('is dropped and counted after shutdown(), as the specification requires', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()
     const processor = new LogferryLogRecordProcessor({ shipper })
@@ -435,7 +435,7 @@ describe('the exporter', () => {
       exporter.export(records as never, resolve)
     })
 
-  it('answers at once when the records are accepted', async () => {
+  it('answers as soon as the records are accepted', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.latencyMs = 200
     const exporter = new LogferryLogRecordExporter({ shipper: shipping.ship() })
@@ -446,7 +446,7 @@ describe('the exporter', () => {
     expect(shipping.emulator.eventCount('d')).toBe(10)
   })
 
-  it('answers when the service has answered, on demand', async () => {
+  it("answers when the service has answered, with acknowledge: 'delivered'", async () => {
     await using shipping = await startShipping()
     const exporter = new LogferryLogRecordExporter({ shipper: shipping.ship(), acknowledge: 'delivered' })
     expect(await exported(exporter, 10)).toEqual({ code: 0 })
@@ -458,21 +458,21 @@ describe('the exporter', () => {
     })
   })
 
-  it('answers with a failure when the service does not answer in time, and keeps the records', async () => {
+  it('answers with a failure if the service does not answer in time, and keeps the records', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
     const shipper = shipping.ship({ flushTimeoutMs: 200 })
     const exporter = new LogferryLogRecordExporter({ shipper, acknowledge: 'delivered' })
     expect(await exported(exporter, 3)).toMatchObject({
       code: 1,
-      error: { message: expect.stringMatching(/3 of 3 records are not delivered yet/) },
+      error: { message: expect.stringMatching(/3 of 3 records are kept, but not delivered yet/) },
     })
     shipping.emulator.faults.clear()
     await shipper.close()
     expect(shipping.emulator.eventCount('d')).toBe(3)
   })
 
-  it('answers for its own records alone where others ship through the same shipper', async () => {
+  it('answers for its own records only if others ship through the same shipper', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()
     const exporter = new LogferryLogRecordExporter({ shipper, acknowledge: 'delivered' })
@@ -489,7 +489,7 @@ describe('the exporter', () => {
     expect(await answerAmongOthers({})).toMatchObject({ code: 1, error: { message: /1 of 3 records were dropped/ } })
   })
 
-  it('answers for its own records alone where the others wait for a dataset that is paused', async () => {
+  it('answers for its own records only if others wait for a paused dataset', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ dataset: event => (event.elsewhere ? 'e' : 'd'), flushTimeoutMs: 300 })
     const exporter = new LogferryLogRecordExporter({ shipper, acknowledge: 'delivered' })
@@ -500,7 +500,7 @@ describe('the exporter', () => {
     await shipper.close()
   })
 
-  it('follows its records through a batch that is cut in halves', async () => {
+  it('follows its records through a split batch', async () => {
     await using shipping = await startShipping()
     const exporter = new LogferryLogRecordExporter({ shipper: shipping.ship(), acknowledge: 'delivered' })
     shipping.emulator.faults.rejectRequests(({ message }) => message === 'n 5')
@@ -508,7 +508,7 @@ describe('the exporter', () => {
     expect((await Promise.all(answers)).map(({ code }) => code)).toEqual([0, 0, 0, 0, 0, 0, 1, 1])
   })
 
-  it('answers with success where records are sampled away as the application wants it', async () => {
+  it('answers with success if records are sampled away on demand', async () => {
     await using shipping = await startShipping({ org: { license: { monthlyIngestGb: 1 } } })
     const kept = vi.spyOn(Budget.prototype, 'kept').mockReturnValue(0)
     onTestFinished(() => kept.mockRestore())
@@ -520,7 +520,7 @@ describe('the exporter', () => {
     expect(shipper.stats().drops).toEqual({ budget: { info: 6 } })
   })
 
-  it('behind a BatchLogRecordProcessor with default settings loses nothing at 10,000 records a second and 100 ms a request', {
+  it('loses no record behind a BatchLogRecordProcessor with default settings, at 10,000 records/s and 100 ms per request', {
     timeout: 30_000,
   }, async () => {
     await using shipping = await startShipping()
@@ -539,7 +539,7 @@ describe('the exporter', () => {
     expect(shipping.emulator.eventCount('d')).toBe(20_000)
   })
 
-  it('fails exports from the call of shutdown() on, and counts their records', async () => {
+  it('fails exports after the call of shutdown(), and counts their records', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.latencyMs = 100
     const exporter = new LogferryLogRecordExporter({ shipper: shipping.ship() })
@@ -554,7 +554,7 @@ describe('the exporter', () => {
     expect(exporter.shipper.stats()).toMatchObject({ delivered: 1, dropped: 2, drops: { 'shut-down': { info: 2 } } })
   })
 
-  it('says by its name why an export failed', async () => {
+  it('names the reason of a failed export in the name of the error', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ dataset: event => (event.message === 'n 1' ? '' : 'd'), flushTimeoutMs: 200 })
     const exporter = new LogferryLogRecordExporter({ shipper, acknowledge: 'delivered' })
@@ -570,7 +570,7 @@ describe('the exporter', () => {
   })
 
   it.each(['accepted', 'delivered'] as const)(
-    'answers what is no list of records, and survives a callback that throws (%s)',
+    'answers an export without a list of records, and survives a callback that throws (%s)',
     async acknowledge => {
       await using shipping = await startShipping()
       const exporter = new LogferryLogRecordExporter({ shipper: shipping.ship(), acknowledge })
@@ -596,7 +596,7 @@ describe('the exporter', () => {
     },
   )
 
-  it('does not end the exports of a BatchLogRecordProcessor by a flush that fails', async () => {
+  it('does not stop the exports of a BatchLogRecordProcessor with a failed flush', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ flushTimeoutMs: 100, maxRetryDelayMs: 50 })
     const exporter = new LogferryLogRecordExporter({ shipper })
@@ -611,7 +611,7 @@ describe('the exporter', () => {
     await processor.shutdown()
   })
 
-  it('lets the caller of shutdown() know that records could not be delivered, behind any processor', async () => {
+  it('rejects shutdown() if records could not be delivered, behind any processor', async () => {
     for (const make of [
       (exporter: LogferryLogRecordExporter) => new BatchLogRecordProcessor({ exporter }),
       (exporter: LogferryLogRecordExporter) => new SimpleLogRecordProcessor({ exporter }),
@@ -648,7 +648,7 @@ describe('the exporter', () => {
 
   it.each([
     [{ acknowledge: 'later' }, /`acknowledge` must be 'accepted' or 'delivered'/],
-    [{ shipper: 5 }, /`shipper` must be what createShipper\(\) returns/],
+    [{ shipper: 5 }, /`shipper` must be a shipper that createShipper\(\) returned/],
     [{}, /`dataset` must be/],
   ])('refuses %j', (options, message) => {
     expect(() => new LogferryLogRecordExporter(options as never)).toThrow(message)

@@ -75,7 +75,7 @@ describe.each([
   ['enumerable', true],
   ['hidden', false],
 ])('a member that is %s', (_, enumerable) => {
-  it('does not keep anything from being made', () => {
+  it('does not prevent any object from being made', () => {
     const made = whilePolluted(
       { extend: (a: object, b: object) => Object.assign(a, b), custom: 1 },
       () => [
@@ -90,13 +90,13 @@ describe.each([
     expect(made).toHaveLength(5)
   })
 
-  it('is no option of a shipper', () => {
+  it('is not an option of a shipper', () => {
     const resolved = whilePolluted(inherited, () => resolveOptions(good, {}), enumerable)
     expect(resolved).toEqual(resolveOptions(good, {}))
     expect(resolved.credentials.headers()).toEqual({ authorization: 'Bearer a-token-of-tests' })
   })
 
-  it('is no option of what is nested', () => {
+  it('is not a nested option', () => {
     const options = { ...good, limits: { orgId: 'o' }, spool: { directory: 'd' } }
     const resolved = whilePolluted(inherited, () => resolveOptions(options, {}), enumerable)
     expect(resolved).toEqual(resolveOptions(options, {}))
@@ -111,7 +111,7 @@ describe.each([
     [{ ...good, spool: {} }, 'spool.directory'],
     [{ ...good, limits: { orgId: 'o', fleet: {} } }, 'limits.fleet.redis'],
     [{ ...good, tls: { cert: '-----BEGIN CERTIFICATE-----' } }, 'tls'],
-  ])('does not stand in for what is missing in %j', (options, option) => {
+  ])('does not replace a missing option in %j', (options, option) => {
     const members = {
       ...inherited,
       us: 'https://evil.example',
@@ -122,12 +122,12 @@ describe.each([
     expect(make).toThrow(expect.objectContaining({ option }))
   })
 
-  it('is no option of the client of the organization', () => {
+  it('is not an option of the client of the organization', () => {
     const resolved = whilePolluted(inherited, () => resolveClientOptions(service, {}), enumerable)
     expect(resolved).toEqual(resolveClientOptions(service, {}))
   })
 
-  it('is no option of a transport, an exporter or a processor', () => {
+  it('is not an option of a transport, an exporter or a processor', () => {
     const shipper = createShipper(good)
     const members = {
       level: 'error',
@@ -149,7 +149,7 @@ describe.each([
   })
 })
 
-it('options are own properties: those of a prototype of the application’s are none', () => {
+it('options are own properties, not those of a prototype of the application', () => {
   class Configuration {
     baseUrl = good.baseUrl
     token = good.token
@@ -193,7 +193,7 @@ const shipAll = `
   await shipper.close()
   await emulator.close()`
 
-describe('what is logged', () => {
+describe('a logged event', () => {
   it.each([
     ['an old library', `Object.prototype.extend = function (other) { return Object.assign(this, other) }`],
     ['a `toJSON` that changes nothing', `Object.prototype.toJSON = function () { return this }`],
@@ -203,7 +203,7 @@ describe('what is logged', () => {
          body: Buffer.from('inherited'), bytesPerSecond: 1, afterMs: 60_000, thenReset: true, tolerance: 5,
          random: () => 7, leaseMs: 1, wrapped: 1, fallback: 1 })`,
     ],
-  ])('arrives without what %s has added to Object.prototype', async (_, statement) => {
+  ])('arrives without members that %s added to Object.prototype', async (_, statement) => {
     const { stdout, stderr } = await runScript(`function pollute() { ${statement} }\n${shipAll}`)
     expect(stderr).toBe('')
     const seen = JSON.parse(stdout)

@@ -34,10 +34,10 @@ const limitsOf = ({ emulator }: Shipping, options: Partial<LimitsOptions> = {}) 
 
 const whenRead = (shipper: Shipper) => until(() => shipper.stats().limits?.readAt !== undefined, 'the license is read')
 
-describe.concurrent('a service that refuses everything for some seconds, and does not say for how long', () => {
+describe.concurrent('a service that refuses all requests for seconds without Retry-After', () => {
   const busy: ShipperOptions = { dataset, flushTimeoutMs: 2000, maxBatchAgeMs: 500 }
 
-  it('20 datasets: all is delivered within ten seconds, and nothing waits longer than before', {
+  it('20 datasets: all events are delivered within ten seconds, and none waits longer than before', {
     timeout: 60_000,
   }, async () => {
     await using shipping = await startShipping()
@@ -55,7 +55,9 @@ describe.concurrent('a service that refuses everything for some seconds, and doe
     expect(arrived(shipping, 20)).toBe(logged)
   })
 
-  it('close() right after it tries at once what only our own pace holds back', { timeout: 60_000 }, async () => {
+  it('close() right after it tries at once the events that only the learned rate holds back', {
+    timeout: 60_000,
+  }, async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship(busy)
     const stop = logSteadily(shipper, 20)
@@ -85,7 +87,7 @@ describe.concurrent('a Retry-After of a month', () => {
   it.each([
     ['requests', { apiRateLimitPerSecond: 50 }],
     ['bytes', { monthlyIngestGb: 50 }],
-  ])('yields to a license that allows more %s than before', async (_, raised) => {
+  ])('ends early if the license allows more %s than before', async (_, raised) => {
     const license = { apiRateLimitPerSecond: 20, monthlyIngestGb: 20 }
     await using shipping = await startShipping({ org: { license } })
     const { emulator } = shipping
@@ -94,7 +96,7 @@ describe.concurrent('a Retry-After of a month', () => {
     emulator.faults.answerNext(1, { status: 429, headers: { 'retry-after': '2592000' } })
     shipper.ship({ n: 1 })
     await until(() => shipping.warnings.length > 0, 'it is refused')
-    expect(shipping.warnings[0]?.message).toMatch(/next request is made in 3\d{3} s/) // an hour, and up to a tenth more
+    expect(shipping.warnings[0]?.message).toMatch(/next request follows in 3\d{3} s/) // an hour, and up to a tenth more
     await sleep(1500)
     expect(emulator.eventCount('d')).toBe(0)
     emulator.changeOrg({ license: raised })
@@ -102,7 +104,7 @@ describe.concurrent('a Retry-After of a month', () => {
   })
 })
 
-describe.concurrent('events that our own pace holds back', () => {
+describe.concurrent('events that the request rate holds back', () => {
   async function startSlow(license: { apiRateLimitPerSecond: number }, options: ShipperOptions = {}) {
     const shipping = await startShipping({ org: { license } })
     const shipper = shipping.ship({ dataset, ...options, limits: limitsOf(shipping) })
@@ -110,7 +112,7 @@ describe.concurrent('events that our own pace holds back', () => {
     return Object.assign(shipping, { shipper })
   }
 
-  it('are dropped at the end with a warning that names it', async () => {
+  it('are dropped at the end with a warning that names the rate', async () => {
     await using slow = await startSlow({ apiRateLimitPerSecond: 1 })
     for (let of = 0; of < 20; of++) slow.shipper.ship({ of })
     await slow.shipper.close({ timeoutMs: 1500 })
@@ -122,24 +124,22 @@ describe.concurrent('events that our own pace holds back', () => {
     expect(message).not.toMatch(/service is slow/)
   })
 
-  it('are told of by a flush that ends before them', async () => {
+  it('are reported by a flush that ends before them', async () => {
     await using slow = await startSlow({ apiRateLimitPerSecond: 1 })
     for (let of = 0; of < 20; of++) slow.shipper.ship({ of })
     expect(await slow.shipper.flush({ timeoutMs: 1500 })).toMatchObject({ complete: false })
     expect(slow.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_LIMITS'])
     expect(slow.warnings[0]?.message).toMatch(
-      /events wait, as the license allows this process 0\.98 requests per second/,
+      /events are waiting, because the license allows this process 0\.98 requests per second/,
     )
   })
 
-  it('are not named where the service is in trouble', async () => {
+  it('are not blamed if the service is unavailable', async () => {
     await using slow = await startSlow({ apiRateLimitPerSecond: 100 })
     slow.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
     for (let of = 0; of < 20; of++) slow.shipper.ship({ of })
     await slow.shipper.close({ timeoutMs: 1500 })
     const { message } = slow.warnings.find(({ code }) => code === 'LOGFERRY_DROPPED') ?? {}
-    expect(message).toMatch(
-      /could not be delivered within 1500 ms before the end \(the service answers 503 .*\), and had to be dropped/,
-    )
+    expect(message).toMatch(/could not be delivered within 1500 ms \(the service answers 503 .*\)\. They are dropped\./)
   })
 })

@@ -16,7 +16,7 @@ const expired = { key: pem('./support/tls/expired.key.pem'), cert: pem('./suppor
 
 describe('TLS', () => {
   it.each([
-    ['is signed by nobody we know', loopback, undefined, /self.signed/i],
+    ['is signed by an unknown authority', loopback, undefined, /self.signed/i],
     ['is another host’s', wrongHost, wrongHost.cert, /ALTNAME|altnames/i],
     ['has expired', expired, expired.cert, /expired/i],
   ])('a server whose certificate %s gets no token and no event', async (_, tls, ca, reason) => {
@@ -31,7 +31,7 @@ describe('TLS', () => {
     await dispatcher?.destroy()
   })
 
-  it('a server whose certificate is signed by a CA of the application’s own is trusted', async () => {
+  it('a server whose certificate is signed by the private CA of the application is trusted', async () => {
     await using shipping = await startShipping({ tls: loopback })
     const dispatcher = new Agent({ connect: { ca: loopback.cert } })
     const shipper = shipping.ship({ dispatcher })
@@ -43,7 +43,7 @@ describe('TLS', () => {
 })
 
 describe('tls.ca', () => {
-  it('is what the organization is read with, too', async () => {
+  it('also applies to reads of the organization', async () => {
     await using shipping = await startShipping({ tls: loopback })
     const { url: baseUrl, accessToken, orgId } = shipping.emulator
     await using client = createOrgClient({ baseUrl, accessToken, tls: { ca: loopback.cert } })
@@ -55,7 +55,7 @@ describe('tls.ca', () => {
 })
 
 describe('tracing', () => {
-  it('our own requests are made where instrumentations make no spans, and inherit no span', async () => {
+  it('requests of logferry create no spans, and inherit none', async () => {
     context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
     const suppressed: boolean[] = []
     class Watching extends Agent {
@@ -78,7 +78,7 @@ describe('tracing', () => {
   })
 })
 
-describe('tracing, over connections of our own', () => {
+describe('tracing, over connections of logferry', () => {
   it('is suppressed as well', async () => {
     context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
     const suppressed: boolean[] = []
@@ -95,7 +95,7 @@ describe('tracing, over connections of our own', () => {
 })
 
 describe('a token', () => {
-  it('is in no object of ours, whatever has happened to it', async () => {
+  it('is in no object of logferry, in any state', async () => {
     await using shipping = await startShipping()
     const { token, personalAccessToken, orgId } = shipping.emulator
     const byToken = shipping.ship()

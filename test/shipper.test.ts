@@ -36,7 +36,7 @@ describe('events', () => {
     expect(shipping.emulator.requests()[0]).toMatchObject({ contentType, contentEncoding })
   })
 
-  it('arrive once and unchanged where making a request logs as well', async () => {
+  it('arrive once and unchanged if making a request also logs', async () => {
     await using shipping = await startShipping()
     const agent = new Agent()
     let requests = 0
@@ -60,7 +60,7 @@ describe('events', () => {
     expect(new Set(events.map(({ _time }) => _time)).size).toBe(events.length)
   })
 
-  it('are what they were at the call, whatever happens to the object afterwards', async () => {
+  it('have the state of the log call, whatever happens to the object afterwards', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()
     const event = { level: 'info', order: { id: 1 } }
@@ -70,7 +70,7 @@ describe('events', () => {
     expect(shipping.emulator.events('d')).toMatchObject([{ order: { id: 1 } }])
   })
 
-  it('keep a time stamp of their own', async () => {
+  it('keep their own timestamp', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()
     shipper.ship({ _time: '2020-01-01T00:00:00Z', n: 1 })
@@ -88,7 +88,7 @@ describe('events', () => {
     [5, { body: 5 }],
     ['text', { message: 'text' }],
     [[1], { body: [1] }],
-  ])('that are no objects have a time stamp all the same: %j', async (event, told) => {
+  ])('that are not objects have a timestamp: %j', async (event, told) => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()
     expect(shipper.ship(event as never)).toBe(true)
@@ -96,7 +96,7 @@ describe('events', () => {
     expect(shipping.emulator.events('d')).toEqual([{ _time: expect.stringMatching(/^20.*Z$/), ...told }])
   })
 
-  it('carry the time stamp in the field of that name', async () => {
+  it('carry the timestamp in the configured field', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ timeField: '@timestamp' })
     shipper.ship({ n: 1 })
@@ -107,7 +107,7 @@ describe('events', () => {
     expect(Object.keys(second ?? {})).toEqual(['@timestamp'])
   })
 
-  it('larger than maxEventBytes are cut and marked, and their neighbours are not touched', async () => {
+  it('larger than maxEventBytes are cut and marked, and their neighbors are not touched', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ maxEventBytes: 2000 })
     for (const n of range(3)) shipper.ship({ n, text: 'x'.repeat(n === 1 ? 5_000_000 : 10) })
@@ -122,7 +122,7 @@ describe('events', () => {
     expect(shipper.stats()).toMatchObject({ cut: 1, delivered: 3 })
   })
 
-  it('that JSON cannot take are shipped with stubs, and counted', async () => {
+  it('that JSON cannot express are shipped with stubs, and counted', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()
     const event: Record<string, unknown> = { level: 'info' }
@@ -133,7 +133,7 @@ describe('events', () => {
     expect(shipper.stats()).toMatchObject({ stubbed: 1, delivered: 1, dropped: 0 })
   })
 
-  it.each(['a text', 17, null, undefined, [1, 2], () => 1])('that are no objects (%s) do not throw', async value => {
+  it.each(['a text', 17, null, undefined, [1, 2], () => 1])('that are not objects (%s) do not throw', async value => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()
     expect(() => shipper.ship(value as never)).not.toThrow()
@@ -187,7 +187,7 @@ describe('a shipper', () => {
     expect(sorted(shipping.emulator.events('team-1').map(({ n }) => n))).toEqual(range(100).filter(n => n % 3 === 1))
   })
 
-  it('drops, counts and reports an event for which that function fails', async () => {
+  it('drops, counts and reports an event for which the `dataset` function fails', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({
       dataset: event => {
@@ -222,14 +222,14 @@ describe('a shipper', () => {
     expect(shipping.emulator.eventCount('d')).toBe(2)
   })
 
-  it('refuses a time that is none', async () => {
+  it('refuses an invalid time', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()
     await expect(shipper.flush({ timeoutMs: Number.NaN })).rejects.toThrow(/`timeoutMs` must be a number from 0/)
     await expect(shipper.close({ timeoutMs: '1' as never })).rejects.toThrow(TypeError)
   })
 
-  it('tells listeners what it does, and goes on when one of them throws', async () => {
+  it('calls its listeners, and continues if one of them throws', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()
     const told: unknown[] = []
@@ -243,7 +243,7 @@ describe('a shipper', () => {
     expect(shipping.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_CALLBACK_THREW'])
   })
 
-  it('tells a listener that is taken off no more', async () => {
+  it('does not call a removed listener', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()
     const told: unknown[] = []
@@ -268,7 +268,7 @@ describe('a shipper', () => {
     expect(() => shipper.off(event as never, listener as never)).toThrow(refused)
   })
 
-  it('uses a dispatcher that it is given, and leaves it open', async () => {
+  it('uses a given dispatcher, and leaves it open', async () => {
     const { Agent } = await import('undici')
     await using shipping = await startShipping()
     const dispatcher = new Agent()
@@ -285,7 +285,7 @@ describe('a shipper', () => {
 
 describe('when the service misbehaves', () => {
   it.each(['before-storing', 'after-storing'] as const)(
-    'a reset %s: the same bytes are sent again, nothing is lost',
+    'a reset %s: the same bytes are sent again, and no event is lost',
     async moment => {
       await using shipping = await startShipping()
       shipping.emulator.faults.resetNext(3, moment)
@@ -302,7 +302,7 @@ describe('when the service misbehaves', () => {
     },
   )
 
-  it('answers that trickle are given up at the total deadline, and other connections go on', async () => {
+  it('trickling answers are given up at the total deadline, and other connections continue', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.slowBody({ bytesPerSecond: 1, answers: 1 })
     const shipper = shipping.ship({ maxBatchEvents: 10, requestTimeoutMs: 300, maxConcurrentRequests: 2 })
@@ -312,7 +312,7 @@ describe('when the service misbehaves', () => {
     expect(sorted(shipping.emulator.events('d').map(({ n }) => n))).toEqual(range(100))
   })
 
-  it('answers that never come are given up at the total deadline, and sent again', async () => {
+  it('requests without an answer are given up at the total deadline, and sent again', async () => {
     const server = await startRawServer((socket, heard, index) => {
       if (index > 0 && heard.includes('\n\r\n')) socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
     })
@@ -345,7 +345,7 @@ describe('when the service misbehaves', () => {
     await server.close()
   })
 
-  it('a never-ending body counts by its status, and its connection is dropped', async () => {
+  it('a never-ending body counts by its status, and its connection is closed', async () => {
     let written = 0
     const server = await startRawServer(socket => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n')
@@ -364,7 +364,7 @@ describe('when the service misbehaves', () => {
     await server.close()
   })
 
-  it.each([301, 302, 307, 308])('a redirect (%i) is never followed, the token never sent there', async status => {
+  it.each([301, 302, 307, 308])('a redirect (%i) is never followed, and the token never sent there', async status => {
     await using elsewhere = await startShipping()
     await using shipping = await startShipping()
     const location = `${elsewhere.emulator.url}/v1/datasets/d/ingest`
@@ -378,7 +378,7 @@ describe('when the service misbehaves', () => {
     expect(shipping.emulator.eventCount('d')).toBe(1)
   })
 
-  it('a 304 is told of as what it is: no redirect', async () => {
+  it('a 304 is not reported as a redirect', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.answerNext(1, { status: 304 })
     const shipper = shipping.ship()
@@ -388,14 +388,14 @@ describe('when the service misbehaves', () => {
     expect(shipping.warnings[0]?.message).not.toContain('edirect')
   })
 
-  it('a wrong token is reported once, without showing it, and nothing is lost once it is right', async () => {
+  it('a wrong token is reported once, without showing it, and no event is lost once it is valid', async () => {
     await using shipping = await startShipping()
     const token = 'xaat-not-yet-known'
     const shipper = shipping.ship({ token })
     for (const n of range(100)) shipper.ship({ n })
     expect(await shipper.flush({ timeoutMs: 100 })).toEqual({ complete: false, pending: 100 })
     expect(shipping.warnings).toHaveLength(1)
-    expect(shipping.warnings[0]?.message).toMatch(/paused: the service answers 403.*Check the token/)
+    expect(shipping.warnings[0]?.message).toMatch(/paused: the service answers 403.*Check that the token/)
     shipping.emulator.addToken({ kind: 'api', token, actions: ['ingest'] })
     expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
     expect(shipping.emulator.eventCount('d')).toBe(100)
@@ -404,7 +404,7 @@ describe('when the service misbehaves', () => {
     }
   })
 
-  it('a server that repeats the token to us does not get it into our warnings', async () => {
+  it('a token that the server repeats does not get into warnings', async () => {
     await using shipping = await startShipping()
     const { token } = shipping.emulator
     shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, {
@@ -418,7 +418,7 @@ describe('when the service misbehaves', () => {
     expect(inspect(shipping.warnings)).not.toContain(token)
   })
 
-  it('events refused inside a 200 are shown with the service’s reason, and not sent again', async () => {
+  it('events refused inside a 200 are reported with the service’s reason, and not sent again', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.rejectEvents(event => Number(event.n) % 10 === 3, 'too many fields')
     const shipper = shipping.ship()
@@ -430,16 +430,19 @@ describe('when the service misbehaves', () => {
     expect(shipper.stats()).toMatchObject({ delivered: 27, dropped: 3, drops: { rejected: { warn: 3 } }, requests: 1 })
   })
 
-  it.each([false, true])('batches over its limit (413, then a reset: %s) are split, nothing is lost', async reset => {
-    await using shipping = await startShipping()
-    shipping.emulator.faults.maxBytes(20_000, { reset })
-    const shipper = shipping.ship()
-    for (const n of range(1000)) shipper.ship({ n, text: 'x'.repeat(100) })
-    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
-    expect(sorted(shipping.emulator.events('d').map(({ n }) => n))).toEqual(range(1000))
-  })
+  it.each([false, true])(
+    'batches over its limit (413, then a reset: %s) are split, and no event is lost',
+    async reset => {
+      await using shipping = await startShipping()
+      shipping.emulator.faults.maxBytes(20_000, { reset })
+      const shipper = shipping.ship()
+      for (const n of range(1000)) shipper.ship({ n, text: 'x'.repeat(100) })
+      expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+      expect(sorted(shipping.emulator.events('d').map(({ n }) => n))).toEqual(range(1000))
+    },
+  )
 
-  it('an encoding it does not take is not used again', async () => {
+  it('a refused encoding is not used again', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.refuseEncodings(['zstd'])
     const shipper = shipping.ship({ maxBatchEvents: 100 })
@@ -449,7 +452,7 @@ describe('when the service misbehaves', () => {
     expect(sorted(shipping.emulator.events('d').map(({ n }) => n))).toEqual(range(1000))
   })
 
-  it('close during flush during an outage: each ends once, by its deadline, and what is left is counted', async () => {
+  it('close() during flush() during an outage: both end once, by their deadlines, and pending events are counted', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
     const shipper = shipping.ship()
@@ -470,7 +473,7 @@ describe('when the service misbehaves', () => {
     expect(shipping.warnings.map(({ code }) => code)).toContain('LOGFERRY_DROPPED')
   })
 
-  it('a connection that the server closed while idle is invisible', async () => {
+  it('a connection that the server closed while idle causes no error', async () => {
     let answers = 0
     const server = await startRawServer((socket, heard) => {
       if (!heard.endsWith('\n')) return
@@ -493,7 +496,7 @@ describe('when the service misbehaves', () => {
     await server.close()
   })
 
-  it('a blocked event loop does not make answers that are there look missing', async () => {
+  it('a blocked event loop does not make arrived answers look missing', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ requestTimeoutMs: 200 })
     shipper.ship({ n: 1 })
@@ -508,7 +511,7 @@ describe('when the service misbehaves', () => {
 })
 
 describe('memory', () => {
-  it.each(['none', 'gzip'] as const)('has room for JSON arrays too, compressed by %s', async compression => {
+  it.each(['none', 'gzip'] as const)('has room for JSON arrays, too, compressed with %s', async compression => {
     await using shipping = await startShipping()
     const limits = { maxBatchBytes: 65_536, maxBufferedBytes: 2 ** 20 }
     const shipper = shipping.ship({ ...limits, contentType: 'application/json', compression })
@@ -525,7 +528,7 @@ describe('memory', () => {
     expect(shipper.stats().bufferedBytes).toBe(0)
   })
 
-  it('stays within maxBufferedBytes in an outage: low severities go first, errors last, and afterwards one event says so', async () => {
+  it('stays within maxBufferedBytes in an outage: low severities are dropped first, errors last, and one event reports it', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
     const maxBufferedBytes = 2 ** 20

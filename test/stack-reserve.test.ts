@@ -18,7 +18,7 @@ function inLastFrameWith(bytes: number, reach: () => void): void {
   descend()
 }
 
-it('leaves room to call a listener that has never been called, and so has yet to be compiled', () => {
+it('leaves room to call a listener for the first time, which compiles it', () => {
   for (let run = 0; run < 10; run++) {
     const listener = new Function('drop', `const { reason, count } = drop; return reason + count + ${run}`)
     let told: unknown

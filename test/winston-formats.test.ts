@@ -52,14 +52,14 @@ describe.each(Object.entries(formats))('with %s', (name, format) => {
     if (!name.startsWith('a copy')) expect(JSON.stringify(event)).toContain('winston-formats.test') // its stack
   })
 
-  it('an Error after a text does, too', async () => {
+  it('an Error after a text arrives with its name, message, code and cause', async () => {
     const event = await arrived(format, logger => logger.error('context', failure()))
     const { cause: moved } = (event.metadata ?? {}) as { cause?: unknown }
     expect(event).toMatchObject({ message: expect.stringContaining('context boom'), error: { name: 'TypeError' } })
     expect(event.cause ?? moved).toMatchObject(cause)
   })
 
-  it('an Error that a child logs does, but what metadata() has moved has no name', async () => {
+  it('an Error that a child logs arrives whole, except for the name after metadata()', async () => {
     const event = await arrived(format, logger => logger.child({ requestId: 'r' }).error(failure()))
     const told = { ...(event.metadata as object | undefined), ...event }
     expect(told).toMatchObject({ message: expect.stringContaining('boom'), requestId: 'r', cause })
@@ -92,7 +92,7 @@ describe.each(Object.entries(formats))('with %s', (name, format) => {
     expect(event).toMatchObject({ message: expect.stringContaining('text'), splat: [expected] })
   })
 
-  it('metadata arrives once, and nothing with it', async () => {
+  it('metadata arrives once, and nothing else', async () => {
     const {
       _time,
       timestamp: _,
@@ -107,8 +107,8 @@ describe.each(Object.entries(formats))('with %s', (name, format) => {
   })
 })
 
-describe('what a format takes out of an Error', () => {
-  it('stays out: its stack, its own fields, and those of its cause', async () => {
+describe('data that a format removes from an Error', () => {
+  it('is not shipped: its stack, its own fields, and those of its cause', async () => {
     const inner = Object.assign(new Error('root'), { config: { headers: { authorization: 'hunter1' } } })
     const error = Object.assign(new Error('boom', { cause: inner }), { password: 'hunter2' })
     const format = combine(errors(), winston.format(({ password, ...info }) => info)())
@@ -122,13 +122,13 @@ describe('what a format takes out of an Error', () => {
     })
   })
 
-  it('stays out: a cause that it sets to undefined', async () => {
+  it('is not shipped: a cause set to undefined', async () => {
     const mask = winston.format(info => Object.assign(info, { cause: undefined }))
     const event = await arrived(combine(withStack, mask()), logger => logger.error(failure()))
     expect(event).not.toHaveProperty('cause')
   })
 
-  it('is not taken from another Error that the logger is at work with', async () => {
+  it('is not restored from another Error that the logger handles', async () => {
     await using shipping = await startShipping()
     const transport = new LogferryTransport({ shipper: shipping.ship() })
     const format = combine(withStack, json())
@@ -156,7 +156,7 @@ it('a text after an object is the message, as Fastify and pino log, and the obje
   }
 })
 
-it('logstash() loses neither the message nor the time stamp, however odd they are', async () => {
+it('logstash() loses neither the message nor the timestamp, however unusual', async () => {
   for (const message of ['text', '"@message":"x"', 'a\n"},{', '{"@fields":{}}']) {
     const event = await arrived(combine(timestamp(), logstash()), logger =>
       logger.info(message, { nested: { '@message': 'inner', '@timestamp': 'inner' } }),

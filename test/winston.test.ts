@@ -20,7 +20,7 @@ async function startLogging(options: Partial<LogferryTransportOptions> = {}, log
 const end = (logger: winston.Logger) => once(logger.end(), 'finish')
 
 describe('a Winston logger', () => {
-  it('ships what it logs: level, message and metadata nested as logged', async () => {
+  it('ships level, message and nested metadata as logged', async () => {
     await using logging = await startLogging()
     logging.logger.info('order placed', { order: { id: 42, total: 99.5, lines: [{ sku: 'a' }] } })
     await end(logging.logger)
@@ -34,7 +34,7 @@ describe('a Winston logger', () => {
     ])
   })
 
-  it('ships 200,000 calls: all arrive, once, unchanged, in order of time', { timeout: 60_000 }, async () => {
+  it('ships 200,000 log calls once, unchanged, in order of time', { timeout: 60_000 }, async () => {
     await using logging = await startLogging()
     for (const n of range(200_000)) logging.logger.info('order placed', { n, order: { id: n, total: n / 4 } })
     await end(logging.logger)
@@ -57,7 +57,7 @@ describe('a Winston logger', () => {
     })
   })
 
-  it('never changes what it is given', async () => {
+  it('never changes the logged objects', async () => {
     await using logging = await startLogging()
     const meta = Object.freeze({ order: Object.freeze({ id: 1 }), err: Object.freeze(new Error('x')) })
     logging.logger.info('frozen', meta)
@@ -65,7 +65,7 @@ describe('a Winston logger', () => {
     expect(logging.emulator.events('d')).toMatchObject([{ order: { id: 1 }, err: { message: 'x' } }])
   })
 
-  it('ships the true level when it is coloured, and the level that the transport is set to', async () => {
+  it('ships the true level of a colored one, and obeys the level of the transport', async () => {
     await using logging = await startLogging({ level: 'warn' }, { level: 'silly', format: winston.format.colorize() })
     logging.logger.info('no')
     logging.logger.warn('yes')
@@ -102,7 +102,7 @@ describe('a Winston logger', () => {
     expect(logging.emulator.events('d')).toMatchObject([{ message: 'hello', requestId: 'r1', n: 1 }])
   })
 
-  it('ships the same whether it formats for other transports or not', async () => {
+  it('ships the same with and without formats for other transports', async () => {
     const { format } = winston
     await using plain = await startLogging()
     await using formatted = await startLogging({}, { format: format.combine(format.splat(), format.json()) })
@@ -123,7 +123,7 @@ describe('a Winston logger', () => {
     expect(logging.emulator.events('d')).toMatchObject([{ message: 'hello', extra: 1 }])
   })
 
-  it('applies it to an Error with all its fields', async () => {
+  it('applies the format of the transport to an Error with all its fields', async () => {
     await using logging = await startLogging({ format: winston.format.timestamp() })
     logging.logger.error(new TypeError('boom', { cause: new Error('root') }))
     await end(logging.logger)
@@ -132,7 +132,7 @@ describe('a Winston logger', () => {
     ])
   })
 
-  it('ships nothing of what a format has taken out or put in the place of an Error’s fields', async () => {
+  it('ships no field of an Error that a format removed or replaced', async () => {
     const fields = { password: 'hunter2', user: { id: 1, ssn: 'hunter3' }, config: { headers: ['hunter4'] } }
     class ToldError extends Error {
       toJSON() {
@@ -153,7 +153,7 @@ describe('a Winston logger', () => {
     expect(logging.emulator.lines('d').join()).not.toContain('hunter')
   })
 
-  it('ships no argument that Winston has left out where a format takes them away', async () => {
+  it('ships no left-out argument that a format removes', async () => {
     const forget = winston.format(info => {
       delete info[Symbol.for('splat') as never]
       return info
@@ -169,7 +169,7 @@ describe('a Winston logger', () => {
     expect(forgotten.emulator.lines('d').join()).not.toMatch(/hunter|splat/)
   })
 
-  it('goes on when metadata says `exception` or `rejection`', async () => {
+  it('keeps working if metadata contains `exception` or `rejection`', async () => {
     await using logging = await startLogging({ handleExceptions: true, handleRejections: true })
     const loan = { rejection: true }
     logging.logger.info('one', { exception: true })
@@ -181,7 +181,7 @@ describe('a Winston logger', () => {
     expect(logging.emulator.events('d').map(({ message }) => message)).toEqual(['one', 'two', 'three'])
   })
 
-  it('can log anything', async () => {
+  it('can log any value', async () => {
     await using logging = await startLogging()
     const hostile = [
       undefined,
@@ -204,7 +204,7 @@ describe('a Winston logger', () => {
 })
 
 describe('the transport as a stream', () => {
-  it('calls back for what is written to it directly, later, as any stream does', async () => {
+  it('calls back later for direct writes, as any stream does', async () => {
     await using logging = await startLogging()
     const { promise, resolve } = Promise.withResolvers<unknown>()
     let isLater = false
@@ -215,7 +215,7 @@ describe('the transport as a stream', () => {
     expect(logging.emulator.eventCount('d')).toBe(1)
   })
 
-  it('takes what another logger logs while the first to end waits for delivery', async () => {
+  it('accepts events of another logger while the first waits for delivery at its end', async () => {
     await using logging = await startLogging()
     const { transport, emulator } = logging
     const other = winston.createLogger({ transports: [transport] })
@@ -229,7 +229,7 @@ describe('the transport as a stream', () => {
     expect(emulator.events('d').map(({ message }) => message)).toEqual(['first', 'second'])
   })
 
-  it('gives the `log` of a subclass a callback, and waits for it at the end, as any stream does', async () => {
+  it('gives the `log` of a subclass a callback, and waits for the callback at the end', async () => {
     await using shipping = await startShipping()
     const { url: baseUrl, token } = shipping.emulator
     class Enriched extends LogferryTransport {
@@ -247,7 +247,7 @@ describe('the transport as a stream', () => {
     expect(events.map(({ n, enriched }) => [n, enriched])).toEqual(range(20).map(n => [n, true]))
   })
 
-  it('ends although a subclass never calls back, by flushTimeoutMs', async () => {
+  it('ends by flushTimeoutMs if a subclass never calls back', async () => {
     await using shipping = await startShipping()
     class Silent extends LogferryTransport {
       override log(info: Record<string, unknown>): true {
@@ -262,7 +262,7 @@ describe('the transport as a stream', () => {
     expect(shipping.emulator.eventCount('d')).toBe(100)
   })
 
-  it('lets an error of a subclass reach the log call, and a callback come twice, and goes on', async () => {
+  it('passes an error of a subclass to the log call, and tolerates a repeated callback', async () => {
     await using shipping = await startShipping()
     const { url: baseUrl, token } = shipping.emulator
     class Failing extends LogferryTransport {
@@ -281,7 +281,7 @@ describe('the transport as a stream', () => {
     expect(shipping.emulator.events('d').map(({ message, n }) => [message, n])).toEqual(range(3).map(n => ['good', n]))
   })
 
-  it('buffers while it is corked, and ships that when it is uncorked, or ends', async () => {
+  it('buffers while it is corked, and ships the buffer when it is uncorked or ends', async () => {
     await using logging = await startLogging({ format: winston.format(info => (info.drop ? false : info))() })
     const { logger, transport, emulator } = logging
     transport.cork()
@@ -302,7 +302,7 @@ describe('the transport as a stream', () => {
     ])
   })
 
-  it('ends although its format throws at what a corked stream has buffered, and counts that as dropped', async () => {
+  it('ends if its format throws at buffered infos, and counts them as dropped', async () => {
     const format = winston.format(info => {
       if (info.message === 'bad') throw new Error('from the format')
       return info
@@ -318,7 +318,7 @@ describe('the transport as a stream', () => {
     expect(transport.shipper.stats().drops).toEqual({ error: { info: 1 } })
   })
 
-  it('has a `logv` of a subclass take all that a corked stream has buffered at once', async () => {
+  it('passes all infos of a corked stream to the `logv` of a subclass at once', async () => {
     await using logging = await startLogging()
     const taken: unknown[] = []
     logging.transport.logv = (infos: unknown[], next: () => void) => {
@@ -340,7 +340,7 @@ describe('the transport as a stream', () => {
     expect(logging.emulator.eventCount('d')).toBe(10_000)
   })
 
-  it('lets an error of its own format reach the log call, and goes on', async () => {
+  it('passes an error of its own format to the log call, and keeps working', async () => {
     const format = {
       transform: (info: winston.Logform.TransformableInfo) => {
         if (info.message === 'bad') throw new Error('from the format')
@@ -356,7 +356,7 @@ describe('the transport as a stream', () => {
 })
 
 describe('the end of a logger', () => {
-  it('close() delivers, and the transport goes on when it is added again', async () => {
+  it('close() delivers, and the transport works when it is added again', async () => {
     await using logging = await startLogging()
     const { logger, transport, emulator } = logging
     for (const n of range(100)) logger.info('before', { n })
@@ -368,7 +368,7 @@ describe('the end of a logger', () => {
     expect(emulator.eventCount('d')).toBe(101)
   })
 
-  it('that is put back by configure() during an outage loses nothing, however long that lasts', async () => {
+  it('with a transport put back by configure() during an outage loses no event, however long the outage', async () => {
     await using logging = await startLogging({ flushTimeoutMs: 100, maxRetryDelayMs: 50 })
     const { logger, transport, emulator } = logging
     emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
@@ -382,7 +382,7 @@ describe('the end of a logger', () => {
     expect(emulator.events('d').map(({ message }) => message)).toEqual(['before', 'after'])
   })
 
-  it('that is removed for good gives up after flushTimeoutMs, and says so', async () => {
+  it('with a transport removed for good gives up after flushTimeoutMs, and warns', async () => {
     await using logging = await startLogging({ flushTimeoutMs: 100, maxRetryDelayMs: 50 })
     const { logger, transport, emulator } = logging
     emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
@@ -392,10 +392,10 @@ describe('the end of a logger', () => {
     logger.remove(transport)
     await delay(300)
     expect(transport.shipper.stats().drops).toEqual({ closed: { info: 1 } })
-    expect(warned.at(-1)).toContain('1 event could not be delivered in the time there was')
+    expect(warned.at(-1)).toContain('1 event could not be delivered in time')
   })
 
-  it('that is put back follows the logger’s level and levels, as before', async () => {
+  it('with a transport put back keeps the logger’s level and levels', async () => {
     await using logging = await startLogging({}, { level: 'info' })
     const { logger, transport, emulator } = logging
     logger.remove(transport).add(transport)
@@ -406,7 +406,7 @@ describe('the end of a logger', () => {
     expect(emulator.events('d').map(({ message }) => message)).toEqual(['on it'])
   })
 
-  it('that two loggers share follows the one that is left', async () => {
+  it('with a transport shared by two loggers follows the remaining logger', async () => {
     await using logging = await startLogging({}, { level: 'debug' })
     const { logger, transport, emulator } = logging
     const other = winston.createLogger({ level: 'warn', transports: [transport] })
@@ -434,7 +434,7 @@ describe('the end of a logger', () => {
     expect(performance.now() - startedAt).toBeLessThan(2000)
   })
 
-  it('leaves a shipper that it was given to others', async () => {
+  it('leaves a shared shipper open', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()
     const first = winston.createLogger({ transports: [new LogferryTransport({ shipper })] })
@@ -447,8 +447,8 @@ describe('the end of a logger', () => {
   })
 })
 
-describe('trouble of delivery', () => {
-  it('is a warn event of the logger, never an error event, and the logger goes on', async () => {
+describe('delivery trouble', () => {
+  it('is a warn event of the logger, never an error event, and the logger keeps working', async () => {
     await using logging = await startLogging()
     const { logger, emulator, transport } = logging
     const token = emulator.addToken({ kind: 'api', actions: ['ingest'], datasets: ['other'] })
@@ -468,7 +468,7 @@ describe('trouble of delivery', () => {
     expect(warned).toHaveLength(1)
     expect(warned[0]?.[0]).toMatchObject({
       code: 'LOGFERRY_PAUSED',
-      message: expect.stringContaining('Check the token'),
+      message: expect.stringContaining('Check that the token'),
     })
     expect(warned[0]?.[1]).toBe(limited)
     await transport.shipper.flush()
@@ -479,17 +479,17 @@ describe('trouble of delivery', () => {
   it.each([
     ['its own', { level: 'WARN' }, {}],
     ['its logger’s', {}, { level: 'WARN' }],
-  ])('of a level that there is not (%s): Winston would ship nothing, and say nothing', async (_, options, logger) => {
+  ])('includes an unknown level (%s), with which Winston would silently ship nothing', async (_, options, logger) => {
     const warned = once(process, 'warning')
     await using logging = await startLogging(options, logger)
     expect((await warned)[0]).toMatchObject({
       code: 'LOGFERRY_INVALID_OPTION',
-      message: expect.stringMatching(/`level` must be one of the logger's \(error, warn, .*got "WARN"/),
+      message: expect.stringMatching(/`level` must be one of the logger's levels \(error, warn, .*got "WARN"/),
     })
     logging.logger.close()
   })
 
-  it('is a process warning when nobody listens', async () => {
+  it('is a process warning without listeners', async () => {
     await using shipping = await startShipping()
     const { code, stderr, stdout } = await runScript(
       `import winston from 'winston'
@@ -505,9 +505,9 @@ describe('trouble of delivery', () => {
   })
 })
 
-describe('options that make no sense', () => {
+describe('invalid options', () => {
   it.each<[string, object, RegExp]>([
-    ['a shipper that is none', { shipper: {} }, /`shipper` must be what createShipper\(\) returns/],
+    ['an object that is not a shipper', { shipper: {} }, /`shipper` must be a shipper that createShipper\(\) returned/],
     [
       'a shipper and options for one',
       { shipper: createShipper({ baseUrl: 'https://x.example', token: 't', dataset: 'd' }), dataset: 'e' },

@@ -29,8 +29,8 @@ async function main(args: string[]): Promise<void> {
   const isWanted = wanted(given.only, names, subjects)
   const plan = planned(experiments, given.extent, isWanted, given.rounds)
   if (plan.length === 0) {
-    if (given.extent === 'quick') throw new Error('of that, --quick measures nothing; leave it out')
-    throw new Error('none of these experiments has one of these set-ups; see --list')
+    if (given.extent === 'quick') throw new Error('--quick measures nothing of that; leave --quick out')
+    throw new Error('these experiments have none of these set-ups; see --list')
   }
   if (given.list) return list(plan)
 

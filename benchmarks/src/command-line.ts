@@ -6,9 +6,9 @@ export const help = `Usage: npm run bench -- [options]
 Measures logferry, other libraries, and the limits of both, side by side; see benchmarks/README.md.
 
 Options:
-  --quick              the most telling part, in under two minutes
+  --quick              the most important part, in less than two minutes
   --only <pattern>     an experiment, or set-ups whose name matches ('logferry-*'); several with commas between
-  --rounds <number>    how often each is measured
+  --rounds <number>    number of rounds for each set-up
   --json <file>        writes every sample
   --html <file>        writes the report there (default: benchmarks/results/report.html)
   --list               shows what would be measured
@@ -46,7 +46,8 @@ export function commandLine(args: string[]): CommandLine {
 function roundsOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const rounds = Number(text)
-  if (!Number.isInteger(rounds) || rounds < 1) throw new Error(`--rounds must be a number from 1, not '${text}'`)
+  if (!Number.isInteger(rounds) || rounds < 1)
+    throw new Error(`--rounds must be a whole number, at least 1, not '${text}'`)
   return rounds
 }
 
@@ -64,7 +65,7 @@ export function wanted(
   const expressions = patterns.filter(pattern => !experiments.includes(pattern)).map(expressionOf)
   for (const { pattern, expression } of expressions) {
     if (!subjects.some(subject => expression.test(subject)))
-      throw new Error(`nothing is called '${pattern}'; see --list`)
+      throw new Error(`no experiment or set-up is called '${pattern}'; see --list`)
   }
   return (experiment, subject) =>
     (chosen.length === 0 || chosen.includes(experiment)) &&

@@ -97,7 +97,8 @@ export class Diagnostics {
       try {
         ;(listener as (notice: unknown) => void)(notice)
       } catch (error) {
-        if (name !== 'warning') this.warn('LOGFERRY_CALLBACK_THREW', `a listener for '${name}' threw ${nameOf(error)}`)
+        if (name !== 'warning')
+          this.warn('LOGFERRY_CALLBACK_THREW', `a listener for '${name}' threw ${nameOf(error)}. Delivery continues.`)
       }
     }
   }

@@ -57,8 +57,8 @@ export function propose(
   const age = ageFor(chosen, requestsPerSecond)
   const ageWhy =
     requestsPerSecond === undefined
-      ? `an answer takes ${shownMs(chosen.answerMs)}: a request each ${age} ms, when little is logged, is no burden`
-      : `the service limits requests to about ${shownRate(requestsPerSecond)} a second: half of them, when little is logged`
+      ? `an answer takes ${shownMs(chosen.answerMs)}, so a request every ${age} ms is no burden when little is logged`
+      : `the service allows about ${shownRate(requestsPerSecond)} requests per second; this uses half when little is logged`
   return {
     maxBatchBytes,
     maxBatchEvents: proposedBatchEvents,
@@ -101,22 +101,23 @@ function sizeWhy(size: Trial, sizes: readonly Trial[]): string {
     size.eventsPerSecond / Math.max(...trials.map(each => each.eventsPerSecond))
   if (smaller.length > 0) return `${faster(gain(smaller))} smaller batches`
   return larger.length > 0
-    ? 'larger batches are hardly faster, and a retry sends less again'
-    : 'the only size that was taken'
+    ? 'larger batches are hardly faster, and smaller ones make retries cheaper'
+    : 'the only size that the service accepted'
 }
 
 function connectionsWhy(chosen: Trial, connections: readonly Trial[]): string {
   const fewer = connections.filter(trial => trial.maxConcurrentRequests < chosen.maxConcurrentRequests)
-  if (fewer.length === 0) return 'more at once are hardly faster'
+  if (fewer.length === 0) return 'more connections are hardly faster'
   const fastest = Math.max(...fewer.map(({ eventsPerSecond }) => eventsPerSecond))
-  if (fastest === 0) return 'the only number with which anything was delivered'
-  return `${faster(chosen.eventsPerSecond / fastest)} fewer at once`
+  if (fastest === 0) return 'the only number of connections that delivered anything'
+  return `${faster(chosen.eventsPerSecond / fastest)} fewer connections`
 }
 
 function eventsWhy(maxBatchBytes: number, eventBytes: number): string {
   const filledBelow = Math.floor(maxBatchBytes / proposedBatchEvents)
-  if (eventBytes > filledBelow) return `bytes fill a batch first, unless events have fewer than ${filledBelow}`
-  return `fills a batch before its bytes do, with events of ${Math.round(eventBytes)} bytes`
+  if (eventBytes > filledBelow)
+    return `a batch reaches maxBatchBytes first, unless events have fewer than ${filledBelow} bytes`
+  return `a batch reaches this number before maxBatchBytes, with events of ${Math.round(eventBytes)} bytes`
 }
 
 function maxOf(values: readonly (number | undefined)[]): number | undefined {

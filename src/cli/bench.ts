@@ -8,16 +8,16 @@ import { serviceOf, serviceOptions } from './service.ts'
 
 const help = `Usage: logferry bench [options]
 
-Measures how fast the service takes events, with batches and connections of several sizes, and proposes options for it.
-It SENDS EVENTS to the dataset, so name one that is meant for it. They have the message 'logferry bench'.
+Measures how fast the service accepts events, with several batch sizes and numbers of connections, and proposes options.
+It SENDS EVENTS to the dataset: name a dataset that is meant for this. The events have the message 'logferry bench'.
 Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_DATASET.
 
 Options:
   --url <address>      base address of the service, in place of LOGFERRY_URL
   --allow-insecure     allow plain http to another host: the token can be read on the way
   --dataset <name>     dataset to send to, in place of LOGFERRY_DATASET
-  --events <number>    most events to send in all, from 1000 (default: 200000, about 100 MB before compression)
-  --seconds <number>   longest time in all, from 1 (default: 60)
+  --events <number>    maximum number of events to send, at least 1000 (default: 200000, about 100 MB before compression)
+  --seconds <number>   maximum time, at least 1 (default: 60)
   --help               show this`
 
 const sizesTried = [MiB / 4, MiB, 4 * MiB]
@@ -88,7 +88,10 @@ async function reached(options: ShipperOptions): Promise<string | undefined> {
     const settings = { maxBatchBytes: MiB, maxConcurrentRequests: 1, events: 1, timeoutMs: 10_000 }
     const { delivered, warnings } = await tryOut(options, settings)
     if (delivered === 1) return undefined
-    return warnings.map(({ message }) => message).join('\n') || 'No answer within 10 s.'
+    return (
+      warnings.map(({ message }) => message).join('\n') ||
+      'No answer within 10 s. Check the address of the service and the network.'
+    )
   } catch (error) {
     if ((error as { code?: unknown }).code !== 'LOGFERRY_INVALID_OPTION') throw error
     return (error as Error).message
@@ -107,7 +110,7 @@ function announce({ url, dataset }: Given, events: number, seconds: number): voi
 
 function rowOf(trial: Trial): string {
   const notes: string[] = []
-  if (trial.takesBytes !== undefined) notes.push(`413: takes ${sizeOf(trial.takesBytes)}`)
+  if (trial.takesBytes !== undefined) notes.push(`413: accepts ${sizeOf(trial.takesBytes)}`)
   if (trial.requestsPerSecond !== undefined) notes.push(`limited to ${trial.requestsPerSecond.toFixed(1)} requests/s`)
   if (trial.lost > 0) notes.push(`${shown(trial.lost)} events not delivered in time`)
   return columns([
@@ -133,7 +136,7 @@ function columns(cells: readonly string[]): string {
 
 function doubt(requests: number): string {
   const what = requests === 1 ? 'a single request' : `${requests} requests`
-  return `Be careful with this: at least one row stands for ${what} only. More events (--events) would tell more.`
+  return `This proposal is uncertain: at least one row stands for ${what} only. Send more events (--events) for a better one.`
 }
 
 function snippet({ reasons, ...options }: Proposal): string {
@@ -141,7 +144,7 @@ function snippet({ reasons, ...options }: Proposal): string {
     const reason = reasons[name as keyof typeof reasons]
     return `  // ${reason}\n  ${name}: ${shown(value).replaceAll(',', '_')},`
   })
-  return `Proposed, for this service from this machine:\n\n{\n${lines.join('\n')}\n}`
+  return `Proposed options for this service, measured from this machine:\n\n{\n${lines.join('\n')}\n}`
 }
 
 function sizeOf(bytes: number): string {
@@ -157,7 +160,7 @@ function numberOf(given: Given, name: string, fallback: number, min: number): nu
   if (text === undefined) return fallback
   const value = /^\d+$/.test(String(text)) ? Number(text) : Number.NaN
   if (value >= min && value <= 1e9) return value
-  throw new Misuse(`--${name} must be a whole number from ${min}, not '${text}'`)
+  throw new Misuse(`--${name} must be a whole number, at least ${min}, not '${text}'`)
 }
 
 function complain(what: string, trials: readonly Trial[] = []): 1 {

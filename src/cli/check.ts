@@ -6,7 +6,7 @@ import { serviceOf, serviceOptions } from './service.ts'
 
 const help = `Usage: logferry check [options]
 
-Sends one test event, and says what became of it. Exits with 0 if it was delivered, with 1 if not.
+Sends one test event, and reports the result. Exits with 0 if the event was delivered, with 1 if not.
 Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_DATASET.
 
 Options:
@@ -33,7 +33,7 @@ export const command: Command = {
     const where = `dataset '${shown(given.dataset ?? LOGFERRY_DATASET)}' at ${shown(given.url ?? LOGFERRY_URL)}`
     if (delivered === 1) print(`Delivered to ${where}: one event with the message 'logferry check'.`)
     else printError(`Not delivered to ${where}.`)
-    for (const { message } of warnings) printError(`\nAn application would be warned:\n  ${message}`)
+    for (const { message } of warnings) printError(`\nAn application would get this warning:\n  ${message}`)
     if (delivered === 0 && warnings.length === 0) printError(`\n${untilTimeout(shipper.lastTrouble)}`)
     return delivered === 1 ? 0 : 1
   },
@@ -45,8 +45,9 @@ function shown(text: unknown): string {
 
 function untilTimeout(lastTrouble: string | undefined): string {
   const seconds = timeoutMs / 1000
-  if (lastTrouble === undefined) return `No answer within ${seconds} s.`
-  return `Not taken within ${seconds} s. The last answer was ${lastTrouble}.`
+  if (lastTrouble === undefined)
+    return `No answer within ${seconds} s. Check the address of the service and the network.`
+  return `Not accepted within ${seconds} s. The last answer was ${lastTrouble}.`
 }
 
 /**

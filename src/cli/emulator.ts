@@ -7,17 +7,17 @@ import { tail } from './tail.ts'
 
 const help = `Usage: logferry emulator [options]
 
-Starts the service on this machine and keeps what it receives in memory. Ends on Ctrl-C.
-Open its address in a browser to see what has arrived.
+Runs the service on this machine, and keeps the received events in memory. Press Ctrl-C to stop it.
+Open its address in a browser to see the events.
 
 Options:
   --port <number>   port to listen on (default: a free one)
   --host <name>     address to listen on (default: 127.0.0.1, reachable from this machine only)
   --allow-host <name>
-                    name that applications may use for this machine, besides loopback names and --host: that of
-                    a container, for one; can be given several times
+                    another name that applications may use for this machine, such as that of a container; loopback
+                    names and --host are always allowed; can be given several times
   --token <text>    API token to accept (default: a random one)
-  --tail            print each event as it arrives: its dataset, and its JSON
+  --tail            print the dataset and the JSON of each event as it arrives
   --help            show this`
 
 /**
@@ -55,10 +55,10 @@ export const command: Command = {
 async function started(given: Given, token: string | undefined): Promise<Emulator | undefined> {
   const port = portOf(given)
   const host = given.host as string | undefined
-  if (host === '') throw new Misuse('--host needs a name or an address')
+  if (host === '') throw new Misuse('--host must be a host name or an address')
   const allowedHosts = given['allow-host'] as string[] | undefined
   if (allowedHosts?.some(name => !/^[\w.:[\]-]+$/.test(name))) {
-    throw new Misuse('--allow-host needs the name or the address of a host')
+    throw new Misuse('--allow-host must be a host name or an address')
   }
   const tokens = token === undefined ? [] : [{ kind: 'api', actions: ['ingest'], token } as const]
   const maxStoredBytes = given.tail === true ? maxTailedBytes : undefined
@@ -72,18 +72,18 @@ async function started(given: Given, token: string | undefined): Promise<Emulato
 }
 
 function welcome(emulator: Emulator, token: string): string {
-  return `The emulator listens on ${emulator.url}
+  return `The emulator is listening on ${emulator.url}
 
   export LOGFERRY_URL=${emulator.url}
   export LOGFERRY_TOKEN=${token}
   export LOGFERRY_DATASET=local
   export LOGFERRY_ORG_ID=${emulator.orgId}
 
-Its organization is read with this access token (option \`accessToken\` of \`limits\` and logferry/org):
+To read its organization, use this access token (option \`accessToken\` of \`limits\` and of logferry/org):
 
   ${emulator.accessToken}
 
-Ctrl-C ends it.
+Press Ctrl-C to stop.
 `
 }
 
@@ -97,7 +97,7 @@ function portOf({ port }: Given): number | undefined {
 function tokenOf({ token }: Given): string | undefined {
   // Only characters that a shell leaves alone: the user pastes the printed token into a shell.
   if (token === undefined || /^[\w.~+/=-]+$/.test(String(token))) return token as string | undefined
-  throw new Misuse('--token must be of letters, digits and . _ ~ + / = -')
+  throw new Misuse('--token may contain only letters, digits and . _ ~ + / = -')
 }
 
 function isSystemError(error: unknown): boolean {

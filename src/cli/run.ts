@@ -6,14 +6,14 @@ import { print, printError } from './print.ts'
 const help = `Usage: logferry <command> [options]
 
 Commands:
-  emulator    start the service on this machine, for local work and tests
-  check       send one test event with the options of the environment, and say what became of it
-  spool ls    show what waits in the spool of an application
-  spool send  deliver what processes that are no more have left in a spool
-  bench       measure how fast the service takes events, and propose options for it
+  emulator    run the service on this machine, for local work and tests
+  check       send one test event with the options of the environment, and report the result
+  spool ls    list the events that wait in the spool of an application
+  spool send  deliver the events that ended processes left in a spool
+  bench       measure how fast the service accepts events, and propose options for it
 
 Options:
-  --help      show this; after a command, what it does and takes, as does 'logferry help <command>'
+  --help      show this; after a command, show its help, as 'logferry help <command>' does
   --version   show the version of logferry`
 
 /** The commands by name. A command's module loads only when the user gives the command. */
@@ -38,7 +38,12 @@ export async function run(args: readonly string[], version: string): Promise<num
   if (load === undefined) {
     const group = Object.keys(commands).filter(command => command.startsWith(`${name} `))
     if (group.length > 0 && isHelp(next)) return say(help)
-    return complain(name === undefined ? 'say which command' : whichOf(group, name, next), help)
+    return complain(
+      name === undefined
+        ? "no command given. Try 'logferry emulator' or 'logferry --help'."
+        : whichOf(group, name, next),
+      help,
+    )
   }
   const { command } = await load()
   try {
@@ -56,8 +61,10 @@ function isHelp(word: string | undefined): boolean {
 
 /** Returns the error message for an unknown command. `group` holds the commands that start with the same word. */
 function whichOf(group: readonly string[], name: string, next = ''): string {
-  if (group.length === 0) return `there is no command or option '${toShortLine(name)}'`
-  return next === '' ? `say which: ${group.join(' or ')}` : `there is no command '${name} ${toShortLine(next)}'`
+  if (group.length === 0) return `unknown command or option '${toShortLine(name)}'`
+  return next === ''
+    ? `incomplete command '${name}'. Try ${group.join(' or ')}.`
+    : `unknown command '${name} ${toShortLine(next)}'`
 }
 
 function parsed(args: string[], { options, argument }: Command): Given {

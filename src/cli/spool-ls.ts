@@ -7,8 +7,8 @@ import { counted, directoryOf, foreign, inUse, leftBehind, lookInto, maxPathChar
 
 const help = `Usage: logferry spool ls [options] <directory>
 
-Shows what waits in a spool: a line for the directory of each process, in use by one that is running, or left behind by
-one that is no more. Changes nothing. Exits with 0, or with 1 where there is no such directory.
+Lists the events that wait in a spool, with one line for each process. The state is 'in use' while the process is running,
+and 'left behind' once it has ended. Changes nothing. Exits with 0, or with 1 if the directory cannot be read.
 
 Options:
   --directory <path>   the spool, if it is not given as <directory>
@@ -41,12 +41,12 @@ function inWords(directory: string, contents: SpoolContents): string {
   const { damaged } = sum(shown)
   const left = leftBehind(contents).length
   const paragraphs = [
-    shown.length === 0 ? `Nothing waits in ${toShortLine(directory, undefined, maxPathChars)}.` : table(shown),
+    shown.length === 0 ? `No events wait in ${toShortLine(directory, undefined, maxPathChars)}.` : table(shown),
     damaged > 0 && `${counted(damaged, 'record is', 'records are')} damaged or missing.`,
-    contents.rejected > 0 && `${counted(contents.rejected, 'event')} that the service refused: in rejected.ndjson.`,
+    contents.rejected > 0 && `${counted(contents.rejected, 'refused event')} in rejected.ndjson.`,
     foreign(contents),
     left > 0 &&
-      'What is left behind is delivered by the next process that ships to the same service, or by `logferry spool send`.',
+      'The next process that ships to the same service delivers what is left behind, or `logferry spool send` does.',
   ]
   return paragraphs.filter(Boolean).join('\n\n')
 }

@@ -13,19 +13,19 @@ const patienceSeconds = 60
 
 const help = `Usage: logferry spool send [options] <directory>
 
-Delivers what processes that are no more have left in a spool, each event to its own dataset. What running processes have
-is left to them, and what is for another service, or another organization, is left alone. Ctrl-C ends it, and the rest stays
-for the next time; what was in flight may then arrive twice.
+Delivers the events that ended processes left in a spool, each to its own dataset. Events of running processes, and events
+for another service or organization, are left alone. Press Ctrl-C to stop: the rest stays in the spool, and events that were
+in flight may arrive twice.
 Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_ORG_ID.
 
-Exits with 0 when nothing is left behind any more, with 1 if something is. Events that the service refuses are moved to
+Exits with 0 if nothing is left behind, with 1 if something is. Events that the service refuses are moved to
 rejected.ndjson in the spool.
 
 Options:
   --directory <path>    the spool, if it is not given as <directory>
   --url <address>       base address of the service, in place of LOGFERRY_URL
   --allow-insecure      allow plain http to another host: the token can be read on the way
-  --timeout <seconds>   longest time to try (default: until nothing could be delivered for ${patienceSeconds} s)
+  --timeout <seconds>   maximum time (default: until nothing was delivered for ${patienceSeconds} s)
   --help                show this`
 
 /** Maximum delay of a timer in Node, in milliseconds. */
@@ -91,7 +91,7 @@ function shipperOf(given: Given, directory: string): Shipper | undefined {
 }
 
 /** The reason why delivery ended. */
-type Ending = 'done' | 'it was stopped' | 'the time was up' | 'the service did not take them'
+type Ending = 'done' | 'the command was stopped' | 'the time was up' | 'the service did not accept them'
 
 /** Delivers the orphaned events, prints progress and warnings to standard error, and closes the shipper. */
 async function deliver(shipper: Shipper, total: number, timeoutMs: number | undefined): Promise<Ending> {
@@ -100,13 +100,13 @@ async function deliver(shipper: Shipper, total: number, timeoutMs: number | unde
   shipper.on('warning', ({ code, message }) => {
     if (!isOver || code === 'LOGFERRY_DROPPED') printError(message)
   })
-  const stop = () => breakOff('it was stopped')
+  const stop = () => breakOff('the command was stopped')
   process.once('SIGINT', stop).once('SIGTERM', stop)
   const deadline = setTimeout(() => breakOff('the time was up'), timeoutMs ?? foreverMs)
   const isStuck = standstill(shipper, timeoutMs === undefined ? patienceSeconds * 1000 : foreverMs)
   const progress = setInterval(() => {
     printError(`Delivered so far: ${counted(shipper.stats().delivered, 'event')}`)
-    if (isStuck()) breakOff('the service did not take them')
+    if (isStuck()) breakOff('the service did not accept them')
   }, progressEveryMs)
   printError(`Delivering ${counted(total, 'event')} …`)
   const ending = await Promise.race([shipper.flush({ timeoutMs: foreverMs }).then(() => 'done' as const), brokenOff])
@@ -149,8 +149,8 @@ function tellOfRest(contents: SpoolContents, destination: string | undefined, en
   const { length } = rest
   if (length === 0) return false
   const { events } = sum(rest)
-  const why = ending === 'done' ? 'they were left meanwhile, or could not be read' : ending
-  print(`Still there: ${counted(events, 'event')} in ${counted(length, 'directory', 'directories')}, as ${why}`)
+  const why = ending === 'done' ? 'they were left meanwhile or could not be read' : ending
+  print(`Still there: ${counted(events, 'event')} in ${counted(length, 'directory', 'directories')}, because ${why}`)
   return true
 }
 
@@ -160,7 +160,7 @@ function tellOfElsewhere(contents: SpoolContents, destination: string | undefine
   const elsewhere = leftBehind(contents).filter(process => !ours.includes(process))
   for (const { name, events, destination } of elsewhere) {
     print(
-      `Left alone: ${counted(events, 'event')} for ${toShortLine(String(destination))}, which is not the service given, in ${name}`,
+      `Left alone: ${counted(events, 'event')} for another service (${toShortLine(String(destination))}), in ${name}`,
     )
   }
   return elsewhere.length > 0
@@ -172,7 +172,7 @@ function tellOfElsewhere(contents: SpoolContents, destination: string | undefine
  */
 function tellOfOthers(contents: SpoolContents): boolean {
   const { events } = sum(inUse(contents))
-  if (events > 0) print(`Left alone: ${counted(events, 'event')} that running processes have`)
+  if (events > 0) print(`Left alone: ${counted(events, 'event')} of running processes`)
   const others = foreign(contents)
   if (others !== undefined) print(others)
   return others !== undefined

@@ -12,7 +12,7 @@ export const maxPathChars = 1000
 
 export function directoryOf({ directory }: Given): string {
   if (directory === undefined || directory === '') {
-    throw new Misuse('say which directory: that of the option spool of the application')
+    throw new Misuse("no directory given. Give the directory of the application's option spool.")
   }
   return resolve(String(directory))
 }
@@ -27,14 +27,14 @@ export async function lookInto(directory: string): Promise<SpoolContents | undef
     const path = toShortLine(directory, undefined, maxPathChars)
     if (error instanceof UnsafePath) {
       const reason = toShortLine(error.message, undefined, maxPathChars)
-      printError(`logferry: ${path} is not used, as ${reason}. ${userRemedy}`)
+      printError(`logferry: ${path} is not used, because ${reason}. ${userRemedy}`)
       return undefined
     }
     const { code, syscall } = error as NodeJS.ErrnoException
     if (syscall === undefined) throw error
     const isThere = code !== 'ENOENT' && code !== 'ENOTDIR'
     printError(
-      `logferry: ${isThere ? `${path} cannot be read (${code}). ${userRemedy}` : `there is no directory ${path}`}`,
+      `logferry: ${isThere ? `${path} cannot be read (${code}). ${userRemedy}` : `the directory ${path} does not exist. Check the path.`}`,
     )
     return undefined
   }
@@ -76,5 +76,5 @@ export function counted(count: number, one: string, many = `${one}s`): string {
 export function foreign({ foreignDirectories }: SpoolContents): string | undefined {
   if (foreignDirectories === 0) return undefined
   const are = counted(foreignDirectories, 'directory belongs', 'directories belong')
-  return `${are} to another user, and cannot be looked into: run this as the user that the application runs as.`
+  return `${are} to another user, and cannot be read. ${userRemedy}`
 }

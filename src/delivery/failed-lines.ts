@@ -38,7 +38,7 @@ export function failedLines(batch: Batch, failures: readonly EventFailure[], tim
     if (lines.length <= (named.get(time) ?? 0)) return { line: lines.shift(), reason }
     return {
       line: undefined,
-      reason: `${reason} (${lines.length} events of the batch have the time stamp ${quoted(time)})`,
+      reason: `${reason} (${lines.length} events of the batch have the timestamp ${quoted(time)})`,
     }
   })
 }

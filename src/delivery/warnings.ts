@@ -13,8 +13,8 @@ export function unreachable(reason: string, status: number | undefined): Warning
   const answer = status === undefined ? reason : `${status} ${reason}`
   return [
     'LOGFERRY_UNREACHABLE',
-    `the service does not take events now (${answer}). They are kept and sent again; if this lasts, check the network, ` +
-      'baseUrl and certificates, and the state of the service.',
+    `the service is not accepting events (${answer}). Events are kept and sent again. If this lasts, check the network, ` +
+      'baseUrl, the certificates and the state of the service.',
   ]
 }
 
@@ -23,34 +23,34 @@ export function askedTooOften(reason: string, status: number, waitMs: number): W
   const wait = waitMs < 1000 ? milliseconds(waitMs) : `${Math.round(waitMs / 1000)} s`
   return [
     'LOGFERRY_UNREACHABLE',
-    `the service takes no events now, as it is asked too often: its rate limit is reached (${status} ${reason}). They are ` +
-      `kept, and the next request is made in ${wait}. If this lasts, have fewer processes share the limit, or raise it; ` +
-      'the option limits keeps to that of the license.',
+    `the service's rate limit is reached (${status} ${reason}). Events are kept, and the next request follows in ${wait}. ` +
+      'If this lasts, let fewer processes share the limit, or raise the limit. The option limits keeps requests within ' +
+      'the rate of the license.',
     'rate limit',
   ]
 }
 
 /** Advice for an operator if attempts failed until the deadline. */
 export const failureRemedy =
-  'Check the network, baseUrl and certificates, and the state of the service, or allow more time (flushTimeoutMs, exitTimeoutMs).'
+  'Check the network, baseUrl, the certificates and the state of the service, or allow more time (flushTimeoutMs, exitTimeoutMs).'
 
 /** Warns of events that wait only for the request rate. */
 export function pacedFor(pending: number, inForce: RateInForce): WarningText {
-  const events = pending === 1 ? 'an event waits' : `${pending} events wait`
-  return ['LOGFERRY_LIMITS', `${events}, as ${paceReason(inForce)}. ${paceRemedy}`, 'pace']
+  const events = pending === 1 ? '1 event is waiting' : `${pending} events are waiting`
+  return ['LOGFERRY_LIMITS', `${events}, because ${paceReason(inForce)}. ${paceRemedy}`, 'pace']
 }
 
-/** Names the rate that holds requests back, and its source: “…, as {reason}.” */
+/** Names the rate that holds requests back, and its source: “…, because {reason}.” */
 export function paceReason({ requestsPerSecond, because }: RateInForce): string {
   const rate = `${Number(requestsPerSecond.toPrecision(2))} requests per second`
-  if (because === 'throttled') return `this process makes ${rate} since the service refused some for their rate (429)`
+  if (because === 'throttled') return `this process slowed down to ${rate} after the service answered 429`
   if (because === 'headers') return `the service's rate-limit headers allow ${rate}`
   if (because === 'lease') return `this process's share of the license is ${rate}`
   return `the license allows this process ${rate}`
 }
 
 export const paceRemedy =
-  'Allow more time (flushTimeoutMs, exitTimeoutMs), ship to fewer datasets, have fewer processes share the limit, or raise it.'
+  'Allow more time (flushTimeoutMs, exitTimeoutMs), ship to fewer datasets, let fewer processes share the limit, or raise the limit.'
 
 /** An answer that pauses a dataset. */
 export interface PausedBy {
@@ -59,7 +59,7 @@ export interface PausedBy {
   readonly reason: string
 }
 
-/** Names the answer that holds events back: “…, as {reason}.” */
+/** Names the answer that holds events back: “…, because {reason}.” */
 export function pauseReason({ dataset, status, reason }: PausedBy): string {
   return `the service answers ${status} (${reason}) for dataset ${quoted(dataset)}`
 }
@@ -68,26 +68,26 @@ export function paused(dataset: string, status: number, reason: string): Warning
   return [
     'LOGFERRY_PAUSED',
     `delivery to dataset ${quoted(dataset)} is paused: the service answers ${status} (${reason}). ` +
-      `${remedyFor(status)} Events are kept while memory lasts, or the spool, and the service is asked again from time to time.`,
+      `${remedyFor(status)} Events are kept while memory or the spool has room. Delivery is tried again from time to time.`,
     dataset,
   ]
 }
 
 export function rejected(dataset: string, count: number, reason: string): WarningText {
-  const events = count === 1 ? 'an event' : `${count} events`
+  const events = count === 1 ? '1 event' : `${count} events`
   return [
     'LOGFERRY_REJECTED',
-    `the service refused ${events} for dataset ${quoted(dataset)} (${reason}). What it refused is not sent again; ` +
-      'the option onRejected gives it to you, and with a spool it is kept there, in rejected.ndjson.',
+    `the service refused ${events} for dataset ${quoted(dataset)} (${reason}). Refused events are not sent again. ` +
+      'The option onRejected receives them, and the spool, if there is one, keeps them in rejected.ndjson.',
   ]
 }
 
 export function held(dataset: string, reason: string): WarningText {
   return [
     'LOGFERRY_REJECTED',
-    `the service refuses an event for dataset ${JSON.stringify(dataset)} (${reason}). As the service has not accepted others ` +
-      'of that dataset since, the event may not be the reason: it is kept, and sent again. Check the token, the dataset ' +
-      'and what stands between this process and the service, such as a proxy or a firewall.',
+    `the service refused 1 event for dataset ${JSON.stringify(dataset)} (${reason}). The event is kept and sent again, because ` +
+      'the service has accepted no other event of this dataset since. Check the token, the dataset, and any proxy or ' +
+      'firewall on the way to the service.',
     `held ${dataset}`,
   ]
 }
@@ -95,33 +95,33 @@ export function held(dataset: string, reason: string): WarningText {
 export function eventTooLarge(bytes: number): WarningText {
   return [
     'LOGFERRY_REJECTED',
-    `the service finds a single event of ${bytes} bytes too large (413); it is dropped. Lower maxEventBytes.`,
+    `the service answers 413 to a single event of ${bytes} bytes. The event is dropped. Lower maxEventBytes.`,
   ]
 }
 
 export function batchTooLarge(bytes: number, nowAtMost: number): WarningText {
   return [
     'LOGFERRY_STEPPED_DOWN',
-    `the service finds a batch of ${bytes} bytes too large (413); batches are sent with at most ${nowAtMost} bytes, and ` +
-      'larger ones are tried again from time to time. Set maxBatchBytes to what the service takes.',
+    `the service answers 413 to a batch of ${bytes} bytes. Batches now have at most ${nowAtMost} bytes, and larger ones are ` +
+      'tried again from time to time. Set maxBatchBytes to a size that the service accepts.',
   ]
 }
 
 export function encodingRefused(refused: string, used: string): WarningText {
   return [
     'LOGFERRY_STEPPED_DOWN',
-    `the service refuses bodies compressed with ${refused}; from now on: ${used}. Set compression: '${used}' to spare ` +
-      'the attempt.',
+    `the service refuses bodies compressed with ${refused}. The compression is now '${used}', and '${refused}' is tried again ` +
+      `from time to time. Set compression: '${used}' to avoid these attempts.`,
   ]
 }
 
 export function remedyFor(status: number): string {
-  if (status === 401 || status === 403) return 'Check the token, and that it may ingest into this dataset.'
+  if (status === 401 || status === 403) return 'Check that the token is valid and may ingest into this dataset.'
   if (status === 404) return 'Check the dataset name and baseUrl.'
   if (status >= 300 && status < 400 && status !== 304)
     return 'Redirects are not followed: set baseUrl to the final address.'
   if (status === 400 || status === 413 || status === 422)
-    return 'It refuses every event: check what stands between, such as a proxy or a firewall, and the form of the events.'
+    return 'The service refuses every event. Check the form of the events, and any proxy or firewall on the way to the service.'
   if (status === 407) return 'Check the credentials of the proxy.'
   return 'Check baseUrl and the options.'
 }

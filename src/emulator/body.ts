@@ -123,7 +123,7 @@ export function unsupportedEncoding(): Answer {
 }
 
 function undecodable(): Answer {
-  return refusal(400, 'undecodable-body', 'the body cannot be decoded as its Content-Encoding says')
+  return refusal(400, 'undecodable-body', 'the body does not match its Content-Encoding')
 }
 
 function overWireLimit({ maxRequestBytes }: BodyLimits): Answer {

@@ -59,7 +59,7 @@ export function checkObject<T extends object>(name: string, value: T): T {
 export function checkKeys(name: string, value: object, known: readonly string[]): void {
   const unknown = Object.keys(value).find(key => !known.includes(key))
   if (unknown !== undefined)
-    throw new TypeError(`${name}: there is no ${inspect(unknown)}; there is ${known.join(', ')}`)
+    throw new TypeError(`${name}: there is no ${inspect(unknown)}; use one of ${known.join(', ')}`)
 }
 
 /** Checks a list of non-empty strings, or `*` for all. */

@@ -107,13 +107,14 @@ function missingHost(): Answer {
 }
 
 function unknownHost(): Answer {
-  const remedy = 'name it in the option allowedHosts of startEmulator, or by `logferry emulator --allow-host <name>`'
-  const message = `the emulator does not answer for the host in the Host header, so that no web page can read events; ${remedy}`
+  const remedy =
+    'allow it with the option allowedHosts of startEmulator, or with `logferry emulator --allow-host <name>`'
+  const message = `the emulator does not answer for this host (Host header), so that no web page can read events; ${remedy}`
   return refusal(403, 'host-not-allowed', message)
 }
 
 function foreignOrigin(): Answer {
   const message =
-    'the emulator answers no other web page: the Origin header must be absent, or the address of the emulator'
+    'the emulator does not answer other web pages: the Origin header must be absent, or the address of the emulator'
   return refusal(403, 'origin-not-allowed', message)
 }

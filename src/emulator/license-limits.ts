@@ -87,7 +87,7 @@ export class LicenseLimits {
     if (!org || this.#usageOf(entry).ingestedBytes < monthlyBytes(org)) return undefined
     this.#refused.monthlyIngestGb += 1
     const { monthlyIngestGb, billingPeriodEnd } = org.license
-    const message = `the ${monthlyIngestGb} GB that the license allows a month are used up until ${billingPeriodEnd}`
+    const message = `the ${monthlyIngestGb} GB per month that the license allows are used up until ${billingPeriodEnd}`
     const leftSeconds = Math.ceil((Date.parse(billingPeriodEnd) - entry.atMs) / 1000)
     const retryAfter = Math.min(Math.max(1, leftSeconds), maxRetryAfterSeconds)
     return refusal(429, 'month-used-up', message, { 'retry-after': String(retryAfter) })

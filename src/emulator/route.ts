@@ -37,7 +37,7 @@ export function routeOf(method: string, url: string, basePath: string): Route | 
 }
 
 function wrongMethod(allowed: string): Answer {
-  return refusal(405, 'wrong-method', `this path takes ${allowed}`, { allow: allowed })
+  return refusal(405, 'wrong-method', `this path accepts only ${allowed}`, { allow: allowed })
 }
 
 /** Returns the decoded text, not a boolean: a bundler drops a call of `decodeURIComponent` whose value is not used. */

@@ -59,7 +59,7 @@ function createServer({ tls }: Settings): Server {
   try {
     return https.createServer({ ...options, key: tls.key, cert: tls.cert })
   } catch (cause) {
-    throw new TypeError('tls must hold a key and its certificate in PEM', { cause })
+    throw new TypeError('tls must have a key and its certificate in PEM', { cause })
   }
 }
 

@@ -55,7 +55,7 @@ export class Tokens {
   add(given: TokenGrant): string {
     const grant = ownProperties(structuredClone(given))
     const token = grant.token ?? `${grant.kind}-${randomUUID()}`
-    if (this.#grants.has(token)) throw new TypeError('a token must be in one grant only, and this one is in two')
+    if (this.#grants.has(token)) throw new TypeError('a token must be in only one grant, but this one is in two')
     this.#grants.set(token, grant)
     return token
   }
@@ -70,10 +70,10 @@ export class Tokens {
    */
   admit({ request: { headers }, entry }: Exchange, wish: Wish): Answer | undefined {
     const token = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1]
-    if (token === undefined) return forbidden('the Authorization header must be present and say "Bearer <token>"')
+    if (token === undefined) return forbidden('the Authorization header must be "Bearer <token>"')
     const grant = this.#grants.get(token)
-    if (!grant) return forbidden('this token is not known')
-    if (!isFor(grant, wish)) return forbidden('this token may not do that')
+    if (!grant) return forbidden('the token is unknown')
+    if (!isFor(grant, wish)) return forbidden('the token does not allow this')
     if (grant.kind === 'personal' && !this.#namesItsOrg(grant, headers[this.#orgIdHeader], wish)) {
       return forbidden(`a personal access token needs the header ${this.#orgIdHeader} with the id of its organization`)
     }

@@ -22,7 +22,7 @@ export interface Drainable {
   endDrain(): void
 }
 
-/** The words for a loss in a warning: “… could not be delivered {how}, … {remedy}” */
+/** The words for a loss in a warning: “… could not be delivered {how}. They are dropped. {remedy}” */
 export interface Loss {
   readonly how: string
   readonly remedy: string
@@ -32,27 +32,26 @@ export interface Loss {
 
 export function outOfTime(timeoutMs: number): Loss {
   return {
-    how: timeoutMs > 0 ? `within ${milliseconds(timeoutMs)} before the end` : 'in the time there was',
-    remedy:
-      'Find out why the service is slow or does not take them, or allow more time (flushTimeoutMs, exitTimeoutMs).',
+    how: timeoutMs > 0 ? `within ${milliseconds(timeoutMs)}` : 'in time',
+    remedy: 'Find out why the service is slow or unavailable, or allow more time (flushTimeoutMs, exitTimeoutMs).',
     isWaiting: true,
   }
 }
 
 const notTaken: Loss = {
-  how: 'before the end of the process, as the service does not take them now',
-  remedy: 'Await flush() where there is time, or find out why the service is in trouble.',
+  how: 'before the process ended',
+  remedy: 'Find out why the service is unavailable, or await flush() before the process ends.',
   isWaiting: true,
 }
 
 const notRead: Loss = {
-  how: 'before the end of the process, as they cannot be read from the spool now',
-  remedy: 'Check its disk.',
+  how: 'before the process ended, because the spool cannot be read',
+  remedy: 'Check the disk of the spool.',
 }
 
 function withoutWorker({ code, message }: NodeJS.ErrnoException): Loss {
   return {
-    how: `at the end of the process, as there is no worker thread to do it (${code ?? message})`,
+    how: `before the process ended, because no worker thread could be started (${code ?? message})`,
     remedy: 'Allow worker threads (--allow-worker), or await flush() before process.exit().',
   }
 }

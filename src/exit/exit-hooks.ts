@@ -68,8 +68,8 @@ function reinstall(): void {
   emitProcessWarning({
     code: 'LOGFERRY_EXIT',
     message:
-      "logferry: the application has removed all listeners of the process's 'exit' event, and with them what delivers pending " +
-      "events at the end. They are put back. Remove single listeners: process.off('exit', listener).",
+      "logferry: the application removed all listeners of the process's 'exit' event, including those that deliver pending " +
+      "events. They are installed again. Remove single listeners instead: process.off('exit', listener).",
     suppressed: 0,
   })
 }

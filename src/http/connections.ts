@@ -90,7 +90,8 @@ export class Connections implements Dispatcher {
       })
     }
     const takeIfSent = (response: IncomingMessage): void => {
-      if (!request.writableFinished) request.destroy(new Error('the service has answered before it had the request'))
+      if (!request.writableFinished)
+        request.destroy(new Error('the service answered before it had received the request'))
       else if (!isOver) take(response)
     }
     this.#requests.add(request)

@@ -19,16 +19,17 @@ export const expectedUrl = 'an address, or { us, eu } with an address for each'
 export function resolveBaseUrl(baseUrl: BaseUrl | undefined, region: Region | undefined, allowInsecure: boolean): URL {
   if (baseUrl === undefined) throw invalidOption('baseUrl', `${expectedUrl}, or LOGFERRY_URL must be set`, 'nothing')
   if (typeof baseUrl === 'object' && region === undefined) {
-    throw invalidOption('region', "'us' or 'eu' when baseUrl has an address for each", 'nothing')
+    throw invalidOption('region', "'us' or 'eu' if baseUrl has an address for each", 'nothing')
   }
   const option = typeof baseUrl === 'object' ? `baseUrl.${region}` : 'baseUrl'
   const text = typeof baseUrl === 'object' ? baseUrl[region as Region] : baseUrl
   if (!/^[a-z][a-z\d+.-]*:\/\//i.test(text) && URL.canParse(`https://${text}`)) {
-    const got = 'one without a scheme (not shown): put https:// in front, or http:// if the service is on this machine'
+    const got =
+      'one without a scheme (not shown). Put https:// in front, or http:// if the service runs on this machine'
     throw invalidOption(option, 'an absolute http(s) address', got, 'range')
   }
   if (!URL.canParse(text))
-    throw invalidOption(option, 'an absolute http(s) address', 'a text that is none (not shown)', 'range')
+    throw invalidOption(option, 'an absolute http(s) address', 'a string that is not one (not shown)', 'range')
   const url = new URL(text)
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
     throw invalidOption(
@@ -39,13 +40,14 @@ export function resolveBaseUrl(baseUrl: BaseUrl | undefined, region: Region | un
     )
   }
   if (url.username !== '' || url.password !== '') {
-    throw invalidOption(option, 'an address without user name and password', 'one that has them', 'range')
+    throw invalidOption(option, 'an address without a user name and password', 'one that has them', 'range')
   }
   if (url.search !== '' || url.hash !== '') {
-    throw invalidOption(option, 'an address without query and fragment', 'one that has them', 'range')
+    throw invalidOption(option, 'an address without a query and fragment', 'one that has them', 'range')
   }
   if (url.protocol === 'http:' && !allowInsecure && !isLoopback(url.hostname)) {
-    const expected = 'https: unless the host is loopback (or allowInsecure is true, and the token readable on the way)'
+    const expected =
+      'an https: address unless the host is loopback (or allowInsecure is true: the token can then be read on the way)'
     throw invalidOption(option, expected, `http: to ${describedHost(url.hostname)}`, 'range')
   }
   return url

@@ -68,7 +68,7 @@ export function resolveProxy(given: ProxyEnv | undefined, environment: Environme
   if (given !== undefined && !isSupported) {
     throw invalidOption(
       'proxyEnv',
-      `left out here: it needs ${nodeWithProxies}`,
+      `omitted with this version of Node: it needs ${nodeWithProxies}`,
       `Node ${process.versions.node}`,
       'range',
     )
@@ -93,8 +93,8 @@ const none: ResolvedProxy = { env: {}, credentials: undefined, unused: undefined
 export function proxyHint({ unused }: ResolvedProxy, code: string | undefined): string {
   if (unused === undefined || !codesWithoutConnection.has(code ?? '')) return ''
   return (
-    `; ${unused} is set, but not used: that takes the environment variable NODE_USE_ENV_PROXY=1 or the option proxyEnv, ` +
-    `an http:// or https:// address, and ${nodeWithProxies}`
+    `; ${unused} is set, but not used: a proxy needs NODE_USE_ENV_PROXY=1 or the option proxyEnv, an http:// or ` +
+    `https:// address, and ${nodeWithProxies}`
   )
 }
 
@@ -121,7 +121,7 @@ function textIn(source: ProxyEnv | Environment, name: string): string {
 
 function credentialsIn(url: string, option: string): ProxyCredentials | undefined {
   try {
-    if (!/^https?:\/\/[^\r\n]*$/.test(url)) throw new TypeError('not of a proxy')
+    if (!/^https?:\/\/[^\r\n]*$/.test(url)) throw new TypeError('not the address of a proxy')
     const { username, password } = new URL(url)
     const secret = decodeURIComponent(password || username)
     decodeURIComponent(username)
@@ -131,7 +131,7 @@ function credentialsIn(url: string, option: string): ProxyCredentials | undefine
     throw invalidOption(
       option,
       'the address of a proxy, http://… or https://…',
-      'a text that is none (not shown)',
+      'a string that is not one (not shown)',
       'range',
     )
   }

@@ -22,7 +22,7 @@ export function resolveCredentials(options: Bearer): Credentials {
     throw invalidOption('token', `${expectedToken}, or LOGFERRY_TOKEN must be set`, 'nothing')
   }
   if (token !== undefined) {
-    throw invalidOption('personalAccessToken', 'given without `token`: one of the two', 'both')
+    throw invalidOption('personalAccessToken', 'given without `token` (one of the two)', 'both')
   }
   if (orgId === undefined) {
     throw invalidOption('orgId', `given together with personalAccessToken: ${expectedOrgId}`, 'nothing')

@@ -19,9 +19,9 @@ export const integer = (min: number, max: number, unit: string) => {
 export const expectedToken = 'a token of visible ASCII characters without spaces'
 export const expectedOrgId = 'an id of visible ASCII characters without spaces'
 export const expectedDataset =
-  'a dataset name (not empty, no control characters, not "." or "..") or a function that gives one'
+  'a dataset name (not empty, no control characters, not "." or "..") or a function that returns one'
 const expectedHeaderName = 'the name of an HTTP header'
-const expectedOwnHeader = `${expectedHeaderName} that a request does not have for a purpose of its own, as authorization is`
+const expectedOwnHeader = `${expectedHeaderName} that requests do not use otherwise, unlike authorization or host`
 const expectedField = 'the name of a field, 1 to 200 characters'
 const expectedShare = 'a number above 0, up to 1'
 
@@ -56,9 +56,9 @@ function isPlainObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-const expectedPem = 'PEM: a string or a Buffer (not the path of a file), or an array of them'
+const expectedPem = 'PEM in a string or a Buffer (not the path of a file), or an array of them'
 const expectedTls = 'an object: { ca, cert, key }'
-const expectedKeyPair = 'an object with cert and key, or with neither'
+const expectedKeyPair = 'an object with both cert and key, or with neither'
 
 const PemSchema = v.optional(
   v.pipe(
@@ -111,7 +111,7 @@ export const serviceEntries = {
         value => typeof (value as Dispatcher | null)?.dispatch === 'function',
         'an undici Dispatcher (an object with a dispatch method)',
       ),
-      v.check(isOfUndici7, 'a Dispatcher of undici 7 or later, and this one is of an older undici'),
+      v.check(isOfUndici7, 'a Dispatcher of undici 7 or later (this one is older)'),
     ),
   ),
   tls: v.optional(TlsSchema),
@@ -123,10 +123,10 @@ const FieldNameSchema = v.pipe(v.string(expectedField), v.minLength(1, expectedF
 /** An access token, or a function that obtains one. */
 export const AccessTokenSchema = v.union(
   [TokenSchema, v.custom<ObtainAccessToken>(value => typeof value === 'function')],
-  `${expectedToken}, or a function that gives one`,
+  `${expectedToken}, or a function that returns one`,
 )
 
-const expectedDirectory = 'the path of a directory: a text that is not empty and has no NUL in it'
+const expectedDirectory = 'the path of a directory (not empty, no NUL character)'
 
 const SpoolOptionsSchema = strictObject(
   {

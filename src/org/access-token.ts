@@ -52,7 +52,7 @@ export class AccessToken {
   async #ask(): Promise<Credentials> {
     const token = await this.#obtained()
     if (!v.is(TokenSchema, token)) {
-      const message = `the accessToken function must give ${expectedToken}; it gave ${kindOf(token)}`
+      const message = `the accessToken function must return ${expectedToken}; it returned ${kindOf(token)}`
       throw new OrgError('TOKEN_UNAVAILABLE', message)
     }
     this.#held = new Credentials(token)

@@ -26,15 +26,15 @@ export function answerToOrg(answer: Answer, redact: Redact, nowMs: number, toler
   if (status >= 200 && status < 300) return bodyToOrg(answer, redact, tolerance)
   const said = `status ${status}: ${reasonIn(answer, redact)}`
   if (status < 400) {
-    const message = `redirects are not followed: baseUrl must be the service's own address (${said})`
+    const message = `redirects are not followed; set baseUrl to the service's own address (${said})`
     return new OrgError('REDIRECTED', message, { status })
   }
   if (status === 401 || status === 403) {
-    const message = `the service refuses the token: is it valid, and may it do this with this organization? (${said})`
+    const message = `the service refuses the token; check that it is valid and may access this organization (${said})`
     return new OrgError('UNAUTHORIZED', message, { status })
   }
   if (status === 404) {
-    return new OrgError('NOT_FOUND', `no such organization: check its id, and baseUrl (${said})`, { status })
+    return new OrgError('NOT_FOUND', `the organization was not found; check its id and baseUrl (${said})`, { status })
   }
   const details = {
     status,
@@ -42,10 +42,10 @@ export function answerToOrg(answer: Answer, redact: Redact, nowMs: number, toler
   }
   // The public service that resembles this one answers 430 as well as 429.
   if (status === 429 || status === 430) {
-    return new OrgError('RATE_LIMITED', `the service was asked too often: ask later (${said})`, details)
+    return new OrgError('RATE_LIMITED', `the service's rate limit is reached; try again later (${said})`, details)
   }
   if (status >= 500 || status === 408 || status === 425) {
-    return new OrgError('UNAVAILABLE', `the service is in trouble: ask later (${said})`, details)
+    return new OrgError('UNAVAILABLE', `the service is unavailable; try again later (${said})`, details)
   }
   return new OrgError('INVALID_REQUEST', `the service refuses the request (${said})`, { status })
 }
@@ -58,5 +58,5 @@ function bodyToOrg(answer: Answer, redact: Redact, tolerance: Tolerance | undefi
   const { text, isWhole } = bodyOf(answer, maxAnswerBytes)
   const read = isWhole ? readOrg(text, redact, tolerance) : { problem: 'it is longer than 1 MiB' }
   if ('org' in read) return read.org
-  return new OrgError('INVALID_RESPONSE', `the answer is no organization of this service: ${read.problem}`, { status })
+  return new OrgError('INVALID_RESPONSE', `the answer is not a valid organization: ${read.problem}`, { status })
 }

@@ -95,7 +95,7 @@ export class OrgClient {
    * @internal
    */
   abandon(): Promise<void> {
-    const reason = new OrgError('UNREACHABLE', 'the call was broken off')
+    const reason = new OrgError('UNREACHABLE', 'the call was aborted')
     for (const controller of this.#calls.values()) controller.abort(reason)
     return this.close()
   }
@@ -186,7 +186,7 @@ export class OrgClient {
 
   #cutShort({ reason }: AbortSignal, awaited: string): OrgError {
     if (reason instanceof OrgError) return reason
-    return new OrgError('TIMEOUT', `timeoutMs (${this.#options.timeoutMs}) ran out, waiting for ${awaited}`)
+    return new OrgError('TIMEOUT', `timeoutMs (${this.#options.timeoutMs}) ran out while waiting for ${awaited}`)
   }
 
   #dispatcher(): Dispatcher {

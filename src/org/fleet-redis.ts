@@ -116,17 +116,17 @@ export class Register {
       ? answer
       : []
     const at = integerIn('time', nowMs, minEpochMs, maxEpochMs)
-    const guestAtMs = integerIn('time for a guest', guestMs, 0, maxEpochMs)
+    const guestAtMs = integerIn('guest time', guestMs, 0, maxEpochMs)
     return {
       nowMs: at,
-      renewInMs: integerIn('time to call again', renewInMs, 1, maxRenewMs),
+      renewInMs: integerIn('renewal time', renewInMs, 1, maxRenewMs),
       arcs: arcsIn(held),
-      stride: integerIn('distance of slots', stride, 1, wholeCircle - 1),
+      stride: integerIn('slot distance', stride, 1, wholeCircle - 1),
       guestMs: guestAtMs === 0 ? undefined : guestAtMs,
       headerLimit: header === '' ? undefined : rateIn(header),
-      licenseVersion: String(integerIn('time of the license', version, 0, maxEpochMs)),
+      licenseVersion: String(integerIn('license time', version, 0, maxEpochMs)),
       license: textIn('license', sent, maxLicenseChars) || undefined,
-      mayRead: integerIn('leave to read', mayRead, 0, 1) === 1,
+      mayRead: integerIn('read permission', mayRead, 0, 1) === 1,
     }
   }
 
@@ -182,18 +182,18 @@ function integerIn(what: string, value: unknown, min: number, max: number): numb
   const isText = typeof value === 'string' && /^-?\d{1,16}$/.test(value)
   const number = isText || typeof value === 'bigint' ? Number(value) : value
   if (typeof number === 'number' && Number.isInteger(number) && number >= min && number <= max) return number
-  throw new Error(`its answer has no usable ${what}: an integer from ${min} to ${max} was expected`)
+  throw new Error(`its answer has no valid ${what}: expected an integer from ${min} to ${max}`)
 }
 
 function textIn(what: string, value: unknown, maxChars: number): string {
   if (typeof value === 'string' && value.length <= maxChars) return value
-  throw new Error(`its answer has no usable ${what}: a text of ${maxChars} characters at most was expected`)
+  throw new Error(`its answer has no valid ${what}: expected a string of at most ${maxChars} characters`)
 }
 
 function rateIn(value: unknown): number {
   const rate = Number(textIn('limit', value, 30))
   if (rate > 0 && rate < 1e9) return rate
-  throw new Error('its answer has no usable limit: requests per second were expected')
+  throw new Error('its answer has no valid limit: expected requests per second')
 }
 
 function arcsIn(value: unknown): Arc[] {
@@ -205,5 +205,5 @@ function arcIn(text: string): Arc {
   const [from = '', to = '', ...others] = text.split('-')
   const arc = [integerIn('share', from, 0, wholeCircle - 1), integerIn('share', to, 1, wholeCircle)] as const
   if (arc[0] < arc[1] && others.length === 0) return arc
-  throw new Error('its answer has no usable share: pieces that begin before they end were expected')
+  throw new Error('its answer has no valid share: expected parts that begin before they end')
 }

@@ -263,11 +263,13 @@ export class Fleet {
     this.license.onUnreachable()
     if (this.#failures++ === 0) {
       const meanwhile =
-        this.#share === undefined ? 'finds its share by itself' : 'keeps its last share of the request rate'
+        this.#share === undefined
+          ? 'adapts its request rate to the answers of the service'
+          : 'keeps its last share of the request rate'
       const said = error instanceof Error ? error.message : error
       const reason = toShortLine(String(said), this.#settings.redact) || 'no reason given'
       this.#settings.onTrouble(
-        `the fleet's Redis cannot be asked (${reason}). Until it can, this process ${meanwhile}.`,
+        `the Redis of limits.fleet cannot be used (${reason}). Until it can, this process ${meanwhile}. Check Redis and its client.`,
       )
     }
     const delayMs = Math.min(firstRetryMs * 2 ** (this.#failures - 1), maxRetryMs)

@@ -35,31 +35,36 @@ function validity({ license }: UsedOrg, nowMs: number): LicenseWarning[] {
   const validFromMs = isoTimeMs(license.validFrom)
   const expiresMs = isoTimeMs(license.expiresAt)
   if (nowMs < validFromMs) {
-    return [{ about: 'validFrom', message: `the license is valid only from ${license.validFrom} on. Check its dates.` }]
+    return [
+      {
+        about: 'validFrom',
+        message: `the license is not valid before ${license.validFrom}. The service may refuse events until then. Check its dates.`,
+      },
+    ]
   }
   if (nowMs >= expiresMs) {
     return [
       {
         about: 'expired',
-        message: `the license has expired (${license.expiresAt}). Renew it; the service may refuse events.`,
+        message: `the license expired at ${license.expiresAt}. The service may refuse events. Renew the license.`,
       },
     ]
   }
   if (nowMs < expiresMs - noticeMs || Number.isNaN(expiresMs)) return []
-  return [{ about: 'expiresAt', message: `the license expires at ${license.expiresAt}. Renew it in time.` }]
+  return [{ about: 'expiresAt', message: `the license expires at ${license.expiresAt}. Renew it before then.` }]
 }
 
 function payment({ paymentStatus, firstFailedPayment }: UsedOrg): LicenseWarning[] {
   if (paymentStatus !== 'failed' && paymentStatus !== 'blocked') return []
   const since = firstFailedPayment === undefined ? '' : ` since ${firstFailedPayment}`
-  const message = `the organization's payment is ${paymentStatus}${since}. Settle it before the service refuses events.`
+  const message = `the organization's payment status is ${paymentStatus}${since}. Settle the payment before the service refuses events.`
   return [{ about: `payment ${paymentStatus}`, message }]
 }
 
 function regions({ license }: UsedOrg, region: string | undefined): LicenseWarning[] {
   const known = license.regions ?? (license.defaultRegion === undefined ? [] : [license.defaultRegion])
   if (region === undefined || known.length === 0 || known.some(one => names(one, region))) return []
-  const message = `the region configured is ${region}, the license's: ${toShortLine(known.join(', '))}. Check \`region\` and \`baseUrl\`.`
+  const message = `the configured region is ${region}, but the license is for ${toShortLine(known.join(', '))}. Check \`region\` and \`baseUrl\`.`
   return [{ about: 'regions', message }]
 }
 
@@ -74,6 +79,6 @@ function names(ofLicense: string, region: string): boolean {
 function datasets({ license }: UsedOrg, count: number): LicenseWarning[] {
   const { maxDatasets } = license
   if (maxDatasets === undefined || maxDatasets <= 0 || count <= maxDatasets) return [] // no limit, as in other fields
-  const message = `this process ships to ${count} datasets; the license has ${maxDatasets}. Use fewer, or extend the license.`
+  const message = `this process ships to ${count} datasets, but the license allows ${maxDatasets}. Use fewer, or extend the license.`
   return [{ about: 'maxDatasets', message }]
 }

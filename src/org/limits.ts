@@ -206,22 +206,25 @@ export class Limits {
   }
 
   #warnOfFieldsOutOfOrder(problem: string): void {
-    const message = `the organization's license is kept to, but for what cannot be used of it (${problem}).`
+    const message = `some fields of the organization's license are invalid and are ignored (${problem}). The other limits apply.`
     this.#warnOnce('LOGFERRY_LIMITS', 'fields out of order', message)
   }
 
   #onUnreadable(error: unknown): void {
-    const problem = error instanceof OrgError ? `${error.code}: ${error.message}` : 'the accessToken function failed'
+    const problem =
+      error instanceof OrgError
+        ? `${error.code}: ${error.message.replace(/^logferry: /, '')}`
+        : 'the accessToken function failed'
     this.#problem = toMessageLine(problem, this.#deps.redact)
     const againInMs = Math.min(firstRetryMs * 2 ** this.#failures++, this.#settings.refreshMs)
     const remedy =
       error instanceof OrgError && passing.has(error.code)
-        ? `it is read again in ${Math.round(againInMs / 1000)} s.`
-        : 'check limits.orgId, and that the token may read the organization.'
+        ? `It is read again in ${Math.round(againInMs / 1000)} s.`
+        : 'Check limits.orgId, and that the token may read the organization.'
     this.#warnOnce(
       'LOGFERRY_LIMITS',
       'read',
-      `the organization's license could not be read (${this.#problem}). Delivery goes on with what the answers tell; ${remedy}`,
+      `the organization's license could not be read (${this.#problem}). Delivery continues with the limits known so far. ${remedy}`,
     )
     this.#readIn(againInMs)
   }
@@ -282,11 +285,13 @@ export class Limits {
     const { bytes, period } = this.#budget as Budget
     const gb = inGb(bytes)
     const remedy =
-      this.#settings.onBudget === 'warn' ? " Log less, extend the license, or set limits.onBudget: 'shed'." : ''
+      this.#settings.onBudget === 'warn'
+        ? " Log less, extend the license, or set limits.onBudget: 'shed'."
+        : ' Low severities are sampled if the rate is too high.'
     const message =
       news.kind === 'used'
-        ? `${Math.round(news.share * 100)} % of the ${gb} GB that may be ingested until ${day(period.endMs)} are used.${remedy}`
-        : `at the present pace the ${gb} GB that may be ingested until ${day(period.endMs)} are used up on ${day(news.atMs)}.${remedy}`
+        ? `${Math.round(news.share * 100)} % of the ${gb} GB that may be ingested by ${day(period.endMs)} are used.${remedy}`
+        : `at the current rate, the ${gb} GB that may be ingested by ${day(period.endMs)} will be used up on ${day(news.atMs)}.${remedy}`
     this.#deps.warn('LOGFERRY_BUDGET', message, news.kind === 'used' ? `used ${news.share}` : news.kind)
   }
 
@@ -294,9 +299,9 @@ export class Limits {
     this.#warnOnce(
       'LOGFERRY_LICENSE',
       `fields of ${dataset}`,
-      `dataset ${quoted(dataset)} has no room for more fields (maxFields ${this.#guard.maxFields}): ` +
-        `${quoted(path)} and new ones after it go into the field ${quoted(this.#settings.overflowField)}. ` +
-        'Log varying names as values.',
+      `dataset ${quoted(dataset)} has as many fields as the license allows (maxFields: ${this.#guard.maxFields}). ` +
+        `${quoted(path)} and later new fields go into the field ${quoted(this.#settings.overflowField)}. ` +
+        'Log varying names as values, not as names of fields.',
     )
   }
 

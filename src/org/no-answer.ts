@@ -11,8 +11,10 @@ export function noAnswer(error: unknown, redact: Redact, proxy?: ResolvedProxy |
   // Node's parser gives such an error for an invalid answer. If the application supplies a dispatcher, undici gives one
   // of its own.
   if (code.startsWith('HPE_') || cause.name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW') {
-    return new OrgError('INVALID_RESPONSE', `what answers at baseUrl is no proper HTTP server (${reason})`, { cause })
+    return new OrgError('INVALID_RESPONSE', `the answer is not valid HTTP; check baseUrl (${reason})`, { cause })
   }
   const hint = proxy === undefined ? '' : proxyHint(proxy, code)
-  return new OrgError('UNREACHABLE', `no answer: check baseUrl and the way there (${reason}${hint})`, { cause })
+  return new OrgError('UNREACHABLE', `the service did not answer; check baseUrl and the network (${reason}${hint})`, {
+    cause,
+  })
 }

@@ -161,7 +161,7 @@ function parsed(body: string): unknown {
 
 function whatElse(body: string): string {
   if (body.trim() === '') return 'an empty answer'
-  return body.trimStart().startsWith('<') ? 'a page of HTML, of a proxy perhaps' : 'a text that is no JSON'
+  return body.trimStart().startsWith('<') ? 'an HTML page, perhaps of a proxy' : 'text that is not JSON'
 }
 
 function isMap(value: unknown): value is Record<string, unknown> {

@@ -14,7 +14,7 @@ const maxStackChars = 100_000
  * the body that contained a token.
  */
 export function printableCause(error: unknown, redact: Redact, depth = 1): Error {
-  if (!(error instanceof Error)) return new Error(`not an Error was thrown, but ${typeof error}`)
+  if (!(error instanceof Error)) return new Error(`a value that is not an Error was thrown: ${typeof error}`)
   const { cause } = error
   const { code } = error as { code?: unknown }
   const name = toShortLine(String(error.name), redact)

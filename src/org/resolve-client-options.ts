@@ -51,7 +51,7 @@ export function resolveClientOptions(
   const options = checked(OrgClientOptionsSchema, withEnvironment(optionsOf(given), environment))
   const [token, secondToken] = tokenOptions.filter(name => options[name] !== undefined)
   if (token === undefined) {
-    throw invalidOption('accessToken', `one of ${tokenOptions.join(', ')}, or LOGFERRY_TOKEN must be set`, 'nothing')
+    throw invalidOption('accessToken', 'set, unless token, personalAccessToken or LOGFERRY_TOKEN is', 'nothing')
   }
   if (secondToken !== undefined) {
     throw invalidOption(secondToken, `the only one of ${tokenOptions.join(', ')}`, `${token} too`)

@@ -78,9 +78,9 @@ export class Drain {
     pipeline.delivery.abandon('closed', batch => pipeline.spool?.handOff(batch) ?? false)
     onEmptied()
     const [kept, lost] = [ledger.handedOff - handedOff, ledger.dropped - dropped]
-    if (kept > 0) diagnostics.warn('LOGFERRY_SPOOL', `${events(kept)} could not be delivered ${how}; ${inSpool}`, about)
+    if (kept > 0) diagnostics.warn('LOGFERRY_SPOOL', `${events(kept)} could not be delivered ${how}. ${inSpool}`, about)
     if (lost === 0) return
-    const message = `${events(lost)} could not be delivered ${how}, and had to be dropped. ${remedy}`
+    const message = `${events(lost)} could not be delivered ${how}. ${lost === 1 ? 'It is' : 'They are'} dropped. ${remedy}`
     diagnostics.warn('LOGFERRY_DROPPED', message, about)
   }
 
@@ -89,16 +89,15 @@ export class Drain {
     const { delivery } = this.#deps.pipeline
     const { refusal, failure } = delivery
     if (refusal !== undefined) {
-      return { how: `${how}: ${pauseReason(refusal)}`, remedy: remedyFor(refusal.status) }
+      return { how: `${how}, because ${pauseReason(refusal)}`, remedy: remedyFor(refusal.status) }
     }
     const inForce = delivery.heldBackBy(monotonicMs())
-    if (inForce !== undefined) return { how: `${how}, as ${paceReason(inForce)}`, remedy: paceRemedy }
+    if (inForce !== undefined) return { how: `${how}, because ${paceReason(inForce)}`, remedy: paceRemedy }
     return failure === undefined ? { how, remedy } : { how: `${how} (${failure})`, remedy: failureRemedy }
   }
 }
 
-const inSpool =
-  'they are in the spool, and will be delivered by the next process that uses it, or by `logferry spool send`.'
+const inSpool = 'Delivery continues from the spool, by the next process that uses it or by `logferry spool send`.'
 
 function events(count: number): string {
   return count === 1 ? '1 event' : `${count} events`

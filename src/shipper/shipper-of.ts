@@ -21,9 +21,10 @@ export type ShipperOrOptions = { readonly shipper: Shipper } | (ShipperOptions &
 export function shipperOf(given: ShipperOrOptions): { shipper: Shipper; isOwn: boolean } {
   const { shipper, ...options } = optionsOf(given)
   if (shipper === undefined) return { shipper: createShipper(options), isOwn: true }
-  if (!(shipper instanceof Shipper)) throw invalidOption('shipper', 'what createShipper() returns', kindOf(shipper))
+  if (!(shipper instanceof Shipper))
+    throw invalidOption('shipper', 'a shipper that createShipper() returned', kindOf(shipper))
   const extra = Object.entries(options).find(([, value]) => value !== undefined)
   if (extra !== undefined)
-    throw invalidOption(describedName(extra[0]), 'given to createShipper() when `shipper` is given', 'both')
+    throw invalidOption(describedName(extra[0]), 'given to createShipper() instead, if `shipper` is given', 'both')
   return { shipper, isOwn: false }
 }

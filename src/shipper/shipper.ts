@@ -332,7 +332,7 @@ export class Shipper {
    */
   reportThrown(what: string, error: unknown): void {
     const kind = error instanceof Error ? error.name : typeof error
-    this.#diagnostics.warn('LOGFERRY_CALLBACK_THREW', `${what} threw ${kind}`)
+    this.#diagnostics.warn('LOGFERRY_CALLBACK_THREW', `${what} threw ${kind}. Delivery continues.`)
   }
 
   /**
@@ -404,7 +404,7 @@ export class Shipper {
 
 /** Severity of an event that cannot be read: info. */
 const usualSeverity = severityOfLevel(undefined)
-const nested = new Error('a getter, a `toJSON` or a listener logs each time that an event is logged')
+const nested = new Error('a getter, a `toJSON` or a listener logs again for each event')
 
 function levelOf(event: Readonly<Record<string, unknown>>): Severity {
   try {

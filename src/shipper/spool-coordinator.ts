@@ -65,13 +65,16 @@ export class SpoolCoordinator {
       makeRoom: () => this.#dropOldest(),
       onTrouble: error => this.#warnOfTrouble(error),
       onFull: () =>
-        this.#warn(`the spool has reached its ${maxBytes} bytes, and events are in memory alone. ${fullRemedy}`),
+        this.#warn(
+          `the spool is full (spool.maxBytes: ${maxBytes}). New events are kept in memory only. ${fullRemedy}`,
+        ),
       onVanished: vanished => this.#onVanished(vanished),
       onMore: () => void this.adoptOrphans(),
     })
     this.#deadLetters = new DeadLetters(directory, error =>
       this.#warn(
-        `rejected.ndjson in ${directory} cannot be written (${reasonOf(error)}). ${remedyOf(error, 'Check the disk')}.`,
+        `rejected.ndjson in ${directory} cannot be written (${reasonOf(error)}). Refused events are not kept there. ` +
+          `${remedyOf(error, 'Check the disk')}.`,
         'rejected',
       ),
     )
@@ -137,7 +140,7 @@ export class SpoolCoordinator {
   onLost(count: number, dataset: string | undefined): void {
     this.#drop('spool-damaged', { unknown: count })
     const what = dataset === undefined ? '' : ` for dataset ${quoted(dataset)}`
-    this.#warn(`the spool in ${this.#directory} is damaged, events lost${what}: ${count}. Check the disk.`, 'damaged')
+    this.#warn(`the spool in ${this.#directory} is damaged. Lost events${what}: ${count}. Check the disk.`, 'damaged')
   }
 
   close(): void {
@@ -170,7 +173,7 @@ export class SpoolCoordinator {
     if (batch === undefined) return false
     this.#drop('spool-full', batch.bySeverity)
     batch.settle(() => true)
-    this.#warn(`the spool is full, and the oldest events in it are dropped. ${fullRemedy}`)
+    this.#warn(`the spool is full. Its oldest events are dropped. ${fullRemedy}`)
     return true
   }
 
@@ -188,13 +191,12 @@ export class SpoolCoordinator {
         batch.settle(() => true)
       }
     }
-    const cost = lost === 0 ? 'It cost no event' : `Events lost: ${lost}`
-    const again = `${cost}: what memory still had was written to the spool again.`
+    const cost = lost === 0 ? 'No event is lost' : `Lost events: ${lost}`
+    const again = `${cost}. Events that were still in memory are written to the spool again.`
     if (what === 'taken')
-      this.#warn(`another process has taken over ${path} from this one, events may arrive twice. ${takenRemedy}`, what)
-    else if (what === 'removed')
-      this.#warn(`${path} has been removed, or another put in its place. ${again} ${cleanerRemedy}`, what)
-    else this.#warn(`files in ${path} have been removed, or others put in their place. ${again} ${cleanerRemedy}`, what)
+      this.#warn(`another process has taken over ${path} from this one. Events may arrive twice. ${takenRemedy}`, what)
+    else if (what === 'removed') this.#warn(`${path} was removed or replaced. ${again} ${cleanerRemedy}`, what)
+    else this.#warn(`files in ${path} were removed or replaced. ${again} ${cleanerRemedy}`, what)
   }
 
   #drop(reason: DropReason, bySeverity: DropsBySeverity): void {
@@ -208,24 +210,24 @@ export class SpoolCoordinator {
     const now = new Date(systemTimeMs())
     for (const { dataset, line, reason } of refused) this.#deadLetters.write({ dataset, event: line, reason }, now)
     this.#warn(
-      `the spool in ${this.#directory} has records that this package did not write (${refused[0]?.reason}): ` +
-        `${refused.length}. They are not sent, and kept in rejected.ndjson. Find out who writes there.`,
+      `the spool in ${this.#directory} has records that logferry did not write: ${refused.length} (${refused[0]?.reason}). ` +
+        'They are not sent, but kept in rejected.ndjson. Find out what else writes to this directory.',
       'refused',
     )
   }
 
   #warnOfTrouble(error: unknown): void {
-    const remedy = remedyOf(error, 'Check the disk, and that the directory may be written to')
+    const remedy = remedyOf(error, 'Check the disk and the permissions of the directory')
     this.#warn(
-      `the spool in ${this.#directory} cannot be used now (${reasonOf(error)}), and events are in memory alone. ${remedy}; ` +
-        'it is tried again from time to time.',
+      `the spool in ${this.#directory} cannot be used (${reasonOf(error)}). Events are kept in memory only, and the spool is ` +
+        `tried again from time to time. ${remedy}.`,
       'trouble',
     )
   }
 
   #warnOfUnreadable(error: unknown): void {
     this.#warn(
-      `a file in the spool in ${this.#directory} cannot be read (${reasonOf(error)}). It is left there, and tried again ` +
+      `a file of the spool in ${this.#directory} cannot be read (${reasonOf(error)}). The file stays there, and is tried again ` +
         `from time to time. ${remedyOf(error, 'Check the disk')}.`,
       'unreadable',
     )
@@ -233,8 +235,8 @@ export class SpoolCoordinator {
 
   #warnOfTooLarge(bytes: number): void {
     this.#warn(
-      `a file of ${bytes} bytes of events in the spool in ${this.#directory} is too large for the memory that this process ` +
-        'may use, and stays there. Raise maxBufferedBytes, or stop the process and run `logferry spool send`.',
+      `a file with ${bytes} bytes of events in the spool in ${this.#directory} is too large for maxBufferedBytes. The file stays ` +
+        'there. Raise maxBufferedBytes, or stop the process and run `logferry spool send`.',
       'too-large',
     )
   }
@@ -259,12 +261,14 @@ const fullRemedy = 'Find out why delivery is slow, or raise spool.maxBytes.'
 /** Maximum characters of a reason: the error about an unsafe path names the path. */
 const maxReasonChars = 1000
 
-const cleanerRemedy = 'Keep the spool where nothing removes old files, as in /var/spool.'
-const takenRemedy = 'See that its lock file stays, and that the file system can lock.'
+const cleanerRemedy = 'Keep the spool where nothing removes old files, such as /var/spool.'
+const takenRemedy = 'Make sure that nothing removes the lock file, and that the file system supports locks.'
 
 function remedyOf(error: unknown, otherwise: string): string {
-  if (error instanceof UnsafePath) return 'Give the spool a directory that no other user owns or may write to'
-  return isOutOfDescriptors(error) ? 'Find out what has so many files open, or raise the limit (ulimit -n)' : otherwise
+  if (error instanceof UnsafePath) return 'Use a spool directory that no other user owns or may write to'
+  return isOutOfDescriptors(error)
+    ? 'Find out what keeps so many files open, or raise the limit (ulimit -n)'
+    : otherwise
 }
 
 function reasonOf(error: unknown): string {

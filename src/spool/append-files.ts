@@ -168,7 +168,7 @@ export class AppendFile {
     if (descriptor === undefined) return false
     try {
       const written = this.#disk.write(descriptor, bytes, 0, length)
-      if (written < length) throw Object.assign(new Error('the disk took only a part'), { code: 'ENOSPC' })
+      if (written < length) throw Object.assign(new Error('the disk took only a part of the data'), { code: 'ENOSPC' })
     } catch (error) {
       this.#cutTorn(descriptor)
       throw error

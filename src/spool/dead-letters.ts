@@ -89,8 +89,8 @@ export class DeadLetters {
     const stat = fs.fstatSync(file)
     if (stat.isFile() && isOurs(stat.uid) && stat.nlink === 1) return file
     fs.closeSync(file)
-    if (stat.nlink > 1) throw new UnsafePath('the file has another name, to which it would be written as well')
-    throw Object.assign(new Error("a file of somebody else's is in the way"), { code: 'EPERM' })
+    if (stat.nlink > 1) throw new UnsafePath('the file has a second hard link, which would get the events, too')
+    throw Object.assign(new Error('a file of another user has this name'), { code: 'EPERM' })
   }
 
   /** True if the file has room for `bytes`. False also if the file was removed, or has a second name. */

@@ -37,7 +37,8 @@ export function assertPrivate(directory: string): void {
     if (stat === undefined) return
     refuseOtherOwner(path, stat)
     if (stat.isSymbolicLink()) {
-      if (++symlinks > maxSymlinks) throw new UnsafePath(`${path} is a symbolic link that leads to no end`)
+      if (++symlinks > maxSymlinks)
+        throw new UnsafePath(`${path} is a symbolic link in a chain of more than ${maxSymlinks}`)
       const target = fs.readlinkSync(path)
       ahead.unshift(...(isAbsolute(target) ? [] : namesOf(dirname(path))), ...namesOf(target))
       path = root
@@ -66,7 +67,7 @@ function namesOf(path: string): string[] {
 
 function refuseOtherOwner(path: string, { uid }: Stats): void {
   if (uid === rootUser || uid === process.geteuid?.()) return
-  throw new UnsafePath(`${path} belongs to another user, with the id ${uid}, and not to this process's user or root`)
+  throw new UnsafePath(`${path} belongs to another user (id ${uid}), not to this process's user or root`)
 }
 
 function refuseOtherWriters(path: string, { mode, gid }: Stats, volumeGroup: number | undefined): void {

@@ -251,7 +251,7 @@ export class Segment implements StoredBatch, HeldSegment {
    */
   async adopt(rest: () => Promise<void> | undefined): Promise<SegmentContent> {
     if (this.hasVanished) return noContent // a file at this path may now belong to another process
-    if (this.#bytes > maxSegmentBytes) throw Object.assign(new Error('it is too large'), { code: 'EFBIG' })
+    if (this.#bytes > maxSegmentBytes) throw Object.assign(new Error('the file is too large'), { code: 'EFBIG' })
     try {
       this.#refusedAt = undefined
       const reader = new SegmentReader(await this.#deps.disk.read(this.#path), record => {

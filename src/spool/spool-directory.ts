@@ -104,7 +104,7 @@ export class SpoolDirectory {
       // Between the two calls, another process may have adopted the new directory as an orphan.
       if (claim !== undefined) return new SpoolDirectory(root, name, disk, claim, [], true, onReleased)
     }
-    throw new Error('no file can be locked there')
+    throw new Error('no file can be locked in the directory')
   }
 
   /**

@@ -36,7 +36,7 @@ const remembering: BatchStore = {
 }
 
 describe('lines in a batch', () => {
-  it('fills a batch to its last byte, and no further', () => {
+  it('fills a batch to its last byte, and not beyond', () => {
     const batch = open()
     const line = JSON.stringify({ a: 'é'.repeat(500) })
     const lineBytes = Buffer.byteLength(line) + 1
@@ -61,7 +61,7 @@ describe('a batch', () => {
     expect([...batch.lines()]).toEqual(lines)
   })
 
-  it('gives its memory back and tells who waits when its last part is settled, once', async () => {
+  it('frees its memory and answers its waiting callers once, when its last part is settled', async () => {
     const from = memory()
     const batch = open(from)
     for (let i = 0; i < 4; i++) batch.append(2, lineOf('{}'), MiB)
@@ -78,7 +78,7 @@ describe('a batch', () => {
     expect([settled, from.usedBytes]).toEqual([1, 0])
   })
 
-  it('tells each who follows lines of it what becomes of those, whatever is cut and joined', () => {
+  it('tells each caller the fate of the lines that the caller follows, however batches are split and joined', () => {
     const fates = [new Acknowledgement(), new Acknowledgement(), new Acknowledgement()] as const
     const filled = (...followers: (Acknowledgement | undefined)[]) => {
       const batch = open()
@@ -108,7 +108,7 @@ describe('a batch', () => {
     expect([three.pending, three.lost]).toEqual([0, 0])
   })
 
-  it('split at a newline holds the same lines and severities in the same order', () => {
+  it('keeps lines and severities in order when it is split at a newline', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.json(), fc.integer({ min: 0, max: 5 })), { minLength: 2, maxLength: 80 }),
@@ -127,14 +127,14 @@ describe('a batch', () => {
 })
 
 describe('memory', () => {
-  it('refuses what would exceed it', () => {
+  it('refuses an allocation that would exceed the budget', () => {
     const from = new MemoryBudget(128 * KiB, MiB)
     expect(from.allocate(64 * KiB)).toBeDefined()
     expect(from.allocate(64 * KiB)).toBeDefined()
     expect(from.allocate(1)).toBeUndefined()
   })
 
-  it('lets in only warnings and errors, then only errors, as it fills', () => {
+  it('accepts only warnings and errors, then only errors, as it fills', () => {
     const from = new MemoryBudget(100, 100)
     const floors = [0, 75, 15, 5].map(more => {
       from.charge(more)
@@ -145,7 +145,7 @@ describe('memory', () => {
     expect(from.minSeverity).toBe(0)
   })
 
-  it('gives blocks that came back out again, by their size, and keeps eight of the usual size or as many bytes', () => {
+  it('reuses freed blocks by size, and keeps eight of the usual size or as many bytes', () => {
     const from = new MemoryBudget(64 * MiB, MiB)
     const taken = (sizes: readonly number[]) => sizes.map(size => from.allocate(size) as Buffer)
     const blocks = taken([8 * KiB, MiB, 4 * MiB, 3 * MiB, 2 * MiB])
@@ -156,13 +156,13 @@ describe('memory', () => {
     expect(from.usedBytes).toBe(10 * MiB + 8 * KiB)
   })
 
-  it('blocks grow fourfold up to what a batch may have', () => {
+  it('grows blocks fourfold up to the maximum of a batch', () => {
     const sizes = [1, 4 * KiB, 4 * KiB + 1, 50 * KiB, 200 * KiB, 2 * MiB].map(size => blockSize(size, MiB))
     expect(sizes).toEqual([4 * KiB, 4 * KiB, 16 * KiB, 64 * KiB, 256 * KiB, MiB])
   })
 })
 
-describe('a batch whose lines are all in the store', () => {
+describe('a batch with all lines in the store', () => {
   const store = (copies: readonly unknown[]): BatchStore => {
     const left = [...copies] as (StoredBatch | undefined)[]
     return { isReady: true, open: () => undefined, write: () => left.shift() }
@@ -188,7 +188,7 @@ describe('a batch whose lines are all in the store', () => {
     return batch.split()
   }
 
-  it('and that was split is left part by part, and the whole removed with the last of them', () => {
+  it('is handed off part by part after a split, and the original is removed with the last part', () => {
     const [whole, one, other] = [copy(), copy(), copy()]
     const [first, second] = splitWith(whole)
     const to = store([one, other])
@@ -197,7 +197,7 @@ describe('a batch whose lines are all in the store', () => {
     expect(whole.handOff).not.toHaveBeenCalled()
   })
 
-  it('and that was split is left as a whole where the disk takes nothing more: nothing is lost', () => {
+  it('is handed off as a whole after a split if the disk is full, and loses nothing', () => {
     const whole = copy()
     const [first, second] = splitWith(whole)
     const to = store([])
@@ -205,7 +205,7 @@ describe('a batch whose lines are all in the store', () => {
     expect([whole.handOff, whole.remove].map(({ mock }) => mock.calls.length)).toEqual([1, 0])
   })
 
-  it('is left once, though the disk takes another part again', () => {
+  it('is handed off once, even if the disk has room for another part again', () => {
     const [whole, late] = [copy(), copy()]
     const [first, second] = splitWith(whole)
     const to = store([undefined, late])
@@ -213,14 +213,14 @@ describe('a batch whose lines are all in the store', () => {
     expect([whole.handOff, late.handOff].map(({ mock }) => mock.calls.length)).toEqual([1, 0])
   })
 
-  it('and of which a part is delivered says that it leaves that part again', () => {
+  it('reports a delivered part as handed off again if the whole is handed off', () => {
     const [first, second] = splitWith(copy())
     first.settle()
     expect(second.handOffTo(store([]))).toBe(2)
   })
 })
 
-it('that the store has only a part of is left as far as that goes, and the rest is as it was', () => {
+it('a batch that the store has only a part of hands that part off and keeps the rest', () => {
   const some = {
     order: '1',
     isComplete: false,

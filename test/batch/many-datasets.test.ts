@@ -5,7 +5,7 @@ import { pipelineTo, retryable } from '../delivery/wired.ts'
 const events = 30_000
 const datasets = 5000
 
-it('a log call costs little in an outage, though thousands of datasets wait in memory and in the store', async () => {
+it('a log call stays cheap in an outage while thousands of datasets wait in memory and in the store', async () => {
   let written = 0
   const write = (_: string, __: Buffer, { length }: Uint8Array): StoredBatch => {
     let count = length

@@ -23,7 +23,7 @@ async function heapBytes(): Promise<number> {
   return heapUsed + external
 }
 
-describe('hundreds of thousands of names of datasets', () => {
+describe('hundreds of thousands of dataset names', () => {
   it('take no memory while memory is full, nor after close()', async () => {
     await using server = await startFaultServer(() => {})
     const maxBufferedBytes = 2 ** 20
@@ -49,7 +49,7 @@ describe('hundreds of thousands of names of datasets', () => {
     expect((await heapBytes()) - before).toBeLessThan(fewBytes)
   }, 60_000)
 
-  it('that the service does not know are paused only as far as memory goes, and forgotten with their events', async () => {
+  it('are paused within the memory budget if the service refuses them, and forgotten with their events', async () => {
     await using emulator = await startEmulator()
     emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 404 })
     let name = 0

@@ -31,7 +31,7 @@ const step = fc.oneof(
   fc.record({ do: fc.constant('abandon' as const) }),
 )
 
-describe('over any history of logs, answers, flushes and give-ups', () => {
+describe('in any history of log calls, answers, flushes and abandoned deliveries', () => {
   it('each event is delivered once or dropped once with its reason, and every flush ends', async () => {
     await fc.assert(
       fc.asyncProperty(

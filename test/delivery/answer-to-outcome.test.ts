@@ -25,7 +25,7 @@ const cutAfter = (text: string, body = refusal) => {
 }
 const told = { t1: { timestamp: 'T1', reason: 'a }, "[' }, t2: { timestamp: 'T2', reason: 'b' } }
 
-describe('what an answer means', () => {
+describe('the outcome of an answer', () => {
   it.each([
     [200, 'delivered'],
     [201, 'delivered'],
@@ -75,7 +75,7 @@ describe('what an answer means', () => {
     expect(outcome(200, body)).toEqual({ kind: 'delivered' })
   })
 
-  it('a 200 that counts failures is partly rejected, with the reasons it gives', () => {
+  it('a 200 that counts failures is partly rejected, with the given reasons', () => {
     const body = JSON.stringify({ ingested: 7, failed: 3, failures: [{ timestamp: 'T', error: 'too wide' }, null, 5] })
     expect(outcome(200, body)).toEqual({
       kind: 'partly-rejected',
@@ -96,16 +96,16 @@ describe('what an answer means', () => {
     ['"a },', [{ timestamp: 'T1', reason: 'no reason given' }]],
     ['\\"', [{ timestamp: 'T1', reason: 'no reason given' }]],
     ['"failed":2,', []],
-  ])('of a 200 that breaks off after %s, what has come counts', (text, failures) => {
+  ])('a 200 that breaks off after %s counts as far as it came', (text, failures) => {
     expect(cutAfter(text)).toEqual({ kind: 'partly-rejected', failed: 2, failures })
   })
 
-  it('a count that breaks off is none: it may go on', () => {
+  it('an incomplete count is ignored, because more digits may follow', () => {
     expect(cutAfter('"failed":2')).toEqual({ kind: 'delivered' })
     expect(cutAfter('"ingested":8,')).toEqual({ kind: 'delivered' })
   })
 
-  it('where the count is still to come, it is that of the failures that have', () => {
+  it('without a count, the failures that came are counted', () => {
     const body = '{"failures":[{"error":"a"},{"error":"b"},{"error":{"deep":[[[1,2],3],4]}},{"er'
     expect(cutAfter(body, body)).toMatchObject({ failed: 3, failures: [{ reason: 'a' }, { reason: 'b' }, {}] })
   })
@@ -125,7 +125,7 @@ describe('what an answer means', () => {
     expect(outcome(200, body, headers)).toMatchObject({ failed: 2, failures: [told.t1, told.t2] })
   })
 
-  it('of a compressed body that breaks off, what can be unpacked counts', () => {
+  it('a compressed body that breaks off counts as far as it can be unpacked', () => {
     const body = gzipSync(refusal).subarray(0, -20)
     const answer = { status: 200, headers: { 'content-encoding': 'gzip' }, body, cut: 'interrupted' } as const
     expect(answerToOutcome(answer, 10, now)).toMatchObject({ failed: 2 })
@@ -135,7 +135,7 @@ describe('what an answer means', () => {
     ['gzip', gzipSync],
     ['br', brotliCompressSync],
     ['zstd', zstdCompressSync],
-  ] as const)('a bomb of %s is unpacked only so far, and what is there counts', (encoding, compress) => {
+  ] as const)('a bomb of %s is unpacked only up to a limit, and counts that far', (encoding, compress) => {
     const bomb = compress(Buffer.concat([Buffer.from('{"failed":3,"failures":["'), Buffer.alloc(2 ** 24, 120)]))
     const before = process.memoryUsage().arrayBuffers
     const found = outcome(200, bomb, { 'content-encoding': encoding })
@@ -158,13 +158,13 @@ describe('what an answer means', () => {
     expect(outcome(503)).toMatchObject({ reason: 'no reason given' })
   })
 
-  it('a hostile page costs no time', () => {
+  it('a hostile page is read quickly', () => {
     const startedAt = performance.now()
     outcome(500, '<'.repeat(65_536))
     expect(performance.now() - startedAt).toBeLessThan(200)
   })
 
-  it('a redirect tells where to, without what may be secret in it', () => {
+  it('a redirect names its target, without parts that may be secret', () => {
     expect(outcome(302, '', { location: 'https://evil.example/x?token=abc' })).toMatchObject({
       kind: 'blocked',
       reason: 'redirects to https://evil.example',

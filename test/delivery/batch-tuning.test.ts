@@ -19,7 +19,7 @@ const load = {
   datasets: 1,
 }
 
-describe('batches tuned to the pace', () => {
+describe('batches tuned to the request rate', () => {
   it.each([
     ['no limit, 40 MB/s: as configured', { ...unlimited, bytesPerSecond: 40e6 }, MiB, 1000],
     [
@@ -28,7 +28,7 @@ describe('batches tuned to the pace', () => {
       2 * MiB,
       1000,
     ],
-    ['no limit, 1 GB/s: no more than was allowed', { ...unlimited, bytesPerSecond: 1e9 }, 4 * MiB, 1000],
+    ['no limit, 1 GB/s: no more than allowed', { ...unlimited, bytesPerSecond: 1e9 }, 4 * MiB, 1000],
     ['a little load: as configured', { bytesPerSecond: 100_000 }, MiB, 1000],
     [
       '8 MB/s in 5 requests: nine tenths of what a fifth of a second brings',

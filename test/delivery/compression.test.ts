@@ -14,7 +14,7 @@ describe.each([
   ['in the thread pool', (bytes: Buffer) => compressors.compress(bytes, 'zstd')],
   ['at the end of the process', async (bytes: Buffer) => compressNow(bytes, 'zstd')],
 ])('a body compressed with zstd, %s', (_, zstd) => {
-  it('is one frame, also where that just fills the buffer that Node compresses into', async () => {
+  it('is one frame, even if the frame just fills the buffer that Node compresses into', async () => {
     const lengths: number[] = []
     for (let size = 16_350; size < 16_400; size++) {
       const bytes = noise.subarray(0, size)
@@ -25,7 +25,7 @@ describe.each([
     }
     expect(lengths).toContain(16_384)
   })
-  it('does not keep the larger buffer that Node compressed it into', async () => {
+  it('does not retain the larger buffer that Node compressed it into', async () => {
     const compressed = await zstd(Buffer.alloc(1_000_000, noise))
     expect(compressed.length).toBeLessThan(50_000)
     expect(compressed.buffer.byteLength).toBeLessThan(100_000)
@@ -33,7 +33,7 @@ describe.each([
 })
 
 describe.each(['zstd', 'gzip'] as const)('bodies compressed with %s, one after another and side by side', encoding => {
-  it('are each complete by themselves', async () => {
+  it('are each complete', async () => {
     const decompress = encoding === 'zstd' ? zstdDecompressSync : gunzipSync
     const bodies = Array.from({ length: 60 }, (_, i) => {
       const bytes = i % 3 === 0 ? noise.subarray(0, random() * noise.length) : Buffer.alloc(random() * 700_000, noise)

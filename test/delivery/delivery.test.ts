@@ -13,8 +13,8 @@ const sorted = (values: readonly number[]) => [...values].sort((a, b) => a - b)
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-describe('a batch is sent', () => {
-  it('when its first event has waited for maxBatchAgeMs', async () => {
+describe('a batch', () => {
+  it('is sent when its first event has waited for maxBatchAgeMs', async () => {
     const { log, sent } = pipelineTo(() => delivered, { maxBatchAgeMs: 500 })
     log(1)
     await vi.advanceTimersByTimeAsync(499)
@@ -24,7 +24,7 @@ describe('a batch is sent', () => {
     expect(sent.map(({ lines }) => numbers(lines))).toEqual([[1, 2]])
   })
 
-  it('at once when it holds maxBatchEvents', async () => {
+  it('is sent at once when it holds maxBatchEvents', async () => {
     const { log, sent } = pipelineTo(() => delivered, { maxBatchEvents: 3 })
     for (const n of range(7)) log(n)
     await vi.advanceTimersByTimeAsync(0)
@@ -34,7 +34,7 @@ describe('a batch is sent', () => {
     ])
   })
 
-  it('at once when the next event would not fit into maxBatchBytes', async () => {
+  it('is sent at once when the next event would not fit into maxBatchBytes', async () => {
     const { log, sent } = pipelineTo(() => delivered, { maxBatchBytes: 2048 })
     for (const n of range(5)) log(n, { text: 'x'.repeat(900) })
     await vi.advanceTimersByTimeAsync(0)
@@ -44,7 +44,7 @@ describe('a batch is sent', () => {
     ])
   })
 
-  it('at once on flush, which ends when the service has answered', async () => {
+  it('is sent at once on flush, which ends when the service has answered', async () => {
     const answers: ((outcome: Outcome) => void)[] = []
     const { log, sent, batchQueue } = pipelineTo(() => new Promise(resolve => answers.push(resolve)))
     log(1)
@@ -59,7 +59,7 @@ describe('a batch is sent', () => {
     expect(isFlushed).toBe(true)
   })
 
-  it('with at most maxConcurrentRequests under way, while the open batch goes on filling', async () => {
+  it('is sent with at most maxConcurrentRequests in flight, while the open batch keeps filling', async () => {
     const answers: ((outcome: Outcome) => void)[] = []
     const { log, sent } = pipelineTo(() => new Promise(resolve => answers.push(resolve)), {
       maxConcurrentRequests: 2,
@@ -75,7 +75,7 @@ describe('a batch is sent', () => {
     expect(numbers(sent[2]?.lines ?? [])).toEqual(range(20).slice(2))
   })
 
-  it('of each dataset in turn', async () => {
+  it('is sent of each dataset in turn', async () => {
     const { log, sent } = pipelineTo(() => delivered, { maxBatchEvents: 1, maxConcurrentRequests: 1 })
     for (const n of range(3)) log(n, { dataset: 'busy' })
     log(9, { dataset: 'quiet' })
@@ -84,8 +84,8 @@ describe('a batch is sent', () => {
   })
 })
 
-describe('when the service cannot take it', () => {
-  it('the same lines are sent again, and nothing is lost', async () => {
+describe('when the service is unavailable', () => {
+  it('the same lines are sent again, and no event is lost', async () => {
     const { log, sent, arrived, ledger } = pipelineTo((_, count) => (count < 4 ? retryable() : delivered))
     for (const n of range(10)) log(n)
     await vi.advanceTimersByTimeAsync(60_000)
@@ -94,7 +94,7 @@ describe('when the service cannot take it', () => {
     expect([ledger.delivered, ledger.pending]).toEqual([10, 0])
   })
 
-  it('no request is made for as long as it asks, and then everything is delivered', async () => {
+  it('no request is made for as long as the service asks, and then all events are delivered', async () => {
     const { log, sent, arrived } = pipelineTo((_, count) => (count === 1 ? retryable(120_000) : delivered), {
       maxBatchEvents: 10,
       maxConcurrentRequests: 1,
@@ -106,7 +106,7 @@ describe('when the service cannot take it', () => {
     expect(numbers(arrived)).toEqual(range(100))
   })
 
-  it('at most 25 requests are made in a minute of outage, and all is delivered after it', async () => {
+  it('at most 25 requests are made in a minute of outage, and all events are delivered after it', async () => {
     const upAtMs = performance.now() + 60_000
     const { log, sent, arrived, ledger } = pipelineTo(() => (performance.now() < upAtMs ? retryable() : delivered))
     for (let second = 0; second < 60; second++) {
@@ -119,7 +119,7 @@ describe('when the service cannot take it', () => {
     expect(ledger.pending).toBe(0)
   })
 
-  it('half of the answers being 503 costs the failed requests and no more', async () => {
+  it('a 503 to half of the requests costs only the failed requests', async () => {
     let failed = 0
     let seed = 7
     const next = () => {
@@ -140,7 +140,7 @@ describe('when the service cannot take it', () => {
     expect(sent).toHaveLength(200 + failed)
   })
 
-  it('says so once a minute, with the reason and a remedy', async () => {
+  it('one warning a minute names the reason and a remedy', async () => {
     const { log, warnings } = pipelineTo(() => retryable())
     log(1)
     await vi.advanceTimersByTimeAsync(55_000)
@@ -150,9 +150,9 @@ describe('when the service cannot take it', () => {
   })
 
   it.each([
-    ['and how long the service asked to wait', 7000, /429 busy.*next request is made in [78] s/],
-    ['and how long the wait is where it asked for none', undefined, /429 busy.*next request is made in \d+ m?s\b/],
-  ])('says that the rate limit is reached, %s', async (_, retryAfterMs, message) => {
+    ['and how long the service asked to wait', 7000, /429 busy.*next request follows in [78] s/],
+    ['and how long the wait is where it asked for none', undefined, /429 busy.*next request follows in \d+ m?s\b/],
+  ])('a warning says that the rate limit is reached, %s', async (_, retryAfterMs, message) => {
     const { log, warnings } = pipelineTo(() => ({ kind: 'retryable', reason: 'busy', status: 429, retryAfterMs }))
     log(1)
     await vi.advanceTimersByTimeAsync(55_000)
@@ -161,7 +161,7 @@ describe('when the service cannot take it', () => {
     expect(warnings[0]?.message).not.toMatch(/network|certificates/)
   })
 
-  it('a batch whose connection breaks again and again is split, for some servers refuse a body that way', async () => {
+  it('a batch whose connection breaks repeatedly is split, because some servers refuse large bodies that way', async () => {
     const { log, arrived } = pipelineTo(({ lines }) =>
       lines.join().length > 100_000 ? { kind: 'retryable', reason: 'ECONNRESET', reset: true } : delivered,
     )
@@ -171,8 +171,8 @@ describe('when the service cannot take it', () => {
   })
 })
 
-describe('while one request a second may be made', () => {
-  it('20,000 small events a second fit into it, in batches of more than maxBatchEvents', async () => {
+describe('with a limit of one request per second', () => {
+  it('20,000 small events per second are delivered, in batches of more than maxBatchEvents', async () => {
     const pace = new RateLimiter()
     pace.setLimit(1)
     const { log, sent, batchQueue, dropped } = pipelineTo(() => delivered, { pace })
@@ -188,11 +188,11 @@ describe('while one request a second may be made', () => {
   })
 })
 
-describe('when more is logged than 40 requests a second take', () => {
+describe('when events would fill more than 40 requests per second', () => {
   const sizes = { maxBatchBytes: 10_000, maxUnlimitedBytes: 40_000, maxBatchAgeMs: 100 }
   const bytesOf = ({ lines }: { lines: readonly string[] }) => lines.join('\n').length + 1
 
-  it('batches grow, and are as they were when it is over', async () => {
+  it('batches grow, and shrink back afterwards', async () => {
     const { log, sent, arrived } = pipelineTo(() => delivered, sizes)
     for (const n of range(800)) {
       log(n, { text: 'x'.repeat(1000) })
@@ -210,7 +210,7 @@ describe('when more is logged than 40 requests a second take', () => {
     expect(sorted(numbers(arrived))).toEqual(range(900))
   })
 
-  it('they grow no further than the service takes', async () => {
+  it('batches grow no further than the service accepts', async () => {
     const { log, sent, arrived, warnings } = pipelineTo(
       request => (bytesOf(request) > 25_000 ? tooLarge : delivered),
       sizes,
@@ -226,7 +226,7 @@ describe('when more is logged than 40 requests a second take', () => {
     expect(sorted(numbers(arrived))).toEqual(range(4000))
   })
 
-  it('what the service takes is kept in mind, though it says so when it is over', async () => {
+  it('the size that the service accepts is remembered, even if the 413 comes after the load', async () => {
     const { log, sent, arrived } = pipelineTo(
       async request => {
         await new Promise(resolve => setTimeout(resolve, 300))
@@ -250,8 +250,8 @@ describe('when more is logged than 40 requests a second take', () => {
   })
 })
 
-describe('when the service finds a batch too large', () => {
-  it('it is split until it fits, nothing is lost, and the size that fits is kept', async () => {
+describe('when the service answers 413', () => {
+  it('a batch is split until it fits, no event is lost, and the size that fits is kept', async () => {
     const { log, sent, arrived, delivery } = pipelineTo(
       ({ lines }) => (lines.join('\n').length > 10_000 ? tooLarge : delivered),
       {
@@ -269,7 +269,7 @@ describe('when the service finds a batch too large', () => {
     expect(arrived).toHaveLength(200)
   })
 
-  it('a larger one is tried again, ever more rarely while it is refused, and every size once it is taken', async () => {
+  it('a larger batch is tried again, ever more rarely while refused, and every size once accepted', async () => {
     let takes = 10_000
     const { log, sent, arrived, delivery } = pipelineTo(
       ({ lines }) => (lines.join('\n').length > takes ? tooLarge : delivered),
@@ -291,7 +291,7 @@ describe('when the service finds a batch too large', () => {
     expect(arrived).toHaveLength(121_000)
   })
 
-  it('for a moment only, whatever their size, it learns nothing from that and loses nothing', async () => {
+  it('for a moment to batches of every size, no size is learned and no event is lost', async () => {
     let isTroubled = true
     const { log, sent, arrived, delivery, ledger } = pipelineTo(() => (isTroubled ? tooLarge : delivered), {
       maxBatchAgeMs: 100,
@@ -308,7 +308,7 @@ describe('when the service finds a batch too large', () => {
     expect(delivery.maxBatchBytes).toBe(1_048_576)
   })
 
-  it('a batch that is larger only than batches are made now is sent as it is', async () => {
+  it('a batch larger than the current batch size is still sent as it is', async () => {
     const answers: ((outcome: Outcome) => void)[] = []
     const { log, sent, batchQueue } = pipelineTo(() => new Promise(resolve => answers.push(resolve)), {
       maxConcurrentRequests: 1,
@@ -323,7 +323,7 @@ describe('when the service finds a batch too large', () => {
     expect(sent.map(({ lines }) => lines.length)).toEqual([1, 100])
   })
 
-  it('a single event that is too large is dropped, counted, and shown', async () => {
+  it('a single event that is too large is dropped, counted and reported', async () => {
     const { log, refused, ledger, arrived } = pipelineTo(({ lines }) =>
       lines.join().includes('big') ? tooLarge : delivered,
     )
@@ -335,12 +335,12 @@ describe('when the service finds a batch too large', () => {
   })
 })
 
-describe('when the service refuses what is in a batch', () => {
+describe('when the service refuses events', () => {
   it.each([
     ['none', 30],
     ['zstd', 32],
   ] as const)(
-    'one poison event among 10,000 costs itself alone, in at most 32 requests (%s)',
+    'one poison event among 10,000 costs only itself, in at most 32 requests (%s)',
     async (compression, most) => {
       const { log, sent, arrived, ledger, refused } = pipelineTo(
         ({ lines }) => (lines.some(line => line.includes('poison')) ? rejected : delivered),
@@ -360,7 +360,7 @@ describe('when the service refuses what is in a batch', () => {
     ['the last', [9999]],
     ['two neighbors', [5000, 5001]],
     ['two far apart', [17, 9000]],
-  ])('%s of 10,000 being poison costs the poison alone', async (_, poison) => {
+  ])('%s of 10,000 events being poison costs only the poison', async (_, poison) => {
     const { log, sent, arrived, ledger } = pipelineTo(({ lines }) =>
       lines.some(line => poison.includes(JSON.parse(line).n)) ? rejected : delivered,
     )
@@ -371,7 +371,7 @@ describe('when the service refuses what is in a batch', () => {
     expect(ledger).toMatchObject({ dropped: poison.length, pending: 0 })
   })
 
-  it.each([100, 10_000])('two of each hundred of %d being poison costs them alone', async count => {
+  it.each([100, 10_000])('two poison events in each hundred of %d cost only themselves', async count => {
     const { log, arrived, ledger } = pipelineTo(({ lines }) =>
       lines.some(line => JSON.parse(line).n % 50 === 7) ? rejected : delivered,
     )
@@ -382,7 +382,7 @@ describe('when the service refuses what is in a batch', () => {
   })
 
   it.each([rejected, { ...rejected, status: 422 }, tooLarge])(
-    'a gateway that answers so to everything for 8 s costs no event, and few requests: %o',
+    'a gateway that refuses everything for 8 s costs no event, and few requests: %o',
     async answer => {
       let isTroubled = false
       const { log, sent, arrived, ledger, warnings } = pipelineTo(() => (isTroubled ? answer : delivered), {
@@ -421,7 +421,7 @@ describe('when the service refuses what is in a batch', () => {
     expect(ledger.dropped).toBe(0)
   })
 
-  it('a lonely poison event is kept until the service takes another event of its dataset', async () => {
+  it('a single poison event is kept until the service accepts another event of its dataset', async () => {
     const { log, sent, arrived, ledger, refused, warnings } = pipelineTo(({ lines }) =>
       lines.some(line => line.includes('poison')) ? rejected : delivered,
     )
@@ -438,7 +438,7 @@ describe('when the service refuses what is in a batch', () => {
     expect(ledger.pending).toBe(0)
   })
 
-  it('a dataset that has only poison costs few requests, and its events are refused while others are accepted', async () => {
+  it('a dataset with only poison costs few requests, and its events are dropped while other datasets are accepted', async () => {
     const { log, sent, arrived, ledger, refused } = pipelineTo(({ dataset }) =>
       dataset === 'bad' ? rejected : delivered,
     )
@@ -453,7 +453,7 @@ describe('when the service refuses what is in a batch', () => {
     expect([ledger.dropped, ledger.pending]).toEqual([10_000, 0])
   })
 
-  it('and accepts nothing at all, few requests are made and nothing is lost; at the end the reason is told', async () => {
+  it('a service that accepts nothing gets few requests and costs no event; a warning at the end names the reason', async () => {
     const { log, sent, ledger, delivery, refused } = pipelineTo(() => rejected)
     for (const n of range(10_000)) log(n)
     await vi.advanceTimersByTimeAsync(600_000)
@@ -464,7 +464,7 @@ describe('when the service refuses what is in a batch', () => {
     expect(refused[0]).toMatchObject({ status: 400, reason: 'bad' })
   })
 
-  it('some events of a batch: they are counted and shown with its reasons, and nothing is sent again', async () => {
+  it('inside a 200, the events are counted and reported with their reasons, and none is sent again', async () => {
     const failures = [
       { timestamp: '2026-11-21T00:00:00.0000015Z', reason: 'too many fields' },
       { timestamp: undefined, reason: 'x' },
@@ -493,7 +493,7 @@ describe('when the service refuses what is in a batch', () => {
   it.each<[string, Outcome]>([
     ['all of them', rejected],
     ['one by its time', { kind: 'partly-rejected', failed: 1, failures: [{ timestamp: '1', reason: 'x' }] }],
-  ])('and what a spool has brought is no JSON: each line is settled all the same, refused %s', async (_, outcome) => {
+  ])('spooled lines that are not JSON are settled all the same: %s', async (_, outcome) => {
     const { batchQueue, ledger, refused, delivery } = pipelineTo(() => outcome)
     for (const text of ['{"_time":"1","n":1}', '{"_time":"2', 'null', '\u0000']) {
       ledger.admitted++
@@ -508,7 +508,7 @@ describe('when the service refuses what is in a batch', () => {
 })
 
 describe('when the service refuses the token, the dataset or the address', () => {
-  it('ten minutes cost one warning and few probes, and nothing is lost', async () => {
+  it('ten minutes cost one warning and few probes, and no event is lost', async () => {
     const fixedAtMs = performance.now() + 600_000
     const { log, sent, arrived, warnings } = pipelineTo(() => (performance.now() < fixedAtMs ? blocked : delivered), {
       maxBatchEvents: 100,
@@ -519,12 +519,12 @@ describe('when the service refuses the token, the dataset or the address', () =>
     }
     expect(sent.length).toBeLessThanOrEqual(25)
     expect(warnings.map(({ code }) => code)).toEqual(['LOGFERRY_PAUSED'])
-    expect(warnings[0]?.message).toMatch(/dataset "d" is paused: the service answers 403 \(no\)\. Check the token/)
+    expect(warnings[0]?.message).toMatch(/dataset "d" is paused: the service answers 403 \(no\)\. Check that the token/)
     await vi.advanceTimersByTimeAsync(61_000)
     expect(sorted(numbers(arrived))).toEqual(range(10_000))
   })
 
-  it('other datasets go on', async () => {
+  it('other datasets are delivered', async () => {
     const { log, arrived, ledger } = pipelineTo(({ dataset }) => (dataset === 'closed' ? blocked : delivered), {
       maxBatchEvents: 10,
     })
@@ -535,8 +535,8 @@ describe('when the service refuses the token, the dataset or the address', () =>
   })
 })
 
-describe('when the service does not take the compression', () => {
-  it('415 steps down once for all, from zstd to gzip to none', async () => {
+describe('when the service does not accept the compression', () => {
+  it('a 415 steps down for all batches, from zstd to gzip to none', async () => {
     const { log, sent, arrived, compression, warnings } = pipelineTo(
       ({ encoding }) => (encoding === 'none' ? delivered : { kind: 'unsupported-encoding' }),
       { compression: 'zstd', maxBatchEvents: 10 },
@@ -549,7 +549,7 @@ describe('when the service does not take the compression', () => {
     expect(warnings.map(({ code }) => code)).toEqual(['LOGFERRY_STEPPED_DOWN'])
   })
 
-  it('steps up again when it does', async () => {
+  it('delivery steps up again when the service accepts the compression', async () => {
     let takes: string[] = ['none']
     const compression = new Compression('zstd')
     const { log, arrived } = pipelineTo(
@@ -570,7 +570,7 @@ describe('when the service does not take the compression', () => {
     expect(sorted(numbers(arrived))).toEqual(range(600))
   })
 
-  it('a 400 that goes away without compression steps down, and nothing is lost', async () => {
+  it('a 400 that disappears without compression steps down, and no event is lost', async () => {
     const { log, arrived, compression, ledger } = pipelineTo(
       ({ encoding }) => (encoding === 'zstd' ? rejected : delivered),
       {
@@ -585,7 +585,7 @@ describe('when the service does not take the compression', () => {
     expect(ledger.dropped).toBe(0)
   })
 
-  it('415 without compression is the media type: delivery is paused, nothing is lost', async () => {
+  it('a 415 without compression is about the media type: delivery pauses, and no event is lost', async () => {
     const { log, ledger, warnings } = pipelineTo(() => ({ kind: 'unsupported-encoding' }), { compression: 'none' })
     log(1)
     await vi.advanceTimersByTimeAsync(5000)
@@ -594,8 +594,8 @@ describe('when the service does not take the compression', () => {
   })
 })
 
-describe('what is abandoned', () => {
-  it('is counted once, whatever the service answers later, and its memory is free again', async () => {
+describe('an abandoned batch', () => {
+  it('is counted once, whatever the service answers later, and its memory is freed', async () => {
     const answers: ((outcome: Outcome) => void)[] = []
     const { log, delivery, ledger, memory, dropped } = pipelineTo(() => new Promise(resolve => answers.push(resolve)), {
       maxBatchEvents: 10,

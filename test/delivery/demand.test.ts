@@ -36,30 +36,30 @@ function demandAfter(
 }
 
 describe('the demand of a process', () => {
-  it('is nothing before anything is logged', () => {
+  it('is zero before the first event', () => {
     expect(demandAfter(0, { events: 0, requests: 0 })).toEqual({ needed: 0, wanted: 0 })
   })
 
-  it('with few events is a little more than it has used, for each request that falls due', () => {
+  it('with few events is slightly more than its recent use', () => {
     expect(demandAfter(60, { events: 20, requests: 0.4 }).wanted).toBeCloseTo(0.5)
     expect(demandAfter(60, { events: 20, requests: 1 }).wanted).toBeCloseTo(1)
     expect(demandAfter(60, { events: 20, requests: 3 }, 0, 3).wanted).toBeCloseTo(3)
   })
 
-  it('with few events is never less than one request in five seconds, nor more than it has events', () => {
+  it('with few events is at least one request in five seconds, and at most one per event', () => {
     expect(demandAfter(60, { events: 20, requests: 0 }).wanted).toBeCloseTo(0.2)
     expect(demandAfter(60, { events: 0.1, requests: 0.1 }).wanted).toBeCloseTo(0.1)
   })
 
-  it('with a backlog is what batches of the configured size would take, whatever was used', () => {
+  it('with a backlog is the number of batches of the configured size, whatever its recent use', () => {
     expect(demandAfter(60, { events: 5000, requests: 0.1 }, 10_000).wanted).toBeCloseTo(5 + 2)
   })
 
-  it('that loses no event counts in batches as large as they may become', () => {
+  it('that is necessary to lose no event counts batches of the maximum size', () => {
     expect(demandAfter(60, { events: 50_000, requests: 1 }, 250_000).needed).toBeCloseTo((5e6 + 5e6) / 4e6)
   })
 
-  it('falls again when less is logged', () => {
+  it('falls when the application logs less', () => {
     let events = 1e6
     const load = () => ({ addedBytes: events, addedEvents: events, waitingBytes: 0, waitingEvents: 0, datasets: 1 })
     const demand = new Demand({ limits, load }, () => 0)

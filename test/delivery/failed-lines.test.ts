@@ -14,8 +14,8 @@ const find = (batch: Batch, timestamps: (string | undefined)[], timeField = '_ti
     timeField,
   ).map(({ line, reason }) => [line?.index, reason])
 
-describe('the line that a failure speaks of', () => {
-  it('is found by the time stamp made here, whose zeros the service may have trimmed', () => {
+describe('the line of a failure', () => {
+  it('is found by the timestamp that logferry made, even if the service trimmed its zeros', () => {
     const batch = batchOf({ _time: stamp(1) }, { _time: stamp(120_000_000) }, { _time: stamp(0) })
     expect(find(batch, [stamp(120_000_000), '2026-11-21T10:00:00.12Z', '2026-11-21T10:00:00Z'])).toEqual([
       [1, 'no'],
@@ -24,7 +24,7 @@ describe('the line that a failure speaks of', () => {
     ])
   })
 
-  it('is found by the time stamp that the event brings along, wherever it stands', () => {
+  it('is found by the timestamp that the event brings along, wherever it stands', () => {
     const batch = batchOf(
       { n: stamp(2), _time: stamp(1) },
       { n: 0, nested: { _time: stamp(2) }, _time: '2026-11-21T11:00:00+01:00' },
@@ -43,21 +43,21 @@ describe('the line that a failure speaks of', () => {
     expect(find(batch, [stamp(1)], '_time')).toEqual([[1, 'no']])
   })
 
-  it('of a process that calls the field otherwise, is found by the time stamp that it begins with', () => {
+  it('is found by the timestamp at its start if another process named the field differently', () => {
     const batch = batchOf({ '@timestamp': stamp(1), n: 0 }, { at: '2026-11-21', n: 1 })
     expect(find(batch, [stamp(1), '2026-11-21']).map(([index]) => index)).toEqual([0, undefined])
   })
 
-  it('is not guessed at where several events have that time stamp: the reason says so', () => {
+  it('is not guessed if several events have the timestamp, and the reason says so', () => {
     const batch = batchOf({ _time: 'T1', n: 0 }, { n: 1, _time: 'T1' }, { _time: 'T2' })
-    const reason = 'no (2 events of the batch have the time stamp "T1")'
+    const reason = 'no (2 events of the batch have the timestamp "T1")'
     expect(find(batch, ['T1', 'T2'])).toEqual([
       [undefined, reason],
       [2, 'no'],
     ])
   })
 
-  it('is each of several with one time stamp where as many failed', () => {
+  it('is each of several with the same timestamp if as many failed', () => {
     const batch = batchOf({ _time: 'T1', n: 0 }, { n: 1, _time: 'T1' })
     expect(find(batch, ['T1', 'T1'])).toEqual([
       [0, 'no'],
@@ -65,7 +65,7 @@ describe('the line that a failure speaks of', () => {
     ])
   })
 
-  it('is none where there is no time stamp, or none that is known', () => {
+  it('is unknown without a timestamp, or with one that no event has', () => {
     const batch = batchOf({ _time: 'T1' }, { n: 1 })
     expect(find(batch, [undefined, 'T3', '']).map(([index]) => index)).toEqual([undefined, undefined, undefined])
   })

@@ -32,8 +32,8 @@ describe('the rate limit in an answer', () => {
       { ratelimit: '"default";r=50;t=30', 'ratelimit-policy': '"default";q=100;w=60,"daily";q=1000;w=86400' },
       { limit: 100, limitPerSecond: 100 / 60, remaining: 50, resetMs: 30_000 },
     ],
-    ['that says no more than what is left', { 'x-ratelimit-remaining': '7' }, { remaining: 7 }],
-    ['without a reset, of a window nobody knows', { 'x-ratelimit-limit': '7' }, { limit: 7 }],
+    ['that only has the remaining requests', { 'x-ratelimit-remaining': '7' }, { remaining: 7 }],
+    ['without a reset, of an unknown window', { 'x-ratelimit-limit': '7' }, { limit: 7 }],
     ['given twice', { 'x-ratelimit-remaining': ['3', '4'] }, { remaining: 3 }],
     ['that was reset already', { 'x-ratelimit-reset': `${nowSeconds - 5}` }, { resetMs: 0 }],
     ['that resets in hours: no window of requests', { 'x-ratelimit-reset': `${nowSeconds + 90_000}` }, {}],
@@ -52,7 +52,7 @@ describe('the rate limit in an answer', () => {
     expect(rateLimitIn(headers, nowMs)).toEqual(expected)
   })
 
-  it("counts to the reset by the service's clock, however wrong ours is", () => {
+  it("counts to the reset by the service's clock, however wrong the local clock is", () => {
     const headers = {
       date: new Date(nowMs).toUTCString(),
       'x-ratelimit-limit': '6000',
@@ -63,7 +63,7 @@ describe('the rate limit in an answer', () => {
     }
   })
 
-  it('is made of finite numbers from 0, whatever the headers are', () => {
+  it('has only finite numbers from 0, whatever the headers say', () => {
     const names = ['limit', 'remaining', 'reset'].flatMap(name => [`x-ratelimit-${name}`, `ratelimit-${name}`])
     const text = fc.oneof(fc.string(), fc.integer().map(String), fc.stringMatching(/^[rtqw=;,0-9" ]*$/))
     const headers = fc.dictionary(fc.constantFrom(...names, 'ratelimit', 'ratelimit-policy', 'date'), text)

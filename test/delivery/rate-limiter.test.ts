@@ -49,7 +49,7 @@ describe('without a limit', () => {
     expect(pace.inForce(0)).toEqual({ requestsPerSecond: Number.POSITIVE_INFINITY, because: 'none' })
   })
 
-  it('a 429 makes a pace of what was sent in the second before', () => {
+  it('a 429 sets the rate to the requests of the second before', () => {
     const pace = new RateLimiter(() => 0.5)
     for (let i = 0; i < 10; i++) pace.onStart(i)
     pace.onAnswer(20, accepted)
@@ -62,7 +62,7 @@ describe('without a limit', () => {
 
 describe("with the license's limit", () => {
   it.each([1, 5, 20, 50, 1000])(
-    'of %d a second: all but a fiftieth of it, never more, for all that timers are late',
+    'of %d per second, at least 98 % and never more is used, although timers are late',
     limit => {
       let turn = 0
       const at = starts(paced(limit), 5000, 35_000, () => [0.3, 2, 14, 1][turn++ % 4] as number)
@@ -71,25 +71,25 @@ describe("with the license's limit", () => {
     },
   )
 
-  it('starts are evenly spaced', () => {
+  it('requests start evenly spaced', () => {
     const at = starts(paced(5), 0, 10_000)
     const gaps = at.slice(1).map((ms, i) => ms - (at[i] as number))
     for (const gap of gaps.slice(5)) expect(gap).toBeCloseTo(1000 / 4.9)
   })
 
-  it('what was not used is not made up for', () => {
+  it('unused requests are not made up for', () => {
     const pace = paced(5)
     starts(pace, 0, 1000)
     expect(maxInASecond(starts(pace, 60_000, 63_000))).toBe(5)
   })
 
-  it('a blocked event loop is not made up for', () => {
+  it('requests missed by a blocked event loop are not made up for in a burst', () => {
     let turn = 0
     const at = starts(paced(5), 0, 20_000, () => (turn++ === 20 ? 3000 : 1))
     expect(maxInASecond(at)).toBeLessThanOrEqual(5)
   })
 
-  it('what was sent before the limit was known counts', () => {
+  it('requests before the limit was known count', () => {
     const pace = new RateLimiter()
     const before = [0, 10, 20, 30]
     for (const ms of before) pace.onStart(ms)
@@ -98,14 +98,14 @@ describe("with the license's limit", () => {
     expect(maxInASecond([...before, ...starts(pace, 50, 5000)])).toBeLessThanOrEqual(5)
   })
 
-  it('but no more than a second of it', () => {
+  it('requests before the limit was known count for one second at most', () => {
     const pace = new RateLimiter()
     for (let ms = 0; ms < 1000; ms++) pace.onStart(ms)
     pace.setLimit(1)
     expect(pace.notBeforeMs(1000)).toBe(2000)
   })
 
-  it('the second request waits for the first answer, for a second at most: there may be others', () => {
+  it('the second request waits for the first answer for a second at most, because other processes may share the limit', () => {
     const pace = paced(100)
     pace.onStart(0)
     expect(pace.notBeforeMs(500)).toBe(1000)
@@ -113,11 +113,11 @@ describe("with the license's limit", () => {
     expect(pace.notBeforeMs(500)).toBeLessThanOrEqual(500)
   })
 
-  it('says so', () => {
+  it('the limit in force is reported', () => {
     expect(paced(5).inForce(0)).toEqual({ requestsPerSecond: 4.9, because: 'license' })
   })
 
-  it('a higher one is used at once, and a request does not wait for a slot of the lower', () => {
+  it('a raised limit applies at once, and no request waits for a slot of the lower limit', () => {
     const pace = paced(0.01)
     for (const ms of [0, 100]) {
       pace.onStart(ms)
@@ -129,7 +129,7 @@ describe("with the license's limit", () => {
     expect(maxInASecond([100, ...starts(pace, 101, 5000)])).toBeLessThanOrEqual(1000)
   })
 
-  it('a higher one ends what a 429 has asked for, and a lower one does not', () => {
+  it('a raised limit ends the wait after a 429, and a lowered one does not', () => {
     const pace = paced(10)
     pace.onStart(0)
     pace.onAnswer(5, { ...refused, retryAfterMs: 3_600_000 })
@@ -139,7 +139,7 @@ describe("with the license's limit", () => {
     expect(pace.notBeforeMs(10)).toBeLessThan(100)
   })
 
-  it('nor does the same end it, unless something else of the license was raised', () => {
+  it('the same limit does not end the wait, unless another limit of the license was raised', () => {
     const pace = paced(10)
     pace.onStart(0)
     pace.onAnswer(5, { ...refused, retryAfterMs: 3_600_000 })
@@ -149,7 +149,7 @@ describe("with the license's limit", () => {
     expect(pace.notBeforeMs(10)).toBeLessThan(200)
   })
 
-  it('forgets what 429s taught when the license says otherwise, and only then', () => {
+  it('the learned rate is forgotten when the license changes, and only then', () => {
     const pace = paced(100)
     pace.onStart(0)
     pace.onAnswer(10, refused)
@@ -162,7 +162,7 @@ describe("with the license's limit", () => {
   })
 })
 
-it('a license that becomes known does not make 429s forgotten, which have told of others', () => {
+it('a license that becomes known does not reset the rate learned from 429s, which revealed other processes', () => {
   const headers = { limit: 100, limitPerSecond: 100, remaining: 90 }
   for (const answer of [accepted, { ...accepted, ...headers }]) {
     const pace = new RateLimiter(() => 0.5)
@@ -176,8 +176,8 @@ it('a license that becomes known does not make 429s forgotten, which have told o
   }
 })
 
-describe("with the headers' limit", () => {
-  it('keeps to it where it is lower than what is known', () => {
+describe('with a limit in the headers', () => {
+  it('the lower limit of headers and license applies', () => {
     const pace = paced(100)
     pace.onAnswer(0, { ...accepted, limitPerSecond: 200 })
     expect(pace.inForce(0)).toEqual({ requestsPerSecond: 98, because: 'license' })
@@ -185,7 +185,7 @@ describe("with the headers' limit", () => {
     expect(pace.inForce(0)).toEqual({ requestsPerSecond: 49, because: 'headers' })
   })
 
-  it('believes a higher one after two minutes: the end of a minute looks like a window of a second', () => {
+  it('a higher limit is believed after two minutes, because the end of a minute looks like a window of a second', () => {
     const pace = new RateLimiter()
     pace.onAnswer(0, { ...accepted, limitPerSecond: 100 })
     pace.onAnswer(60_000, { ...accepted, limitPerSecond: 6000 })
@@ -195,15 +195,15 @@ describe("with the headers' limit", () => {
   })
 })
 
-describe('among others', () => {
-  it('a newcomer who cannot have used what is used starts with most of one place of those taken', () => {
+describe('among other processes', () => {
+  it('a new process that cannot have caused the use starts with most of one share', () => {
     const pace = paced(100)
     pace.onStart(0)
     pace.onAnswer(30, { ...accepted, limit: 100, remaining: 51 })
     expect(pace.inForce(0)).toEqual({ requestsPerSecond: expect.closeTo(1.4), because: 'throttled' })
   })
 
-  it('a newcomer makes room for others that come after it', () => {
+  it('a new process makes room for those that come later', () => {
     const pace = paced(100)
     for (const [ms, remaining] of [
       [0, 93],
@@ -218,7 +218,7 @@ describe('among others', () => {
     expect(pace.inForce(0).requestsPerSecond).toBeGreaterThan((0.7 * 98) / 92)
   })
 
-  it('a first 429 is followed by ever more requests, but only until an answer tells of others', () => {
+  it('the rate rises quickly after a first 429, but only until an answer reveals other processes', () => {
     const rateAfter = (remaining: number) => {
       const pace = paced(100)
       pace.onStart(0)
@@ -233,7 +233,7 @@ describe('among others', () => {
     expect(rateAfter(40)).toBeLessThan(1)
   })
 
-  it('slows down a little when a window is nearly full, not where the limit is a bucket that is nearly empty', () => {
+  it('slows down slightly when a window is nearly full, but not when a token bucket is nearly empty', () => {
     const rateAfter = (remaining: readonly number[]) => {
       const pace = paced(100)
       starts(pace, 0, 4000)
@@ -253,7 +253,7 @@ describe('among others', () => {
     expect(rateAfter([10, 2, 1])).toBeCloseTo(1, 2)
   })
 
-  it('the same where windows last a minute', () => {
+  it('slows down slightly when a window of a minute is nearly full', () => {
     const pace = paced(100)
     pace.onStart(0)
     pace.onAnswer(30, { ...accepted, limit: 6000, limitPerSecond: 100, remaining: 3000 })
@@ -264,7 +264,7 @@ describe('among others', () => {
     expect(pace.inForce(60_000).requestsPerSecond).toBeLessThan(3)
   })
 
-  it('a limit that is raised is followed within a second, and one that is lowered at once', () => {
+  it('follows a raised limit within a second, and a lowered one at once', () => {
     const pace = new RateLimiter(() => 0.5)
     const answer = (nowMs: number, limit: number) => pace.onAnswer(nowMs, { ...accepted, limit, limitPerSecond: limit })
     answer(0, 40)
@@ -276,20 +276,20 @@ describe('among others', () => {
     expect(pace.headerLimit).toBe(40)
   })
 
-  it('headers of a limit whose window is not known make no pace', () => {
+  it('ignores a limit in the headers if its window is unknown', () => {
     const pace = new RateLimiter()
     pace.onStart(0)
     pace.onAnswer(30, { ...accepted, limit: 6000, remaining: 3000 })
     expect(pace.inForce(0).because).toBe('none')
   })
 
-  it('who used it all by itself goes on', () => {
+  it('a process that used the whole limit alone keeps its rate', () => {
     const pace = paced(100)
     for (const ms of starts(pace, 0, 800)) pace.onAnswer(ms, { ...accepted, limit: 100, remaining: 22 })
     expect(pace.inForce(0).because).toBe('license')
   })
 
-  it('several 429s for what was under way count once', () => {
+  it('several 429s to requests in flight count once', () => {
     const pace = paced(100)
     for (let i = 0; i < 4; i++) pace.onStart(i)
     pace.onAnswer(10, refused)
@@ -298,7 +298,7 @@ describe('among others', () => {
     expect(pace.inForce(0).requestsPerSecond).toBe(requestsPerSecond)
   })
 
-  it('a 429 after a success costs less than one after another', () => {
+  it('a 429 after a success lowers the rate less than consecutive 429s', () => {
     const pace = paced(100, () => 0.5)
     starts(pace, 0, 5000)
     pace.onAnswer(5000, refused)
@@ -309,7 +309,7 @@ describe('among others', () => {
     expect(pace.inForce(0).requestsPerSecond).toBeLessThan(once / 1.7)
   })
 
-  it('never goes below one request in 20 seconds', () => {
+  it('the rate never falls below one request in 20 seconds', () => {
     const pace = paced(100)
     for (let ms = 0; ms < 1_000_000; ms += 1000) {
       pace.onStart(ms)
@@ -325,7 +325,7 @@ describe('among others', () => {
     expect(pace.notBeforeMs(10)).toBe(30_010)
   })
 
-  it('speeds up with answers, more where the window has room, until it has the limit to itself', () => {
+  it('speeds up with answers, faster if the window has room, up to the whole limit', () => {
     const pace = paced(100, () => 0.5)
     pace.onStart(0)
     pace.onAnswer(10, refused)
@@ -341,7 +341,7 @@ describe('among others', () => {
     expect(pace.inForce(0)).toEqual({ requestsPerSecond: 98, because: 'license' })
   })
 
-  it('speeds up while it makes no requests, and forgets what 429s have taught', () => {
+  it('speeds up while it makes no requests, and forgets the learned rate', () => {
     const pace = paced(100, () => 0.5)
     starts(pace, 0, 20_000)
     pace.onAnswer(20_000, refused)
@@ -352,21 +352,21 @@ describe('among others', () => {
 })
 
 describe('with a lease', () => {
-  it('requests start in its slots', () => {
+  it('requests start in the slots of the lease', () => {
     const pace = paced(100)
     pace.setLease(every(500, 120))
     expect(starts(pace, 0, 2000)).toEqual([120, 620, 1120, 1620])
     expect(pace.inForce(0)).toEqual({ requestsPerSecond: 2, because: 'lease' })
   })
 
-  it('a late start does not move those after it, nor is it lost', () => {
+  it('a late start is not lost, and does not delay later starts', () => {
     const pace = paced(100)
     pace.setLease(every(100))
     const lateMs = [10, 30, 0, 0]
     expect(starts(pace, 1, 600, () => lateMs.shift() ?? 0)).toEqual([1, 110, 230, 300, 400, 500])
   })
 
-  it('slots announced anew a little earlier or later are used once', () => {
+  it('slots that are announced again with slightly different times are used once', () => {
     const pace = paced(100)
     pace.setLease(every(100))
     expect(starts(pace, 0, 250)).toEqual([0, 100, 200])
@@ -376,7 +376,7 @@ describe('with a lease', () => {
     expect(starts(pace, 450, 650)).toEqual([501, 601])
   })
 
-  it('leaves slots out after a 429, and has them all back soon', () => {
+  it('skips slots after a 429, and soon uses all again', () => {
     const pace = paced(100, () => 0.5)
     pace.setLease(every(100))
     starts(pace, 0, 1000)
@@ -388,7 +388,7 @@ describe('with a lease', () => {
     expect(pace.inForce(0)).toEqual({ requestsPerSecond: 10, because: 'lease' })
   })
 
-  it('goes back to the limit when it ends', () => {
+  it('returns to the limit when the lease ends', () => {
     const pace = paced(100)
     pace.setLease(every(1000))
     pace.setLease(undefined)
@@ -396,7 +396,7 @@ describe('with a lease', () => {
   })
 })
 
-describe('before the end', () => {
+describe('before the end of the process', () => {
   const throttledOnce = (limit?: number) => {
     const pace = new RateLimiter(() => 0.5)
     pace.setLimit(limit)
@@ -408,21 +408,21 @@ describe('before the end', () => {
     return pace
   }
 
-  it('what 429s have taught does not hold requests back', () => {
+  it('the learned rate does not hold requests back', () => {
     const pace = throttledOnce()
     expect(pace.notBeforeMs(3010)).toBeGreaterThan(4000)
     pace.setDeadline(5000)
     expect(pace.notBeforeMs(3010)).toBeLessThanOrEqual(3010)
   })
 
-  it('what the license allows does', () => {
+  it('the rate of the license holds requests back', () => {
     const pace = throttledOnce(1)
     expect(pace.notBeforeMs(3010)).toBeGreaterThan(4500)
     pace.setDeadline(13_000)
     expect(pace.notBeforeMs(3010)).toBeCloseTo(3000 + 1000 / 0.98, 0)
   })
 
-  it('and the slots of a lease do', () => {
+  it('the slots of a lease hold requests back', () => {
     const pace = paced(100)
     pace.setLease(every(500))
     starts(pace, 0, 900)
@@ -431,14 +431,14 @@ describe('before the end', () => {
     expect(starts(pace, 901, 2400)).toEqual([1000, 1500, 2000])
   })
 
-  it('requests whose turn would come too late start at once, four of them', () => {
+  it('up to four requests whose turn would come too late start at once', () => {
     const pace = paced(0.1)
     starts(pace, 0, 100)
     pace.setDeadline(2000)
     expect(starts(pace, 100, 50_000).filter(ms => ms < 10_000)).toEqual([100, 100, 100, 100])
   })
 
-  it('but not before the time that the service has asked for', () => {
+  it('no request starts before the time that the service has asked for', () => {
     const pace = paced(0.1)
     pace.onStart(0)
     pace.onAnswer(5, { ...refused, resetMs: 1000 })
@@ -446,7 +446,7 @@ describe('before the end', () => {
     expect(pace.notBeforeMs(10)).toBe(1005)
   })
 
-  it('once it has passed, and somebody goes on, the pace is kept again', () => {
+  it('the rate applies again if the process continues after the deadline', () => {
     const pace = paced(0.1)
     starts(pace, 0, 100)
     pace.setDeadline(2000)

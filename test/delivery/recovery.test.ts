@@ -72,9 +72,9 @@ const perSecond = (atMs: readonly number[], fromMs: number, toMs: number) =>
 const outage = { fromMs: 30_000, toMs: 50_000 }
 const isOut = (nowMs: number) => nowMs >= outage.fromMs && nowMs < outage.toMs
 
-describe('after 20 seconds of nothing but 429s', () => {
+describe('after 20 seconds of 429s to every request', () => {
   it.each([1, 5, 40, 200, 1000])(
-    'a limit of %d a second is used again within ten seconds, and few requests were made meanwhile',
+    'a limit of %d per second is used again within ten seconds, and few requests were made meanwhile',
     async limitPerSecond => {
       const { accepted, refused } = await run({
         demandPerSecond: limitPerSecond * 1.2,
@@ -87,13 +87,13 @@ describe('after 20 seconds of nothing but 429s', () => {
     },
   )
 
-  it.each([1, 20, 100, 1000])('%d datasets without a known limit are, too', async datasets => {
+  it.each([1, 20, 100, 1000])('%d datasets without a known limit recover within ten seconds', async datasets => {
     const { accepted, refused } = await run({ demandPerSecond: datasets, isRefused: isOut, untilMs: 80_000 })
     expect(perSecond(accepted, 60_000, 80_000) / datasets).toBeGreaterThanOrEqual(0.9)
     expect(refused.length).toBeLessThan(45)
   })
 
-  it.each([5, 40, 200])('a limit of %d a second that only the service knows is', async limitPerSecond => {
+  it.each([5, 40, 200])('an unknown limit of %d per second is used again within ten seconds', async limitPerSecond => {
     const admit = fixedWindow(limitPerSecond)
     const { accepted } = await run({
       demandPerSecond: limitPerSecond * 1.2,
@@ -104,12 +104,12 @@ describe('after 20 seconds of nothing but 429s', () => {
     expect(perSecond(accepted, 60_000, 110_000) / before).toBeGreaterThanOrEqual(0.9)
   })
 
-  it('with which it started, a process is', async () => {
+  it('a process that started during the 429s recovers within ten seconds', async () => {
     const { accepted } = await run({ demandPerSecond: 100, isRefused: nowMs => nowMs < 20_000, untilMs: 60_000 })
     expect(perSecond(accepted, 30_000, 50_000)).toBeGreaterThanOrEqual(90)
   })
 
-  it('a lease is used whole within two terms, be it of many requests a second or of few', async () => {
+  it('a lease is fully used within two terms, at high and at low rates', async () => {
     for (const periodMs of [51, 500, 5000]) {
       const { accepted } = await run({
         demandPerSecond: 30,
@@ -124,7 +124,7 @@ describe('after 20 seconds of nothing but 429s', () => {
 })
 
 describe('after a single 429', () => {
-  it.each([20, 100])('%d datasets are at work again within ten seconds, however early it comes', async datasets => {
+  it.each([20, 100])('%d datasets recover within ten seconds, however early the 429 comes', async datasets => {
     for (const atRequest of [1, 5, 500]) {
       let requests = 0
       let refusedAtMs = 0
@@ -144,7 +144,7 @@ describe('after a single 429', () => {
 })
 
 describe('after 20 seconds in which every other request is refused', () => {
-  it.each([20, 100])('%d datasets are at work again within half a minute', async datasets => {
+  it.each([20, 100])('%d datasets recover within half a minute', async datasets => {
     let turn = 0
     const { accepted } = await run({
       demandPerSecond: datasets,
@@ -156,7 +156,7 @@ describe('after 20 seconds in which every other request is refused', () => {
 })
 
 describe('reading the license', () => {
-  it('however often delays no batch by more than one interval of the rate that is allowed', () => {
+  it('delays no batch by more than one interval of the allowed rate, however often it happens', () => {
     const pace = new RateLimiter(() => 0.5)
     pace.setLimit(2)
     pace.onStart(0)
@@ -187,7 +187,7 @@ describe('reading the license', () => {
   })
 })
 
-describe('slots that are missed as the event loop is late', () => {
+describe('slots missed because the event loop is late', () => {
   /** Always something to send, and timers late by up to 60 ms. */
   function startsOf(pace: RateLimiter): number[] {
     const random = randomFrom(3)
@@ -203,7 +203,7 @@ describe('slots that are missed as the event loop is late', () => {
     return atMs
   }
 
-  it.each([5, 50, 200])('are used late: %d a second, and never more than that in any second', limitPerSecond => {
+  it.each([5, 50, 200])('are used late: %d per second, and never more in any second', limitPerSecond => {
     const pace = new RateLimiter()
     pace.setLimit(limitPerSecond)
     const atMs = startsOf(pace)
@@ -218,7 +218,7 @@ describe('slots that are missed as the event loop is late', () => {
     expect(startsOf(pace).length / (60_000 / 51)).toBeGreaterThan(0.9)
   })
 
-  it('are not made up for where nothing wanted them', () => {
+  it('are not made up for if no request wanted them', () => {
     const pace = new RateLimiter()
     pace.setLimit(50)
     pace.onStart(0)

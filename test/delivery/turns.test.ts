@@ -17,7 +17,7 @@ describe('a lease', () => {
     [800, 50],
     [510, 50],
   ])(
-    'with a slot every %d ms, an event every %d ms: no slot is left out, and no event waits for two',
+    'with a slot every %d ms and an event every %d ms uses every slot, and no event waits for two',
     async (periodMs, everyMs) => {
       const pace = new RateLimiter()
       pace.setLease(every(periodMs, performance.now() + 7))
@@ -36,7 +36,7 @@ describe('a lease', () => {
     },
   )
 
-  it('of more slots than batches are due: an event waits for company as long as configured', async () => {
+  it('with more slots than batches: an event waits for others as long as configured', async () => {
     const pace = new RateLimiter()
     pace.setLease(every(50, performance.now()))
     const { log, sent } = pipelineTo(() => delivered, { pace })
@@ -49,7 +49,7 @@ describe('a lease', () => {
 })
 
 describe('429s', () => {
-  it('are no failures for the breaker: a service that is well again has all within ten seconds', async () => {
+  it('are not failures for the breaker: a recovered service gets all events within ten seconds', async () => {
     const wellAtMs = performance.now() + 60_000
     const tooMany = { ...retryable(), status: 429 }
     const { log, sent, ledger } = pipelineTo(() => (performance.now() < wellAtMs ? tooMany : delivered))

@@ -7,7 +7,7 @@ afterAll(() => emulator.close())
 // biome-ignore lint/suspicious/noExplicitAny: misuse is what plain JavaScript can do.
 type Misuse = any
 
-describe('an option that makes no sense is refused with its name, what was expected and what came', () => {
+describe('an invalid option is refused with its name, the expectation and the value', () => {
   it.each([
     [null, 'startEmulator: options must be an object, not null'],
     [{ prot: 1 }, "startEmulator: there is no option 'prot'"],
@@ -34,11 +34,11 @@ describe('an option that makes no sense is refused with its name, what was expec
     [{ tokens: [{ kind: 'root' }] }, "tokens[0].kind must be 'api' or 'personal' or 'access', not 'root'"],
     [
       { tokens: [{ kind: 'api', actions: ['ingest'], dataset: ['only-this'] }] },
-      "tokens[0]: there is no 'dataset'; there is kind, token, orgs, actions, datasets",
+      "tokens[0]: there is no 'dataset'; use one of kind, token, orgs, actions, datasets",
     ],
     [
       { tokens: [{ kind: 'access' }, { kind: 'personal', actions: ['ingest'] }] },
-      "tokens[1]: there is no 'actions'; there is kind, token, orgs",
+      "tokens[1]: there is no 'actions'; use one of kind, token, orgs",
     ],
     [{ tokens: [{ kind: 'personal', orgs: 'a' }] }, "tokens[0].orgs must be a list of names or '*', not 'a'"],
     [
@@ -48,7 +48,7 @@ describe('an option that makes no sense is refused with its name, what was expec
           { kind: 'personal', token: 'secret' },
         ],
       },
-      'a token must be in one grant only, and this one is in two',
+      'a token must be in only one grant, but this one is in two',
     ],
     [
       { org: { paymentStatus: 'nope' } },
@@ -66,24 +66,24 @@ describe('an option that makes no sense is refused with its name, what was expec
     [{ org: { license: { regions: 'eu' } } }, "org.license.regions must be a list, not 'eu'"],
     [{ org: { license: { features: 'all' } } }, "org.license.features must be an object, not 'all'"],
     [{ tls: 'secret' }, 'tls must be an object with key and cert'],
-    [{ tls: { key: 'secret', cert: 'secret' } }, 'tls must hold a key and its certificate in PEM'],
+    [{ tls: { key: 'secret', cert: 'secret' } }, 'tls must have a key and its certificate in PEM'],
   ])('%j', async (options: Misuse, message) => {
     await expect(startEmulator(options)).rejects.toMatchObject({ message })
   })
 
-  it('a misspelt field of an organization, or of its license', async () => {
-    const misspelt: Misuse = { license: { maxField: 10 } }
-    await expect(startEmulator({ org: misspelt })).rejects.toThrow(
-      /^org\.license: there is no 'maxField'; there is id, /,
+  it('refuses a misspelled field of an organization or its license', async () => {
+    const misspelled: Misuse = { license: { maxField: 10 } }
+    await expect(startEmulator({ org: misspelled })).rejects.toThrow(
+      /^org\.license: there is no 'maxField'; use one of id, /,
     )
-    await expect(startEmulator({ orgs: [{ id: 'a', ...misspelt }] })).rejects.toThrow(
+    await expect(startEmulator({ orgs: [{ id: 'a', ...misspelled }] })).rejects.toThrow(
       /^orgs\[0\]\.license: there is no/,
     )
     expect(() => emulator.changeOrg({ licence: {} } as Misuse)).toThrow(/^changeOrg: overrides: there is no 'licence'/)
-    expect(() => emulator.changeOrg(misspelt)).toThrow(/^changeOrg: overrides\.license: there is no 'maxField'/)
+    expect(() => emulator.changeOrg(misspelled)).toThrow(/^changeOrg: overrides\.license: there is no 'maxField'/)
   })
 
-  it('takes undefined for the default', async () => {
+  it('treats undefined as the default', async () => {
     await using own = await startEmulator({
       host: undefined,
       port: undefined,
@@ -93,21 +93,21 @@ describe('an option that makes no sense is refused with its name, what was expec
     expect(own.url).toBe(`http://127.0.0.1:${own.port}`)
   })
 
-  it('says so when the port is in use', async () => {
+  it('says that the port is in use', async () => {
     await expect(startEmulator({ port: emulator.port })).rejects.toThrow(
       `the emulator cannot listen on port ${emulator.port} of 127.0.0.1: the port is in use`,
     )
   })
 })
 
-describe('a token that makes no sense is refused without being shown', () => {
+describe('an invalid token is refused without being shown', () => {
   it.each([
     ['secret', 'addToken: grant must be an object'],
     [{ kind: 'api' }, 'addToken: grant.actions must be a list of ingest, org:read, org:write, not undefined'],
     [{ kind: 'api', actions: ['all'] }, "grant.actions must be 'ingest' or 'org:read' or 'org:write', not 'all'"],
     [{ kind: 'api', actions: [], datasets: 'a' }, "grant.datasets must be a list of names or '*', not 'a'"],
     [{ kind: 'personal', orgs: [''] }, "grant.orgs[0] must be a non-empty string, not ''"],
-    [{ kind: 'personal', org: ['secret'] }, "addToken: grant: there is no 'org'; there is kind, token, orgs"],
+    [{ kind: 'personal', org: ['secret'] }, "addToken: grant: there is no 'org'; use one of kind, token, orgs"],
     [{ kind: 'personal', token: 'secret\r\n' }, 'grant.token must be a non-empty string of visible ASCII characters'],
   ])('%j', (grant: Misuse, message) => {
     expect(() => emulator.addToken(grant)).toThrow(message)
@@ -115,7 +115,7 @@ describe('a token that makes no sense is refused without being shown', () => {
   })
 })
 
-describe('a fault that makes no sense is refused when it is scripted', () => {
+describe('an invalid fault is refused when it is scripted', () => {
   const { faults } = emulator as Misuse
 
   it.each([
@@ -125,7 +125,7 @@ describe('a fault that makes no sense is refused when it is scripted', () => {
     [() => faults.answerNext(1), 'answerNext: answer must be an object, not undefined'],
     [
       () => faults.answerNext(1, { status: 500, header: {} }),
-      "answerNext: answer: there is no 'header'; there is status",
+      "answerNext: answer: there is no 'header'; use one of status",
     ],
     [() => faults.answerNext(1, { status: 500, headers: 'a: b' }), "answerNext: headers must be an object, not 'a: b'"],
     [() => faults.resetNext(1, 'later'), "resetNext: moment must be 'before-storing' or 'after-storing', not 'later'"],

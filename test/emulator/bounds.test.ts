@@ -69,8 +69,8 @@ describe('a small body that unpacks to 60 MiB is answered without delay', { time
   })
 })
 
-describe('the most events of a request', () => {
-  it('can be set, and one more is a 413 that says so', async () => {
+describe('the maximum number of events in a request', () => {
+  it('can be set, and one more event is a 413 that says so', async () => {
     await using own = await startEmulator({ maxRequestEvents: 3 })
     for (const [type, body, more] of [
       [ndjson, '{}\n{}\n\n{}', '{}\n{}\n{}\n{}'],
@@ -86,7 +86,7 @@ describe('the most events of a request', () => {
     expect(own.eventCount('checkout')).toBe(6)
   })
 
-  it('makes a shipper send smaller batches, and nothing is lost', async () => {
+  it('makes a shipper send smaller batches, and no event is lost', async () => {
     await using own = await startEmulator({ maxRequestEvents: 10 })
     const shipper = createShipper({ baseUrl: own.url, token: own.token, dataset: 'd' })
     shipper.on('warning', () => {})
@@ -95,13 +95,13 @@ describe('the most events of a request', () => {
     expect(own.eventCount('d')).toBe(100)
   })
 
-  it('is more than a shipper sends', async () => {
+  it('is higher than a shipper needs', async () => {
     const body = '{}\n'.repeat(100_000)
     expect((await post(emulator, { type: ndjson, body })).status).toBe(200)
   })
 })
 
-describe('the deepest nesting of an event', () => {
+describe('the maximum nesting of an event', () => {
   const nested = (depth: number, text = '') => `${'{"a":'.repeat(depth - 1)}{"b":"${text}"}${'}'.repeat(depth - 1)}`
   const listed = (depth: number) => `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
 
@@ -130,7 +130,7 @@ describe('the deepest nesting of an event', () => {
     expect((await post(own, { type: ndjson, body: nested(11, text) })).status).toBe(400)
   })
 
-  it('is more than a shipper sends', async () => {
+  it('is higher than a shipper needs', async () => {
     await using own = await startEmulator()
     const shipper = createShipper({ baseUrl: own.url, token: own.token, dataset: 'd' })
     shipper.ship(JSON.parse(nested(1000)))
@@ -139,7 +139,7 @@ describe('the deepest nesting of an event', () => {
     expect(own.eventCount('d')).toBe(2)
   })
 
-  it('holds for an update of an organization, which is short as well', async () => {
+  it('also holds for the update of an organization', async () => {
     const update = async (body: string) => {
       const headers = { authorization: `Bearer ${emulator.accessToken}`, 'content-type': json }
       const answer = await fetch(`${emulator.url}/v2/orgs/${emulator.orgId}`, { method: 'PUT', headers, body })

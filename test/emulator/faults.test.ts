@@ -26,7 +26,7 @@ async function statuses(count: number, body?: object): Promise<(number | 'reset'
 }
 
 describe('answerNext', () => {
-  it('answers the next requests as told, stores nothing of them, and then stops', async () => {
+  it('answers the next requests as scripted, stores none of their events, and then stops', async () => {
     faults.answerNext(2, { status: 503, headers: { 'Retry-After': '7' }, body: { busy: true } })
     const response = await post(emulator)
     expect(response.status).toBe(503)
@@ -37,7 +37,7 @@ describe('answerNext', () => {
     expect(emulator.eventCount('checkout')).toBe(1)
   })
 
-  it('reads the body first, however big it is', async () => {
+  it('reads the whole body first, however large', async () => {
     faults.answerNext(1, { status: 429 })
     const body = Buffer.alloc(5_000_000, ' ')
     const response = await post(emulator, { body })
@@ -62,14 +62,14 @@ describe('answerNext', () => {
     expect([response.status, await response.text()]).toEqual([204, ''])
   })
 
-  it('goes on for ever when told so, until clear()', async () => {
+  it('continues without end on demand, until clear()', async () => {
     faults.answerNext(Number.POSITIVE_INFINITY, { status: 500 })
     expect(await statuses(4)).toEqual([500, 500, 500, 500])
     faults.clear()
     expect(await statuses(1)).toEqual([200])
   })
 
-  it('leaves requests alone that fail authentication', async () => {
+  it('does not apply to requests that fail authentication', async () => {
     faults.answerNext(1, { status: 500 })
     expect((await post(emulator, { token: 'unknown' })).status).toBe(403)
     expect(await statuses(2)).toEqual([500, 200])
@@ -77,7 +77,7 @@ describe('answerNext', () => {
 })
 
 describe('resetNext', () => {
-  it('resets before storing, in the middle of a big body', async () => {
+  it('resets before storing, in the middle of a large body', async () => {
     faults.resetNext(1, 'before-storing')
     await expect(post(emulator, { body: Buffer.alloc(8_000_000, ' ') })).rejects.toThrow('fetch failed')
     expect(emulator.requests()[0]?.status).toBeUndefined()
@@ -95,7 +95,7 @@ describe('resetNext', () => {
   })
 })
 
-it('plays the script in the order in which it was written', async () => {
+it('follows the script in the order in which it was written', async () => {
   faults.answerNext(1, { status: 503 })
   faults.resetNext(1, 'before-storing')
   faults.answerNext(2, { status: 429 })
@@ -103,7 +103,7 @@ it('plays the script in the order in which it was written', async () => {
 })
 
 describe('latencyMs', () => {
-  it('holds back every answer', async () => {
+  it('delays every answer', async () => {
     faults.latencyMs = 40
     const start = performance.now()
     expect((await post(emulator)).status).toBe(200)
@@ -122,7 +122,7 @@ describe('latencyMs', () => {
     expect(order).toEqual(['fast', 'slow'])
   })
 
-  it('leaves the events stored when the client gives up before the answer', async () => {
+  it('keeps the events stored if the client gives up before the answer', async () => {
     faults.latencyMs = 10_000
     const gaveUp = new AbortController()
     const sent = fetch(`${emulator.url}/v1/datasets/checkout/ingest`, {
@@ -138,7 +138,7 @@ describe('latencyMs', () => {
   })
 })
 
-it('answers 500 when a latency is no time to wait', async () => {
+it('answers 500 if a latency function returns an invalid delay', async () => {
   faults.latencyMs = () => Number.NaN
   const response = await post(emulator)
   expect(await response.json()).toMatchObject({ message: expect.stringContaining('latencyMs must be a number') })
@@ -179,7 +179,7 @@ describe('rejectEvents', () => {
 })
 
 describe('rejectRequests', () => {
-  it('refuses a whole request for one event that matches', async () => {
+  it('refuses a whole request because of one matching event', async () => {
     faults.rejectRequests(event => event.n === 2, { status: 422, body: { message: 'poison' } })
     const response = await post(emulator, { body: [{ n: 1 }, { n: 2 }] })
     expect([response.status, await response.json()]).toEqual([422, { message: 'poison' }])
@@ -193,7 +193,7 @@ describe('rejectRequests', () => {
   })
 })
 
-it('answers 500 with the message of a predicate that throws, and goes on', async () => {
+it('answers 500 with the message of a predicate that throws, and keeps running', async () => {
   faults.rejectEvents(() => {
     throw new Error('my predicate is broken')
   }, 'never')
@@ -207,7 +207,7 @@ it('answers 500 with the message of a predicate that throws, and goes on', async
 })
 
 describe('maxBytes', () => {
-  it('answers 413 to a decoded body that is longer', async () => {
+  it('answers 413 to a longer decoded body', async () => {
     faults.maxBytes(100)
     const long = Buffer.from(JSON.stringify([{ text: 'x'.repeat(200) }]))
     expect((await post(emulator, { body: long })).status).toBe(413)

@@ -20,7 +20,7 @@ async function statusFor(from: Emulator, host: string): Promise<number> {
   return statusOf(await get(from, `Host: ${host}`))
 }
 
-describe('a request is answered if it is meant for', () => {
+describe('a request is answered if its Host is', () => {
   const loopback = [
     'localhost',
     'LOCALHOST',
@@ -30,7 +30,7 @@ describe('a request is answered if it is meant for', () => {
     '127.8.9.9:80',
     '[::1]:4800',
   ]
-  it.each([...loopback, '[::ffff:127.0.0.1]', '127.1'])('this machine, by the name %s', async host => {
+  it.each([...loopback, '[::ffff:127.0.0.1]', '127.1'])('the loopback name %s', async host => {
     expect(await statusFor(emulator, host)).toBe(200)
   })
 
@@ -47,7 +47,7 @@ describe('a request is answered if it is meant for', () => {
     expect(await statusFor(everywhere, 'attacker.example')).toBe(403)
   })
 
-  it('a host that is allowed, whatever the port', async () => {
+  it('an allowed host, whatever the port', async () => {
     await using own = await startEmulator({ allowedHosts: ['Emulator', 'log_sink:4800', '192.0.2.7', '2001:db8::7'] })
     for (const host of ['emulator:4800', 'log_sink', '192.0.2.7', '[2001:DB8::7]']) {
       expect(await statusFor(own, host)).toBe(200)
@@ -56,7 +56,7 @@ describe('a request is answered if it is meant for', () => {
   })
 })
 
-describe('a web page cannot read what arrived', () => {
+describe('a web page cannot read events', () => {
   it.each([
     'attacker.example',
     '127.0.0.1.attacker.example:4800',
@@ -69,12 +69,12 @@ describe('a web page cannot read what arrived', () => {
     'localhost:port',
     '[::1',
     'a b',
-  ])('by a name that points here: %s', async host => {
+  ])('through a host name that points to the emulator: %s', async host => {
     const answer = await get(emulator, `Host: ${host}`)
     expect(statusOf(answer)).toBe(403)
     expect(jsonOf(answer)).toEqual({
       code: 'host-not-allowed',
-      message: expect.stringMatching(/allowedHosts of startEmulator, or by `logferry emulator --allow-host <name>`$/),
+      message: expect.stringMatching(/allowedHosts of startEmulator, or with `logferry emulator --allow-host <name>`$/),
     })
     expect(answer).not.toContain('attacker')
   })
@@ -88,12 +88,12 @@ describe('a web page cannot read what arrived', () => {
     },
   )
 
-  it('but its own page may send requests', async () => {
+  it("the emulator's own page may send requests", async () => {
     const answer = await get(emulator, `Host: localhost:${emulator.port}`, `Origin: http://localhost:${emulator.port}`)
     expect(statusOf(answer)).toBe(200)
   })
 
-  it('nor send events', async () => {
+  it('a web page cannot send events', async () => {
     const path = `${emulator.url}/v1/datasets/d/ingest`
     const headers = { authorization: `Bearer ${emulator.token}`, 'content-type': 'application/json', origin: 'null' }
     expect((await fetch(path, { method: 'POST', headers, body: '{}' })).status).toBe(403)
@@ -101,7 +101,7 @@ describe('a web page cannot read what arrived', () => {
   })
 })
 
-describe('a request that can be read in two ways is a 400', () => {
+describe('an ambiguous request is a 400', () => {
   it.each([
     ['host', 'Host: localhost', 'Host: attacker.example'],
     ['host', 'Host: localhost', 'HOST: localhost'],
@@ -117,7 +117,7 @@ describe('a request that can be read in two ways is a 400', () => {
 })
 
 it.each([['emulator'], [['']], [['a b']], [['http://emulator']], [[7]]])(
-  '%j is no list of hosts',
+  '%j is refused as a list of hosts',
   async allowedHosts => {
     await expect(startEmulator({ allowedHosts: allowedHosts as never })).rejects.toThrow(/^allowedHosts/)
   },

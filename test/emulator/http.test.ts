@@ -33,7 +33,7 @@ describe('paths', () => {
     ['GET', '/v1/datasets/a/ingest', 'POST'],
     ['DELETE', '/v2/orgs/a', 'GET, PUT'],
     ['POST', '/', 'GET'],
-  ])('%s %s is a 405 that says what is allowed', async (method, path, allow) => {
+  ])('%s %s is a 405 that names the allowed methods', async (method, path, allow) => {
     const response = await fetch(emulator.url + path, { method })
     expect(response.status).toBe(405)
     expect(response.headers.get('allow')).toBe(allow)
@@ -41,7 +41,7 @@ describe('paths', () => {
   })
 
   it.each(['plain', 'a/b', '..', '.', 'a?b#c', '100%', '%2F', 'ünï', ' ', '__proto__', 'a\r\nb', '../../v2/orgs/x'])(
-    'the dataset %j is taken from its segment of the path',
+    'the dataset %j is read from its segment of the path',
     async dataset => {
       // Over a plain socket, because fetch resolves ".." by itself.
       const segment = encodeURIComponent(dataset)
@@ -54,14 +54,14 @@ describe('paths', () => {
     },
   )
 
-  it('takes the whole address that a proxy sends', async () => {
+  it('accepts the absolute address that a proxy sends', async () => {
     const answer = await exchangeRaw(emulator, socket =>
       socket.write(`POST http://api.example/v1/datasets/proxied/ingest HTTP/1.1\r\n${ingestHeaders}\r\n\r\n{}`),
     )
     expect(answer).toMatch(/^HTTP\/1.1 200 /)
   })
 
-  it('lies under the base path, and nowhere else', async () => {
+  it('answers under the base path only', async () => {
     await using edge = await startEmulator({ basePath: '/edge/eu/' })
     expect(edge.url).toBe(`http://127.0.0.1:${edge.port}/edge/eu`)
     expect((await post(edge)).status).toBe(200)
@@ -71,7 +71,7 @@ describe('paths', () => {
   })
 })
 
-describe('what the HTTP parser refuses gets a JSON object too', () => {
+describe('a request that the HTTP parser refuses gets a JSON object, too', () => {
   it.each([
     ['garbage', 'garbage\r\n\r\n', 400],
     ['a bad header', 'GET / HTTP/1.1\r\nHost: localhost\r\nBad Header\r\n\r\n', 400],
@@ -100,7 +100,7 @@ describe('what the HTTP parser refuses gets a JSON object too', () => {
   })
 })
 
-it('outlives a client that goes away in the middle of its body', async () => {
+it('survives a client that disconnects in the middle of its body', async () => {
   await exchangeRaw(emulator, socket => {
     socket.write(
       `POST /v1/datasets/gone/ingest HTTP/1.1\r\n${ingestHeaders.replace('Length: 2', 'Length: 99')}\r\n\r\n[{`,
@@ -128,7 +128,7 @@ describe('over TLS', () => {
     })
   }
 
-  it('does the same, resets included', async () => {
+  it('stores events and resets connections as without TLS', async () => {
     await using secure = await startEmulator({ tls })
     expect(secure.url).toBe(`https://127.0.0.1:${secure.port}`)
     expect(await send(secure.url, secure.token)).toBe(200)
@@ -150,7 +150,7 @@ describe('the host option', () => {
 })
 
 describe('close()', () => {
-  it('ends at once, whatever is under way, and may be called again', async () => {
+  it('ends at once, whatever requests are in flight, and may be called again', async () => {
     const own = await startEmulator()
     own.faults.latencyMs = 60_000
     const held = post(own).catch(error => error)

@@ -16,7 +16,7 @@ const freshDataset = () => {
   return `dataset-${datasets}`
 }
 
-describe('a body is taken apart into its events', () => {
+describe('a body is split into its events', () => {
   it.each([
     ['an array', 'application/json', '[{"n":1},{"n":2}]', ['{"n":1}', '{"n":2}']],
     ['an array with white space', 'application/json', ' [ {"n":1} ,\n {"n":2}\r\n]\n', ['{"n":1}', '{"n":2}']],
@@ -45,7 +45,7 @@ describe('a body is taken apart into its events', () => {
   })
 })
 
-describe('a bad body is refused whole, with the place named', () => {
+describe('a malformed body is refused as a whole, and the answer names the place', () => {
   it.each([
     ['application/json', '', 'malformed JSON at line 1, column 1 of the body'],
     ['application/json', '[{"n":1},\n{"n":x}]', 'malformed JSON at line 2, column 6 of the body'],
@@ -108,7 +108,7 @@ describe('encoded bodies', () => {
     })
   })
 
-  it('zstd is decoded with the empty frame that Node appends to one of a multiple of 16 KiB', async () => {
+  it('zstd is decoded with the empty frame that Node appends to bodies of a multiple of 16 KiB', async () => {
     const dataset = freshDataset()
     const encoded = Buffer.concat([zstdCompressSync(body), zstdCompressSync(Buffer.alloc(0))])
     const response = await post(emulator, { dataset, type: ndjson, encoding: 'zstd', body: encoded })
@@ -137,7 +137,7 @@ describe('encoded bodies', () => {
   })
 })
 
-it('answers in the shape that clients of the public service read', async () => {
+it('answers in the form that clients of the public service read', async () => {
   const response = await post(emulator, { dataset: freshDataset(), body: [{ _time: '2026-11-20T10:00:00Z', n: 1 }] })
   expect(response.headers.get('content-type')).toBe('application/json')
   expect(await response.json()).toEqual({
@@ -159,13 +159,13 @@ it('adds nothing to an event that has no _time, and keeps __proto__ as a field o
   expect('polluted' in {}).toBe(false)
 })
 
-it('keeps the digits that a number in JavaScript would lose in lines()', async () => {
+it('lines() keeps digits that a JavaScript number would lose', async () => {
   const dataset = freshDataset()
   await post(emulator, { dataset, body: '[{"n":12345678901234567890.0}]' })
   expect(emulator.lines(dataset)).toEqual(['{"n":12345678901234567890.0}'])
 })
 
-describe('a body over a limit is a 413 and leaves the emulator well', () => {
+describe('a body over a limit is a 413, and the emulator keeps running', () => {
   const MiB = 1024 * 1024
 
   it.each([
@@ -216,14 +216,17 @@ describe('a body over a limit is a 413 and leaves the emulator well', () => {
     socket.resume()
   }
 
-  it.each(['keep-alive', 'close'])('to a client that reads once all is sent (connection: %s)', async connection => {
-    await using small = await startEmulator({ maxRequestBytes: 100_000 })
-    const answer = await exchangeRaw(small, socket => void sendChunks(small, socket, connection, 300))
-    expect(answer).toMatch(/^HTTP\/1.1 413 /)
-    expect(jsonOf(answer)).toMatchObject({ message: 'a body may have up to 100000 bytes' })
-  })
+  it.each(['keep-alive', 'close'])(
+    'to a client that reads after sending everything (connection: %s)',
+    async connection => {
+      await using small = await startEmulator({ maxRequestBytes: 100_000 })
+      const answer = await exchangeRaw(small, socket => void sendChunks(small, socket, connection, 300))
+      expect(answer).toMatch(/^HTTP\/1.1 413 /)
+      expect(jsonOf(answer)).toMatchObject({ message: 'a body may have up to 100000 bytes' })
+    },
+  )
 
-  it('whose client is cut off when it goes on sending for ten seconds', async () => {
+  it('with a client that is cut off if it keeps sending for ten seconds', async () => {
     const { timeout } = AbortSignal
     const hurried = vi.spyOn(AbortSignal, 'timeout').mockImplementation(ms => timeout(ms / 100))
     await using small = await startEmulator({ maxRequestBytes: 100_000 })

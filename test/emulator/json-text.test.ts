@@ -40,7 +40,7 @@ const almostJson = fc
     return text.slice(0, index) + char + text.slice(index + removed)
   })
 
-it('finds a break exactly in the texts that JSON.parse refuses', () => {
+it('finds an error exactly in the texts that JSON.parse refuses', () => {
   fc.assert(
     fc.property(almostJson, text => {
       expect(whereJsonBreaks(text) === undefined).toBe(parsedJson(text) !== undefined)

@@ -56,7 +56,7 @@ const tokenOf = (orgId: string) => emulator.addToken({ kind: 'api', actions: ['i
 const leaves = (count: number, name = 'f') =>
   Object.fromEntries(Array.from({ length: count }, (_, n) => [`${name}${n}`, n]))
 
-describe('nothing is enforced', () => {
+describe('no limit is enforced', () => {
   const beyond = { body: [leaves(50), { text: 'x'.repeat(2 * bytesAMonth) }] }
 
   it('unless asked for', async () => {
@@ -68,7 +68,7 @@ describe('nothing is enforced', () => {
     }
   })
 
-  it('but what is chosen, from when it is chosen, until another choice', async () => {
+  it('except the chosen limits, from the choice until the next one', async () => {
     emulator.enforce({ maxDatasets: true, maxFields: undefined, expiry: false })
     expect(await statuses(9, beyond)).toEqual(Array(9).fill(200))
     emulator.enforce({ apiRateLimitPerSecond: true })
@@ -77,7 +77,7 @@ describe('nothing is enforced', () => {
     expect(await statuses(1, beyond)).toEqual([200])
   })
 
-  it('and all of it by true, as an option too', async () => {
+  it('and true enforces every limit, also as an option', async () => {
     await using own = await startEmulator({ org: { license: ordinary }, enforce: true })
     expect(await (await post(own, { body: [leaves(5)] })).json()).toMatchObject({ failed: 1 })
     own.changeOrg({ license: { maxDatasets: 1 } })
@@ -105,7 +105,7 @@ describe('apiRateLimitPerSecond', () => {
   const scope = { 'x-ratelimit-scope': 'organization', 'x-ratelimit-limit': '3' }
   const reset = String(Math.floor(now / 1000) + 1)
 
-  it('takes that many requests in a second of the clock, and says what is left', async () => {
+  it('accepts that many requests per second of the clock, and says how many are left', async () => {
     for (const left of ['2', '1', '0']) {
       const response = await post(emulator)
       expect(response.status).toBe(200)
@@ -130,7 +130,7 @@ describe('apiRateLimitPerSecond', () => {
     expect(emulator.eventCount('checkout')).toBe(6)
   })
 
-  it('answers a refused request whose body is big', async () => {
+  it('answers a refused request with a large body', async () => {
     await statuses(3)
     const body = Buffer.alloc(8_000_000, ' ')
     expect((await post(emulator, { body })).status).toBe(429)
@@ -147,7 +147,7 @@ describe('apiRateLimitPerSecond', () => {
     expect(await (await org()).json()).toMatchObject({ name: 'x' })
   })
 
-  it('says so on other errors, and leaves what a test scripted', async () => {
+  it('adds its headers to other errors, and not to scripted answers', async () => {
     emulator.changeOrg({ license: { apiRateLimitPerSecond: 100 } })
     emulator.faults.answerNext(1, { status: 503, headers: { 'X-RateLimit-Remaining': '7' } })
     const answers = [await post(emulator), await post(emulator, { type: 'text/plain' })]
@@ -156,7 +156,7 @@ describe('apiRateLimitPerSecond', () => {
     expect(answers.map(answer => told(answer)['x-ratelimit-remaining'])).toEqual(['7', '98', '97'])
   })
 
-  it('leaves requests alone whose token is not accepted, and those for no organization', async () => {
+  it('does not count requests with an invalid token or without an organization', async () => {
     expect(await statuses(5, { token: 'unknown' })).toEqual(Array(5).fill(403))
     expect(told(await post(emulator, { token: 'unknown' }))).toEqual({})
     const unknown = await org('nobody')
@@ -183,7 +183,7 @@ describe('apiRateLimitPerSecond', () => {
     expect(told(await post(emulator))).toMatchObject({ 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0' })
   })
 
-  it('is in stats(), apart from a 429 that was scripted, with the rate of the requests', async () => {
+  it('is in stats() with the rate of the requests, without scripted 429s', async () => {
     emulator.faults.answerNext(1, { status: 429 })
     await statuses(5)
     vi.setSystemTime(now + 2000)
@@ -235,7 +235,7 @@ describe('maxFields', () => {
     expect(await onceMore.json()).toMatchObject({ ingested: body.length, failed: 1 })
   })
 
-  it('fails the events with a field too many, and stores the others', async () => {
+  it('fails the events with too many fields, and stores the others', async () => {
     const _time = '2026-11-20T10:00:00Z'
     const body = [{ ...leaves(3), _time }, { x: { y: 1 }, _time }, { f1: 'again' }, { f2: { z: 1 } }]
     const response = await post(emulator, { body })
@@ -261,13 +261,13 @@ describe('maxFields', () => {
     ])
   })
 
-  it('learns none from events that a test rejected', async () => {
+  it('learns no field from events that a test rejected', async () => {
     emulator.faults.rejectEvents(event => 'g0' in event, 'scripted')
     const response = await post(emulator, { body: [leaves(4, 'g'), leaves(4)] })
     expect(await response.json()).toMatchObject({ ingested: 1, failed: 1, failures: [{ error: 'scripted' }] })
   })
 
-  it('is counted for each dataset, and for that of each organization', async () => {
+  it('is counted for each dataset of each organization', async () => {
     for (const [index, sent] of [{}, { dataset: 'payment' }, { token: tokenOf('fields') }].entries()) {
       expect(await ingest([leaves(4, String(index))], sent)).toMatchObject({ failed: 0 })
     }
@@ -291,7 +291,7 @@ describe('maxFields', () => {
     expect(await ingest([leaves(4, 'g'), leaves(4)])).toMatchObject({ failed: 1 })
   })
 
-  it('survives nesting deeper than the stack, and cuts what it says of it', async () => {
+  it('survives nesting deeper than the stack, and shortens its message', async () => {
     await using deep = await startEmulator({
       maxNestingDepth: 100_000,
       enforce: { maxFields: true },
@@ -303,7 +303,7 @@ describe('maxFields', () => {
     expect(failure?.error.length).toBeLessThan(400)
   })
 
-  it('takes 400,000 events of 20 fields in seconds', async () => {
+  it('accepts 400,000 events of 20 fields within seconds', async () => {
     emulator.changeOrg({ license: { maxFields: 20 } })
     const event = { ...leaves(12), http: leaves(4), user: { id: 1, geo: leaves(3) } }
     const body = `${JSON.stringify(event)}\n`.repeat(10_000)
@@ -325,7 +325,7 @@ describe('monthlyIngestGb', () => {
     'x-ingestlimit-reset': reset,
   })
 
-  it('counts the decoded bytes of what is stored, and refuses once they are used up', async () => {
+  it('counts the decoded bytes of stored events, and refuses events once the amount is used up', async () => {
     expect(told(await post(emulator, { body: event(600) }))).toEqual(headers('400'))
     expect(told(await post(emulator, { body: '{' }))).toEqual(headers('400'))
     const last = await post(emulator, { body: event(600) })
@@ -335,7 +335,7 @@ describe('monthlyIngestGb', () => {
     expect(told(refused)).toEqual({ ...headers('0'), 'retry-after': '86400' })
     expect(await refused.json()).toEqual({
       code: 'month-used-up',
-      message: `the 0.000001 GB that the license allows a month are used up until ${initially.license.billingPeriodEnd}`,
+      message: `the 0.000001 GB per month that the license allows are used up until ${initially.license.billingPeriodEnd}`,
     })
     expect(emulator.eventCount('checkout')).toBe(2)
     expect(emulator.stats()).toMatchObject({ answers: { 200: 2, 429: 1 }, refusedByLimit: { monthlyIngestGb: 1 } })
@@ -345,7 +345,7 @@ describe('monthlyIngestGb', () => {
     ['the end of the billing period', 90_500, '91'],
     ['a day at most', 5 * 86_400_000, '86400'],
     ['a second at least', -1000, '1'],
-  ])('asks to wait for %s', async (_, leftMs, seconds) => {
+  ])('asks clients to wait for %s', async (_, leftMs, seconds) => {
     emulator.changeOrg({ license: { monthlyIngestGb: 0, billingPeriodEnd: new Date(now + leftMs).toISOString() } })
     expect((await post(emulator)).headers.get('retry-after')).toBe(seconds)
   })
@@ -356,7 +356,7 @@ describe('monthlyIngestGb', () => {
     expect([response.status, told(response)]).toEqual([200, {}])
   })
 
-  it('counts while it is not enforced too, for each organization, until clear()', async () => {
+  it('counts for each organization until clear(), even while it is not enforced', async () => {
     emulator.enforce(false)
     await statuses(1, { body: event(1000) })
     emulator.enforce({ monthlyIngestGb: true })
@@ -372,7 +372,7 @@ describe('monthlyIngestGb', () => {
 describe('maxDatasets', () => {
   beforeEach(() => emulator.enforce({ maxDatasets: true }))
 
-  it('refuses a request that would create one too many', async () => {
+  it('refuses a request that would create one dataset too many', async () => {
     expect(await statuses(1, { dataset: 'a' })).toEqual([200])
     expect(await statuses(1, { dataset: 'b' })).toEqual([200])
     const refused = await post(emulator, { dataset: 'c' })
@@ -393,13 +393,13 @@ describe('maxDatasets', () => {
     expect(await statuses(1, { dataset: 'a' })).toEqual([200])
   })
 
-  it('lets one of two through that ask for the last one at the same time', async () => {
+  it('accepts one of two requests for the last dataset at the same time', async () => {
     emulator.changeOrg({ license: { maxDatasets: 1 } })
     const answers = await Promise.all(['a', 'b', 'c'].map(dataset => post(emulator, { dataset })))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 403, 403])
   })
 
-  it('counts those of each organization, and forgets them by clear()', async () => {
+  it('counts the datasets of each organization, and forgets them by clear()', async () => {
     for (const dataset of ['a', 'b']) await post(emulator, { dataset })
     expect(await statuses(1, { dataset: 'c', token: tokenOf('datasets') })).toEqual([200])
     emulator.clear()
@@ -416,7 +416,7 @@ describe('expiry', () => {
     [{ license: { validFrom: at(1) } }, `the license is not valid before ${at(1)}`],
     [{ license: { expiresAt: at(0) } }, `the license expired at ${at(0)}`],
     [{ paymentStatus: 'blocked' }, 'the organization is blocked because of its payments'],
-  ])('%j refuses what is sent, but leaves the organization readable', async (change, message) => {
+  ])('%j refuses events, but leaves the organization readable', async (change, message) => {
     emulator.changeOrg(change)
     const refused = await post(emulator)
     expect([refused.status, await refused.json()]).toEqual([403, { code: 'license-not-valid', message }])
@@ -425,7 +425,7 @@ describe('expiry', () => {
   })
 
   it.each([{ license: { validFrom: at(0), expiresAt: at(1) } }, { paymentStatus: 'failed' }])(
-    '%j is no reason',
+    '%j is no reason to refuse events',
     async change => {
       emulator.changeOrg(change)
       expect(await statuses(1)).toEqual([200])

@@ -13,7 +13,7 @@ const put = (body: string | Uint8Array<ArrayBuffer>) => org(emulator, emulator.o
 
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
-describe('every field of the specification is answered', () => {
+describe('the answer has every field of the specification', () => {
   it('of an organization and its license', async () => {
     const response = await org(emulator, emulator.orgId)
     expect(response.status).toBe(200)
@@ -61,7 +61,7 @@ describe('every field of the specification is answered', () => {
     })
   })
 
-  it('and the license is valid in a billing period that holds today', () => {
+  it('and the license is valid, in a billing period that contains today', () => {
     const { license } = emulator.org()
     const now = new Date().toISOString()
     expect(license.validFrom < now && now < license.expiresAt).toBe(true)
@@ -69,8 +69,8 @@ describe('every field of the specification is answered', () => {
   })
 })
 
-describe('organizations are what the options say', () => {
-  it('overrides fields of the default one, the license field by field', async () => {
+describe('organizations have the fields of the options', () => {
+  it('override fields of the default organization, and of its license field by field', async () => {
     await using own = await startEmulator({
       org: { id: 'own', plan: 'acmeCloud', role: undefined, license: { apiRateLimitPerSecond: 5, features: {} } },
     })
@@ -83,14 +83,14 @@ describe('organizations are what the options say', () => {
     })
   })
 
-  it('holds several, also with ids that need encoding', async () => {
+  it('may be several, with ids that need encoding', async () => {
     expect(await (await org(emulator, 'second/org')).json()).toMatchObject({
       name: 'Second',
       license: { maxFields: 256 },
     })
   })
 
-  it('changes one while it runs', async () => {
+  it('can be changed while the emulator runs', async () => {
     await using own = await startEmulator()
     own.changeOrg({ license: { monthlyIngestGb: 1 } })
     expect(await (await org(own, own.orgId)).json()).toMatchObject({
@@ -100,14 +100,14 @@ describe('organizations are what the options say', () => {
     expect(() => own.changeOrg({}, 'nobody')).toThrow("there is no organization 'nobody'")
   })
 
-  it('hands out copies', () => {
+  it('are handed out as copies', () => {
     emulator.org('second/org').license.maxFields = 0
     expect(emulator.org('second/org').license.maxFields).toBe(256)
   })
 })
 
 describe('an update', () => {
-  it('changes name and default region, and nothing else but the marks of the change', async () => {
+  it('changes only the name, the default region and the metadata of the change', async () => {
     const { metaModified: modifiedBefore, ...before } = emulator.org()
     const response = await put('{"name":"Renamed","region":"eu-central-1"}')
     expect(response.status).toBe(200)
@@ -123,7 +123,7 @@ describe('an update', () => {
     expect(await (await org(emulator, emulator.orgId)).json()).toEqual(answer)
   })
 
-  it('keeps the region when it names none', async () => {
+  it('keeps the region if it names none', async () => {
     const { defaultRegion } = emulator.org()
     expect(await (await put('{"name":"Again"}')).json()).toMatchObject({ name: 'Again', defaultRegion })
   })

@@ -14,7 +14,7 @@ async function page(): Promise<string> {
 }
 
 describe('the page', () => {
-  it('says so when nothing has arrived', async () => {
+  it('says that nothing has arrived', async () => {
     expect(await page()).toContain('Nothing has arrived yet.')
   })
 
@@ -29,7 +29,7 @@ describe('the page', () => {
     expect(shown).toEqual([...Array.from({ length: 20 }, (_, n) => n + 10), 1])
   })
 
-  it('escapes what was logged, and cuts what is long', async () => {
+  it('escapes logged texts, and cuts long ones', async () => {
     const dataset = '<img src=x onerror=alert(1)>'
     await post(emulator, {
       dataset,
@@ -41,7 +41,7 @@ describe('the page', () => {
     expect(html.length).toBeLessThan(5000)
   })
 
-  it('shows no token, not even one that was logged, and nothing of an organization', async () => {
+  it('shows no token, not even a logged one, and no organization', async () => {
     await post(emulator, {
       dataset: emulator.token,
       body: [{ token: emulator.token, long: 'x'.repeat(1960) + emulator.token }],

@@ -4,8 +4,8 @@ import { post } from './wire.ts'
 
 vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
 
-describe('what was received', () => {
-  it('is told apart by dataset, in order of arrival', async () => {
+describe('received events', () => {
+  it('are grouped by dataset, in order of arrival', async () => {
     await using emulator = await startEmulator()
     await post(emulator, { dataset: 'b', body: [{ n: 1 }, { n: 2 }] })
     await post(emulator, { dataset: 'a', body: [{ n: 3 }] })
@@ -17,7 +17,7 @@ describe('what was received', () => {
     expect(emulator.events('nothing')).toEqual([])
   })
 
-  it('is listed request by request', async () => {
+  it('are listed request by request', async () => {
     await using emulator = await startEmulator()
     const before = Date.now()
     await post(emulator, { dataset: 'a b', body: '{"n":1}\n', type: 'application/x-ndjson', headers: { 'x-own': '1' } })
@@ -47,7 +47,7 @@ describe('what was received', () => {
     })
   })
 
-  it('is summed up, and forgotten by clear()', async () => {
+  it('are summed up, and forgotten by clear()', async () => {
     await using emulator = await startEmulator()
     await post(emulator, { body: '[{},{}]' })
     await post(emulator, { token: 'unknown' })
@@ -99,7 +99,7 @@ describe('memory is bounded', () => {
     expect(emulator.eventCount('d0')).toBe(10)
   })
 
-  it('forgets even a single request that is too much by itself', async () => {
+  it('forgets even a single request that exceeds the limit', async () => {
     await using emulator = await startEmulator({ maxStoredBytes: 100 })
     await post(emulator)
     expect(emulator.events('checkout')).toEqual([])
@@ -118,7 +118,7 @@ describe('waitForEvents', () => {
     expect(emulator.eventCount('checkout')).toBe(2)
   })
 
-  it('says what there is when it waited in vain', async () => {
+  it('names the events that arrived if it waited in vain', async () => {
     await using emulator = await startEmulator()
     await post(emulator)
     await post(emulator, { dataset: 'chekout' })
@@ -135,7 +135,7 @@ describe('waitForEvents', () => {
     await waiting
   })
 
-  it('keeps real time when a test fakes the clock', async () => {
+  it('uses real time when a test fakes the clock', async () => {
     await using emulator = await startEmulator()
     vi.useFakeTimers()
     try {
@@ -146,7 +146,7 @@ describe('waitForEvents', () => {
   })
 })
 
-it('takes 400,000 events of 500 bytes in seconds', async () => {
+it('accepts 400,000 events of 500 bytes within seconds', async () => {
   await using emulator = await startEmulator()
   const line = `${JSON.stringify({ _time: '2026-11-20T10:00:00.000Z', level: 'info', message: 'x'.repeat(435) })}\n`
   const body = line.repeat(10_000)

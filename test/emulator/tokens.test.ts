@@ -29,7 +29,7 @@ function send(operation: string, token: string, headers: Record<string, string>)
   })
 }
 
-describe('who may do what', () => {
+describe('the rights of tokens', () => {
   it.each([
     ['the default API token', emulator.token, {}, 'ingest anything', 200],
     ['the default API token', emulator.token, {}, `read ${orgId}`, 403],
@@ -93,16 +93,16 @@ describe('unsuccessful authentication is a 403 that does not repeat the token', 
     for (const secret of [emulator.token, 'secret-nobody-knows', 'only-reads']) expect(text).not.toContain(secret)
   })
 
-  it('takes the scheme in any case', async () => {
+  it('accepts the scheme in upper and lower case', async () => {
     const response = await post(emulator, { headers: { authorization: `bearer ${emulator.token}` } })
     expect(response.status).toBe(200)
   })
 })
 
-it('accepts a token from when it is added until it is revoked', async () => {
+it('accepts a token until it is revoked', async () => {
   const token = emulator.addToken({ kind: 'api', actions: ['ingest'] })
   expect((await post(emulator, { token })).status).toBe(200)
-  expect(() => emulator.addToken({ kind: 'access', token })).toThrow('a token must be in one grant only')
+  expect(() => emulator.addToken({ kind: 'access', token })).toThrow('a token must be in only one grant')
   expect(emulator.revokeToken(token)).toBe(true)
   expect((await post(emulator, { token })).status).toBe(403)
   expect(emulator.revokeToken(token)).toBe(false)

@@ -29,7 +29,7 @@ describe.skipIf(!isDenoInstalled)('a process of Deno delivers', () => {
   })
 })
 
-describe('where the runtime says that it is Deno', () => {
+describe('in a runtime that identifies itself as Deno', () => {
   const deno = `
     Object.defineProperty(process.versions, 'deno', { value: '2.9.6' })
     const listeners = new Set()
@@ -43,7 +43,7 @@ describe('where the runtime says that it is Deno', () => {
     expect(await run(`${deno}; ${end}`)).toMatchObject({ code: 1, stderr: '', numbers: upTo(7) })
   })
 
-  it('an uncaught error that the application handles is none of our business', async () => {
+  it('an uncaught error that the application handles does not end delivery', async () => {
     const handled = `process.on('uncaughtException', () => console.log(shipper.stats().requests)); throw new Error('boom')`
     expect(await run(`${deno}; ${handled}`)).toMatchObject({ code: 0, stdout: '0\n', numbers: upTo(7) })
   })

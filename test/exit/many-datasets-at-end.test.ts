@@ -46,7 +46,7 @@ async function endWith(
 
 describe('a process with events for 500 datasets', () => {
   it.each(ends)(
-    'delivers them within its time, oldest first, though each request takes 60 ms: by %s',
+    'delivers them within exitTimeoutMs, oldest first, although each request takes 60 ms: by %s',
     async (_, end) => {
       // By four connections it takes 7.5 s.
       const { count, places } = await endWith(end, { datasets: 500, latencyMs: 60, timeoutMs: 4000 })
@@ -64,8 +64,8 @@ describe('a process with 4,000 events for 2,000 datasets', () => {
   })
 })
 
-describe('before the end', () => {
-  it('what is most severe is sent first, then what is oldest, in up to 32 requests at a time', async () => {
+describe('before the end of the process', () => {
+  it('the most severe events are sent first, then the oldest, in up to 32 requests at a time', async () => {
     const { log, delivery, batchQueue, sent } = pipelineTo(() => new Promise(() => {}))
     for (let n = 0; n < 100; n++) {
       log(n, { dataset: `d${n}`, severity: n === 70 ? 5 : n === 40 ? 4 : 2 })
@@ -77,7 +77,7 @@ describe('before the end', () => {
     expect(first).toEqual([70, 40, ...Array.from({ length: 30 }, (_, n) => n)])
   })
 
-  it('no more than maxConcurrentRequests are made for fewer datasets', async () => {
+  it('fewer datasets get no more than maxConcurrentRequests requests at a time', async () => {
     const { log, delivery, batchQueue, sent } = pipelineTo(() => new Promise(() => {}), { maxBatchEvents: 1 })
     for (let n = 0; n < 100; n++) log(n, { dataset: `d${n % 2}` })
     delivery.skipBackoff(1000)

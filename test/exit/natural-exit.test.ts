@@ -20,8 +20,8 @@ async function run(source: string) {
   return { ...ended, events: shipping.emulator.events('d') }
 }
 
-describe('a process that just ends', () => {
-  it('delivers what it logged, by Winston', async () => {
+describe('a process that ends by itself', () => {
+  it('delivers its Winston logs', async () => {
     const { code, stderr, events } = await run(
       `${winstonLogger()} for (let n = 0; n < 1000; n++) logger.info('hello', { n })`,
     )
@@ -29,7 +29,7 @@ describe('a process that just ends', () => {
     expect(events.map(({ n }) => n)).toEqual(Array.from({ length: 1000 }, (_, n) => n))
   })
 
-  it('delivers what it logged, by the core and by OpenTelemetry', async () => {
+  it('delivers its events through the core and OpenTelemetry', async () => {
     const { code, stderr, events } = await run(`
       import { LoggerProvider, BatchLogRecordProcessor } from '@opentelemetry/sdk-logs'
       import { createShipper } from './src/index.ts'
@@ -43,7 +43,7 @@ describe('a process that just ends', () => {
     expect(events.map(({ message }) => message).sort()).toEqual(['core', 'otel'])
   })
 
-  it('delivers what is logged while it ends', async () => {
+  it('delivers events that are logged while it ends', async () => {
     const { events } = await run(`${winstonLogger()}
       let rounds = 0
       logger.info('first')
@@ -52,7 +52,7 @@ describe('a process that just ends', () => {
     expect(events.map(({ message }) => message)).toEqual(['first', 'round 1', 'round 2', 'round 3'])
   })
 
-  it('is not kept alive by a shipper that has nothing to do, or has done it', async () => {
+  it('is not kept alive by a shipper without pending events', async () => {
     const { code, ms, events } = await run(`${winstonLogger()}
       logger.info('hello')
       await transport.shipper.flush()
@@ -74,7 +74,7 @@ describe('a process that just ends', () => {
     expect(ms).toBeLessThan(3000)
   })
 
-  it.each(['http', 'https'])('nor later where %s has a host of two addresses, the first of which refuses', async by => {
+  it.each(['http', 'https'])('ends in time if %s has a host of two addresses, the first of which refuses', async by => {
     const server = await startRawServer(() => {})
     const { code, stdout, stderr } = await runScript(
       `import dns from 'node:dns'
@@ -89,7 +89,7 @@ describe('a process that just ends', () => {
     expect(stderr).toContain('1 event could not be delivered within 500 ms')
   })
 
-  it('sends again what is not answered within requestTimeoutMs, though nothing else happens in it', async () => {
+  it('sends events again that are not answered within requestTimeoutMs, although nothing else keeps it alive', async () => {
     await using server = await startFaultServer(request => {
       if (request.isWhole && request.index >= 2) request.take()
     })
@@ -101,7 +101,7 @@ describe('a process that just ends', () => {
     expect([stdout, stderr, server.requestCount]).toEqual(['1 true\n', '', 3])
   })
 
-  it('does not wait when exitTimeoutMs is 0', async () => {
+  it('does not wait if exitTimeoutMs is 0', async () => {
     const { code, events } = await run(`${winstonLogger('exitTimeoutMs: 0')} logger.info('hello')`)
     expect([code, events]).toEqual([0, []])
   })
@@ -123,7 +123,7 @@ describe('an uncaught exception that Winston handles', () => {
     expect(ms).toBeLessThan(2500)
   })
 
-  it.each(['exception', 'rejection'])('is one event where the transport has a format, too (an %s)', async kind => {
+  it.each(['exception', 'rejection'])('is one event if the transport has a format, too (an %s)', async kind => {
     const options = `format: winston.format.timestamp(), handleExceptions: true, handleRejections: true`
     const { events } = await run(`${winstonLogger(options, `${kind}Handlers: [transport]`)}
       setTimeout(() => { ${kind === 'exception' ? `throw new Error('boom')` : `Promise.reject(new Error('boom'))`} })
@@ -131,7 +131,7 @@ describe('an uncaught exception that Winston handles', () => {
     expect(events).toHaveLength(1)
   })
 
-  it('does not take a transport that was put back off a logger that goes on', async () => {
+  it('does not remove a transport that was put back from a logger that continues', async () => {
     const { code, events } = await run(`${winstonLogger('handleExceptions: true', 'exitOnError: false')}
       logger.remove(transport).add(transport)
       setTimeout(() => { throw new Error('boom') })
@@ -141,7 +141,7 @@ describe('an uncaught exception that Winston handles', () => {
     expect(events.map(({ message }) => String(message).split('\n')[0])).toEqual(['uncaughtException: boom', 'after'])
   })
 
-  it('does not take the transport off a logger that goes on', async () => {
+  it('does not remove the transport from a logger that continues', async () => {
     const { code, events } = await run(`${winstonLogger('handleExceptions: true', 'exitOnError: false')}
       setTimeout(() => { throw new Error('boom') })
       setTimeout(() => logger.info('after'), 300)
@@ -150,7 +150,7 @@ describe('an uncaught exception that Winston handles', () => {
     expect(events.map(({ message }) => String(message).split('\n')[0])).toEqual(['uncaughtException: boom', 'after'])
   })
 
-  it('an unhandled rejection likewise', async () => {
+  it('is delivered as an unhandled rejection, too', async () => {
     const { code, events } = await run(
       `${winstonLogger('handleRejections: true')} void Promise.reject(new Error('late'))`,
     )

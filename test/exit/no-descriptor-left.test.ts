@@ -34,7 +34,7 @@ async function endWithFewFiles(options: string, program: string): Promise<{ ende
 
 const toDatasets = (count: number, options = '') => `dataset: event => 'd' + event.n % ${count}, ${options}`
 
-describe.skipIf(isWindows)('a process with a spool, whose application has taken every file descriptor', () => {
+describe.skipIf(isWindows)('a process with a spool that has no free file descriptor', () => {
   it.each([
     ['process.exit()', '', 'takeAllDescriptors(); process.exit()'],
     ['its natural end', '', 'takeAllDescriptors()'],
@@ -45,14 +45,14 @@ describe.skipIf(isWindows)('a process with a spool, whose application has taken 
       toDatasets(100, `durability: 'disk'`),
       'takeAllDescriptors(); process.exit()',
     ],
-  ])('leaves every event to the next one by %s', async (_, options, end) => {
+  ])('leaves every event to the next process by %s', async (_, options, end) => {
     const { ended, numbers } = await endWithFewFiles(options, `log(0, 1000); ${end}`)
     expect([ended.code, ended.stderr]).toEqual([0, expect.stringContaining('1000 events could not be delivered')])
     expect(ended.stderr).not.toContain('dropped')
     expect(numbers).toEqual(upTo(1000))
   })
 
-  it('has each event on the disk when its log call returns, for datasets old and new', async () => {
+  it('has each event on disk when its log call returns, for old and new datasets', async () => {
     const { ended, numbers } = await endWithFewFiles(
       toDatasets(200, `durability: 'disk', maxBatchAgeMs: 60_000`),
       `log(0, 100)
@@ -65,7 +65,7 @@ describe.skipIf(isWindows)('a process with a spool, whose application has taken 
     expect(numbers).toEqual(upTo(1000))
   })
 
-  it('goes on with it while no descriptor comes back, batch after batch', async () => {
+  it('keeps writing to disk while no descriptor is freed, batch after batch', async () => {
     const { ended, numbers } = await endWithFewFiles(
       toDatasets(20, `durability: 'disk', maxBatchAgeMs: 1`),
       `takeAllDescriptors()
@@ -82,7 +82,7 @@ describe.skipIf(isWindows)('a process with a spool, whose application has taken 
 })
 
 describe.skipIf(isWindows)("durability: 'disk' with hundreds of datasets", () => {
-  it('leaves the application its file descriptors, and every event is on the disk', async () => {
+  it('leaves the application its file descriptors, and has every event on disk', async () => {
     const { ended, numbers } = await endWithFewFiles(
       toDatasets(300, `durability: 'disk', maxBatchAgeMs: 60_000`),
       `const before = takeAllDescriptors()

@@ -24,8 +24,8 @@ const program = (remove: string, end: string) => `
   ${end}
 `
 
-describe.concurrent.each(removals)('a process of which all listeners are removed, %s', (what, remove) => {
-  it.each(ends)('delivers by %s, and says so once', async (_, end) => {
+describe.concurrent.each(removals)('a process with all listeners removed, %s', (what, remove) => {
+  it.each(ends)('delivers by %s, and warns once', async (_, end) => {
     if (what === 'of all events' && end === 'process.exit()') return // they come back after that tick
     const { code, stdout, numbers } = await run(program(remove, end))
     expect([code, numbers]).toEqual([0, upTo(20)])
@@ -33,7 +33,7 @@ describe.concurrent.each(removals)('a process of which all listeners are removed
   })
 })
 
-it('a listener of the application that comes before ours is removed as it wants', async () => {
+it('a listener of the application before those of logferry can be removed', async () => {
   const { stderr, numbers } = await run(`
     ${core()}
     process.prependListener('exit', () => console.error('still there'))

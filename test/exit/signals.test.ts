@@ -60,7 +60,7 @@ const loadEveryVersion = `
 `
 
 describe.concurrent('a signal', () => {
-  it.each(signals)('ends the process as it would have, once everything is delivered (%s)', async name => {
+  it.each(signals)('ends the process with the same status, after delivery (%s)', async name => {
     await using emulator = await startEmulator()
     emulator.faults.latencyMs = 100
     const stopped = await stop(`${winston()} log(0, 1000)`, emulator, name)
@@ -76,7 +76,7 @@ describe.concurrent('a signal', () => {
     expect([stopped.code, stopped.stderr, numbersIn(emulator).length]).toEqual([null, '', 1000])
   })
 
-  it('waits for exitTimeoutMs at most, and says what is lost', async () => {
+  it('waits for exitTimeoutMs at most, and reports the loss', async () => {
     const server = await startRawServer(() => {})
     const { signal, stderr } = await stop(`${core('exitTimeoutMs: 100')} log(0, 7)`, server, 'SIGTERM')
     await server.close()
@@ -84,7 +84,7 @@ describe.concurrent('a signal', () => {
     expect(stderr).toContain('7 events could not be delivered within 100 ms')
   })
 
-  it('lets every shipper deliver but those that do not want it', async () => {
+  it('lets every shipper deliver except those with exitOnSignals: false', async () => {
     await using emulator = await startEmulator()
     emulator.faults.latencyMs = request => (request.dataset === 'd' ? 300 : 0)
     const other = (dataset: string, options = '') =>
@@ -94,7 +94,7 @@ describe.concurrent('a signal', () => {
     expect(['d', 'e', 'f'].map(name => emulator.eventCount(name))).toEqual([7, 1, 0])
   })
 
-  it('finds no listener of ours where exitOnSignals or exitTimeoutMs turns that off, or nothing is pending', async () => {
+  it('finds no listener of logferry if exitOnSignals or exitTimeoutMs turns it off, or if nothing is pending', async () => {
     const count = `console.log(process.listenerCount('SIGTERM') + process.listenerCount('SIGINT') + process.listenerCount('SIGHUP'))`
     const { stdout } = await run(`
       import { createShipper } from 'logferry'
@@ -113,7 +113,7 @@ describe.concurrent('a signal', () => {
     expect(await stop(source, emulator, 'SIGINT')).toMatchObject({ signal: 'SIGINT' })
   })
 
-  it('ends a process in which a thread of its own logs, too', async () => {
+  it('also ends a process in which a worker thread logs', async () => {
     await using emulator = await startEmulator()
     const source = `
       import { once } from 'node:events'
@@ -144,7 +144,7 @@ describe.concurrent('a signal that the application handles', () => {
     expect(await stop(source, emulator, 'SIGTERM')).toEqual({ code: 7, signal: null, stdout: '', stderr: '' })
   })
 
-  it('ends the process once more when the handler has been removed', async () => {
+  it('ends the process again after the handler is removed', async () => {
     await using emulator = await startEmulator()
     const source = `
       ${core()} log(0, 7)
@@ -155,7 +155,7 @@ describe.concurrent('a signal that the application handles', () => {
     expect(numbersIn(emulator)).toEqual(upTo(7))
   })
 
-  it('loses nothing where the handler raises it again when it is done, as that of NestJS', async () => {
+  it('loses no event if the handler raises the signal again when it is done, as NestJS does', async () => {
     await using emulator = await startEmulator()
     const source = `
       ${winston()}
@@ -172,7 +172,7 @@ describe.concurrent('a signal that the application handles', () => {
     expect(inOrder(numbersIn(emulator))).toEqual(upTo(14))
   })
 
-  it('has every event arrive once where the handler ends the process within milliseconds', async () => {
+  it('delivers every event once if the handler ends the process within milliseconds', async () => {
     await using emulator = await startEmulator()
     emulator.faults.latencyMs = 100 // events are stored, and the answer is under way
     const source = `
@@ -188,7 +188,7 @@ describe.concurrent('a signal that the application handles', () => {
     expect(inOrder(numbersIn(emulator))).toEqual(upTo(7))
   })
 
-  it('loses nothing where the handler closes a server and exits, as that of Next.js', async () => {
+  it('loses no event if the handler closes a server and exits, as Next.js does', async () => {
     await using emulator = await startEmulator()
     const source = `
       import { createServer } from 'node:http'
@@ -219,7 +219,7 @@ describe.concurrent('a signal to', () => {
     ['loaded before', `onExit(said(4)); onExitOfVersion3(said(3)); ${core()} log(0, 7)`],
     ['loaded after', `${core()} log(0, 7); onExit(said(4)); onExitOfVersion3(said(3))`],
     ['of one version', `${core()} log(0, 7); onExit(said(4))`],
-  ])('a process that uses signal-exit, %s, ends it after everybody has had a turn', async (_, source) => {
+  ])('a process that uses signal-exit, %s, ends after every listener has run', async (_, source) => {
     await using emulator = await startEmulator()
     const said = `const said = version => (code, signal) => console.log(version, code, signal)`
     const stopped = await stop(`${loadEveryVersion} ${said}; ${source}`, emulator, 'SIGINT')
@@ -228,7 +228,7 @@ describe.concurrent('a signal to', () => {
     expect(numbersIn(emulator)).toEqual(upTo(7))
   })
 
-  it('a process that has two copies of this package lets both deliver, and ends it', async () => {
+  it('a process with two copies of this package lets both deliver, and ends', async () => {
     await using copy = await mkdtempDisposable(join(tmpdir(), 'logferry-copy-'))
     cpSync('dist', join(copy.path, 'dist'), { recursive: true })
     writeFileSync(join(copy.path, 'package.json'), '{ "type": "module" }')
@@ -240,7 +240,7 @@ describe.concurrent('a signal to', () => {
     expect(['d', 'e'].map(name => emulator.eventCount(name))).toEqual([7, 1])
   })
 
-  it.skipIf(isWindows)('the group of npm and its script, twice, as Ctrl+C sends it', async () => {
+  it.skipIf(isWindows)('the process group of npm and its script, sent twice as by Ctrl+C, loses no event', async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'logferry-npm-'))
     const program = `${core()} log(0, 1000); console.log('ready'); setInterval(() => {}, 1000)`
     const scripts = { start: `${JSON.stringify(process.execPath)} program.mjs` }
@@ -259,7 +259,7 @@ describe.concurrent('a signal to', () => {
   })
 
   it.runIf(process.platform === 'linux' && process.getuid?.() === 0)(
-    'the first process of a container, which it does not end, delivers, and logging goes on',
+    'the first process of a container makes it deliver; the process goes on',
     async () => {
       await using emulator = await startEmulator()
       const source = `

@@ -8,7 +8,7 @@ import { numbersIn } from '../support/emulated.ts'
 import { type Ended, runNode, runScript } from '../support/run-script.ts'
 import { core, environmentFor, inOrder, upTo, winston } from './running.ts'
 
-const kept = /(\d+ events?) could not be delivered .*; they are in the spool/
+const kept = /(\d+ events?) could not be delivered .*\. Delivery continues from the spool/
 
 /** Runs a program while the service is down, then one that only delivers what is there. */
 async function endInTrouble(program: (options: string) => string, args = ['--input-type=module']) {
@@ -30,7 +30,7 @@ const program = (end: string, options = 'exitTimeoutMs: 300') => {
   return (spool: string) => `${core(`${spool}, ${options}`)} log(0, 1000); ${end}`
 }
 
-describe.concurrent('a process that ends while the service is away', () => {
+describe.concurrent('a process that ends while the service is unavailable', () => {
   it.each([
     ['by process.exit() in the tick of its log calls', program('process.exit(3)'), 3],
     ['by an uncaught exception', program(`throw new Error('boom')`), 1],
@@ -47,7 +47,7 @@ describe.concurrent('a process that ends while the service is away', () => {
       program('process.exit()', `exitTimeoutMs: 300, durability: 'disk'`),
       0,
     ],
-  ])('%s leaves its events to the next one', async (_, source, exitCode) => {
+  ])('%s leaves its events to the next process', async (_, source, exitCode) => {
     const { ended, next, numbers, left } = await endInTrouble(source)
     expect(ended.code).toBe(exitCode)
     expect(ended.stderr).toMatch(kept)
@@ -57,14 +57,14 @@ describe.concurrent('a process that ends while the service is away', () => {
     expect(left).toEqual([])
   })
 
-  it('leaves them, too, where no worker thread may be started', async () => {
+  it('leaves its events if no worker thread may be started', async () => {
     const permissions = ['--permission', '--allow-fs-read=*', '--allow-fs-write=*']
     const { ended, numbers } = await endInTrouble(program('process.exit()'), [...permissions, '--input-type=module'])
     expect(ended.stderr).toMatch(kept)
     expect(numbers).toEqual(upTo(1000))
   })
 
-  it('has told of each event by stats(): pending is what is left', async () => {
+  it('counts each event in stats(): the pending events are those left', async () => {
     const { ended } = await endInTrouble(
       program(`
         await shipper.close({ timeoutMs: 50 })
@@ -83,7 +83,7 @@ describe.concurrent('a process that ends while the service is away', () => {
   })
 })
 
-describe('a process that logs nothing, where others have left a lot', () => {
+describe('a process that logs nothing, but adopts many events', () => {
   const count = 50_000
 
   async function endIdle(exitTimeoutMs: number, more: string) {
@@ -103,7 +103,7 @@ describe('a process that logs nothing, where others have left a lot', () => {
   }
   const atFirstEnd = `process.once('beforeExit', () => console.log(shipper.stats().accepted))`
 
-  it('is not kept alive by reading, but delivers in the time that its end may take', async () => {
+  it('is not kept alive by reading, but delivers within exitTimeoutMs', async () => {
     const { code, stdout, stderr, numbers } = await endIdle(20_000, atFirstEnd)
     expect([code, stderr]).toEqual([0, ''])
     expect(Number(stdout)).toBeLessThan(count)
@@ -115,7 +115,7 @@ describe('a process that logs nothing, where others have left a lot', () => {
     expect([code, Number(stdout) < count, numbers.length < count]).toEqual([0, true, true])
   })
 
-  it('delivers what it logs in a handler of exit, while it reads', async () => {
+  it('delivers events that an exit handler logs, while it reads', async () => {
     const { code, stderr, numbers } = await endIdle(2000, `process.on('exit', () => log(${count})); process.exit()`)
     expect([code, stderr, numbers]).toEqual([0, '', [count]])
   })
@@ -128,7 +128,7 @@ describe('process.exit() with more in the spool than in memory', () => {
     for (let n = 0; n < ${count}; n++) shipper.ship({ level: 'info', n, text })
     ${end}`
 
-  it('delivers all of it, while the service takes it', async () => {
+  it('delivers all events if the service accepts them', async () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
     await using emulator = await startEmulator()
     const options = `spool: { directory: ${JSON.stringify(directory.path)} }, exitTimeoutMs: 20_000`
@@ -138,7 +138,7 @@ describe('process.exit() with more in the spool than in memory', () => {
     expect((await readdir(directory.path, { recursive: true })).filter(name => name.endsWith('.segment'))).toEqual([])
   })
 
-  it('does no harm to what is just being read where somebody emits exit, and the process goes on', async () => {
+  it("does no harm to segments being read if the application emits 'exit', and the process continues", async () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
     await using emulator = await startEmulator()
     const options = `spool: { directory: ${JSON.stringify(directory.path)} }, exitTimeoutMs: 20_000`
@@ -151,15 +151,13 @@ describe('process.exit() with more in the spool than in memory', () => {
     expect(new Set(numbersIn(emulator))).toEqual(new Set(upTo(count)))
   })
 
-  it('leaves what there is no time for to the next process, and says that it was the time', async () => {
+  it('leaves events to the next process if the time runs out, and says so', async () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
     await using emulator = await startEmulator()
     emulator.faults.latencyMs = 250
     const spool = `spool: { directory: ${JSON.stringify(directory.path)} }`
     const ended = await runScript(source(`${spool}, exitTimeoutMs: 1000`), environmentFor(emulator))
-    expect(ended.stderr).toMatch(
-      /\d+ events could not be delivered within 1000 ms before the end; they are in the spool/,
-    )
+    expect(ended.stderr).toMatch(/\d+ events could not be delivered within 1000 ms\. Delivery continues from the spool/)
     emulator.faults.clear()
     await deliverRest(`${spool}, flushTimeoutMs: 60_000`, environmentFor(emulator))
     expect(new Set(numbersIn(emulator))).toEqual(new Set(upTo(count)))
@@ -168,7 +166,7 @@ describe('process.exit() with more in the spool than in memory', () => {
 })
 
 describe.concurrent('scenario 5: a service that never answers', () => {
-  it('holds the end up until its deadline, and nothing is lost', async () => {
+  it('delays the end until its deadline, and no event is lost', async () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
     const spool = `spool: { directory: ${JSON.stringify(directory.path)} }`
     await using emulator = await startEmulator()
@@ -185,7 +183,7 @@ describe.concurrent('scenario 5: a service that never answers', () => {
 })
 
 describe("durability: 'disk' with a service that answers", () => {
-  it.each(['process.exit()', 'await shipper.close()', ''])('leaves nothing to the next process (%s)', async end => {
+  it.each(['process.exit()', 'await shipper.close()', ''])('leaves no event to the next process (%s)', async end => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
     await using emulator = await startEmulator()
     const options = `spool: { directory: ${JSON.stringify(directory.path)} }, durability: 'disk'`

@@ -38,7 +38,7 @@ describe.concurrent('TLS with a certificate of a private CA', () => {
     ['a text', loopback.cert],
     ['a Buffer', Buffer.from(loopback.cert)],
     ['an array', [wrongHost.cert, Buffer.from(loopback.cert)]],
-  ])('and at any other time (ca is %s)', async (_, ca) => {
+  ])('is trusted at any other time (ca is %s)', async (_, ca) => {
     await using shipping = await startShipping(emulatorOptions)
     const shipper = shipping.ship({ tls: { ca } })
     shipper.ship({ n: 0 })
@@ -51,7 +51,7 @@ describe.concurrent('TLS with a certificate of a private CA', () => {
     expect(await run(`${core()} log(0, 10); process.exit()`, running)).toMatchObject({ stderr: '', numbers: upTo(10) })
   })
 
-  it('is not trusted without, and the loss is said', async () => {
+  it('is not trusted without the option, and the loss is reported', async () => {
     const { stderr, numbers } = await run(`${core('exitTimeoutMs: 300')} log(0, 10); process.exit()`, {
       emulatorOptions,
     })
@@ -59,7 +59,7 @@ describe.concurrent('TLS with a certificate of a private CA', () => {
     expect(stderr).toContain('10 events could not be delivered')
   })
 
-  it('sees the certificate of the client, then and at process.exit()', async () => {
+  it('sees the client certificate before and at process.exit()', async () => {
     const seen: string[] = []
     const server = createServer({ ...loopback, requestCert: true, rejectUnauthorized: false }, (request, response) => {
       seen.push((request.socket as TLSSocket).getPeerCertificate().raw?.toString('base64') ?? 'none')
@@ -86,7 +86,7 @@ describe.concurrent('TLS with a certificate of a private CA', () => {
 
 describe.concurrent('preloads', () => {
   it.each(['--require', '--import'])(
-    '(%s in NODE_OPTIONS) run once, and not again for the last delivery',
+    '(%s in NODE_OPTIONS) run once, and not again for delivery at the end',
     async flag => {
       const log = join(directory, `log${flag}`)
       const preload = join(directory, `preload${flag}.cjs`)
@@ -97,7 +97,7 @@ describe.concurrent('preloads', () => {
     },
   )
 
-  it('nor as arguments', async () => {
+  it('as arguments run once, too', async () => {
     const log = join(directory, 'log')
     const preload = join(directory, 'preload.cjs')
     writeFileSync(preload, `require('node:fs').appendFileSync(${JSON.stringify(log)}, 'loaded\\n')`)
@@ -142,7 +142,7 @@ describe.concurrent('applications', () => {
     expect([ended.code, ended.stderr, emulator.eventCount('d')]).toEqual([4, '', 10])
   })
 
-  it('whose folder has been removed, as of an old release, deliver', async () => {
+  it('whose directory was removed, as of an old release, deliver', async () => {
     const folder = join(directory, 'release-1')
     const source = `${core()}
       const fs = process.getBuiltinModule('node:fs')
@@ -155,7 +155,7 @@ describe.concurrent('applications', () => {
     expect(await run(source)).toMatchObject({ code: 5, stderr: '', numbers: upTo(7) })
   })
 
-  it('that may not start workers lose what is left, and are told', async () => {
+  it('that may not start workers lose pending events, with a warning', async () => {
     const args = ['--permission', '--allow-fs-read=*', '--input-type=module']
     const { code, stdout, stderr, numbers } = await run(`${core()} log(0, 7); process.exit(5)`, { args })
     expect([code, stdout, numbers]).toEqual([5, '', []])
@@ -163,7 +163,7 @@ describe.concurrent('applications', () => {
     expect(stderr).toContain('--allow-worker')
   })
 
-  it('that may, deliver', async () => {
+  it('that may start workers deliver', async () => {
     const args = ['--permission', '--allow-fs-read=*', '--allow-worker', '--input-type=module']
     expect(await run(`${core()} log(0, 7); process.exit(5)`, { args })).toMatchObject({ code: 5, numbers: upTo(7) })
   })

@@ -43,8 +43,8 @@ function blockLoop(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
 
-describe('connections of our own', () => {
-  it('are kept for the next request', async () => {
+describe('connections of logferry', () => {
+  it('are reused for the next request', async () => {
     const server = await startRawServer(socket => socket.write(ok))
     const connections = new Connections(server.url, 4)
     for (const _ of [1, 2, 3])
@@ -54,7 +54,7 @@ describe('connections of our own', () => {
     await server.close()
   })
 
-  it('keep nothing of a request that is over', async () => {
+  it('keep no reference to a finished request', async () => {
     const server = await startRawServer(socket => socket.write(ok))
     const connections = new Connections(server.url, 1)
     for (const _ of [1, 2, 3]) await ask(connections, post(server.url))
@@ -64,7 +64,7 @@ describe('connections of our own', () => {
     await server.close()
   })
 
-  it('are as many as allowed, and requests beyond wait for one', async () => {
+  it('are limited in number, and further requests wait for one', async () => {
     const waiting: Socket[] = []
     const server = await startRawServer(socket => waiting.push(socket))
     const connections = new Connections(server.url, 2)
@@ -81,7 +81,7 @@ describe('connections of our own', () => {
   })
 
   it.each(['resets', 'closes'])(
-    'a kept one that the server %s as it is used again: the request is made by another',
+    'a reused connection that the server %s: the request is made on another one',
     async how => {
       const server = await startRawServer((socket, heard, index) => {
         const isSecond = index === 0 && heard.split('POST').length > 2
@@ -98,7 +98,7 @@ describe('connections of our own', () => {
     },
   )
 
-  it('a request is made again once, by a new one: a server that resets each after it was stored gets it twice', async () => {
+  it('a request is repeated once, on a new connection: a server that stores and resets each gets it twice', async () => {
     const server = await startRawServer((socket, heard) => {
       if (heard.includes('poison')) socket.resetAndDestroy()
       else if (server.heard.join('').split('POST').length > 4) for (const open of server.sockets) open.write(ok)
@@ -113,7 +113,7 @@ describe('connections of our own', () => {
   })
 
   it.each(['timer', 'immediate'])(
-    'by TLS, an answer is that to a request sent in a %s, though the event loop was blocked since',
+    'over TLS, an answer belongs to a request sent in a %s, although the event loop was blocked since',
     async by => {
       const server = await startBusyServer()
       const connections = new Connections(server.url, 1, { tls: { ca: [certificate] } })
@@ -132,7 +132,7 @@ describe('connections of our own', () => {
     },
   )
 
-  it('a new one that is reset is trouble, which nobody hides', async () => {
+  it('a reset of a new connection is reported as an error', async () => {
     const server = await startRawServer(socket => socket.resetAndDestroy())
     const connections = new Connections(server.url, 1)
     await expect(ask(connections, post(server.url))).rejects.toMatchObject({ code: 'ECONNRESET' })
@@ -141,7 +141,7 @@ describe('connections of our own', () => {
     await server.close()
   })
 
-  it('a kept one that breaks after the status has come: the status counts', async () => {
+  it('a reused connection that breaks after the status: the status counts', async () => {
     const server = await startRawServer((socket, heard) => {
       if (heard.split('POST').length === 2) socket.write(ok)
       else socket.write('HTTP/1.1 503 No\r\ncontent-length: 9\r\n\r\nsor', () => socket.destroy())
@@ -154,7 +154,7 @@ describe('connections of our own', () => {
     await server.close()
   })
 
-  it('an answer that comes while the body is being sent ends the request, and its connection', async () => {
+  it('an answer during the request body ends the request and its connection', async () => {
     const large = Buffer.alloc(64_000_000)
     const server = await startRawServer((socket, _, index) => {
       if (index === 0) socket.pause()
@@ -168,7 +168,7 @@ describe('connections of our own', () => {
     await server.close()
   })
 
-  it('a request given up is not made again', async () => {
+  it('an abandoned request is not repeated', async () => {
     const server = await startRawServer((socket, heard) => {
       if (heard.split('POST').length === 2) socket.write(ok)
     })
@@ -180,7 +180,7 @@ describe('connections of our own', () => {
     await server.close()
   })
 
-  it('close: idle ones at once, those in use when they have their answer', async () => {
+  it('close() ends idle connections at once, and busy ones after their answer', async () => {
     const server = await startRawServer((socket, heard) => {
       if (!heard.includes('slow')) socket.write(ok)
     })
@@ -199,7 +199,7 @@ describe('connections of our own', () => {
     await server.close()
   })
 
-  it('no answer at all is said', async () => {
+  it('a missing answer is reported', async () => {
     const server = await startRawServer(socket => socket.end())
     const connections = new Connections(server.url, 1)
     await expect(ask(connections, post(server.url))).rejects.toThrow('socket hang up')

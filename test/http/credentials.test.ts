@@ -46,14 +46,14 @@ describe('a text that repeats the token', () => {
     expect(shown.replaceAll('[token]', '?')).toMatch(/^no \\ 5% & \?( or \?)? C:\\dir &c; 100%$/)
   })
 
-  it.each([token, `Bearer ${token}`, `user:${token}`, `me ${token} `])('in base64, as %s', text => {
+  it.each([token, `Bearer ${token}`, `user:${token}`, `me ${token} `])('in base64 as %s, is shown without it', text => {
     for (const encoding of ['base64', 'base64url'] as const) {
       const encoded = Buffer.from(text).toString(encoding)
       expect(credentials.redact(`got ${encoded}!`)).toMatch(/^got .{0,12}\[token\].{0,4}!$/)
     }
   })
 
-  it('that ends within it, is shown without its beginning', () => {
+  it('that ends within the token, is shown without its beginning', () => {
     for (let length = 4; length < token.length; length++) {
       expect(credentials.redact(`no ${token.slice(0, length)}`)).toBe('no [token]')
       const digits = Buffer.from(token)
@@ -64,20 +64,20 @@ describe('a text that repeats the token', () => {
   })
 
   it.each(['<b>12345678</b>', '%41%42%43%44', 'a<b>c<d>e<f>', '\\n\\t\\r\\n12', '&lt;&gt;&amp;'])(
-    'is shown without it, where the token looks like markup: %s',
+    'is shown without a token that looks like markup: %s',
     odd => {
       const shown = new Credentials(odd).redact(`no ${odd}, ${JSON.stringify(odd)} > 2, ${odd.toUpperCase()}`)
       expect(shown).toBe('no [token], "[token]" > 2, [token]')
     },
   )
 
-  it('of other texts, nothing is changed', () => {
+  it('leaves other texts unchanged', () => {
     const text = `{"message":"bad \\/ \\u0041 &amp; %2B ${token.slice(0, -1)} xa/t-0+1=2&3"4%4"}`
     expect(credentials.redact(text)).toBe(text)
   })
 
   it.each(['\\', '&', '%', '&amp;', '%25', '\\x', 'amp;', token.slice(0, -1)])(
-    'costs no time, however many %s',
+    'is checked quickly, however many %s',
     piece => {
       const startedAt = performance.now()
       credentials.redact(`&%${piece.repeat(65_536 / piece.length)}`)

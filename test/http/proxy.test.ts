@@ -50,7 +50,7 @@ const environment = (emulator: Pick<Emulator, 'token'>, proxy: ForwardProxy): Re
 })
 
 describe('a proxy', () => {
-  it('that the option proxyEnv names is given the host of the service and its own credentials, and no token', async () => {
+  it('of the option proxyEnv gets the host of the service and its own credentials, and no token', async () => {
     await using emulator = await startService()
     await using proxy = await startProxy(emulator.url)
     const proxyEnv = { HTTPS_PROXY: `http://user:${password}@127.0.0.1:${proxy.port}` }
@@ -59,7 +59,7 @@ describe('a proxy', () => {
     expect(proxy.credentials).toEqual([basic(`user:${password}`)])
   })
 
-  it('for plain HTTP is asked for the whole address', async () => {
+  it('for plain HTTP gets the whole address', async () => {
     await using emulator = await startEmulator({ allowedHosts: [host] })
     await using proxy = await startProxy(emulator.url)
     const proxyEnv = { http_proxy: `http://127.0.0.1:${proxy.port}`, HTTPS_PROXY: 'http://127.0.0.1:9' }
@@ -72,7 +72,7 @@ describe('a proxy', () => {
     ['its natural end', ''],
     ['process.exit()', 'process.exit()'],
     ['SIGTERM', `process.kill(process.pid, 'SIGTERM'); setInterval(() => {}, 1000)`],
-  ])('of the environment is used if Node uses it, and at the end of the process, too: %s', async (_, end) => {
+  ])('of the environment is used if Node uses it, also at the end of the process: %s', async (_, end) => {
     await using emulator = await startService()
     await using proxy = await startProxy(emulator.url)
     const { stderr } = await runScript(
@@ -98,7 +98,7 @@ describe('a proxy', () => {
     await client.close()
   })
 
-  it('is not used for a host that NO_PROXY names, nor for this machine', async () => {
+  it('is not used for hosts in NO_PROXY or for this machine', async () => {
     await using emulator = await startEmulator()
     await using proxy = await startProxy(emulator.url)
     const proxies = `http://127.0.0.1:${proxy.port}`
@@ -109,7 +109,7 @@ describe('a proxy', () => {
     expect(proxy.asked).toEqual([])
   })
 
-  it('that leads to a server with the certificate of another host brings that one no token', async () => {
+  it('leading to a server with the certificate of another host does not pass the token on', async () => {
     let heard = ''
     const impostor = createTlsServer(others, socket => socket.on('error', () => {}).on('data', data => (heard += data)))
     impostor.on('tlsClientError', () => {}).listen(0, '127.0.0.1')
@@ -123,7 +123,7 @@ describe('a proxy', () => {
     impostor.close()
   })
 
-  it('with the certificate of another host is given neither token nor credentials', async () => {
+  it('with the certificate of another host gets neither token nor credentials', async () => {
     let heard = ''
     const impostor = createTlsServer(ours, socket => socket.on('error', () => {}).on('data', data => (heard += data)))
     impostor.on('tlsClientError', () => {}).listen(0, '127.0.0.1')
@@ -180,8 +180,7 @@ describe('a proxy', () => {
 })
 
 describe('a proxy of the environment that is not used', () => {
-  const hint =
-    'HTTPS_PROXY is set, but not used: that takes the environment variable NODE_USE_ENV_PROXY=1 or the option proxyEnv'
+  const hint = 'HTTPS_PROXY is set, but not used: a proxy needs NODE_USE_ENV_PROXY=1 or the option proxyEnv'
   const service = { LOGFERRY_URL: `https://${host}`, LOGFERRY_TOKEN: token, LOGFERRY_DATASET: 'd' }
   const proxies = { HTTPS_PROXY: `http://user:${password}@127.0.0.1:9` }
 
@@ -192,13 +191,13 @@ describe('a proxy of the environment that is not used', () => {
       'a call of the client of the organization',
       `import { createOrgClient } from 'logferry/org'; await createOrgClient().get('o')`,
     ],
-  ])('is named where the service is not found: %s', async (_, source) => {
+  ])('is named if the service is not found: %s', async (_, source) => {
     const { stderr } = await runScript(source, { ...service, ...proxies })
     expect(stderr).toContain(hint)
     expect(stderr).not.toContain(password)
   })
 
-  it('is not named where none is set', async () => {
+  it('is not named if none is set', async () => {
     const source = `import { createOrgClient } from 'logferry/org'; await createOrgClient().get('o')`
     const { stderr } = await runScript(source, { ...service, HTTP_PROXY: 'http://127.0.0.1:9', NO_PROXY: '*' })
     expect(stderr).toMatch(/ENOTFOUND|EAI_AGAIN/)

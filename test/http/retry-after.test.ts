@@ -22,7 +22,7 @@ describe('Retry-After', () => {
     expect(retryAfterMs(header, now, date)).toBe(expected)
   })
 
-  it.each([[undefined], [''], [' '], ['-5'], ['soon'], ['12 parsecs'], ['2/3']])('%s says nothing usable', header => {
+  it.each([[undefined], [''], [' '], ['-5'], ['soon'], ['12 parsecs'], ['2/3']])('%s is ignored', header => {
     expect(retryAfterMs(header, now)).toBeUndefined()
   })
 })

@@ -49,7 +49,7 @@ async function heardWhileEnding(start: (url: string) => { worker: Worker; end: (
   return heard
 }
 
-describe('a thread that is ended during a TLS handshake sends nothing to a server that it has not verified', () => {
+describe('a thread that ends during a TLS handshake sends nothing to an unverified server', () => {
   it('a worker of the application', async () => {
     const heard = await heardWhileEnding(url => {
       const worker = new Worker(

@@ -18,7 +18,7 @@ function refusal(options: unknown): Error {
   throw new Error('accepted')
 }
 
-describe('options that cannot be used throw where the client is made', () => {
+describe('invalid options throw when the client is made', () => {
   it.each<[string, unknown, string, RegExp, 'TypeError' | 'RangeError']>([
     ['no options', null, 'options', /an object; got null$/, 'TypeError'],
     ['no base address', { token: 't' }, 'baseUrl', /LOGFERRY_URL must be set; got nothing/, 'TypeError'],
@@ -26,7 +26,7 @@ describe('options that cannot be used throw where the client is made', () => {
       'no token',
       { ...good, token: undefined },
       'accessToken',
-      /one of accessToken, token, personalAccessToken, or LOGFERRY_TOKEN must be set; got nothing/,
+      /set, unless token, personalAccessToken or LOGFERRY_TOKEN is; got nothing/,
       'TypeError',
     ],
     ['two tokens', { ...good, accessToken: 'a' }, 'token', /the only one of .*; got accessToken too/, 'TypeError'],
@@ -40,7 +40,13 @@ describe('options that cannot be used throw where the client is made', () => {
     ],
     ['an unknown option', { ...good, retries: 1 }, 'retries', /one of baseUrl, .*; got an unknown option/, 'TypeError'],
     ['an option of the shipper', { ...good, dataset: 'd' }, 'dataset', /got an unknown option/, 'TypeError'],
-    ['plain http', { ...good, baseUrl: 'http://a.example' }, 'baseUrl', /https: unless the host is/, 'RangeError'],
+    [
+      'plain http',
+      { ...good, baseUrl: 'http://a.example' },
+      'baseUrl',
+      /an https: address unless the host is/,
+      'RangeError',
+    ],
     ['no region', { ...good, baseUrl: { us: 'x', eu: 'y' } }, 'region', /'us' or 'eu'/, 'TypeError'],
     ['an unknown region', { ...good, region: 'mars' }, 'region', /got "mars"/, 'TypeError'],
     [
@@ -56,10 +62,10 @@ describe('options that cannot be used throw where the client is made', () => {
       'a number for a token',
       { ...good, token: undefined, accessToken: 7 },
       'accessToken',
-      /a function that gives/,
+      /a function that returns one/,
       'TypeError',
     ],
-    ['a dispatcher that is none', { ...good, dispatcher: {} }, 'dispatcher', /undici Dispatcher/, 'TypeError'],
+    ['an object that is not a dispatcher', { ...good, dispatcher: {} }, 'dispatcher', /undici Dispatcher/, 'TypeError'],
     ['a header name with a space', { ...good, orgIdHeader: 'x y' }, 'orgIdHeader', /HTTP header/, 'RangeError'],
   ])('%s', (_, options, option, message, type) => {
     const error = refusal(options)
@@ -83,7 +89,7 @@ describe('options that cannot be used throw where the client is made', () => {
   })
 })
 
-describe('arguments that cannot be used reject, and nothing is asked of the service', () => {
+describe('invalid arguments reject, and no request is made', () => {
   const dispatch = vi.fn()
   const client = createOrgClient({ ...good, dispatcher: { dispatch } as never })
 
@@ -96,7 +102,7 @@ describe('arguments that cannot be used reject, and nothing is asked of the serv
     },
   )
 
-  it('an id may be a token in the wrong place, so it is not shown', async () => {
+  it('an id is not shown, because it may be a misplaced token', async () => {
     await expect(client.get('xaat-secret\n')).rejects.toThrow(/got a string of 12 characters \(not shown\)$/)
   })
 
@@ -117,7 +123,7 @@ describe('arguments that cannot be used reject, and nothing is asked of the serv
     })
   })
 
-  it('and so nothing was asked', () => expect(dispatch).not.toHaveBeenCalled())
+  it('no request was made', () => expect(dispatch).not.toHaveBeenCalled())
 })
 
 it('a client shows no token', async () => {

@@ -37,8 +37,8 @@ async function failure(call: Promise<unknown>): Promise<OrgError> {
   return error as OrgError
 }
 
-describe('an access token that a function gives', () => {
-  it('is asked for when it is needed first, and kept', async () => {
+describe('an access token from a function', () => {
+  it('is obtained when first needed, and kept', async () => {
     await using tokens = await startTokens()
     expect(tokens.asked).toEqual([])
     await tokens.get()
@@ -47,13 +47,13 @@ describe('an access token that a function gives', () => {
     expect(tokens.asked).toEqual([false])
   })
 
-  it('is asked for once by calls in parallel', async () => {
+  it('is obtained once for parallel calls', async () => {
     await using tokens = await startTokens()
     await Promise.all([tokens.get(), tokens.get(), tokens.get()])
     expect(tokens.asked).toEqual([false])
   })
 
-  it('is renewed when it was refused, once for calls in parallel', async () => {
+  it('is renewed once for parallel calls after it was refused', async () => {
     await using tokens = await startTokens()
     await tokens.get()
     tokens.end()
@@ -65,13 +65,13 @@ describe('an access token that a function gives', () => {
     expect(tokens.asked).toEqual([false, true, true])
   })
 
-  it('may be given at once, without a promise', async () => {
+  it('may be returned without a promise', async () => {
     await using emulator = await startEmulator()
     await using client = createOrgClient({ baseUrl: emulator.url, accessToken: () => emulator.accessToken })
     expect((await client.get(emulator.orgId)).id).toBe(emulator.orgId)
   })
 
-  it('is asked for once a call when the service refuses the new one too', async () => {
+  it('is renewed once per call if the service refuses the new token, too', async () => {
     await using emulator = await startEmulator()
     const asked: boolean[] = []
     await using client = createOrgClient({
@@ -84,7 +84,7 @@ describe('an access token that a function gives', () => {
     expect(emulator.requests()).toHaveLength(2)
   })
 
-  it('is not asked for again by a call that was refused before others renewed it', async () => {
+  it('is not renewed again by a call that was refused before others renewed it', async () => {
     const renewed = Promise.withResolvers<void>()
     const slowAsked = Promise.withResolvers<void>()
     await using service = await startService(async (response, { line, headers }) => {
@@ -106,7 +106,7 @@ describe('an access token that a function gives', () => {
     expect(bearers).toEqual(['Bearer token-1', 'Bearer token-1', 'Bearer token-2', 'Bearer token-2'])
   })
 
-  it('that stays is not sent again', async () => {
+  it('is not sent again if the function returns the refused token', async () => {
     await using emulator = await startEmulator()
     await using client = createOrgClient({ baseUrl: emulator.url, accessToken: 'unknown' })
     expect(await failure(client.get(emulator.orgId))).toMatchObject({ code: 'UNAUTHORIZED' })
@@ -114,7 +114,7 @@ describe('an access token that a function gives', () => {
   })
 })
 
-describe('a function that gives no token is TOKEN_UNAVAILABLE', () => {
+describe('a function without a valid token is TOKEN_UNAVAILABLE', () => {
   const noService = 'http://127.0.0.1:1'
 
   it.each<[string, () => unknown]>([
@@ -125,20 +125,20 @@ describe('a function that gives no token is TOKEN_UNAVAILABLE', () => {
         throw new Error('no such client', { cause: new Error('connect ECONNREFUSED') })
       },
     ],
-  ])('when it %s, with the cause', async (_, accessToken) => {
+  ])('if it %s, with the cause', async (_, accessToken) => {
     await using client = createOrgClient({ baseUrl: noService, accessToken: accessToken as ObtainAccessToken })
     const error = await failure(client.get('acme'))
     expect(error).toMatchObject({ code: 'TOKEN_UNAVAILABLE', cause: { message: 'no such client' } })
     expect((error.cause as Error).cause).toMatchObject({ message: 'connect ECONNREFUSED' })
   })
 
-  it('when it throws what is no Error', async () => {
+  it('if it throws a value that is not an Error', async () => {
     const accessToken = () => Promise.reject('secret-1')
     await using client = createOrgClient({ baseUrl: noService, accessToken })
     const error = await failure(client.get('acme'))
     expect(error).toMatchObject({
       code: 'TOKEN_UNAVAILABLE',
-      cause: { message: 'not an Error was thrown, but string' },
+      cause: { message: 'a value that is not an Error was thrown: string' },
     })
     expect(inspect(error)).not.toContain('secret-1')
   })
@@ -153,11 +153,11 @@ describe('a function that gives no token is TOKEN_UNAVAILABLE', () => {
     'sécret-1',
     { access_token: 'secret-1' },
     ['secret-1'],
-  ])('when it gives %j, which is not shown', async given => {
+  ])('if it returns %j, which is not shown', async given => {
     await using client = createOrgClient({ baseUrl: noService, accessToken: (() => given) as never })
     const error = await failure(client.get('acme'))
     expect(error.code).toBe('TOKEN_UNAVAILABLE')
-    expect(error.message).toContain('must give a token of visible ASCII characters without spaces; it gave ')
+    expect(error.message).toContain('must return a token of visible ASCII characters without spaces; it returned ')
     expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/s[eé]cret.1|evil/)
   })
 
@@ -176,7 +176,7 @@ describe('a function that gives no token is TOKEN_UNAVAILABLE', () => {
     expect(calls).toBe(2)
   })
 
-  it('and the token that was refused before is neither in the error nor in its causes', async () => {
+  it('and the refused token is neither in the error nor in its causes', async () => {
     await using emulator = await startEmulator()
     const secret = 'secret-token-1'
     const accessToken: ObtainAccessToken = ({ renew }) => {
@@ -190,7 +190,7 @@ describe('a function that gives no token is TOKEN_UNAVAILABLE', () => {
     expect(inspect(error, { depth: 20, showHidden: true })).not.toContain(secret)
   })
 
-  it('a function that takes too long is a TIMEOUT, its signal is aborted, and it is called anew', async () => {
+  it('a function that takes too long is a TIMEOUT: its signal is aborted, and the next call calls it again', async () => {
     const signals: AbortSignal[] = []
     const accessToken: ObtainAccessToken = ({ signal }) => {
       signals.push(signal)
@@ -199,7 +199,7 @@ describe('a function that gives no token is TOKEN_UNAVAILABLE', () => {
     await using client = createOrgClient({ baseUrl: noService, accessToken, timeoutMs: 100 })
     const error = await failure(client.get('acme'))
     expect(error).toMatchObject({ code: 'TIMEOUT' })
-    expect(error.message).toContain('timeoutMs (100) ran out, waiting for the accessToken function')
+    expect(error.message).toContain('timeoutMs (100) ran out while waiting for the accessToken function')
     const [signal] = signals
     if (signal?.aborted === false) await once(signal, 'abort')
     await macrotask()

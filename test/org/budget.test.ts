@@ -30,14 +30,14 @@ function run(
   return news
 }
 
-describe('the budget of a month', () => {
-  it('has nothing to tell while it lasts', () => {
+describe('the monthly budget', () => {
+  it('reports nothing while it lasts', () => {
     const budget = new Budget(30e9, period, startMs)
     expect(run(budget, 1, [[info, 80_000]])).toEqual([])
     expect(budget.usedUpAtMs(startMs + day)).toBeUndefined()
   })
 
-  it('tells once, with the day, that the pace would overrun it', () => {
+  it('reports an expected overrun once, with the day', () => {
     const budget = new Budget(30e9, period, startMs)
     const news = run(budget, 1, [[info, 231_481]]) // 2 GB a day
     expect(news).toHaveLength(1)
@@ -46,7 +46,7 @@ describe('the budget of a month', () => {
     expect(((overrun as { atMs: number }).atMs - startMs) / day).toBeCloseTo(15, 0)
   })
 
-  it('tells when 80 % and 95 % are used', () => {
+  it('reports when 80 % and 95 % are used', () => {
     const budget = new Budget(1e9, period, startMs)
     const news = run(budget, 1, [[info, 115_740]]) // 1 GB a day
     expect(news.filter(({ kind }) => kind === 'used')).toEqual([
@@ -55,7 +55,7 @@ describe('the budget of a month', () => {
     ])
   })
 
-  it('keeps everything while the pace fits', () => {
+  it('keeps every event while the rate fits', () => {
     const budget = new Budget(30e9, period, startMs)
     run(budget, 1, [
       [debug, 20_000],
@@ -83,7 +83,7 @@ describe('the budget of a month', () => {
     expect(budget.usedBytes / 3e9).toBeLessThan(1.03)
   })
 
-  it('goes by what the service says is left', () => {
+  it('follows the remaining amount that the service reports', () => {
     const budget = new Budget(1e9, period, startMs)
     budget.correct(100_000_000)
     expect(budget.tick(startMs)).toEqual([{ kind: 'used', share: 0.8 }])

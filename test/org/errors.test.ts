@@ -24,19 +24,19 @@ async function failure(baseUrl: string, options: OrgClientOptions = {}): Promise
   return error as OrgError
 }
 
-describe('the code says what went wrong', () => {
+describe('the code of an error', () => {
   it.each([
     [400, 'INVALID_REQUEST', /refuses the request \(status 400: because\)/],
     [422, 'INVALID_REQUEST', /refuses the request/],
     [402, 'INVALID_REQUEST', /status 402/],
-    [401, 'UNAUTHORIZED', /refuses the token: is it valid, .*\(status 401: because\)/],
+    [401, 'UNAUTHORIZED', /refuses the token; check that it is valid .*\(status 401: because\)/],
     [403, 'UNAUTHORIZED', /refuses the token/],
-    [404, 'NOT_FOUND', /check its id, and baseUrl/],
+    [404, 'NOT_FOUND', /check its id and baseUrl/],
     [408, 'UNAVAILABLE', /status 408/],
-    [429, 'RATE_LIMITED', /ask later/],
-    [430, 'RATE_LIMITED', /ask later/],
-    [500, 'UNAVAILABLE', /in trouble/],
-    [503, 'UNAVAILABLE', /in trouble/],
+    [429, 'RATE_LIMITED', /try again later/],
+    [430, 'RATE_LIMITED', /try again later/],
+    [500, 'UNAVAILABLE', /is unavailable/],
+    [503, 'UNAVAILABLE', /is unavailable/],
   ])('%i is %s', async (status, code, message) => {
     await using service = await startAnswering(status, { message: 'because' })
     const error = await failure(service.url)
@@ -44,7 +44,7 @@ describe('the code says what went wrong', () => {
     expect(error.message).toMatch(/^logferry: /)
   })
 
-  it.each([301, 302, 303, 307, 308])('%i is REDIRECTED, and is not followed', async status => {
+  it.each([301, 302, 303, 307, 308])('%i is REDIRECTED, and the redirect is not followed', async status => {
     await using elsewhere = await startAnswering(200, specifiedOrg)
     await using service = await startAnswering(status, '', { location: `${elsewhere.url}/x?token=1` })
     const error = await failure(service.url)
@@ -53,7 +53,7 @@ describe('the code says what went wrong', () => {
     expect(elsewhere.requests).toEqual([])
   })
 
-  it('of the emulator too: an unknown token, an unknown organization', async () => {
+  it('fits answers of the emulator: an unknown token, an unknown organization', async () => {
     await using emulator = await startEmulator()
     expect(await failure(emulator.url)).toMatchObject({ code: 'UNAUTHORIZED', status: 403 })
     const personal = { personalAccessToken: emulator.personalAccessToken, orgId: 'other', token: undefined }
@@ -64,7 +64,7 @@ describe('the code says what went wrong', () => {
     })
   })
 
-  it('UNREACHABLE when nobody listens, with the cause', async () => {
+  it('is UNREACHABLE if the port is closed, with the cause', async () => {
     const closed = await startRawServer(() => {})
     await closed.close()
     const error = await failure(closed.url)
@@ -73,7 +73,7 @@ describe('the code says what went wrong', () => {
     expect(error).not.toHaveProperty('status')
   })
 
-  it('UNREACHABLE when the connection breaks before or within the answer, three times', async () => {
+  it('is UNREACHABLE if the connection breaks before or within the answer, three times', async () => {
     const starts = ['', 'HTTP/1.1 200 OK\r\n', 'HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"id":']
     for (const start of starts) {
       const server = await startRawServer(socket => socket.end(start))
@@ -83,27 +83,27 @@ describe('the code says what went wrong', () => {
     }
   })
 
-  it('UNREACHABLE when the dispatcher is closed', async () => {
+  it('is UNREACHABLE if the dispatcher is closed', async () => {
     const dispatcher = new Agent()
     await dispatcher.close()
     expect(await failure('http://127.0.0.1:1', { dispatcher })).toMatchObject({ code: 'UNREACHABLE' })
   })
 
-  it('TIMEOUT when no answer, half a head or half a body arrives in time', async () => {
+  it('is TIMEOUT if no answer, half a head or half a body arrives in time', async () => {
     const starts = ['', 'HTTP/1.1 200 OK\r\n', 'HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"id":']
     await Promise.all(
       starts.map(async start => {
         const server = await startRawServer(socket => socket.write(start))
         const error = await failure(server.url, { timeoutMs: 100 })
         expect(error).toMatchObject({ code: 'TIMEOUT' })
-        expect(error.message).toContain('timeoutMs (100) ran out, waiting for the service')
+        expect(error.message).toContain('timeoutMs (100) ran out while waiting for the service')
         expect(server.sockets).toHaveLength(1)
         await server.close()
       }),
     )
   })
 
-  it('by the status, when an error has no end', async () => {
+  it('follows the status if the body of an error never ends', async () => {
     await using service = await startService(response => response.writeHead(403).write('{'))
     expect(await failure(service.url, { timeoutMs: 100 })).toMatchObject({ code: 'UNAUTHORIZED', status: 403 })
   })
@@ -113,13 +113,13 @@ describe('hostile answers are INVALID_RESPONSE', () => {
   const text = JSON.stringify(specifiedOrg)
   it.each([
     ['empty', '', 'expected a JSON object, got an empty answer'],
-    ['HTML', '<!doctype html><p>Log in', 'got a page of HTML, of a proxy perhaps'],
-    ['text', 'OK', 'got a text that is no JSON'],
-    ['truncated', text.slice(0, -1), 'got a text that is no JSON'],
+    ['HTML', '<!doctype html><p>Log in', 'got an HTML page, perhaps of a proxy'],
+    ['text', 'OK', 'got text that is not JSON'],
+    ['truncated', text.slice(0, -1), 'got text that is not JSON'],
     ['a list', '[]', 'got an array'],
     ['null', 'null', 'got null'],
     ['a string', '"x"', 'got a string of 1 characters'],
-    ['deep', '['.repeat(1_000_000), 'got a text that is no JSON'],
+    ['deep', '['.repeat(1_000_000), 'got text that is not JSON'],
     ['of more than 1 MiB', JSON.stringify(orgWith({ more: 'x'.repeat(2 ** 20) })), 'it is longer than 1 MiB'],
   ])('%s', async (_, body, problem) => {
     await using service = await startAnswering(200, body)
@@ -134,7 +134,7 @@ describe('hostile answers are INVALID_RESPONSE', () => {
     expect(await failure(service.url)).toMatchObject({ code: 'INVALID_RESPONSE', status: 204 })
   })
 
-  it('1 GB, of which little is read', async () => {
+  it('1 GB, of which only a little is read', async () => {
     const chunk = Buffer.alloc(65_536, ' ')
     let sent = 0
     const closed = Promise.withResolvers<void>()
@@ -177,7 +177,7 @@ describe('hostile answers are INVALID_RESPONSE', () => {
     },
   )
 
-  it('but a content type does not matter', async () => {
+  it('the content type does not matter', async () => {
     await using service = await startAnswering(200, text, { 'content-type': 'text/html' })
     await using client = createOrgClient({ baseUrl: service.url, token })
     expect(await client.get('acme')).toStrictEqual(specifiedOrg)
@@ -206,7 +206,7 @@ describe('a token that the service repeats is not in the error', () => {
     [`http://${token}.example/`, 'redirects to another address'],
     [`//${token}.example/`, 'redirects to another address'],
     [`/${token}`, 'redirects to another path of the same host'],
-  ])('as the place that it redirects to: %s', async (location, reason) => {
+  ])('as the target of a redirect: %s', async (location, reason) => {
     await using service = await startAnswering(302, '', { location })
     expect((await failure(service.url)).message).toContain(reason)
   })
@@ -222,8 +222,8 @@ describe('a token that the service repeats is not in the error', () => {
   })
 })
 
-describe('what may pass is tried again', () => {
-  it('up to three times, and the first success counts', async () => {
+describe('temporary failures', () => {
+  it('are retried up to three times, and the first success counts', async () => {
     await using service = await startService((response, _, nth) => {
       if (nth === 1) response.socket?.destroy()
       else if (nth === 2) response.writeHead(503).end()
@@ -234,19 +234,19 @@ describe('what may pass is tried again', () => {
     expect(service.requests).toHaveLength(3)
   })
 
-  it('and no more often', async () => {
+  it('are not retried more often', async () => {
     await using service = await startAnswering(503, '')
     expect(await failure(service.url)).toMatchObject({ code: 'UNAVAILABLE' })
     expect(service.requests).toHaveLength(3)
   })
 
-  it.each([400, 401, 403, 404, 302])('but not after %i', async status => {
+  it.each([400, 401, 403, 404, 302])('do not include status %i', async status => {
     await using service = await startAnswering(status, '')
     await failure(service.url)
     expect(service.requests).toHaveLength(1)
   })
 
-  it('as soon as Retry-After allows', async () => {
+  it('are retried as soon as Retry-After allows', async () => {
     await using service = await startService((response, _, nth) => {
       if (nth === 1) response.writeHead(429, { 'retry-after': '0.05' }).end()
       else response.end(JSON.stringify(specifiedOrg))
@@ -257,14 +257,14 @@ describe('what may pass is tried again', () => {
     expect(performance.now() - startedAtMs).toBeGreaterThanOrEqual(49)
   })
 
-  it('but not when Retry-After is later than timeoutMs: the error says how long', async () => {
+  it('are not retried if Retry-After exceeds timeoutMs: the error has the delay', async () => {
     await using service = await startAnswering(429, '', { 'retry-after': '120' })
     expect(await failure(service.url)).toMatchObject({ code: 'RATE_LIMITED', retryAfterMs: 120_000 })
     expect(service.requests).toHaveLength(1)
   })
 })
 
-it('a connection that the service has closed meanwhile is not noticed', async () => {
+it('a connection that the service closed while idle causes no error', async () => {
   await using service = await startService((response, _, nth) => {
     if (nth === 2) response.socket?.destroy()
     else response.end(JSON.stringify(specifiedOrg), () => nth === 1 && response.socket?.end())
@@ -273,7 +273,7 @@ it('a connection that the service has closed meanwhile is not noticed', async ()
   for (let nth = 0; nth < 3; nth += 1) await client.get('acme')
 })
 
-it('a certificate that nobody vouches for is refused', async () => {
+it('a certificate of an unknown authority is refused', async () => {
   const file = (name: string) => readFileSync(new URL(`../emulator/tls/${name}`, import.meta.url), 'utf8')
   await using emulator = await startEmulator({ tls: { key: file('key.pem'), cert: file('cert.pem') } })
   expect(await failure(emulator.url)).toMatchObject({

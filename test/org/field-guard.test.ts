@@ -50,7 +50,7 @@ function own(json: string): object {
   return JSON.parse(json)
 }
 
-describe('when there is no more room', () => {
+describe('at the limit of fields', () => {
   it.each<[string, object, object]>([
     ['a new field is folded', { message: 'm', k1: 'v', k2: 2 }, { message: 'm', overflow: '{"k1":"v","k2":2}' }],
     [
@@ -106,33 +106,33 @@ describe('when there is no more room', () => {
     expect(JSON.stringify(asSent(guard.fold('logs', event)))).toBe(JSON.stringify(expected))
   })
 
-  it('a name of the prototype that is known stays as a name', () => {
+  it('a known name that the prototype also has stays a field', () => {
     const { guard } = guardWithRoomFor(1)
     const event = own('{"__proto__":{"x":1},"k":2}')
     expect(JSON.stringify(guard.fold('logs', event))).toBe('{"__proto__":{"x":1},"overflow":"{\\"k\\":2}"}')
     expect(Object.getOwnPropertyNames(Object.prototype)).not.toContain('x')
   })
 
-  it('an Error counts with the fields that are sent of it', () => {
+  it('an Error counts with the fields that are sent', () => {
     const { guard } = guardWithRoomFor(2)
     const folded = guard.fold('logs', { error: new TypeError('no such thing') }) as Fields
     expect(folded.error).toEqual({ name: 'TypeError', message: 'no such thing' })
     expect(Object.keys(overflowOf(folded))).toEqual(['error.stack'])
   })
 
-  it('a path of more than 1,000 characters is folded, whatever room there is', () => {
+  it('a path of more than 1,000 characters is folded, even below the limit', () => {
     const { guard } = guardOf(256)
     const long = 'k'.repeat(1001)
     expect(guard.fold('logs', { k: 1, [long]: 2 })).toEqual({ k: 1, overflow: JSON.stringify({ [long]: 2 }) })
     expect(guard.fold('logs', { k: 1, a: { ['b'.repeat(998)]: 2 } })).not.toHaveProperty('overflow')
   })
 
-  it('the text goes to the field that is named for it', () => {
+  it('the text goes to the configured overflow field', () => {
     const { guard } = guardWithRoomFor(0, { overflowField: '__proto__' })
     expect(JSON.stringify(guard.fold('logs', { k: 1 }))).toBe('{"__proto__":"{\\"k\\":1}"}')
   })
 
-  it('it is told once for each dataset, with the path', () => {
+  it('the limit is reported once for each dataset, with the path', () => {
     const { guard, onOver } = guardWithRoomFor(0)
     for (const k of ['k1', 'k2']) for (const dataset of ['a', 'b']) guard.fold(dataset, { group: { [k]: 1 } })
     expect(onOver.mock.calls).toEqual([
@@ -141,7 +141,7 @@ describe('when there is no more room', () => {
     ])
   })
 
-  it('more room lets new fields in again; less takes none away', () => {
+  it('a raised limit accepts new fields again; a lowered one removes none', () => {
     const { guard } = guardWithRoomFor(1)
     guard.fold('logs', { a: 1 })
     expect(guard.fold('logs', { a: 1, b: 2 })).toEqual({ a: 1, overflow: '{"b":2}' })
@@ -151,14 +151,14 @@ describe('when there is no more room', () => {
     expect(guard.fold('logs', { a: 1, b: 2, c: 3 })).toEqual({ a: 1, b: 2, overflow: '{"c":3}' })
   })
 
-  it('part of an event is let in when there is room for part of it', () => {
+  it('some fields of an event are accepted if there is room for some', () => {
     const { guard } = guardWithRoomFor(2)
     expect(guard.fold('logs', { a: 1, b: 2, c: 3 })).toEqual({ a: 1, b: 2, overflow: '{"c":3}' })
   })
 })
 
-describe('an event of plain data that there is room for', () => {
-  it('comes back as the same object, and is not changed', () => {
+describe('an event of plain data below the limit', () => {
+  it('is returned as the same object, unchanged', () => {
     fc.assert(
       fc.property(fc.array(fc.dictionary(fc.string(), fc.jsonValue()), { maxLength: 5 }), events => {
         const { guard, onOver } = guardOf(10_000)
@@ -180,7 +180,7 @@ describe('an event of plain data that there is room for', () => {
     ['no prototype', Object.assign(Object.create(null), { a: { b: 1 } })],
     ['nested attributes', { attributes: nestAttributes({ 'http.method': 'GET', 'http.route': '/' }) }],
     ['symbols for names', { level: 'info', [Symbol.for('level')]: 'info' }],
-  ])('so does one with %s', (_, event) => {
+  ])('is returned as the same object with %s', (_, event) => {
     const { guard } = guardOf(256)
     for (let i = 0; i < 3; i++) expect(guard.fold('logs', event)).toBe(event)
   })
@@ -199,7 +199,7 @@ describe('the count of fields', () => {
     expect(guard.fieldCount('b')).toBe(always + 1)
   })
 
-  it('includes what each line carries besides, however much that is', () => {
+  it('includes the resource and scope of each line, however large', () => {
     const { guard } = guardWithRoomFor(2)
     const before = guard.fieldCount('logs')
     for (let i = 0; i < 2; i++) guard.know('logs', { _time: '', resource: { service: { name: 'x', version: '1' } } })
@@ -207,7 +207,7 @@ describe('the count of fields', () => {
     expect(guard.fold('logs', { _time: 't', k: 1 })).toEqual({ _time: 't', overflow: '{"k":1}' })
   })
 
-  it('is not used up by a cycle', () => {
+  it('is not exhausted by a cycle', () => {
     const { guard } = guardOf(256)
     guard.fold('logs', {})
     const before = guard.fieldCount('logs')
@@ -217,7 +217,7 @@ describe('the count of fields', () => {
     expect(guard.fieldCount('logs')).toBe(before + 2)
   })
 
-  it('goes on while there is no limit, up to a bound, and nothing is folded', () => {
+  it('continues up to a bound while there is no limit, and nothing is folded', () => {
     const { guard } = guardOf(Number.POSITIVE_INFINITY)
     const events = Array.from({ length: 5000 }, (_, i) => ({ [`k${i}`]: i, error: new Error('e') }))
     const manyFields = Object.fromEntries(events.map((_, i) => [`m${i}`, 1]))
@@ -228,7 +228,7 @@ describe('the count of fields', () => {
     expect(guard.fold('logs', { k: 1, new: 2 })).toEqual({ k: 1, overflow: '{"new":2}' })
   })
 
-  it('is remembered for the thousand datasets used last', () => {
+  it('is remembered for the last thousand datasets', () => {
     const { guard } = guardOf(256)
     guard.fold('first', { a: 1 })
     guard.fold('second', { a: 1 })
@@ -282,7 +282,7 @@ describe('whatever is logged', () => {
   }))
   const step = fc.record({ dataset: fc.constantFrom<('x' | 'y')[]>('x', 'y'), event: group })
 
-  it('no dataset gets more fields than it may have, and no value is lost', () => {
+  it('no dataset exceeds its limit, and no value is lost', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 20 }), fc.integer({ min: 12, max: 40 }), (steps, maxFields) => {
         const { guard } = guardOf(maxFields)
@@ -305,7 +305,7 @@ describe('whatever is logged', () => {
     )
   })
 
-  it('2,000 names in a dataset of 256 fields: every value is found, and the first names are fields', () => {
+  it('2,000 names in a dataset of 256 fields: every value can be found, and the first names are fields', () => {
     const { guard, onOver } = guardOf(256)
     guard.know('logs', { _time: '' })
     const paths = new Set(['_time'])
@@ -345,7 +345,7 @@ describe('whatever is logged', () => {
     expect(Object.keys(Object.prototype)).toEqual([])
   })
 
-  it('the ways in which one field can be nested do not pile up: each goes on to be that field', () => {
+  it('different nestings of one field do not count as several fields', () => {
     const { guard } = guardWithRoomFor(1)
     const [first, ...others] = names(13)
     for (let ways = 0; ways < 2 ** 12; ways++) {
@@ -357,7 +357,7 @@ describe('whatever is logged', () => {
     }
   })
 
-  it('a callback that throws does no harm, and an event that cannot be told is passed on', () => {
+  it('a callback that throws does no harm, and an unreadable event is passed on', () => {
     const { guard } = guardWithRoomFor(0, { onOver: () => raise() })
     expect(guard.fold('logs', { k: 1 })).toEqual({ overflow: '{"k":1}' })
     const event = { k: 1 }

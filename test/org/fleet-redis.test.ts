@@ -91,21 +91,18 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     expect(shipping.emulator.eventCount('d')).toBe(4)
   })
 
-  it.each(['{"license":7}', 'no JSON', '[]'])(
-    'a license in Redis that is out of order (%s) is read anew',
-    async license => {
-      await using shipping = await startShipping({ org: { license: { apiRateLimitPerSecond: 20 } } })
-      const { orgId, accessToken } = shipping.emulator
-      const register = new Register(ioredis, orgId, 5000)
-      await register.renew('another', { ...nothing, license })
-      const shipper = shipping.ship({ limits: { orgId, accessToken, fleet: { redis: ioredis } } })
-      await vi.waitFor(() => expect(shipper.stats().limits?.readAt).toBeDefined(), 10_000)
-      expect(shipper.stats().limits).toMatchObject({ because: 'lease', problem: undefined })
-      await register.leave('another')
-    },
-  )
+  it.each(['{"license":7}', 'no JSON', '[]'])('an invalid license in Redis (%s) is read again', async license => {
+    await using shipping = await startShipping({ org: { license: { apiRateLimitPerSecond: 20 } } })
+    const { orgId, accessToken } = shipping.emulator
+    const register = new Register(ioredis, orgId, 5000)
+    await register.renew('another', { ...nothing, license })
+    const shipper = shipping.ship({ limits: { orgId, accessToken, fleet: { redis: ioredis } } })
+    await vi.waitFor(() => expect(shipper.stats().limits?.readAt).toBeDefined(), 10_000)
+    expect(shipper.stats().limits).toMatchObject({ because: 'lease', problem: undefined })
+    await register.leave('another')
+  })
 
-  it.each([0, 1])('a process is told what it holds, and what others have told (client %d)', async index => {
+  it.each([0, 1])('a process gets its own share and the reports of others (client %d)', async index => {
     const { name, client } = clients[index] as (typeof clients)[0]
     const register = new Register(client, `told to ${name}`, leaseMs)
     const first = await register.renew('a', { ...nothing, needed: 1, wanted: 1, license: '{"é":1}', headerLimit: 12.5 })
@@ -121,7 +118,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     expect(await register.renew('a', { ...nothing, licenseVersion, wouldRead: true })).toMatchObject({ mayRead: false })
   })
 
-  it('takes two keys, with the id of the organization in them, which go by themselves', async () => {
+  it('two keys with the id of the organization are used, and expire', async () => {
     const register = new Register(ioredis, 'org', leaseMs)
     await register.renew('a', { ...nothing, license: '{}' })
     const keys = await ioredis.keys('*fleet:org}*')
@@ -130,7 +127,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     expect(await ioredis.keys('*fleet:org}*')).toEqual([])
   })
 
-  it('processes of both libraries share one row of slots, through a restart of Redis and the leaving of one', async () => {
+  it('processes of both libraries share one set of slots, through a restart of Redis and the end of one process', async () => {
     const members = Array.from({ length: 4 }, (_, index) => join(clients[index % 2]?.client as RedisClient))
     await vi.waitFor(() => expectShares(members), { timeout: 5000, interval: 20 })
 
@@ -153,7 +150,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     for (const { troubles } of members) expect(troubles).toHaveLength(1)
   })
 
-  it('is no reason for a process to stay, nor for one whose Redis is not there', async () => {
+  it('a process ends by itself, with and without a reachable Redis', async () => {
     const run = (at: number) =>
       runScript(`
         import { Redis } from 'ioredis'

@@ -81,7 +81,7 @@ function slotsOf(member: Member, ms: number): number[] {
 }
 
 describe('a fleet', () => {
-  it('of one has all slots when the first seconds are over, and most of them before', async () => {
+  it('of one process has most slots at once, and all after the first seconds', async () => {
     const member = join()
     await clock.runUntil(100, true)
     expect(rateOf(member)).toBeGreaterThan(2)
@@ -95,7 +95,7 @@ describe('a fleet', () => {
     expect(lastOf(member)?.nextMs(0)).toBeGreaterThanOrEqual(1000)
   })
 
-  it('holds requests back while another process reads the license, but not for long', async () => {
+  it('holds requests back briefly while another process reads the license', async () => {
     const member = join(1, { limitPerSecond: undefined })
     await clock.runUntil(2000, true)
     expect(lastOf(member)?.nextMs(2000)).toBeCloseTo(2500, -2)
@@ -106,7 +106,7 @@ describe('a fleet', () => {
     expect(rateOf(member)).toBeGreaterThan(2)
   })
 
-  it('asks Redis once per lease, when the first seconds are over', async () => {
+  it('calls Redis once per lease after the first seconds', async () => {
     join()
     await clock.runUntil(10_000, true)
     const { calls } = redis
@@ -115,7 +115,7 @@ describe('a fleet', () => {
     expect(redis.calls - calls).toBeLessThanOrEqual(22)
   })
 
-  it('shares equally what all want, and no slot is that of two', async () => {
+  it('shares equally under equal demand, and no slot belongs to two processes', async () => {
     const members = Array.from({ length: 7 }, (_, i) => join(i))
     await clock.runUntil(20_000, true)
     for (const member of members) {
@@ -129,13 +129,13 @@ describe('a fleet', () => {
     }
   })
 
-  it('gives those who want more what the others do not', async () => {
+  it('gives unused slots to processes with more demand', async () => {
     const members = [join(1), join(2, { wanted: 1 }), join(3, { wanted: 1 })]
     await clock.runUntil(20_000, true)
     expect(members.map(rateOf)).toEqual([expect.closeTo(7.8, 0), expect.closeTo(1, 0), expect.closeTo(1, 0)])
   })
 
-  it('gives all to a few who want little, and to one that comes what it wants', async () => {
+  it('satisfies a few processes with little demand, and a process that joins', async () => {
     const members = [join(1, { wanted: 1 }), join(2, { wanted: 1 })]
     await clock.runUntil(20_000, true)
     expect(Math.min(...members.map(rateOf))).toBeGreaterThan(4)
@@ -146,7 +146,7 @@ describe('a fleet', () => {
     expect(rateOf(newcomer)).toBeGreaterThan(7)
   })
 
-  it('gives a newcomer a request at once, and most of its share within ten seconds, where all is in use', async () => {
+  it('gives a new process a request at once, and most of its share within ten seconds, even if all slots are in use', async () => {
     const members = Array.from({ length: 20 }, (_, i) => join(i))
     await clock.runUntil(20_000, true)
     const newcomer = join(100)
@@ -157,7 +157,7 @@ describe('a fleet', () => {
     expect(members).toHaveLength(20)
   })
 
-  it('is shared by those that are left as soon as one has left', async () => {
+  it('redistributes the slots of a process as soon as it leaves', async () => {
     const [first, second] = [join(), join(2)]
     await clock.runUntil(20_000, true)
     const closed = first.fleet.close()
@@ -167,7 +167,7 @@ describe('a fleet', () => {
     expect(first.given.at(-1)?.atMs).toBeLessThanOrEqual(20_000)
   })
 
-  it('is shared by those that are left also when one is gone without a word', async () => {
+  it('redistributes the slots of a process that disappears', async () => {
     const [first, second, third] = [join(), join(2), join(3)]
     await clock.runUntil(20_000, true)
     redis.state = 'hanging'
@@ -179,7 +179,7 @@ describe('a fleet', () => {
     expect(rateOf(second) + rateOf(third)).toBeGreaterThan(9)
   })
 
-  it('has no leases when there is no limit any more, and has them again with another', async () => {
+  it('stops leasing when the limit is removed, and starts again with a new one', async () => {
     const member = join()
     await clock.runUntil(100, true)
     member.limitPerSecond = Number.POSITIVE_INFINITY
@@ -198,7 +198,7 @@ describe('a fleet', () => {
     expect(rateOf(member)).toBeCloseTo(19.6)
   })
 
-  it('follows the lowest limit that answers to any of its processes have named, and a higher one after it', async () => {
+  it('follows the lowest limit that any answer names, and a later higher one', async () => {
     const members = [join(), join(2)]
     await clock.runUntil(10_000, true)
     const together = () => members.map(rateOf).reduce((sum, rate) => sum + rate)
@@ -213,7 +213,7 @@ describe('a fleet', () => {
     expect(together()).toBeCloseTo(9.8, 0)
   })
 
-  it('is started again while its last call is under way', async () => {
+  it('can be started again during its last call', async () => {
     const member = join()
     await clock.runUntil(10_000, true)
     redis.state = 'hanging'
@@ -226,7 +226,7 @@ describe('a fleet', () => {
     expect(rateOf(member)).toBeCloseTo(9.8)
   })
 
-  it('asks Redis no more often where nothing limits requests', async () => {
+  it('calls Redis no more often without a limit', async () => {
     const member = join(1, { limitPerSecond: Number.POSITIVE_INFINITY, isWaiting: false })
     await clock.runUntil(10_000, true)
     const { calls } = redis
@@ -260,7 +260,7 @@ describe('the license', () => {
     return reads
   }
 
-  it('is read by one process, and known to all', async () => {
+  it('is read by one process for all', async () => {
     const members = Array.from({ length: 5 }, (_, i) => join(i, { limitPerSecond: undefined }))
     const reads = read('{}')
     const got = Promise.all(members.map(({ fleet }) => fleet.license.get(reads.read, 60_000)))
@@ -271,7 +271,7 @@ describe('the license', () => {
     expect(await later).toBe('{} 1')
   })
 
-  it('is read again by one process when it is too old', async () => {
+  it('is read again by one process when it is outdated', async () => {
     const members = [join(), join(2)]
     const reads = read('{}')
     const got = () => Promise.all(members.map(({ fleet }) => fleet.license.get(reads.read, 10_000)))
@@ -285,7 +285,7 @@ describe('the license', () => {
     expect(reads.count).toBe(2)
   })
 
-  it('is read by another process when the one that reads it is gone', async () => {
+  it('is read by another process when the reader is gone', async () => {
     const [first, second] = [join(), join(2)]
     void first.fleet.license.get(() => new Promise(() => {}), 60_000)
     await clock.runUntil(1000, true)
@@ -300,7 +300,7 @@ describe('the license', () => {
     expect(await got).toBe('{} 1')
   })
 
-  it('is read by each process while Redis is away', async () => {
+  it('is read by each process while Redis is unavailable', async () => {
     redis.state = 'refusing'
     const reads = read('{}')
     const got = Promise.all([join(), join(2)].map(({ fleet }) => fleet.license.get(reads.read, 60_000)))
@@ -308,7 +308,7 @@ describe('the license', () => {
     expect((await got).toSorted()).toEqual(['{} 1', '{} 2'])
   })
 
-  it('is read by the same process again when that failed', async () => {
+  it('is read again by the same process after a failure', async () => {
     const [first, second] = [join(), join(2)]
     const failed = first.fleet.license.get(() => Promise.reject(new Error('503')), 60_000).catch(String)
     await clock.runUntil(1000, true)
@@ -322,7 +322,7 @@ describe('the license', () => {
   })
 })
 
-describe('an answer of Redis that cannot be true', () => {
+describe('an impossible answer of Redis', () => {
   const at = (index: number, value: unknown) => (truth: unknown) => (truth as unknown[]).with(index, value)
   const numbers = [
     -1,
@@ -364,12 +364,12 @@ describe('an answer of Redis that cannot be true', () => {
     ['a stride of nothing', at(2, 0)],
     ['a limit of 0', at(4, '0')],
     ['a limit below 0', at(4, '-1')],
-    ['a limit that is no number', at(4, 'x'.repeat(100_000))],
-    ['a limit that is endless', at(4, 'Infinity')],
+    ['a limit that is not a number', at(4, 'x'.repeat(100_000))],
+    ['an infinite limit', at(4, 'Infinity')],
     ['a license without a time', at(5, 'now')],
     ['a license of a megabyte', at(6, 'x'.repeat(1e6))],
-    ['a license that is no text', at(6, {})],
-    ['leave to read of 2', at(7, 2)],
+    ['a license that is not a text', at(6, {})],
+    ['a read permission of 2', at(7, 2)],
     ...shares.map((value): [string, (truth: unknown) => unknown] => [
       `share: ${String(value).slice(0, 20)}`,
       at(8, value),
@@ -379,7 +379,7 @@ describe('an answer of Redis that cannot be true', () => {
     ['an empty list', () => []],
   ]
 
-  it.each(lies)('(%s) is trouble: a process keeps its slots, and says so once and in short', async (_, lie) => {
+  it.each(lies)('(%s) is an error: the process keeps its slots, and warns once, briefly', async (_, lie) => {
     const member = join()
     await clock.runUntil(12_000, true)
     const { length } = member.given
@@ -387,16 +387,14 @@ describe('an answer of Redis that cannot be true', () => {
     await clock.runUntil(132_000, true)
     expect(member.given).toHaveLength(length)
     expect(rateOf(member)).toBeCloseTo(9.8)
-    expect(member.troubles).toEqual([
-      expect.stringMatching(/Redis cannot be asked .*its answer .*keeps its last share/),
-    ])
+    expect(member.troubles).toEqual([expect.stringMatching(/cannot be used .*its answer .*keeps its last share/)])
     expect(member.troubles[0]?.length).toBeLessThan(300)
     redis.lie = undefined
     await clock.runUntil(160_000, true)
     expect(member.given.length).toBeGreaterThan(length)
   })
 
-  it.each(lies)('(%s) leaves a process without slots to itself', async (_, lie) => {
+  it.each(lies)('(%s) makes a process without slots adapt by itself', async (_, lie) => {
     redis.lie = lie
     const member = join()
     await clock.runUntil(10_000, true)
@@ -407,7 +405,7 @@ describe('an answer of Redis that cannot be true', () => {
   it.each([
     ['texts', (value: unknown) => String(value)],
     ['BigInts', (value: unknown) => (typeof value === 'number' ? BigInt(value) : value)],
-  ])('is not one that a client gives as %s', async (_, given) => {
+  ])('does not include integers that a client returns as %s', async (_, given) => {
     redis.lie = truth => (truth as unknown[]).map(given)
     const member = join()
     await clock.runUntil(20_000, true)
@@ -416,9 +414,9 @@ describe('an answer of Redis that cannot be true', () => {
   })
 })
 
-describe('while Redis is away', () => {
+describe('while Redis is unavailable', () => {
   it.each(['refusing', 'hanging'] as const)(
-    '(%s) a process keeps its slots, says so once, asks ever more rarely',
+    '(%s) a process keeps its slots, warns once, and retries ever more rarely',
     async state => {
       const member = join()
       await clock.runUntil(12_000, true)
@@ -428,23 +426,24 @@ describe('while Redis is away', () => {
       await clock.runUntil(132_000, true)
       expect(member.given).toHaveLength(length)
       expect(member.troubles).toHaveLength(1)
-      expect(member.troubles[0]).toMatch(/Redis cannot be asked .*keeps its last share/)
+      expect(member.troubles[0]).toMatch(/cannot be used .*keeps its last share/)
       expect(redis.calls - calls).toBeGreaterThan(12)
       expect(redis.calls - calls).toBeLessThan(30)
     },
   )
 
-  it('a process that never had slots is left to itself', async () => {
+  it('a process that never had slots adapts by itself', async () => {
     redis.state = 'refusing'
     const member = join()
     await clock.runUntil(10_000, true)
     expect(lastOf(member)).toBeUndefined()
     expect(member.troubles).toEqual([
-      "the fleet's Redis cannot be asked (connection refused). Until it can, this process finds its share by itself.",
+      'the Redis of limits.fleet cannot be used (connection refused). Until it can, this process adapts its request rate to the ' +
+        'answers of the service. Check Redis and its client.',
     ])
   })
 
-  it('a second time, it says so again', async () => {
+  it('for a second time, a process warns again', async () => {
     const member = join()
     for (const state of ['refusing', 'there', 'refusing'] as const) {
       redis.state = state
@@ -456,7 +455,7 @@ describe('while Redis is away', () => {
   it.each([
     ['forgotten everything', true],
     ['remembered all', false],
-  ])('for half a minute, and it has then %s, no process takes what is that of another', async (_, hasForgotten) => {
+  ])('for half a minute, after which it has %s, no process uses the slots of another', async (_, hasForgotten) => {
     const members = Array.from({ length: 6 }, (_, i) => join(i))
     await clock.runUntil(30_000, true)
     const rates = () => members.map(rateOf).reduce((sum, rate) => sum + rate)
@@ -474,7 +473,7 @@ describe('while Redis is away', () => {
     expect(rates()).toBeLessThan(9.9)
   })
 
-  it('closing takes a quarter of a second at most', async () => {
+  it('closing takes at most a quarter of a second', async () => {
     const member = join()
     await clock.runUntil(1000, true)
     redis.state = 'hanging'

@@ -25,7 +25,7 @@ describe('a time in ISO 8601', () => {
   it.each([
     ...['', 'soon', '2026', '2026-11', '2026-13-01', '20261301', '2026-11-21T25:00Z', '2026-11-21 (maybe)'],
     ...['Sat, 21 Nov 2026 10:00:00 GMT', '1795255200000', '2026-11-21T', '2026-11-21Z', undefined],
-  ])('%j is none', text => {
+  ])('%j is not a time', text => {
     expect(isoTimeMs(text)).toBeNaN()
   })
 })

@@ -69,7 +69,7 @@ describe('the limits of a license', () => {
     expect(rates).toEqual([4])
   })
 
-  it('say again that they cannot be read, once they could be in between', async () => {
+  it('warn again that they cannot be read, after they could be read in between', async () => {
     const answers = [undefined, undefined, org, undefined]
     const readOrg = async () => answers.shift() ?? Promise.reject(new OrgError('UNAVAILABLE', 'in trouble'))
     const { warnings, limits } = await start({ refreshMs: 30_000 }, readOrg)
@@ -80,7 +80,7 @@ describe('the limits of a license', () => {
     expect(warnings.map(([code]) => code)).toEqual(['LOGFERRY_LIMITS', 'LOGFERRY_LIMITS'])
   })
 
-  it('tell when more may be ingested than before, and not when less', async () => {
+  it('report a raised ingest, and not a lowered one', async () => {
     const monthlyGb = [1, 1, 2, 1, undefined]
     const readOrg = async () => ({ ...org, license: { monthlyIngestGb: monthlyGb.shift() } }) as unknown as Org
     const { raises } = await start({ refreshMs: 1000 }, readOrg)
@@ -92,7 +92,7 @@ describe('the limits of a license', () => {
     expect(seen).toEqual([0, 0, 1, 1, 2])
   })
 
-  it('onBudget warn: everything is shipped, and the day on which the budget ends is told', async () => {
+  it('onBudget warn: every event is shipped, and the warning names the day on which the budget ends', async () => {
     const { limits, warnings } = await start()
     const { debug, error } = await overrun(limits)
     expect([debug.length, error.length]).toEqual([24_000, 600])
@@ -100,13 +100,13 @@ describe('the limits of a license', () => {
       [
         'LOGFERRY_BUDGET',
         expect.stringMatching(
-          /the 1\.0 GB that may be ingested until 2026-12-01 are used up on 2026-11-02.*onBudget: 'shed'/,
+          /the 1\.0 GB that may be ingested by 2026-12-01 will be used up on 2026-11-02.*onBudget: 'shed'/,
         ),
       ],
     ])
   })
 
-  it('onBudget shed: of the least severe a sample is shipped, which says so; errors are all shipped', async () => {
+  it('onBudget shed: a marked sample of the least severe events is shipped, and every error', async () => {
     const { limits } = await start({ onBudget: 'shed' })
     const { debug, error } = await overrun(limits)
     expect(error).toHaveLength(600)
@@ -119,12 +119,12 @@ describe('the limits of a license', () => {
     expect(sampling_rate).toBeLessThan(0.1)
   })
 
-  it('of zero are none', async () => {
+  it('of zero do not apply', async () => {
     const { limits } = await start()
     expect(limits.stats({ requestsPerSecond: 8, because: 'license' })).toMatchObject({ maxFields: undefined })
   })
 
-  it('of fields hold for more datasets than are remembered, with what stands around their events', async () => {
+  it('of fields hold for more datasets than are remembered, including resource and scope', async () => {
     const { limits } = await start({}, async () => ({ ...org, license: { maxFields: 30 } }))
     const resource = { resource: Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`r${n}`, n])) }
     const event = Object.fromEntries(Array.from({ length: 15 }, (_, n) => [`k${n}`, n]))
@@ -136,7 +136,7 @@ describe('the limits of a license', () => {
     expect(Object.keys(fields)).toHaveLength(1000)
   })
 
-  it('that cannot be read are tried again, ever less often, and told of once', async () => {
+  it('that cannot be read are retried ever more rarely, with one warning', async () => {
     let reads = 0
     const { warnings } = await start({}, async () => {
       reads++
@@ -148,7 +148,7 @@ describe('the limits of a license', () => {
     expect(warnings).toEqual([['LOGFERRY_LIMITS', expect.not.stringContaining('secret')]])
   })
 
-  it('are not read any more once they are stopped', async () => {
+  it('are not read after stop()', async () => {
     let reads = 0
     const { limits } = await start({ refreshMs: 2000 }, async () => {
       reads++
@@ -164,7 +164,7 @@ describe('the limits of a license', () => {
   it.each<[string, (answer: PromiseWithResolvers<Org>) => void]>([
     ['comes', answer => answer.resolve(org)],
     ['fails', answer => answer.reject(new Error('broken off'))],
-  ])('are not read any more once they are stopped while an answer is awaited, which then %s', async (_, settle) => {
+  ])('are not read after stop() during a read, which then %s', async (_, settle) => {
     const answer = Promise.withResolvers<Org>()
     let reads = 0
     const { limits, rates, warnings } = await start({ refreshMs: 1000 }, () => {
@@ -188,7 +188,7 @@ describe('the limits of a license', () => {
     limits.stop()
   })
 
-  it('are read anew when they are started again while an answer is awaited', async () => {
+  it('are read again after a restart during a read', async () => {
     const answers: PromiseWithResolvers<Org>[] = []
     const { limits, rates } = await start({ refreshMs: 2000 }, () => {
       const answer = Promise.withResolvers<Org>()

@@ -33,7 +33,7 @@ async function startOAuth() {
   }
 }
 
-it('an access token obtained by client credentials reads and updates, and is renewed once when it has ended', async () => {
+it('an access token obtained by client credentials reads and updates, and is renewed once when it expires', async () => {
   await using service = await startOAuth()
   await using client = service.connect()
   const { orgId } = service.emulator
@@ -52,7 +52,7 @@ it('an access token obtained by client credentials reads and updates, and is ren
   expect(new Set(service.issued).size).toBe(3)
 })
 
-it('what the authorization server refuses is TOKEN_UNAVAILABLE, with its reason as the cause', async () => {
+it('a refusal of the authorization server is TOKEN_UNAVAILABLE, with its reason as the cause', async () => {
   await using service = await startOAuth()
   await using client = service.connect('wrong-secret')
   await expect(client.get(service.emulator.orgId)).rejects.toMatchObject({

@@ -44,7 +44,7 @@ describe('every field of the specification', () => {
   const amounts = ['monthlyIngestGb', 'monthlyQueryGbHours', 'storageAllowanceGB'] as const
   const ofLicense = [...strings, ...times, ...lists, ...integers, ...amounts, 'features'] as const
 
-  it('is in the types, and no other', () => {
+  it('is in the types, and no other field is', () => {
     expectTypeOf<keyof Org>().toEqualTypeOf<(typeof requiredOfOrg)[number] | (typeof optionalOfOrg)[number]>()
     expectTypeOf<keyof License>().toEqualTypeOf<(typeof ofLicense)[number]>()
     expectTypeOf<Pick<Org, (typeof requiredOfOrg)[number]>>().toEqualTypeOf<{
@@ -79,7 +79,7 @@ describe('every field of the specification', () => {
   })
 
   it.each(requiredOfOrg)('%s is required', async field => {
-    const message = `the answer is no organization of this service: ${field} is missing`
+    const message = `the answer is not a valid organization: ${field} is missing`
     await expect(read(orgWith({ [field]: undefined }))).rejects.toThrow(message)
     await expect(read(orgWith({ [field]: null }))).rejects.toThrow(message)
   })
@@ -135,10 +135,10 @@ describe('every field of the specification', () => {
   ])('is checked: %j', async (fields, problem) => {
     const error = await read(orgWith(fields)).catch(error => error)
     expect(error).toMatchObject({ code: 'INVALID_RESPONSE', status: 200 })
-    expect(error.message).toBe(`logferry: the answer is no organization of this service: ${problem}`)
+    expect(error.message).toBe(`logferry: the answer is not a valid organization: ${problem}`)
   })
 
-  it.each(amounts)('%s may be half a gigabyte, as the emulator allows', async field => {
+  it.each(amounts)('%s may have decimals, as in the emulator', async field => {
     const org = orgWith({ license: { [field]: 0.5 } })
     expect(await read(org)).toStrictEqual(org)
     await using emulator = await startEmulator({ org: { license: { [field]: 0.5 } } })
@@ -146,7 +146,7 @@ describe('every field of the specification', () => {
     expect((await createOrgClient({ baseUrl, accessToken }).get(orgId)).license[field]).toBe(0.5)
   })
 
-  it('is checked: of many mistakes, five are told', async () => {
+  it('is checked: of many mistakes, five are reported', async () => {
     await expect(read({})).rejects.toThrow(
       'id is missing; name is missing; lastUsageSync is missing; license is missing; paymentStatus is missing; 3 more',
     )
@@ -160,13 +160,13 @@ describe('every field of the specification', () => {
     },
   )
 
-  it('is read where there is much of it: 900 KiB', async () => {
+  it('is read from an answer of 900 KiB', async () => {
     const org = orgWith({ license: { features: { names: 'x'.repeat(900 * 1024) } } })
     expect(await read(org)).toStrictEqual(org)
   })
 })
 
-describe('what the specification does not know is kept', () => {
+describe('data beyond the specification is kept', () => {
   it('fields', async () => {
     const org = orgWith({ colour: 'red', license: { maxDreams: 3, nested: { value: null } } })
     expect(await read(org)).toStrictEqual(org)
@@ -182,13 +182,13 @@ describe('what the specification does not know is kept', () => {
     expect(await read(orgWith(fields))).toMatchObject(fields)
   })
 
-  it('and the types take them, and still suggest the known ones', () => {
+  it('and the types accept unknown values, and still suggest the known ones', () => {
     expectTypeOf<string>().toExtend<Plan>()
     expectTypeOf<string>().toExtend<PaymentStatus>()
     expectTypeOf<'acmeCloud' | 'comped'>().toExtend<Plan>()
   })
 
-  it('but no name of a field touches a prototype', async () => {
+  it('no name of a field touches a prototype', async () => {
     const text = JSON.stringify(specifiedOrg).replace(
       '{',
       '{"__proto__":{"polluted":1},"constructor":{"prototype":{}},',

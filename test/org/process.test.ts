@@ -10,7 +10,7 @@ async function run(baseUrl: string, code: string) {
   return await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], { timeout: 5000 })
 }
 
-it('a script lives until it is answered, also over a pause between attempts, and then ends by itself, unclosed', async () => {
+it('a script lives until its call is answered, including pauses between attempts, and then ends without close()', async () => {
   await using service = await startService((response, _, nth) => {
     if (nth === 1) response.writeHead(503, { 'retry-after': '0.05' }).end()
     else setTimeout(() => response.end(JSON.stringify(specifiedOrg)), 50)
@@ -21,6 +21,6 @@ it('a script lives until it is answered, also over a pause between attempts, and
   expect(performance.now() - startedAtMs).toBeLessThan(3000) // undici keeps an idle connection for 4 s
 })
 
-it('a client that nothing was asked of does not keep the process', async () => {
+it('an unused client does not keep the process alive', async () => {
   expect((await run('http://127.0.0.1:1', '')).stderr).toBe('')
 })

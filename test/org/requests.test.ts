@@ -17,7 +17,7 @@ async function asked(options: (service: Service) => OrgClientOptions, id = 'acme
 }
 
 describe('a request', () => {
-  it('to read has no body', async () => {
+  it('to read an organization has no body', async () => {
     const { line, headers, body } = await asked(({ url }) => ({ baseUrl: url, token: 'secret-1' }))
     expect([line, body]).toEqual(['GET /v2/orgs/acme', ''])
     expect(headers).toMatchObject({ authorization: 'Bearer secret-1', accept: 'application/json' })
@@ -29,7 +29,7 @@ describe('a request', () => {
     [{ name: 'New' }, '{"name":"New"}'],
     [{ name: 'New', region: undefined }, '{"name":"New"}'],
     [{ name: '\r\n"✓', region: 'eu' }, '{"name":"\\r\\n\\"✓","region":"eu"}'],
-  ])('to update has %j as JSON', async (update, body) => {
+  ])('to update an organization has %j as JSON', async (update, body) => {
     await using service = await startAnswering(200, specifiedOrg)
     await using client = createOrgClient({ baseUrl: service.url, token: 't' })
     expect(await client.update('acme', update)).toStrictEqual(specifiedOrg)
@@ -50,12 +50,12 @@ describe('a request', () => {
     expect(await asked(({ url }) => ({ baseUrl: url, token: 't' }), id)).toMatchObject({ line: `GET ${path}` })
   })
 
-  it.each(['/edge', '/edge/'])('has the path of the base address %s in front', async path => {
+  it.each(['/edge', '/edge/'])('begins with the path of the base address %s', async path => {
     const { line } = await asked(({ url }) => ({ baseUrl: url + path, token: 't' }))
     expect(line).toBe('GET /edge/v2/orgs/acme')
   })
 
-  it('goes to the region', async () => {
+  it('goes to the configured region', async () => {
     const { line } = await asked(({ url }) => ({
       baseUrl: { us: 'http://127.0.0.1:1', eu: `${url}/eu` },
       region: 'eu',
@@ -64,7 +64,7 @@ describe('a request', () => {
     expect(line).toBe('GET /eu/v2/orgs/acme')
   })
 
-  it('with an access token has it as its bearer', async () => {
+  it('with an access token sends it as the bearer', async () => {
     const { headers } = await asked(({ url }) => ({ baseUrl: url, accessToken: 'oauth' }))
     expect(headers.authorization).toBe('Bearer oauth')
   })
@@ -79,7 +79,7 @@ describe('a request', () => {
     expect(headers).toMatchObject({ authorization: 'Bearer pat', [name?.toLowerCase() ?? 'x-service-org-id']: 'mine' })
   })
 
-  it('takes from the environment what is not given', async () => {
+  it('takes unset options from the environment', async () => {
     const { line, headers } = await asked(({ url }) => {
       vi.stubEnv('LOGFERRY_URL', `${url}/env`)
       vi.stubEnv('LOGFERRY_TOKEN', 'env-token')
@@ -88,7 +88,7 @@ describe('a request', () => {
     expect([line, headers.authorization]).toEqual(['GET /env/v2/orgs/acme', 'Bearer env-token'])
   })
 
-  it('takes region and organization from the environment, and leaves its token when there is another', async () => {
+  it('takes region and organization from the environment, and ignores its token if another is set', async () => {
     const { headers } = await asked(({ url }) => {
       vi.stubEnv('LOGFERRY_REGION', 'us')
       vi.stubEnv('LOGFERRY_ORG_ID', 'env-org')
@@ -101,7 +101,7 @@ describe('a request', () => {
     expect(others.authorization).toBe('Bearer obtained')
   })
 
-  it('goes through the dispatcher that is given, and leaves it open', async () => {
+  it('goes through the given dispatcher, and leaves it open', async () => {
     const dispatcher = new Agent()
     const dispatch = vi.spyOn(dispatcher, 'dispatch')
     await asked(({ url }) => ({ baseUrl: url, token: 't', dispatcher }))
@@ -112,7 +112,7 @@ describe('a request', () => {
 })
 
 describe('with the emulator', () => {
-  it('an update changes what is read', async () => {
+  it('an update changes the organization that is read', async () => {
     await using emulator = await startEmulator()
     await using client = createOrgClient({ baseUrl: emulator.url, accessToken: emulator.accessToken })
     const updated = await client.update(emulator.orgId, { name: 'Renamed', region: 'eu-central-1' })
@@ -121,7 +121,7 @@ describe('with the emulator', () => {
     expect((await client.update(emulator.orgId, { name: 'Again' })).defaultRegion).toBe('eu-central-1')
   })
 
-  it('each kind of token reads', async () => {
+  it('each kind of token reads the organization', async () => {
     await using emulator = await startEmulator()
     const { url: baseUrl, orgId } = emulator
     const token = emulator.addToken({ kind: 'api', actions: ['org:read'] })
@@ -139,7 +139,7 @@ describe('with the emulator', () => {
 
 describe('close', () => {
   // Left alone, an idle connection ends after 4 s.
-  it('waits for the calls under way, and then lets go of their connections', { timeout: 2000 }, async () => {
+  it('waits for calls in progress, and then closes their connections', { timeout: 2000 }, async () => {
     const closed = Promise.withResolvers<void>()
     const asked = Promise.withResolvers<() => void>()
     await using service = await startService(response => {

@@ -15,7 +15,7 @@ it.each([
   expect(retryDelayMs(unavailable, attempts, random)).toBe(delayMs)
 })
 
-it('it waits as long as the service asked for, whatever the random number', () => {
+it('it waits as long as the service asked, whatever the random number', () => {
   const limited = new OrgError('RATE_LIMITED', '', { retryAfterMs: 3000 })
   expect(retryDelayMs(limited, 1, 0)).toBe(3000)
   expect(retryDelayMs(limited, 2, 1)).toBe(3000)
@@ -32,6 +32,6 @@ it.each([
   ['REDIRECTED', false],
   ['TIMEOUT', false],
   ['TOKEN_UNAVAILABLE', false],
-] as const)('after %s another attempt may help: %s', (code, helps) => {
+] as const)('%s can be retried: %s', (code, helps) => {
   expect(retryDelayMs(new OrgError(code, ''), 1, 0.5) !== undefined).toBe(helps)
 })

@@ -7,7 +7,7 @@ import { World } from './simulated-world.ts'
 import { fixedWindow, tokenBucket } from './simulation.ts'
 
 describe('one process', () => {
-  it.each([fixedWindow, tokenBucket])('uses a limit of 5 a second from the first second on: $name', async limiter => {
+  it.each([fixedWindow, tokenBucket])('uses a limit of 5 per second from the first second on: $name', async limiter => {
     const world = new World({ limitPerSecond: 5, limiter })
     world.join()
     await world.run()
@@ -23,8 +23,8 @@ describe('one process', () => {
   })
 })
 
-describe('processes that do not talk to each other', () => {
-  it.each([2, 10, 50, 500])('%d: use the limit, few are rejected, none starves', async processes => {
+describe('processes that do not communicate', () => {
+  it.each([2, 10, 50, 500])('%d: use the limit, few requests are rejected, no process starves', async processes => {
     const world = new World()
     world.joinWithinASecond(processes)
     await world.run()
@@ -40,7 +40,7 @@ describe('processes that do not talk to each other', () => {
     [500, tokenBucket, true],
     [10, fixedWindow, false],
     [500, fixedWindow, false],
-  ])('%d: the same at another limiter, or without headers', async (processes, limiter, tellsRemaining) => {
+  ])('%d: the same with another kind of limiter, or without headers', async (processes, limiter, tellsRemaining) => {
     const world = new World({ limiter, tellsRemaining })
     world.joinWithinASecond(processes)
     await world.run()
@@ -51,7 +51,7 @@ describe('processes that do not talk to each other', () => {
     expect(longestGapMs).toBeLessThan(120_000)
   })
 
-  it.each([2, 10, 500])('%d: the same where 429s do not say how long to wait', async processes => {
+  it.each([2, 10, 500])('%d: the same with 429s without Retry-After', async processes => {
     const world = new World({ retryAfterMs: undefined })
     world.joinWithinASecond(processes)
     await world.run()
@@ -61,7 +61,7 @@ describe('processes that do not talk to each other', () => {
     expect(longestGapMs).toBeLessThan(120_000)
   })
 
-  it('40 on 40 a second, each of which reads the license at its start, are served alike', async () => {
+  it('40 on 40 per second that read the license at their start are served equally', async () => {
     const world = new World({ limitPerSecond: 40 })
     world.seconds = 180
     for (let i = 0; i < 40; i++) world.clock.after(5000 * world.random(), () => world.joinAndRead())
@@ -74,7 +74,7 @@ describe('processes that do not talk to each other', () => {
     expect(world.service.utilisation(60, 180)).toBeGreaterThan(0.92)
   })
 
-  it.each([1, 9])('one with half a share among %d others', async others => {
+  it.each([1, 9])('one with half a share and %d others: use the limit, few requests are rejected', async others => {
     const world = new World()
     world.join(0.5)
     world.joinWithinASecond(others)
@@ -88,7 +88,7 @@ describe('processes that do not talk to each other', () => {
     [2, 1],
     [10, 5],
     [500, 250],
-  ])('%d, of which %d leave: the others take what becomes free', async (processes, leave) => {
+  ])('%d, of which %d leave: the others use the freed requests', async (processes, leave) => {
     const world = new World()
     world.joinWithinASecond(processes)
     world.clock.after(200_000, () => {
@@ -103,7 +103,7 @@ describe('processes that do not talk to each other', () => {
   it.each([
     [10, 60_000],
     [500, 10_000],
-  ])('%d, one of which is another every %d ms', async (processes, everyMs) => {
+  ])('%d, one of which is replaced every %d ms', async (processes, everyMs) => {
     const world = new World()
     world.joinWithinASecond(processes)
     world.renewEvery(everyMs)

@@ -16,8 +16,8 @@ function bytesOf(event: object): number {
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 
-describe('an event too large to be sent', () => {
-  test('loses the end of its largest text, and says how much and how large it was', () => {
+describe('an event that is too large', () => {
+  test('loses the end of its largest text, with a mark that names the lost length', () => {
     const event = { level: 'info', message: 'm', body: 'x'.repeat(5_000_000), user: { id: 7 } }
     const { fields, bytes } = cut(event, 1_000_000)
     expect(fields).toMatchObject({ level: 'info', message: 'm', user: { id: 7 } })
@@ -27,7 +27,7 @@ describe('an event too large to be sent', () => {
     expect(bytes).toBeGreaterThan(999_900)
   })
 
-  test('keeps its small fields whole while its large ones share what is left', () => {
+  test('keeps its small fields whole, while its large fields share the rest', () => {
     const { fields } = cut(
       { a: 'a'.repeat(9000), b: ['b'.repeat(9000), 1], c: { d: 'd'.repeat(9000) }, e: 'e'.repeat(500) },
       4000,
@@ -45,7 +45,7 @@ describe('an event too large to be sent', () => {
     ['control characters', '\u0001'],
     ['quotes', '"'],
     ['a mixture', 'aé漢\u{1f600}\n"\\\u007f\ud800'],
-  ])('uses the room it has with %s, and never cuts within one', (_, unit) => {
+  ])('uses the available room with %s, and never cuts within a character', (_, unit) => {
     for (let maxBytes = 400; maxBytes < 420; maxBytes++) {
       const { fields, bytes } = cut({ message: unit.repeat(1000) }, maxBytes)
       const start = fields.message.split('... [')[0] as string
@@ -62,7 +62,7 @@ describe('an event too large to be sent', () => {
     ['halves of surrogate pairs', '\udc00'],
     ['halves the other way round', '\udc00\ud800'],
     ['a mixture', 'aé漢\u{1f600}\n"\\\u007f\ud800'],
-  ])('uses the room it has with a long text of %s', (_, unit) => {
+  ])('uses the available room with a long text of %s', (_, unit) => {
     const text = `x${unit.repeat(20_000)}`
     for (let maxBytes = 30_000; maxBytes < 30_012; maxBytes++) {
       const { fields, bytes } = cut({ message: text }, maxBytes)
@@ -74,21 +74,21 @@ describe('an event too large to be sent', () => {
     }
   })
 
-  test('is shortened where it has too many fields, and keeps those that matter though they come last', () => {
+  test('keeps important fields that come last if it has too many fields', () => {
     const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`field${i}`, i]))
     const { fields } = cut({ ...many, level: 'error', message: 'the end', trace_id: traceId }, 10_000)
     expect(fields).toMatchObject({ field0: 0, field1: 1, level: 'error', message: 'the end', trace_id: traceId })
     expect(fields['…']).toBe('of 50003 fields')
   })
 
-  test('is shortened where it has too many items', () => {
+  test('is shortened if it has too many items', () => {
     const { fields } = cut({ message: 'm', items: Array.from({ length: 50_000 }, (_, i) => i) }, 1000)
     expect(fields.items.slice(0, 3)).toEqual([0, 1, 2])
     expect(fields.items.at(-1)).toBe('… of 50000 items')
     expect(fields.message).toBe('m')
   })
 
-  test('says how many there were in all even where it was not looked at to the end', () => {
+  test('names the total number even if not every item was read', () => {
     const wide = Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`f${i}`, [i]]))
     const { fields } = cut(
       { wide, items: Array(1_000_000).fill(0), user: { id: 7 }, level: 'warn', message: 'm' },
@@ -120,13 +120,13 @@ describe('an event too large to be sent', () => {
     expect(Object.keys(fields)).toEqual(['z', 'message', 'a', 'level', 'logferry'])
   })
 
-  test('keeps a field of its own by the name of the mark, beside the mark', () => {
+  test('keeps a field of its own with the name of the mark, beside the mark', () => {
     const event = { logferry: { version: 3, cut: 'mine' }, text: 'x'.repeat(1000) }
     const { fields } = cut(event, 500)
     expect(fields.logferry).toEqual({ version: 3, cut: true, original_bytes: bytesOf(event) })
   })
 
-  test('is not misled by a field or an item that looks like the mark of a cut', () => {
+  test('is not misled by a field or item that looks like the mark of a cut', () => {
     const long = 'of 1 fields'.repeat(1000)
     const items = [...Array(1000).fill(1), `… ${long} items`]
     const { fields } = cut({ a: { ...Array(1000).fill(1), '…': long }, items, length: 1 }, 1000)
@@ -134,13 +134,13 @@ describe('an event too large to be sent', () => {
     expect(fields.items.at(-1)).toBe('… of 1001 items')
   })
 
-  test('loses bytes of a buffer, whole ones', () => {
+  test('loses whole bytes of a buffer', () => {
     const { fields } = cut({ message: 'm', bytes: Buffer.alloc(10_000, 1) }, 1000)
     expect(fields.bytes).toMatch(/^(AQEB)+/)
     expect(fields.message).toBe('m')
   })
 
-  test('ends soon when objects refer to one another so often that their text would fill the memory', () => {
+  test('is cut quickly if repeated references would make its text fill the memory', () => {
     let laughs: object = { text: 'ha' }
     for (let i = 0; i < 60; i++) laughs = { a: laughs, b: laughs }
     const { fields } = cut({ laughs, message: 'm', level: 'info' }, 100_000)
@@ -149,12 +149,12 @@ describe('an event too large to be sent', () => {
     expect(cut({ texts: Array(100_000).fill(text), message: 'm' }, 100_000).fields.message).toBe('m')
   })
 
-  test('ends soon when it is sparse, or pretends to be large', () => {
+  test('is cut quickly if it is sparse, or pretends to be large', () => {
     const endless = new Proxy([], { get: (_, name) => (name === 'length' ? Number.MAX_VALUE : 'x') })
     expect(cut({ message: 'm', sparse: Array(4_000_000_000), endless }, 10_000).fields.message).toBe('m')
   })
 
-  test('takes no long time', () => {
+  test('is cut quickly', () => {
     const event = { message: 'x'.repeat(5_000_000) }
     const start = performance.now()
     cut(event, 1_000_000)

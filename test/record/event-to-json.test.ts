@@ -75,7 +75,7 @@ describe('plain data is sent as it is', () => {
     expect({ stubbed, cut }).toEqual({ stubbed: 0, cut: 0 })
   })
 
-  test('up to the last byte', () => {
+  test('up to the last byte of the limit', () => {
     const event = { message: '漢'.repeat(100), count: 1 }
     const bytes = Buffer.byteLength(JSON.stringify(event))
     expect(sent(event, bytes)).toMatchObject({ fields: event, cut: 0 })
@@ -83,7 +83,7 @@ describe('plain data is sent as it is', () => {
   })
 })
 
-describe('what JSON has no words for is told in others', () => {
+describe('a value that JSON cannot express is shipped as text', () => {
   test.each<[string, unknown, unknown]>([
     ['a BigInt', 12345678901234567890n, '12345678901234567890'],
     ['an array of BigInt', [1n, -2n], ['1', '-2']],
@@ -157,14 +157,14 @@ describe('what JSON has no words for is told in others', () => {
     expect(sent({ value: expected === undefined ? { v: value } : value, big: 1n }).cut).toBe(0)
   })
 
-  test('an object twice, in full each time when it is no cycle', () => {
+  test('an object that occurs twice is shipped in full each time, unless it is a cycle', () => {
     const shared = { a: 1n }
     expect(found([shared, { shared }])).toEqual([{ a: '1' }, { shared: { a: '1' } }])
   })
 })
 
-describe('an Error is told in full', () => {
-  test('its name, message, stack, code, what was put on it, and its causes', () => {
+describe('an Error is shipped in full', () => {
+  test('with its name, message, stack, code, own fields and causes', () => {
     const cause = new TypeError('root', { cause: 'a text' })
     const error = Object.assign(new Error('top', { cause }), { code: 'E_TOP', details: { id: 1n } })
     expect(found(error)).toEqual({
@@ -177,7 +177,7 @@ describe('an Error is told in full', () => {
     })
   })
 
-  test('the errors in an AggregateError', () => {
+  test('with the errors of an AggregateError', () => {
     expect(found(new AggregateError([new Error('one'), 'two'], 'all'))).toMatchObject({
       name: 'AggregateError',
       message: 'all',
@@ -185,7 +185,7 @@ describe('an Error is told in full', () => {
     })
   })
 
-  test('one that is its own cause', () => {
+  test('even if it is its own cause', () => {
     const error = new Error('loop')
     error.cause = { error }
     expect(found(error)).toMatchObject({ message: 'loop', cause: { error: '[Circular]' } })
@@ -199,11 +199,11 @@ describe('an Error is told in full', () => {
       Object.assign(Object.create(Error.prototype), { message: 'old' }),
       { name: 'Error', message: 'old' },
     ],
-  ])('one of %s', (_, error, expected) => {
+  ])('even if it is %s', (_, error, expected) => {
     expect(found([error])).toMatchObject([expected])
   })
 
-  test('one with throwing getters, but for what they throw', () => {
+  test('with stubs for getters that throw', () => {
     const error = new Error('visible')
     Object.defineProperty(error, 'stack', {
       get: () => {
@@ -213,7 +213,7 @@ describe('an Error is told in full', () => {
     expect(found(error)).toMatchObject({ message: 'visible', stack: '[Throws: no stack]' })
   })
 
-  test('one with a toJSON, by that and by small data that was put on it', () => {
+  test('with the result of its toJSON, and small own data', () => {
     const error = Object.assign(new Error('Request failed'), {
       level: 'error',
       config: { url: '/x', secret: 1 },
@@ -233,7 +233,7 @@ describe('an Error is told in full', () => {
   })
 })
 
-describe('what cannot be told is replaced by a stub, and the rest is sent', () => {
+describe('a value that cannot be shipped becomes a stub, and the rest is sent', () => {
   test.each<[string, unknown, unknown]>([
     [
       'a function',
@@ -329,12 +329,12 @@ describe('what cannot be told is replaced by a stub, and the rest is sent', () =
     },
   )
 
-  test('counted once for an event, however many stubs it has', () => {
+  test('an event with many stubs is counted once', () => {
     expect(sent({ a: Symbol('a'), b: Symbol('b') }).stubbed).toBe(1)
   })
 })
 
-test('a getter and a toJSON that the safe way meets are called once', () => {
+test('a getter and a toJSON are called once on the safe path', () => {
   let calls = 0
   const told = new (class {
     toJSON() {
@@ -346,7 +346,7 @@ test('a getter and a toJSON that the safe way meets are called once', () => {
   expect(calls).toBe(1)
 })
 
-test('nothing is changed: not the event, nor any prototype', () => {
+test('neither the event nor any prototype is changed', () => {
   const event = Object.freeze({ a: Object.freeze([Object.freeze({ b: 1n })]), big: 'x'.repeat(5000) })
   const pollution = JSON.parse('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}')
   sent(event, 1000)
@@ -354,7 +354,7 @@ test('nothing is changed: not the event, nor any prototype', () => {
   expect(({} as Record<string, unknown>).polluted).toBeUndefined()
 })
 
-describe('an event that is no object is made one', () => {
+describe('an event that is not an object becomes one', () => {
   test.each<[unknown, unknown]>([
     ['text', { message: 'text' }],
     [5, { body: 5 }],
@@ -371,11 +371,11 @@ describe('an event that is no object is made one', () => {
     expect(sent(event).fields).toEqual(expected)
   })
 
-  test('as is a revoked proxy', () => {
+  test('a revoked proxy becomes one', () => {
     expect(sent(revoked({})).fields).toEqual({ message: expect.stringContaining('[Throws: ') })
   })
 
-  test('and an Error is one', () => {
+  test('an Error stays one', () => {
     expect(sent(Object.assign(new Error('e'), { level: 'error' })).fields).toMatchObject({
       name: 'Error',
       message: 'e',
@@ -398,7 +398,7 @@ describe('laws', () => {
     withUnicodeString: true,
   } as fc.ObjectConstraints)
 
-  test('plain data comes out as from JSON.stringify, the fast way and the safe way', () => {
+  test('plain data is written as by JSON.stringify, on the fast and the safe path', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()), event => {
         const json = JSON.stringify(event)
@@ -408,14 +408,14 @@ describe('laws', () => {
     )
   })
 
-  test('anything becomes a valid line', () => {
+  test('every value becomes a valid line', () => {
     fc.assert(
       fc.property(anything, event => void sent(event)),
       { numRuns: 1000 },
     )
   })
 
-  test('no line is larger than the limit, and one that had to be cut says so', () => {
+  test('no line exceeds the limit, and a cut line is marked', () => {
     const large = fc.dictionary(
       fc.string({ maxLength: 300, unit: 'binary' }),
       fc.oneof(fc.string({ maxLength: 3000, unit: 'binary' }), anything),

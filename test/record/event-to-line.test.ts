@@ -86,7 +86,7 @@ const { event: plain } = fc.letrec(tie => ({
 }))
 
 describe('plain data', () => {
-  it('is written as JSON.stringify writes it, in whatever order events come and come again', () => {
+  it('is written as JSON.stringify writes it, in any order of events', () => {
     fc.assert(
       fc.property(
         fc.array(plain as fc.Arbitrary<object>, { maxLength: 8 }),
@@ -108,7 +108,7 @@ describe('plain data', () => {
     )
   })
 
-  it('of texts of any length, with anything to escape in them anywhere', () => {
+  it('of texts of any length, with characters to escape anywhere', () => {
     const piece = fc.oneof(
       { arbitrary: fc.constantFrom('orders', 'a longer piece of text', 'é', '漢字', '😀'), weight: 60 },
       { arbitrary: fc.constantFrom('"', '\\', '\n', '\t', '\n    at '), weight: 40 },
@@ -124,7 +124,7 @@ describe('plain data', () => {
     )
   })
 
-  it('of texts that begin to need escapes at any place', () => {
+  it('of texts whose first character to escape is anywhere', () => {
     for (let length = 0; length < 140; length++) {
       const clean = 'x'.repeat(length)
       for (const rest of ['"', '\\y', '\nyyyyy', '\n"\\\t\r\b\f', '"'.repeat(150), '\u0001'])
@@ -132,14 +132,14 @@ describe('plain data', () => {
     }
   })
 
-  it('of texts that outgrow the buffer by their escapes', () => {
+  it('of texts that outgrow the buffer through escapes', () => {
     for (const length of [21_000, 30_000, 60_000, 70_000, 200_000]) {
       expectGrown({ value: '\n'.repeat(length) })
       expectGrown({ value: `${'x'.repeat(length)}\n${'x'.repeat(length)}` })
     }
   })
 
-  it('whichever way is faster, as events go on', () => {
+  it('by the faster way, as events continue', () => {
     const event = { at: [0.1 + 0.2, Math.PI, -Math.E], text: 'line\n'.repeat(40), n: 0 }
     for (event.n = 0; event.n < 30_000; event.n++) {
       const { text } = made(event)
@@ -147,7 +147,7 @@ describe('plain data', () => {
     }
   })
 
-  it('as a text that is there already, or anew, and never as a mixture of both', () => {
+  it('as the given text, or anew, never as a mixture of both', () => {
     const event = { level: 'info', message: 'order placed', n: 1, inner: { list: [1, 2] } }
     const written = JSON.stringify({ message: event.message, inner: event.inner, n: 1, level: event.level })
     const lines = new Set<string>()
@@ -165,7 +165,7 @@ describe('plain data', () => {
     }
   })
 
-  it('of numbers with up to three decimals, each', () => {
+  it('of every number with up to three decimals', () => {
     for (let thousandths = 0; thousandths < 20_000; thousandths++) {
       const value = thousandths / 1000
       const { text } = made({ value })
@@ -191,7 +191,7 @@ describe('plain data', () => {
     ['fields that cannot be enumerated', Object.defineProperty({ a: 1 }, 'hidden', { value: 1 })],
     ['a toJSON that cannot be enumerated', { a: Object.defineProperty({ b: 1 }, 'toJSON', { value: () => 'short' }) }],
     ['an array with a toJSON', { a: Object.assign([1], { toJSON: () => 'short' }) }],
-    ['a toJSON that is no function', { toJSON: 1, a: { toJSON: 'x' } }],
+    ['a toJSON that is not a function', { toJSON: 1, a: { toJSON: 'x' } }],
     [
       'accessors',
       {
@@ -230,7 +230,7 @@ describe('plain data', () => {
     }
   })
 
-  it('that outgrows the buffer with very many small members', () => {
+  it('that outgrows the buffer with many small members', () => {
     const names = Array.from({ length: 20_000 }, (_, i) => `name ${i}`)
     expectGrown({ list: names.map((_, i) => i) })
     expectGrown({ list: names.map(name => [name]) })
@@ -238,7 +238,7 @@ describe('plain data', () => {
     expectGrown(Object.fromEntries(names.map((name, i) => [name, i % 2 === 0 ? 'é' : { name }])))
   })
 
-  it('that inherits what somebody has put on every object', () => {
+  it('that inherits additions to Object.prototype', () => {
     const everything = Object.prototype as { polluted?: string }
     everything.polluted = 'x'
     try {
@@ -248,7 +248,7 @@ describe('plain data', () => {
     }
   })
 
-  it('whose texts change after they were the same for long', () => {
+  it('whose texts change after a long time', () => {
     for (let i = 0; i < 100; i++)
       expectAsIs({ host: i < 50 ? 'one' : `another ${i}`, level: i % 7 === 0 ? 'error' : 'info' })
   })
@@ -275,7 +275,7 @@ describe('a line', () => {
     expect(length).toBe(Buffer.byteLength(expected))
   })
 
-  it('is never longer than allowed, and says so where something was cut', () => {
+  it('is never longer than allowed, and is marked if it was cut', () => {
     fc.assert(
       fc.property(
         fc.string({ maxLength: 2000, unit: 'binary', size: 'max' }),
@@ -289,7 +289,7 @@ describe('a line', () => {
     )
   })
 
-  it('is whole where an accessor makes others meanwhile', () => {
+  it('is complete even if an accessor writes other lines meanwhile', () => {
     const head = Buffer.from('{"t":"1"')
     const others: string[] = []
     const event = {
@@ -308,7 +308,7 @@ describe('a line', () => {
     expect(new Set(others)).toEqual(new Set([`{"t":"2","other":"${'x'.repeat(50)}"}`]))
   })
 
-  it('comes after one whose accessor threw', () => {
+  it('is complete after a line whose accessor threw', () => {
     const event = {
       a: 1,
       get b() {
@@ -323,7 +323,7 @@ describe('a line', () => {
 describe('a wide event', () => {
   const names = Array.from({ length: 40 }, (_, i) => `field ${i}`)
 
-  it('is written as JSON.stringify writes it, as others are before and after it', () => {
+  it('is written as JSON.stringify writes it, and so are events before and after it', () => {
     const wide = Object.assign({}, Object.fromEntries(names.map((name, i) => [name, i % 3 === 0 ? `${i}` : { i }])))
     for (let i = 0; i < 3; i++) {
       expectAsIs(wide)
@@ -335,13 +335,13 @@ describe('a wide event', () => {
     expect(made({ ...wide, list: [1n] })).toMatchObject({ stubbed: 0, text: JSON.stringify({ ...wide, list: ['1'] }) })
   })
 
-  it('that refers to itself says so', () => {
+  it('that refers to itself is marked', () => {
     const wide: Record<string, unknown> = Object.fromEntries(names.map(name => [name, name]))
     wide.itself = wide
     expect(made(wide)).toMatchObject({ stubbed: 1, text: expect.stringContaining('"itself":"[Circular]"') })
   })
 
-  it('that is a proxy is not asked for every name before the time is looked at', () => {
+  it('that is a proxy does not list all names before the time is checked', () => {
     let asked = 0
     const slow = new Proxy(Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`field ${i}`, i])), {
       getOwnPropertyDescriptor(target, name) {
@@ -357,8 +357,8 @@ describe('a wide event', () => {
   })
 })
 
-describe('names are learned', () => {
-  it('up to a number in each place, and in all', () => {
+describe('learned names', () => {
+  it('are limited in each place, and in total', () => {
     const all = new Learned()
     const place = all.root
     const found = Array.from({ length: 5000 }, (_, i) => place.find(`name ${i}`, all)?.find('within', all))
@@ -370,7 +370,7 @@ describe('names are learned', () => {
     expect(all.count).toBe(4096)
   })
 
-  it('anew where most of those that came first do not come any more', () => {
+  it('are learned again if most of the first names no longer occur', () => {
     const all = new Learned()
     for (let i = 0; i < 10_000; i++) all.root.find(`id ${i}`, all)
     expect(all.root.find('user', all)).toBeUndefined()
@@ -382,14 +382,14 @@ describe('names are learned', () => {
     expect(all.count).toBe(1)
   })
 
-  it('and events with more of them are written all the same', () => {
+  it('do not limit the events: events with more names are written all the same', () => {
     const wide = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`field ${i}`, { [`inner ${i}`]: `${i}` }]))
     for (let i = 0; i < 3; i++) expectAsIs(wide)
     for (let i = 0; i < 5000; i++) expectAsIs({ [`once ${i}`]: i, last: { [`${i} times`]: 'x' } })
   })
 })
 
-it('writes what is no number as a text where that is asked for, by whichever way is the faster one', () => {
+it('writes NaN and infinities as texts on demand, on either path', () => {
   const altered = { stubbed: 0, cut: 0 }
   const event = { a: Number.NaN, b: [1, Number.POSITIVE_INFINITY], c: { d: Number.NEGATIVE_INFINITY }, e: -0.5 }
   const lines = new Set<string>()

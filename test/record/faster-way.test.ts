@@ -37,7 +37,7 @@ describe('the faster of two ways', () => {
     expect(use(2000)).toBe(0)
   })
 
-  it('is used nearly always, whichever it is', () => {
+  it('is used nearly always', () => {
     const second = choice(isSecond => (isSecond ? 1 : 2))
     second.use(enough)
     expect(second.use(enough)).toBeGreaterThan(0.95 * enough)
@@ -46,7 +46,7 @@ describe('the faster of two ways', () => {
     expect(first.use(enough)).toBeLessThan(0.05 * enough)
   })
 
-  it('is found anew when it has become the other one, and again', () => {
+  it('is found again whenever the other way becomes faster', () => {
     const { use, change } = choice(isSecond => (isSecond ? 1 : 2))
     use(enough)
     change(isSecond => (isSecond ? 2 : 1))
@@ -57,14 +57,14 @@ describe('the faster of two ways', () => {
     expect(use(enough)).toBeGreaterThan(0.95 * enough)
   })
 
-  it('is not decided by a few times that took long', () => {
+  it('is not decided by a few slow runs', () => {
     let i = 0
     const { use } = choice(isSecond => (isSecond ? (i++ % 5 === 0 ? 1000 : 1) : 2))
     use(enough)
     expect(use(enough)).toBeGreaterThan(0.95 * enough)
   })
 
-  it('is measured by the byte, and not misled by events of two sizes that take turns', () => {
+  it('is measured per byte, and not misled by alternating sizes', () => {
     let bytes = 100
     const { use } = choice(isSecond => {
       bytes = bytes === 100 ? 10_000 : 100
@@ -75,7 +75,7 @@ describe('the faster of two ways', () => {
     expect(use(enough, anySize)).toBeLessThan(0.05 * enough)
   })
 
-  it('stays what it was where the other one comes to nothing', () => {
+  it('stays in use if the other way fails', () => {
     const { use } = choice(isSecond => (isSecond ? 1 : 2))
     const failing = { fails: (isSecond: boolean) => isSecond }
     use(enough, failing)

@@ -36,8 +36,8 @@ async function serveOne(handle: Handler, headers: object = secrets): Promise<Inc
   return response
 }
 
-describe('a request or a response of HTTP as metadata', () => {
-  it('is told as the standard serializers of pino tell it, in a few hundred bytes, without secrets', async () => {
+describe('an HTTP request or response as metadata', () => {
+  it('is shipped as by the standard serializers of pino, in a few hundred bytes, without secrets', async () => {
     await using logging = await startLogging()
     const answer: Handler = (req, res) => {
       logging.logger.info('before', { req, res })
@@ -62,7 +62,7 @@ describe('a request or a response of HTTP as metadata', () => {
     expect(lines[0]?.length).toBeLessThan(400)
   })
 
-  it('takes what Winston has merged of it out again where it follows the message', async () => {
+  it('does not ship the fields that Winston merges from an object after the message', async () => {
     await using logging = await startLogging()
     await serveOne((req, res) => {
       logging.logger.info('seen', req)
@@ -74,7 +74,7 @@ describe('a request or a response of HTTP as metadata', () => {
     ])
   })
 
-  it('is bounded, whatever the client sends', async () => {
+  it('is bounded in size, whatever the client sends', async () => {
     await using logging = await startLogging()
     const wide = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`x-n-${n}`, 'v']))
     await serveOne(
@@ -91,7 +91,7 @@ describe('a request or a response of HTTP as metadata', () => {
     expect(Object.keys(event?.req.headers ?? {}).sort()).toEqual(['host', 'user-agent'])
   })
 
-  it('tells what a client sends', async () => {
+  it('is shipped with the fields of a client request', async () => {
     await using logging = await startLogging()
     const sent = request({ port: 9, host: '127.0.0.1', path: '/x', headers: { ...secrets, 'content-type': 'a/b' } })
     sent.on('error', () => {})
@@ -103,7 +103,7 @@ describe('a request or a response of HTTP as metadata', () => {
     expect(logging.emulator.lines('d').join()).not.toContain('hunter')
   })
 
-  it('tells those of Fastify, wrapped or raw, and of requests that it is injected with', async () => {
+  it('may come from Fastify, wrapped, raw or injected', async () => {
     await using logging = await startLogging()
     const app = Fastify()
     app.get('/orders', async (req, reply) => {
@@ -122,7 +122,7 @@ describe('a request or a response of HTTP as metadata', () => {
     expect(logging.emulator.lines('d').join()).not.toContain('hunter')
   })
 
-  it('tells those of http2', async () => {
+  it('may come from http2', async () => {
     await using logging = await startLogging()
     const server = createHttp2Server((req, res) => {
       logging.logger.info('seen', { req, res })

@@ -60,7 +60,7 @@ describe('the line of format.json()', () => {
   it.each([
     ['is the whole format', { format: format.json() }],
     ['is what Winston does when it is given no format', {}],
-  ])('is shipped as it is where that %s', async (_, logger) => {
+  ])('is shipped unchanged if it %s', async (_, logger) => {
     await using logging = await startLogging({ logger })
     logging.logger.info('x', meta())
     expect(await logging.shipped()).toEqual([sorted])
@@ -72,7 +72,7 @@ describe('the line of format.json()', () => {
     expect(await logging.shipped()).toEqual(['{"b":2,"k":1,"level":"info","message":"x","z":0}'])
   })
 
-  it('means what the event’s own would, for any plain data', async () => {
+  it('has the meaning of the event, for any plain data', async () => {
     await using logging = await startLogging({ transport: { maxBatchAgeMs: 60_000 } })
     const values = fc.sample(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4, noUnicodeString: false })), 300)
     const dates = [new Date(0), new Date(8.64e15)]
@@ -113,14 +113,14 @@ describe('the line of another format', () => {
     expect(await logging.shipped()).toEqual([asLogged])
   })
 
-  it('of the transport’s own: what that makes of the event is shipped', async () => {
+  it('of the transport itself: the result of that format is shipped', async () => {
     const ownFormat = format(info => Object.assign(info, { a: 2, [formatted]: '{"a":3}' }))()
     await using logging = await startLogging({ transport: { format: ownFormat } })
     logging.logger.info('x', meta())
     expect(await logging.shipped()).toEqual([asLogged.replace('"a":1', '"a":2')])
   })
 
-  it('given to the logger later: from then on the event itself is shipped', async () => {
+  it('set on the logger later: from then on the event itself is shipped', async () => {
     await using logging = await startLogging()
     logging.logger.info('x', meta())
     logging.logger.format = printf(() => '{}')
@@ -128,7 +128,7 @@ describe('the line of another format', () => {
     expect(await logging.shipped()).toEqual([sorted, asLogged])
   })
 
-  it('of another logger that shares the transport', async () => {
+  it('of another logger that shares the transport: the event itself is shipped', async () => {
     await using logging = await startLogging()
     const other = winston.createLogger({ format: printf(() => '{}'), transports: [logging.transport] })
     other.info('x', meta())
@@ -144,16 +144,16 @@ describe('the event itself is shipped', () => {
     ['bytes', { b: Buffer.from('abc') }, '"b":"YWJj"'],
     ['a BigInt', { n: 12n }, '"n":"12"'],
     ['a function', { f: function named() {} }, '[Function named]'],
-    ['a date that is none', { d: new Date(Number.NaN) }, '"d":"Invalid Date"'],
+    ['an invalid date', { d: new Date(Number.NaN) }, '"d":"Invalid Date"'],
     ['an object that inherits', { o: Object.create({ toJSON: () => 'told' }) }, '"o":"told"'],
-  ])('where there is %s in it', async (_, given, expected) => {
+  ])('if it contains %s', async (_, given, expected) => {
     await using logging = await startLogging()
     logging.logger.info('x', { z: 1, a: 2, ...given })
     expect(await logging.shipped()).toEqual([expect.stringMatching(/^\{"z":1,"a":2,/)])
     expect(logging.emulator.lines('d')[0]).toContain(expected)
   })
 
-  it('where it is larger than allowed: cut, and marked', async () => {
+  it('if it is larger than allowed, cut and marked', async () => {
     await using logging = await startLogging({ transport: { maxEventBytes: 512 } })
     logging.logger.info('x', { text: 'é'.repeat(300) })
     await logging.shipped()
@@ -170,21 +170,21 @@ describe('the event itself is shipped', () => {
     expect(logging.emulator.events('d')).toMatchObject([{ a: 1, trace_id: spanContext.traceId, trace_flags: '01' }])
   })
 
-  it('with arguments that Winston has lost', async () => {
+  it('with arguments that Winston lost', async () => {
     await using logging = await startLogging()
     logging.logger.info('x', meta(), 'lost')
     await logging.shipped()
     expect(logging.emulator.events('d')).toMatchObject([{ a: 1, splat: ['lost'] }])
   })
 
-  it('and keeps a time stamp of its own', async () => {
+  it('with its own timestamp', async () => {
     await using logging = await startLogging()
     logging.logger.info('x', { _time: '2026-01-01T00:00:00Z', a: 1 })
     expect(await logging.shipped()).toEqual(['{"a":1,"level":"info","message":"x"}'])
     expect(logging.emulator.events('d')).toMatchObject([{ _time: '2026-01-01T00:00:00Z' }])
   })
 
-  it('where a function names the dataset, which may change the event', async () => {
+  it('if the `dataset` function may change the event', async () => {
     const dataset = (event: Record<string, unknown>) => {
       delete event.a
       return 'd'
@@ -194,7 +194,7 @@ describe('the event itself is shipped', () => {
     expect(await logging.shipped()).toEqual([asLogged.replace('"a":1,', '')])
   })
 
-  it('where another transport comes first, which may change what it is given', async () => {
+  it('if another transport comes first, which may change the info', async () => {
     class Changing extends TransportStream {
       override log(info: Record<symbol, unknown>, next: () => void): void {
         info[formatted] = '{"changed":'
@@ -206,14 +206,14 @@ describe('the event itself is shipped', () => {
     expect(await logging.shipped()).toEqual([asLogged])
   })
 
-  it('where somebody else listens to what the logger gives', async () => {
+  it('if another listener receives the info of the logger', async () => {
     await using logging = await startLogging()
     logging.logger.prependListener('data', info => Object.assign(info, { [formatted]: '{"changed":' }))
     logging.logger.info('x', meta())
     expect(await logging.shipped()).toEqual([asLogged])
   })
 
-  it('where it comes by another way than from the logger', async () => {
+  it('if it does not come from the logger', async () => {
     await using logging = await startLogging()
     const info = { z: 1, a: 2, level: 'info', message: 'x', [Symbol.for('level')]: 'info', [splat]: [{}] }
     logging.transport.write({ ...info, [formatted]: '{"not":' })
@@ -222,7 +222,7 @@ describe('the event itself is shipped', () => {
     expect(await logging.shipped()).toEqual([line, line])
   })
 
-  it('where the application’s own object is logged, whatever its accessors say', async () => {
+  it('if the application logs its own object, whatever its accessors return', async () => {
     await using logging = await startLogging()
     const hostile = Object.defineProperty({ z: 1, a: 2, message: 'x' }, formatted, {
       get: () => '{"not":',
@@ -232,7 +232,7 @@ describe('the event itself is shipped', () => {
     expect(await logging.shipped()).toEqual(['{"z":1,"a":2,"message":"x","level":"info"}'])
   })
 
-  it('where it cannot be told whether there is a line: nothing throws', async () => {
+  it('if it is unknown whether there is a line, and nothing throws', async () => {
     await using logging = await startLogging()
     const throwing = Object.defineProperty({ level: 'info', message: 'x' }, formatted, {
       get: () => {
@@ -245,7 +245,7 @@ describe('the event itself is shipped', () => {
     expect(await logging.shipped()).toEqual(['{"level":"info","message":"x"}', '{"level":"info","message":"y"}'])
   })
 
-  it('as it is logged, many at once', async () => {
+  it('unchanged, with many events at once', async () => {
     await using logging = await startLogging()
     for (const n of range(5000)) logging.logger.info('x', { n, z: [n], a: `${n}` })
     await logging.shipped()

@@ -45,7 +45,7 @@ describe('dotted names become nested objects', () => {
     expect(JSON.stringify(attributes)).toBe(before)
   })
 
-  test('16 levels deep; what is beyond stays one name', () => {
+  test('up to 16 levels deep; the rest of a name stays dotted', () => {
     const name = Array.from({ length: 10_000 }, (_, i) => `s${i}`).join('.')
     let group = found({ [name]: 'end', 'a.b': 1 })
     for (let i = 0; i < 15; i++) group = group[`s${i}`] as Record<string, unknown>
@@ -60,23 +60,23 @@ describe('dotted names become nested objects', () => {
     expect(found({ [`a.${long}`]: 1 })).toEqual({ a: { [long]: 1 } })
   })
 
-  test('and no prototype is touched', () => {
+  test('without touching any prototype', () => {
     nestAttributes(own('{"__proto__.polluted":1,"constructor.prototype.polluted":2}'))
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
     expect((Object as unknown as Record<string, unknown>).polluted).toBeUndefined()
   })
 })
 
-test('without a dotted name the same object is returned', () => {
+test('an object without dotted names is returned as it is', () => {
   const attributes = { a: 1, b: { 'c.d': 2 } }
   expect(nestAttributes(attributes)).toBe(attributes)
 })
 
-test('what is nested goes the fast way into its line', () => {
+test('a nested object takes the fast path into its line', () => {
   expect(isPlainData(nestAttributes({ 'a.b': 1, 'c.d.e': [2] }), 1000)).toBe(true)
 })
 
-test('more names than are remembered are nested all the same', () => {
+test('more names than are remembered are nested, too', () => {
   for (let i = 0; i < 5000; i++) expect(found({ [`a.b${i}`]: i })).toEqual({ a: { [`b${i}`]: i } })
 })
 
@@ -87,7 +87,7 @@ describe('laws', () => {
     maxKeys: 12,
   })
 
-  test('every value is found by following its name, and nothing else is there', () => {
+  test('every value is found by following its name, and no other value exists', () => {
     fc.assert(
       fc.property(attributes, values => {
         const nested = found(values)

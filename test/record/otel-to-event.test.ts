@@ -87,7 +87,7 @@ test('a record of the SDK becomes an event', () => {
   expect(severityOfRecord(record)).toBe(3)
 })
 
-test('what a record does not say is not in its event', () => {
+test('a missing part of a record is missing in its event', () => {
   expect(line(recordOf({ body: 'text' }))).toEqual({ level: 'info', message: 'text' })
 })
 
@@ -138,18 +138,18 @@ describe('the body', () => {
   })
 })
 
-test('attributes that were dropped are counted', () => {
+test('dropped attributes are counted', () => {
   expect(line(made({ droppedAttributesCount: 3 }))).toEqual({ level: 'info', dropped_attributes_count: 3 })
 })
 
-test('the time is the one observed where the record has none', () => {
+test('the time is the observed one if the record has none', () => {
   expect(recordTime(made({ hrTime: [0, 0], hrTimeObserved: [7, 8] }))).toEqual([7, 8])
   expect(recordTime(made({ hrTime: undefined, hrTimeObserved: [7, 8] }))).toEqual([7, 8])
   expect(recordTime(made({ hrTime: undefined, hrTimeObserved: undefined }))).toEqual([0, 0])
 })
 
 describe('the end of a line', () => {
-  test('tells the resource and the scope', () => {
+  test('contains the resource and the scope', () => {
     const record = recordOf({ body: 'text' }, resourceFromAttributes({ 'service.name': 'shop', 'host.id': 7 }))
     expect(tailOf(record)).toEqual({
       _time: 0,
@@ -158,13 +158,13 @@ describe('the end of a line', () => {
     })
   })
 
-  test('is made once for a resource and a scope', () => {
+  test('is made once for each resource and scope', () => {
     const { resource, instrumentationScope } = recordOf({ body: 'text' })
     expect(resourceTail(resource, instrumentationScope)).toBe(resourceTail(resource, instrumentationScope))
     expect(resourceTail(resource, { name: 'other' })).not.toBe(resourceTail(resource, instrumentationScope))
   })
 
-  test('is made again as long as attributes of the resource are being detected', async () => {
+  test('is made again while attributes of the resource are being detected', async () => {
     const resource = resourceFromAttributes({ 'host.id': Promise.resolve('h') })
     const record = recordOf({ body: 'text' }, resource)
     expect(tailOf(record).resource).toBeUndefined()
@@ -172,13 +172,13 @@ describe('the end of a line', () => {
     expect(tailOf(record).resource).toEqual({ host: { id: 'h' } })
   })
 
-  test('is one bracket when there is nothing to tell', () => {
+  test('is one bracket without a resource and a scope', () => {
     expect(Buffer.from(resourceTail({ attributes: {} }, {} as OtelLogRecord['instrumentationScope'])).toString()).toBe(
       '}',
     )
   })
 
-  test('is bounded, and marks what was cut', () => {
+  test('is bounded, and marks cuts', () => {
     const tail = tailOf(
       made({
         resource: { attributes: { 'a.b': 'x'.repeat(1_000_000), c: 1 } },
@@ -231,7 +231,7 @@ describe('a record that throws', () => {
     'droppedAttributesCount',
   ] as const
 
-  test.each(fields)('when %s is read is told without it', name => {
+  test.each(fields)('when %s is read is shipped without it', name => {
     const record = Object.defineProperty(made({ body: 'text', attributes: { a: 1 } }), name, {
       get: () => {
         throw new Error('no')
@@ -245,7 +245,7 @@ describe('a record that throws', () => {
     severityOfRecord(record)
   })
 
-  test('whatever is done with it is told somehow', () => {
+  test('on every access is shipped somehow', () => {
     const { proxy, revoke } = Proxy.revocable({}, {})
     revoke()
     expect(line(proxy as OtelLogRecord)).toMatchObject({ level: 'info', body: '[Throws]' })

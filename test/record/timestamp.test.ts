@@ -20,7 +20,7 @@ describe('a line logged now', () => {
     expect(Buffer.from(timestamper().at(now)).toString()).toBe('{"_time":"2026-11-21T02:47:05.123000000Z"')
   })
 
-  test('names the field as it is told, in any script', () => {
+  test('uses the configured field name, in any script', () => {
     expect(timeIn(timestamper('zeit "ü"').at(now), 'zeit "ü"')).toBe('2026-11-21T02:47:05.123000000Z')
   })
 
@@ -53,7 +53,7 @@ describe('a line logged now', () => {
     expect(timeIn(stamper.at(now - 10_001))).toBe('2026-11-21T02:46:55.122100000Z')
   })
 
-  test('is unlike those of the first time when the clock passes through the same time again', () => {
+  test('differs from earlier lines when the clock passes through the same time again', () => {
     const stamper = timestamper()
     const times = [0, 0, 20_000, 0, 0, 1, 20_000, 0, 20_000, 20_001].map(ms => timeIn(stamper.at(now + ms)).slice(14))
     expect(times).toEqual([
@@ -70,7 +70,7 @@ describe('a line logged now', () => {
     ])
   })
 
-  test('is unique whatever the clock does, and later than the one before unless the clock went back by more than ten seconds', () => {
+  test('is unique whatever the clock does, and later than the previous one unless the clock went back by more than ten seconds', () => {
     const steps = fc.oneof(
       fc.integer({ min: -3, max: 3 }),
       fc.integer({ min: -60_000, max: 60_000 }),
@@ -94,7 +94,7 @@ describe('a line logged now', () => {
     )
   })
 
-  test('stands still, rather than come twice, where a clock has gone back through the same time too often', () => {
+  test('stands still instead of occurring twice if the clock went back through the same time too often', () => {
     const stamper = timestamper()
     const times = Array.from({ length: 50 }, (_, i) => timeIn(stamper.at(now + (i % 2) * 60_000)))
     expect(new Set(times).size).toBe(times.length)
@@ -103,7 +103,7 @@ describe('a line logged now', () => {
   })
 
   test.each([Number.NaN, -1, Number.POSITIVE_INFINITY, 1e300, 253_402_300_800_000])(
-    'has the current time when its own is %d',
+    'has the current time if its own is %d',
     ms => expect(timeIn(timestamper().at(ms))).toBe('2026-11-21T02:47:05.123000000Z'),
   )
 
@@ -117,7 +117,7 @@ describe('a line logged now', () => {
     expect(timeIn(new Timestamper('_time').at(now))).not.toBe(timeIn(new Timestamper('_time').at(now)))
   })
 
-  test('is unique and increasing whatever a clock does that never goes back more than ten seconds', () => {
+  test('is unique and increasing unless the clock goes back by more than ten seconds', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: -5, max: 5 })), steps => {
         const stamper = timestamper()
@@ -133,28 +133,28 @@ describe('a line logged now', () => {
 })
 
 describe('a line that brings its own time', () => {
-  test('keeps it to the nanosecond where it is that exact', () => {
+  test('keeps its time to the nanosecond if it is that exact', () => {
     const stamper = timestamper()
     expect(timeIn(stamper.atHrTime([nowSeconds, 123_456_789]))).toBe('2026-11-21T02:47:05.123456789Z')
     expect(timeIn(stamper.atHrTime([0, 1]))).toBe('1970-01-01T00:00:00.000000001Z')
     expect(timeIn(stamper.atHrTime([253_402_300_799, 999_999_999]))).toBe('9999-12-31T23:59:59.999999999Z')
   })
 
-  test('continues the count of live lines when it is known to the millisecond', () => {
+  test('continues the count of live lines if it is exact to the millisecond', () => {
     const stamper = timestamper()
     stamper.at(now)
     expect(timeIn(stamper.atHrTime([nowSeconds, 123_000_000]))).toBe('2026-11-21T02:47:05.123000002Z')
     expect(timeIn(stamper.at(now))).toBe('2026-11-21T02:47:05.123000004Z')
   })
 
-  test('keeps its millisecond when it comes late, apart from the live lines of that millisecond', () => {
+  test('keeps its millisecond if it comes late, apart from the live lines of that millisecond', () => {
     const stamper = timestamper()
     stamper.at(now)
     expect(timeIn(stamper.atHrTime([nowSeconds, 100_000_000]))).toBe('2026-11-21T02:47:05.100000001Z')
     expect(timeIn(stamper.atHrTime([nowSeconds, 100_000_000]))).toBe('2026-11-21T02:47:05.100000003Z')
   })
 
-  test('is a few nanoseconds later than its millisecond, however many milliseconds there are', () => {
+  test('is a few nanoseconds later than its millisecond, for any number of milliseconds', () => {
     const stamper = timestamper()
     stamper.at(now)
     const nanos = Array.from({ length: 100_000 }, (_, i) => {
@@ -164,7 +164,7 @@ describe('a line that brings its own time', () => {
     expect(Math.max(...nanos)).toBeLessThan(300)
   })
 
-  test('stays unique where milliseconds come again after many others', () => {
+  test('stays unique if milliseconds occur again after many others', () => {
     const stamper = timestamper()
     stamper.at(now)
     const times = Array.from({ length: 20_000 }, (_, i) => {
@@ -174,13 +174,13 @@ describe('a line that brings its own time', () => {
     expect(new Set(times).size).toBe(times.length)
   })
 
-  test('does not take live lines into the future', () => {
+  test('does not move live lines into the future', () => {
     const stamper = timestamper()
     expect(timeIn(stamper.atHrTime([nowSeconds + 5, 0]))).toMatch('2026-11-21T02:47:10.000')
     expect(timeIn(stamper.at(now))).toBe('2026-11-21T02:47:05.123000000Z')
   })
 
-  test('is unique among streams that take turns', () => {
+  test('is unique among interleaved streams', () => {
     const stamper = timestamper()
     stamper.at(now)
     const millis = Array.from({ length: 300_000 }, (_, i) => (i % 3) * 1_000_000)
@@ -226,7 +226,7 @@ describe('a line that brings its own time', () => {
     [undefined],
     [null],
     ['now'],
-  ])('has the current time when its own is %j', garbage => {
+  ])('has the current time if its own is %j', garbage => {
     expect(timeIn(timestamper().atHrTime(garbage as unknown as [number, number]))).toBe(
       '2026-11-21T02:47:05.123000000Z',
     )

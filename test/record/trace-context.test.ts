@@ -29,7 +29,7 @@ describe('the ids of a line', () => {
     expect(activeTraceIds({ [winstonContext]: trace.setSpanContext(ROOT_CONTEXT, ids) })).toMatchObject(ids)
   })
 
-  test('are none without the API, without a span, and with the ids of no span', () => {
+  test('are missing without the API, without a span, and with the ids of no span', () => {
     expect(activeTraceIds()).toBeUndefined()
     expect(activeTraceIds({})).toBeUndefined()
     activate(() => ROOT_CONTEXT)
@@ -42,7 +42,7 @@ describe('the ids of a line', () => {
     ).toBeUndefined()
   })
 
-  test('are none when asking for them throws', () => {
+  test('are missing if reading them throws', () => {
     activate(() => {
       throw new Error('no context')
     })
@@ -52,7 +52,7 @@ describe('the ids of a line', () => {
 })
 
 test.each([[undefined], [null], ['ids'], [{}], [{ traceId: 5, spanId: 6 }], [{ ...ids, traceId: 'short' }]])(
-  '%j is no span context',
+  'are missing if the span context is %j',
   value => {
     expect(validTraceIds(value)).toBeUndefined()
   },

@@ -125,24 +125,24 @@ describe('an Error', () => {
       logger => logger.child({ requestId: 'r' }).error(error),
       { level: 'error', message: 'it broke', stack: error.stack, requestId: 'r', cause: { message: 'why' } },
     ],
-  ])('%s is told in full', (_, log, expected) => {
+  ])('%s is shipped in full', (_, log, expected) => {
     expect(found(log)).toMatchObject(expected)
   })
 
-  test('after a text tells its stack and its other fields once', () => {
+  test('after a text adds its stack and other fields once', () => {
     const json = JSON.stringify(found(logger => logger.error('context', error)))
     expect(json.split('RangeError: it broke')).toHaveLength(2)
     expect(json.split('E_BROKE')).toHaveLength(2)
   })
 
-  test('that is an aggregate tells its errors after a text, too', () => {
+  test('that is an aggregate keeps its errors after a text, too', () => {
     const aggregate = new AggregateError([new Error('one')], 'all')
     expect(found(logger => logger.error('context', aggregate))).toMatchObject({
       error: { name: 'AggregateError', errors: [{ message: 'one' }] },
     })
   })
 
-  test('leaves a field of the name alone', () => {
+  test('leaves a field with the same name alone', () => {
     expect(found(logger => logger.error('context', error), { defaultMeta: { error: 'mine' } })).toMatchObject({
       error: 'mine',
     })
@@ -163,7 +163,7 @@ describe('an Error', () => {
   })
 })
 
-describe('a message that is no text', () => {
+describe('a message that is not a text', () => {
   test.each<[string, unknown, object]>([
     ['a number', 5, { level: 'info', message: '5' }],
     ['a boolean', false, { level: 'info', message: 'false' }],
@@ -176,7 +176,7 @@ describe('a message that is no text', () => {
     expect(found(logger => logger.info(message as string))).toEqual(expected)
   })
 
-  test('stays where it is when there is a body already', () => {
+  test('stays in place if there is already a body', () => {
     const info = { level: 'info', message: { a: 1 }, body: 'mine' }
     expect(found(logger => logger.log({ ...info } as unknown as winston.LogEntry))).toEqual(info)
   })
@@ -210,7 +210,7 @@ describe('arguments after the message', () => {
       { message: 'text', a: 1, splat: [JSON.parse('{"__proto__":{"admin":true},"a":1}')] },
     ],
     ['metadata after nothing', ['text', undefined, { a: 1 }], { message: 'text', splat: [{ a: 1 }] }],
-  ])('%s: what Winston loses is in splat', (_, args, expected) => {
+  ])('%s: lost arguments are in splat', (_, args, expected) => {
     expect(found(logged(...args))).toEqual({ level: 'info', ...expected })
   })
 
@@ -221,12 +221,12 @@ describe('arguments after the message', () => {
     ['metadata beyond the tokens', ['hello %s', 'you', { a: 1 }], { message: 'hello you', a: 1 }],
     ['a text that has a per cent sign', ['at %d%% of %s', 5, 'all'], { message: 'at 5% of all' }],
     ['metadata alone', ['text', { a: 1 }], { message: 'text', a: 1 }],
-  ])('%s: what format.splat() has put in place is not told again', (_, args, expected) => {
+  ])('%s: arguments that format.splat() used are not repeated', (_, args, expected) => {
     expect(found(logged(...args), { format: splat() })).toEqual({ level: 'info', ...expected })
   })
 })
 
-test('a coloured level is the one that was logged', () => {
+test('a colored level is the logged level', () => {
   const event = found(logger => logger.warn('text', { a: 1 }), { format: colorize() })
   expect(event).toEqual({ level: 'warn', message: 'text', a: 1 })
 })
@@ -245,7 +245,7 @@ describe('trace ids', () => {
     expect(info).not.toHaveProperty('trace_id')
   })
 
-  test('are not, where the info has its own', () => {
+  test('are not added if the info has its own', () => {
     const [info] = infosOf(logger => logger.info('text', { trace_id: 'mine' }))
     expect(winstonToEvent(info as Info, trace)).toBe(info)
   })
@@ -297,7 +297,7 @@ describe('whatever is logged', () => {
   })
 })
 
-test('the severity is that of the level that was logged', () => {
+test('the severity is that of the logged level', () => {
   const [coloured, plain] = infosOf(
     logger => {
       logger.error('e')
@@ -311,7 +311,7 @@ test('the severity is that of the level that was logged', () => {
   expect(severityOfInfo({})).toBe(2)
 })
 
-test('an uncaught exception, as Winston reports it, is told with its Error', () => {
+test('an uncaught exception that Winston reports is shipped with its Error', () => {
   const info = {
     error: new Error('boom'),
     level: 'error',

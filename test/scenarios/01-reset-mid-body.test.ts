@@ -9,11 +9,11 @@ const ways: Readonly<Record<string, (socket: Socket) => void>> = {
   'is half closed': socket => socket.end(),
 }
 
-describe.concurrent('scenario 1: the connection ends mid-body, and nothing is stored', () => {
+describe.concurrent('scenario 1: the connection ends mid-body, and no event is stored', () => {
   const cuts = [0, 1, 777, 65_537, -1]
   const cases = Object.keys(ways).flatMap(way => cuts.map(cut => [way, cut] as const))
 
-  it.each(cases)('it %s after %i bytes: sent again, the same bytes, each event once', async (way, cut) => {
+  it.each(cases)('it %s after %i bytes: the same bytes are sent again, each event arrives once', async (way, cut) => {
     await using server = await startFaultServer(request => {
       const length = Number(/content-length: (\d+)/i.exec(request.head)?.[1])
       if (request.index < 2 && request.body.length >= (cut < 0 ? length + cut : cut)) ways[way]?.(request.socket)
@@ -30,7 +30,7 @@ describe.concurrent('scenario 1: the connection ends mid-body, and nothing is st
     await server.whenDeserted()
   })
 
-  it('ten times over, for batches of every size: each event once', async () => {
+  it('ten times, with batches of every size: each event arrives once', async () => {
     await using server = await startFaultServer(request => {
       if (request.index < 10 && request.body.length > request.index * 1000) request.socket.resetAndDestroy()
       else if (request.isWhole) request.take()

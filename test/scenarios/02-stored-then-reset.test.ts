@@ -8,7 +8,7 @@ describe.concurrent('scenario 2: a batch is stored, and the connection ends befo
     ['in the middle of its status', 'HTTP/1.1 20'],
     ['in the middle of its headers', 'HTTP/1.1 200 OK\r\ncontent-len'],
     ['before the end of its headers', 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n'],
-  ])('%s: the same bytes are sent again, and only they are there twice', async (_, begun) => {
+  ])('%s: the same bytes are sent again, and only they arrive twice', async (_, begun) => {
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
       if (request.index > 2) return request.take()

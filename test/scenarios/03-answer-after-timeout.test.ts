@@ -3,8 +3,8 @@ import { startFaultServer } from '../support/fault-server.ts'
 import { tally, watched } from '../support/laws.ts'
 import { until } from '../support/until.ts'
 
-describe.concurrent('scenario 3: the 200 arrives after our time-out', () => {
-  it('is ignored; only what was in flight is there twice', async () => {
+describe.concurrent('scenario 3: the 200 arrives after the request timed out', () => {
+  it('is ignored; only events in flight arrive twice', async () => {
     let written = 0
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return

@@ -16,7 +16,7 @@ describe.concurrent('scenario 4: an answer trickles', () => {
   it.each([
     ['headers', 'HTTP/1.1 200 OK\r\nx-pad: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 1],
     ['body', `HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n`, 0],
-  ])('its %s: aborted at the total deadline, and the other connections go on', async (part, bytes, retries) => {
+  ])('its %s: aborted at the total deadline, and other connections continue', async (part, bytes, retries) => {
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
       if (request.index > 0) return request.take()

@@ -21,7 +21,7 @@ describe.concurrent('scenario 5: a black hole at the end of the process', () => 
   const cases = Object.keys(holes).flatMap(hole => (Object.keys(ends) as (keyof typeof ends)[]).map(end => [hole, end]))
 
   it.each(cases as [string, keyof typeof ends][])(
-    'that %s: it ends (%s) by its deadline, and says what is lost',
+    'that %s: the process ends (%s) by its deadline, and reports the loss',
     async (hole, end) => {
       await using server = await startFaultServer(() => {}, { onConnection: socket => holes[hole]?.(socket) })
       const source = `${core(`exitTimeoutMs: ${exitTimeoutMs}, compression: 'none'`)}

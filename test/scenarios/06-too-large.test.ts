@@ -29,7 +29,7 @@ const refusals: Readonly<Record<string, (request: WireRequest) => void>> = {
 }
 
 describe.concurrent('scenario 6: a batch is too large for the service', () => {
-  it.each(Object.keys(refusals))('refused %s: split, nothing lost, nothing twice', async way => {
+  it.each(Object.keys(refusals))('refused %s: split, each event arrives once', async way => {
     const limit = way === 'by a reset alone' ? 200_000 : maxBytes // only large batches are suspected where no 413 is read
     await using server = await startFaultServer(request => {
       if (lengthOf(request) > limit) refusals[way]?.(request)
@@ -45,7 +45,7 @@ describe.concurrent('scenario 6: a batch is too large for the service', () => {
     await server.whenDeserted()
   })
 
-  it('the size that it takes is kept: what follows is not refused again', async () => {
+  it('the accepted size is kept: later batches are not refused', async () => {
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
       if (lengthOf(request) > maxBytes) request.answer('413 Payload Too Large', page)
@@ -64,7 +64,7 @@ describe.concurrent('scenario 6: a batch is too large for the service', () => {
     expect(logs.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_STEPPED_DOWN'])
   })
 
-  it('a single event that is too large is dropped and counted, its neighbours are delivered', async () => {
+  it('a single event that is too large is dropped and counted, and its neighbors are delivered', async () => {
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
       if (lengthOf(request) > maxBytes) request.answer('413 Payload Too Large', page)

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { upTo } from '../exit/running.ts'
 import { emulated } from '../support/emulated.ts'
 
-describe.concurrent('scenario 7: one event among 10,000 has the whole batch refused', () => {
+describe.concurrent('scenario 7: one event among 10,000 makes the service refuse the batch', () => {
   it.each([
     [400, 0, 'zstd'],
     [400, 7777, 'none'],
@@ -23,7 +23,7 @@ describe.concurrent('scenario 7: one event among 10,000 has the whole batch refu
     },
   )
 
-  it('it is not blamed on the compression, which goes on', async () => {
+  it('the compression is not blamed, and continues', async () => {
     await using scene = await emulated()
     scene.emulator.faults.rejectRequests(event => event.n === 0)
     scene.logs.log(0, 1000)

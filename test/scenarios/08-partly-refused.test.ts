@@ -5,7 +5,7 @@ import { startFaultServer } from '../support/fault-server.ts'
 import { watched } from '../support/laws.ts'
 
 describe.concurrent('scenario 8: a 200 with failed: 3', () => {
-  it('is not sent again; the three are counted and reported with the service’s reason', async () => {
+  it('is not sent again; the three events are counted and reported with the service’s reason', async () => {
     await using scene = await emulated()
     const { emulator, logs } = scene
     const refused = [3, 500, 999]
@@ -20,7 +20,7 @@ describe.concurrent('scenario 8: a 200 with failed: 3', () => {
     expect(logs.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_REJECTED'])
   })
 
-  it('nor is 200 with failed: 5000, in an answer of a megabyte: each event is reported', async () => {
+  it('with failed: 5000 in an answer of a megabyte: each event is reported', async () => {
     await using scene = await emulated({ maxBatchBytes: 4 * 1_048_576 })
     const { emulator, logs } = scene
     const reason = 'no such field '.repeat(14).trim()
@@ -32,7 +32,7 @@ describe.concurrent('scenario 8: a 200 with failed: 3', () => {
     expect(new Set(logs.rejections.map(({ reason }) => reason))).toEqual(new Set([reason]))
   })
 
-  it('in an answer that breaks off: as many are counted as it says, and those it names are reported', async () => {
+  it('in an answer that breaks off: all failures are counted, and the named ones reported', async () => {
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
       const [first] = request.body.toString('utf8').split('\n')

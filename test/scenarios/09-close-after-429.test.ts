@@ -4,8 +4,8 @@ import { startFaultServer } from '../support/fault-server.ts'
 import { allOnce, tally, watched } from '../support/laws.ts'
 import { until } from '../support/until.ts'
 
-describe('scenario 9: requests are refused for their rate, without a word of how long', () => {
-  it('close() does not drop what the service would take by then', async () => {
+describe('scenario 9: requests are refused for their rate without Retry-After', () => {
+  it('close() does not drop events that the service accepts by then', async () => {
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
       if (request.index < 2) request.answer('429 Too Many Requests')

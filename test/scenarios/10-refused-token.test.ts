@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { emulated } from '../support/emulated.ts'
 
 describe.concurrent('scenario 10: the token is refused', () => {
-  it('for longer than memory lasts: it stays within its cap, and every event is delivered or counted', async () => {
+  it('for longer than memory lasts: memory stays within its limit, and every event is delivered or counted', async () => {
     const maxBufferedBytes = 2 ** 20
     await using scene = await emulated({ maxBatchBytes: 65_536, maxBufferedBytes })
     const { emulator, logs } = scene

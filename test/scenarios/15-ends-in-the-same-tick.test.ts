@@ -7,12 +7,12 @@ describe.concurrent('scenario 15: the process ends in the tick of its log calls'
     ['before ours', `process.on('exit', () => log(10))`, core()],
     ['after ours', '', `${core()} process.on('exit', () => log(10))`],
     ['before ours, by Winston', `process.on('exit', () => log(10))`, winston()],
-  ])('a log call inside somebody else’s exit handler, registered %s, is delivered', async (_, before, after) => {
+  ])('a log call inside an exit handler of the application, registered %s, is delivered', async (_, before, after) => {
     const { stderr, numbers } = await run(`${before}; ${after}; log(0, 10); process.exit()`)
     expect([stderr, inOrder(numbers)]).toEqual(['', upTo(11)])
   })
 
-  it('by an exception inside such a handler: delivered all the same', async () => {
+  it('by an exception inside an exit handler: delivered all the same', async () => {
     const { code, numbers } = await run(`${core()} log(0, 10); process.on('exit', () => { log(10); throw 1 })`)
     expect(code).not.toBe(0)
     expect(inOrder(numbers)).toEqual(upTo(11))
@@ -20,7 +20,7 @@ describe.concurrent('scenario 15: the process ends in the tick of its log calls'
   it.each([
     ['throws', `throw new Error('theirs')`],
     ['calls process.exit() once more', 'process.exit(4)'],
-  ])('although somebody else’s exit handler, which logs as well, %s: all is delivered', async (_, then) => {
+  ])('although an exit handler of the application, which also logs, %s: every event is delivered', async (_, then) => {
     const handler = `process.on('exit', () => { log(10); ${then} })`
     const byCall = await run(`${handler}; ${core()} log(0, 10); process.exit(3)`)
     expect(inOrder(byCall.numbers)).toEqual(upTo(11))

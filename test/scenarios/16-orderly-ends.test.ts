@@ -11,13 +11,10 @@ describe.concurrent('scenario 16: the process ends in good order', () => {
     ['at the natural end of the event loop', `${winston()} log(0, 1000)`],
     ['at the natural end, while the service is slow', `${core()} log(0, 1000); setTimeout(() => log(1000), 20)`],
     ['after logger.end()', `${winston()} log(0, 1000); logger.end()`],
-    [
-      'after logger.end(), once finish is told',
-      `${winston()} log(0, 1000); logger.on('finish', () => process.exit()).end()`,
-    ],
+    ["after logger.end() and 'finish'", `${winston()} log(0, 1000); logger.on('finish', () => process.exit()).end()`],
     ['after logger.close()', `${winston()} log(0, 1000); logger.close()`],
     ['after close()', `${core()} log(0, 1000); await shipper.close(); process.exit()`],
-  ])('%s: everything is delivered, once, and the process ends at once', async (_, source) => {
+  ])('%s: each event is delivered once, and the process ends at once', async (_, source) => {
     const { code, stderr, numbers, ms } = await run(source)
     expect([code, stderr]).toEqual([0, ''])
     expect(numbers.length).toBeGreaterThanOrEqual(1000)
@@ -25,7 +22,7 @@ describe.concurrent('scenario 16: the process ends in good order', () => {
     expect(ms).toBeLessThan(5000)
   })
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('%s: delivered, and it dies of the signal', async name => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('%s: delivered, and the process dies of the signal', async name => {
     await using emulator = await startEmulator()
     emulator.faults.latencyMs = 200
     const source = `${core('maxBatchAgeMs: 60_000')}

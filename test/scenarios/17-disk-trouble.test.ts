@@ -23,8 +23,8 @@ function mounted(path: string, options: string): Disposable | undefined {
   return { [Symbol.dispose]: () => void execFileSync('umount', ['-l', path]) }
 }
 
-describe.concurrent('scenario 17: a spool on a disk that takes nothing', () => {
-  it('where a file is in the way: the process lives from memory, says so once, and delivers', async () => {
+describe.concurrent('scenario 17: a spool on a disk that accepts no data', () => {
+  it('because a file is in the way: the process uses memory, warns once, and delivers', async () => {
     await using directory = await temporary()
     await using emulator = await startEmulator()
     writeFileSync(join(directory.path, 'file'), '')
@@ -32,20 +32,20 @@ describe.concurrent('scenario 17: a spool on a disk that takes nothing', () => {
     const source = `${core(`spool: { directory: ${spool} }, durability: 'disk'`)} log(0, 5000); process.exit()`
     const { code, stderr } = await runScript(source, environmentFor(emulator))
     expect(code).toBe(0)
-    expect(stderr.match(/cannot be used now \(ENOTDIR\), and events are in memory alone/g)).toHaveLength(1)
+    expect(stderr.match(/cannot be used \(ENOTDIR\)\. Events are kept in memory only/g)).toHaveLength(1)
     expect(inOrder(numbersIn(emulator))).toEqual(upTo(5000))
   })
 
-  it('and the service away as well: what is lost at the end is counted and told', async () => {
+  it('while the service is unavailable: the loss at the end is counted and reported', async () => {
     await using directory = await temporary()
     writeFileSync(join(directory.path, 'file'), '')
     await using emulator = await startEmulator()
     const { code, stderr } = await leaveInSpool(join(directory.path, 'file', 'spool'), 1000, emulator)
     expect(code).toBe(0)
-    expect(stderr).toMatch(/1000 events could not be delivered .*, and had to be dropped\./)
+    expect(stderr).toMatch(/1000 events could not be delivered .*\. They are dropped\./)
   })
 
-  it('as it is full (where we may mount one): what it holds is delivered by the next, the rest was counted as lost', async ({
+  it('because it is full: the next process delivers the spooled events, and the rest counts as lost', async ({
     skip,
   }) => {
     await using directory = await temporary()
@@ -55,8 +55,8 @@ describe.concurrent('scenario 17: a spool on a disk that takes nothing', () => {
     await using emulator = await startEmulator()
     const { code, stderr } = await leaveInSpool(path, 5000, emulator)
     expect(code).toBe(0)
-    const kept = Number(/(\d+) events? could not be delivered .*; they are in the spool/.exec(stderr)?.[1])
-    const lost = Number(/(\d+) events? could not be delivered .*, and had to be dropped/.exec(stderr)?.[1])
+    const kept = Number(/(\d+) events? could not be delivered .*\. Delivery continues from the spool/.exec(stderr)?.[1])
+    const lost = Number(/(\d+) events? could not be delivered .*\. (?:It is|They are) dropped/.exec(stderr)?.[1])
     expect(kept).toBeGreaterThan(100)
     expect(kept + lost).toBe(5000)
     const spool = `spool: { directory: ${JSON.stringify(path)} }`

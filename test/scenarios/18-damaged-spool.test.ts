@@ -22,9 +22,9 @@ const damages = {
   cut: (bytes: Buffer, at: number): readonly [Buffer, number] => [bytes.subarray(0, at), count],
 }
 
-describe('scenario 18: a spool of which something is flipped, cut or zeroed', () => {
+describe('scenario 18: a spool with flipped, cut or zeroed bytes', () => {
   it.each(Object.entries(damages))(
-    '%s, at twenty places: only what is hit is lost, and counted',
+    '%s, at twenty places: only damaged events are lost, and counted',
     async (how, damage) => {
       await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-18-'))
       const left = join(directory.path, 'left')

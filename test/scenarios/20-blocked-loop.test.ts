@@ -5,8 +5,8 @@ import { allOnce, tally, watched } from '../support/laws.ts'
 
 const requestTimeoutMs = 300
 
-describe('scenario 20: the event loop is blocked past the time-out, while the answer lies in the socket', () => {
-  it.each([1, 100, 400])('by %i ms: no time-out, nothing twice', async pastMs => {
+describe('scenario 20: the event loop is blocked past the timeout, while the answer waits in the socket', () => {
+  it.each([1, 100, 400])('by %i ms: no timeout, no event twice', async pastMs => {
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
       request.take()

@@ -12,7 +12,7 @@ const outages: Readonly<Record<string, (request: WireRequest) => void>> = {
 }
 
 describe.concurrent('scenario 24: close() during flush() during an outage', () => {
-  it.each(Object.keys(outages))('(%s): each resolves once, by its deadline', async outage => {
+  it.each(Object.keys(outages))('(%s): both resolve once, by their deadlines', async outage => {
     await using server = await startFaultServer(request => outages[outage]?.(request))
     if (outage === 'refused connections') await server.close()
     await using logs = watched({ baseUrl: server.url })

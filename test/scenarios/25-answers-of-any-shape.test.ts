@@ -6,9 +6,9 @@ const bodies: readonly (readonly [what: string, body: string | Buffer, contentTy
   ['an HTML page', '<html><body><h1>Something</h1><script>x</script></body></html>', 'text/html'],
   ['nothing', '', 'application/json'],
   ['truncated JSON', '{"ingested": 10, "failed": 1', 'application/json'],
-  ['JSON that is no object', '[{"failed": 1}]', 'application/json'],
+  ['JSON that is not an object', '[{"failed": 1}]', 'application/json'],
   ['null', 'null', 'application/json'],
-  ['a failed that is no number', '{"failed": "3", "failures": 7}', 'application/json'],
+  ['a failed that is not a number', '{"failed": "3", "failures": 7}', 'application/json'],
   ['a failed below zero', '{"failed": -3, "failures": [null]}', 'application/json'],
   ['bytes that are no text', Buffer.from([0, 255, 254, 128, 10]), 'application/octet-stream'],
   ['a wrong content type', '{"ingested": 10}', 'image/png'],
@@ -51,7 +51,7 @@ describe.concurrent('scenario 25: an answer is handled by its status alone', () 
     expect(logs.stats().retries).toBe(refusals.length)
   })
 
-  it.each(bodies)('400 with %s to everything: told as refused at the end', async (_, body, contentType) => {
+  it.each(bodies)('400 with %s to every request: reported as refused at the end', async (_, body, contentType) => {
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
       request.answer('400 Bad Request', body, `content-type: ${contentType}`)
@@ -64,7 +64,7 @@ describe.concurrent('scenario 25: an answer is handled by its status alone', () 
     for (const { message } of logs.warnings) expect(message).not.toMatch(/[<>\n\r\0]/)
   })
 
-  it('200 that counts more failures than there were events: all of them are counted, no more', async () => {
+  it('200 that counts more failures than events: every event is counted once', async () => {
     await using server = await startFaultServer(request => {
       if (request.isWhole) request.answer('200 OK', '{"failed": 1e9, "failures": [{"error": "no"}]}')
     })

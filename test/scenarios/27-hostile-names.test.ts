@@ -27,8 +27,8 @@ const names = [
 
 const valueNumbered = (index: number) => `value-${index}-`
 
-describe.concurrent('scenario 27: names of attributes and of metadata that mean harm', () => {
-  it('touch no prototype, overflow no stack, and the value of each is findable: by OpenTelemetry', async () => {
+describe.concurrent('scenario 27: hostile names of attributes and metadata', () => {
+  it('touch no prototype, overflow no stack, and each value can be found: through OpenTelemetry', async () => {
     await using scene = await emulated()
     const provider = new LoggerProvider({
       processors: [new LogferryLogRecordProcessor({ shipper: scene.logs.shipper })],
@@ -50,7 +50,7 @@ describe.concurrent('scenario 27: names of attributes and of metadata that mean 
     )
   })
 
-  it('the same by Winston, nested and not', async () => {
+  it('touch no prototype, overflow no stack, and each value can be found: through Winston, nested and not', async () => {
     await using scene = await emulated()
     const logger = winston.createLogger({ transports: [new LogferryTransport({ shipper: scene.logs.shipper })] })
     scene.logs.alsoLogged(2 * names.length)

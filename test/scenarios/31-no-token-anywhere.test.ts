@@ -27,8 +27,8 @@ const tellTale = () =>
     else request.socket.end(`HTTP/9.9 ${token}\r\n\r\n`)
   })
 
-describe('scenario 31: the token is nowhere to be seen', () => {
-  it('in warnings, diagnostics, stats, errors, and in no object of ours, however deep one looks', async () => {
+describe('scenario 31: the token is not shown', () => {
+  it('in warnings, diagnostics, stats or errors, or in any object of logferry, at any depth', async () => {
     await using server = await tellTale()
     await using logs = watched({ baseUrl: server.url, token, maxRetryDelayMs: 10, maxBatchEvents: 1 })
     const transport = new LogferryTransport({ shipper: logs.shipper })
@@ -56,7 +56,7 @@ describe('scenario 31: the token is nowhere to be seen', () => {
     ['HTML', '<p>bad xaat/0123&#43;4567&#x3D;</p>'],
     ['a URL', 'bad ?token=xaat%2F0123%2b4567%3D'],
     ['base64', `bad ${Buffer.from('Bearer xaat/0123+4567=').toString('base64')}`],
-  ])('in a warning, where the service escapes it by %s', async (_, body) => {
+  ])('in a warning if the service escapes it by %s', async (_, body) => {
     await using server = await startFaultServer(request => {
       if (request.isWhole) request.answer('403 Forbidden', body)
     })
@@ -68,7 +68,7 @@ describe('scenario 31: the token is nowhere to be seen', () => {
     expect(message).not.toMatch(/0123|4567/)
   })
 
-  it('on standard error, when the process ends in trouble', async () => {
+  it('on standard error, when the process ends during an error', async () => {
     await using server = await tellTale()
     const source = `${core()} log(0, 3); process.exit()`
     const { stdout, stderr } = await runScript(source, { ...environmentFor({ url: server.url, token }) })

@@ -21,7 +21,7 @@ async function deliverFrom(directory: string, emulator: Emulator): Promise<numbe
 
 describe.concurrent('scenario 33: the directory of a spool', () => {
   it.skipIf(process.platform === 'win32')(
-    'is for its owner alone, whatever the umask, and so is all in it',
+    'is accessible to its owner only, whatever the umask, with all its contents',
     async () => {
       await using directory = await temporary()
       const spool = join(directory.path, 'spool')
@@ -36,7 +36,7 @@ describe.concurrent('scenario 33: the directory of a spool', () => {
     },
   )
 
-  it('may hold links: they are not followed, and what they point to stays', async () => {
+  it('may contain links: they are not followed, and their targets stay', async () => {
     await using directory = await temporary()
     const spool = join(directory.path, 'spool')
     const elsewhere = join(directory.path, 'elsewhere')
@@ -50,7 +50,7 @@ describe.concurrent('scenario 33: the directory of a spool', () => {
     expect(await deliverFrom(elsewhere, emulator)).toEqual(upTo(100))
   })
 
-  it("may hold somebody else's files: they are left alone", async () => {
+  it('may contain files of another user: they are left alone', async () => {
     await using directory = await temporary()
     const spool = join(directory.path, 'spool')
     await using emulator = await startEmulator()
@@ -63,19 +63,16 @@ describe.concurrent('scenario 33: the directory of a spool', () => {
     expect(readFileSync(join(spool, name, 'notes.txt'), 'utf8')).toBe('mine, too')
   })
 
-  it.runIf(process.getuid?.() === 0)(
-    'may hold segments that another user has put there: they are not sent',
-    async () => {
-      await using directory = await temporary()
-      const spool = join(directory.path, 'spool')
-      const theirs = join(directory.path, 'theirs')
-      await using emulator = await startEmulator()
-      await leaveInSpool(theirs, 100, emulator)
-      cpSync(theirs, spool, { recursive: true })
-      const [name] = readdirSync(spool) as [string]
-      chownSync(join(spool, name), 12_345, 12_345)
-      expect(await deliverFrom(spool, emulator)).toEqual([])
-      expect(readdirSync(spool)).toEqual([name])
-    },
-  )
+  it.runIf(process.getuid?.() === 0)('may contain segments of another user: they are not sent', async () => {
+    await using directory = await temporary()
+    const spool = join(directory.path, 'spool')
+    const theirs = join(directory.path, 'theirs')
+    await using emulator = await startEmulator()
+    await leaveInSpool(theirs, 100, emulator)
+    cpSync(theirs, spool, { recursive: true })
+    const [name] = readdirSync(spool) as [string]
+    chownSync(join(spool, name), 12_345, 12_345)
+    expect(await deliverFrom(spool, emulator)).toEqual([])
+    expect(readdirSync(spool)).toEqual([name])
+  })
 })

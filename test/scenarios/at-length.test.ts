@@ -10,7 +10,7 @@ const cases = inShort.flatMap(({ number, what, short }) =>
   short === undefined ? [] : [[`scenario ${number}: ${what}`, short] as const],
 )
 
-describe.concurrent('what npm run soak does at length, in short', { timeout: 60_000 }, () => {
+describe.concurrent('the scenarios of npm run soak, at small scale', { timeout: 60_000 }, () => {
   it.each(cases)('%s', async (_, short) => {
     const figures = await short()
     expect(figures.broken, figures.notes).toEqual([])

@@ -30,7 +30,7 @@ async function behindNginx(
 }
 
 describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
-  it('scenario 6: client_max_body_size (413, HTML): split, nothing lost, nothing twice', () =>
+  it('scenario 6: client_max_body_size (413, HTML): split, each event arrives once', () =>
     behindNginx({ location: 'client_max_body_size 20k;' }, async ({ emulator, ship }) => {
       await using logs = ship({ compression: 'none' })
       logs.log(0, 5000, { text: 'x'.repeat(100) })
@@ -40,7 +40,7 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
       expect(logs.warnings[0]?.message).toContain('(413)')
     }))
 
-  it('scenario 9: limit_req (429): slows down, nothing lost, nothing twice', () =>
+  it('scenario 9: limit_req (429): slows down, each event arrives once', () =>
     behindNginx(
       {
         http: 'limit_req_zone $binary_remote_addr zone=z:1m rate=10r/s; limit_req_status 429;',
@@ -56,7 +56,7 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
       },
     ))
 
-  it('scenario 25: the service dies (502), and comes back: nothing lost, nothing twice', async () => {
+  it('scenario 25: the service dies (502) and comes back: each event arrives once', async () => {
     const emulator = await startEmulator()
     await using nginx = await startNginx({ upstream: emulator.url })
     await using logs = watched({ baseUrl: nginx.url, token: emulator.token, maxRetryDelayMs: 100, maxBatchAgeMs: 10 })
@@ -73,7 +73,7 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
     expect(logs.stats()).toMatchObject({ delivered: 200, dropped: 0 })
   })
 
-  it('scenario 4: the service hangs (504): sent again, only what was in flight may be there twice', () =>
+  it('scenario 4: the service hangs (504): sent again, only events in flight may arrive twice', () =>
     behindNginx({ location: 'proxy_read_timeout 300ms; proxy_next_upstream off;' }, async ({ emulator, ship }) => {
       let requests = 0
       emulator.faults.latencyMs = () => (requests++ === 0 ? 2000 : 0)
@@ -84,7 +84,7 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
       expect(emulator.stats().requests).toBe(11)
     }))
 
-  it('scenario 1: the proxy itself is killed again and again under load: nothing lost', () =>
+  it('scenario 1: the proxy is killed repeatedly under load: no event is lost', () =>
     behindNginx({}, async ({ emulator, nginx, ship }) => {
       await using logs = ship({ maxBatchAgeMs: 5, maxBatchEvents: 20 })
       let logged = 0
@@ -113,7 +113,7 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
     ['proxy_buffering off; chunked_transfer_encoding on; client_body_buffer_size 1k;', {}],
     ['limit_rate 5000; gzip on; gzip_min_length 1; gzip_types *;', {}],
     ['lingering_close off; tcp_nodelay off;', {}],
-  ])('scenario 21: %s is invisible', async location => {
+  ])('scenario 21: %s is invisible to the application', async location => {
     await behindNginx({ location }, async ({ emulator, ship }) => {
       await using logs = ship({ maxBatchEvents: 100 })
       logs.log(0, 2000, { text: 'x'.repeat(50) })
@@ -123,7 +123,7 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
     })
   })
 
-  it('scenario 21: connections that it closes while they are idle are invisible', () =>
+  it('scenario 21: connections closed while idle are invisible to the application', () =>
     behindNginx({ location: 'keepalive_timeout 100ms;' }, async ({ emulator, ship }) => {
       await using logs = ship()
       for (let n = 0; n < 6; n++) {
@@ -139,7 +139,7 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
     [444, 'it closes without a word'],
     [500, 'it answers, and closes'],
     [408, 'it answers, and closes'],
-  ])('each connection with a %i, which %s: nothing passes, nothing is lost uncounted', async status => {
+  ])('each connection with a %i, which %s: no event gets through, and every loss is counted', async status => {
     await behindNginx({ location: `return ${status};` }, async ({ ship }) => {
       await using logs = ship()
       logs.log(0, 10)
@@ -149,18 +149,21 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
     })
   })
 
-  it.each([429, 503])('the first request of each connection with a %i: sent again on it', async status => {
-    const location = `if ($connection_requests = 1) { return ${status}; }`
-    await behindNginx({ location }, async ({ emulator, ship }) => {
-      await using logs = ship({ maxConcurrentRequests: 1 })
-      logs.log(0, 10)
-      expect(await logs.close()).toEqual({ complete: true, pending: 0 })
-      expect(tally(numbersIn(emulator), 10)).toEqual(allOnce)
-    })
-  })
+  it.each([429, 503])(
+    'the first request of each connection with a %i: sent again on the same connection',
+    async status => {
+      const location = `if ($connection_requests = 1) { return ${status}; }`
+      await behindNginx({ location }, async ({ emulator, ship }) => {
+        await using logs = ship({ maxConcurrentRequests: 1 })
+        logs.log(0, 10)
+        expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+        expect(tally(numbersIn(emulator), 10)).toEqual(allOnce)
+      })
+    },
+  )
 
   it.each([301, 302, 307, 308])(
-    'scenario 29: its redirect to https (%i) is not followed, and reported',
+    'scenario 29: its redirect to https (%i) is reported, and not followed',
     async status => {
       await behindNginx(
         { location: `return ${status} https://elsewhere.example$request_uri;` },
@@ -175,13 +178,13 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
     },
   )
 
-  describe('scenario 30: TLS with a private CA, by way of an intermediate one', () => {
+  describe('scenario 30: TLS with a private CA, through an intermediate one', () => {
     let made: ReturnType<typeof certificates>
     beforeAll(() => {
       made = certificates()
     })
 
-    it('trusted by the option tls: delivered, and after a restart of nginx too', () =>
+    it('trusted by the option tls: delivered, also after a restart of nginx', () =>
       behindNginx({ tls: made.leaf }, async ({ emulator, nginx, ship }) => {
         await using logs = ship({ tls: { ca: made.ca } })
         logs.log(0, 100)
@@ -196,7 +199,7 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
     it.each([
       ['without that option', () => ({})],
       ['with another CA', () => ({ tls: { ca: made.stranger } })],
-    ])('refused %s: no token and no event get there', async (_, options) => {
+    ])('refused %s: the server gets no token and no event', async (_, options) => {
       await behindNginx({ tls: made.leaf }, async ({ emulator, ship }) => {
         await using logs = ship(options())
         logs.log(0)

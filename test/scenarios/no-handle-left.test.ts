@@ -59,7 +59,7 @@ describe.concurrent('no handle is left after close(), and the process ends', () 
     expect(await leftAfter(server)).toEqual(nothing)
   })
 
-  it('trouble: nobody there', async () => {
+  it('trouble: no server', async () => {
     const server = await startFaultServer(() => {})
     await server.close()
     expect(await leftAfter(server)).toEqual(nothing)

@@ -43,7 +43,7 @@ const answering = (...answers: ((request: WireRequest) => void)[]) =>
     else answer(request)
   })
 
-describe('what the service says', () => {
+describe('text from the service', () => {
   it.each([
     ['403', 'in JSON', '403 Forbidden', JSON.stringify({ message: hostile })],
     ['403', 'in a page', '403 Forbidden', `<html><style>${hostile}</style><p>${hostile}</p></html>`],
@@ -51,7 +51,7 @@ describe('what the service says', () => {
     ['503', 'in a text', '503 Oops', hostile, 'retry-after: 1'],
     ['429', 'in JSON', '429 Slow Down', JSON.stringify({ reason: hostile }), 'retry-after: 1'],
     ['200', 'of an event', '200 OK', JSON.stringify({ failed: 1, failures: [{ error: hostile }] })],
-  ])('with %s, %s, is told in one short line without the token', async (_, __, status, body, ...headers) => {
+  ])('with %s, %s, is shown as one short line without the token', async (_, __, status, body, ...headers) => {
     await using server = await answering(
       ...Array(5).fill((request: WireRequest) => request.answer(status, body, ...headers)),
     )
@@ -71,7 +71,7 @@ describe('what the service says', () => {
     ['zeros', `2026-11-21T10:00:00.${'0'.repeat(300_000)}`],
     ['dots', '.'.repeat(300_000)],
     ['digits', `2026-11-21T10:00:00.${'1'.repeat(300_000)}Z`],
-  ])('of the time of an event, in 300 KB of %s, does not stop the event loop', async (_, timestamp) => {
+  ])('with the time of an event in 300 KB of %s does not block the event loop', async (_, timestamp) => {
     const failures = Array.from({ length: 3 }, () => ({ timestamp, error: 'no' }))
     await using server = await answering(request => request.answer('200 OK', JSON.stringify({ failed: 3, failures })))
     await using logs = watched({ baseUrl: server.url, token })
@@ -84,7 +84,7 @@ describe('what the service says', () => {
     expect(logs.stats()).toMatchObject({ delivered: 2997, dropped: 3 })
   })
 
-  it('of the organization and its license, is told in short lines without the tokens', async () => {
+  it('about the organization and its license is shown as short lines without the tokens', async () => {
     const license = {
       validFrom: `2099-01-01T00:00:00.${'0'.repeat(100_000)}Z`,
       expiresAt: `2026-01-01T00:00:00.${'0'.repeat(100_000)}Z`,
@@ -101,13 +101,13 @@ describe('what the service says', () => {
     await until(() => logs.warnings.length >= 2, 'both warnings')
     const messages = logs.warnings.map(({ message }) => message)
     expect(messages).toEqual([
-      expect.stringContaining('payment is failed since [token]said [token]'),
-      expect.stringContaining('the region configured is eu'),
+      expect.stringContaining('payment status is failed since [token]said [token]'),
+      expect.stringContaining('the configured region is eu'),
     ])
     for (const message of messages) expectHarmless(message, 600)
   })
 
-  it('of an organization that is none, is told in short lines without the tokens, also by the client and its causes', async () => {
+  it('about an invalid organization is shown as short lines without the tokens, also in errors of the client and their causes', async () => {
     const list = '1,'.repeat(200_000)
     const answers = [
       JSON.stringify(orgWith({ name: { a: 1 }, license: { maxFields: hostile, validFrom: [hostile] } })),
@@ -130,7 +130,7 @@ describe('what the service says', () => {
     expectHarmless(logs.stats().limits?.problem as string)
   })
 
-  it('below HTTP, and what a dispatcher says, is told without the token, also in causes', async () => {
+  it('below HTTP, and of a dispatcher, is shown without the token, also in causes', async () => {
     const failing = {
       dispatch(_: unknown, handler: { onResponseError(controller: unknown, error: Error): void }): boolean {
         const error = Object.assign(new Error(hostile, { cause: new Error(hostile) }), { code: hostile })
@@ -152,7 +152,7 @@ describe('what the service says', () => {
     expect(printed).not.toMatch(/^logferry: forged/m)
   })
 
-  it('at process.exit(), is printed as harmlessly', async () => {
+  it('at process.exit() is printed as safely', async () => {
     await using server = await startFaultServer(request => {
       if (request.isWhole) request.answer('403 Forbidden', JSON.stringify({ message: hostile }))
     })
@@ -167,15 +167,15 @@ describe('what the service says', () => {
   })
 })
 
-describe('what Redis says', () => {
+describe('text from Redis', () => {
   const limits = (redis: unknown) => ({ orgId: 'acme', accessToken, fleet: { redis: redis as never } })
   const licensed = () =>
     startService(response => response.end(JSON.stringify(orgWith({ license: { apiRateLimitPerSecond: 10 } }))))
 
   it.each([
     ['an error', `-ERR ${hostile.replaceAll(/[\r\n]/g, ' ')}\r\n`, '[token]'],
-    ['a text', `$${Buffer.byteLength(hostile)}\r\n${hostile}\r\n`, 'no usable time'],
-  ])('as %s is told in one short line without the tokens', async (_, reply, told) => {
+    ['a text', `$${Buffer.byteLength(hostile)}\r\n${hostile}\r\n`, 'no valid time'],
+  ])('as %s is shown as one short line without the tokens', async (_, reply, told) => {
     const server = await startRawServer(socket => socket.write(reply))
     const redis = new Redis(server.url.replace('http', 'redis'), { enableReadyCheck: false, disableClientInfo: true })
     redis.on('error', () => {})
@@ -183,7 +183,7 @@ describe('what Redis says', () => {
     await using logs = watched({ baseUrl: service.url, token, limits: limits(redis) })
     await until(() => logs.warnings.length > 0, 'a warning')
     const { message } = logs.warnings[0] as { message: string }
-    expect(message).toContain("the fleet's Redis cannot be asked (")
+    expect(message).toContain('the Redis of limits.fleet cannot be used (')
     expect(message).toContain(told)
     expectHarmless(message, 600)
     redis.disconnect()
@@ -192,9 +192,9 @@ describe('what Redis says', () => {
 
   it.each([
     ['an error without a text', () => new Error('')],
-    ['something that is no error', () => Symbol(hostile)],
+    ['a value that is not an error', () => Symbol(hostile)],
     ['an event emitter', () => new EventEmitter()],
-  ])('as %s is told as well', async (_, thrown) => {
+  ])('as %s is reported as well', async (_, thrown) => {
     const redis = { call: () => {}, eval: () => Promise.reject(thrown()) }
     await using service = await licensed()
     await using logs = watched({ baseUrl: service.url, token, limits: limits(redis) })
@@ -202,8 +202,8 @@ describe('what Redis says', () => {
   })
 })
 
-describe('an event that is refused, with a time stamp of its own', () => {
-  it('is the one in rejected.ndjson', async () => {
+describe('a refused event with a timestamp of its own', () => {
+  it('is the event in rejected.ndjson', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'logferry-'))
     const times = ['2026-11-21T10:00:01Z', '2026-11-21T10:00:02Z', '2026-11-21T10:00:03Z', '2026-11-21T10:00:03Z']
     const failures = [
@@ -220,7 +220,7 @@ describe('an event that is refused, with a time stamp of its own', () => {
     const letters = readFileSync(join(directory, 'rejected.ndjson'), 'utf8').trim().split('\n')
     expect(letters.map(letter => JSON.parse(letter))).toMatchObject([
       { event: { n: 1 }, reason: 'no' },
-      { reason: 'nor this (2 events of the batch have the time stamp "2026-11-21T10:00:03Z")' },
+      { reason: 'nor this (2 events of the batch have the timestamp "2026-11-21T10:00:03Z")' },
     ])
     expect(JSON.parse(letters[1] as string)).not.toHaveProperty('event')
     rmSync(directory, { recursive: true })

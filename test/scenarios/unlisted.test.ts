@@ -40,7 +40,7 @@ const whole = (then: (request: WireRequest) => void) => (request: WireRequest) =
   if (request.isWhole) then(request)
 }
 
-describe.concurrent('answers that mean success, however they are written', () => {
+describe.concurrent('unusual forms of success', () => {
   it.each<[string, (request: WireRequest) => void]>([
     ['HTTP/1.0', ({ socket }) => socket.end('HTTP/1.0 200 OK\r\n\r\nfine')],
     [
@@ -91,10 +91,7 @@ describe.concurrent('answers that mean success, however they are written', () =>
       'chunks that break off',
       ({ socket }) => socket.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{"in'),
     ],
-    [
-      'chunks that are none',
-      ({ socket }) => socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n'),
-    ],
+    ['invalid chunks', ({ socket }) => socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n')],
     ['the same answer twice', ({ socket }) => socket.write(ok + ok)],
     [
       'an answer longer than announced',
@@ -121,7 +118,7 @@ describe.concurrent('answers that mean success, however they are written', () =>
   })
 })
 
-describe.concurrent('answers that are none', () => {
+describe.concurrent('invalid answers', () => {
   it.each<[string, (request: WireRequest) => void]>([
     [
       'two lengths that differ',
@@ -147,13 +144,13 @@ describe.concurrent('answers that are none', () => {
         socket.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n'),
     ],
     ['a line break alone', ({ socket }) => socket.end('\r\n')],
-  ])('%s: sent again, nothing lost, nothing twice', async (_, answer) => {
+  ])('%s: sent again, each event arrives once', async (_, answer) => {
     const result = await shipThrough(whole(answer), 2, { requestTimeoutMs: 1500 })
     expect(result).toMatchObject({ complete: true, ...allOnce, delivered: 300, dropped: 0, requests: 5 })
   })
 
   it.each([304, 402, 405, 406, 409, 410, 411, 418, 431, 451])(
-    'status %i: held back, asked again, nothing lost',
+    'status %i: held back and probed, no event is lost',
     async status => {
       const result = await shipThrough(whole(request => request.answer(`${status} Odd`)))
       expect(result).toMatchObject({ complete: true, ...allOnce, delivered: 300, dropped: 0 })
@@ -162,8 +159,8 @@ describe.concurrent('answers that are none', () => {
   )
 })
 
-describe.concurrent('an interim answer that nobody asked for', () => {
-  it('100 Continue: is passed over, nothing lost, nothing twice', async () => {
+describe.concurrent('an unexpected interim answer', () => {
+  it('100 Continue: is ignored, each event arrives once', async () => {
     const result = await shipThrough(
       whole(request => {
         request.store()
@@ -175,7 +172,7 @@ describe.concurrent('an interim answer that nobody asked for', () => {
   })
 })
 
-describe.concurrent('answers that come before the body is there', () => {
+describe.concurrent('answers before the end of the body', () => {
   it.each<[string, (request: WireRequest) => void]>([
     [
       '503, and it goes on reading',
@@ -201,14 +198,14 @@ describe.concurrent('answers that come before the body is there', () => {
         }
       },
     ],
-  ])('%s: sent again, nothing lost, nothing twice', async (_, fault) => {
+  ])('%s: sent again, each event arrives once', async (_, fault) => {
     const result = await shipThrough(fault, 1, { compression: 'none', maxConcurrentRequests: 1, maxBatchEvents: 300 })
     expect(result).toMatchObject({ complete: true, ...allOnce, delivered: 300, dropped: 0 })
   })
 })
 
 describe.concurrent('connections', () => {
-  it('bytes that nobody asked for, on an idle connection: invisible', async () => {
+  it('unexpected bytes on an idle connection: invisible to the application', async () => {
     await using server = await startFaultServer(
       whole(request => {
         request.take()
@@ -225,7 +222,7 @@ describe.concurrent('connections', () => {
     expect(logs.warnings).toEqual([])
   })
 
-  it('200 before the events were sent: no answer to them, so they are sent again', async () => {
+  it('200 before the events were sent: not an answer to them, so they are sent again', async () => {
     await using server = await startFaultServer(request => {
       if (request.index > 0) return request.isWhole && request.take()
       request.answer('200 OK')
@@ -242,7 +239,7 @@ describe.concurrent('connections', () => {
     expect(tally(server.numbers, 7500)).toEqual(allOnce)
   })
 
-  it('refused while nobody listens, and then taken: nothing lost, nothing twice', async () => {
+  it('refused while the port is closed, and then accepted: each event arrives once', async () => {
     const before = await startFaultServer(() => {})
     await before.close()
     await using logs = watched({ baseUrl: before.url, maxRetryDelayMs: 50 })
@@ -257,7 +254,7 @@ describe.concurrent('connections', () => {
     expect(tally(server.numbers, 100)).toEqual(allOnce)
   })
 
-  it('to a name that does not exist: kept, told of, and counted at the end', async () => {
+  it('to a name that does not exist: events are kept, reported, and counted at the end', async () => {
     await using logs = watched({ baseUrl: 'https://no-such-host.invalid', maxRetryDelayMs: 20 })
     logs.log(0, 10)
     expect(await logs.flush(300)).toEqual({ complete: false, pending: 10 })
@@ -266,7 +263,7 @@ describe.concurrent('connections', () => {
     expect(logs.stats()).toMatchObject({ dropped: 10 })
   })
 
-  it('by IPv6', async () => {
+  it('over IPv6', async () => {
     await using server = await startFaultServer(
       whole(request => request.take()),
       { host: '::1' },
@@ -281,7 +278,7 @@ describe.concurrent('connections', () => {
     ['reset at the TLS handshake', socket => socket.resetAndDestroy()],
     ['closed at the TLS handshake', socket => socket.end()],
     ['answered in plain text at the TLS handshake', socket => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')],
-  ])('%s: kept and told of', async (_, onConnection) => {
+  ])('%s: events are kept and reported', async (_, onConnection) => {
     await using server = await startFaultServer(() => {}, { onConnection })
     await using logs = watched({ baseUrl: server.url.replace('http:', 'https:'), maxRetryDelayMs: 20 })
     logs.log(0, 10)
@@ -293,7 +290,7 @@ describe.concurrent('connections', () => {
     await server.whenDeserted()
   })
 
-  it('reset by a TLS server mid-body: sent again, nothing lost, nothing twice', async () => {
+  it('reset by a TLS server mid-body: sent again, each event arrives once', async () => {
     await using server = await startFaultServer(
       request => {
         if (request.index < 3 && request.body.length > 500) request.socket.destroy()
@@ -309,7 +306,7 @@ describe.concurrent('connections', () => {
     await server.whenDeserted()
   })
 
-  it('a TLS handshake that is never answered: each attempt ends by the deadline of a request', async () => {
+  it('a TLS handshake without an answer: each attempt ends by the request deadline', async () => {
     const sockets: Socket[] = []
     await using server = await startFaultServer(() => {}, {
       onConnection: socket => void sockets.push(socket.pause()),
@@ -324,7 +321,7 @@ describe.concurrent('connections', () => {
     await server.whenDeserted()
   })
 
-  it('a server that reads slowly: its requests end by the deadline or are taken; nothing lost', async () => {
+  it('a server that reads slowly: requests end by the deadline or are accepted, and no event is lost', async () => {
     await using server = await startFaultServer(
       whole(request => request.take()),
       {
@@ -350,7 +347,7 @@ describe.concurrent('connections', () => {
     await server.whenDeserted()
   })
 
-  it('a port where only UDP is heard: refused, kept', async () => {
+  it('a UDP port: refused, and events are kept', async () => {
     const udp = createSocket('udp4')
     await new Promise<void>(resolve => udp.bind(0, '127.0.0.1', resolve))
     await using logs = watched({ baseUrl: `http://127.0.0.1:${udp.address().port}`, maxRetryDelayMs: 20 })
@@ -361,7 +358,7 @@ describe.concurrent('connections', () => {
 })
 
 describe.concurrent('memory', () => {
-  it('that is full when the compressed copies of what is in flight come: never more than the cap', async () => {
+  it('that is full when compressed copies of batches in flight are made never exceeds its limit', async () => {
     await using server = await startFaultServer(() => {})
     const maxBufferedBytes = 4 * 1_048_576
     await using logs = watched({ baseUrl: server.url, maxBufferedBytes, maxBatchBytes: 524_288 })
@@ -371,7 +368,7 @@ describe.concurrent('memory', () => {
     expect(logs.stats().bufferedBytes).toBeLessThanOrEqual(maxBufferedBytes)
   })
 
-  it('that runs short while bodies are compressed for many connections at once: never more than the cap', async () => {
+  it('that runs short while bodies are compressed for many connections never exceeds its limit', async () => {
     await using server = await startFaultServer(() => {})
     const maxBufferedBytes = 4 * 1_048_576
     const options = { maxBufferedBytes, maxBatchBytes: 524_288, maxConcurrentRequests: 64, maxBatchAgeMs: 1 }

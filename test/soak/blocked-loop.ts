@@ -36,7 +36,7 @@ export async function blockedLoop(scale: BlockedLoop, progress: Progress = noPro
     notes: `${rounds} × ${blockedMs / 1000} s, ${stats.retries} retries`,
     broken: brokenOf({
       'nothing lost': lost === 0 && stats.dropped === 0,
-      'no time-out of an answer that was there': twice === 0 && stats.retries === 0,
+      'no timeout although the answer had arrived': twice === 0 && stats.retries === 0,
     }),
   }
 }

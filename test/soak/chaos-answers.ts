@@ -73,16 +73,16 @@ export const troubles: Readonly<Record<string, Treatment>> = {
     request.socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"ing')
     setTimeout(() => request.socket.resetAndDestroy(), 20)
   }),
-  'names what it refuses': naming,
-  'resets at the head': request => void request.socket.resetAndDestroy(),
-  'resets when all has arrived': request => {
+  'names refused events': naming,
+  'resets after the head': request => void request.socket.resetAndDestroy(),
+  'resets when the whole request has arrived': request => {
     if (request.isWhole) request.socket.resetAndDestroy()
   },
   'stores, then resets': store(request => request.socket.resetAndDestroy()),
   'stores, then closes': store(request => request.socket.end()),
   'stores, and answers late': store(request => setTimeout(() => request.answer('200 OK', '{}'), 700)),
   'never answers': () => {},
-  'is no HTTP': request => {
+  'is not HTTP': request => {
     if (request.isWhole) request.socket.end('SSH-2.0-OpenSSH_9.2\r\n')
   },
   'trickles its answer': store(request => {
@@ -90,7 +90,7 @@ export const troubles: Readonly<Record<string, Treatment>> = {
     setTimeout(() => request.socket.write('{'), 300)
     setTimeout(() => request.socket.write('}'), 600)
   }),
-  'continues, then takes': request => {
+  'continues, then accepts': request => {
     if (!request.isWhole) return
     request.socket.write('HTTP/1.1 102 Processing\r\n\r\n')
     request.take()

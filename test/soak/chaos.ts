@@ -214,7 +214,7 @@ function judge(
     return one.maxRssBytes > allowed
   })
   const laws = {
-    'no event is missing that is not counted as dropped': lost === 0 && missing <= dropped,
+    'every missing event is counted as dropped': lost === 0 && missing <= dropped,
     'the spool is empty at the end': leftInSpool.every(name => name.startsWith('rejected')),
     '99.9 % of the log calls take 5 ms or less': !isTimed || callMs <= 5,
     'the event loop is never held up for more than 250 ms': !isTimed || stallMs <= 250,
@@ -241,7 +241,7 @@ function brokenBy(shipper: ChaosShipper, wasKilled: boolean): string[] {
   return brokenOf({
     'accepted = delivered + dropped + pending': accepted === delivered + dropped + pending && pending >= 0,
     'memory for events is within maxBufferedBytes': bufferedBytes <= maxBufferedBytes && bufferedBytes >= 0,
-    'nothing is pending after close() but what is in the spool': wasKilled || pending === left,
-    'only what the service refuses is told as refused': wronglyRejected === 0,
+    'only events in the spool are pending after close()': wasKilled || pending === left,
+    'only events that the service refuses are reported as refused': wronglyRejected === 0,
   })
 }

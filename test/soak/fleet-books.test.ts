@@ -45,7 +45,7 @@ it.each([
   expect(new Books(arrivals, [life]).figures(span).longestWaitMs).toBe(longestWaitMs)
 })
 
-it('does not have a process wait after its end, nor for something to log', () => {
+it('does not count time after the end of a process, or without events, as waiting', () => {
   expect(new Books([taken(12_000)], [{ ...life, endedAtMs: 15_000 }]).figures(span).longestWaitMs).toBe(3000)
   expect(new Books([taken(12_000)], [{ ...life, isFull: false }]).figures(span).longestWaitMs).toBe(2000)
 })
@@ -56,7 +56,7 @@ it('compares processes that lived throughout', () => {
   expect(new Books(arrivals, [life, other, latecomer]).figures(span)).toMatchObject({ best: 2, worst: 1 })
 })
 
-it('tells the time to the first request, and to its end of a process that made none', () => {
+it('measures the time to the first request, or to the end of a process without requests', () => {
   const started = { ...life, startedAtMs: 10_000 }
   const unserved = { ...other, startedAtMs: 10_000, endedAtMs: 15_000 }
   expect(new Books([refused(10_500), taken(11_000)], [started, unserved]).firstRequests(span)).toMatchObject({
@@ -67,7 +67,7 @@ it('tells the time to the first request, and to its end of a process that made n
   expect(new Books([taken(11_000, { oldestAgeMs: 300 })], [started]).firstRequests(span).max).toBe(300)
 })
 
-it('counts as lost what was neither dropped nor arrived, of processes that ended well', () => {
+it('counts events as lost that were neither dropped nor arrived, of processes that ended well', () => {
   const killed = { ...other, logged: undefined, distinct: 3, twice: 1 }
   const { loss } = new Books([], [{ ...life, dropped: 2, distinct: 7 }, killed])
   expect(loss).toEqual({ logged: 10, lost: 1, twice: 1, dropped: 2 })

@@ -55,7 +55,7 @@ export async function halfRefused(scale: HalfRefused, progress: Progress = noPro
     broken: brokenOf({
       'nothing lost, nothing twice': complete && lost === 0 && twice === 0,
       'requests ≤ 1.1 × batches beyond the necessary ones': beyond <= 0.1 * batches,
-      'no more batches than the age of a batch makes': batches <= (seconds + 1) * 10 + 1,
+      'no more batches than the batch age requires': batches <= (seconds + 1) * 10 + 1,
       'no storm in any second': peak <= 40,
     }),
   }

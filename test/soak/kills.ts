@@ -98,9 +98,9 @@ export async function killsWhileInheriting(
     await heir.started()
     await sleep(Math.random() ** 2 * maxLifeMs) // many of them early, when they have just begun to take over
     await heir.kill()
-    progress(`${heirs + 1} of ${kills} heirs killed, ${server.numbers.length} events arrived`)
+    progress(`${heirs + 1} of ${kills} adopters killed, ${server.numbers.length} events arrived`)
   }
-  return await conclude(on, loggers, `${kills} heirs of ${loggers.length} processes killed`)
+  return await conclude(on, loggers, `${kills} adopters of ${loggers.length} processes killed`)
 }
 
 /** Has three processes log while the service is down, and kills them. */
@@ -160,10 +160,10 @@ async function conclude(
     lost,
     twice,
     requests: server.requestCount,
-    notes: `${how}; ${twice} arrived again, as their answers had not been heard`,
+    notes: `${how}; ${twice} arrived again, because their answers were lost`,
     broken: brokenOf({
       'no event is missing whose log call returned': lost === 0,
-      'the last one delivers all there is': last.result === '{"complete":true,"pending":0}',
+      'the last process delivers all remaining events': last.result === '{"complete":true,"pending":0}',
       'nothing is left': left.length === 0,
     }),
   }

@@ -57,7 +57,7 @@ export async function movingClock(scale: MovingClock, progress: Progress = noPro
       'nothing lost, nothing twice': lost === 0 && twice === 0 && stats.dropped === 0,
       'no storm': stats.requests <= seconds * 10 + 20,
       'no stall': stalledMs < 15_000,
-      'each event has a time stamp of its own': times.size === logged,
+      'each event has its own timestamp': times.size === logged,
     }),
   }
 }

@@ -73,7 +73,7 @@ export async function outage(scale: Outage, progress: Progress = noProgress): Pr
     broken: brokenOf({
       'nothing lost': lost === 0 && stats.dropped === 0,
       'nothing twice': twice === 0, // trouble begins between requests
-      'what memory is not for goes to disk': spooledBytes > 0,
+      'events beyond the memory budget go to disk': spooledBytes > 0,
       'nothing is left on disk': left.length === 0,
       [`at most ${scale.maxRequests} requests meanwhile`]: requestsMeanwhile <= scale.maxRequests,
       'RSS stays within its bound': rssGrowthBytes <= scale.maxRssGrowthBytes,

@@ -49,7 +49,7 @@ export async function processEnds(scale: ProcessEnds, progress: Progress = noPro
     broken: brokenOf({
       'all delivered, none twice': lost === 0 && twice === 0,
       'exit codes are kept': ended.every(({ code }) => code === exitCode),
-      'nothing to say, nothing on stdout': ended.every(
+      'no warning, nothing on stdout': ended.every(
         ({ stdout, stderr }) => stdout === '' && !stderr.includes('logferry:'),
       ),
     }),

@@ -104,7 +104,7 @@ export const longScenarios: readonly LongScenario[] = [
   },
   {
     number: 20,
-    what: 'event loop blocked for 10 s, five times: no false time-outs',
+    what: 'event loop blocked for 10 s, five times: no false timeouts',
     inShort: '1.5 s, twice',
     short: () => blockedLoop({ perSecond: 400, blockedMs: 1500, rounds: 2 }),
     whole: progress => blockedLoop({ perSecond: 1000, blockedMs: 10_000, rounds: 5 }, progress),
@@ -118,7 +118,7 @@ export const longScenarios: readonly LongScenario[] = [
   },
   {
     number: 26,
-    what: '500 clients on one license of 100 requests/s: few 429, high utilisation, none starves',
+    what: '500 clients on one license of 100 requests/s: few 429, high utilization, none starves',
     inShort: '10 clients on 40 requests/s for 4 s',
     short: () => oneLicense({ clients: 10, requestsPerSecond: 40, seconds: 12, minUtilisation: 0.2 }),
     whole: progress =>
@@ -174,7 +174,7 @@ export const longScenarios: readonly LongScenario[] = [
   },
   {
     number: 14,
-    what: '1,000 heirs killed while they take over, read, deliver and remove what others have left: the same',
+    what: '1,000 adopting processes killed while they adopt, read, deliver and remove the events of others: the same',
     inShort: '8 heirs',
     short: () => killsWhileInheriting({ kills: 8, maxLifeMs: 200 }),
     whole: progress => killsWhileInheriting({ kills: 1000, maxLifeMs: 300 }, progress),

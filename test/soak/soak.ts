@@ -31,7 +31,7 @@ const chosen = longScenarios
 if (chosen.length === 0) {
   const numbers = [...new Set(longScenarios.map(({ number }) => number))].join(', ')
   const names = longScenarios.flatMap(({ name }) => name ?? []).join(', ')
-  console.error(`--only takes one of: ${numbers}; --case, the beginning of one of: ${names}`)
+  console.error(`--only takes one of: ${numbers}. --case takes the beginning of one of: ${names}`)
   process.exit(2)
 }
 

@@ -3,7 +3,7 @@ import { Batch } from '../../src/batch/batch.ts'
 import type { StoredBatch } from '../../src/batch/batch-store.ts'
 import { pipelineTo } from '../delivery/wired.ts'
 
-it('what is on disk alone is waited for no longer than requests have to wait, though nothing else comes', async () => {
+it('events on disk alone wait no longer than requests have to, even if no other event comes', async () => {
   const copy: StoredBatch = {
     order: '1',
     isComplete: true,

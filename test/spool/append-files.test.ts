@@ -59,8 +59,8 @@ function filesOn(disk: Disk, adoptedDirectories = () => 0) {
 const write = (file: { write(bytes: Uint8Array, length: number): boolean }, line: string) =>
   file.write(Buffer.from(`${line}...`), line.length)
 
-describe('files that are written at the same time', () => {
-  it('are as many as are wanted, and take 13 descriptors at the most, with the reserve', () => {
+describe('files written at the same time', () => {
+  it('are unlimited in number, and use at most 13 descriptors, including the reserve', () => {
     const { disk, open, counts } = countingDisk()
     const files = filesOn(disk)
     const all = range(100).map(n => files.create(at(n)))
@@ -73,7 +73,7 @@ describe('files that are written at the same time', () => {
     expect(open.size).toBe(0)
   })
 
-  it('are opened again only where they are more than may be open, the one written least recently making room', () => {
+  it('are reopened only beyond the limit, and the least recently written one is closed', () => {
     const { disk, counts } = countingDisk()
     const files = filesOn(disk)
     const all = range(11).map(n => files.create(at(n)))
@@ -98,7 +98,7 @@ describe('files that are written at the same time', () => {
     expect(open.size).toBe(2 + 3)
   })
 
-  it('go on while the process has no descriptor left but those in reserve', () => {
+  it('are written while the process has only the reserved descriptors', () => {
     const { disk, open, counts } = countingDisk()
     const files = filesOn(disk)
     counts.left = 2 // which it has
@@ -109,7 +109,7 @@ describe('files that are written at the same time', () => {
     expect([...range(5).map(text), open.size]).toEqual(['x', 'x', 'x', 'x', 'x', 2])
   })
 
-  it('fail where not one descriptor is to be had, and that is all', () => {
+  it('fail without further harm if no descriptor is available', () => {
     const { disk, counts } = countingDisk()
     counts.left = 0
     const files = filesOn(disk)
@@ -119,7 +119,7 @@ describe('files that are written at the same time', () => {
   })
 })
 
-describe('a file that has given its descriptor up', () => {
+describe('a file that gave up its descriptor', () => {
   function suspended() {
     const files = filesOn(nodeDisk)
     const file = files.create(at(0))
@@ -128,7 +128,7 @@ describe('a file that has given its descriptor up', () => {
     return file
   }
 
-  it('is written at its end again', () => {
+  it('is appended to again', () => {
     const file = suspended()
     expect(write(file, 'after;')).toBe(true)
     expect(text(0)).toBe('before;after;')
@@ -159,7 +159,7 @@ describe('a file that has given its descriptor up', () => {
         fs.mkdirSync(at(0))
       },
     ],
-  ])('and %s is not written, nor is what stands there', (_, happen) => {
+  ])('and %s is not written, nor is the file in its place', (_, happen) => {
     const file = suspended()
     happen()
     expect(write(file, 'after;')).toBe(false)

@@ -52,8 +52,8 @@ function setAside(): { dataset: string; event: string; reason: string; status?: 
 
 const range = (count: number) => Array.from({ length: count }, (_, n) => n)
 
-describe('a spool with records that this package did not write', () => {
-  it('sends nothing to another path than that of a dataset', async () => {
+describe('a spool with records that logferry did not write', () => {
+  it('sends nothing to a path other than that of a dataset', async () => {
     await using shipping = await startShipping()
     const names = ['..', '.', '../../v1/admin', 'a\u0000b', '']
     leave(...names.map(name => [record(name, 0, '{"n":0}\n'), endRecord(name, 1)]), [record('d', 0, '{"n":1}\n')])
@@ -69,7 +69,7 @@ describe('a spool with records that this package did not write', () => {
     expect(shipping.warnings).toContainEqual(
       expect.objectContaining({
         code: 'LOGFERRY_SPOOL',
-        message: expect.stringMatching(/did not write .*rejected\.ndjson/),
+        message: expect.stringMatching(/did not write: .*rejected\.ndjson/),
       }),
     )
     await shipper.close()
@@ -77,7 +77,7 @@ describe('a spool with records that this package did not write', () => {
   })
 
   it.each(['application/x-ndjson', 'application/json'] as const)(
-    'sends no line that is not one JSON object, and every other (%s)',
+    'sends every line that is one JSON object, and no other (%s)',
     async contentType => {
       await using shipping = await startShipping()
       const bad = ['{"n":1}\n{"n":2}\n', '{"n":1},{"n":2}\n', '{"n":tru}\n', '{"n":1}]\n', '[1]\n', 'text\n']
@@ -101,7 +101,7 @@ describe('a spool with records that this package did not write', () => {
     expect(shipper.stats().dropped).toBeLessThanOrEqual(2)
   })
 
-  it('is taken over in no time, be its bytes what they may', async () => {
+  it('is adopted quickly, whatever its bytes', async () => {
     await using shipping = await startShipping()
     const head = record('d', 0, '{"n":0}\n').subarray(0, 20)
     head.writeUInt32LE(1_000_000, 8)
@@ -113,7 +113,7 @@ describe('a spool with records that this package did not write', () => {
     expect(shipper.stats()).toMatchObject({ delivered: 1, drops: { 'spool-damaged': { unknown: 4 } } })
   })
 
-  it('leaves a file that no process of ours can have written where it is, and reads what comes after it', async () => {
+  it('leaves a file that logferry cannot have written in place, and reads the next ones', async () => {
     await using shipping = await startShipping()
     const [huge] = leave([], [record('d', 0, '{"n":0}\n')]) as [string, string]
     fs.truncateSync(huge, 2 ** 33)
@@ -126,8 +126,8 @@ describe('a spool with records that this package did not write', () => {
   })
 })
 
-describe('logferry spool ls, of such a spool', () => {
-  it('shows what is there, and takes no longer than to read it', async () => {
+describe('logferry spool ls, of a crafted spool', () => {
+  it('lists its contents as fast as it can be read', async () => {
     const head = record('d', 0, '{"n":0}\n').subarray(0, 20)
     head.writeUInt32LE(1_000_000, 8)
     const datasets = ['__proto__', 'constructor', ...range(100).map(n => `dataset-${n}`)]

@@ -33,7 +33,7 @@ function closeBehindItsBack(): void {
 }
 
 describe.runIf(process.platform === 'linux')('a file whose closing fails', () => {
-  it('is told of, and close() does not reject', async () => {
+  it('is reported, and close() does not reject', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.rejectEvents(() => true, 'no')
     const shipper = shipping.ship({ spool: { directory } })
@@ -49,7 +49,7 @@ describe.runIf(process.platform === 'linux')('a file whose closing fails', () =>
 })
 
 describe('an event that the service refuses', () => {
-  it('is written to rejected.ndjson with the reason, and given to onRejected', async () => {
+  it('is written to rejected.ndjson with the reason, and passed to onRejected', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.rejectEvents(({ n }) => n === 1, 'too many fields')
     const told: unknown[] = []
@@ -71,7 +71,7 @@ describe('an event that the service refuses', () => {
     expect(shipper.stats()).toMatchObject({ delivered: 2, drops: { rejected: { info: 1 } } })
   })
 
-  it('with its whole request: the others are delivered, and it is written with the status', async () => {
+  it('with its whole request is written with the status, and the others are delivered', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.rejectRequests(({ n }) => n === 3, { status: 422 })
     const shipper = shipping.ship({ spool: { directory } })
@@ -81,7 +81,7 @@ describe('an event that the service refuses', () => {
     expect(lettersIn(path)).toMatchObject([{ status: 422, event: { n: 3 } }])
   })
 
-  it('without saying which is written without the event, and given as undefined', async () => {
+  it('without naming it is written without the event, and passed as undefined', async () => {
     await using shipping = await startShipping()
     const body = { ingested: 1, failed: 1, failures: [{ error: 'one of them' }] }
     shipping.emulator.faults.answerNext(1, { status: 200, body })
@@ -93,7 +93,7 @@ describe('an event that the service refuses', () => {
     expect(told).toEqual([undefined])
   })
 
-  it('does no harm when onRejected throws: it is said once, and shipping goes on', async () => {
+  it('does no harm if onRejected throws: one warning, and shipping continues', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.rejectEvents(({ n }) => (n as number) < 3, 'no')
     const onRejected = () => {
@@ -128,7 +128,7 @@ describe('rejected.ndjson', () => {
   const letter = (n: number) => ({ dataset: 'd', event: { n, pad: 'x'.repeat(60) }, status: 400, reason: 'bad' })
   const numbersIn = (file: string) => lettersIn(file).map(({ event }) => (event as { n: number }).n)
 
-  it('and the one before it are bounded, and hold the last letters, whoever of several processes wrote them', () => {
+  it('and the previous file are bounded, and have the last entries of all processes', () => {
     const troubles: unknown[] = []
     const writers = [0, 1, 2].map(() => new DeadLetters(directory, error => troubles.push(error), 2000))
     for (let n = 0; n < 300; n++) {
@@ -145,7 +145,7 @@ describe('rejected.ndjson', () => {
     expect(troubles).toEqual([])
   })
 
-  it('takes a letter that is larger than a file may be, alone', () => {
+  it('accepts an entry larger than the maximum of a file, alone', () => {
     const writer = new DeadLetters(directory, error => expect.unreachable(String(error)), 100)
     for (const n of [0, 1]) writer.write(letter(n), new Date(0))
     writer.close()
@@ -154,9 +154,9 @@ describe('rejected.ndjson', () => {
 
   it.each([
     ['a link', () => fs.symlinkSync(join(directory, 'target'), path), 'ELOOP'],
-    ['a pipe that nobody reads', () => execFileSync('mkfifo', [path]), 'ENXIO'],
+    ['a pipe without a reader', () => execFileSync('mkfifo', [path]), 'ENXIO'],
     ['a directory', () => fs.mkdirSync(path), 'EISDIR'],
-  ])('is not written where %s stands; that is told once, until it can be written again', (_, put, code) => {
+  ])('is not written if %s is in its place; one warning, until it can be written again', (_, put, code) => {
     fs.writeFileSync(join(directory, 'target'), '')
     put()
     const troubles: unknown[] = []
@@ -174,7 +174,7 @@ describe('rejected.ndjson', () => {
     expect(troubles).toEqual([code, 'EISDIR'])
   })
 
-  it.runIf(process.getuid?.() === 0)('is not written where it is the file of another user', () => {
+  it.runIf(process.getuid?.() === 0)('is not written if it belongs to another user', () => {
     fs.writeFileSync(path, '')
     fs.chownSync(path, 12_345, 12_345)
     const troubles: unknown[] = []
@@ -186,14 +186,14 @@ describe('rejected.ndjson', () => {
     expect(fs.statSync(path).size).toBe(0)
   })
 
-  it('is not written where it is another name of a file', () => {
+  it('is not written if it is a hard link to another file', () => {
     const target = join(directory, 'target')
     fs.writeFileSync(target, 'private')
     fs.linkSync(target, path)
     const troubles: unknown[] = []
     const writer = new DeadLetters(directory, error => troubles.push(error))
     writer.write(letter(0), new Date(0))
-    expect(troubles).toEqual([expect.objectContaining({ message: expect.stringMatching(/has another name/) })])
+    expect(troubles).toEqual([expect.objectContaining({ message: expect.stringMatching(/a second hard link/) })])
     expect(fs.readFileSync(target, 'utf8')).toBe('private')
     fs.unlinkSync(path)
     writer.write(letter(1), new Date(0))
@@ -203,7 +203,7 @@ describe('rejected.ndjson', () => {
     writer.close()
   })
 
-  it('is made again when it was removed while it was open', () => {
+  it('is created again if it was removed while open', () => {
     const writer = new DeadLetters(directory, error => expect.unreachable(String(error)))
     writer.write(letter(0), new Date(0))
     fs.unlinkSync(path)
@@ -212,7 +212,7 @@ describe('rejected.ndjson', () => {
     expect(numbersIn(path)).toEqual([1])
   })
 
-  it('that cannot be written is warned of, and shipping goes on', async () => {
+  it('that cannot be written causes a warning, and shipping continues', async () => {
     await using shipping = await startShipping()
     fs.mkdirSync(path)
     shipping.emulator.faults.rejectEvents(({ n }) => n === 1, 'no')

@@ -49,7 +49,7 @@ function write(path: string, text: string): void {
 const modeOf = (path: string) => fs.lstatSync(path).mode & 0o777
 
 describe('scenario 33: files and directories', () => {
-  it.each([0o022, 0])('are for their owner alone, with umask %o', mask => {
+  it.each([0o022, 0])('are accessible to their owner only, with umask %o', mask => {
     const before = process.umask(mask)
     try {
       const directory = made(join('new', 'spool', 'one'))
@@ -65,14 +65,14 @@ describe('scenario 33: files and directories', () => {
     }
   })
 
-  it('hold what was written, and tell how much that is', async () => {
+  it('contain the written bytes, and report their number', async () => {
     write(join(root, 'a'), 'some text')
     expect(String(await disk.read(join(root, 'a')))).toBe('some text')
     expect(await disk.list(root)).toEqual([{ name: 'a', isDirectory: false, bytes: 9 }])
     await disk.sync(join(root, 'a'))
   })
 
-  it('are listed in turns of the event loop, however many there are', async () => {
+  it('are listed without blocking the event loop, however many', async () => {
     for (let i = 0; i < 2000; i++) fs.writeFileSync(join(root, `${i}`), '')
     let turns = 0
     const timer = setInterval(() => turns++, 0)
@@ -81,17 +81,17 @@ describe('scenario 33: files and directories', () => {
     expect(turns).toBeGreaterThan(4)
   })
 
-  it('are never written over', () => {
+  it('are never overwritten', () => {
     write(join(root, 'a'), 'first')
     expect(() => disk.create(join(root, 'a'))).toThrow(/EEXIST/)
   })
 
-  it('can be removed when they are gone already, or there is no directory', async () => {
+  it('can be removed even if they, or their directory, are already gone', async () => {
     disk.remove(join(root, 'none'))
     expect(await disk.list(join(root, 'none'))).toEqual([])
   })
 
-  it('that cannot be used are told of as the system does', async () => {
+  it('that cannot be used cause the error of the system', async () => {
     fs.writeFileSync(join(root, 'file'), '')
     const below = join(root, 'file', 'below')
     expect(() => disk.makeDirectory(below)).toThrow(/ENOTDIR/)
@@ -115,7 +115,7 @@ describe('scenario 33: files and directories', () => {
     expect(fs.readdirSync('/proc/self/fd').length).toBeLessThanOrEqual(before + 5)
   })
 
-  it('links are neither listed, nor read, nor written', async () => {
+  it('that are links are neither listed, nor read, nor written', async () => {
     const target = join(root, 'target')
     fs.writeFileSync(target, 'private')
     const directory = made('directory')
@@ -130,7 +130,7 @@ describe('scenario 33: files and directories', () => {
     expect(fs.readFileSync(target, 'utf8')).toBe('private')
   })
 
-  it.runIf(isRoot)("of another user's are not listed", async () => {
+  it.runIf(isRoot)('of another user are not listed', async () => {
     made('theirs')
     write(join(root, 'their-file'), 'text')
     for (const name of ['theirs', 'their-file']) fs.chownSync(join(root, name), 12_345, 12_345)
@@ -138,7 +138,7 @@ describe('scenario 33: files and directories', () => {
     expect((await disk.list(root)).map(({ name }) => name)).toEqual(['ours'])
   })
 
-  it('of other names stay, and with them the directory', () => {
+  it('with other names stay, and so does their directory', () => {
     const directory = made('directory')
     fs.writeFileSync(join(directory, 'notes.txt'), 'mine')
     expect(() => disk.removeDirectory(directory)).toThrow(/ENOTEMPTY/)
@@ -147,7 +147,7 @@ describe('scenario 33: files and directories', () => {
 })
 
 describe('a claim', () => {
-  it('is one at a time, also within one process', () => {
+  it('is exclusive, even within one process', () => {
     const directory = made('directory')
     const first = disk.claim(directory)
     expect(claim(directory)).toBe(false)
@@ -155,7 +155,7 @@ describe('a claim', () => {
     expect(claim(directory)).toBe(true)
   })
 
-  it('of a directory that is no more, or has gone with its heir, is none', () => {
+  it('of a directory that was removed, also by its adopter, is not granted', () => {
     expect(claim(join(root, 'none'))).toBe(false)
     const directory = made('directory')
     disk.claim(directory)?.release()
@@ -164,7 +164,7 @@ describe('a claim', () => {
     expect(fs.existsSync(directory)).toBe(false)
   })
 
-  it('is one at a time across threads', async () => {
+  it('is exclusive across threads', async () => {
     const directory = made('directory')
     const source = `import { parentPort } from 'node:worker_threads'
       import { nodeDisk } from ${JSON.stringify(diskModule)}
@@ -210,14 +210,14 @@ describe('a claim', () => {
     ['zeros', (lock: string) => fs.writeFileSync(lock, Buffer.alloc(5000))],
     ['the start of a database', (lock: string) => fs.writeFileSync(lock, 'SQLite format 3\0')],
     ['nothing', (lock: string) => fs.writeFileSync(lock, '')],
-  ])('is to be had where %s stands in the lock file, and is one at a time then', (_, spoil) => {
+  ])('is granted, and exclusive, if the lock file contains %s', (_, spoil) => {
     const directory = made('directory')
     spoil(join(directory, 'lock'))
     expect(claim(directory)).toBe(true)
     expect(claim(directory)).toBe(false)
   })
 
-  it('that is held is not lost when something is written to its file', () => {
+  it('is not lost if the lock file is written to', () => {
     const directory = made('directory')
     expect(claim(directory)).toBe(true)
     const file = fs.openSync(join(directory, 'lock'), 'r+')
@@ -226,7 +226,7 @@ describe('a claim', () => {
     fs.closeSync(file)
   })
 
-  it('can be had again where the lock file was removed', () => {
+  it('can be granted again if the lock file was removed', () => {
     const directory = made('directory')
     disk.claim(directory)?.release()
     fs.unlinkSync(join(directory, 'lock'))
@@ -237,7 +237,7 @@ describe('a claim', () => {
     ['a link to a file', (lock: string, target: string) => fs.symlinkSync(target, lock)],
     ['a link to nothing', (lock: string, target: string) => fs.symlinkSync(`${target}-none`, lock)],
     ['a directory', (lock: string) => fs.mkdirSync(lock)],
-  ])('is not to be had where %s stands for the lock file', (_, put) => {
+  ])('is not granted if %s replaces the lock file', (_, put) => {
     const directory = made('directory')
     const target = join(root, 'target')
     fs.writeFileSync(target, 'this is no database, but something else '.repeat(30))
@@ -256,7 +256,7 @@ describe('a claim', () => {
 
 // Node 22 calls SQLite experimental.
 it.runIf(Number.parseInt(process.versions.node, 10) >= 24)(
-  'what claims loads without a warning of the runtime',
+  'loads its module without a warning of the runtime',
   async () => {
     const source = `const { nodeDisk } = await import(${JSON.stringify(diskModule)})
     nodeDisk.claim(${JSON.stringify(root)})?.release()`

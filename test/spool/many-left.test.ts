@@ -17,7 +17,7 @@ const openSpool = (more: object = {}) =>
     { ...listeners, ...more },
   )
 
-it('of what others have left, no more files are taken on at a time than memory is for, and all of them in the end', async () => {
+it('orphaned files are adopted a limited number at a time, and all of them in the end', async () => {
   const leaving = openSpool()
   const line = Buffer.from('{"a":1}\n')
   for (let n = 0; n < files; n++) leaving.write(`d${n}`, line, Uint8Array.of(2))?.handOff()

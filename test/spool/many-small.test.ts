@@ -39,7 +39,7 @@ describe.each(['memory', 'disk'] as const)('a long outage with many quiet datase
     return { shipping, shipper }
   }
 
-  it('makes about two files for each of them, not more as it lasts, and every event arrives once', async () => {
+  it('creates about two files per dataset, however long it lasts, and every event arrives once', async () => {
     const { shipping, shipper } = await outage()
     await using _ = shipping
     expect(segments()).toBeLessThan(3 * datasets)
@@ -55,7 +55,7 @@ describe.each(['memory', 'disk'] as const)('a long outage with many quiet datase
     expect(segments()).toBe(0)
   })
 
-  it('leaves all of it at close(), for the next process', async () => {
+  it('leaves every event to the next process at close()', async () => {
     const { shipping, shipper } = await outage()
     await using _ = shipping
     await shipper.close({ timeoutMs: 0 })
@@ -67,7 +67,7 @@ describe.each(['memory', 'disk'] as const)('a long outage with many quiet datase
   })
 })
 
-it('of events dropped to keep within maxBytes each is counted, also where they follow others into the store', async () => {
+it('each event dropped because of maxBytes is counted, even if it follows others into the store', async () => {
   await using shipping = await startShipping()
   shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
   const shipper = shipping.ship({

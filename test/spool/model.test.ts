@@ -236,8 +236,8 @@ const loggedWhileAProbeIsBrokenOff: History = {
   ],
 }
 
-describe('over any history of logs, answers, flushes, ends and starts of processes that share a spool', () => {
-  it('each event is delivered once or dropped once, in the books of one process, and nothing is left behind', async () => {
+describe('in any history of log calls, answers, flushes, ends and starts of processes that share a spool', () => {
+  it('each event is delivered or dropped once, counted by one process, and none is left behind', async () => {
     await fc.assert(
       fc.asyncProperty(histories(orderly), async history => {
         const world = await live(history)
@@ -256,7 +256,7 @@ describe('over any history of logs, answers, flushes, ends and starts of process
     )
   })
 
-  it('with processes killed and failures of power: what was on the disk is delivered or counted', async () => {
+  it('with killed processes and power failures: events on disk are delivered or counted', async () => {
     await fc.assert(
       fc.asyncProperty(histories(fc.oneof({ weight: 5, arbitrary: orderly }, crash)), async history => {
         const world = await live(history)
@@ -269,7 +269,7 @@ describe('over any history of logs, answers, flushes, ends and starts of process
     )
   })
 
-  it('with a disk that fails in every way as well: the same, though what could not be removed may come twice', async () => {
+  it('with a failing disk as well: events on disk are delivered or counted; segments that could not be removed may arrive twice', async () => {
     const step = fc.oneof({ weight: 6, arbitrary: orderly }, crash, { weight: 2, arbitrary: fault })
     await fc.assert(
       fc.asyncProperty(histories(step), async history => {
@@ -282,8 +282,8 @@ describe('over any history of logs, answers, flushes, ends and starts of process
   })
 })
 
-describe('over any history with a cleaner that removes files of the spool, and what tells others of its owners,', () => {
-  it('each event is delivered, dropped, or left to a next process that finds it gone', async () => {
+describe('in any history with a cleaner that removes files of the spool, including locks and sockets,', () => {
+  it('each event is delivered, dropped, or left to a later process that finds it missing', async () => {
     const step = fc.oneof({ weight: 5, arbitrary: orderly }, cleaning)
     await fc.assert(
       fc.asyncProperty(histories(step), async history => {
@@ -297,7 +297,7 @@ describe('over any history with a cleaner that removes files of the spool, and w
   })
 })
 
-it('what has been complete for some seconds survives a failure of power, one file synced after the other', async () => {
+it('segments complete for some seconds survive a power failure, synced one after the other', async () => {
   const world = new World({ directory, maxBytes: 4_194_304, durability: 'disk' })
   world.answers = Array.from({ length: 100 }, () => retryable(60_000))
   world.start()
@@ -308,7 +308,7 @@ it('what has been complete for some seconds survives a failure of power, one fil
   expect(world.onDisk('seen').size).toBe(10)
 })
 
-describe('a disk that fails for a minute costs nothing:', () => {
+describe('a disk that fails for a minute costs no event:', () => {
   const outage = Array.from({ length: 100 }, () => retryable(1000))
 
   function started(durability: 'memory' | 'disk', count: number, bytes: number): World {
@@ -333,7 +333,7 @@ describe('a disk that fails for a minute costs nothing:', () => {
     expectAllSettled(world)
   }
 
-  it.each(['EIO', 'EMFILE'])('what others have left cannot be read (%s)', async code => {
+  it.each(['EIO', 'EMFILE'])('orphaned segments cannot be read (%s)', async code => {
     const world = started('disk', 50, 1000)
     world.kill(world.processes[0] as Process)
     world.start()
@@ -341,14 +341,14 @@ describe('a disk that fails for a minute costs nothing:', () => {
     expectEachOnce(world)
   })
 
-  it('what memory had no room for cannot be read, as too many files are open', async () => {
+  it('spilled batches cannot be read, because too many files are open', async () => {
     const world = started('memory', 300, 1000)
     expect(world.disk.images('seen').size).toBeGreaterThan(3)
     await failFor(world, 60_000, 'read', 'EMFILE')
     expectEachOnce(world)
   })
 
-  it('what is delivered cannot be removed', async () => {
+  it('delivered segments cannot be removed', async () => {
     const world = started('disk', 50, 1000)
     await failFor(world, 60_000, 'remove', 'EIO')
     expect(world.arrivals.size).toBe(50)

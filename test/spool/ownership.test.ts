@@ -74,7 +74,7 @@ function remove(path: string, ...endings: string[]): void {
   }
 }
 
-describe('an owner stays the owner, and nothing is lost when it is killed at last,', () => {
+describe('an owner stays the owner, and no event is lost when it is killed,', () => {
   const readAll = `for (const { name, parentPath } of fs.readdirSync(directory, { recursive: true, withFileTypes: true })) {
     try {
       fs.readFileSync(join(parentPath, name))
@@ -103,9 +103,8 @@ describe('an owner stays the owner, and nothing is lost when it is killed at las
 })
 
 describe('an owner that is killed a second after', () => {
-  const removed =
-    /LOGFERRY_SPOOL\] .*20\d{6}T\d{6}Z-\S+ has been removed, or another put in its place\. It cost no event/
-  const gone = /LOGFERRY_SPOOL\] .*files in \S+ have been removed, or others put in their place\. It cost no event/
+  const removed = /LOGFERRY_SPOOL\] .*20\d{6}T\d{6}Z-\S+ was removed or replaced\. No event is lost/
+  const gone = /LOGFERRY_SPOOL\] .*files in \S+ were removed or replaced\. No event is lost/
   it.each([
     ['its directory was removed', () => fs.rmSync(ownDirectory(), { recursive: true }), removed],
     ['the whole spool was removed', () => fs.rmSync(directory, { recursive: true }), removed],
@@ -114,7 +113,7 @@ describe('an owner that is killed a second after', () => {
     ['its segments were emptied', () => eachSegment(path => fs.truncateSync(path)), gone],
     ['its segments were replaced', () => eachSegment(replace), gone],
     ['all of its files were removed', () => remove(ownDirectory(), '.segment', '.alive', 'lock'), gone],
-  ])('%s has not lost an event, and has warned', async (_, spoil, warning) => {
+  ])('%s loses no event, and has warned', async (_, spoil, warning) => {
     await using shipping = await startShipping()
     await using owner = await startOwner(shipping.emulator)
     spoil()
@@ -127,7 +126,7 @@ describe('an owner that is killed a second after', () => {
     expect(owner.stderr()).toMatch(warning)
   })
 
-  it('another has taken its directory over has let go of it, and has not lost an event', async () => {
+  it('another process adopted its directory has released it, and loses no event', async () => {
     await using shipping = await startShipping()
     await using owner = await startOwner(shipping.emulator)
     const [first] = fs.readdirSync(directory)
@@ -172,7 +171,7 @@ describe('a process whose lock and socket are removed', () => {
     onUnreadable: (error: unknown) => expect.fail(String(error)),
   }
 
-  it('counts what another has taken towards maxBytes no longer', async () => {
+  it('no longer counts events that another process adopted towards maxBytes', async () => {
     const first = spoolOf(disk.mount())
     const second = spoolOf(disk.mount())
     const copy = first.write('d', line, new Uint8Array(1))
@@ -187,7 +186,7 @@ describe('a process whose lock and socket are removed', () => {
     expect(first.write('d', line, new Uint8Array(1))?.exists).toBe(true)
   })
 
-  it('does not take its own directory over', async () => {
+  it('does not adopt its own directory', async () => {
     const spool = spoolOf(disk.mount())
     expect(spool.write('d', line, new Uint8Array(1))?.exists).toBe(true)
     disk.clean('signs', () => true)
@@ -205,7 +204,7 @@ function replace(path: string): void {
   fs.renameSync(`${path}~`, path)
 }
 
-it('what a process has looks used, so that cleaners of old files leave it', async () => {
+it('a running process touches its files, so that cleaners of old files leave them', async () => {
   await using shipping = await startShipping()
   shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] })
@@ -224,7 +223,7 @@ it('what a process has looks used, so that cleaners of old files leave it', asyn
   }
 })
 
-it('of two processes that adopt at the same time, each directory has one', async () => {
+it('each directory is adopted by one of two processes that adopt at the same time', async () => {
   await using shipping = await startShipping()
   const { emulator } = shipping
   emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })

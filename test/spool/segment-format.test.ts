@@ -41,7 +41,7 @@ const line = text.map(value => `${JSON.stringify({ value })}\n`)
 const datasetName = fc.string({ unit: 'grapheme', maxLength: 100 }).filter(isDatasetName)
 
 describe('a segment', () => {
-  it('gives back every line, the severity of each, and the dataset, whatever their text', () => {
+  it('returns every line with its severity, and the dataset, whatever their text', () => {
     fc.assert(
       fc.property(
         datasetName,
@@ -60,12 +60,12 @@ describe('a segment', () => {
     )
   })
 
-  it('takes exactly the room that is foretold', () => {
+  it('has exactly the predicted size', () => {
     const { bytes, starts } = segmentOf('käse', ['{"a":1}\n', '{"b":"ß"}\n'], true)
     expect(starts).toEqual([0, recordBytes(Buffer.from('käse'), 8), bytes.length - recordBytes(Buffer.from('käse'), 0)])
   })
 
-  it('of no line at all has nothing, and nothing is lost', () => {
+  it('without lines is empty, and nothing counts as lost', () => {
     const nothing = { dataset: undefined, lines: [''], severities: [], lost: 0 }
     expect(read(Buffer.alloc(0))).toEqual(nothing)
     expect(read(segmentOf('d', [], true).bytes)).toEqual(nothing)
@@ -121,8 +121,8 @@ const changes: readonly ((byte: number) => number)[] = [
   byte => (byte === 0xff ? 0xfe : 0xff),
 ]
 
-describe('scenario 18: damage costs the lines that it hits, and they are counted:', () => {
-  it('any byte changed, of a complete segment', () => {
+describe('scenario 18: damage costs only the damaged lines, and they are counted:', () => {
+  it('any byte changed in a complete segment', () => {
     for (let at = 0; at < complete.bytes.length; at++) {
       for (const change of changes) {
         const bytes = changed(complete, at, change)
@@ -133,13 +133,13 @@ describe('scenario 18: damage costs the lines that it hits, and they are counted
     }
   })
 
-  it('any byte changed, of a segment that its process was still writing to', () => {
+  it('any byte changed in an incomplete segment', () => {
     for (let at = 0; at < open.bytes.length; at++) {
       for (const change of changes) expectLost(changed(open, at, change), recordsAt(open, at, at + 1))
     }
   })
 
-  it('a file that ends anywhere: what is whole before that is there, and of what is torn one line is counted', () => {
+  it('a file that ends anywhere: complete lines are read, and one torn line is counted', () => {
     for (let length = 0; length < complete.bytes.length; length++) {
       const whole = ends.filter(end => end <= length).length
       const { lines: found, lost } = read(complete.bytes.subarray(0, length))
@@ -183,7 +183,7 @@ describe('scenario 18: damage costs the lines that it hits, and they are counted
     }
   })
 
-  it('any range that stands there twice: no line comes twice', () => {
+  it('any range repeated: no line is read twice', () => {
     for (let from = 0; from < complete.bytes.length; from++) {
       for (let to = from + 1; to <= complete.bytes.length; to++) {
         const [before, again, after] = [0, from, to].map((start, i) =>
@@ -200,7 +200,7 @@ describe('scenario 18: damage costs the lines that it hits, and they are counted
     }
   })
 
-  it('records in any other order: nothing is lost', () => {
+  it('records in any other order: no line is lost', () => {
     const records = ends.map((end, number) => complete.bytes.subarray(complete.starts[number], end))
     fc.assert(
       fc.property(fc.shuffledSubarray(records, { minLength: records.length }), shuffled => {
@@ -236,7 +236,7 @@ describe('scenario 18: damage costs the lines that it hits, and they are counted
     )
   })
 
-  it('any bytes at all: nothing comes of them, and at most one line is counted', () => {
+  it('random bytes: no line is read, and at most one is counted', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 300 }), bytes => {
         expect(read(bytes)).toEqual({ dataset: undefined, lines: [''], severities: [], lost: 1 })
@@ -245,7 +245,7 @@ describe('scenario 18: damage costs the lines that it hits, and they are counted
     )
   })
 
-  it('several places at once: what is there was written, and what is missing is counted where the end is there', () => {
+  it('several places at once: only written lines are read, and missing ones counted if the end is intact', () => {
     const damage = fc.record({ at: fc.nat({ max: open.bytes.length - 1 }), value: fc.integer({ min: 1, max: 255 }) })
     fc.assert(
       fc.property(fc.array(damage, { minLength: 1, maxLength: 40 }), places => {
@@ -278,7 +278,7 @@ function countOf(found: readonly string[]): number {
   return found.filter(one => one !== '').length
 }
 
-describe('a segment that was made up', () => {
+describe('a crafted segment', () => {
   /** A record as its writer would make it, whatever it is told to hold. */
   function record(dataset: string | Uint8Array, number: number, line: string | Uint8Array): Buffer {
     const [name, bytes] = [Buffer.from(dataset as string), Buffer.from(line as string)]
@@ -288,7 +288,7 @@ describe('a segment that was made up', () => {
   }
 
   it.each(['..', '.', '', 'a\nb', 'x'.repeat(1025), Buffer.from([0x64, 0xff])])(
-    'has a dataset that can be none (%j): its lines are refused, those for another are taken',
+    'with an impossible dataset (%j): its lines are refused, those for another are read',
     name => {
       const bytes = Buffer.concat([record(name, 0, '{"n":0}\n'), record('d', 1, '{"n":1}\n')])
       expect(read(Buffer.from(bytes))).toEqual({ dataset: 'd', lines: ['{"n":1}\n'], severities: [2], lost: 1 })
@@ -298,7 +298,7 @@ describe('a segment that was made up', () => {
     },
   )
 
-  it('has lines for more datasets than one: those for the others are refused', () => {
+  it('with lines for several datasets: lines for other datasets are refused', () => {
     const bytes = Buffer.concat([record('d', 0, '{"n":0}\n'), record('e', 1, '{"n":1}\n')])
     expect(read(bytes)).toEqual({ dataset: 'd', lines: ['{"n":0}\n'], severities: [2], lost: 1 })
   })
@@ -316,7 +316,7 @@ describe('a segment that was made up', () => {
     'null\n',
     '{}]\n',
     Buffer.from('{"n":"\u00ff"}\n', 'latin1'),
-  ])('has a line that is not one JSON object (%j), which is refused', line => {
+  ])('with a line that is not one JSON object (%j): the line is refused', line => {
     const bytes = Buffer.concat([record('d', 0, line), record('d', 1, '{"n":"ß"}\n')])
     const { lines: taken, lost, refused } = readSegment(bytes, whyNoEvent)
     expect([String(taken), lost]).toEqual(['{"n":"ß"}\n', 1])
@@ -324,7 +324,7 @@ describe('a segment that was made up', () => {
   })
 
   it.each([0xffffffff, 0x80000000, 1000])(
-    'has a record of the number %i: no more is missing than its file can hold',
+    'with the record number %i: no more lines are missing than its file can hold',
     number => {
       const bytes = Buffer.concat([record('d', 0, '{"n":0}\n'), record('d', number, '{"n":1}\n')])
       const { lines: found, lost } = read(bytes)
@@ -348,7 +348,7 @@ describe('a segment that was made up', () => {
     ['heads a little apart', fakeHead(100)],
     ['heads far apart', fakeHead(4000)],
     ['first bytes of marks', Buffer.from([0xff])],
-  ])('of nothing but %s takes no longer to read than any other', (_, piece) => {
+  ])('of nothing but %s is read as fast as any other', (_, piece) => {
     const bytes = Buffer.alloc(mebibytes * 1_048_576, piece)
     const startedAtMs = performance.now()
     expect(read(bytes)).toMatchObject({ severities: [], lost: 1 })

@@ -62,12 +62,12 @@ async function expectAllDelivered(
 }
 
 describe.each(['memory', 'disk'] as const)(
-  'while memory is full of batches of hundreds of datasets (durability %s)',
+  'while batches of hundreds of datasets fill memory (durability %s)',
   durability => {
     it.each([
       ['in one turn of the event loop', events],
       ['in many turns', 20],
-    ])('a log call makes two files at most, and nothing is dropped: logged %s', async (_, eventsPerTurn) => {
+    ])('a log call creates at most two files, and no event is dropped: logged %s', async (_, eventsPerTurn) => {
       await using shipping = await startShipping()
       shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
       const shipper = shipping.ship(options({ durability }))
@@ -89,7 +89,7 @@ describe.each(['memory', 'disk'] as const)(
   },
 )
 
-it('a large batch finds room where memory is full of small ones, by two files at most', async () => {
+it('a large batch finds room among small ones, with at most two files', async () => {
   await using shipping = await startShipping()
   shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
   const shipper = shipping.ship(options())
@@ -100,7 +100,7 @@ it('a large batch finds room where memory is full of small ones, by two files at
   await expectAllDelivered(shipping, shipper, datasets + 1)
 })
 
-it('between log calls batches move to the store until there is memory for new ones', async () => {
+it('between log calls, batches spill to the store until memory has room for new ones', async () => {
   await using shipping = await startShipping()
   shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
   const shipper = shipping.ship(options())
@@ -110,7 +110,7 @@ it('between log calls batches move to the store until there is memory for new on
   await expectAllDelivered(shipping, shipper, datasets)
 })
 
-it('they do so too where memory fills up with batches that grow', async () => {
+it('batches also spill if growing batches fill memory', async () => {
   await using shipping = await startShipping()
   shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
   const shipper = shipping.ship(options({ dataset: ({ n }) => `d${Number(n) % 60}` }))
@@ -121,7 +121,7 @@ it('they do so too where memory fills up with batches that grow', async () => {
   await expectAllDelivered(shipping, shipper, count)
 })
 
-it('where the spool is full of what close() has left, events do not take the room of one another', async () => {
+it('if events that close() left fill the spool, new events do not replace one another', async () => {
   await using shipping = await startShipping()
   shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
   const shipper = shipping.ship({
@@ -139,7 +139,7 @@ it('where the spool is full of what close() has left, events do not take the roo
   expect(shipper.stats().pending).toBeGreaterThan(500)
 })
 
-it('close() leaves hundreds of batches in the spool a few at a time: the event loop turns meanwhile', async () => {
+it('close() leaves hundreds of batches in the spool without blocking the event loop', async () => {
   await using shipping = await startShipping()
   shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
   const shipper = shipping.ship(options({ maxBufferedBytes: 16 * maxBufferedBytes }))
@@ -162,7 +162,7 @@ it('close() leaves hundreds of batches in the spool a few at a time: the event l
   expect(most).toBeLessThan(40) // what was in flight comes last, in one turn
 })
 
-it('records that wait for their resource are given on once other batches have moved, though nothing is delivered', async () => {
+it('records that wait for their resource are released once other batches have spilled, even if nothing is delivered', async () => {
   await using shipping = await startShipping()
   shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
   const dataset = ({ small, attributes }: Record<string, unknown>) =>

@@ -4,7 +4,7 @@ import { type Process, World } from './world.ts'
 
 const refused = { kind: 'retryable', reason: '503', retryAfterMs: 10 } as const
 
-it('a half-delivered batch that is left whole, as the disk is full, is settled anew by who left it: the books balance', async () => {
+it('a half-delivered batch that is handed off whole because the disk is full is settled again by its process, and the counts balance', async () => {
   const world = new World({ directory: '/spool', maxBytes: 1_000_000, durability: 'disk' })
   world.start()
   const [process] = world.processes as [Process]

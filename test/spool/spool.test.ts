@@ -106,7 +106,7 @@ describe('while the service is down', () => {
     },
   )
 
-  it('what memory cannot hold waits on the disk, and all of it is delivered once', async () => {
+  it('events beyond the memory budget wait on disk, and each is delivered once', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
     const shipper = shipping.ship(small())
@@ -127,7 +127,7 @@ describe('while the service is down', () => {
     expect(fs.readdirSync(directory)).toEqual([])
   })
 
-  it('no more than maxBytes is on the disk: the oldest events go, counted by severity and told of', async () => {
+  it('at most maxBytes are on disk: the oldest events are dropped, counted by severity and reported', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
     const maxBytes = 300_000
@@ -154,7 +154,7 @@ describe('while the service is down', () => {
     expectBooksToBalance(shipper)
   })
 
-  it('a listener that logs when it hears of drops gets its events delivered as well', async () => {
+  it('events that a listener for drops logs are delivered, too', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
     const shipper = shipping.ship(small({ maxBytes: 100_000 }))
@@ -172,7 +172,7 @@ describe('while the service is down', () => {
     expect(shipper.stats().accepted).toBe(4000 + Math.min(told, 200))
   })
 
-  it("with durability 'disk' each event is in a file when its log call returns, and otherwise it is not", async () => {
+  it("each event is in a file when its log call returns with durability 'disk', and not otherwise", async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ ...small(), durability: 'disk' })
     for (const n of range(3)) {
@@ -190,7 +190,7 @@ describe('while the service is down', () => {
   })
 })
 
-it('a directory that somebody removes is made again, for what is logged from then on', async () => {
+it('a removed directory is created again for later events', async () => {
   await using shipping = await startShipping()
   down(shipping.emulator)
   const shipper = shipping.ship({ ...small(), durability: 'disk' })
@@ -206,7 +206,7 @@ it('a directory that somebody removes is made again, for what is logged from the
   ).toContain('"n":99,')
 })
 
-it('a directory that is removed while all that was in it is in memory too costs nothing, and is told of', async () => {
+it('a directory removed while its events are also in memory costs no event, and is reported', async () => {
   await using shipping = await startShipping()
   down(shipping.emulator)
   const shipper = shipping.ship({ ...small(), durability: 'disk' })
@@ -221,12 +221,12 @@ it('a directory that is removed while all that was in it is in memory too costs 
   expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
   expect(ascending(arrived(shipping.emulator))).toEqual(range(4150))
   expect(shipping.warnings.filter(({ code }) => code !== 'LOGFERRY_UNREACHABLE')).toEqual([
-    expect.objectContaining({ message: expect.stringMatching(/has been removed.* It cost no event/) }),
+    expect.objectContaining({ message: expect.stringMatching(/was removed or replaced.* No event is lost/) }),
   ])
 })
 
 describe('close() while the service is down', () => {
-  it.each(['memory', 'disk'] as const)('leaves everything to the next shipper (durability %s)', async durability => {
+  it.each(['memory', 'disk'] as const)('leaves every event to the next shipper (durability %s)', async durability => {
     await using shipping = await startShipping()
     down(shipping.emulator)
     const first = shipping.ship({ ...small(), durability })
@@ -235,7 +235,7 @@ describe('close() while the service is down', () => {
     expect(first.stats()).toMatchObject({ accepted: 2000, pending: 2000, dropped: 0, bufferedBytes: 0 })
     expect(first.stats().spool).toMatchObject({ handedOff: 2000, bytes: 0 })
     expect(shipping.warnings).toContainEqual(
-      expect.objectContaining({ message: expect.stringMatching(/2000 events .*in the spool/) }),
+      expect.objectContaining({ message: expect.stringMatching(/2000 events .*from the spool/) }),
     )
     await upAfterClose(shipping.emulator)
     const second = shipping.ship(small())
@@ -247,7 +247,7 @@ describe('close() while the service is down', () => {
     expect(fs.readdirSync(directory)).toEqual([])
   })
 
-  it('leaves it also to the same shipper, whose books stay exact', async () => {
+  it('leaves events to the same shipper, whose counts stay exact', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
     const shipper = shipping.ship(small())
@@ -262,7 +262,7 @@ describe('close() while the service is down', () => {
   })
 
   it.each(['memory', 'disk'] as const)(
-    'again and again, and events in between: no more than maxBytes is on the disk (durability %s)',
+    'repeatedly, with events in between: at most maxBytes are on disk (durability %s)',
     async durability => {
       await using shipping = await startShipping()
       down(shipping.emulator)
@@ -286,7 +286,7 @@ describe('close() while the service is down', () => {
     },
   )
 
-  it('and again after a while: of what it has left, the oldest goes first', async () => {
+  it('and again later: of the events it left, the oldest are dropped first', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
     const maxBytes = 300_000
@@ -307,7 +307,7 @@ describe('close() while the service is down', () => {
     expect(Object.keys(shipper.stats().drops)).toEqual(['spool-full'])
   })
 
-  it('and what it has left counts no longer once another process has it', async () => {
+  it('and adoption by another process: the events it left no longer count', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
     const maxBytes = 300_000
@@ -323,7 +323,7 @@ describe('close() while the service is down', () => {
     expect(bytesOnDisk()).toBeGreaterThan(maxBytes)
   })
 
-  it('and an event logged while it closes: both are delivered', async () => {
+  it('and an event logged meanwhile: both are delivered', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
     const shipper = shipping.ship({ ...small(), durability: 'disk' })
@@ -338,8 +338,8 @@ describe('close() while the service is down', () => {
   })
 })
 
-describe('what others have left', () => {
-  it('of eight shippers on one directory is delivered once, however many come after', async () => {
+describe('orphaned events', () => {
+  it('of eight shippers on one directory are delivered once, however many shippers follow', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
     const before = range(8).map(() => shipping.ship({ ...small(), durability: 'disk' }))
@@ -355,7 +355,7 @@ describe('what others have left', () => {
     expect(fs.readdirSync(directory)).toEqual([])
   })
 
-  it('is not touched while its process lives', async () => {
+  it('are not touched while their process lives', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
     const living = shipping.ship({ ...small(), durability: 'disk' })
@@ -365,7 +365,7 @@ describe('what others have left', () => {
     expect(other.stats()).toMatchObject({ accepted: 0, spool: { adopted: 0 } })
   })
 
-  it('for another service or organization is theirs alone, be its token what it may', async () => {
+  it('for another service or organization are left to it, whatever the token', async () => {
     await using shipping = await startShipping()
     await using other = await startShipping()
     down(shipping.emulator)
@@ -384,7 +384,7 @@ describe('what others have left', () => {
     await expect.poll(() => heir.stats().spool?.adopted).toBe(10)
   })
 
-  it('is known by the address also where that is too long for the name of a directory', async () => {
+  it('are matched by address even if the address is too long for a directory name', async () => {
     const basePath = `/${'edge/'.repeat(60)}end`
     await using shipping = await startShipping({ basePath })
     down(shipping.emulator)
@@ -400,7 +400,7 @@ describe('what others have left', () => {
     expect(arrived(shipping.emulator)).toEqual(range(10))
   })
 
-  it('takes turns with what is logged now', async () => {
+  it('take turns with new events', async () => {
     await using shipping = await startShipping()
     leave('20200101T000000Z-00000001', 10, 10, n => ({ n, fresh: false }))
     shipping.emulator.faults.latencyMs = 20
@@ -413,7 +413,7 @@ describe('what others have left', () => {
     expect(turns.length).toBeGreaterThanOrEqual(10)
   })
 
-  it('for a dataset that the service refuses does not hold up that of another', async () => {
+  it('for a refused dataset do not hold up those of another', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
     const dataset = (event: Readonly<Record<string, unknown>>) => String(event.to)
@@ -427,7 +427,7 @@ describe('what others have left', () => {
     expect(ascending(arrived(shipping.emulator, 'taken'))).toEqual(range(1000))
   })
 
-  it('in thousands of small files makes few requests', async () => {
+  it('in thousands of small files need few requests', async () => {
     await using shipping = await startShipping()
     leave('20200101T000000Z-00000001', 1000, 3, n => ({ n }))
     for (const i of range(100))
@@ -442,7 +442,7 @@ describe('what others have left', () => {
   it.each([
     ['in one directory', 1, 400],
     ['in a directory each', 400, 1],
-  ])('is all delivered by a process that may have few files open: 400 files %s', async (_, directories, segments) => {
+  ])('are all delivered by a process with few file descriptors: 400 files %s', async (_, directories, segments) => {
     await using shipping = await startShipping()
     for (const i of range(directories)) {
       leave(`20200101T000000Z-${String(i).padStart(8, '0')}`, segments, 3, n => ({ n: i * 3 + n }))
@@ -476,7 +476,7 @@ describe('what others have left', () => {
     expect(fs.readdirSync(directory)).toEqual([])
   })
 
-  it('in many directories is taken over a few of them at a time, and the next as soon as these are delivered', async () => {
+  it('in many directories are adopted a few directories at a time, and the next after delivery', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
     for (const i of range(100)) leave(`20200101T000000Z-${String(i).padStart(8, '0')}`, 1, 3, n => ({ n: i * 3 + n }))
@@ -486,7 +486,7 @@ describe('what others have left', () => {
     await expect.poll(() => ascending(arrived(shipping.emulator)), { timeout: 5000 }).toEqual(range(300))
   })
 
-  it('by several processes, and is more than there is room for, waits for its turn and is not dropped', async () => {
+  it('of several processes that exceed the room wait for their turn, and are not dropped', async () => {
     await using shipping = await startShipping()
     for (const i of range(3)) leave(`20200101T00000${i}Z-00000000`, 5, 50, n => ({ n: i * 250 + n, pad }))
     const before = bytesOnDisk()
@@ -496,7 +496,7 @@ describe('what others have left', () => {
     expect(shipper.stats()).toMatchObject({ accepted: 750, delivered: 750, dropped: 0 })
   })
 
-  it('by one, and is more than there may be, loses its oldest', async () => {
+  it('of one process that exceed maxBytes lose their oldest', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
     leave('20200101T000000Z-00000001', 40, 50, n => ({ n, pad }))
@@ -512,7 +512,7 @@ describe('what others have left', () => {
     expectBooksToBalance(shipper)
   })
 
-  it('and is damaged costs the events that are, counted and told of', async () => {
+  it('in a damaged spool: only damaged events are lost, counted and reported', async () => {
     await using shipping = await startShipping()
     leave('20200101T000000Z-00000001', 2, 100, n => ({ n }))
     const [path] = files('.segment') as [string]
@@ -530,7 +530,7 @@ describe('what others have left', () => {
     expect(files('.segment')).toEqual([])
   })
 
-  it('and is damaged after it was taken over: the same', async () => {
+  it('damaged after adoption: only damaged events are lost, counted and reported', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
     leave('20200101T000000Z-00000001', 20, 100, n => ({ n, pad }))
@@ -550,7 +550,7 @@ describe('what others have left', () => {
     })
   })
 
-  it.runIf(isRoot)('and is not ours is neither read nor removed', async () => {
+  it.runIf(isRoot)('of another user are neither read nor removed', async () => {
     await using shipping = await startShipping()
     leave('20200101T000000Z-00000001', 1, 5, n => ({ n }))
     leave('20200101T000000Z-00000002', 2, 5, n => ({ n }))
@@ -565,7 +565,7 @@ describe('what others have left', () => {
     for (const path of kept) expect(fs.readdirSync(path)).toContain('000000000001.segment')
   })
 
-  it('is there for the next shipper when one closes while it takes it over', async () => {
+  it('stay for the next shipper if one closes while it adopts them', async () => {
     await using shipping = await startShipping()
     for (const i of range(20)) leave(`20200101T000000Z-${String(i).padStart(8, '0')}`, 2, 5, n => ({ n: i * 10 + n }))
     const first = shipping.ship(small())
@@ -581,14 +581,14 @@ describe('what others have left', () => {
     expect(fs.readdirSync(directory)).toEqual([])
   })
 
-  it('and is larger than the memory allows, is told of and stays, and what comes after it is delivered', async () => {
+  it('in a file larger than memory allows stay, with a warning, and later ones are delivered', async () => {
     await using shipping = await startShipping()
     leave('20260101T000000Z-00000001', 1, 1000, n => ({ n, pad }))
     leave('20260101T000001Z-00000002', 1, 10, n => ({ n: 1000 + n, pad }))
     const shipper = shipping.ship(small())
     await expect.poll(() => ascending(arrived(shipping.emulator))).toEqual(range(10).map(n => 1000 + n))
     expect(shipping.warnings).toEqual([
-      expect.objectContaining({ message: expect.stringMatching(/too large for the memory .*maxBufferedBytes/) }),
+      expect.objectContaining({ message: expect.stringMatching(/too large for maxBufferedBytes/) }),
     ])
     expect(await shipper.close({ timeoutMs: 0 })).toEqual({ complete: false, pending: 1000 })
     const other = shipping.ship({ ...small(), maxBufferedBytes: 1_048_576 })
@@ -596,7 +596,7 @@ describe('what others have left', () => {
     expect(ascending(arrived(shipping.emulator))).toEqual(range(1010))
   })
 
-  it('is not given up for an event that is larger than the whole spool', async () => {
+  it('are not dropped for an event larger than the whole spool', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
     leave('20200101T000000Z-00000001', 40, 5, n => ({ n, pad }))
@@ -609,7 +609,7 @@ describe('what others have left', () => {
     expect(ascending(arrived(shipping.emulator))).toEqual(range(201))
   })
 
-  it('beside it, files and directories of other names stay', async () => {
+  it('and files with other names beside them: the other files stay', async () => {
     await using shipping = await startShipping()
     leave('20200101T000000Z-00000001', 1, 5, n => ({ n }))
     const others = ['notes.txt', 'backup/000000000001.segment', '20200101T000000Z-00000001/notes.txt']
@@ -633,7 +633,7 @@ describe('scenario 17: a disk that fails', () => {
     expect(spool?.isInTrouble).toBe(true)
     expect(bufferedBytes).toBeLessThanOrEqual(131_072)
     expect(Object.keys(drops)).toEqual(['memory'])
-    expect(warnings.filter(({ message }) => /the spool in .* cannot be used now/.test(message))).toHaveLength(1)
+    expect(warnings.filter(({ message }) => /the spool in .* cannot be used/.test(message))).toHaveLength(1)
     emulator.faults.clear()
     expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
     expect(arrived(emulator).filter(n => n !== undefined)).toHaveLength(2000 - dropped)
@@ -641,7 +641,7 @@ describe('scenario 17: a disk that fails', () => {
   }
 
   it.each(['memory', 'disk'] as const)(
-    'as there is a file where its directory should be (durability %s)',
+    'because a file is in the place of its directory (durability %s)',
     async durability => {
       await using shipping = await startShipping()
       down(shipping.emulator)
@@ -652,16 +652,16 @@ describe('scenario 17: a disk that fails', () => {
   )
 
   const canMount = isRoot && mounts(tmpdir())
-  it.runIf(canMount)('as it is read-only', async () => {
+  it.runIf(canMount)('because it is read-only', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
     using _ = mounted(directory, 'ro')
     const shipper = shipping.ship({ ...small(), durability: 'disk' })
     await expectToLiveWithout(shipper, shipping.emulator, shipping.warnings)
-    expect(shipping.warnings.some(({ message }) => message.includes('cannot be used now (EROFS)'))).toBe(true)
+    expect(shipping.warnings.some(({ message }) => message.includes('cannot be used (EROFS)'))).toBe(true)
   })
 
-  it.runIf(canMount)('as it is full: it is used again when there is room', async () => {
+  it.runIf(canMount)('because it is full: it is used again when there is room', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
     using disk = mounted(directory, 'size=128k')
@@ -671,7 +671,7 @@ describe('scenario 17: a disk that fails', () => {
     const { dropped, pending } = shipper.stats()
     expect(dropped).toBeGreaterThan(0)
     await sleep(1)
-    expect(shipping.warnings.filter(({ message }) => /cannot be used now \(ENOSPC\)/.test(message))).toHaveLength(1)
+    expect(shipping.warnings.filter(({ message }) => /cannot be used \(ENOSPC\)/.test(message))).toHaveLength(1)
     disk.remount('size=16m')
     await shipper.close({ timeoutMs: 0 })
     expect(shipper.stats()).toMatchObject({ dropped, pending, spool: { handedOff: pending, isInTrouble: false } })
@@ -684,7 +684,7 @@ describe('scenario 17: a disk that fails', () => {
 
 describe('with durability disk', () => {
   it.runIf(isRoot && mounts(tmpdir()))(
-    'what was on a disk that is full by the end is left to the next process',
+    'events on a disk that is full at the end are left to the next process',
     async () => {
       await using shipping = await startShipping()
       down(shipping.emulator)

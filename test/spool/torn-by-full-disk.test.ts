@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { type Process, World } from './world.ts'
 
-it('an event that a full disk has taken only a part of is not counted as damaged by who inherits the others', async () => {
+it('an event that a full disk took only in part is not counted as damaged by the process that adopts the others', async () => {
   const world = new World({ directory: '/spool', maxBytes: 1_000_000, durability: 'disk' })
   world.start()
   world.disk.freeBytes = 2500

@@ -13,14 +13,14 @@ describe('JSON, escaped for a terminal', () => {
     )
   })
 
-  it('has no character that a terminal obeys or that cannot be seen', () => {
+  it('has no control character and no invisible character', () => {
     const value = { [hostileText('name')]: hostileText('value'), list: [1, '\u007f\u0085'] }
     const escaped = escapeJson(JSON.stringify(value))
     expect(escaped).not.toMatch(unprintable)
     expect(JSON.parse(escaped)).toEqual(value)
   })
 
-  it('is as it was where all of it can be printed', () => {
+  it('is unchanged if all of it is printable', () => {
     const json = '{"message":"Größe \\u001b ✓ 😀","n":1}'
     expect(escapeJson(json)).toBe(json)
   })

@@ -6,7 +6,7 @@ import { hostileText, unprintable } from '../support/hostile-text.ts'
 const token = 'xaat-0123456789-do-not-show'
 const redact = (text: string) => new Credentials(token).redact(text)
 
-describe('a piece of text from outside, as it is shown', () => {
+describe('a shown piece of text from outside', () => {
   it('is one short line of printable characters', () => {
     const shown = toShortLine(hostileText('the reason'))
     expect(shown).toMatch(/^the reason /)
@@ -37,7 +37,7 @@ describe('a piece of text from outside, as it is shown', () => {
   })
 
   it.each(['', token, `${token} `, `\\u0078${token.slice(1)}`])(
-    'never holds the beginning of a secret, wherever it is cut, nor after many of %j',
+    'never contains the beginning of a secret, wherever it is cut, or after many of %j',
     before => {
       const escaped = Array.from(token, char => `\\u00${char.charCodeAt(0).toString(16)}`).join('')
       for (const echo of [token, escaped, Buffer.from(token).toString('hex'), token.split('').join(' ')]) {
@@ -54,7 +54,7 @@ describe('a piece of text from outside, as it is shown', () => {
   )
 
   it.each(['0', '<', '<style', '&amp;', '\\', '%25', ' ', '\u200b', token, '<b', '😀'])(
-    'costs no time, however often %j is in it',
+    'is shortened quickly, however often it contains %j',
     piece => {
       const text = piece.repeat(1_000_000)
       const startedAt = performance.now()
@@ -65,7 +65,7 @@ describe('a piece of text from outside, as it is shown', () => {
 })
 
 describe('lines for a terminal', () => {
-  it('keep their breaks and spaces, and nothing else that is not printed', () => {
+  it('keep line breaks and spaces, and no other unprintable character', () => {
     expect(toPrintableLines('a  b\n\u001b[31mc\r\u009b\u202e\u2028\td')).toBe('a  b\n [31mc     d')
   })
 })

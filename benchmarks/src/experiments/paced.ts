@@ -26,7 +26,7 @@ const subjects = [
 export const paced: Experiment = {
   name: 'paced',
   question:
-    'At a steady rate, what part of a processor does it take, and is everything delivered when answers are late?',
+    'At a steady rate, what part of a processor does logging take, and is everything delivered if answers are late?',
   rounds: { full: 3, quick: 1 },
   shows: [
     'coreShare',

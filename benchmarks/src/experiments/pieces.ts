@@ -21,7 +21,7 @@ const names = [
 
 export const pieces: Experiment = {
   name: 'pieces',
-  question: 'What is the least that an event costs, whoever ships it?',
+  question: 'What does an event cost at least, whichever library ships it?',
   rounds: { full: 5, quick: 3 },
   shows: ['mainNs', 'allNs'],
   charts: ['mainNs'],

@@ -13,7 +13,7 @@ const subjects = ['no-op-winston', 'bare-winston', 'bare-winston-zstd', 'logferr
 
 export const stretches: Experiment = {
   name: 'stretches',
-  question: 'For how long at a time does it keep the main thread from everything else?',
+  question: 'For how long at a time does logging keep the main thread from everything else?',
   rounds: { full: 3, quick: 2 },
   shows: ['longestTurnMs', 'turnP99Ms', 'lost', 'duplicated', 'requests'],
   charts: ['longestTurnMs'],

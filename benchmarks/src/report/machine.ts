@@ -15,5 +15,5 @@ export function thisMachine(): Machine {
 /** What to think of figures that were taken while the machine had other work; undefined when it had little. */
 export function busyNote({ load, cores }: Machine): string | undefined {
   if (load < cores / 2) return undefined
-  return `The machine was busy when this began (load ${load} on ${cores} cores): figures of processor time hold, those by the clock do not.`
+  return `The machine was busy at the start (load ${load} on ${cores} cores). CPU times are right; times by the clock are not.`
 }

@@ -37,7 +37,7 @@ export interface Results {
   readonly experiments: readonly ExperimentResults[]
 }
 
-export const interruptedNote = 'Interrupted: some of it was not measured, or in fewer rounds.'
+export const interruptedNote = 'Interrupted: some set-ups were not measured, or in fewer rounds.'
 
 export function valuesOf(row: Row | undefined, figure: string): number[] {
   return (row?.rounds ?? []).flatMap(measured => {

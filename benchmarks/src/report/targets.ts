@@ -194,7 +194,7 @@ export function targetsOf(results: Results): Target[] {
       from: 'the longest turn of the event loop from the log call to the answer, in the best round',
     },
     {
-      name: 'Ten log calls and the natural end, above the same without us',
+      name: 'Ten log calls and the natural end, above the same without logferry',
       value: less(cold('ten log calls, logferry/winston', 'wallMs'), cold('ten log calls, no-op transport', 'wallMs')),
       bound: { atMost: 80 },
       unit: 'ms',

@@ -16,7 +16,7 @@ export function openShipper(target: Target, options: Options): Shipper {
   } catch (error) {
     const { code, option } = error as { code?: string; option?: string }
     if (code !== 'LOGFERRY_INVALID_OPTION') throw error
-    throw new NotAvailable(`this version does not take the option \`${option}\``)
+    throw new NotAvailable(`this version does not have the option \`${option}\``)
   }
 }
 

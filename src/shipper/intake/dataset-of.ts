@@ -18,7 +18,7 @@ export function datasetOf(
     const name: unknown = ask(
       tail === undefined ? (event as Record<string, unknown>) : { ...event, ...tailFields(tail) },
     )
-    return isDatasetName(name) ? { name } : { problem: 'gave no usable name' }
+    return isDatasetName(name) ? { name } : { problem: 'returned no valid name' }
   } catch (error) {
     return { problem: `threw ${error instanceof Error ? error.name : typeof error}` }
   }

@@ -93,7 +93,7 @@ export class RefusedEvents {
     const error = this.lastError
     this.lastError = undefined
     const what = error instanceof Error ? `${error.name}: ${error.message}` : typeof error
-    const lost = count === 1 ? 'an event could not be kept, and is' : `${count} events could not be kept, and are`
+    const lost = count === 1 ? '1 event could not be logged and is' : `${count} events could not be logged and are`
     diagnostics.warn('LOGFERRY_DROPPED', `${lost} dropped (${what}).`, 'error')
   }
 
@@ -105,14 +105,14 @@ export class RefusedEvents {
     const why =
       inForce === undefined
         ? 'Find out why delivery is slow'
-        : `Delivery is slow, as ${paceReason(inForce)}: raise that`
+        : `Delivery is slow, because ${paceReason(inForce)}. Raise that limit`
     diagnostics.warn(
       'LOGFERRY_DROPPED',
-      `memory for events that are not delivered yet is short (${usedBytes} of ${maxBytes} bytes), and events are dropped, ` +
+      `memory for pending events is nearly full (${usedBytes} of ${maxBytes} bytes). Events are dropped, ` +
         `low severities first. ${why}, or raise maxBufferedBytes.`,
     )
   }
 }
 
 const afterShutdown =
-  'records that are emitted after the shutdown of their OpenTelemetry processor or exporter are dropped. Shut it down last.'
+  'records emitted after the shutdown of their OpenTelemetry processor or exporter are dropped. Shut the processor or exporter down last.'
