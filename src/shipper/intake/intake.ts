@@ -148,7 +148,10 @@ export class Intake {
     const answer = datasetOf(ask, intake.event, intake.resource)
     intake.preSerialized = undefined // the function may have changed the event
     if ('name' in answer) return answer.name
-    this.#deps.diagnostics.warn('LOGFERRY_DROPPED', `the \`dataset\` function ${answer.problem}; the event is dropped.`)
+    this.#deps.diagnostics.warn(
+      'LOGFERRY_DROPPED',
+      `the \`dataset\` function ${answer.problem}. The event is dropped. The function must return a dataset name for each event.`,
+    )
     return undefined
   }
 }
