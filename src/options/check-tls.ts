@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
 import { invalidOption } from '../errors.ts'
-import type { ResolvedTls } from './tls-options.ts'
+import type { ResolvedTls } from '../http/verified-tls.ts'
 
 /**
  * Checks certificates and key in advance. The first connection would fail on some mistakes, and ignore others: it reads

@@ -1,5 +1,5 @@
-import type { RedisClient } from '../org/fleet.ts'
 import type { ObtainAccessToken } from './obtain-access-token.ts'
+import type { RedisClient } from './redis-client.ts'
 
 /**
  * Options for license tuning: `limits` of a shipper. `undefined` means the default. Unknown names throw a `TypeError`.

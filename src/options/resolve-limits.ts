@@ -1,7 +1,7 @@
 import { invalidOption } from '../errors.ts'
 import { Credentials } from '../http/credentials.ts'
-import type { RedisClient } from '../org/fleet.ts'
 import type { ObtainAccessToken } from './obtain-access-token.ts'
+import type { RedisClient } from './redis-client.ts'
 import { expectedOrgId } from './schema.ts'
 
 /** The option `limits` after its check, before missing values are filled in. */

@@ -1,11 +1,11 @@
 import type { Credentials } from '../http/credentials.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
+import type { ResolvedTls } from '../http/verified-tls.ts'
 import type { Region } from './base-url.ts'
 import type { ResolvedProxy } from './proxy-env.ts'
 import type { ResolvedLimits } from './resolve-limits.ts'
 import type { ContentType, ShipperOptions } from './shipper-options.ts'
 import type { ResolvedSpool } from './spool-options.ts'
-import type { ResolvedTls } from './tls-options.ts'
 
 /** Options as the core uses them: checked, and filled in from the environment and the defaults. */
 export interface ResolvedOptions {

@@ -26,10 +26,3 @@ export interface TlsOptions {
    */
   key?: Pem | undefined
 }
-
-/** The option `tls` as texts, which can be passed to a worker. */
-export interface ResolvedTls {
-  readonly ca?: string[] | undefined
-  readonly cert?: string[] | undefined
-  readonly key?: string[] | undefined
-}

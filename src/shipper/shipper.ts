@@ -21,12 +21,12 @@ import {
   unregisterDrainable,
 } from '../exit/exit-hooks.ts'
 import type { WorkerHttpClient } from '../http/worker-client.ts'
-import { ownProperties } from '../options/own-properties.ts'
 import { resolveOptions } from '../options/resolve.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { ShipperOptions } from '../options/shipper-options.ts'
 import type { ResolvedSpool } from '../options/spool-options.ts'
 import type { LimitsStats } from '../org/limits.ts'
+import { ownProperties } from '../own-properties.ts'
 import { wallClockMs } from '../record/clock.ts'
 import { eventToLine } from '../record/event-to-line.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
