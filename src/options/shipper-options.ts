@@ -229,7 +229,7 @@ function shareOfMemory(): number {
   return Math.min(Math.max(Math.floor(memory / 8), 32 * MiB), 512 * MiB)
 }
 
-/** The definition of each of `ShipperOptions`. */
+/** The definition of each of `ShipperOptions`. `npm run docs:options` updates the tables in docs/options.md. */
 export const shipperOptions = {
   ...serviceOptions,
   dataset: custom({
