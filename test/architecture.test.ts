@@ -1,6 +1,7 @@
 /**
  * How the parts of the product may depend on one another. Read from `src` without its types, so that what is left is what
- * runs; a type may be imported from anywhere. That there are no cycles is checked by Biome (`noImportCycles`).
+ * runs; a type may be imported from anywhere, with the exceptions in `notEvenForTypes`. That there are no cycles is checked
+ * by Biome (`noImportCycles`).
  */
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -20,7 +21,7 @@ interface MayLoad {
 }
 
 /** What stands below every stage. Text from outside may come in anywhere, and is made harmless in one way. */
-const common = ['errors', 'outcome', 'accounting/', 'options/', 'text/', 'stack-reserve', 'time']
+const common = ['errors', 'outcome', 'accounting/', 'options/', 'own-properties', 'text/', 'stack-reserve', 'time']
 const stages = ['record/', 'batch/', 'delivery/', 'spool/', 'exit/', 'org/']
 
 /** Imports run one way: adapters → shipper → stages → common. A stage loads no other stage. */
@@ -44,19 +45,26 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'exit/': { parts: ['http/worker-client', ...common] },
   'org/': { parts: ['http/', ...common], packages: ['valibot'] },
   'emulator/': {
-    parts: ['options/node-version', 'options/own-properties', 'options/loopback', 'text/', 'time'],
+    parts: ['options/node-version', 'options/loopback', 'own-properties', 'text/', 'time'],
   },
   // Common
-  'options/': { parts: ['errors', 'http/credentials', 'text/'], packages: ['valibot'] },
-  'http/': { parts: ['accounting/diagnostics', 'errors', 'options/own-properties', 'text/', 'time'] },
+  'options/': { parts: ['errors', 'http/credentials', 'own-properties', 'text/'], packages: ['valibot'] },
+  'http/': { parts: ['accounting/diagnostics', 'errors', 'own-properties', 'text/', 'time'] },
   // The ground floor
   'accounting/': { parts: ['errors', 'outcome', 'text/', 'time'] },
   outcome: { parts: [] },
   errors: { parts: ['text/'] },
+  'own-properties': { parts: [] },
   'text/': { parts: [] },
   'stack-reserve': { parts: [] },
   time: { parts: ['options/node-version'] },
 }
+
+/** Arrows that are forbidden for types as well: the first part must not know that the second exists. */
+const notEvenForTypes: readonly (readonly [from: string, to: string])[] = [
+  ['options/', 'org/'],
+  ['http/', 'options/'],
+]
 
 /** What importing an entry point may load; a log call may load more. */
 const core = ['index', 'shipper/', ...stages, 'http/', ...common]
@@ -65,7 +73,7 @@ const entryPoints: Readonly<Record<string, MayLoad>> = {
   './winston': { parts: ['winston', ...core], packages: ['valibot', 'winston-transport'] },
   './otel': { parts: ['otel', ...core], packages: ['valibot'] },
   './org': { parts: ['org', 'org/', 'http/', ...common], packages: ['valibot'] },
-  './emulator': { parts: ['emulator', 'emulator/', 'options/', 'text/', 'time'] },
+  './emulator': { parts: ['emulator', 'emulator/', 'options/', 'own-properties', 'text/', 'time'] },
 }
 
 const src = new URL('../src/', import.meta.url)
@@ -87,6 +95,12 @@ describe('imports', async () => {
       return !isPackage && partOf(target) !== partOf(file) && !isCovered(target, parts[partOf(file)]?.parts)
     })
     expect(shown(wrong)).toEqual([])
+  })
+
+  it.each(notEvenForTypes)('never lead from %s to %s, not even for a type', (from, to) => {
+    const named = files.filter(file => partOf(file) === from).flatMap(namedBy)
+    expect(named).not.toEqual([])
+    expect(shown(named.filter(({ target }) => partOf(target) === to))).toEqual([])
   })
 
   it('load a package only in the part that needs it, and of the logging libraries only the base class of transports', () => {
@@ -176,6 +190,15 @@ function importsOf(path: string): Import[] {
       if (!n.startsWith('.')) return { file, target: n, isPackage: n !== '' }
       return { file, target: withoutExtension(posix.join(posix.dirname(path), n)), isPackage: false }
     })
+}
+
+/** The modules of `src` that a file names, for values or for types. */
+function namedBy(path: string): Import[] {
+  const source = withoutComments(readFileSync(new URL(path, src), 'utf8'))
+  return [...source.matchAll(/\b(?:from |import\()'(\.[^']+)'/g)].map(([, name = '']) => {
+    const target = withoutExtension(posix.join(posix.dirname(path), name))
+    return { file: withoutExtension(path), target, isPackage: false }
+  })
 }
 
 /** The part a file belongs to: the outermost folder it is in, or the file itself if it is in none. */

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { ownProperties } from '../options/own-properties.ts'
+import { ownProperties } from '../own-properties.ts'
 
 function shown(value: unknown): string {
   const text = inspect(value, { depth: 0, breakLength: Number.POSITIVE_INFINITY })

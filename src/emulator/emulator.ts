@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
-import { ownProperties } from '../options/own-properties.ts'
+import { ownProperties } from '../own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { systemTimeMs } from '../time.ts'
 import type { EventObject } from './body-events.ts'

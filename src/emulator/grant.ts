@@ -1,4 +1,4 @@
-import { ownProperties } from '../options/own-properties.ts'
+import { ownProperties } from '../own-properties.ts'
 import { checkKeys, checkNames, checkOneOf, mistake } from './checks.ts'
 import type { TokenGrant } from './tokens.ts'
 

@@ -1,6 +1,6 @@
 import { validateHeaderName } from 'node:http'
 import { inspect } from 'node:util'
-import { ownProperties } from '../options/own-properties.ts'
+import { ownProperties } from '../own-properties.ts'
 import type { BodyLimits } from './body.ts'
 import { checkInteger, checkList, checkObject, checkText, mistake } from './checks.ts'
 import { type Enforcement, enforcedLimits, type Limit } from './enforcement.ts'

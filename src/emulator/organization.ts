@@ -1,5 +1,5 @@
-import { ownProperties } from '../options/own-properties.ts'
 import type { License, Org as SpecifiedOrg } from '../org/organization.ts'
+import { ownProperties } from '../own-properties.ts'
 import {
   checkInteger,
   checkKeys,

@@ -3,7 +3,7 @@ import http, { type IncomingMessage, type Server, type ServerOptions, type Serve
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { checkNode } from '../options/node-version.ts'
-import { ownProperties } from '../options/own-properties.ts'
+import { ownProperties } from '../own-properties.ts'
 import { systemTimeMs } from '../time.ts'
 import { Connections } from './connections.ts'
 import { Emulator } from './emulator.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { ownProperties } from '../options/own-properties.ts'
+import { ownProperties } from '../own-properties.ts'
 import { type Answer, refusal } from './answer.ts'
 import type { Exchange } from './exchange.ts'
 import type { Organizations } from './organizations.ts'

@@ -1,13 +1,11 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
-import { ownProperties } from '../options/own-properties.ts'
-import type { ResolvedProxy } from '../options/proxy-env.ts'
-import type { ResolvedTls } from '../options/tls-options.ts'
+import { ownProperties } from '../own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { queueMicrotask, setImmediate } from '../time.ts'
 import { deadline } from './deadline.ts'
 import type { Dispatcher, DispatchHandler, DispatchOptions } from './dispatcher.ts'
-import { holdUntilVerified, verifiedTls } from './verified-tls.ts'
+import { holdUntilVerified, type ResolvedTls, verifiedTls } from './verified-tls.ts'
 
 /** Maximum time to make a connection, in milliseconds. */
 const connectTimeoutMs = 10_000
@@ -18,7 +16,8 @@ const idleTimeoutMs = 4000
 /** TLS options and proxy for connections to the service. */
 export interface Way {
   readonly tls?: ResolvedTls | undefined
-  readonly proxy?: ResolvedProxy | undefined
+  /** Variables that name the proxy to Node's agents. */
+  readonly proxy?: { readonly env: Readonly<Record<string, string>> } | undefined
 }
 
 /**

@@ -1,5 +1,11 @@
 import type { Socket } from 'node:net'
-import type { ResolvedTls } from '../options/tls-options.ts'
+
+/** The option `tls` as texts, which can be passed to a worker. */
+export interface ResolvedTls {
+  readonly ca?: string[] | undefined
+  readonly cert?: string[] | undefined
+  readonly key?: string[] | undefined
+}
 
 /** TLS options of a connection. */
 export interface ConnectionTls extends ResolvedTls {

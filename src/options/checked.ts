@@ -1,49 +1,42 @@
 import * as v from 'valibot'
 import { invalidOption } from '../errors.ts'
 import { described, describedName, describedWord, kindOf } from './described.ts'
-
-type ObjectSchema = v.StrictObjectSchema<v.ObjectEntries, string | undefined>
-
-/** Options whose value may be a secret, even if it is a number. Errors show only the kind of the value. */
-const secretOptions = new Set([
-  'token',
-  'accessToken',
-  'personalAccessToken',
-  'orgId',
-  'orgIdHeader',
-  'baseUrl',
-  'dataset',
-  'tls',
-  'proxyEnv',
-])
+import { type Definitions, type OptionsOf, schemaOf } from './option.ts'
 
 /** Valibot types of options for which a short text is a typing mistake, not a misplaced secret. */
 const wordTypes = new Set(['picklist', 'number', 'boolean'])
 
 /**
- * Checks options by a schema. The schema's messages state the expectation. Returns the options with the schema's
- * defaults.
+ * Checks options by their definitions. Defaults are not filled in.
  *
  * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`, naming the option, the expectation and the
  * value
  */
-export function checked<Schema extends ObjectSchema>(schema: Schema, options: unknown): v.InferOutput<Schema> {
+export function checked<D extends Definitions>(definitions: D, options: unknown): OptionsOf<D> {
+  const schema = schemaOf(definitions)
   const result = v.safeParse(schema, options, { abortEarly: true })
-  if (result.success) return result.output
+  if (result.success) return result.output as OptionsOf<D>
   const issue = result.issues[0]
   const path = (issue.path ?? []).map(({ key }) => String(key))
   if (issue.path?.at(-1)?.origin === 'key') throw unknown(path, schema as AnySchema)
   throw invalidOption(
     path.join('.') || 'options',
     issue.message,
-    got(issue, path),
+    got(issue, isSecret(definitions, path)),
     issue.kind === 'schema' ? 'type' : 'range',
   )
 }
 
-function got({ type, input }: v.BaseIssue<unknown>, path: readonly string[]): string {
+/** True if an option on the path may hold a secret. */
+function isSecret(definitions: Definitions, [name = '', ...rest]: readonly string[]): boolean {
+  const definition = Object.hasOwn(definitions, name) ? definitions[name] : undefined
+  if (definition === undefined) return false
+  return definition.isSecret === true || isSecret(definition.options ?? {}, rest)
+}
+
+function got({ type, input }: v.BaseIssue<unknown>, mayBeSecret: boolean): string {
   if (input === undefined) return 'nothing'
-  if (path.some(name => secretOptions.has(name))) return kindOf(input)
+  if (mayBeSecret) return kindOf(input)
   return wordTypes.has(type) ? describedWord(input) : described(input)
 }
 

@@ -1,5 +1,9 @@
-import type { RedisClient } from '../org/fleet.ts'
+import * as v from 'valibot'
+import { AccessTokenSchema, FieldNameSchema, OrgIdSchema } from './checks.ts'
 import type { ObtainAccessToken } from './obtain-access-token.ts'
+import { type DefinitionsOf, integer, option, word } from './option.ts'
+import type { RedisClient } from './redis-client.ts'
+import { strictObject } from './strict-object.ts'
 
 /**
  * Options for license tuning: `limits` of a shipper. `undefined` means the default. Unknown names throw a `TypeError`.
@@ -62,3 +66,63 @@ export interface LimitsOptions {
    */
   fleet?: { readonly redis: RedisClient } | undefined
 }
+
+const expectedShare = 'a number above 0, up to 1'
+
+const FleetSchema = strictObject(
+  { redis: v.custom<RedisClient>(isRedisClient, 'a client of ioredis or redis') },
+  'an object: { redis }',
+)
+
+/** True if a value has the method of ioredis (`call`) or of redis (`sendCommand`). */
+function isRedisClient(value: unknown): boolean {
+  const client = value as { call?: unknown; sendCommand?: unknown } | null | undefined
+  return typeof client?.call === 'function' || typeof client?.sendCommand === 'function'
+}
+
+/** The definition of each of `LimitsOptions`. */
+export const limitsOptions = {
+  orgId: option({
+    check: OrgIdSchema,
+    isSecret: true,
+    values: 'string',
+    defaultText: '`orgId` of the shipper',
+    summary: 'id of the organization whose license is read',
+  }),
+  accessToken: option({
+    check: AccessTokenSchema,
+    isSecret: true,
+    values: 'string or function',
+    defaultText: 'the token of the shipper',
+    summary: 'access token that may read the organization, or a function that obtains one',
+  }),
+  share: option({
+    check: v.pipe(v.number(expectedShare), v.gtValue(0, expectedShare), v.maxValue(1, expectedShare)),
+    values: 'above 0, up to 1',
+    default: 1,
+    summary: 'share of this process in the license',
+  }),
+  refreshMs: integer({
+    min: 1000,
+    max: 86_400_000,
+    unit: 'milliseconds',
+    default: 3_600_000,
+    summary: 'interval between reads of the license',
+  }),
+  onBudget: word(['warn', 'shed'], {
+    default: 'warn',
+    summary: 'reaction when the [monthly ingest](license-limits.md#monthly-ingest) will run out: `shed` samples events',
+  }),
+  overflowField: option({
+    check: FieldNameSchema,
+    values: 'string',
+    default: 'overflow',
+    summary: 'name of the field for fields beyond the `maxFields` of the license, as a text of JSON',
+  }),
+  fleet: option({
+    check: FleetSchema,
+    values: '`{ redis }`',
+    summary:
+      'shares the license with other processes, see [Several processes](license-limits.md#several-processes-on-one-license)',
+  }),
+} satisfies DefinitionsOf<LimitsOptions>

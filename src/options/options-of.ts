@@ -1,6 +1,6 @@
 import { invalidOption } from '../errors.ts'
+import { ownProperties } from '../own-properties.ts'
 import { kindOf } from './described.ts'
-import { ownProperties } from './own-properties.ts'
 
 /**
  * Returns the own enumerable properties of the options.

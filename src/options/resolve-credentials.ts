@@ -1,6 +1,6 @@
 import { invalidOption } from '../errors.ts'
 import { Credentials } from '../http/credentials.ts'
-import { expectedOrgId, expectedToken } from './schema.ts'
+import { expectedOrgId, expectedToken } from './checks.ts'
 
 /** Options that authenticate requests, each of them already checked. */
 interface Bearer {

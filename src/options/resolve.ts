@@ -1,27 +1,25 @@
-import { totalmem } from 'node:os'
 import { resolve as resolvePath } from 'node:path'
 import { invalidOption } from '../errors.ts'
 import { withoutTrailing } from '../text/without-trailing.ts'
 import { resolveBaseUrl } from './base-url.ts'
-import { checkTls } from './check-tls.ts'
 import { checked } from './checked.ts'
-import { type Environment, fromEnvironment, withEnvironment } from './environment.ts'
+import { type Environment, withEnvironment } from './environment.ts'
 import { checkNode } from './node-version.ts'
 import { optionsOf } from './options-of.ts'
 import { resolveProxy } from './proxy-env.ts'
 import { resolveCredentials } from './resolve-credentials.ts'
 import { resolveLimits } from './resolve-limits.ts'
+import { resolveTls } from './resolve-tls.ts'
 import type { ResolvedOptions } from './resolved-options.ts'
-import { expectedDataset, ShipperOptionsSchema } from './schema.ts'
-import type { ShipperOptions } from './shipper-options.ts'
-import type { ResolvedSpool, SpoolOptions } from './spool-options.ts'
-
-const MiB = 1_048_576
-/**
- * With a spool, the default memory budget is this many times the bytes in flight: room for batches and their compressed
- * copies.
- */
-const timesInFlight = 4
+import {
+  expectedDataset,
+  maxUnlimitedBatchBytes,
+  type ShipperOptions,
+  type ShipperValues,
+  shipperOptions,
+} from './shipper-options.ts'
+import { type ResolvedSpool, type SpoolOptions, spoolOptions } from './spool-options.ts'
+import { withDefaults } from './with-defaults.ts'
 
 /**
  * Checks options, and fills in missing ones from the environment and the defaults.
@@ -32,73 +30,61 @@ const timesInFlight = 4
  */
 export function resolveOptions(given: ShipperOptions | undefined, environment: Environment): ResolvedOptions {
   checkNode()
-  const own = optionsOf(given)
-  const dataset = own.dataset ?? fromEnvironment(environment, 'LOGFERRY_DATASET')
-  const options = checked(ShipperOptionsSchema, { ...withEnvironment(own, environment), dataset })
-  if (options.durability === 'disk' && options.spool === undefined) {
+  const set = checked(shipperOptions, withEnvironment(shipperOptions, optionsOf(given), environment))
+  const options: ShipperValues = withDefaults(shipperOptions, set)
+  checkCombinations(options)
+  const {
+    baseUrl,
+    token,
+    personalAccessToken,
+    orgId,
+    orgIdHeader,
+    allowInsecure,
+    tls,
+    proxyEnv,
+    dataset,
+    limits,
+    spool,
+    ...unchanged
+  } = options
+  if (dataset === undefined) {
+    throw invalidOption('dataset', `${expectedDataset}, or LOGFERRY_DATASET must be set`, 'nothing')
+  }
+  const credentials = resolveCredentials({ token, personalAccessToken, orgId, orgIdHeader })
+  const url = resolveBaseUrl(baseUrl, options.region, allowInsecure)
+  return {
+    ...unchanged,
+    baseUrl: url,
+    dataset,
+    credentials,
+    limits: limits && resolveLimits(limits, orgId, credentials),
+    spool: spool && resolveSpool(spool, destinationOf(url, orgId)),
+    tls: tls && resolveTls(tls),
+    proxy: resolveProxy(proxyEnv, environment, url),
+    maxUnlimitedBatchBytes: set.maxBatchBytes ?? maxUnlimitedBatchBytes,
+  }
+}
+
+/** Checks options that must fit one another. */
+function checkCombinations({ durability, spool, maxBatchBytes, maxEventBytes, maxBufferedBytes }: ShipperValues): void {
+  if (durability === 'disk' && spool === undefined) {
     throw invalidOption('durability', "'memory' without the option spool", "'disk'", 'range')
   }
-  const maxBatchBytes = options.maxBatchBytes ?? MiB
-  const maxEventBytes = options.maxEventBytes ?? Math.min(1_000_000, maxBatchBytes)
   if (maxEventBytes > maxBatchBytes) {
     throw invalidOption('maxEventBytes', `at most maxBatchBytes (${maxBatchBytes})`, `${maxEventBytes}`, 'range')
   }
-  const maxConcurrentRequests = options.maxConcurrentRequests ?? 4
-  const maxBufferedBytes =
-    options.maxBufferedBytes ??
-    (options.spool === undefined
-      ? Math.max(defaultMaxBufferedBytes(), 8 * maxBatchBytes)
-      : Math.max(32 * MiB, Math.max(8, timesInFlight * maxConcurrentRequests) * maxBatchBytes))
   if (maxBufferedBytes < 8 * maxBatchBytes) {
     const expected = `at least 8 × maxBatchBytes (${8 * maxBatchBytes})`
     throw invalidOption('maxBufferedBytes', expected, `${maxBufferedBytes}`, 'range')
   }
-  if (options.dataset === undefined) {
-    throw invalidOption('dataset', `${expectedDataset}, or LOGFERRY_DATASET must be set`, 'nothing')
-  }
-  const credentials = resolveCredentials(options)
-  const baseUrl = resolveBaseUrl(options.baseUrl, options.region, options.allowInsecure)
-  return {
-    baseUrl,
-    region: options.region,
-    dataset: options.dataset,
-    credentials,
-    limits: options.limits && resolveLimits(options.limits, options.orgId, credentials),
-    spool: options.spool && resolveSpool(options.spool, destinationOf(baseUrl, options.orgId)),
-    durability: options.durability,
-    onRejected: options.onRejected,
-    dispatcher: options.dispatcher,
-    tls: options.tls && checkTls(options.tls),
-    proxy: resolveProxy(options.proxyEnv, environment, baseUrl),
-    contentType: options.contentType,
-    compression: options.compression,
-    timeField: options.timeField,
-    maxBatchAgeMs: options.maxBatchAgeMs ?? 1000,
-    maxBatchBytes,
-    maxUnlimitedBatchBytes: options.maxBatchBytes ?? 4 * MiB,
-    maxBatchEvents: options.maxBatchEvents ?? 10_000,
-    maxEventBytes,
-    maxBufferedBytes,
-    maxConcurrentRequests,
-    requestTimeoutMs: options.requestTimeoutMs ?? 30_000,
-    maxRetryDelayMs: options.maxRetryDelayMs ?? 30_000,
-    flushTimeoutMs: options.flushTimeoutMs ?? 10_000,
-    exitTimeoutMs: options.exitTimeoutMs ?? 2000,
-    exitOnSignals: options.exitOnSignals,
-  }
 }
 
-function resolveSpool({ directory, maxBytes = 1024 * MiB }: SpoolOptions, destination: string): ResolvedSpool {
+function resolveSpool(given: SpoolOptions, destination: string): ResolvedSpool {
+  const { directory, maxBytes } = withDefaults(spoolOptions, given)
   return { directory: resolvePath(directory), maxBytes, destination }
 }
 
 /** Returns the destination of spooled events. The token is not a part of it, because it may change between two runs. */
 function destinationOf({ origin, pathname }: URL, orgId: string | undefined): string {
   return `${origin}${withoutTrailing(pathname, '/')}/${orgId === undefined ? '' : `#${orgId}`}`
-}
-
-function defaultMaxBufferedBytes(): number {
-  const limit = process.constrainedMemory() // 0, or more than the machine has, if no limit is set
-  const memory = limit > 0 ? Math.min(limit, totalmem()) : totalmem()
-  return Math.min(Math.max(Math.floor(memory / 8), 32 * MiB), 512 * MiB)
 }

@@ -1,40 +1,34 @@
 import type { Credentials } from '../http/credentials.ts'
-import type { Dispatcher } from '../http/dispatcher.ts'
-import type { Region } from './base-url.ts'
+import type { ResolvedTls } from '../http/verified-tls.ts'
 import type { ResolvedProxy } from './proxy-env.ts'
 import type { ResolvedLimits } from './resolve-limits.ts'
-import type { ContentType, ShipperOptions } from './shipper-options.ts'
+import type { ShipperValues } from './shipper-options.ts'
 import type { ResolvedSpool } from './spool-options.ts'
-import type { ResolvedTls } from './tls-options.ts'
 
 /** Options as the core uses them: checked, and filled in from the environment and the defaults. */
-export interface ResolvedOptions {
+export interface ResolvedOptions extends Omit<ShipperValues, ConvertedName> {
   readonly baseUrl: URL
-  readonly region: Region | undefined
-  readonly dataset: string | ((event: Readonly<Record<string, unknown>>) => string)
+  readonly dataset: NonNullable<ShipperValues['dataset']>
   /** The token of every request. A personal access token comes with the id of its organization. */
   readonly credentials: Credentials
-  readonly dispatcher: Dispatcher | undefined
   readonly tls: ResolvedTls | undefined
   readonly proxy: ResolvedProxy
   readonly limits: ResolvedLimits | undefined
   readonly spool: ResolvedSpool | undefined
-  readonly durability: 'memory' | 'disk'
-  readonly onRejected: ShipperOptions['onRejected']
-  readonly contentType: ContentType
-  readonly compression: 'zstd' | 'gzip' | 'none'
-  readonly timeField: string
-  readonly maxBatchAgeMs: number
-  readonly maxBatchBytes: number
   /** Maximum bytes of a batch under a heavy load. Equals `maxBatchBytes` if the application set that option. */
   readonly maxUnlimitedBatchBytes: number
-  readonly maxBatchEvents: number
-  readonly maxEventBytes: number
-  readonly maxBufferedBytes: number
-  readonly maxConcurrentRequests: number
-  readonly requestTimeoutMs: number
-  readonly maxRetryDelayMs: number
-  readonly flushTimeoutMs: number
-  readonly exitTimeoutMs: number
-  readonly exitOnSignals: boolean
 }
+
+/** Options that the core uses in another form. */
+type ConvertedName =
+  | 'baseUrl'
+  | 'token'
+  | 'personalAccessToken'
+  | 'orgId'
+  | 'orgIdHeader'
+  | 'allowInsecure'
+  | 'tls'
+  | 'proxyEnv'
+  | 'dataset'
+  | 'limits'
+  | 'spool'

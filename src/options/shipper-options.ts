@@ -1,9 +1,10 @@
-import type { Dispatcher } from '../http/dispatcher.ts'
-import type { BaseUrl, Region } from './base-url.ts'
-import type { LimitsOptions } from './limits-options.ts'
-import type { ProxyEnv } from './proxy-env.ts'
-import type { SpoolOptions } from './spool-options.ts'
-import type { TlsOptions } from './tls-options.ts'
+import { totalmem } from 'node:os'
+import { FieldNameSchema, isFunction } from './checks.ts'
+import { isDatasetName } from './dataset-name.ts'
+import { type LimitsOptions, limitsOptions } from './limits-options.ts'
+import { custom, type DefinitionsOf, flag, group, integer, option, type ValuesOf, word } from './option.ts'
+import { type ServiceOptions, serviceOptions } from './service-options.ts'
+import { type SpoolOptions, spoolOptions } from './spool-options.ts'
 
 /**
  * Options of `createShipper`. The Winston transport and the OpenTelemetry exporter and processor take them as well, and
@@ -16,22 +17,7 @@ import type { TlsOptions } from './tls-options.ts'
  * Only own enumerable properties count, here and in nested objects. Properties inherited from a class or from
  * `Object.prototype` are ignored.
  */
-export interface ShipperOptions {
-  /**
-   * Base address of the service, or one for each region; then `region` selects one.
-   *
-   * The scheme is `https:`, or `http:` for a loopback host (see also `allowInsecure`). The address may have a path, to
-   * which the service's paths are appended. It must not have a user name, password, query or fragment.
-   *
-   * @defaultValue the environment variable `LOGFERRY_URL`; without it, required
-   */
-  baseUrl?: BaseUrl | undefined
-  /**
-   * Region that the organization lives in: `us` or `eu`. Required if `baseUrl` has an address for each region.
-   *
-   * @defaultValue the environment variable `LOGFERRY_REGION`
-   */
-  region?: Region | undefined
+export interface ShipperOptions extends ServiceOptions {
   /**
    * Name of the dataset that events go to, or a function that names the dataset of each event. A name has 1 to 1 024
    * characters, has no control characters, and is not `.` or `..`.
@@ -42,74 +28,6 @@ export interface ShipperOptions {
    * @defaultValue the environment variable `LOGFERRY_DATASET`; without it, required
    */
   dataset?: string | ((event: Readonly<Record<string, unknown>>) => string) | undefined
-  /**
-   * API token, sent as `Authorization: Bearer`. Visible ASCII characters, no spaces. Giving `personalAccessToken` as
-   * well throws a `TypeError`.
-   *
-   * @defaultValue the environment variable `LOGFERRY_TOKEN`; this or `personalAccessToken` is required
-   */
-  token?: string | undefined
-  /**
-   * Personal access token, in place of `token`; requires `orgId`. Visible ASCII characters, no spaces. Prefer an API
-   * token, which has fewer rights.
-   *
-   * @defaultValue none
-   */
-  personalAccessToken?: string | undefined
-  /**
-   * Id of the organization, sent with a personal access token. Visible ASCII characters, no spaces.
-   *
-   * It is also the default of `limits.orgId`. With a `spool`, only a process with the same id adopts events.
-   *
-   * @defaultValue the environment variable `LOGFERRY_ORG_ID`
-   */
-  orgId?: string | undefined
-  /**
-   * Name of the header that carries `orgId`. Headers that a request has for other purposes, such as `authorization` or
-   * `content-type`, throw a `RangeError`.
-   *
-   * @defaultValue 'x-service-org-id'
-   */
-  orgIdHeader?: string | undefined
-  /**
-   * Allows `http:` to a host other than `localhost` and the loopback addresses. The token then crosses the network
-   * unprotected.
-   *
-   * @defaultValue false
-   */
-  allowInsecure?: boolean | undefined
-  /**
-   * An undici `Dispatcher` (undici 7 or later) that sends the requests, such as a `ProxyAgent` or an `Agent`. The
-   * application owns it: `close()` leaves it open. A dispatcher of an older undici throws a `RangeError`.
-   *
-   * The worker that delivers after `process.exit()` cannot use it. The worker makes connections of its own, with `tls`
-   * and `proxyEnv`.
-   *
-   * @defaultValue connections of the shipper's own, one for each concurrent request
-   */
-  dispatcher?: Dispatcher | undefined
-  /**
-   * Private CA to trust, client certificate and key, all in PEM: `{ ca, cert, key }`. Used for the shipper's own
-   * connections, also at the end of the process. A `dispatcher` does not get it.
-   *
-   * `NODE_EXTRA_CA_CERTS` and `--use-system-ca` need no option.
-   *
-   * @defaultValue the certificates that Node trusts
-   */
-  tls?: TlsOptions | undefined
-  /**
-   * Proxies, as Node's own agents take them: `process.env`, or an object with `HTTPS_PROXY`, `HTTP_PROXY` and
-   * `NO_PROXY`. `{}` means no proxy.
-   *
-   * Used for the shipper's own connections, also at the end of the process. A `dispatcher` does not get it. A service
-   * on this machine (`localhost`, 127.x.x.x, [::1]) is always reached directly.
-   *
-   * Requires Node 22.21 or later, or 24.5 or later. On other versions the option throws a `RangeError`.
-   *
-   * @defaultValue `process.env` if Node uses proxies of the environment (`NODE_USE_ENV_PROXY=1`, `--use-env-proxy`),
-   * else none
-   */
-  proxyEnv?: ProxyEnv | undefined
   /**
    * Media type of request bodies: newline-delimited JSON, or a JSON array.
    *
@@ -279,5 +197,164 @@ export interface ShipperOptions {
   limits?: LimitsOptions | undefined
 }
 
+const MiB = 1_048_576
+
+/** Maximum bytes of a batch under a heavy load, if the application does not set `maxBatchBytes`. */
+export const maxUnlimitedBatchBytes = 4 * MiB
+
+export const expectedDataset =
+  'a dataset name (not empty, no control characters, not "." or "..") or a function that returns one'
+
+/** Options that the defaults of other options depend on. `ShipperValues` does not compile if a type differs. */
+interface Basis {
+  readonly maxBatchBytes: number
+  readonly maxConcurrentRequests: number
+  readonly spool: SpoolOptions | undefined
+}
+
+/**
+ * With a spool, the default memory budget is this many times the bytes in flight: room for batches and their compressed
+ * copies.
+ */
+const timesInFlight = 4
+
+function defaultMaxBufferedBytes({ maxBatchBytes, maxConcurrentRequests, spool }: Basis): number {
+  if (spool === undefined) return Math.max(shareOfMemory(), 8 * maxBatchBytes)
+  return Math.max(32 * MiB, Math.max(8, timesInFlight * maxConcurrentRequests) * maxBatchBytes)
+}
+
+function shareOfMemory(): number {
+  const limit = process.constrainedMemory() // 0, or more than the machine has, if no limit is set
+  const memory = limit > 0 ? Math.min(limit, totalmem()) : totalmem()
+  return Math.min(Math.max(Math.floor(memory / 8), 32 * MiB), 512 * MiB)
+}
+
+/** The definition of each of `ShipperOptions`. `npm run docs:options` updates the tables in docs/options.md. */
+export const shipperOptions = {
+  ...serviceOptions,
+  dataset: custom({
+    accepts: value => isFunction(value) || isDatasetName(value),
+    expected: expectedDataset,
+    env: 'LOGFERRY_DATASET',
+    isSecret: true,
+    values: 'string, or function of the event',
+    summary: 'dataset that events go to',
+  }),
+  contentType: word(['application/x-ndjson', 'application/json'], {
+    default: 'application/x-ndjson',
+    summary: 'media type of request bodies: newline-delimited JSON, or a JSON array',
+  }),
+  compression: word(['zstd', 'gzip', 'none'], {
+    default: 'zstd',
+    summary: 'compression of request bodies; steps down by itself if the service does not accept the compression',
+  }),
+  timeField: option({
+    check: FieldNameSchema,
+    values: 'string',
+    default: '_time',
+    summary: 'name of the field for the time stamp',
+  }),
+  limits: group<LimitsOptions>({
+    options: limitsOptions,
+    shape: '{ orgId, accessToken, … }',
+    summary: 'keeps to the license of the organization, see [Limits](#limits)',
+  }),
+  spool: group<SpoolOptions>({
+    options: spoolOptions,
+    shape: '{ directory, maxBytes }',
+    summary: 'events wait on disk, see [Spool](#spool)',
+  }),
+  durability: word(['memory', 'disk'], {
+    default: 'memory',
+    summary: '`disk`, with a spool: each event is on disk before its log call returns',
+  }),
+  onRejected: custom({
+    accepts: isFunction,
+    expected: 'a function',
+    values: 'function',
+    summary:
+      'called with each event that the service refuses, and the reason, see [Refused events](refused-events.md#refused-events)',
+  }),
+  maxBatchAgeMs: integer({
+    min: 1,
+    max: 60_000,
+    unit: 'milliseconds',
+    default: 1000,
+    summary: 'maximum time that an event waits before its batch is sent',
+  }),
+  maxBatchBytes: integer({
+    min: 1024,
+    max: 16_777_216,
+    unit: 'bytes',
+    default: MiB,
+    summary:
+      'maximum bytes of a batch, before compression; without this option, up to 4 MiB while more than 40 MB/s are logged',
+  }),
+  maxBatchEvents: integer({
+    min: 1,
+    max: 100_000,
+    unit: 'events',
+    default: 10_000,
+    summary:
+      'maximum events of a batch; up to 100,000 while requests are limited, and the events would not fit otherwise',
+  }),
+  maxEventBytes: integer({
+    min: 512,
+    max: 16_777_216,
+    unit: 'bytes',
+    defaultFrom: ({ maxBatchBytes }: Basis) => Math.min(1_000_000, maxBatchBytes),
+    defaultText: '1,000,000, or `maxBatchBytes` if that is less',
+    summary: 'larger events are cut to fit and marked `logferry.cut`; at most `maxBatchBytes`',
+  }),
+  maxBufferedBytes: integer({
+    min: 8192,
+    max: Number.MAX_SAFE_INTEGER,
+    unit: 'bytes',
+    defaultFrom: defaultMaxBufferedBytes,
+    defaultText: '⅛ of memory',
+    summary:
+      'memory for undelivered events, at least 8 × `maxBatchBytes`; the default is 32 MiB to 512 MiB, with a spool 32 MiB',
+  }),
+  maxConcurrentRequests: integer({
+    min: 1,
+    max: 64,
+    unit: 'requests',
+    default: 4,
+    summary: 'maximum number of concurrent requests',
+  }),
+  requestTimeoutMs: integer({
+    min: 100,
+    max: 600_000,
+    unit: 'milliseconds',
+    default: 30_000,
+    summary: 'maximum time from the start of a request to the end of its answer',
+  }),
+  maxRetryDelayMs: integer({
+    min: 10,
+    max: 600_000,
+    unit: 'milliseconds',
+    default: 30_000,
+    summary: 'maximum wait between attempts in an outage',
+  }),
+  flushTimeoutMs: integer({
+    min: 0,
+    max: 600_000,
+    unit: 'milliseconds',
+    default: 10_000,
+    summary: 'maximum duration of `flush()`, `close()`, `logger.end()`, `forceFlush()`, `shutdown()`',
+  }),
+  exitTimeoutMs: integer({
+    min: 0,
+    max: 60_000,
+    unit: 'milliseconds',
+    default: 2000,
+    summary: 'maximum hold-up of [the end of the process](end-of-process.md); 0 turns the hold-up off',
+  }),
+  exitOnSignals: flag({ default: true, summary: 'makes SIGTERM, SIGINT and SIGHUP wait for delivery' }),
+} satisfies DefinitionsOf<ShipperOptions>
+
+/** The options of a shipper after their check, with their defaults. */
+export interface ShipperValues extends ValuesOf<typeof shipperOptions>, Basis {}
+
 /** The media types that the ingest operation accepts. */
-export type ContentType = NonNullable<ShipperOptions['contentType']>
+export type ContentType = ShipperValues['contentType']

@@ -1,3 +1,6 @@
+import * as v from 'valibot'
+import { type DefinitionsOf, integer, required } from './option.ts'
+
 /** Options for a spool, where events wait on disk that cannot be delivered yet. */
 export interface SpoolOptions {
   /**
@@ -23,6 +26,24 @@ export interface SpoolOptions {
    */
   maxBytes?: number | undefined
 }
+
+const expectedDirectory = 'the path of a directory (not empty, no NUL character)'
+
+/** The definition of each of `SpoolOptions`. */
+export const spoolOptions = {
+  directory: required({
+    check: v.pipe(v.string(expectedDirectory), v.regex(/^[^\0]+$/, expectedDirectory)),
+    values: 'path',
+    summary: 'directory of the spool; several processes may share it',
+  }),
+  maxBytes: integer({
+    min: 65_536,
+    max: Number.MAX_SAFE_INTEGER,
+    unit: 'bytes',
+    default: 1_073_741_824,
+    summary: 'maximum bytes of this process in the spool',
+  }),
+} satisfies DefinitionsOf<SpoolOptions>
 
 export interface ResolvedSpool {
   readonly directory: string

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { ownProperties } from './own-properties.ts'
+import { ownProperties } from '../own-properties.ts'
 
 /**
  * As Valibot's `strictObject`, but for own properties only; the result inherits nothing.

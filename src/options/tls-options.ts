@@ -1,3 +1,5 @@
+import { custom, type DefinitionsOf } from './option.ts'
+
 /** Text in PEM. Several texts can stand in an array, or one after the other in one text. */
 export type Pem = string | Uint8Array | readonly (string | Uint8Array)[]
 
@@ -27,9 +29,35 @@ export interface TlsOptions {
   key?: Pem | undefined
 }
 
-/** The option `tls` as texts, which can be passed to a worker. */
-export interface ResolvedTls {
-  readonly ca?: string[] | undefined
-  readonly cert?: string[] | undefined
-  readonly key?: string[] | undefined
+const expectedPem = 'PEM in a string or a Buffer (not the path of a file), or an array of them'
+const isPem = (value: unknown) => pemTexts(value).every(text => text?.includes('-----BEGIN '))
+
+/** Returns the texts of a value that should be PEM, with `undefined` for each part that is not a text. */
+export function pemTexts(value: unknown): (string | undefined)[] {
+  if (Array.isArray(value) && value.length > 0) return value.flatMap(pemTexts)
+  if (value instanceof Uint8Array) return [Buffer.from(value).toString('latin1')]
+  return [typeof value === 'string' ? value : undefined]
 }
+
+/** The definition of each of `TlsOptions`. */
+export const tlsOptions = {
+  ca: custom({
+    accepts: isPem,
+    expected: expectedPem,
+    values: 'PEM',
+    defaultText: 'those that Node trusts',
+    summary: 'authorities to trust; the service is then verified whatever `NODE_TLS_REJECT_UNAUTHORIZED` says',
+  }),
+  cert: custom({
+    accepts: isPem,
+    expected: expectedPem,
+    values: 'PEM',
+    summary: 'client certificate; requires `key`',
+  }),
+  key: custom({
+    accepts: isPem,
+    expected: expectedPem,
+    values: 'PEM',
+    summary: 'private key of `cert`, without a passphrase',
+  }),
+} satisfies DefinitionsOf<TlsOptions>

@@ -2,14 +2,15 @@ import * as v from 'valibot'
 import { invalidOption } from '../errors.ts'
 import { checked } from '../options/checked.ts'
 import { kindOf } from '../options/described.ts'
+import { option } from '../options/option.ts'
 import { isPathSegment } from '../options/path-segment.ts'
-import { strictObject } from '../options/strict-object.ts'
 import type { OrgUpdate } from './organization.ts'
 
-const UpdateSchema = strictObject({
-  name: v.optional(v.string('a string')),
-  region: v.optional(v.string('a string')),
-})
+const text = v.string('a string')
+const updateOptions = {
+  name: option<string>({ check: text, values: 'string', summary: 'new name of the organization' }),
+  region: option<string>({ check: text, values: 'string', summary: 'region of the organization' }),
+}
 
 /**
  * Checks the id of an organization, which becomes one segment of a path.
@@ -27,7 +28,7 @@ export function checkedUpdate(update: unknown): OrgUpdate {
   if (typeof update !== 'object' || update === null) {
     throw invalidOption('update', 'an object with a name', kindOf(update))
   }
-  const { name, region } = checked(UpdateSchema, update)
+  const { name, region } = checked(updateOptions, update)
   if (name === undefined) throw invalidOption('name', 'a string', 'nothing')
   return { name, region }
 }

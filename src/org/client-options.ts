@@ -1,11 +1,8 @@
 import type { Dispatcher } from '../http/dispatcher.ts'
+import { AccessTokenSchema } from '../options/checks.ts'
 import type { ObtainAccessToken } from '../options/obtain-access-token.ts'
-import type { ShipperOptions } from '../options/shipper-options.ts'
-
-type ServiceOptions = Pick<
-  ShipperOptions,
-  'baseUrl' | 'region' | 'personalAccessToken' | 'orgId' | 'orgIdHeader' | 'allowInsecure' | 'tls' | 'proxyEnv'
->
+import { type DefinitionsOf, integer, option } from '../options/option.ts'
+import { type ServiceOptions, serviceOptions } from '../options/service-options.ts'
 
 /**
  * Options of `createOrgClient`. Exactly one token is required: `accessToken`, `token` or `personalAccessToken`.
@@ -44,3 +41,21 @@ export interface OrgClientOptions extends ServiceOptions {
    */
   timeoutMs?: number | undefined
 }
+
+/** The definition of each of `OrgClientOptions`. */
+export const orgClientOptions = {
+  ...serviceOptions,
+  accessToken: option({
+    check: AccessTokenSchema,
+    isSecret: true,
+    values: 'string or function',
+    summary: 'access token, or a function that obtains one; in place of `token`',
+  }),
+  timeoutMs: integer({
+    min: 100,
+    max: 600_000,
+    unit: 'milliseconds',
+    default: 10_000,
+    summary: 'maximum duration of a call, with the waits between attempts',
+  }),
+} satisfies DefinitionsOf<OrgClientOptions>

@@ -1,14 +1,13 @@
 import type { RequestDemand } from '../delivery/demand.ts'
 import type { Lease } from '../delivery/rate-limiter.ts'
-import { ownProperties } from '../options/own-properties.ts'
+import type { RedisClient } from '../options/redis-client.ts'
+import { ownProperties } from '../own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { type Redact, toShortLine } from '../text/short-line.ts'
 import { clearInterval, clearTimeout, monotonicMs, setInterval, setTimeout } from '../time.ts'
-import { type RedisClient, Register, type Share } from './fleet-redis.ts'
+import { Register, type Share } from './fleet-redis.ts'
 import { SharedLicense } from './shared-license.ts'
 import { oneAt, Slots } from './slots.ts'
-
-export type { RedisClient } from './fleet-redis.ts'
 
 export interface FleetSettings {
   readonly redis: RedisClient

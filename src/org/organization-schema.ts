@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { described, kindOf } from '../options/described.ts'
-import { ownProperties } from '../options/own-properties.ts'
+import { ownProperties } from '../own-properties.ts'
 import { type Redact, toShortLine } from '../text/short-line.ts'
 import type { Org } from './organization.ts'
 

@@ -1,5 +1,5 @@
 import type { Request } from '../http/exchange.ts'
-import { ownProperties } from '../options/own-properties.ts'
+import { ownProperties } from '../own-properties.ts'
 import { withoutTrailing } from '../text/without-trailing.ts'
 
 /** An operation of the service, without authentication. */

@@ -1,21 +1,18 @@
-import * as v from 'valibot'
 import { invalidOption } from '../errors.ts'
 import type { Credentials } from '../http/credentials.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
+import type { ResolvedTls } from '../http/verified-tls.ts'
 import { resolveBaseUrl } from '../options/base-url.ts'
-import { checkTls } from '../options/check-tls.ts'
 import { checked } from '../options/checked.ts'
 import { type Environment, withEnvironment } from '../options/environment.ts'
 import { checkNode } from '../options/node-version.ts'
 import { optionsOf } from '../options/options-of.ts'
-import { ownProperties } from '../options/own-properties.ts'
 import { type ResolvedProxy, resolveProxy } from '../options/proxy-env.ts'
 import { resolveCredentials } from '../options/resolve-credentials.ts'
-import { AccessTokenSchema, integer, serviceEntries } from '../options/schema.ts'
-import { strictObject } from '../options/strict-object.ts'
-import type { ResolvedTls } from '../options/tls-options.ts'
+import { resolveTls } from '../options/resolve-tls.ts'
+import { withDefaults } from '../options/with-defaults.ts'
 import { AccessToken } from './access-token.ts'
-import type { OrgClientOptions } from './client-options.ts'
+import { type OrgClientOptions, orgClientOptions } from './client-options.ts'
 
 /** The options as the client uses them: checked, with defaults and values from the environment. */
 export interface ResolvedOrgClientOptions {
@@ -30,12 +27,6 @@ export interface ResolvedOrgClientOptions {
 
 const tokenOptions = ['accessToken', 'token', 'personalAccessToken'] as const
 
-const OrgClientOptionsSchema = strictObject({
-  ...serviceEntries,
-  accessToken: v.optional(AccessTokenSchema),
-  timeoutMs: integer(100, 600_000, 'milliseconds'),
-})
-
 /**
  * Checks the options, and completes them from the environment and the defaults.
  *
@@ -48,7 +39,8 @@ export function resolveClientOptions(
   environment: Environment,
 ): ResolvedOrgClientOptions {
   checkNode()
-  const options = checked(OrgClientOptionsSchema, withEnvironment(optionsOf(given), environment))
+  const set = checked(orgClientOptions, withEnvironment(orgClientOptions, optionsOf(given), environment))
+  const options = withDefaults(orgClientOptions, set)
   const [token, secondToken] = tokenOptions.filter(name => options[name] !== undefined)
   if (token === undefined) {
     throw invalidOption('accessToken', 'set, unless token, personalAccessToken or LOGFERRY_TOKEN is', 'nothing')
@@ -56,16 +48,16 @@ export function resolveClientOptions(
   if (secondToken !== undefined) {
     throw invalidOption(secondToken, `the only one of ${tokenOptions.join(', ')}`, `${token} too`)
   }
-  const { accessToken, dispatcher, tls, timeoutMs = 10_000 } = options
+  const { accessToken, personalAccessToken, orgId, orgIdHeader, dispatcher, tls, timeoutMs } = options
   const baseUrl = resolveBaseUrl(options.baseUrl, options.region, options.allowInsecure)
   return {
     baseUrl,
     credentials:
       typeof accessToken === 'function'
         ? new AccessToken(accessToken, timeoutMs)
-        : resolveCredentials(ownProperties({ ...options, token: options.token ?? accessToken })),
+        : resolveCredentials({ token: options.token ?? accessToken, personalAccessToken, orgId, orgIdHeader }),
     dispatcher,
-    tls: tls && checkTls(tls),
+    tls: tls && resolveTls(tls),
     proxy: resolveProxy(options.proxyEnv, environment, baseUrl),
     timeoutMs,
   }

@@ -1,5 +1,5 @@
 import { type LuaEngine, LuaFactory } from 'wasmoon'
-import type { IoredisClient } from '../../src/org/fleet-redis.ts'
+import type { IoredisClient } from '../../src/options/redis-client.ts'
 import type { VirtualClock } from './simulation.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { ownProperties } from '../../options/own-properties.ts'
+import { ownProperties } from '../../own-properties.ts'
 import { systemTimeMs } from '../../time.ts'
 import { type Answer, type Ending, json, refusal } from '../answer.ts'
 import { type BodyLimits, readBody } from '../body.ts'

@@ -1,23 +1,32 @@
 import type { X509Certificate } from 'node:crypto'
 import { invalidOption } from '../errors.ts'
-import type { ResolvedTls } from './tls-options.ts'
+import type { ResolvedTls } from '../http/verified-tls.ts'
+import { type Pem, pemTexts, type TlsOptions } from './tls-options.ts'
 
 /**
- * Checks certificates and key in advance. The first connection would fail on some mistakes, and ignore others: it reads
- * `ca` only up to the first unreadable part. Errors do not show the given texts. `node:tls` and `node:crypto` load only
- * if the option is given.
+ * Converts the option `tls` to texts, and checks certificates and key in advance. The first connection would fail on
+ * some mistakes, and ignore others: it reads `ca` only up to the first unreadable part. Errors do not show the given
+ * texts. `node:tls` and `node:crypto` load only if the option is given.
  *
- * @throws RangeError with `code` `LOGFERRY_INVALID_OPTION` if OpenSSL refuses a certificate, the key, or the pair of
- * both
+ * @throws RangeError with `code` `LOGFERRY_INVALID_OPTION` if one of `cert` and `key` is missing, or if OpenSSL refuses
+ * a certificate, the key, or the pair of both
  */
-export function checkTls(tls: ResolvedTls): ResolvedTls {
-  const { ca, cert, key } = tls
+export function resolveTls(tls: TlsOptions): ResolvedTls {
+  if ((tls.cert === undefined) !== (tls.key === undefined)) {
+    throw invalidOption('tls', 'an object with both cert and key, or with neither', 'an object', 'range')
+  }
+  const [ca, cert, key] = [textsIn(tls.ca), textsIn(tls.cert), textsIn(tls.key)]
   const { createSecureContext } = process.getBuiltinModule('node:tls')
   for (const text of ca ?? []) attempt('tls.ca', 'certificates in PEM', () => certificatesIn(text))
   for (const text of cert ?? []) attempt('tls.cert', 'certificates in PEM', () => certificatesIn(text))
   attempt('tls.key', 'a private key in PEM that needs no passphrase', () => createSecureContext({ key }))
   attempt('tls.key', 'the private key of `tls.cert`', () => createSecureContext({ cert, key }))
-  return tls
+  return { ca, cert, key }
+}
+
+/** Returns the texts of a value that has been checked to be PEM. */
+function textsIn(pem: Pem | undefined): string[] | undefined {
+  return pem === undefined ? undefined : (pemTexts(pem) as string[])
 }
 
 /** @throws Error if a certificate cannot be read, or the text has none */

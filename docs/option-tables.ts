@@ -1,0 +1,84 @@
+/**
+ * Writes the tables of options into the documentation, from the definitions of the options:
+ *
+ *     npm run docs:options
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { limitsOptions } from '../src/options/limits-options.ts'
+import type { Definitions, Option, Presence } from '../src/options/option.ts'
+import { serviceOptions } from '../src/options/service-options.ts'
+import { shipperOptions } from '../src/options/shipper-options.ts'
+import { spoolOptions } from '../src/options/spool-options.ts'
+import { tlsOptions } from '../src/options/tls-options.ts'
+import { orgClientOptions } from '../src/org/client-options.ts'
+
+const MiB = 1_048_576
+
+/** The tables, by the name that stands in the marker of each. */
+const tables: Readonly<Record<string, string>> = {
+  service: optionTable(serviceOptions),
+  tls: optionTable(tlsOptions, 'tls.'),
+  shipper: optionTable(ownPart(shipperOptions)),
+  spool: optionTable(spoolOptions, 'spool.'),
+  limits: optionTable(limitsOptions, 'limits.'),
+  'organization client': optionTable(ownPart(orgClientOptions)),
+  'environment variables': variableTable(shipperOptions),
+}
+
+/** The pages that have such tables. */
+export const pages = ['options.md', 'organization.md'].map(name => new URL(name, import.meta.url))
+
+/** A table between its markers. */
+const marked = /(<!-- table: ([a-z ]+)[^>]*-->\n).*?(<!-- end of table -->)/gs
+
+/**
+ * Returns a page with its tables as the definitions have them.
+ *
+ * @throws Error if a marker names an unknown table
+ */
+export function withTables(page: string): string {
+  return page.replace(marked, (_, begin: string, name: string, end: string) => {
+    const table = tables[name.trim()]
+    if (table === undefined) throw new Error(`no table of options is named '${name.trim()}'`)
+    return `${begin}\n${table}\n${end}`
+  })
+}
+
+/** Returns the definitions that are not of the service. */
+function ownPart(definitions: Definitions): Definitions {
+  return Object.fromEntries(Object.entries(definitions).filter(([name]) => !Object.hasOwn(serviceOptions, name)))
+}
+
+function optionTable(definitions: Definitions, prefix = ''): string {
+  const rows = Object.entries(definitions).map(([name, definition]) => {
+    const { values, summary } = definition
+    return `| \`${prefix}${name}\` | ${grouped(values)} | ${defaultOf(definition)} | ${summary} |\n`
+  })
+  return `| option | values | default | |\n|---|---|---|---|\n${rows.join('')}`
+}
+
+function defaultOf({ presence, defaultText, default: value, env }: Option<unknown, Presence>): string {
+  if (presence === 'required') return 'required'
+  if (defaultText !== undefined) return defaultText
+  if (value === undefined) return env === undefined ? '–' : `\`${env}\``
+  if (typeof value !== 'number') return `\`${typeof value === 'string' ? `'${value}'` : value}\``
+  if (value % (1024 * MiB) === 0) return `${value / (1024 * MiB)} GiB`
+  return value % MiB === 0 ? `${value / MiB} MiB` : grouped(String(value))
+}
+
+function variableTable(definitions: Definitions): string {
+  const rows = Object.entries(definitions).flatMap(([name, { env }]) => {
+    return env === undefined ? [] : [`| \`${env}\` | \`${name}\` |\n`]
+  })
+  return `| variable | option |\n|---|---|\n${rows.join('')}`
+}
+
+/** Groups the digits of numbers: 10,000. */
+function grouped(text: string): string {
+  return text.replace(/\d{4,}/g, digits => Number(digits).toLocaleString('en-US'))
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const page of pages) writeFileSync(page, withTables(readFileSync(page, 'utf8')))
+}

@@ -1,0 +1,30 @@
+/** Checks that several options share, and the expectations that their errors state. */
+import * as v from 'valibot'
+import type { ObtainAccessToken } from './obtain-access-token.ts'
+
+export const expectedToken = 'a token of visible ASCII characters without spaces'
+export const expectedOrgId = 'an id of visible ASCII characters without spaces'
+const expectedField = 'the name of a field, 1 to 200 characters'
+
+/** Visible ASCII characters without spaces can stand in a header as they are. */
+const headerValue = (expected: string) => v.pipe(v.string(expected), v.regex(/^[\x21-\x7e]+$/, expected))
+
+export const TokenSchema = headerValue(expectedToken)
+
+export const OrgIdSchema = headerValue(expectedOrgId)
+
+/** An access token, or a function that obtains one. */
+export const AccessTokenSchema = v.union(
+  [TokenSchema, v.custom<ObtainAccessToken>(isFunction)],
+  `${expectedToken}, or a function that returns one`,
+)
+
+export const FieldNameSchema = v.pipe(
+  v.string(expectedField),
+  v.minLength(1, expectedField),
+  v.maxLength(200, expectedField),
+)
+
+export function isFunction(value: unknown): boolean {
+  return typeof value === 'function'
+}

@@ -1,0 +1,78 @@
+/** Texts that the compiler cannot compare with the definitions of the options: the tables of the pages, the docstrings. */
+import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { pages, withTables } from '../docs/option-tables.ts'
+import { limitsOptions } from '../src/options/limits-options.ts'
+import type { Definitions } from '../src/options/option.ts'
+import { serviceOptions } from '../src/options/service-options.ts'
+import { shipperOptions } from '../src/options/shipper-options.ts'
+import { spoolOptions } from '../src/options/spool-options.ts'
+import { tlsOptions } from '../src/options/tls-options.ts'
+import { orgClientOptions } from '../src/org/client-options.ts'
+
+const interfaces: readonly (readonly [name: string, file: string, definitions: Definitions])[] = [
+  ['ServiceOptions', 'options/service-options.ts', serviceOptions],
+  ['ShipperOptions', 'options/shipper-options.ts', shipperOptions],
+  ['TlsOptions', 'options/tls-options.ts', tlsOptions],
+  ['SpoolOptions', 'options/spool-options.ts', spoolOptions],
+  ['LimitsOptions', 'options/limits-options.ts', limitsOptions],
+  ['OrgClientOptions', 'org/client-options.ts', orgClientOptions],
+]
+
+const text = (url: string | URL) => readFileSync(new URL(url, import.meta.url), 'utf8')
+
+it.each(pages.map(page => [basename(page.pathname), page] as const))(
+  'the tables of docs/%s are those of the definitions; `npm run docs:options` updates them',
+  (_, page) => {
+    const shown = text(page)
+    expect(shown).toMatch(/<!-- table: /)
+    expect(shown).toBe(withTables(shown))
+  },
+)
+
+it('a marker that names no table is an error', () => {
+  expect(() => withTables('<!-- table: colors -->\n<!-- end of table -->')).toThrow(
+    "no table of options is named 'colors'",
+  )
+})
+
+/** The docstrings of the properties of an interface, by the name of the property. */
+function docstrings(source: string, name: string): Map<string, string> {
+  const [, body = ''] = new RegExp(`interface ${name}\\b[^{]*\\{(.*?)\\n\\}`, 's').exec(source) ?? []
+  const found = body.matchAll(/^\s+\/\*\*((?:(?!\*\/).)*)\*\/\n\s+(\w+)\??: /gms)
+  const onOneLine = (comment: string) => comment.replace(/\s*\n\s*\*\s*/g, ' ').trim()
+  return new Map([...found].map(([, comment = '', property = '']) => [property, onOneLine(comment)]))
+}
+
+describe.each(interfaces)('the docstrings of %s', (name, file, definitions) => {
+  const written = docstrings(text(`../src/${file}`), name)
+  const own = Object.entries(definitions).filter(([option]) => {
+    return name === 'ServiceOptions' || !Object.hasOwn(serviceOptions, option)
+  })
+
+  it('are there, one for each option', () => {
+    expect(own.map(([option]) => option).filter(option => !written.has(option))).toEqual([])
+    expect(own.length).toBeGreaterThan(0)
+  })
+
+  it('are in the declarations that are published, so that editors show them', () => {
+    const declarations = ['index', 'org', 'shared/types'].map(part => text(`../dist/${part}.d.cts`)).join('\n')
+    expect(docstrings(declarations, name)).toEqual(written)
+  })
+
+  it('name the default of the definition', () => {
+    for (const [option, { default: value }] of own) {
+      if (value === undefined) continue
+      expect(written.get(option)).toContain(`@defaultValue ${typeof value === 'string' ? `'${value}'` : value}`)
+    }
+  })
+
+  it('name the range that the definition checks', () => {
+    for (const [option, { values, defaultFrom }] of own) {
+      const range = /^(at least \d+|\d+ to \d+) (milliseconds|bytes|events|requests)$/.exec(values)?.[1]
+      if (range === undefined || defaultFrom !== undefined) continue
+      expect(written.get(option)?.replace(/(?<=\d) (?=\d{3})/g, '')).toContain(`Integer, ${range}`)
+    }
+  })
+})
