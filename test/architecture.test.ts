@@ -20,7 +20,7 @@ interface MayLoad {
 }
 
 /** What stands below every stage. Text from outside may come in anywhere, and is made harmless in one way. */
-const common = ['errors', 'outcome', 'accounting/', 'options/', 'text/', 'stack-reserve', 'time']
+const common = ['errors', 'outcome', 'accounting/', 'options/', 'text/', 'stack-reserve', 'time', 'time-limits']
 const stages = ['record/', 'batch/', 'delivery/', 'spool/', 'exit/', 'org/']
 
 /** Imports run one way: adapters → shipper → stages → common. A stage loads no other stage. */
@@ -47,8 +47,8 @@ const parts: Readonly<Record<string, MayLoad>> = {
     parts: ['options/node-version', 'options/own-properties', 'options/loopback', 'text/', 'time'],
   },
   // Common
-  'options/': { parts: ['errors', 'http/credentials', 'text/'], packages: ['valibot'] },
-  'http/': { parts: ['accounting/diagnostics', 'errors', 'options/own-properties', 'text/', 'time'] },
+  'options/': { parts: ['errors', 'http/credentials', 'http/encodings', 'text/', 'time'], packages: ['valibot'] },
+  'http/': { parts: ['accounting/diagnostics', 'errors', 'options/own-properties', 'text/', 'time', 'time-limits'] },
   // The ground floor
   'accounting/': { parts: ['errors', 'outcome', 'text/', 'time'] },
   outcome: { parts: [] },
@@ -56,6 +56,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'text/': { parts: [] },
   'stack-reserve': { parts: [] },
   time: { parts: ['options/node-version'] },
+  'time-limits': { parts: ['time'] },
 }
 
 /** What importing an entry point may load; a log call may load more. */

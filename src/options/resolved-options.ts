@@ -1,5 +1,6 @@
 import type { Credentials } from '../http/credentials.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
+import type { Encoding } from '../http/encodings.ts'
 import type { Region } from './base-url.ts'
 import type { ResolvedProxy } from './proxy-env.ts'
 import type { ResolvedLimits } from './resolve-limits.ts'
@@ -22,7 +23,7 @@ export interface ResolvedOptions {
   readonly durability: 'memory' | 'disk'
   readonly onRejected: ShipperOptions['onRejected']
   readonly contentType: ContentType
-  readonly compression: 'zstd' | 'gzip' | 'none'
+  readonly compression: Encoding
   readonly timeField: string
   readonly maxBatchAgeMs: number
   readonly maxBatchBytes: number

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { Dispatcher } from '../http/dispatcher.ts'
+import { encodings, expectedEncoding } from '../http/encodings.ts'
 import type { RedisClient } from '../org/fleet.ts'
 import { expectedUrl } from './base-url.ts'
 import { isDatasetName } from './dataset-name.ts'
@@ -165,7 +166,7 @@ export const ShipperOptionsSchema = strictObject({
     v.picklist(['application/x-ndjson', 'application/json'], "'application/x-ndjson' or 'application/json'"),
     'application/x-ndjson',
   ),
-  compression: v.optional(v.picklist(['zstd', 'gzip', 'none'], "'zstd', 'gzip' or 'none'"), 'zstd'),
+  compression: v.optional(v.picklist(encodings, expectedEncoding), 'zstd'),
   timeField: v.optional(FieldNameSchema, '_time'),
   limits: v.optional(LimitsOptionsSchema),
   spool: v.optional(SpoolOptionsSchema),

@@ -1,4 +1,5 @@
 import type { Dispatcher } from '../http/dispatcher.ts'
+import type { Encoding } from '../http/encodings.ts'
 import type { BaseUrl, Region } from './base-url.ts'
 import type { LimitsOptions } from './limits-options.ts'
 import type { ProxyEnv } from './proxy-env.ts'
@@ -124,7 +125,7 @@ export interface ShipperOptions {
    *
    * @defaultValue 'zstd'
    */
-  compression?: 'zstd' | 'gzip' | 'none' | undefined
+  compression?: Encoding | undefined
   /**
    * Name of the field for the time stamp, which is RFC 3339 with nanoseconds. 1 to 200 characters. An event that has
    * this field keeps its own value.

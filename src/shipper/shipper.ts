@@ -7,7 +7,7 @@ import { BatchQueue } from '../batch/batch-queue.ts'
 import type { BatchLimits } from '../batch/dataset-queue.ts'
 import { MemoryBudget } from '../batch/memory-budget.ts'
 import { Breaker } from '../delivery/breaker.ts'
-import { Compression, type Encoding } from '../delivery/compression.ts'
+import { Compression } from '../delivery/compression.ts'
 import { Delivery } from '../delivery/delivery.ts'
 import { RateLimiter } from '../delivery/rate-limiter.ts'
 import { Sender } from '../delivery/sender.ts'
@@ -20,6 +20,7 @@ import {
   registerDrainable,
   unregisterDrainable,
 } from '../exit/exit-hooks.ts'
+import type { Encoding } from '../http/encodings.ts'
 import type { WorkerHttpClient } from '../http/worker-client.ts'
 import { ownProperties } from '../options/own-properties.ts'
 import { resolveOptions } from '../options/resolve.ts'
