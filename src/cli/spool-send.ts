@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { createShipper, type Shipper } from '../index.ts'
 import type { SpoolContents } from '../spool/inspect.ts'
 import { toShortLine } from '../text/short-line.ts'
-import { clearInterval, clearTimeout, monotonicMs, setInterval, setTimeout } from '../time.ts'
+import { clearInterval, clearTimeout, maxTimeoutMs, monotonicMs, setInterval, setTimeout } from '../time.ts'
 import { type Command, type Given, Misuse } from './command.ts'
 import { print, printError } from './print.ts'
 import { serviceOf, serviceOptions } from './service.ts'
@@ -28,8 +28,6 @@ Options:
   --timeout <seconds>   longest time to try (default: until nothing could be delivered for ${patienceSeconds} s)
   --help                show this`
 
-/** Maximum delay of a timer in Node, in milliseconds. */
-const foreverMs = 0x7fffffff
 const maxTimeoutSeconds = 1_000_000
 const progressEveryMs = 5000
 
@@ -102,14 +100,14 @@ async function deliver(shipper: Shipper, total: number, timeoutMs: number | unde
   })
   const stop = () => breakOff('it was stopped')
   process.once('SIGINT', stop).once('SIGTERM', stop)
-  const deadline = setTimeout(() => breakOff('the time was up'), timeoutMs ?? foreverMs)
-  const isStuck = standstill(shipper, timeoutMs === undefined ? patienceSeconds * 1000 : foreverMs)
+  const deadline = setTimeout(() => breakOff('the time was up'), timeoutMs ?? maxTimeoutMs)
+  const isStuck = standstill(shipper, timeoutMs === undefined ? patienceSeconds * 1000 : maxTimeoutMs)
   const progress = setInterval(() => {
     printError(`Delivered so far: ${counted(shipper.stats().delivered, 'event')}`)
     if (isStuck()) breakOff('the service did not take them')
   }, progressEveryMs)
   printError(`Delivering ${counted(total, 'event')} …`)
-  const ending = await Promise.race([shipper.flush({ timeoutMs: foreverMs }).then(() => 'done' as const), brokenOff])
+  const ending = await Promise.race([shipper.flush({ timeoutMs: maxTimeoutMs }).then(() => 'done' as const), brokenOff])
   isOver = true // the report says what stays in the spool
   clearTimeout(deadline)
   clearInterval(progress)
