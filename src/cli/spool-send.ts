@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { createShipper, type Shipper } from '../index.ts'
+import { deadLettersName } from '../spool/file-names.ts'
 import type { SpoolContents } from '../spool/inspect.ts'
 import { toShortLine } from '../text/short-line.ts'
 import { clearInterval, clearTimeout, maxTimeoutMs, monotonicMs, setInterval, setTimeout } from '../time.ts'
@@ -136,7 +137,7 @@ function report(shipper: Shipper, directory: string): void {
   print(`Delivered: ${counted(delivered, 'event')}`)
   if (refused > 0)
     print(
-      `Refused by the service: ${counted(refused, 'event')}, now in ${toShortLine(join(directory, 'rejected.ndjson'), undefined, maxPathChars)}`,
+      `Refused by the service: ${counted(refused, 'event')}, now in ${toShortLine(join(directory, deadLettersName), undefined, maxPathChars)}`,
     )
   if (lost > 0) print(`Lost: ${counted(lost, 'event')}; the warnings say why`)
 }
