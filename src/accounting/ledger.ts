@@ -41,13 +41,29 @@ export interface Dropped {
   readonly bySeverity: DropsBySeverity
 }
 
+/** Counts one more event of a severity. */
+export function countOne(counts: DropsBySeverity, severity: Severity | undefined): void {
+  addCount(counts, severity === undefined ? 'unknown' : severities[severity], 1)
+}
+
+/** Adds other counts to `counts`. Returns the number of events added. */
+export function addCounts(counts: DropsBySeverity, added: DropsBySeverity): number {
+  let total = 0
+  for (const [name, count] of Object.entries(added) as [keyof DropsBySeverity, number][]) {
+    addCount(counts, name, count)
+    total += count
+  }
+  return total
+}
+
+function addCount(counts: DropsBySeverity, name: keyof DropsBySeverity, count: number): void {
+  counts[name] = (counts[name] ?? 0) + count
+}
+
 /** Counts the lines of each severity. */
 export function tally(lines: Uint8Array): DropsBySeverity {
   const bySeverity: DropsBySeverity = {}
-  for (const severity of lines) {
-    const name = severities[severity as Severity]
-    bySeverity[name] = (bySeverity[name] ?? 0) + 1
-  }
+  for (const severity of lines) countOne(bySeverity, severity as Severity)
   return bySeverity
 }
 
@@ -78,7 +94,8 @@ export class Ledger {
     'shut-down': [0, 0, 0, 0, 0, 0],
     error: [0, 0, 0, 0, 0, 0],
   }
-  readonly #told: Readonly<Record<Refusal, Counts>> = {
+  /** The part of `refused` that `takeRefused` has returned. */
+  readonly #reported: Readonly<Record<Refusal, Counts>> = {
     memory: [0, 0, 0, 0, 0, 0],
     dataset: [0, 0, 0, 0, 0, 0],
     budget: [0, 0, 0, 0, 0, 0],
@@ -118,14 +135,10 @@ export class Ledger {
   /** Drops pending events. Returns the drop, for the listeners. */
   drop(reason: DropReason, bySeverity: DropsBySeverity): Dropped {
     const drops = this.#drops.get(reason) ?? {}
-    let total = 0
-    for (const [name, count] of Object.entries(bySeverity) as [keyof DropsBySeverity, number][]) {
-      total += count
-      drops[name] = (drops[name] ?? 0) + count
-    }
-    this.#droppedLater += total
+    const count = addCounts(drops, bySeverity)
+    this.#droppedLater += count
     this.#drops.set(reason, drops)
-    return { reason, count: total, bySeverity }
+    return { reason, count, bySeverity }
   }
 
   /** Takes back an event that was accepted to be held, and is about to be accepted by a log call. */
@@ -164,11 +177,11 @@ export class Ledger {
 
   /** Returns the events refused for this reason since the last call with the same reason. */
   takeRefused(reason: Refusal): { count: number; bySeverity: DropsBySeverity } {
-    const [refused, told] = [this.refused[reason], this.#told[reason]]
-    const untold = difference(refused, told)
-    for (let severity = 0; severity < told.length; severity++)
-      told[severity as Severity] = refused[severity as Severity]
-    return untold
+    const [refused, reported] = [this.refused[reason], this.#reported[reason]]
+    const unreported = difference(refused, reported)
+    for (let severity = 0; severity < reported.length; severity++)
+      reported[severity as Severity] = refused[severity as Severity]
+    return unreported
   }
 
   get #refusedCount(): number {
