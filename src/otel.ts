@@ -279,8 +279,8 @@ export class LogferryLogRecordProcessor {
       mayHold: ({ severity, json }) => heldEvents.hold(severity, json.length),
       onHeld: () => heldEvents.onHeld(),
       hasRoom: () => heldEvents.hasRoom(),
-      take: (record, wasHeld) => {
-        if (wasHeld) heldEvents.unhold(record.json.length)
+      unhold: ({ json }) => heldEvents.unhold(json.length),
+      take: record => {
         try {
           takeHeld(this.shipper, record)
         } catch (error) {
