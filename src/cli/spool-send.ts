@@ -47,18 +47,18 @@ export const command: Command = {
     if (before === undefined) return 1
     if (leftBehind(before).length === 0) {
       print(`Nothing is left behind in ${toShortLine(directory, undefined, maxPathChars)}.`)
-      return tellOfOthers(before) ? 1 : 0
+      return reportOthers(before) ? 1 : 0
     }
     const shipper = shipperOf(given, directory)
     if (shipper === undefined) return 1
     const { destination } = shipper
     const ending = await deliver(shipper, sum(leftBehind(before, destination)).events, timeoutMs)
-    report(shipper, directory)
+    reportCounts(shipper, directory)
     const after = await lookInto(directory)
     if (after === undefined) return 1
-    const isSomethingLeft = tellOfRest(after, destination, ending)
-    const isForElsewhere = tellOfElsewhere(after, destination)
-    return tellOfOthers(after) || isSomethingLeft || isForElsewhere ? 1 : 0
+    const isSomethingLeft = reportRest(after, destination, ending)
+    const isForElsewhere = reportElsewhere(after, destination)
+    return reportOthers(after) || isSomethingLeft || isForElsewhere ? 1 : 0
   },
 }
 
@@ -128,7 +128,7 @@ function standstill(shipper: Shipper, forMs: number): () => boolean {
   }
 }
 
-function report(shipper: Shipper, directory: string): void {
+function reportCounts(shipper: Shipper, directory: string): void {
   const { delivered, dropped, drops } = shipper.stats()
   const droppedAs = (reason: keyof typeof drops) =>
     Object.values(drops[reason] ?? {}).reduce((total, count) => total + count, 0)
@@ -143,7 +143,7 @@ function report(shipper: Shipper, directory: string): void {
 }
 
 /** Prints the number of orphaned events that remain, and the reason. Returns true if any remain. */
-function tellOfRest(contents: SpoolContents, destination: string | undefined, ending: Ending): boolean {
+function reportRest(contents: SpoolContents, destination: string | undefined, ending: Ending): boolean {
   const rest = leftBehind(contents, destination)
   const { length } = rest
   if (length === 0) return false
@@ -154,7 +154,7 @@ function tellOfRest(contents: SpoolContents, destination: string | undefined, en
 }
 
 /** Prints the orphaned events for other services. Returns true if there are any. */
-function tellOfElsewhere(contents: SpoolContents, destination: string | undefined): boolean {
+function reportElsewhere(contents: SpoolContents, destination: string | undefined): boolean {
   const ours = leftBehind(contents, destination)
   const elsewhere = leftBehind(contents).filter(process => !ours.includes(process))
   for (const { name, events, destination } of elsewhere) {
@@ -169,7 +169,7 @@ function tellOfElsewhere(contents: SpoolContents, destination: string | undefine
  * Prints the events of running processes, and the number of directories of other users. Returns true if there are
  * directories of other users; running processes deliver their own events.
  */
-function tellOfOthers(contents: SpoolContents): boolean {
+function reportOthers(contents: SpoolContents): boolean {
   const { events } = sum(inUse(contents))
   if (events > 0) print(`Left alone: ${counted(events, 'event')} that running processes have`)
   const others = foreign(contents)

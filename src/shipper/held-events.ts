@@ -7,7 +7,7 @@ import type { MemoryBudget } from '../batch/memory-budget.ts'
  * Shares of the memory budget: the maximum for held events, and the use of memory up to which held events are released.
  */
 const maxHeld = 0.25
-const giveUpTo = 0.5
+const releaseUpTo = 0.5
 /** Estimated memory of a held event besides its JSON, in bytes. */
 const overheadBytes = 256
 
@@ -39,20 +39,20 @@ export class HeldEvents {
   readonly #sources = new Set<HeldSource>()
   #heldBytes = 0
 
-  constructor(parts: HeldEventsDeps) {
-    this.#deps = parts
+  constructor(deps: HeldEventsDeps) {
+    this.#deps = deps
   }
 
   /**
    * Registers a source until `remove`. The source is asked to release its events at a flush and at the end of the
    * process.
    */
-  add(holder: HeldSource): void {
-    this.#sources.add(holder)
+  add(source: HeldSource): void {
+    this.#sources.add(source)
   }
 
-  remove(holder: HeldSource): void {
-    this.#sources.delete(holder)
+  remove(source: HeldSource): void {
+    this.#sources.delete(source)
     this.#deps.onRemoved()
   }
 
@@ -82,7 +82,7 @@ export class HeldEvents {
   hasRoom(): boolean {
     const { memory, batchQueue } = this.#deps
     batchQueue.spill()
-    const hasRoom = memory.usedBytes <= memory.maxBytes * giveUpTo
+    const hasRoom = memory.usedBytes <= memory.maxBytes * releaseUpTo
     if (!hasRoom) void batchQueue.flush()
     return hasRoom
   }
@@ -97,14 +97,14 @@ export class HeldEvents {
 
   /** Asks every source to release its events as memory allows. Returns `undefined` if no source holds events. */
   release(): Promise<unknown> | undefined {
-    return this.#sources.size === 0 ? undefined : Promise.all([...this.#sources].map(holder => holder.release()))
+    return this.#sources.size === 0 ? undefined : Promise.all([...this.#sources].map(source => source.release()))
   }
 
   resume(): void {
-    for (const holder of this.#sources) holder.resume()
+    for (const source of this.#sources) source.resume()
   }
 
   releaseAllNow(): void {
-    for (const holder of this.#sources) holder.releaseAllNow()
+    for (const source of this.#sources) source.releaseAllNow()
   }
 }

@@ -31,8 +31,8 @@ const readTimeoutMs = 10_000
  * known.
  */
 const maxTurnMs = 2000
-/** Minimum age up to which the license of another process is used, in milliseconds: longer than a lease lasts. */
-const minShareMs = 6000
+/** Minimum time for which a license read by another process is used, in milliseconds: longer than a lease lasts. */
+const minUsableMs = 6000
 
 export function openLicense(
   options: ResolvedOptions,
@@ -47,7 +47,7 @@ export function openLicense(
   let opening: Promise<OrgClient> | undefined
   let bearer: { redact(...given: Parameters<Redact>): string } | undefined =
     typeof limits.bearer === 'function' ? undefined : limits.bearer
-  let tellUnusable: (problem: string) => void
+  let reportUnusable: (problem: string) => void
   let isOpen = false
   /** Requests per second; `Infinity` if the license sets no limit, `undefined` until it has been read. */
   let limitPerSecond: number | undefined
@@ -78,8 +78,8 @@ export function openLicense(
     rateLimiter.onOtherRequest(monotonicMs())
   }
   const read = async (onUnusable: (problem: string) => void): Promise<Org> => {
-    tellUnusable = onUnusable
-    const tolerance = { isUsed, onUnusable: (problem: string) => tellUnusable(problem) }
+    reportUnusable = onUnusable
+    const tolerance = { isUsed, onUnusable: (problem: string) => reportUnusable(problem) }
     opening ??= openClient(options, limits, { tolerance, turn, redact: diagnostics.redact }, credentials => {
       bearer = credentials
     })
@@ -131,7 +131,7 @@ export function openLicense(
  * because others may write to Redis.
  */
 async function readShared(fleet: Fleet, refreshMs: number, read: () => Promise<Org>, redact: Redact): Promise<Org> {
-  const maxAgeMs = Math.max(refreshMs / 2, minShareMs)
+  const maxAgeMs = Math.max(refreshMs / 2, minUsableMs)
   const text = await fleet.license.get(async () => JSON.stringify(usedPart(await read(), redact)), maxAgeMs)
   const { readOrg } = await import('../org/organization-schema.ts')
   const shared = readOrg(text, redact, { isUsed, onUnusable: () => {} })

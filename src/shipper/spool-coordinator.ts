@@ -5,6 +5,7 @@ import type { BatchQueue } from '../batch/batch-queue.ts'
 import type { MemoryBudget } from '../batch/memory-budget.ts'
 import { readUpTo } from '../batch/spill.ts'
 import type { ResolvedSpool } from '../options/spool-options.ts'
+import type { LostLines } from '../spool/adoption.ts'
 import { DeadLetters } from '../spool/dead-letters.ts'
 import { type Disk, isOutOfDescriptors, nodeDisk } from '../spool/disk.ts'
 import { UnsafePath } from '../spool/private-directory.ts'
@@ -37,7 +38,7 @@ export interface SpoolCoordinatorDeps {
 }
 
 /** Interval between attempts to adopt batches, in milliseconds. */
-const inheritEveryMs = 10_000
+const adoptEveryMs = 10_000
 
 /**
  * Connects the spool to the shipper: batches that memory cannot hold, batches handed off at exit, and adopted batches.
@@ -48,19 +49,19 @@ export class SpoolCoordinator {
   readonly #deps: SpoolCoordinatorDeps
   readonly #deadLetters: DeadLetters
   #timer: NodeJS.Timeout | undefined
-  #inherited = 0
+  #adopted = 0
   /** Calls of listeners that are due. */
   readonly #pendingEvents: (() => void)[] = []
-  #isTellingSoon = false
+  #isEmitScheduled = false
 
   constructor(
     { directory, maxBytes, destination }: ResolvedSpool,
     durability: 'memory' | 'disk',
-    parts: SpoolCoordinatorDeps,
+    deps: SpoolCoordinatorDeps,
     disk: Disk = nodeDisk,
   ) {
     this.#directory = directory
-    this.#deps = parts
+    this.#deps = deps
     this.spool = new Spool({ directory, maxBytes, destination, isWriteThrough: durability === 'disk' }, disk, {
       makeRoom: () => this.#dropOldest(),
       onTrouble: error => this.#warnOfTrouble(error),
@@ -75,7 +76,7 @@ export class SpoolCoordinator {
         'rejected',
       ),
     )
-    parts.diagnostics.add('rejected', rejected => this.#deadLetters.write(rejected, new Date(systemTimeMs())))
+    deps.diagnostics.add('rejected', rejected => this.#deadLetters.write(rejected, new Date(systemTimeMs())))
   }
 
   /**
@@ -84,25 +85,25 @@ export class SpoolCoordinator {
    * delivered.
    */
   adoptOrphans(): Promise<boolean> {
-    this.#timer ??= setInterval(() => this.adoptOrphans(), inheritEveryMs).unref()
+    this.#timer ??= setInterval(() => this.adoptOrphans(), adoptEveryMs).unref()
     const { memory, batchQueue, onAdopted } = this.#deps
     return this.spool.adoptOrphans({
-      onAdopted: inherited => {
-        for (const { severities, byteLength, wasHandedOffHere: wasOurs } of inherited) {
+      onAdopted: batches => {
+        for (const { severities, byteLength, wasHandedOffHere } of batches) {
           if (byteLength > memory.maxBytes * readUpTo) this.#warnOfTooLarge(byteLength)
-          this.#inherited += severities.length
-          this.#count(severities.length, wasOurs)
+          this.#adopted += severities.length
+          this.#countAdopted({ count: severities.length, wasHandedOffHere })
         }
         batchQueue().adopt(
-          inherited.map(({ dataset, severities, byteLength, copy }) =>
+          batches.map(({ dataset, severities, byteLength, copy }) =>
             Batch.stored(dataset, severities, byteLength, copy, memory),
           ),
         )
         onAdopted()
       },
-      onLost: ({ count, dataset, wasHandedOffHere: wasOurs }) => {
-        this.#count(count, wasOurs)
-        this.onLost(count, dataset)
+      onLost: lost => {
+        this.#countAdopted(lost)
+        this.onLost(lost.count, lost.dataset)
       },
       onRefused: refused => this.#setAside(refused),
       onUnreadable: error => this.#warnOfUnreadable(error),
@@ -150,19 +151,19 @@ export class SpoolCoordinator {
 
   /** Calls the listeners that are due. This happens soon by itself, but at the end of the process there is no later. */
   emitPending(): void {
-    this.#isTellingSoon = false
+    this.#isEmitScheduled = false
     for (const one of this.#pendingEvents.splice(0)) one()
   }
 
   stats(): SpoolStats {
     const { usedBytes, isInTrouble } = this.spool
-    return { bytes: usedBytes, inherited: this.#inherited, left: this.#deps.ledger.handedOff, isInTrouble }
+    return { bytes: usedBytes, inherited: this.#adopted, left: this.#deps.ledger.handedOff, isInTrouble }
   }
 
-  #count(inherited: number, wasOurs: boolean): void {
+  #countAdopted({ count, wasHandedOffHere }: Pick<LostLines, 'count' | 'wasHandedOffHere'>): void {
     const { ledger } = this.#deps
-    if (wasOurs) ledger.takeBack(inherited)
-    else ledger.adopt(inherited)
+    if (wasHandedOffHere) ledger.takeBack(count)
+    else ledger.adopt(count)
   }
 
   #dropOldest(): boolean {
@@ -248,9 +249,9 @@ export class SpoolCoordinator {
    */
   #emitSoon(one: () => void): void {
     this.#pendingEvents.push(one)
-    if (this.#isTellingSoon) return
+    if (this.#isEmitScheduled) return
     queueMicrotask(() => this.emitPending())
-    this.#isTellingSoon = true // after the call, which fails where the stack ends
+    this.#isEmitScheduled = true // after the call, which fails where the stack ends
   }
 }
 
