@@ -14,11 +14,11 @@ import {
   resourceTail,
   severityOfRecord,
 } from './record/otel-to-event.ts'
-import { maxTimeoutMs, settlesWithin } from './shipper/settles-within.ts'
 import type { FlushResult, Shipper } from './shipper/shipper.ts'
 import { type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
 import { openBatchBytes, reserveStack } from './stack-reserve.ts'
-import { monotonicMs } from './time.ts'
+import { maxTimeoutMs, monotonicMs } from './time.ts'
+import { settlesWithin } from './time-limits.ts'
 
 /** The result of an export, as `@opentelemetry/core` defines it. Code 0 is success, code 1 is failure. */
 export interface ExportResult {
@@ -279,8 +279,8 @@ export class LogferryLogRecordProcessor {
       mayHold: ({ severity, json }) => heldEvents.hold(severity, json.length),
       onHeld: () => heldEvents.onHeld(),
       hasRoom: () => heldEvents.hasRoom(),
-      take: (record, wasHeld) => {
-        if (wasHeld) heldEvents.unhold(record.json.length)
+      unhold: ({ json }) => heldEvents.unhold(json.length),
+      take: record => {
         try {
           takeHeld(this.shipper, record)
         } catch (error) {

@@ -13,6 +13,9 @@ const { performance } = builtinModule('node:perf_hooks')
 export const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate, clearImmediate } =
   builtinModule('node:timers')
 
+/** The longest delay of a timer, in milliseconds: 2^31 - 1. */
+export const maxTimeoutMs = 0x7fffffff
+
 /** The promise versions of both timers, from `node:timers/promises`. */
 export const { setTimeout: delay, setImmediate: nextTurn } = builtinModule('node:timers/promises')
 

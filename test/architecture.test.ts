@@ -21,7 +21,17 @@ interface MayLoad {
 }
 
 /** What stands below every stage. Text from outside may come in anywhere, and is made harmless in one way. */
-const common = ['errors', 'outcome', 'accounting/', 'options/', 'own-properties', 'text/', 'stack-reserve', 'time']
+const common = [
+  'errors',
+  'outcome',
+  'accounting/',
+  'options/',
+  'own-properties',
+  'text/',
+  'stack-reserve',
+  'time',
+  'time-limits',
+]
 const stages = ['record/', 'batch/', 'delivery/', 'spool/', 'exit/', 'org/']
 
 /** Imports run one way: adapters → shipper → stages → common. A stage loads no other stage. */
@@ -37,7 +47,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
   // The one wiring
   'shipper/': { parts: [...stages, 'http/', ...common] },
   // Stages
-  'record/': { parts: ['accounting/severity', 'stack-reserve', 'time'], packages: ['logform'] },
+  'record/': { parts: ['accounting/severity', 'stack-reserve', 'time', 'time-limits'], packages: ['logform'] },
   'batch/': { parts: common },
   'delivery/': { parts: ['http/', ...common] },
   // It asks owners of directories whether they live: by connections, which are not traced either.
@@ -48,8 +58,11 @@ const parts: Readonly<Record<string, MayLoad>> = {
     parts: ['options/node-version', 'options/loopback', 'own-properties', 'text/', 'time'],
   },
   // Common
-  'options/': { parts: ['errors', 'http/credentials', 'own-properties', 'text/'], packages: ['valibot'] },
-  'http/': { parts: ['accounting/diagnostics', 'errors', 'own-properties', 'text/', 'time'] },
+  'options/': {
+    parts: ['errors', 'http/credentials', 'http/encodings', 'own-properties', 'text/', 'time'],
+    packages: ['valibot'],
+  },
+  'http/': { parts: ['accounting/diagnostics', 'errors', 'own-properties', 'text/', 'time', 'time-limits'] },
   // The ground floor
   'accounting/': { parts: ['errors', 'outcome', 'text/', 'time'] },
   outcome: { parts: [] },
@@ -58,6 +71,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'text/': { parts: [] },
   'stack-reserve': { parts: [] },
   time: { parts: ['options/node-version'] },
+  'time-limits': { parts: ['time'] },
 }
 
 /** Arrows that are forbidden for types as well: the first part must not know that the second exists. */

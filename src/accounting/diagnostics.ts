@@ -132,11 +132,16 @@ export class Diagnostics {
 let isAtOnce = false
 
 /**
- * Turns immediate printing of process warnings on or off. Node normally prints a warning on the next tick, which never
- * comes after 'exit' has been emitted.
+ * Prints process warnings immediately from now on. Node normally prints a warning on the next tick, which never comes
+ * after 'exit' has been emitted.
  */
-export function warnAtOnce(atOnce: boolean): void {
-  isAtOnce = atOnce
+export function warnAtOnce(): void {
+  isAtOnce = true
+}
+
+/** Lets Node print process warnings on the next tick again. */
+export function warnOnNextTick(): void {
+  isAtOnce = false
 }
 
 /** Prints a warning on standard error, unless the process is configured to treat warnings otherwise. */

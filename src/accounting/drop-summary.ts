@@ -1,4 +1,4 @@
-import type { DropsBySeverity } from './ledger.ts'
+import { addCounts, type DropsBySeverity } from './ledger.ts'
 
 /** Minimum time between two summaries, in milliseconds. */
 const intervalMs = 60_000
@@ -13,10 +13,7 @@ export class DropSummary {
   #notBeforeMs = 0
 
   note(bySeverity: DropsBySeverity): void {
-    for (const [name, count] of Object.entries(bySeverity) as [keyof DropsBySeverity, number][]) {
-      this.#bySeverity[name] = (this.#bySeverity[name] ?? 0) + count
-      this.#count += count
-    }
+    this.#count += addCounts(this.#bySeverity, bySeverity)
   }
 
   /**

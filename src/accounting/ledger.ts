@@ -41,13 +41,29 @@ export interface Dropped {
   readonly bySeverity: DropsBySeverity
 }
 
+/** Counts one more event of a severity. */
+export function countOne(counts: DropsBySeverity, severity: Severity | undefined): void {
+  addCount(counts, severity === undefined ? 'unknown' : severities[severity], 1)
+}
+
+/** Adds other counts to `counts`. Returns the number of events added. */
+export function addCounts(counts: DropsBySeverity, added: DropsBySeverity): number {
+  let total = 0
+  for (const [name, count] of Object.entries(added) as [keyof DropsBySeverity, number][]) {
+    addCount(counts, name, count)
+    total += count
+  }
+  return total
+}
+
+function addCount(counts: DropsBySeverity, name: keyof DropsBySeverity, count: number): void {
+  counts[name] = (counts[name] ?? 0) + count
+}
+
 /** Counts the lines of each severity. */
 export function tally(lines: Uint8Array): DropsBySeverity {
   const bySeverity: DropsBySeverity = {}
-  for (const severity of lines) {
-    const name = severities[severity as Severity]
-    bySeverity[name] = (bySeverity[name] ?? 0) + 1
-  }
+  for (const severity of lines) countOne(bySeverity, severity as Severity)
   return bySeverity
 }
 
@@ -118,14 +134,10 @@ export class Ledger {
   /** Drops pending events. Returns the drop, for the listeners. */
   drop(reason: DropReason, bySeverity: DropsBySeverity): Dropped {
     const drops = this.#drops.get(reason) ?? {}
-    let total = 0
-    for (const [name, count] of Object.entries(bySeverity) as [keyof DropsBySeverity, number][]) {
-      total += count
-      drops[name] = (drops[name] ?? 0) + count
-    }
-    this.#droppedLater += total
+    const count = addCounts(drops, bySeverity)
+    this.#droppedLater += count
     this.#drops.set(reason, drops)
-    return { reason, count: total, bySeverity }
+    return { reason, count, bySeverity }
   }
 
   /** Takes back an event that was accepted to be held, and is about to be accepted by a log call. */

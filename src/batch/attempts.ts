@@ -1,4 +1,4 @@
-import type { Encoding } from '../delivery/compression.ts'
+import type { Compressed } from '../http/encodings.ts'
 import type { Refusal } from './refusals.ts'
 
 /** The attempts to send a batch so far, and what the service answered. */
@@ -8,7 +8,7 @@ export class Attempts {
   #notBeforeMs = 0
   #refusal: Refusal | undefined
   #refusals = 0
-  #suspect: Exclude<Encoding, 'none'> | undefined
+  #suspect: Compressed | undefined
 
   /** Number of attempts. */
   get count(): number {
@@ -34,7 +34,7 @@ export class Attempts {
    * The compression with which the service refused the batch. The batch is then sent uncompressed, to find out if the
    * compression was the reason.
    */
-  get suspect(): Exclude<Encoding, 'none'> | undefined {
+  get suspect(): Compressed | undefined {
     return this.#suspect
   }
 
@@ -57,7 +57,7 @@ export class Attempts {
     this.#refusal = refusal
   }
 
-  suspectCompression(encoding: Exclude<Encoding, 'none'> | undefined): void {
+  suspectCompression(encoding: Compressed | undefined): void {
     this.#suspect = encoding
   }
 

@@ -1,4 +1,4 @@
-import type { DropsBySeverity } from '../accounting/ledger.ts'
+import { addCounts, type DropsBySeverity } from '../accounting/ledger.ts'
 import { type Severity, severities } from '../accounting/severity.ts'
 import type { Line } from '../record/event-to-line.ts'
 import { fewCallsBytes, openBatchBytes, reserveStack } from '../stack-reserve.ts'
@@ -261,11 +261,13 @@ export class Batch {
   /** Joins another batch to this one. Both are only in the store, and are reloaded as one batch. */
   join(other: Batch): void {
     this.#shared.acknowledgements.takeOver(other.#shared.acknowledgements, this.#first + this.count - other.#first)
+    const bySeverity = { ...this.bySeverity }
+    addCounts(bySeverity, other.bySeverity)
     this.#lines = {
       isInMemory: false,
       count: this.count + other.count,
       byteLength: this.byteLength + other.byteLength,
-      bySeverity: sum(this.bySeverity, other.bySeverity),
+      bySeverity,
     }
     this.attempts.join(other.attempts)
     this.#shared.join(other.#shared)
@@ -418,12 +420,4 @@ export class Batch {
 /** Returns what is known of lines when they are no longer in memory. */
 function inStore({ count, byteLength, bySeverity }: LineBuffer): StoredLines {
   return { isInMemory: false, count, byteLength, bySeverity }
-}
-
-function sum(one: DropsBySeverity, other: DropsBySeverity): DropsBySeverity {
-  const total = { ...one }
-  for (const [name, count] of Object.entries(other) as [keyof DropsBySeverity, number][]) {
-    total[name] = (total[name] ?? 0) + count
-  }
-  return total
 }

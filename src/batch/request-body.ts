@@ -1,4 +1,4 @@
-import type { Encoding } from '../delivery/compression.ts'
+import type { Encoding } from '../http/encodings.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 
 /** The request body of a batch if it differs from the lines. Its bytes are charged to the memory budget. */

@@ -68,7 +68,7 @@ function whichOf(group: readonly string[], name: string, next = ''): string {
 }
 
 function parsed(args: string[], { options, argument }: Command): Given {
-  const { values, positionals } = parsedByNode(args, options, argument !== undefined)
+  const { values, positionals } = parsedByNode({ args, options, allowPositionals: argument !== undefined })
   const [given, ...more] = positionals
   if (argument === undefined || given === undefined) return values
   const unexpected = Object.hasOwn(values, argument) ? given : more[0]
@@ -76,9 +76,14 @@ function parsed(args: string[], { options, argument }: Command): Given {
   return { ...values, [argument]: given }
 }
 
-function parsedByNode(args: string[], options: Command['options'], allowPositionals: boolean) {
+interface ParsedByNode extends Pick<Command, 'options'> {
+  readonly args: string[]
+  readonly allowPositionals: boolean
+}
+
+function parsedByNode({ options, ...rest }: ParsedByNode) {
   try {
-    return parseArgs({ args, options: { ...options, help: { type: 'boolean', short: 'h' } }, allowPositionals })
+    return parseArgs({ ...rest, options: { ...options, help: { type: 'boolean', short: 'h' } } })
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (!code?.startsWith('ERR_PARSE_ARGS_')) throw error

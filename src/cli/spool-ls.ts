@@ -1,3 +1,4 @@
+import { withoutDestination } from '../spool/file-names.ts'
 import type { ProcessContents, SpoolContents } from '../spool/inspect.ts'
 import { escapeJson } from '../text/escape-json.ts'
 import { toShortLine } from '../text/short-line.ts'
@@ -63,8 +64,6 @@ const heads = [
   'service',
   'datasets',
 ] as const
-/** Length of a directory's name without the service, which follows at the end. */
-const shortNameLength = '20261121T104103Z-4f2a9c1b'.length
 /** Maximum number of datasets in one line, and maximum length of their names; `--json` lists every dataset. */
 const maxDatasetsShown = 20
 const maxNamesChars = 1000
@@ -84,8 +83,15 @@ function row(process: Partial<ProcessContents>): string[] {
   const { destination = '', datasets = {} } = process
   const state = isInUse === undefined ? '' : isInUse ? 'in use' : 'left behind'
   const counts = [events, segments, bytes, damaged].map((count = 0) => count.toLocaleString('en'))
-  const shortName = name.slice(0, shortNameLength)
-  return [shortName, state, ...counts, oldest, newest, toShortLine(destination), someOf(Object.keys(datasets))]
+  return [
+    withoutDestination(name),
+    state,
+    ...counts,
+    oldest,
+    newest,
+    toShortLine(destination),
+    someOf(Object.keys(datasets)),
+  ]
 }
 
 /** Shortens the list of names, because a spool may hold any number of datasets. */

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { createShipper, type Shipper } from '../index.ts'
+import { deadLettersName } from '../spool/file-names.ts'
 import type { SpoolContents } from '../spool/inspect.ts'
 import { toShortLine } from '../text/short-line.ts'
-import { clearInterval, clearTimeout, monotonicMs, setInterval, setTimeout } from '../time.ts'
+import { clearInterval, clearTimeout, maxTimeoutMs, monotonicMs, setInterval, setTimeout } from '../time.ts'
 import { type Command, type Given, Misuse } from './command.ts'
 import { print, printError } from './print.ts'
 import { serviceOf, serviceOptions } from './service.ts'
@@ -28,8 +29,6 @@ Options:
   --timeout <seconds>   maximum time (default: until nothing was delivered for ${patienceSeconds} s)
   --help                show this`
 
-/** Maximum delay of a timer in Node, in milliseconds. */
-const foreverMs = 0x7fffffff
 const maxTimeoutSeconds = 1_000_000
 const progressEveryMs = 5000
 
@@ -48,18 +47,18 @@ export const command: Command = {
     if (before === undefined) return 1
     if (leftBehind(before).length === 0) {
       print(`Nothing is left behind in ${toShortLine(directory, undefined, maxPathChars)}.`)
-      return tellOfOthers(before) ? 1 : 0
+      return reportOthers(before) ? 1 : 0
     }
     const shipper = shipperOf(given, directory)
     if (shipper === undefined) return 1
     const { destination } = shipper
     const ending = await deliver(shipper, sum(leftBehind(before, destination)).events, timeoutMs)
-    report(shipper, directory)
+    reportCounts(shipper, directory)
     const after = await lookInto(directory)
     if (after === undefined) return 1
-    const isSomethingLeft = tellOfRest(after, destination, ending)
-    const isForElsewhere = tellOfElsewhere(after, destination)
-    return tellOfOthers(after) || isSomethingLeft || isForElsewhere ? 1 : 0
+    const isSomethingLeft = reportRest(after, destination, ending)
+    const isForElsewhere = reportElsewhere(after, destination)
+    return reportOthers(after) || isSomethingLeft || isForElsewhere ? 1 : 0
   },
 }
 
@@ -102,14 +101,14 @@ async function deliver(shipper: Shipper, total: number, timeoutMs: number | unde
   })
   const stop = () => breakOff('the command was stopped')
   process.once('SIGINT', stop).once('SIGTERM', stop)
-  const deadline = setTimeout(() => breakOff('the time was up'), timeoutMs ?? foreverMs)
-  const isStuck = standstill(shipper, timeoutMs === undefined ? patienceSeconds * 1000 : foreverMs)
+  const deadline = setTimeout(() => breakOff('the time was up'), timeoutMs ?? maxTimeoutMs)
+  const isStuck = standstill(shipper, timeoutMs === undefined ? patienceSeconds * 1000 : maxTimeoutMs)
   const progress = setInterval(() => {
     printError(`Delivered so far: ${counted(shipper.stats().delivered, 'event')}`)
     if (isStuck()) breakOff('the service did not accept them')
   }, progressEveryMs)
   printError(`Delivering ${counted(total, 'event')} …`)
-  const ending = await Promise.race([shipper.flush({ timeoutMs: foreverMs }).then(() => 'done' as const), brokenOff])
+  const ending = await Promise.race([shipper.flush({ timeoutMs: maxTimeoutMs }).then(() => 'done' as const), brokenOff])
   isOver = true // the report says what stays in the spool
   clearTimeout(deadline)
   clearInterval(progress)
@@ -129,7 +128,7 @@ function standstill(shipper: Shipper, forMs: number): () => boolean {
   }
 }
 
-function report(shipper: Shipper, directory: string): void {
+function reportCounts(shipper: Shipper, directory: string): void {
   const { delivered, dropped, drops } = shipper.stats()
   const droppedAs = (reason: keyof typeof drops) =>
     Object.values(drops[reason] ?? {}).reduce((total, count) => total + count, 0)
@@ -138,13 +137,13 @@ function report(shipper: Shipper, directory: string): void {
   print(`Delivered: ${counted(delivered, 'event')}`)
   if (refused > 0)
     print(
-      `Refused by the service: ${counted(refused, 'event')}, now in ${toShortLine(join(directory, 'rejected.ndjson'), undefined, maxPathChars)}`,
+      `Refused by the service: ${counted(refused, 'event')}, now in ${toShortLine(join(directory, deadLettersName), undefined, maxPathChars)}`,
     )
   if (lost > 0) print(`Lost: ${counted(lost, 'event')}; the warnings say why`)
 }
 
 /** Prints the number of orphaned events that remain, and the reason. Returns true if any remain. */
-function tellOfRest(contents: SpoolContents, destination: string | undefined, ending: Ending): boolean {
+function reportRest(contents: SpoolContents, destination: string | undefined, ending: Ending): boolean {
   const rest = leftBehind(contents, destination)
   const { length } = rest
   if (length === 0) return false
@@ -155,7 +154,7 @@ function tellOfRest(contents: SpoolContents, destination: string | undefined, en
 }
 
 /** Prints the orphaned events for other services. Returns true if there are any. */
-function tellOfElsewhere(contents: SpoolContents, destination: string | undefined): boolean {
+function reportElsewhere(contents: SpoolContents, destination: string | undefined): boolean {
   const ours = leftBehind(contents, destination)
   const elsewhere = leftBehind(contents).filter(process => !ours.includes(process))
   for (const { name, events, destination } of elsewhere) {
@@ -170,7 +169,7 @@ function tellOfElsewhere(contents: SpoolContents, destination: string | undefine
  * Prints the events of running processes, and the number of directories of other users. Returns true if there are
  * directories of other users; running processes deliver their own events.
  */
-function tellOfOthers(contents: SpoolContents): boolean {
+function reportOthers(contents: SpoolContents): boolean {
   const { events } = sum(inUse(contents))
   if (events > 0) print(`Left alone: ${counted(events, 'event')} of running processes`)
   const others = foreign(contents)

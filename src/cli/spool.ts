@@ -1,8 +1,8 @@
 /** Functions that the `spool` commands share. */
 import { resolve } from 'node:path'
+import { isFor, nameOfDestination } from '../spool/file-names.ts'
 import { type ProcessContents, type SpoolContents, spoolContents } from '../spool/inspect.ts'
 import { UnsafePath } from '../spool/private-directory.ts'
-import { isFor, nameOfDestination } from '../spool/spool-directory.ts'
 import { toShortLine } from '../text/short-line.ts'
 import { type Given, Misuse } from './command.ts'
 import { printError } from './print.ts'
@@ -32,9 +32,9 @@ export async function lookInto(directory: string): Promise<SpoolContents | undef
     }
     const { code, syscall } = error as NodeJS.ErrnoException
     if (syscall === undefined) throw error
-    const isThere = code !== 'ENOENT' && code !== 'ENOTDIR'
+    const exists = code !== 'ENOENT' && code !== 'ENOTDIR'
     printError(
-      `logferry: ${isThere ? `${path} cannot be read (${code}). ${userRemedy}` : `the directory ${path} does not exist. Check the path.`}`,
+      `logferry: ${exists ? `${path} cannot be read (${code}). ${userRemedy}` : `the directory ${path} does not exist. Check the path.`}`,
     )
     return undefined
   }

@@ -1,9 +1,10 @@
 import { bodyOf } from '../http/answer-body.ts'
 import type { Answer } from '../http/exchange.ts'
 import { firstValue } from '../http/header.ts'
-import { jsonObject } from '../http/json-object.ts'
+import { jsonObjectIn } from '../http/json-object.ts'
 import { reasonIn, toReason } from '../http/reason.ts'
 import { retryAfterMs } from '../http/retry-after.ts'
+import { isRetryable } from '../http/statuses.ts'
 import type { EventFailure, Outcome } from '../outcome.ts'
 import type { Redact } from '../text/short-line.ts'
 import { maxAnswerBytes } from './request.ts'
@@ -31,34 +32,25 @@ export function answerToOutcome(answer: Answer, events: number, nowMs: number, r
   return status === 400 || status === 422 ? { kind: 'rejected', status, reason } : { kind: 'blocked', status, reason }
 }
 
-/** True for 429, and for 430, which a similar public service sends as well. */
-export function isThrottled(status: number | undefined): status is 429 | 430 {
-  return status === 429 || status === 430
-}
-
-function isRetryable(status: number): boolean {
-  return status >= 500 || status === 408 || status === 425 || isThrottled(status)
-}
-
 /** If the body was cut off, the part that arrived counts: `failed`, or at least the number of failures in that part. */
 function delivered(answer: Answer, events: number, redact: Redact | undefined): Outcome {
-  const { text, isWhole } = bodyOf(answer, maxAnswerBytes(events))
-  const body = jsonObject(text, isWhole)
-  const told = Array.isArray(body?.failures) ? body.failures.slice(0, events) : []
-  const failed = typeof body?.failed === 'number' ? Math.floor(body.failed) : isWhole ? 0 : told.length
+  const body = bodyOf(answer, maxAnswerBytes(events))
+  const fields = jsonObjectIn(body)
+  const reported = Array.isArray(fields?.failures) ? fields.failures.slice(0, events) : []
+  const failed = typeof fields?.failed === 'number' ? Math.floor(fields.failed) : body.isWhole ? 0 : reported.length
   if (!(failed > 0)) return { kind: 'delivered' }
-  return { kind: 'partly-rejected', failed, failures: failuresIn(told, redact) }
+  return { kind: 'partly-rejected', failed, failures: failuresIn(reported, redact) }
 }
 
 /** Thousands of events are usually refused for the same reason, so each reason is converted only once. */
-function failuresIn(told: readonly unknown[], redact: Redact | undefined): EventFailure[] {
+function failuresIn(reported: readonly unknown[], redact: Redact | undefined): EventFailure[] {
   const reasons = new Map<unknown, string>()
   const reasonOf = (error: unknown): string => {
     const reason = reasons.get(error) ?? toReason(typeof error === 'string' ? error : '', redact)
     reasons.set(error, reason)
     return reason
   }
-  return told.map(one => {
+  return reported.map(one => {
     const { timestamp, error } = (one ?? {}) as Record<string, unknown>
     const isUsable = typeof timestamp === 'string' && timestamp.length <= maxTimestampChars
     return { timestamp: isUsable ? timestamp : undefined, reason: reasonOf(error) }

@@ -1,12 +1,4 @@
-import { builtinModule } from '../options/node-version.ts'
-
-/** `builtinModule` replaces `import`, which would read every export of the module (0.7 ms). */
-const { constants, gzipSync, zstdCompressSync } = builtinModule('node:zlib')
-
-/** The content encoding of request bodies. */
-export type Encoding = 'zstd' | 'gzip' | 'none'
-
-const nextSmaller = { zstd: 'gzip', gzip: 'none', none: 'none' } as const
+import { type Compressed, type Encoding, encodingAfter } from '../http/encodings.ts'
 
 /** Bodies with fewer bytes are sent uncompressed: the trip through the thread pool costs more than it saves. */
 const minBytes = 1024
@@ -46,7 +38,7 @@ export class Compression {
   }
 
   /** True if a body may have been refused for its encoding. */
-  isSuspect(used: Encoding): used is 'zstd' | 'gzip' {
+  isSuspect(used: Encoding): used is Compressed {
     return used !== 'none' && !(used === this.encoding && this.#isCleared)
   }
 
@@ -77,41 +69,8 @@ export class Compression {
     this.#probeAtMs = nowMs + this.#probeAfterMs
     if (used !== this.encoding) return false
     this.#refused.push(used)
-    this.encoding = nextSmaller[used]
+    this.encoding = encodingAfter(used)
     this.#isCleared = false
     return true
   }
-}
-
-/** Level 1 saves four fifths of what higher levels save, in a tenth of their time. */
-export const gzipOptions = { level: 1 }
-export const zstdOptions = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
-
-/** Compresses synchronously on this thread, for use when no promise can be awaited. */
-export function compressNow(bytes: Buffer, encoding: Encoding): Buffer {
-  if (encoding === 'none') return bytes
-  const chunkSize = Math.max(bytes.length >> 1, 16_384) // usually one chunk is enough
-  if (encoding === 'gzip') return toBeKept(gzipSync(bytes, { ...gzipOptions, chunkSize }))
-  return toBeKept(zstdCompressSync(bytes, { ...zstdOptions, chunkSize }))
-}
-
-/**
- * Returns the compressed bytes as one frame. A small part of a larger buffer is copied, because keeping the part would
- * keep the whole buffer.
- */
-export function toBeKept(compressed: Buffer): Buffer {
-  const frame = asOneFrame(compressed)
-  return frame.length < frame.buffer.byteLength / 2 ? Buffer.from(frame) : frame
-}
-
-/** The zstd frame of empty input. */
-const emptyFrame = Buffer.from('28b52ffd2000010000', 'hex')
-
-/**
- * Removes an empty zstd frame from the end. Node appends one if a frame exactly fills the output buffer, and a server
- * may take bytes after the first frame for garbage. gzip output does not end in these bytes.
- */
-function asOneFrame(compressed: Buffer): Buffer {
-  const end = compressed.length - emptyFrame.length
-  return end > 0 && compressed.indexOf(emptyFrame, end) === end ? compressed.subarray(0, end) : compressed
 }

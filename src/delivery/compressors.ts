@@ -1,14 +1,11 @@
-import type { Gzip, ZlibReset, ZstdCompress } from 'node:zlib'
+import { type Compressed, codecs, type Encoding, encodings, type FrameStream } from '../http/encodings.ts'
 import { builtinModule } from '../options/node-version.ts'
-import { type Encoding, gzipOptions, toBeKept, zstdOptions } from './compression.ts'
 
 /** `builtinModule` replaces `import`, which would read every export of the module (0.7 ms). */
-const { constants, createGzip, createZstdCompress } = builtinModule('node:zlib')
+const zlib = builtinModule('node:zlib')
 
 /** Size of an output buffer, in bytes. Node returns to this thread each time that a buffer is full. */
 const chunkSize = 262_144
-
-type Compressed = Exclude<Encoding, 'none'>
 
 /**
  * Compresses bodies off the main thread, with streams that are reused. A new stream for each body takes twice the time
@@ -17,50 +14,59 @@ type Compressed = Exclude<Encoding, 'none'>
  */
 export class Compressors {
   /** Idle streams: at most as many as there were bodies at the same time. */
-  readonly #idle: Record<Compressed, Compressor[]> = { zstd: [], gzip: [] }
+  readonly #idle = new Map<Encoding, Compressor[]>(encodings.map(encoding => [encoding, []]))
 
   async compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
     if (encoding === 'none') return bytes
-    const idle = this.#idle[encoding]
+    const idle = this.#idle.get(encoding) as Compressor[]
     const compressor = idle.pop() ?? new Compressor(encoding)
     const compressed = await compressor.compress(bytes)
     idle.push(compressor) // a compressor that failed is not reused
-    return toBeKept(compressed)
+    return toBeKept(compressed, encoding)
   }
 
   /** Releases the idle streams. The next body creates a new stream. */
   clear(): void {
-    this.#idle.zstd.length = 0
-    this.#idle.gzip.length = 0
+    for (const idle of this.#idle.values()) idle.length = 0
   }
 }
 
 /** Compresses one body at a time, each to a whole frame. */
 class Compressor {
-  readonly #stream: ZstdCompress | Gzip
-  readonly #reset: (() => void) | undefined
+  readonly #frames: FrameStream
   #chunks: Buffer[] = []
 
   constructor(encoding: Compressed) {
-    if (encoding === 'zstd') {
-      this.#stream = createZstdCompress({ ...zstdOptions, chunkSize, flush: constants.ZSTD_e_end })
-    } else {
-      const stream = createGzip({ ...gzipOptions, chunkSize, flush: constants.Z_FINISH }) as Gzip & ZlibReset
-      this.#stream = stream
-      this.#reset = () => stream.reset()
-    }
-    this.#stream.on('data', chunk => this.#chunks.push(chunk))
+    this.#frames = codecs[encoding].createStream(zlib, chunkSize)
+    this.#frames.stream.on('data', chunk => this.#chunks.push(chunk))
   }
 
   async compress(bytes: Buffer): Promise<Buffer> {
+    const { stream, reset } = this.#frames
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.#stream.once('error', reject)
-    this.#stream.write(bytes, () => resolve())
+    stream.once('error', reject)
+    stream.write(bytes, () => resolve())
     await promise
-    this.#stream.off('error', reject)
-    this.#reset?.()
+    stream.off('error', reject)
+    reset?.()
     const chunks = this.#chunks
     this.#chunks = []
     return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
   }
+}
+
+/** Compresses synchronously on this thread, for use when no promise can be awaited. */
+export function compressNow(bytes: Buffer, encoding: Encoding): Buffer {
+  if (encoding === 'none') return bytes
+  const chunkSize = Math.max(bytes.length >> 1, 16_384) // usually one chunk is enough
+  return toBeKept(codecs[encoding].compressSync(zlib, bytes, chunkSize), encoding)
+}
+
+/**
+ * Returns the compressed bytes as one frame. A small part of a larger buffer is copied, because keeping the part would
+ * keep the whole buffer.
+ */
+function toBeKept(compressed: Buffer, encoding: Compressed): Buffer {
+  const frame = codecs[encoding].toOneFrame?.(compressed) ?? compressed
+  return frame.length < frame.buffer.byteLength / 2 ? Buffer.from(frame) : frame
 }

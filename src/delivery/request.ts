@@ -1,8 +1,8 @@
+import type { Encoding } from '../http/encodings.ts'
 import { usualAnswerBytes } from '../http/exchange.ts'
 import { isDatasetName } from '../options/dataset-name.ts'
 import type { ContentType } from '../options/shipper-options.ts'
 import { withoutTrailing } from '../text/without-trailing.ts'
-import type { Encoding } from './compression.ts'
 
 /** Maximum number of bytes of an answer to a batch, however many events the batch has. */
 const answerBytesCeiling = 16_777_216

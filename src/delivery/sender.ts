@@ -1,6 +1,7 @@
 import type { Batch } from '../batch/batch.ts'
 import { Connections } from '../http/connections.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
+import type { Encoding } from '../http/encodings.ts'
 import { type Answer, exchange, type Request } from '../http/exchange.ts'
 import { toReason } from '../http/reason.ts'
 import { verifiedTls } from '../http/verified-tls.ts'
@@ -11,8 +12,8 @@ import type { Outcome } from '../outcome.ts'
 import type { Redact } from '../text/short-line.ts'
 import { monotonicMs, systemTimeMs } from '../time.ts'
 import { answerToOutcome } from './answer-to-outcome.ts'
-import { type Compression, compressNow, type Encoding } from './compression.ts'
-import { Compressors } from './compressors.ts'
+import type { Compression } from './compression.ts'
+import { Compressors, compressNow } from './compressors.ts'
 import { ingestHeaders, ingestPath, jsonArray, maxAnswerBytes } from './request.ts'
 
 /** The result of one attempt to send one batch. */
@@ -23,6 +24,11 @@ export interface Attempt {
   readonly bodyBytes: number
   /** `undefined` if no answer came. */
   readonly answer?: Answer | undefined
+}
+
+interface UnansweredRequest extends Pick<Attempt, 'encoding' | 'bodyBytes'> {
+  /** True if the connection was one of this package, and not of the application's dispatcher. */
+  readonly isOwn: boolean
 }
 
 /**
@@ -64,7 +70,7 @@ export class Sender {
       const answer = await exchange(this.#dispatcher(), request, this.#options.requestTimeoutMs, signal, maxBytes)
       return this.#answered(answer, batch, encoding, bodyBytes)
     } catch (error) {
-      return this.#unanswered(error, encoding, bodyBytes)
+      return this.#unanswered(error, { encoding, bodyBytes, isOwn: this.#isOwn })
     }
   }
 
@@ -84,7 +90,8 @@ export class Sender {
       maxBytes,
     }
     client.post(request, result => {
-      if (result instanceof Error) onAttempt(this.#unanswered(result, encoding, body.length, true))
+      if (result instanceof Error)
+        onAttempt(this.#unanswered(result, { encoding, bodyBytes: body.length, isOwn: true }))
       else onAttempt(this.#answered(result, batch, encoding, body.length))
     })
   }
@@ -149,7 +156,7 @@ export class Sender {
     return { outcome, encoding, bodyBytes, answer }
   }
 
-  #unanswered(error: unknown, encoding: Encoding, bodyBytes: number, isOwn = this.#isOwn): Attempt {
+  #unanswered(error: unknown, { encoding, bodyBytes, isOwn }: UnansweredRequest): Attempt {
     const { code, message } = error as { code?: string; message?: string }
     const hint = isOwn ? proxyHint(this.#options.proxy, code) : ''
     const reason = toReason(message || code || 'no connection', this.#redact) + hint

@@ -1,14 +1,14 @@
 import type { Diagnostics, Rejected } from '../accounting/diagnostics.ts'
-import type { DropReason, DropsBySeverity, Ledger } from '../accounting/ledger.ts'
-import { type Severity, severities } from '../accounting/severity.ts'
+import { countOne, type DropReason, type DropsBySeverity, type Ledger } from '../accounting/ledger.ts'
 import type { Batch } from '../batch/batch.ts'
 import type { DatasetQueue } from '../batch/dataset-queue.ts'
+import type { Encoding } from '../http/encodings.ts'
 import { jsonObject } from '../http/json-object.ts'
+import { isThrottled } from '../http/statuses.ts'
 import type { EventFailure, Outcome } from '../outcome.ts'
 import { monotonicMs } from '../time.ts'
-import { isThrottled } from './answer-to-outcome.ts'
 import type { Breaker } from './breaker.ts'
-import type { Compression, Encoding } from './compression.ts'
+import type { Compression } from './compression.ts'
 import { failedLines } from './failed-lines.ts'
 import type { RateLimiter } from './rate-limiter.ts'
 import type { Attempt } from './sender.ts'
@@ -170,7 +170,7 @@ export class AttemptSettler {
     for (let index = 0; index < failed; index++) {
       const { line, reason } = lines[index] ?? { line: undefined, reason: 'no reason given' }
       reasons.add(reason)
-      count(bySeverity, line?.severity)
+      countOne(bySeverity, line?.severity)
       if (diagnostics.has('rejected')) diagnostics.emit('rejected', rejection(batch.dataset, line?.json, 200, reason))
     }
     this.#countDropped('rejected', bySeverity)
@@ -316,11 +316,6 @@ export class AttemptSettler {
 
 function isAcceptance({ kind }: Outcome): boolean {
   return kind === 'delivered' || kind === 'partly-rejected'
-}
-
-function count(bySeverity: DropsBySeverity, severity: Severity | undefined): void {
-  const name = severity === undefined ? 'unknown' : severities[severity]
-  bySeverity[name] = (bySeverity[name] ?? 0) + 1
 }
 
 /** A line from a spool may be anything, so an invalid line must not keep the other lines from being settled. */

@@ -33,7 +33,7 @@ export function lineSpans(body: Buffer, { maxRequestEvents } = unbounded): Spans
   for (let start = afterSpace(body, 0); start < body.length && spans.length <= 2 * maxRequestEvents; ) {
     const found = body.indexOf(newline, start)
     const end = found === -1 ? body.length : found
-    pushTrimmed(spans, body, start, end, false)
+    pushUnlessBlank(spans, body, start, end)
     start = afterSpace(body, end)
   }
   return spans
@@ -42,7 +42,7 @@ export function lineSpans(body: Buffer, { maxRequestEvents } = unbounded): Spans
 /** Returns the whole body as one piece, without surrounding white space. */
 export function wholeSpan(body: Buffer): Spans {
   const spans: Spans = []
-  pushTrimmed(spans, body, 0, body.length, true)
+  pushTrimmed(spans, body, 0, body.length)
   return spans
 }
 
@@ -71,7 +71,7 @@ export function elementSpans(body: Buffer, { maxRequestEvents, maxNestingDepth }
         return spans
       case comma:
         if (depth !== 1) break
-        pushTrimmed(spans, body, start, at, true)
+        pushTrimmed(spans, body, start, at)
         start = at + 1
         if (spans.length > 2 * maxRequestEvents) return spans
         break
@@ -79,7 +79,8 @@ export function elementSpans(body: Buffer, { maxRequestEvents, maxNestingDepth }
       case closeBrace:
         depth -= 1
         if (depth > 0) break
-        pushTrimmed(spans, body, start, at, spans.length > 0)
+        if (spans.length > 0) pushTrimmed(spans, body, start, at)
+        else pushUnlessBlank(spans, body, start, at) // an empty array has no element
         return body[at] === closeBracket && isBlank(body, at + 1) ? spans : undefined
     }
   }
@@ -99,12 +100,18 @@ function closingQuote(body: Buffer, opening: number): number {
   return at
 }
 
-function pushTrimmed(spans: Spans, body: Buffer, start: number, end: number, evenBlank: boolean): void {
+/** Adds a piece of the body without surrounding white space. */
+function pushTrimmed(spans: Spans, body: Buffer, start: number, end: number): void {
   let first = start
   let last = end
   while (first < last && isSpace(body[first])) first += 1
   while (last > first && isSpace(body[last - 1])) last -= 1
-  if (first < last || evenBlank) spans.push(first, last)
+  spans.push(first, last)
+}
+
+function pushUnlessBlank(spans: Spans, body: Buffer, start: number, end: number): void {
+  pushTrimmed(spans, body, start, end)
+  if (spans.at(-2) === spans.at(-1)) spans.length -= 2
 }
 
 function isBlank(body: Buffer, from: number): boolean {

@@ -1,4 +1,4 @@
-import { emitProcessWarning, warnAtOnce } from '../accounting/diagnostics.ts'
+import { emitProcessWarning, warnAtOnce, warnOnNextTick } from '../accounting/diagnostics.ts'
 import { queueMicrotask, setImmediate } from '../time.ts'
 import { ExitDrain } from './drain-at-exit.ts'
 import { type Interruptible, registerInterruptible, unregisterInterruptible } from './signals.ts'
@@ -48,7 +48,7 @@ function drainAndEnd(): void {
 
 /** True while this module itself removes its listeners. */
 let isMoving = false
-let isRemovalSaid = false
+let isRemovalReported = false
 
 /** Puts the listeners back if the application removes all listeners of 'exit', and warns of it once. */
 function onRemoved(name: string | symbol, listener: unknown): void {
@@ -63,8 +63,8 @@ function reinstall(): void {
   const listeners: unknown[] = process.listeners('exit')
   if (listeners.includes(drainAll) && listeners.includes(endDrain)) return
   installExitHooks()
-  if (isRemovalSaid) return
-  isRemovalSaid = true
+  if (isRemovalReported) return
+  isRemovalReported = true
   emitProcessWarning({
     code: 'LOGFERRY_EXIT',
     message:
@@ -104,19 +104,19 @@ function finishAll(): void {
 
 function drainAll(): void {
   exitDrain = new ExitDrain()
-  warnAtOnce(true)
+  warnAtOnce()
   exitDrain.drain(drainables)
   exitDrain.end()
 }
 
 function endDrain(): void {
-  const delivery = exitDrain
-  delivery?.drain(drainables)
-  delivery?.end()
+  const ending = exitDrain
+  ending?.drain(drainables)
+  ending?.end()
   // Runs only if the application emitted 'exit' itself, and the process goes on.
   setImmediate(() => {
-    delivery?.end()
-    warnAtOnce(false)
+    ending?.end()
+    warnOnNextTick()
     exitDrain = undefined
   }).unref()
 }

@@ -1,5 +1,5 @@
 import { constants } from 'node:os'
-import { warnAtOnce } from '../accounting/diagnostics.ts'
+import { warnAtOnce, warnOnNextTick } from '../accounting/diagnostics.ts'
 import { setTimeout } from '../time.ts'
 import { type Drainable, ExitDrain } from './drain-at-exit.ts'
 
@@ -70,11 +70,11 @@ function onSignal(signal: Signal): void {
     setTimeout(sendNow, sendAfterMs).unref()
     return
   }
-  const delivery = new ExitDrain()
-  warnAtOnce(true)
-  delivery.drain(interruptible)
-  delivery.end()
-  warnAtOnce(false)
+  const exitDrain = new ExitDrain()
+  warnAtOnce()
+  exitDrain.drain(interruptible)
+  exitDrain.end()
+  warnOnNextTick()
   stopListening()
   if (!process.listeners(signal).some(isOurs)) raise(signal) // otherwise another copy of this package raises it
 }

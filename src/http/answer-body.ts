@@ -1,3 +1,4 @@
+import { codecs, type Decompress } from './encodings.ts'
 import { type Answer, usualAnswerBytes } from './exchange.ts'
 import { firstValue } from './header.ts'
 
@@ -9,53 +10,44 @@ export interface Body {
   readonly isWhole: boolean
 }
 
-/** Decompresses bytes that may have been cut, as far as they go. Throws if the result exceeds `maxOutputLength`. */
-type Unpack = (bytes: Uint8Array, maxOutputLength: number) => Buffer
-
-interface Bounds {
-  readonly finishFlush: number
-  readonly maxOutputLength: number
-}
+/**
+ * The encodings of answers that can be read. Requests ask for no compression, but some proxies compress answers
+ * nevertheless.
+ */
+const decompressions = new Map<string, Decompress>([
+  ...Object.entries(codecs).map(([name, { decompressSync }]) => [name, decompressSync] as const),
+  ['x-gzip', codecs.gzip.decompressSync],
+  [
+    'br',
+    ({ brotliDecompressSync, constants }, bytes, maxOutputLength) =>
+      brotliDecompressSync(bytes, { finishFlush: constants.BROTLI_OPERATION_FLUSH, maxOutputLength }),
+  ],
+  [
+    'deflate',
+    ({ constants, inflateRawSync, inflateSync }, bytes, maxOutputLength) => {
+      const hasHeader = ((bytes[0] as number) & 15) === 8 // some servers omit the zlib header
+      const inflate = hasHeader ? inflateSync : inflateRawSync
+      return inflate(bytes, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength })
+    },
+  ],
+])
 
 /**
- * Returns the text of an answer, read as UTF-8. Requests ask for no compression, but some proxies compress answers
- * nevertheless.
+ * Returns the text of an answer, read as UTF-8.
  *
  * @param maxBytes maximum number of decompressed bytes; a few compressed kilobytes may hold a gigabyte
  */
 export function bodyOf({ headers, body, cut }: Answer, maxBytes = usualAnswerBytes): Body {
-  const unpack = unpackerOf(firstValue(headers['content-encoding']), body)
+  const encoding = firstValue(headers['content-encoding'])
+  const decompress = encoding && decompressions.get(encoding.trim().toLowerCase())
   // If the result is too large, half of the bytes are tried, because a failed attempt returns nothing.
-  for (let length = unpack === undefined ? 0 : body.length; length > 0; length >>= 1) {
+  for (let length = body.length; decompress && length > 0; length >>= 1) {
     try {
-      const text = decoder.decode((unpack as Unpack)(body.subarray(0, length), maxBytes))
-      return { text, isWhole: cut === undefined && length === body.length }
+      const bytes = decompress(process.getBuiltinModule('node:zlib'), body.subarray(0, length), maxBytes)
+      return { text: decoder.decode(bytes), isWhole: cut === undefined && length === body.length }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ERR_BUFFER_TOO_LARGE') break
     }
   }
   return { text: decoder.decode(body), isWhole: cut === undefined }
-}
-
-/** Returns `undefined` if the body is not compressed, or compressed in an unknown way. */
-function unpackerOf(encoding: string | undefined, body: Uint8Array): Unpack | undefined {
-  if (encoding === undefined) return undefined
-  const zlib = process.getBuiltinModule('node:zlib')
-  const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH, ZSTD_e_flush } = zlib.constants
-  const by = (unpack: (bytes: Uint8Array, options: Bounds) => Buffer, finishFlush: number): Unpack => {
-    return (bytes, maxOutputLength) => unpack(bytes, { finishFlush, maxOutputLength })
-  }
-  switch (encoding.trim().toLowerCase()) {
-    case 'gzip':
-    case 'x-gzip':
-      return by(zlib.gunzipSync, Z_SYNC_FLUSH)
-    case 'deflate': // some servers omit the zlib header
-      return by(((body[0] as number) & 15) === 8 ? zlib.inflateSync : zlib.inflateRawSync, Z_SYNC_FLUSH)
-    case 'br':
-      return by(zlib.brotliDecompressSync, BROTLI_OPERATION_FLUSH)
-    case 'zstd':
-      return by(zlib.zstdDecompressSync, ZSTD_e_flush)
-    default:
-      return undefined
-  }
 }

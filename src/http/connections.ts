@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { ownProperties } from '../own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { queueMicrotask, setImmediate } from '../time.ts'
-import { deadline } from './deadline.ts'
+import { deadline } from '../time-limits.ts'
 import type { Dispatcher, DispatchHandler, DispatchOptions } from './dispatcher.ts'
 import { holdUntilVerified, type ResolvedTls, verifiedTls } from './verified-tls.ts'
 
@@ -58,11 +58,11 @@ export class Connections implements Dispatcher {
    * may have arrived.
    */
   dispatch(options: DispatchOptions, handler: DispatchHandler): true {
-    this.#start(options, handler, true)
+    this.#start(options, handler, { mayRepeat: true })
     return true
   }
 
-  #start(options: DispatchOptions, handler: DispatchHandler, mayBeMadeAgain: boolean): void {
+  #start(options: DispatchOptions, handler: DispatchHandler, { mayRepeat }: { mayRepeat: boolean }): void {
     const { path, method, headers, body } = options
     const request = this.#http.request(ownProperties({ ...this.#target, path, method, headers, agent: this.#agent }))
     const controller = { abort: (reason: Error) => void request.destroy(reason) }
@@ -72,11 +72,11 @@ export class Connections implements Dispatcher {
       if (isOver) return
       isOver = true
       const wasClosed = error.code === 'ECONNRESET' || error.code === 'EPIPE'
-      if (!(mayBeMadeAgain && request.reusedSocket && wasClosed && !hasAnswer)) {
+      if (!(mayRepeat && request.reusedSocket && wasClosed && !hasAnswer)) {
         return handler.onResponseError(controller, error)
       }
       this.#closeIdle() // the server closes other connections of the same age, too
-      this.#start(options, handler, false)
+      this.#start(options, handler, { mayRepeat: false })
     }
     const take = (response: IncomingMessage): void => {
       handler.onResponseStart(controller, response.statusCode as number, response.headers)
@@ -136,9 +136,7 @@ export class Connections implements Dispatcher {
     socket.ref = itself // the agent calls `ref` for each request
     if (!socket.connecting) return
     socket.on('connectionAttempt', socket.unref) // with several addresses, each attempt has its own handle
-    const stopClock = deadline(connectTimeoutMs, () => {
-      request.destroy(noConnection())
-    })
+    const stopClock = deadline(connectTimeoutMs, () => void request.destroy(noConnection()), { keepsAlive: false })
     holdUntilVerified(socket)
     socket.once('encrypted' in socket ? 'secureConnect' : 'connect', stopClock) // a proxy may use TLS for plain HTTP
     request.once('close', stopClock)
@@ -200,7 +198,7 @@ function watchTunnel(toProxy: Socket, settle: (error: Error) => void): () => voi
     if (toProxy.bytesRead > maxTunnelAnswerBytes) settle(new Error('the answer of the proxy is too long'))
   }
   toProxy.unref().on('connectionAttempt', toProxy.unref).on('readable', checkBytes)
-  const stopClock = deadline(connectTimeoutMs, () => settle(noConnection()))
+  const stopClock = deadline(connectTimeoutMs, () => settle(noConnection()), { keepsAlive: false })
   return () => {
     stopClock()
     toProxy.off('readable', checkBytes)

@@ -1,5 +1,5 @@
 import { milliseconds } from '../text/milliseconds.ts'
-import { deadline } from './deadline.ts'
+import { deadline } from '../time-limits.ts'
 import type { DispatchController, Dispatcher, DispatchHandler } from './dispatcher.ts'
 import { withoutTracing } from './without-tracing.ts'
 
@@ -61,7 +61,8 @@ export function exchange(
     controller?.abort(reason)
   }
   const abort = (): void => giveUp(new Error('aborted'))
-  const stopClock = deadline(timeoutMs, () => giveUp(new Error(`no complete answer within ${milliseconds(timeoutMs)}`)))
+  const expire = (): void => giveUp(new Error(`no complete answer within ${milliseconds(timeoutMs)}`))
+  const stopClock = deadline(timeoutMs, expire, { keepsAlive: false })
   signal.addEventListener('abort', abort)
 
   const handler: DispatchHandler = {

@@ -1,17 +1,26 @@
+import type { Body } from './answer-body.ts'
+
 /** Depth to which a cut text is read: the object, a list in it, and an object in the list. */
 const maxDepth = 3
 
-/**
- * Returns the fields of a JSON object; `undefined` if the text is not one. If the text was cut, returns its complete
- * fields.
- */
-export function jsonObject(text: string, isWhole = true): Record<string, unknown> | undefined {
-  if (!text.trimStart().startsWith('{')) return undefined
+/** Returns the fields of a JSON object; `undefined` if the text is not one. */
+export function jsonObject(text: string): Record<string, unknown> | undefined {
+  if (!isObject(text)) return undefined
   try {
-    return JSON.parse(isWhole ? text : mended(text)) as Record<string, unknown>
+    return JSON.parse(text) as Record<string, unknown>
   } catch {
     return undefined
   }
+}
+
+/** Returns the fields of a JSON object in a body. If the body was cut, returns the complete fields. */
+export function jsonObjectIn({ text, isWhole }: Body): Record<string, unknown> | undefined {
+  if (isWhole) return jsonObject(text)
+  return isObject(text) ? jsonObject(mended(text)) : undefined
+}
+
+function isObject(text: string): boolean {
+  return text.trimStart().startsWith('{')
 }
 
 /** Returns the text up to the end of the last value that is certainly complete, with the missing closing brackets. */

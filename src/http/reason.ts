@@ -2,7 +2,7 @@ import { type Redact, toShortLine } from '../text/short-line.ts'
 import { bodyOf } from './answer-body.ts'
 import type { Answer } from './exchange.ts'
 import { firstValue } from './header.ts'
-import { jsonObject } from './json-object.ts'
+import { jsonObjectIn } from './json-object.ts'
 
 /** Returns the service's reason for a refusal as one short line. For a redirect, returns its target. */
 export function reasonIn(answer: Answer, redact?: Redact): string {
@@ -10,10 +10,10 @@ export function reasonIn(answer: Answer, redact?: Redact): string {
   if (answer.status >= 300 && answer.status < 400 && location) {
     return toReason(`redirects to ${originOf(toShortLine(location, redact, maxLocationChars))}`)
   }
-  const { text, isWhole } = bodyOf(answer)
-  const body = jsonObject(text, isWhole)
-  const said = [body?.message, body?.error, body?.reason].find(one => typeof one === 'string')
-  return toReason((said as string | undefined) ?? textOf(text), redact)
+  const body = bodyOf(answer)
+  const fields = jsonObjectIn(body)
+  const said = [fields?.message, fields?.error, fields?.reason].find(one => typeof one === 'string')
+  return toReason((said as string | undefined) ?? textOf(body.text), redact)
 }
 
 /** Returns a text from a server as one short line. */

@@ -49,7 +49,7 @@ export function runRequestWorker(): void {
   port.on('message', (request: WorkerRequest | null) => (request === null ? process.exit() : run(request)))
 
   /**
-   * Called once for all replies of a turn of the event loop, because waking the main thread costs as much as a outgoing.
+   * Called once for all replies of a turn of the event loop, because waking the main thread costs as much as a request.
    */
   function wakeMain(): void {
     isWaking = false

@@ -17,7 +17,7 @@ export type WorkerResult = Answer | Error
 export class WorkerHttpClient {
   readonly #worker: Worker
   readonly #port: MessagePort
-  /** Counts the reports of the worker. The main thread sleeps on it. */
+  /** Counts the replies of the worker. The main thread sleeps on it. */
   readonly #replies = new Int32Array(new SharedArrayBuffer(4))
   /** Becomes 1 when the worker has ended. The main thread sleeps on it, too. */
   readonly #end = new Int32Array(new SharedArrayBuffer(4))

@@ -1,4 +1,5 @@
 import { totalmem } from 'node:os'
+import { type Encoding, encodings } from '../http/encodings.ts'
 import { FieldNameSchema, isFunction } from './checks.ts'
 import { isDatasetName } from './dataset-name.ts'
 import { type LimitsOptions, limitsOptions } from './limits-options.ts'
@@ -42,7 +43,7 @@ export interface ShipperOptions extends ServiceOptions {
    *
    * @defaultValue 'zstd'
    */
-  compression?: 'zstd' | 'gzip' | 'none' | undefined
+  compression?: Encoding | undefined
   /**
    * Name of the field for the time stamp, which is RFC 3339 with nanoseconds. 1 to 200 characters. An event that has
    * this field keeps its own value.
@@ -244,7 +245,7 @@ export const shipperOptions = {
     default: 'application/x-ndjson',
     summary: 'media type of request bodies: newline-delimited JSON, or a JSON array',
   }),
-  compression: word(['zstd', 'gzip', 'none'], {
+  compression: word(encodings, {
     default: 'zstd',
     summary: 'compression of request bodies; steps down by itself if the service does not accept the compression',
   }),

@@ -1,12 +1,11 @@
 import * as v from 'valibot'
 import { Credentials } from '../http/credentials.ts'
-import { deadline } from '../http/deadline.ts'
 import { expectedToken, TokenSchema } from '../options/checks.ts'
 import { kindOf } from '../options/described.ts'
 import type { ObtainAccessToken } from '../options/obtain-access-token.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import type { Redact } from '../text/short-line.ts'
-import { beforeAbort } from './before-abort.ts'
+import { beforeAbort, deadline } from '../time-limits.ts'
 import { OrgError } from './org-error.ts'
 import { printableCause } from './printable-cause.ts'
 
@@ -62,7 +61,7 @@ export class AccessToken {
   async #obtained(): Promise<unknown> {
     const controller = new AbortController()
     const { signal } = controller
-    const stopClock = deadline(this.#timeoutMs, () => controller.abort())
+    const stopClock = deadline(this.#timeoutMs, () => controller.abort(), { keepsAlive: false })
     try {
       const token = (async () => this.#obtain({ renew: this.#refused !== undefined, signal }))()
       return await beforeAbort(token, signal, () => new Error(`no token within ${milliseconds(this.#timeoutMs)}`))

@@ -3,6 +3,7 @@ import type { Answer } from '../http/exchange.ts'
 import { firstValue } from '../http/header.ts'
 import { reasonIn } from '../http/reason.ts'
 import { retryAfterMs } from '../http/retry-after.ts'
+import { isInTrouble, isThrottled } from '../http/statuses.ts'
 import type { Redact } from '../text/short-line.ts'
 import { OrgError } from './org-error.ts'
 import type { Org } from './organization.ts'
@@ -40,11 +41,10 @@ export function answerToOrg(answer: Answer, redact: Redact, nowMs: number, toler
     status,
     retryAfterMs: retryAfterMs(firstValue(headers['retry-after']), nowMs, firstValue(headers.date)),
   }
-  // The public service that resembles this one answers 430 as well as 429.
-  if (status === 429 || status === 430) {
+  if (isThrottled(status)) {
     return new OrgError('RATE_LIMITED', `the service's rate limit is reached; try again later (${said})`, details)
   }
-  if (status >= 500 || status === 408 || status === 425) {
+  if (isInTrouble(status)) {
     return new OrgError('UNAVAILABLE', `the service is unavailable; try again later (${said})`, details)
   }
   return new OrgError('INVALID_REQUEST', `the service refuses the request (${said})`, { status })

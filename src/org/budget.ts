@@ -13,7 +13,7 @@ export type BudgetNews =
   | { readonly kind: 'overrun'; readonly atMs: number }
 
 /** The used shares of the budget that are reported. */
-const toldShares = [0.8, 0.95]
+const reportedShares = [0.8, 0.95]
 /** Time constant of the pace, which is a moving average, in milliseconds. */
 const paceMs = 300_000
 /** Time before the pace is used, in milliseconds: the first minutes of a process say nothing about a month. */
@@ -40,7 +40,7 @@ export class Budget {
   readonly #demanded = new Float64Array(6)
   readonly #meanBytes = new Float64Array(6)
   readonly #kept = new Float64Array(6).fill(1)
-  readonly #told = new Set<string>()
+  readonly #reported = new Set<string>()
 
   constructor(bytes: number, period: Period, nowMs: number) {
     this.bytes = bytes
@@ -91,7 +91,7 @@ export class Budget {
   /** Updates the pace, and returns news about the budget. The caller calls it periodically. */
   tick(nowMs: number): BudgetNews[] {
     this.#followPace(nowMs)
-    const news: BudgetNews[] = toldShares
+    const news: BudgetNews[] = reportedShares
       .filter(share => this.usedBytes >= share * this.bytes)
       .map(share => ({ kind: 'used', share }))
     const atMs = this.usedUpAtMs(nowMs)
@@ -105,7 +105,7 @@ export class Budget {
     if (period.startMs === this.period.startMs && period.endMs === this.period.endMs) return
     this.period = period
     this.usedBytes = 0
-    this.#told.clear()
+    this.#reported.clear()
   }
 
   #followPace(nowMs: number): void {
@@ -139,8 +139,8 @@ export class Budget {
   }
 
   #isNew(what: string): boolean {
-    if (this.#told.has(what)) return false
-    this.#told.add(what)
+    if (this.#reported.has(what)) return false
+    this.#reported.add(what)
     return true
   }
 }

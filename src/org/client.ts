@@ -1,15 +1,14 @@
 import { Connections } from '../http/connections.ts'
 import type { Credentials } from '../http/credentials.ts'
-import { deadline } from '../http/deadline.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
 import { exchange } from '../http/exchange.ts'
 import { ownProperties } from '../own-properties.ts'
 import type { Redact } from '../text/short-line.ts'
 import { monotonicMs, systemTimeMs } from '../time.ts'
+import { beforeAbort, deadline } from '../time-limits.ts'
 import { AccessToken } from './access-token.ts'
 import { answerToOrg, maxAnswerBytes } from './answer-to-org.ts'
 import { checkedId, checkedUpdate } from './arguments.ts'
-import { beforeAbort } from './before-abort.ts'
 import type { OrgClientOptions } from './client-options.ts'
 import { noAnswer } from './no-answer.ts'
 import { OrgError } from './org-error.ts'
@@ -115,7 +114,7 @@ export class OrgClient {
   /** Runs an operation within `timeoutMs`. */
   async #call(operation: Operation): Promise<Org> {
     const controller = new AbortController()
-    const stopClock = deadline(this.#options.timeoutMs, () => controller.abort(), this.#keepsAlive)
+    const stopClock = deadline(this.#options.timeoutMs, () => controller.abort(), { keepsAlive: this.#keepsAlive })
     const call = this.#run(operation, controller.signal)
     this.#calls.set(call, controller)
     try {
@@ -152,7 +151,7 @@ export class OrgClient {
 
   async #wait(ms: number, signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
-    const stopClock = deadline(ms, resolve, this.#keepsAlive)
+    const stopClock = deadline(ms, resolve, { keepsAlive: this.#keepsAlive })
     await beforeAbort(promise, signal, () => this.#cutShort(signal, 'the service')).finally(stopClock)
   }
 

@@ -165,14 +165,14 @@ export class FieldGuard {
     if (firstPath === undefined) return event
     if (!dataset.isOver) {
       dataset.isOver = true
-      this.#tellOver(name, firstPath)
+      this.#reportOver(name, firstPath)
     }
     const { [this.#overflowField]: own, ...rest } = kept
     if (Object.hasOwn(kept, this.#overflowField)) addTo(folded, this.#overflowField, own)
     return { ...rest, [this.#overflowField]: textOf(folded) }
   }
 
-  #tellOver(dataset: string, path: string): void {
+  #reportOver(dataset: string, path: string): void {
     try {
       this.#onOver(dataset, path)
     } catch {

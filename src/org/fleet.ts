@@ -5,6 +5,7 @@ import { ownProperties } from '../own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { type Redact, toShortLine } from '../text/short-line.ts'
 import { clearInterval, clearTimeout, monotonicMs, setInterval, setTimeout } from '../time.ts'
+import { settlesWithin } from '../time-limits.ts'
 import { Register, type Share } from './fleet-redis.ts'
 import { SharedLicense } from './shared-license.ts'
 import { oneAt, Slots } from './slots.ts'
@@ -86,7 +87,7 @@ export class Fleet {
   readonly #register: Register
   readonly #id = crypto.randomUUID()
   #timer: NodeJS.Timeout | undefined
-  #looks: NodeJS.Timeout | undefined
+  #lookTimer: NodeJS.Timeout | undefined
   /** Counts starts and closes, so that a call that began in one run has no effect in the next run. */
   #run = 0
   #isOpen = false
@@ -124,8 +125,8 @@ export class Fleet {
     this.#share = undefined
     this.#run++
     this.#startedMs = monotonicMs()
-    this.#give(oneAt(this.#startedMs + answerMs))
-    this.#looks = setInterval(() => this.#look(), this.#leaseMs / 10).unref()
+    this.#setLease(oneAt(this.#startedMs + answerMs))
+    this.#lookTimer = setInterval(() => this.#look(), this.#leaseMs / 10).unref()
     void this.#call()
   }
 
@@ -135,7 +136,7 @@ export class Fleet {
     this.#isOpen = false
     this.#run++
     clearTimeout(this.#timer)
-    clearInterval(this.#looks)
+    clearInterval(this.#lookTimer)
     if (this.#calledMs >= this.#startedMs) await inTime(this.#register.leave(this.#id), leaveMs).catch(() => {})
   }
 
@@ -146,10 +147,10 @@ export class Fleet {
     const limit = this.#limitPerSecond
     this.#leasedLimit = limit
     if (limit !== undefined && limit !== Number.POSITIVE_INFINITY) {
-      return this.#give(new Slots(share, limit, this.#ahead.ms, this.#guestMs))
+      return this.#setLease(new Slots(share, limit, this.#ahead.ms, this.#guestMs))
     }
     const heldUntilMs = this.#startedMs + licenseMs
-    this.#give(limit === undefined && monotonicMs() < heldUntilMs ? oneAt(heldUntilMs) : undefined)
+    this.#setLease(limit === undefined && monotonicMs() < heldUntilMs ? oneAt(heldUntilMs) : undefined)
   }
 
   async #call(): Promise<void> {
@@ -235,7 +236,7 @@ export class Fleet {
     return limit === Number.POSITIVE_INFINITY && limitPerSecond() === undefined ? undefined : limit
   }
 
-  #give(lease: Lease | undefined): void {
+  #setLease(lease: Lease | undefined): void {
     if (lease === undefined && this.#lease === undefined) return
     this.#lease = lease
     this.#settings.onLease(lease)
@@ -258,7 +259,7 @@ export class Fleet {
   }
 
   #retry(error: unknown): void {
-    if (this.#share === undefined) this.#give(undefined)
+    if (this.#share === undefined) this.#setLease(undefined)
     this.license.onUnreachable()
     if (this.#failures++ === 0) {
       const meanwhile =
@@ -282,11 +283,6 @@ export class Fleet {
 }
 
 async function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`no answer within ${milliseconds(ms)}`)), ms).unref()
-  try {
-    return await Promise.race([answer, promise])
-  } finally {
-    clearTimeout(timer)
-  }
+  if (await settlesWithin(answer, ms, { keepsAlive: false })) return answer
+  throw new Error(`no answer within ${milliseconds(ms)}`)
 }

@@ -106,14 +106,14 @@ export class Limits {
   #readTimer: NodeJS.Timeout | undefined
   #tickTimer: NodeJS.Timeout | undefined
 
-  constructor(settings: LimitsSettings, parts: LimitsDeps) {
+  constructor(settings: LimitsSettings, deps: LimitsDeps) {
     this.#settings = settings
-    this.#deps = parts
+    this.#deps = deps
     this.#guard = new FieldGuard({
       maxFields: Number.POSITIVE_INFINITY,
       overflowField: settings.overflowField,
       timeField: settings.timeField,
-      asSent: parts.asSent,
+      asSent: deps.asSent,
       onOver: (dataset, path) => this.#warnOfFields(dataset, path),
     })
   }

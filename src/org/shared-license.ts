@@ -15,7 +15,8 @@ export class SharedLicense {
   #isWanted = false
   #mayRead = false
   #isReachable = true
-  #news = Promise.withResolvers<void>()
+  /** Resolves when Redis has been asked the next time, with or without success. */
+  #nextAnswer = Promise.withResolvers<void>()
 
   /** @param askSoon requests an early call to Redis; its result goes to `take` or `onUnreachable` */
   constructor(askSoon: () => void) {
@@ -34,7 +35,7 @@ export class SharedLicense {
       if (this.#mayRead || !this.#isReachable) return this.#take(await read())
       this.#isWanted = true
       if (asked === 0) this.#askSoon() // after that, the calls of each lease are enough
-      await this.#news.promise
+      await this.#nextAnswer.promise
     }
   }
 
@@ -52,12 +53,14 @@ export class SharedLicense {
     }
     this.#version = share.licenseVersion
     this.#mayRead = share.mayRead && this.#isWanted
-    this.#tell(true)
+    this.#isReachable = true
+    this.#wakeWaiters()
   }
 
   onUnreachable(): void {
     this.#mayRead = false
-    this.#tell(false)
+    this.#isReachable = false
+    this.#wakeWaiters()
   }
 
   #take(text: string): string {
@@ -70,10 +73,9 @@ export class SharedLicense {
     return text
   }
 
-  #tell(isReachable: boolean): void {
-    this.#isReachable = isReachable
-    const { resolve } = this.#news
-    this.#news = Promise.withResolvers()
+  #wakeWaiters(): void {
+    const { resolve } = this.#nextAnswer
+    this.#nextAnswer = Promise.withResolvers()
     resolve()
   }
 }

@@ -42,9 +42,9 @@ export function isError(value: unknown): value is Error {
  */
 export function errorFields(error: object): ErrorFields {
   const source = error as Record<string, unknown>
-  const told = toldFields(source)
+  const result = fieldsOfToJson(source)
   const own = Object.keys(source)
-  const toldNames = told === undefined ? [] : Object.keys(told)
+  const resultNames = result === undefined ? [] : Object.keys(result)
   const considered = own.slice(0, maxAdded)
   let characters = 0
   const isSmall = (name: string): boolean => {
@@ -52,20 +52,20 @@ export function errorFields(error: object): ErrorFields {
     characters += smallCharacters - Math.max(left, 0)
     return left >= 0
   }
-  const added = told === undefined ? considered : [...toldNames.slice(0, maxAdded), ...considered.filter(isSmall)]
+  const added = result === undefined ? considered : [...resultNames.slice(0, maxAdded), ...considered.filter(isSmall)]
   const names = [...new Set(['name', 'message', 'stack', 'code', ...added, 'cause', 'errors'])]
   return {
     names,
-    total: names.length + Math.max(own.length - maxAdded, 0) + Math.max(toldNames.length - maxAdded, 0),
-    looks: (own.length + toldNames.length) / namesPerLook + characters / charactersPerLook,
-    read: name => (told !== undefined && Object.hasOwn(told, name) ? told[name] : source[name]),
+    total: names.length + Math.max(own.length - maxAdded, 0) + Math.max(resultNames.length - maxAdded, 0),
+    looks: (own.length + resultNames.length) / namesPerLook + characters / charactersPerLook,
+    read: name => (result !== undefined && Object.hasOwn(result, name) ? result[name] : source[name]),
   }
 }
 
-function toldFields(error: Record<string, unknown>): Record<string, unknown> | undefined {
+function fieldsOfToJson(error: Record<string, unknown>): Record<string, unknown> | undefined {
   try {
-    const told = typeof error.toJSON === 'function' ? error.toJSON('') : undefined
-    return typeof told === 'object' && told !== null && told !== error ? told : undefined
+    const result = typeof error.toJSON === 'function' ? error.toJSON('') : undefined
+    return typeof result === 'object' && result !== null && result !== error ? result : undefined
   } catch {
     return undefined
   }

@@ -21,8 +21,9 @@ export interface Keeper {
   onHeld(): void
   /** True if delivery has room for one more released record. */
   hasRoom(): boolean
-  /** Takes a record. `wasHeld` is true if `mayHold` has counted the record. */
-  take(record: HeldRecord, wasHeld: boolean): void
+  /** Called before `take` if `mayHold` has counted the record. The record counts as held no longer. */
+  unhold(record: HeldRecord): void
+  take(record: HeldRecord): void
   /** Called when no record is held any more. */
   onReleased(): void
 }
@@ -90,9 +91,9 @@ export class HeldRecords {
     // Records go on even if delivery has no room, oldest first. The shipper then drops events by severity.
     while (!this.#isReleased) {
       if (this.#keeper.mayHold(record)) return this.#hold(record)
-      this.#giveNext()
+      this.#releaseNext()
     }
-    this.#keeper.take(record, false)
+    this.#keeper.take(record)
   }
 
   /**
@@ -108,13 +109,13 @@ export class HeldRecords {
 
   /** Continues a release that stopped for lack of room. */
   resume(): void {
-    while (this.#isReleasing && !this.#isReleased && this.#keeper.hasRoom()) this.#giveNext()
+    while (this.#isReleasing && !this.#isReleased && this.#keeper.hasRoom()) this.#releaseNext()
   }
 
   /** Releases every record, even if delivery has no room. */
   releaseAllNow(): void {
     clearTimeout(this.#timer)
-    while (!this.#isReleased) this.#giveNext()
+    while (!this.#isReleased) this.#releaseNext()
   }
 
   #hold(record: HeldRecord): void {
@@ -122,9 +123,12 @@ export class HeldRecords {
     this.#keeper.onHeld()
   }
 
-  #giveNext(): void {
+  #releaseNext(): void {
     const record = this.#records.shift()
-    if (record !== undefined) this.#keeper.take(record, true)
+    if (record !== undefined) {
+      this.#keeper.unhold(record)
+      this.#keeper.take(record)
+    }
     if (this.#records.length > 0 || this.#isReleased) return
     this.#isReleased = true
     this.#keeper.onReleased()

@@ -112,10 +112,10 @@ export function unmergeHttp(event: Info): void {
  */
 function isOpaque(argument: Info): boolean {
   if (isRecord(argument as object)) return false
-  return (tellsMore(argument) && Object.keys(argument).length === 0) || httpFields(argument) !== undefined
+  return (hasContent(argument) && Object.keys(argument).length === 0) || httpFields(argument) !== undefined
 }
 
-function tellsMore(argument: Info): boolean {
+function hasContent(argument: Info): boolean {
   return (
     isMap(argument) ||
     isSet(argument) ||

@@ -37,6 +37,8 @@ const largestBigInt = 2n ** 4096n
 const smallBigInt = 2n ** 64n
 
 type Key = string | number
+/** A value is a member of an object, or the result of a `toJSON`. */
+type Source = 'member' | 'toJSON'
 
 const mapSize = Object.getOwnPropertyDescriptor(Map.prototype, 'size')?.get as (this: unknown) => number
 const isEnumerable = Object.prototype.propertyIsEnumerable
@@ -93,11 +95,8 @@ export class SafeCopy {
     }
   }
 
-  /**
-   * @param wasTold true if the value is the result of a `toJSON`; its own `toJSON` is not called, as in
-   *   `JSON.stringify`
-   */
-  #value(value: unknown, key: Key, wasTold = false): Plain | undefined {
+  /** Copies a value. The `toJSON` of the result of a `toJSON` is not called, as in `JSON.stringify`. */
+  #value(value: unknown, key: Key, source: Source = 'member'): Plain | undefined {
     switch (typeof value) {
       case 'string':
       case 'boolean':
@@ -113,7 +112,7 @@ export class SafeCopy {
       case 'function':
         return this.#stub(functionStub(value))
       default:
-        return value === null ? null : this.#object(value as object, key, wasTold)
+        return value === null ? null : this.#object(value as object, key, source)
     }
   }
 
@@ -136,20 +135,20 @@ export class SafeCopy {
     return text
   }
 
-  #object(value: object, key: Key, wasTold: boolean): Plain | undefined {
+  #object(value: object, key: Key, source: Source): Plain | undefined {
     if (this.#ancestors.includes(value)) return this.#stub('[Circular]')
     if (this.#ancestors.length > maxDepth) return this.#stub('[Depth]')
     if (this.#ancestors.length > 0 && !this.#mayLookOn()) return this.#leftOut()
     this.#effort.spend(containerLooks)
     this.#ancestors.push(value)
     try {
-      return this.#contents(value, key, wasTold)
+      return this.#contents(value, key, source)
     } finally {
       this.#ancestors.pop()
     }
   }
 
-  #contents(value: object, key: Key, wasTold: boolean): Plain | undefined {
+  #contents(value: object, key: Key, source: Source): Plain | undefined {
     if (isError(value)) {
       this.#effort.spend(errorLooks)
       const { names, total, read, looks } = errorFields(value)
@@ -164,15 +163,15 @@ export class SafeCopy {
       // them.
       if (!(Symbol.toStringTag in prototype)) this.#ordinary = prototype
     }
-    const source = value as Record<PropertyKey, unknown>
-    if (!wasTold && typeof source.toJSON === 'function') {
-      const told = source.toJSON(key)
-      if (told !== value) return this.#value(told, key, true)
+    const fields = value as Record<PropertyKey, unknown>
+    if (source !== 'toJSON' && typeof fields.toJSON === 'function') {
+      const result = fields.toJSON(key)
+      if (result !== value) return this.#value(result, key, 'toJSON')
     }
     if (Array.isArray(value)) return this.#items(i => value[i], value.length)
     const proxy = isProxy(value) ? value : undefined
-    const names = this.#namesOf(value, proxy !== undefined)
-    return this.#fields(names, names.length, name => source[name], proxy)
+    const names = this.#namesOf(value, proxy)
+    return this.#fields(names, names.length, name => fields[name], proxy)
   }
 
   /** Copies an object whose content is not in its fields. Returns `undefined` for any other object. */
@@ -243,12 +242,12 @@ export class SafeCopy {
     if (value !== undefined) copy[name] = value
   }
 
-  #namesOf(value: object, isProxy: boolean): readonly PropertyKey[] {
+  #namesOf(value: object, proxy: object | undefined): readonly PropertyKey[] {
     const known = this.#names.get(value)
     if (known !== undefined) return known
     // Listing cannot be interrupted. Only the keys of a proxy are listed, because asking if each key is enumerable
     // takes longer.
-    const names = isProxy ? Reflect.ownKeys(value) : Object.keys(value)
+    const names = proxy !== undefined ? Reflect.ownKeys(proxy) : Object.keys(value)
     this.#effort.spend(Math.min(names.length / namesPerLook, this.#effort.looks / 2))
     if (names.length > manyNames) this.#names.set(value, names)
     return names

@@ -3,9 +3,9 @@ import type { Ledger } from '../accounting/ledger.ts'
 import { failureRemedy, pacedFor, paceReason, paceRemedy, pauseReason, remedyFor } from '../delivery/warnings.ts'
 import { type Loss, outOfTime } from '../exit/drain-at-exit.ts'
 import { monotonicMs } from '../time.ts'
+import { settlesWithin } from '../time-limits.ts'
 import type { HeldEvents } from './held-events.ts'
 import type { Pipeline } from './pipeline.ts'
-import { settlesWithin } from './settles-within.ts'
 
 export interface DrainDeps {
   readonly pipeline: Pipeline

@@ -49,7 +49,7 @@ export function openLicense({ options, limits, rateLimiter, delivery, diagnostic
   let opening: Promise<OrgClient> | undefined
   let bearer: { redact(...given: Parameters<Redact>): string } | undefined =
     typeof limits.bearer === 'function' ? undefined : limits.bearer
-  let tellUnusable: (problem: string) => void
+  let reportUnusable: (problem: string) => void
   let isOpen = false
   /** Requests per second; `Infinity` if the license sets no limit, `undefined` until it has been read. */
   let limitPerSecond: number | undefined
@@ -80,8 +80,8 @@ export function openLicense({ options, limits, rateLimiter, delivery, diagnostic
     rateLimiter.onOtherRequest(monotonicMs())
   }
   const read = async (onUnusable: (problem: string) => void): Promise<Org> => {
-    tellUnusable = onUnusable
-    const tolerance = { isUsed, onUnusable: (problem: string) => tellUnusable(problem) }
+    reportUnusable = onUnusable
+    const tolerance = { isUsed, onUnusable: (problem: string) => reportUnusable(problem) }
     opening ??= openClient(options, limits, { tolerance, turn, redact: diagnostics.redact }, credentials => {
       bearer = credentials
     })

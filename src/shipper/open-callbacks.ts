@@ -1,5 +1,5 @@
 import { monotonicMs } from '../time.ts'
-import { settlesWithin } from './settles-within.ts'
+import { settlesWithin } from '../time-limits.ts'
 
 /** Callbacks that were given out and have not been called. */
 export class OpenCallbacks {

@@ -1,5 +1,5 @@
 import type { DropReason, DropsBySeverity } from '../accounting/ledger.ts'
-import type { Encoding } from '../delivery/compression.ts'
+import type { Encoding } from '../http/encodings.ts'
 import type { LimitsStats } from '../org/limits.ts'
 import type { SpoolStats } from './spool-coordinator.ts'
 

@@ -5,6 +5,7 @@ import type { BatchQueue } from '../batch/batch-queue.ts'
 import type { MemoryBudget } from '../batch/memory-budget.ts'
 import { readUpTo } from '../batch/spill.ts'
 import type { ResolvedSpool } from '../options/spool-options.ts'
+import type { LostLines } from '../spool/adoption.ts'
 import { DeadLetters } from '../spool/dead-letters.ts'
 import { type Disk, isOutOfDescriptors, nodeDisk } from '../spool/disk.ts'
 import { UnsafePath } from '../spool/private-directory.ts'
@@ -94,7 +95,7 @@ export class SpoolCoordinator {
         for (const { severities, byteLength, wasHandedOffHere } of batches) {
           if (byteLength > memory.maxBytes * readUpTo) this.#warnOfTooLarge(byteLength)
           this.#adopted += severities.length
-          this.#count(severities.length, wasHandedOffHere)
+          this.#countAdopted({ count: severities.length, wasHandedOffHere })
         }
         batchQueue().adopt(
           batches.map(({ dataset, severities, byteLength, copy }) =>
@@ -103,9 +104,9 @@ export class SpoolCoordinator {
         )
         onAdopted()
       },
-      onLost: ({ count, dataset, wasHandedOffHere }) => {
-        this.#count(count, wasHandedOffHere)
-        this.onLost(count, dataset)
+      onLost: lost => {
+        this.#countAdopted(lost)
+        this.onLost(lost.count, lost.dataset)
       },
       onRefused: refused => this.#setAside(refused),
       onUnreadable: error => this.#warnOfUnreadable(error),
@@ -162,10 +163,10 @@ export class SpoolCoordinator {
     return { bytes: usedBytes, adopted: this.#adopted, handedOff: this.#deps.ledger.handedOff, isInTrouble }
   }
 
-  #count(lines: number, wasHandedOffHere: boolean): void {
+  #countAdopted({ count, wasHandedOffHere }: Pick<LostLines, 'count' | 'wasHandedOffHere'>): void {
     const { ledger } = this.#deps
-    if (wasHandedOffHere) ledger.takeBack(lines)
-    else ledger.adopt(lines)
+    if (wasHandedOffHere) ledger.takeBack(count)
+    else ledger.adopt(count)
   }
 
   #dropOldest(): boolean {

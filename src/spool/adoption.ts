@@ -1,9 +1,10 @@
 import type { StoredBatch } from '../batch/batch-store.ts'
 import { monotonicMs, setTimeout } from '../time.ts'
 import { isPassing } from './disk.ts'
+import { isFor } from './file-names.ts'
 import { Segment, type SegmentDeps } from './segment.ts'
 import type { RefusedRecord } from './segment-format.ts'
-import { directoriesIn, isFor, type OnReleased, type SegmentFile, SpoolDirectory } from './spool-directory.ts'
+import { directoriesIn, type OnReleased, type SegmentFile, SpoolDirectory } from './spool-directory.ts'
 
 /** A batch adopted from an orphaned directory. */
 export interface AdoptedBatch {
@@ -26,7 +27,7 @@ export interface LostLines {
 /** Calls from an adoption to its caller. */
 export interface AdopterListeners {
   /** Called with some of the adopted batches, oldest first. */
-  onAdopted(inherited: readonly AdoptedBatch[]): void
+  onAdopted(batches: readonly AdoptedBatch[]): void
   onLost(lost: LostLines): void
   /** Called with intact records that must not be sent. `onLost` has already counted them. */
   onRefused(refused: readonly RefusedRecord[]): void
@@ -54,7 +55,7 @@ export interface AdopterDeps {
 /**
  * Bytes of lines passed to `onAdopted` at a time, so that the segments of many short-lived processes make few requests.
  */
-const handOverBytes = 1_048_576
+const passedOnBytes = 1_048_576
 
 /**
  * Maximum number of adopted directories at a time. The lock and the socket of each take two of the descriptors in
@@ -67,7 +68,7 @@ const maxDirectories = 4
  * keeps a few kilobytes of objects in memory, and processes that were killed may have left any number of segments.
  */
 const maxSegments = 16_384
-const handOverSegments = 1024
+const passedOnSegments = 1024
 
 const restEveryMs = 5
 
@@ -86,7 +87,7 @@ export class Adopter {
   readonly #deps: AdopterDeps
   readonly #directories = new Map<string, SpoolDirectory>()
   /** Segments that this process handed off, with the number of lines in each. */
-  readonly #left = new Map<string, number>()
+  readonly #handedOff = new Map<string, number>()
   /** Segments of claimed directories that could not be read yet. */
   readonly #unread = new Set<Segment>()
   /** Files of claimed directories that have not been opened yet; the oldest of each directory is last. */
@@ -99,8 +100,8 @@ export class Adopter {
   #closings = 0
   #restAtMs = 0
 
-  constructor(parts: AdopterDeps) {
-    this.#deps = parts
+  constructor(deps: AdopterDeps) {
+    this.#deps = deps
   }
 
   /** The claimed directories. */
@@ -108,8 +109,8 @@ export class Adopter {
     return [...this.#directories.values()]
   }
 
-  onLeft(segment: Segment, lines: number): void {
-    this.#left.set(segment.order, lines)
+  onHandedOff(segment: Segment, lines: number): void {
+    this.#handedOff.set(segment.order, lines)
   }
 
   /** Notes that a segment was removed, which may make room for more. */
@@ -126,10 +127,10 @@ export class Adopter {
    */
   async adoptOrphans(listeners: AdopterListeners): Promise<boolean> {
     if (this.#adopting === undefined) {
-      const inheriting = this.#adoptAll(listeners).finally(() => {
-        if (this.#adopting === inheriting) this.#adopting = undefined
+      const adopting = this.#adoptAll(listeners).finally(() => {
+        if (this.#adopting === adopting) this.#adopting = undefined
       })
-      this.#adopting = inheriting
+      this.#adopting = adopting
     }
     await this.#adopting
     return this.#hasMore && [...this.#directories.values()].some(({ isHeld }) => isHeld)
@@ -167,7 +168,7 @@ export class Adopter {
       const { dataset, severities, lines, lost, refused } = content
       found.push({ segment, dataset, severities, byteLength: lines.length, lost, refused })
       foundBytes += lines.length
-      if (foundBytes < handOverBytes && found.length < handOverSegments) continue
+      if (foundBytes < passedOnBytes && found.length < passedOnSegments) continue
       this.#emit(found, listeners)
       found = []
       foundBytes = 0
@@ -249,11 +250,17 @@ export class Adopter {
       return !isRefused
     }
     try {
-      const claimed = await SpoolDirectory.adopt(root, name, segments.disk, isWanted, directory => {
-        this.#directories.delete(name)
-        this.#unopened.delete(directory)
-        onReleased(directory)
-        if (this.#hasMore && this.#directories.size <= maxDirectories / 2) onMore()
+      const claimed = await SpoolDirectory.adopt({
+        root,
+        name,
+        disk: segments.disk,
+        isWanted,
+        onReleased: directory => {
+          this.#directories.delete(name)
+          this.#unopened.delete(directory)
+          onReleased(directory)
+          if (this.#hasMore && this.#directories.size <= maxDirectories / 2) onMore()
+        },
       })
       if (claimed === undefined) {
         if (!isRefused) onNotClaimed(name)
@@ -284,19 +291,19 @@ export class Adopter {
   }
 
   #emit(found: readonly Found[], { onAdopted, onLost, onRefused }: AdopterListeners): void {
-    const inherited: AdoptedBatch[] = []
+    const adopted: AdoptedBatch[] = []
     for (const { segment, dataset, severities, byteLength, lost, refused } of found) {
-      const left = this.#left.get(segment.order)
-      const wasOurs = this.#left.delete(segment.order)
-      const count = left === undefined ? lost : left - severities.length
-      if (count > 0) onLost({ count, dataset, wasHandedOffHere: wasOurs })
+      const handedOff = this.#handedOff.get(segment.order)
+      const wasHandedOffHere = this.#handedOff.delete(segment.order)
+      const count = handedOff === undefined ? lost : handedOff - severities.length
+      if (count > 0) onLost({ count, dataset, wasHandedOffHere })
       if (refused.length > 0) onRefused(refused)
       if (dataset === undefined) segment.remove()
       else {
         segment.hold()
-        inherited.push({ dataset, severities, byteLength, copy: segment, wasHandedOffHere: wasOurs })
+        adopted.push({ dataset, severities, byteLength, copy: segment, wasHandedOffHere })
       }
     }
-    if (inherited.length > 0) onAdopted(inherited)
+    if (adopted.length > 0) onAdopted(adopted)
   }
 }

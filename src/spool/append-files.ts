@@ -35,8 +35,8 @@ export class AppendFiles {
   #last: AppendFile | undefined
   readonly #reserve: number[] = []
 
-  constructor(parts: AppendFilesDeps) {
-    this.#deps = parts
+  constructor(deps: AppendFilesDeps) {
+    this.#deps = deps
     this.#fillReserve()
   }
 

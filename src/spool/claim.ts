@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { systemTimeMs } from '../time.ts'
+import { lockName } from './file-names.ts'
 import { hasSocket, isOwnerAlive, LivenessSocket, removeDeadSockets } from './liveness-socket.ts'
 import { LockFile } from './lock-file.ts'
 import { fs, identityOf } from './node-fs.ts'
@@ -17,8 +18,6 @@ export interface Claim {
   touch(): Promise<void>
   release(): void
 }
-
-const lockName = 'lock'
 
 /**
  * Claims a directory that this process has just created. Returns `undefined` if another process claimed it first.
@@ -87,7 +86,7 @@ class DirectoryClaim implements Claim {
     try {
       if (identityOf(this.#path) !== this.#identity) return 'removed'
       if (!this.#lock.renew()) return identityOf(this.#path) === this.#identity ? 'taken' : 'removed'
-      if (this.#socket?.isThere) return 'held'
+      if (this.#socket?.exists) return 'held'
       this.#socket?.close()
       this.#socket = LivenessSocket.listen(this.#path)
     } catch {

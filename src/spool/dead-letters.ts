@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { deadLettersName, olderDeadLettersName } from './file-names.ts'
 import { fs, isOurs } from './node-fs.ts'
 import { assertPrivate, UnsafePath } from './private-directory.ts'
 
@@ -36,7 +37,7 @@ export class DeadLetters {
    */
   constructor(directory: string, onTrouble: (error: unknown) => void, maxBytes = maxFileBytes) {
     this.#directory = directory
-    this.#path = join(directory, 'rejected.ndjson')
+    this.#path = join(directory, deadLettersName)
     this.#onTrouble = onTrouble
     this.#maxFileBytes = maxBytes
   }
@@ -80,7 +81,7 @@ export class DeadLetters {
     const file = this.#openOwn()
     if (this.#takes(file, bytes)) return file
     fs.closeSync(file)
-    fs.renameSync(this.#path, join(this.#directory, 'rejected.1.ndjson'))
+    fs.renameSync(this.#path, join(this.#directory, olderDeadLettersName))
     return this.#openOwn()
   }
 

@@ -2,10 +2,11 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { isClaimed } from './claim.ts'
 import { type Disk, nodeDisk } from './disk.ts'
+import { destinationIn, isDeadLettersName } from './file-names.ts'
 import { noFollow } from './node-fs.ts'
 import { assertPrivate } from './private-directory.ts'
 import { maxSegmentBytes, readSegment } from './segment-format.ts'
-import { destinationIn, directoriesIn, type SegmentFile, segmentsIn } from './spool-directory.ts'
+import { directoriesIn, type SegmentFile, segmentsIn } from './spool-directory.ts'
 
 /** The contents of a spool. */
 export interface SpoolContents {
@@ -45,7 +46,6 @@ export interface ProcessContents {
 
 const { constants } = fs
 const newline = 0x0a
-const deadLetterNames = ['rejected.ndjson', 'rejected.1.ndjson']
 
 /**
  * Reads the contents of a spool, and changes nothing in it.
@@ -167,8 +167,7 @@ async function countForeignDirectories(root: string): Promise<number> {
 async function countDeadLetters(root: string): Promise<number> {
   let count = 0
   for (const { name, isDirectory } of await nodeDisk.list(root)) {
-    if (isDirectory || !deadLetterNames.includes(name)) continue
-    count += await countLines(join(root, name))
+    if (!isDirectory && isDeadLettersName(name)) count += await countLines(join(root, name))
   }
   return count
 }

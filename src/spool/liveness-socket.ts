@@ -1,11 +1,10 @@
 import { join } from 'node:path'
 import { withoutTracing } from '../http/without-tracing.ts'
+import { isSocketName, socketName } from './file-names.ts'
 import { fs, identityOf, ownerOnly } from './node-fs.ts'
 
 type Server = import('node:net').Server
 
-/** Suffix of the socket names. */
-const ending = '.alive'
 /** A path through this directory fits into the 107 bytes of a socket address, however long the real path is. */
 const openFiles = '/proc/self/fd'
 /** Errors that do not show if the owner is alive. */
@@ -30,7 +29,7 @@ export class LivenessSocket {
   /** Returns `undefined` if the platform or the file system has no such sockets, or if no file can be opened. */
   static listen(directory: string): LivenessSocket | undefined {
     if (process.platform === 'win32') return undefined
-    const name = `${process.getBuiltinModule('node:crypto').randomBytes(4).toString('hex')}${ending}`
+    const name = socketName(process.getBuiltinModule('node:crypto').randomBytes(4).toString('hex'))
     const path = join(directory, name)
     const { createServer } = process.getBuiltinModule('node:net')
     const server = createServer(connection => connection.on('error', ignore).destroy())
@@ -54,7 +53,7 @@ export class LivenessSocket {
    *
    * @throws any error from the disk if it gives no answer
    */
-  get isThere(): boolean {
+  get exists(): boolean {
     return this.#identity !== undefined && identityOf(this.#path) === this.#identity
   }
 
@@ -93,7 +92,7 @@ function socketsIn(directory: string): string[] {
 }
 
 function namesOfSockets(directory: string): string[] {
-  return fs.readdirSync(directory).filter(name => name.endsWith(ending))
+  return fs.readdirSync(directory).filter(isSocketName)
 }
 
 function isListening(directory: string, name: string): Promise<boolean> {

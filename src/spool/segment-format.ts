@@ -1,7 +1,7 @@
 import { isDatasetName } from '../options/dataset-name.ts'
 import { builtinModule } from '../options/node-version.ts'
 
-const { crc32 } = builtinModule('node:zlib') // not by `import`, as in delivery/compression.ts
+const { crc32 } = builtinModule('node:zlib') // not by `import`, as in delivery/compressors.ts
 const { isUtf8 } = builtinModule('node:buffer')
 
 /**

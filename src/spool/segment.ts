@@ -55,7 +55,7 @@ export interface SegmentDeps {
   /** Called if the file could not be removed. The removal may be tried again. */
   readonly onUnremoved: (segment: Segment) => void
   /** Called when the segment is handed off to another process. */
-  readonly onLeft: (segment: Segment, lines: number) => void
+  readonly onHandedOff: (segment: Segment, lines: number) => void
   /** Called when lines were written that a power failure could still lose. */
   readonly onWritten: (segment: Segment) => void
   readonly onTrouble: (error: unknown) => void
@@ -109,8 +109,8 @@ export class Segment implements StoredBatch, HeldSegment {
   /** Identity of the file; `undefined` if the disk gave none. */
   #identity: string | undefined
 
-  private constructor(parts: SegmentDeps, directory: SpoolDirectory, name: string, dataset: Uint8Array, bytes: number) {
-    this.#deps = parts
+  private constructor(deps: SegmentDeps, directory: SpoolDirectory, name: string, dataset: Uint8Array, bytes: number) {
+    this.#deps = deps
     this.#directory = directory
     this.#dataset = dataset
     this.#bytes = bytes
@@ -123,9 +123,9 @@ export class Segment implements StoredBatch, HeldSegment {
    *
    * @throws any error from the disk
    */
-  static create(parts: SegmentDeps, directory: SpoolDirectory, dataset: Uint8Array, takenBytes: number): Segment {
-    const segment = new Segment(parts, directory, directory.nextSegment(), dataset, takenBytes)
-    segment.#file = parts.files.create(segment.#path)
+  static create(deps: SegmentDeps, directory: SpoolDirectory, dataset: Uint8Array, takenBytes: number): Segment {
+    const segment = new Segment(deps, directory, directory.nextSegment(), dataset, takenBytes)
+    segment.#file = deps.files.create(segment.#path)
     segment.#identity = segment.#file.identity
     directory.onCreated()
     directory.bytes += takenBytes
@@ -134,8 +134,8 @@ export class Segment implements StoredBatch, HeldSegment {
   }
 
   /** Returns the segment of an existing file. */
-  static at(parts: SegmentDeps, directory: SpoolDirectory, name: string, bytes: number): Segment {
-    const segment = new Segment(parts, directory, name, noDataset, bytes)
+  static at(deps: SegmentDeps, directory: SpoolDirectory, name: string, bytes: number): Segment {
+    const segment = new Segment(deps, directory, name, noDataset, bytes)
     segment.#writtenBytes = bytes
     segment.#isSealed = true
     segment.#identity = segment.#look()?.identity
@@ -318,7 +318,7 @@ export class Segment implements StoredBatch, HeldSegment {
 
   handOff(): void {
     this.seal()
-    this.#deps.onLeft(this, this.#count)
+    this.#deps.onHandedOff(this, this.#count)
     this.#letGo()
   }
 

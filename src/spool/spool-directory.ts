@@ -2,21 +2,11 @@ import { join } from 'node:path'
 import { monotonicMs } from '../time.ts'
 import type { Claim, ClaimState } from './claim.ts'
 import type { Disk } from './disk.ts'
+import { directoryName, isDirectoryName, isSegmentName, segmentName } from './file-names.ts'
 import { maxSegmentBytes } from './segment-format.ts'
 
-/**
- * A directory's name is its creation time, random digits and a destination:
- * `20261121T104103Z-4f2a9c1b-https%3a%2f%2flogs.example.com%2f`. Sorted by name, older directories come first.
- *
- * The content is for that destination, whichever process adopts the directory. A name without a destination comes from
- * an older version, and fits any. Because the destination is in the name, no crash can separate it from the directory.
- */
-const directoryName = /^\d{8}T\d{6}Z-[0-9a-f]{8}(?:-(?<destination>[\w.%-]+))?$/
-/** Some file systems take names of at most 143 bytes. The time and the digits take 26 of them. */
-const maxDestinationBytes = 110
 const maxAttempts = 3
 const touchEveryMs = 3_600_000
-const segmentName = /^\d{12}\.segment$/
 
 export interface SegmentFile {
   readonly name: string
@@ -33,6 +23,35 @@ export interface HeldSegment {
 
 /** Called when a directory is no longer claimed. `directory.bytes` is the size of the segments still in it. */
 export type OnReleased = (directory: SpoolDirectory) => void
+
+/** A directory to create. */
+export interface NewDirectory {
+  readonly root: string
+  /** Escaped, as in directory names. */
+  readonly destination: string
+  readonly disk: Disk
+  readonly now: Date
+  /** Returns eight hexadecimal digits. */
+  readonly random: () => string
+  readonly onReleased: OnReleased
+}
+
+/** A directory to adopt. */
+export interface OrphanedDirectory {
+  readonly root: string
+  readonly name: string
+  readonly disk: Disk
+  /** Returns false if a directory of so many bytes must not be adopted. */
+  readonly isWanted: (bytes: number) => boolean
+  readonly onReleased: OnReleased
+}
+
+interface ClaimedDirectory extends Pick<OrphanedDirectory, 'root' | 'name' | 'disk' | 'onReleased'> {
+  readonly claim: Claim
+  readonly files: readonly SegmentFile[]
+  /** True if the directory stays even if it is empty, until `release`. */
+  readonly isKept: boolean
+}
 
 /**
  * The directory of one process in the spool, from its claim to the end of the claim. The directory is removed with its
@@ -58,15 +77,7 @@ export class SpoolDirectory {
   #renewedAtMs = monotonicMs()
   #touchedAtMs = monotonicMs()
 
-  private constructor(
-    root: string,
-    name: string,
-    disk: Disk,
-    claim: Claim,
-    files: readonly SegmentFile[],
-    isKept: boolean,
-    onReleased: OnReleased,
-  ) {
+  private constructor({ root, name, disk, claim, files, isKept, onReleased }: ClaimedDirectory) {
     this.name = name
     this.#root = root
     this.#path = join(root, name)
@@ -81,28 +92,20 @@ export class SpoolDirectory {
   /**
    * Creates and claims a new directory.
    *
-   * @param destination escaped, as in directory names
-   * @param random returns eight hexadecimal digits
    * @throws any error from the disk
    */
-  static make(
-    root: string,
-    destination: string,
-    disk: Disk,
-    now: Date,
-    random: () => string,
-    onReleased: OnReleased,
-  ): SpoolDirectory {
+  static make({ root, destination, disk, now, random, onReleased }: NewDirectory): SpoolDirectory {
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
-      const time = now.toISOString().replace(/[-:]|\.\d+/g, '')
-      const name = `${time}-${random()}-${destination}`
+      const name = directoryName(now, random(), destination)
       const path = join(root, name)
       disk.assertPrivate(path)
       disk.makeDirectory(path)
       disk.assertPrivate(path) // again: another user may have created it since
       const claim = disk.claim(path)
       // Between the two calls, another process may have adopted the new directory as an orphan.
-      if (claim !== undefined) return new SpoolDirectory(root, name, disk, claim, [], true, onReleased)
+      if (claim !== undefined) {
+        return new SpoolDirectory({ root, name, disk, claim, files: [], isKept: true, onReleased })
+      }
     }
     throw new Error('no file can be locked in the directory')
   }
@@ -114,19 +117,16 @@ export class SpoolDirectory {
    * @throws any error from the disk
    */
   static async adopt(
-    root: string,
-    name: string,
-    disk: Disk,
-    isWanted: (bytes: number) => boolean,
-    onReleased: OnReleased,
+    orphan: OrphanedDirectory,
   ): Promise<{ directory: SpoolDirectory; files: SegmentFile[] } | undefined> {
+    const { root, name, disk, isWanted } = orphan
     disk.assertPrivate(join(root, name))
     const claim = await disk.adopt(join(root, name))
     if (claim === undefined) return undefined
     try {
       const files = await segmentsIn(root, name, disk)
       if (isWanted(bytesOf(files))) {
-        return { directory: new SpoolDirectory(root, name, disk, claim, files, false, onReleased), files }
+        return { directory: new SpoolDirectory({ ...orphan, claim, files, isKept: false }), files }
       }
     } catch (error) {
       claim.release()
@@ -160,7 +160,7 @@ export class SpoolDirectory {
 
   /** Returns the file name for the next segment. */
   nextSegment(): string {
-    return `${String(++this.#created).padStart(12, '0')}.segment`
+    return segmentName(++this.#created)
   }
 
   /** Returns a key that sorts segments by age across all directories. It is also the path of the file in the spool. */
@@ -240,31 +240,11 @@ export class SpoolDirectory {
   }
 }
 
-/** Returns a destination as it is written in directory names: escaped, or a SHA-256 hash if that is too long. */
-export function nameOfDestination(destination: string): string {
-  const escaped = destination.replace(/[^\w.-]/g, one => `%${one.charCodeAt(0).toString(16).padStart(2, '0')}`)
-  if (escaped.length <= maxDestinationBytes) return escaped
-  const { createHash } = process.getBuiltinModule('node:crypto')
-  return createHash('sha256').update(destination).digest('hex')
-}
-
-/** Returns the destination in a directory's name for display; `undefined` if the name has none. */
-export function destinationIn(name: string): string | undefined {
-  const escaped = directoryName.exec(name)?.groups?.destination
-  return escaped?.replace(/%([0-9a-f]{2})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
-}
-
-/** True if the content of a directory is for this destination, given as in directory names. */
-export function isFor(destination: string, name: string): boolean {
-  const named = directoryName.exec(name)?.groups?.destination
-  return named === undefined || named === destination
-}
-
 /** Returns the names of the directories in a spool, oldest first. */
 export async function directoriesIn(root: string, disk: Disk): Promise<string[]> {
   const entries = await disk.list(root)
   return entries
-    .filter(({ name, isDirectory }) => isDirectory && directoryName.test(name))
+    .filter(({ name, isDirectory }) => isDirectory && isDirectoryName(name))
     .map(({ name }) => name)
     .sort()
 }
@@ -273,7 +253,7 @@ export async function directoriesIn(root: string, disk: Disk): Promise<string[]>
 export async function segmentsIn(root: string, name: string, disk: Disk): Promise<SegmentFile[]> {
   const entries = await disk.list(join(root, name))
   return entries
-    .filter(entry => !entry.isDirectory && segmentName.test(entry.name))
+    .filter(entry => !entry.isDirectory && isSegmentName(entry.name))
     .sort((one, other) => (one.name < other.name ? -1 : 1))
 }
 

@@ -4,9 +4,10 @@ import { monotonicMs, queueMicrotask, setTimeout, systemTimeMs } from '../time.t
 import { Adopter, type AdopterListeners } from './adoption.ts'
 import { AppendFiles } from './append-files.ts'
 import { type Disk, isPassing } from './disk.ts'
+import { nameOfDestination } from './file-names.ts'
 import { Segment, type SegmentDeps } from './segment.ts'
 import { segmentBytes } from './segment-format.ts'
-import { nameOfDestination, SpoolDirectory } from './spool-directory.ts'
+import { SpoolDirectory } from './spool-directory.ts'
 import { type Vanished, Watch } from './watch.ts'
 
 export interface SpoolOptions {
@@ -63,8 +64,8 @@ export class Spool implements BatchStore {
   /** Bytes of the segments in the claimed directories. */
   usedBytes = 0
   /** Bytes of the directories that `close` released with segments in them, by name, until a process adopts them. */
-  readonly #left = new Map<string, number>()
-  #leftBytes = 0
+  readonly #released = new Map<string, number>()
+  #releasedBytes = 0
 
   constructor(options: SpoolOptions, disk: Disk, listeners: SpoolListeners) {
     this.#options = options
@@ -83,9 +84,9 @@ export class Spool implements BatchStore {
         this.#adopter.onRemoved()
       },
       onUnremoved: segment => this.#unremoved.add(segment),
-      onLeft: (segment, lines) => {
+      onHandedOff: (segment, lines) => {
         this.#unsynced.delete(segment)
-        this.#adopter.onLeft(segment, lines)
+        this.#adopter.onHandedOff(segment, lines)
       },
       onWritten: segment => this.#onWritten(segment),
       onTrouble: error => this.#onTrouble(error),
@@ -95,13 +96,13 @@ export class Spool implements BatchStore {
       destination: this.#destination,
       segments: this.#deps,
       isOwn: name => name === this.#own?.name,
-      hasRoom: (bytes, name) => this.#countedBytes - (this.#left.get(name) ?? 0) + bytes <= options.maxBytes,
+      hasRoom: (bytes, name) => this.#countedBytes - (this.#released.get(name) ?? 0) + bytes <= options.maxBytes,
       onClaimed: ({ name, bytes }) => {
-        this.#forgetLeft(name)
+        this.#forgetReleased(name)
         this.usedBytes += bytes
         this.#files.makeRoom()
       },
-      onNotClaimed: name => this.#forgetLeft(name),
+      onNotClaimed: name => this.#forgetReleased(name),
       onReleased: this.#onReleased,
       onMore: listeners.onMore,
     })
@@ -139,13 +140,13 @@ export class Spool implements BatchStore {
    */
   adoptOrphans(listeners: AdopterListeners): Promise<boolean> {
     this.#removeAgain()
-    for (const name of this.#left.keys()) {
-      if (this.#isGone(name)) this.#forgetLeft(name)
+    for (const name of this.#released.keys()) {
+      if (this.#isGone(name)) this.#forgetReleased(name)
     }
     return this.#adopter.adoptOrphans({
       ...listeners,
-      onAdopted: inherited => {
-        listeners.onAdopted(inherited)
+      onAdopted: batches => {
+        listeners.onAdopted(batches)
         this.#watch.start()
         this.#makeRoom(0)
       },
@@ -202,10 +203,15 @@ export class Spool implements BatchStore {
 
   #makeDirectory(): SpoolDirectory {
     const { randomBytes } = process.getBuiltinModule('node:crypto') // loaded only now, as loading takes 3 ms
-    const random = () => randomBytes(4).toString('hex')
-    const { directory } = this.#options
     const disk: Disk = { ...this.#disk, claim: path => this.#files.withDescriptor(() => this.#disk.claim(path)) }
-    return SpoolDirectory.make(directory, this.#destination, disk, new Date(systemTimeMs()), random, this.#onReleased)
+    return SpoolDirectory.make({
+      root: this.#options.directory,
+      destination: this.#destination,
+      disk,
+      now: new Date(systemTimeMs()),
+      random: () => randomBytes(4).toString('hex'),
+      onReleased: this.#onReleased,
+    })
   }
 
   readonly #onReleased = (directory: SpoolDirectory): void => {
@@ -213,8 +219,8 @@ export class Spool implements BatchStore {
     this.usedBytes -= bytes
     if (directory === this.#own) this.#own = undefined
     if (bytes === 0 || isLost) return
-    this.#left.set(name, bytes)
-    this.#leftBytes += bytes
+    this.#released.set(name, bytes)
+    this.#releasedBytes += bytes
   }
 
   #isGone(name: string): boolean {
@@ -225,14 +231,14 @@ export class Spool implements BatchStore {
     }
   }
 
-  #forgetLeft(name: string): void {
-    this.#leftBytes -= this.#left.get(name) ?? 0
-    this.#left.delete(name)
+  #forgetReleased(name: string): void {
+    this.#releasedBytes -= this.#released.get(name) ?? 0
+    this.#released.delete(name)
   }
 
   /** Bytes that count towards `maxBytes`. */
   get #countedBytes(): number {
-    return this.usedBytes + this.#leftBytes
+    return this.usedBytes + this.#releasedBytes
   }
 
   #takeBytes(bytes: number): boolean {

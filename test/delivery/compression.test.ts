@@ -1,7 +1,8 @@
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { compressNow } from '../../src/delivery/compression.ts'
-import { Compressors } from '../../src/delivery/compressors.ts'
+import { Compression } from '../../src/delivery/compression.ts'
+import { Compressors, compressNow } from '../../src/delivery/compressors.ts'
+import { type Compressed, encodings } from '../../src/http/encodings.ts'
 import { randomFrom } from '../support/random.ts'
 
 const compressors = new Compressors()
@@ -32,9 +33,16 @@ describe.each([
   })
 })
 
-describe.each(['zstd', 'gzip'] as const)('bodies compressed with %s, one after another and side by side', encoding => {
+/** Independent of the codecs under test: every encoding needs its function here. */
+const decompressSync: Readonly<Record<Compressed, (bytes: Buffer) => Buffer>> = {
+  zstd: zstdDecompressSync,
+  gzip: gunzipSync,
+}
+const compressing = encodings.filter(encoding => encoding !== 'none')
+
+describe.each(compressing)('bodies compressed with %s, one after another and side by side', encoding => {
   it('are each complete', async () => {
-    const decompress = encoding === 'zstd' ? zstdDecompressSync : gunzipSync
+    const decompress = decompressSync[encoding]
     const bodies = Array.from({ length: 60 }, (_, i) => {
       const bytes = i % 3 === 0 ? noise.subarray(0, random() * noise.length) : Buffer.alloc(random() * 700_000, noise)
       return Buffer.concat([Buffer.from(`body ${i}`), bytes])
@@ -46,5 +54,20 @@ describe.each(['zstd', 'gzip'] as const)('bodies compressed with %s, one after a
         expect(decompress(compressed[i] as Buffer).equals(bytes)).toBe(true)
       }
     }
+  })
+  it('are the same bytes when they are compressed at the end of the process', () => {
+    expect(decompressSync[encoding](compressNow(noise, encoding)).equals(noise)).toBe(true)
+  })
+})
+
+describe('a compression that the service refuses', () => {
+  it('gives way to the next one in the list, down to none', () => {
+    const compression = new Compression(encodings[0])
+    const used = encodings.map(() => {
+      const { encoding } = compression
+      compression.stepDown(encoding, 0)
+      return encoding
+    })
+    expect([...used, compression.encoding]).toEqual([...encodings, 'none'])
   })
 })

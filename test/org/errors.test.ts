@@ -33,6 +33,7 @@ describe('the code of an error', () => {
     [403, 'UNAUTHORIZED', /refuses the token/],
     [404, 'NOT_FOUND', /check its id and baseUrl/],
     [408, 'UNAVAILABLE', /status 408/],
+    [425, 'UNAVAILABLE', /status 425/],
     [429, 'RATE_LIMITED', /try again later/],
     [430, 'RATE_LIMITED', /try again later/],
     [500, 'UNAVAILABLE', /is unavailable/],

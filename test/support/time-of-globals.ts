@@ -21,5 +21,6 @@ export const monotonicMs: Time['monotonicMs'] = () => performance.now()
 export const systemTimeMs: Time['systemTimeMs'] = () => Date.now()
 export const abortAfter: Time['abortAfter'] = ms => AbortSignal.timeout(ms)
 export const { timeOrigin } = performance
+export const maxTimeoutMs: Time['maxTimeoutMs'] = 0x7fffffff
 export const SystemDate = Date
 export { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'

@@ -39,8 +39,8 @@ export function startIngest(exchange: Exchange, dataset: string): Ingest {
 }
 
 /** Returns the stages of an ingest request, in order. */
-export function ingestStages(parts: IngestDeps): Stage<Ingest>[] {
-  const { tokens, licenseLimits, plan, bodyLimits, eventBounds, store, arrivals } = parts
+export function ingestStages(deps: IngestDeps): Stage<Ingest>[] {
+  const { tokens, licenseLimits, plan, bodyLimits, eventBounds, store, arrivals } = deps
   return [
     ingest => tokens.admit(ingest, { action: 'ingest', dataset: ingest.dataset }),
     ingest => licenseLimits.announceMonth(ingest),

@@ -1,0 +1,83 @@
+/**
+ * The ways to wait for something that may take too long. Each one exists for a reason of its own:
+ *
+ * - `deadline` calls a function, because a request is not a promise: its socket must be read before it counts as late.
+ * - `settlesWithin` tells if work is done, because a caller goes on without work that takes too long.
+ * - `beforeAbort` ends a wait by a signal, because one deadline ends several waits, and so does a client that closes.
+ */
+import { clearImmediate, clearTimeout, monotonicMs, setImmediate, setTimeout } from './time.ts'
+
+export interface TimeLimitOptions {
+  /**
+   * True if the process does not end by itself before the time is up.
+   *
+   * @defaultValue true
+   */
+  readonly keepsAlive?: boolean
+}
+
+/**
+ * A timer that is this late, in milliseconds, means that the event loop was blocked. An answer may be unread in the
+ * socket.
+ */
+const blockedLoopMs = 250
+const blockedLoopGraceMs = 1000
+
+/**
+ * Calls `expire` after `ms` milliseconds, once the sockets have been read. If the event loop was blocked, `expire`
+ * waits one second longer.
+ *
+ * @returns a function that stops the clock
+ */
+export function deadline(ms: number, expire: () => void, { keepsAlive = true }: TimeLimitOptions = {}): () => void {
+  const startedAtMs = monotonicMs()
+  const start = (delayMs: number, then: () => void): NodeJS.Timeout => {
+    const timer = setTimeout(then, delayMs)
+    return keepsAlive ? timer : timer.unref()
+  }
+  let lastTurn: NodeJS.Immediate | undefined
+  // Timers run before sockets are read. The immediate gives an answer in a socket its turn, however short the loop was
+  // blocked. It is not unreferenced, because an otherwise idle loop would sleep on instead of running it. So it keeps
+  // the process alive for this one turn.
+  const expireAfterReading = (): void => {
+    lastTurn = setImmediate(expire)
+  }
+  let timer = start(ms, () => {
+    const lateMs = monotonicMs() - startedAtMs - ms
+    if (lateMs < blockedLoopMs) return expireAfterReading()
+    timer = start(blockedLoopGraceMs, expireAfterReading)
+  })
+  return () => {
+    clearTimeout(timer)
+    clearImmediate(lastTurn)
+  }
+}
+
+/** Resolves to true if the work ends within the time, even by an error. Never rejects. */
+export async function settlesWithin(
+  work: Promise<unknown>,
+  timeoutMs: number,
+  { keepsAlive = true }: TimeLimitOptions = {},
+): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(() => resolve(false), timeoutMs)
+  if (!keepsAlive) timer.unref()
+  const onSettled = (): void => resolve(true)
+  work.then(onSettled, onSettled)
+  const isSettled = await promise
+  clearTimeout(timer)
+  return isSettled
+}
+
+/** Settles as `promise` does, or rejects with the result of `reason` once `signal` is aborted. */
+export async function beforeAbort<T>(promise: Promise<T>, signal: AbortSignal, reason: () => Error): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const abort = (): void => reject(reason())
+  if (signal.aborted) abort()
+  signal.addEventListener('abort', abort)
+  try {
+    return await Promise.race([promise, aborted])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
