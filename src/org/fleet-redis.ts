@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { RedisClient } from '../options/redis-client.ts'
 import { fleetScript } from './fleet-script.ts'
 import { type Arc, wholeCircle } from './slots.ts'
@@ -122,7 +121,7 @@ export class Register {
   /** Runs the script by its hash. Sends the script itself, of some 16 KB, only if Redis does not have it. */
   async #run(id: string, action: 'renew' | 'leave', ...report: string[]): Promise<unknown> {
     const args = [id, action, String(this.#leaseMs), ...report]
-    const hash = fleetScriptHash()
+    const hash = await fleetScriptHash()
     try {
       const answer = hash === undefined ? undefined : this.#runByHash(hash, args)
       if (answer !== undefined) return await answer
@@ -143,9 +142,10 @@ export class Register {
 let scriptHash: string | undefined
 
 /** Returns the SHA-1 of the script, by which Redis knows it; `undefined` where policy forbids SHA-1 (FIPS). */
-function fleetScriptHash(): string | undefined {
+async function fleetScriptHash(): Promise<string | undefined> {
   try {
-    scriptHash ??= createHash('sha1').update(fleetScript).digest('hex')
+    // Loaded here, because cryptography takes milliseconds to load, and few processes share a limit.
+    scriptHash ??= (await import('node:crypto')).createHash('sha1').update(fleetScript).digest('hex')
   } catch {
     // Redis is sent the script with each call.
   }
