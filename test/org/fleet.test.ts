@@ -387,9 +387,7 @@ describe('an impossible answer of Redis', () => {
     await clock.runUntil(132_000, true)
     expect(member.given).toHaveLength(length)
     expect(rateOf(member)).toBeCloseTo(9.8)
-    expect(member.troubles).toEqual([
-      expect.stringMatching(/cannot be used .*its answer .*keeps its last share/),
-    ])
+    expect(member.troubles).toEqual([expect.stringMatching(/cannot be used .*its answer .*keeps its last share/)])
     expect(member.troubles[0]?.length).toBeLessThan(300)
     redis.lie = undefined
     await clock.runUntil(160_000, true)
