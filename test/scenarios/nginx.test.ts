@@ -37,7 +37,7 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
       expect(await logs.close()).toEqual({ complete: true, pending: 0 })
       expect(tally(numbersIn(emulator), 5000)).toEqual(allOnce)
       expect(logs.stats()).toMatchObject({ delivered: 5000, dropped: 0 })
-      expect(logs.warnings[0]?.message).toContain('(413)')
+      expect(logs.warnings[0]?.message).toContain('answers 413')
     }))
 
   it('scenario 9: limit_req (429): slows down, each event arrives once', () =>
