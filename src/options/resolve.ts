@@ -11,6 +11,7 @@ import { optionsOf } from './options-of.ts'
 import { resolveProxy } from './proxy-env.ts'
 import { resolveCredentials } from './resolve-credentials.ts'
 import { resolveLimits } from './resolve-limits.ts'
+import { resolveCollapse, resolveHold } from './resolve-noise.ts'
 import type { ResolvedOptions } from './resolved-options.ts'
 import { expectedDataset, ShipperOptionsSchema } from './schema.ts'
 import type { ShipperOptions } from './shipper-options.ts'
@@ -65,6 +66,8 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     credentials,
     limits: options.limits && resolveLimits(options.limits, options.orgId, credentials),
     spool: options.spool && resolveSpool(options.spool, destinationOf(baseUrl, options.orgId)),
+    collapse: options.collapse && resolveCollapse(options.collapse),
+    hold: options.hold && resolveHold(options.hold, maxBufferedBytes),
     durability: options.durability,
     onRejected: options.onRejected,
     dispatcher: options.dispatcher,

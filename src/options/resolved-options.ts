@@ -1,6 +1,7 @@
 import type { Credentials } from '../http/credentials.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
 import type { Region } from './base-url.ts'
+import type { ResolvedCollapse, ResolvedHold } from './noise-options.ts'
 import type { ResolvedProxy } from './proxy-env.ts'
 import type { ResolvedLimits } from './resolve-limits.ts'
 import type { ContentType, ShipperOptions } from './shipper-options.ts'
@@ -19,6 +20,8 @@ export interface ResolvedOptions {
   readonly proxy: ResolvedProxy
   readonly limits: ResolvedLimits | undefined
   readonly spool: ResolvedSpool | undefined
+  readonly collapse: ResolvedCollapse | undefined
+  readonly hold: ResolvedHold | undefined
   readonly durability: 'memory' | 'disk'
   readonly onRejected: ShipperOptions['onRejected']
   readonly contentType: ContentType

@@ -3,6 +3,7 @@ import type { Dispatcher } from '../http/dispatcher.ts'
 import type { RedisClient } from '../org/fleet.ts'
 import { expectedUrl } from './base-url.ts'
 import { isDatasetName } from './dataset-name.ts'
+import { heldSeverities } from './noise-options.ts'
 import type { ObtainAccessToken } from './obtain-access-token.ts'
 import type { ProxyEnv } from './proxy-env.ts'
 import type { ShipperOptions } from './shipper-options.ts'
@@ -136,6 +137,26 @@ const SpoolOptionsSchema = strictObject(
   'an object: { directory, maxBytes }',
 )
 
+const expectedSeverity = "'debug', 'info', 'warn', 'error' or 'fatal'"
+const SeveritySchema = v.picklist(heldSeverities, expectedSeverity)
+
+const CollapseOptionsSchema = strictObject(
+  { windowMs: integer(100, 3_600_000, 'milliseconds') },
+  'an object: { windowMs }',
+)
+
+const HoldOptionsSchema = strictObject(
+  {
+    below: v.optional(SeveritySchema, 'warn'),
+    per: v.optional(v.picklist(['trace'], "'trace'"), 'trace'),
+    trigger: v.optional(SeveritySchema, 'error'),
+    maxEvents: integer(1, 100_000, 'events'),
+    maxBytes: integer(1024, Number.MAX_SAFE_INTEGER, 'bytes'),
+    maxAgeMs: integer(100, 3_600_000, 'milliseconds'),
+  },
+  'an object: { below, trigger, maxEvents, maxBytes, maxAgeMs }',
+)
+
 function isFunction(value: unknown): boolean {
   return typeof value === 'function'
 }
@@ -168,6 +189,8 @@ export const ShipperOptionsSchema = strictObject({
   compression: v.optional(v.picklist(['zstd', 'gzip', 'none'], "'zstd', 'gzip' or 'none'"), 'zstd'),
   timeField: v.optional(FieldNameSchema, '_time'),
   limits: v.optional(LimitsOptionsSchema),
+  collapse: v.optional(CollapseOptionsSchema),
+  hold: v.optional(HoldOptionsSchema),
   spool: v.optional(SpoolOptionsSchema),
   durability: v.optional(v.picklist(['memory', 'disk'], "'memory' or 'disk'"), 'memory'),
   onRejected: v.optional(v.custom<NonNullable<ShipperOptions['onRejected']>>(isFunction, 'a function')),

@@ -1,6 +1,7 @@
 import type { Dispatcher } from '../http/dispatcher.ts'
 import type { BaseUrl, Region } from './base-url.ts'
 import type { LimitsOptions } from './limits-options.ts'
+import type { CollapseOptions, HoldOptions } from './noise-options.ts'
 import type { ProxyEnv } from './proxy-env.ts'
 import type { SpoolOptions } from './spool-options.ts'
 import type { TlsOptions } from './tls-options.ts'
@@ -277,6 +278,25 @@ export interface ShipperOptions {
    * @defaultValue none: batches and request rate follow the options above and the answers of the service
    */
   limits?: LimitsOptions | undefined
+  /**
+   * Ships the first of identical events, and one event that stands for its repetitions: `{ windowMs }`. Events are
+   * identical if they have the same dataset, level, message and event name, and the same error.
+   *
+   * Dropped repetitions count as `collapsed`.
+   *
+   * @defaultValue none: every event is shipped
+   */
+  collapse?: CollapseOptions | undefined
+  /**
+   * Holds debug and info events in memory, and ships them only if their trace logs an error: `{ below, trigger,
+   * maxEvents, maxBytes, maxAgeMs }`.
+   *
+   * Held events are pending, and `stats().held` counts them. A flush does not wait for them. Events that no error
+   * releases in time are dropped, and count as `untriggered`.
+   *
+   * @defaultValue none: every event is shipped
+   */
+  hold?: HoldOptions | undefined
 }
 
 /** The media types that the ingest operation accepts. */
