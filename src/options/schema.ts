@@ -147,9 +147,9 @@ const CollapseOptionsSchema = strictObject(
 
 const HoldOptionsSchema = strictObject(
   {
-    below: v.optional(SeveritySchema, 'warn'),
-    per: v.optional(v.picklist(['trace'], "'trace'"), 'trace'),
-    trigger: v.optional(SeveritySchema, 'error'),
+    below: v.optional(SeveritySchema),
+    per: v.optional(v.picklist(['trace'], "'trace'")),
+    trigger: v.optional(SeveritySchema),
     maxEvents: integer(1, 100_000, 'events'),
     maxBytes: integer(1024, Number.MAX_SAFE_INTEGER, 'bytes'),
     maxAgeMs: integer(100, 3_600_000, 'milliseconds'),

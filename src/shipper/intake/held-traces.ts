@@ -53,12 +53,13 @@ export class HeldTraces {
     this.#maxAgeMs = maxAgeMs
   }
 
-  get traceCount(): number {
-    return this.#traces.size + this.#triggered.size
-  }
-
   get oldest(): HeldEvent | undefined {
     return this.#oldest?.event
+  }
+
+  /** True if events of a trace are held. */
+  has(id: string): boolean {
+    return this.#traces.has(id)
   }
 
   /** Returns the held events of a trace, which are none at first. `add` or `removeIfEmpty` must follow. */

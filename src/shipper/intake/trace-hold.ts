@@ -13,6 +13,8 @@ import { lateTime, timeMsOf } from './late-time.ts'
 const maxTraceIdLength = 128
 /** Share of the maximum age between two looks for events that are too old. */
 const sweepShare = 1 / 8
+/** Share of the maximum by which held events are reduced when they reach it. */
+const roomShare = 1 / 64
 
 export interface TraceHoldDeps {
   readonly options: ResolvedHold
@@ -118,17 +120,21 @@ export class TraceHold {
     }
   }
 
+  /** Drops the oldest events until one of so many bytes may be held. Drops several at once, as the check takes time. */
   #makeRoom(bytes: number): void {
     const { maxEvents, maxBytes } = this.#deps.options
-    reserveStack(openBatchBytes)
     const traces = this.#traces
-    while (traces.count > 0 && (traces.count >= maxEvents || traces.bytes + bytes > maxBytes)) this.#dropOldest()
+    reserveStack(openBatchBytes)
+    const maxCount = traces.count < maxEvents ? maxEvents : maxEvents - Math.max(Math.floor(maxEvents * roomShare), 1)
+    const maxHeldBytes = traces.bytes + bytes > maxBytes ? maxBytes * (1 - roomShare) - bytes : maxBytes
+    while (traces.count > 0 && (traces.count > maxCount || traces.bytes > maxHeldBytes)) this.#dropOldest()
   }
 
   #release(id: string): void {
     const traces = this.#traces
-    if (traces.count > 0) reserveStack(2 * openBatchBytes) // the events must not get lost between their two places
     const nowMs = this.#nowMs()
+    if (!traces.has(id)) return traces.trigger(id, nowMs)
+    reserveStack(2 * openBatchBytes) // the events must not get lost between their two places
     traces.trigger(id, nowMs)
     for (const event of traces.take(id)) {
       if (traces.isExpired(event, nowMs)) this.#drop(event)
