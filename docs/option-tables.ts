@@ -6,6 +6,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { limitsOptions } from '../src/options/limits-options.ts'
+import { collapseOptions, holdOptions } from '../src/options/noise-options.ts'
 import type { Definitions, Option, Presence } from '../src/options/option.ts'
 import { serviceOptions } from '../src/options/service-options.ts'
 import { shipperOptions } from '../src/options/shipper-options.ts'
@@ -22,6 +23,8 @@ const tables: Readonly<Record<string, string>> = {
   shipper: optionTable(ownPart(shipperOptions)),
   spool: optionTable(spoolOptions, 'spool.'),
   limits: optionTable(limitsOptions, 'limits.'),
+  collapse: optionTable(collapseOptions, 'collapse.'),
+  hold: optionTable(holdOptions, 'hold.'),
   'organization client': optionTable(ownPart(orgClientOptions)),
   'environment variables': variableTable(shipperOptions),
 }

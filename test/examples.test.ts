@@ -22,6 +22,11 @@ const shown: Readonly<Record<string, readonly RegExp[]>> = {
     /^5 events arrived:$/m,
     /listening\n.*request begun\n.*stopping\n.*request served\n.*stopped\n$/,
   ],
+  'noise.ts': [
+    /^5 events arrived:\n {2}- no connection to the database\n {2}trace-2 order read\n {2}trace-2 card charged\n/m,
+    /^ {2}- no connection to the database \{"repeated":\{"count":499,"first_time":"\S+Z","last_time":"\S+Z"\}\}$/m,
+    /^dropped: \{ collapsed: \{ error: 499 \}, untriggered: \{ debug: 1, info: 1 \} \}$/m,
+  ],
   'one-shipper.ts': [
     /^Events delivered: 2, requests made: 1$/m,
     /message: 'order placed',\s+trace_id: '(\w{32})'[\s\S]*message: 'stock reserved',[^}]*trace_id: '\1'/,

@@ -610,6 +610,8 @@ describe('options', () => {
       flushTimeoutMs: 10_000,
       exitTimeoutMs: 2000,
       exitOnSignals: true,
+      collapse: undefined,
+      hold: undefined,
     } satisfies Omit<ResolvedOptions, 'baseUrl' | 'credentials' | 'maxBufferedBytes'>)
   })
 

@@ -18,6 +18,10 @@ export type DropReason =
   | 'spool-damaged'
   /** The event was sampled away so that the license's monthly ingest lasts (`limits.onBudget: 'shed'`). */
   | 'budget'
+  /** The event repeated another, and a later event stands for its repetitions (`collapse`). */
+  | 'collapsed'
+  /** The event was held, and no event of its trace was severe enough to release it in time (`hold`). */
+  | 'untriggered'
   /** The OpenTelemetry record came after its processor or exporter was shut down. */
   | 'shut-down'
   /** The runtime failed, for example for lack of memory, or log calls within log calls did not end. */
@@ -25,7 +29,7 @@ export type DropReason =
 
 /** True if the application has asked for the drop, by its options. Such a drop fails no OpenTelemetry export. */
 export function isIntended(reason: DropReason): boolean {
-  return reason === 'budget'
+  return reason === 'budget' || reason === 'collapsed' || reason === 'untriggered'
 }
 
 /**
@@ -67,8 +71,11 @@ export function tally(lines: Uint8Array): DropsBySeverity {
   return bySeverity
 }
 
-/** The reasons for which a log call drops its own event. */
-export type Refusal = Extract<DropReason, 'memory' | 'dataset' | 'budget' | 'shut-down' | 'error'>
+/** The reasons for which events are dropped before they are in a batch. */
+export type Refusal = Extract<
+  DropReason,
+  'memory' | 'dataset' | 'budget' | 'collapsed' | 'untriggered' | 'shut-down' | 'error'
+>
 
 /** Number of events of each severity, indexed by severity. */
 type Counts = [number, number, number, number, number, number]
@@ -84,13 +91,15 @@ export class Ledger {
   #delivered = 0
   #handedOff = 0
   /**
-   * Events dropped inside their own log calls. One number counts an event as accepted and dropped at once. So
+   * Events dropped before they were in a batch, mostly inside their own log calls. One number counts an event as accepted and dropped at once. So
    * `refused.error[severity]++` can count the event when the stack is exhausted and no call is possible.
    */
   readonly refused: Readonly<Record<Refusal, Counts>> = {
     memory: [0, 0, 0, 0, 0, 0],
     dataset: [0, 0, 0, 0, 0, 0],
     budget: [0, 0, 0, 0, 0, 0],
+    collapsed: [0, 0, 0, 0, 0, 0],
+    untriggered: [0, 0, 0, 0, 0, 0],
     'shut-down': [0, 0, 0, 0, 0, 0],
     error: [0, 0, 0, 0, 0, 0],
   }
@@ -98,6 +107,8 @@ export class Ledger {
     memory: [0, 0, 0, 0, 0, 0],
     dataset: [0, 0, 0, 0, 0, 0],
     budget: [0, 0, 0, 0, 0, 0],
+    collapsed: [0, 0, 0, 0, 0, 0],
+    untriggered: [0, 0, 0, 0, 0, 0],
     'shut-down': [0, 0, 0, 0, 0, 0],
     error: [0, 0, 0, 0, 0, 0],
   }
@@ -190,7 +201,15 @@ export class Ledger {
   }
 }
 
-export const refusals = ['memory', 'dataset', 'budget', 'shut-down', 'error'] as const satisfies Refusal[]
+export const refusals = [
+  'memory',
+  'dataset',
+  'budget',
+  'collapsed',
+  'untriggered',
+  'shut-down',
+  'error',
+] as const satisfies Refusal[]
 
 const none: Readonly<Counts> = [0, 0, 0, 0, 0, 0]
 

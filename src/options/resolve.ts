@@ -9,6 +9,7 @@ import { optionsOf } from './options-of.ts'
 import { resolveProxy } from './proxy-env.ts'
 import { resolveCredentials } from './resolve-credentials.ts'
 import { resolveLimits } from './resolve-limits.ts'
+import { resolveCollapse, resolveHold } from './resolve-noise.ts'
 import { resolveTls } from './resolve-tls.ts'
 import type { ResolvedOptions } from './resolved-options.ts'
 import {
@@ -45,6 +46,8 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     dataset,
     limits,
     spool,
+    collapse,
+    hold,
     ...unchanged
   } = options
   if (dataset === undefined) {
@@ -59,6 +62,8 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     credentials,
     limits: limits && resolveLimits(limits, orgId, credentials),
     spool: spool && resolveSpool(spool, destinationOf(url, orgId)),
+    collapse: collapse && resolveCollapse(collapse),
+    hold: hold && resolveHold(hold, options.maxBufferedBytes),
     tls: tls && resolveTls(tls),
     proxy: resolveProxy(proxyEnv, environment, url),
     maxUnlimitedBatchBytes: set.maxBatchBytes ?? maxUnlimitedBatchBytes,

@@ -1,5 +1,6 @@
 import type { Credentials } from '../http/credentials.ts'
 import type { ResolvedTls } from '../http/verified-tls.ts'
+import type { ResolvedCollapse, ResolvedHold } from './noise-options.ts'
 import type { ResolvedProxy } from './proxy-env.ts'
 import type { ResolvedLimits } from './resolve-limits.ts'
 import type { ShipperValues } from './shipper-options.ts'
@@ -15,6 +16,8 @@ export interface ResolvedOptions extends Omit<ShipperValues, ConvertedName> {
   readonly proxy: ResolvedProxy
   readonly limits: ResolvedLimits | undefined
   readonly spool: ResolvedSpool | undefined
+  readonly collapse: ResolvedCollapse | undefined
+  readonly hold: ResolvedHold | undefined
   /** Maximum bytes of a batch under a heavy load. Equals `maxBatchBytes` if the application set that option. */
   readonly maxUnlimitedBatchBytes: number
 }
@@ -32,3 +35,5 @@ type ConvertedName =
   | 'dataset'
   | 'limits'
   | 'spool'
+  | 'collapse'
+  | 'hold'

@@ -3,6 +3,7 @@ import { type Encoding, encodings } from '../http/encodings.ts'
 import { FieldNameSchema, isFunction } from './checks.ts'
 import { isDatasetName } from './dataset-name.ts'
 import { type LimitsOptions, limitsOptions } from './limits-options.ts'
+import { type CollapseOptions, collapseOptions, type HoldOptions, holdOptions } from './noise-options.ts'
 import { custom, type DefinitionsOf, flag, group, integer, option, type ValuesOf, word } from './option.ts'
 import { type ServiceOptions, serviceOptions } from './service-options.ts'
 import { type SpoolOptions, spoolOptions } from './spool-options.ts'
@@ -196,6 +197,25 @@ export interface ShipperOptions extends ServiceOptions {
    * @defaultValue none: batches and request rate follow the options above and the answers of the service
    */
   limits?: LimitsOptions | undefined
+  /**
+   * Ships the first of identical events, and one event that stands for its repetitions: `{ windowMs }`. Events are
+   * identical if they have the same dataset, level, message and event name, and the same error.
+   *
+   * Dropped repetitions count as `collapsed`.
+   *
+   * @defaultValue none: every event is shipped
+   */
+  collapse?: CollapseOptions | undefined
+  /**
+   * Holds debug and info events in memory, and ships them only if their trace logs an error: `{ below, trigger,
+   * maxEvents, maxBytes, maxAgeMs }`.
+   *
+   * Held events are pending, and `stats().held` counts them. A flush does not wait for them. Events that no error
+   * releases in time are dropped, and count as `untriggered`.
+   *
+   * @defaultValue none: every event is shipped
+   */
+  hold?: HoldOptions | undefined
 }
 
 const MiB = 1_048_576
@@ -264,6 +284,17 @@ export const shipperOptions = {
     options: spoolOptions,
     shape: '{ directory, maxBytes }',
     summary: 'events wait on disk, see [Spool](#spool)',
+  }),
+  collapse: group<CollapseOptions>({
+    options: collapseOptions,
+    shape: '{ windowMs }',
+    summary: 'ships the first of identical events, and one for its repetitions, see [Less noise](noise.md)',
+  }),
+  hold: group<HoldOptions>({
+    options: holdOptions,
+    shape: '{ below, trigger, maxEvents, maxBytes, maxAgeMs }',
+    summary:
+      'ships debug and info events only if their trace logs an error, see [Less noise](noise.md#events-that-matter-only-after-an-error)',
   }),
   durability: word(['memory', 'disk'], {
     default: 'memory',

@@ -11,6 +11,8 @@ export interface FieldGuardOptions {
   overflowField: string
   /** Name of the field that holds the time of every event. */
   timeField?: string | undefined
+  /** Further fields that events of any dataset may have. They always fit. */
+  addedFields?: readonly string[] | undefined
   /**
    * Returns an event as it is sent: its line, parsed.
    *
@@ -73,10 +75,15 @@ export class FieldGuard {
   #latestName: string | undefined
   #latest: Dataset | undefined
 
-  constructor({ maxFields, overflowField, timeField, asSent, onOver }: FieldGuardOptions) {
+  constructor({ maxFields, overflowField, timeField, addedFields = [], asSent, onOver }: FieldGuardOptions) {
     this.maxFields = maxFields
     this.#overflowField = overflowField
-    this.#takenFields = [...commonFields, overflowField, ...(timeField === undefined ? [] : [timeField])]
+    this.#takenFields = [
+      ...commonFields,
+      overflowField,
+      ...(timeField === undefined ? [] : [timeField]),
+      ...addedFields,
+    ]
     this.#asSent = asSent
     this.#onOver = onOver
   }

@@ -46,6 +46,8 @@ export interface LimitsSettings {
   readonly onBudget: 'warn' | 'shed'
   readonly overflowField: string
   readonly timeField: string
+  /** Fields that the shipper adds to events, besides those of every shipper. */
+  readonly addedFields?: readonly string[] | undefined
   readonly region: string | undefined
 }
 
@@ -113,6 +115,7 @@ export class Limits {
       maxFields: Number.POSITIVE_INFINITY,
       overflowField: settings.overflowField,
       timeField: settings.timeField,
+      addedFields: settings.addedFields,
       asSent: deps.asSent,
       onOver: (dataset, path) => this.#warnOfFields(dataset, path),
     })

@@ -5,11 +5,14 @@ import { type Loss, outOfTime } from '../exit/drain-at-exit.ts'
 import { monotonicMs } from '../time.ts'
 import { settlesWithin } from '../time-limits.ts'
 import type { HeldEvents } from './held-events.ts'
+import type { TraceHold } from './intake/trace-hold.ts'
 import type { Pipeline } from './pipeline.ts'
 
 export interface DrainDeps {
   readonly pipeline: Pipeline
   readonly heldEvents: HeldEvents
+  /** Events that are delivered only if another event asks for it; `undefined` without the option `hold`. */
+  readonly traceHold: TraceHold | undefined
   readonly ledger: Ledger
   readonly diagnostics: Diagnostics
   /** Reports the events that were dropped in their log calls. */
@@ -51,9 +54,11 @@ export class Drain {
    */
   async finish(timeoutMs: number): Promise<boolean> {
     const { batchQueue, delivery } = this.#deps.pipeline
+    this.dropUntriggered()
     delivery.skipBackoff(timeoutMs)
     const flushed = this.flushAll()
     const isComplete = await settlesWithin(flushed, timeoutMs)
+    this.dropUntriggered()
     this.#deps.reportRefused()
     if (isComplete) return true
     await batchQueue.spillAll()
@@ -65,13 +70,23 @@ export class Drain {
   warnOfPace(): void {
     const { pipeline, diagnostics, ledger } = this.#deps
     const inForce = pipeline.delivery.heldBackBy(monotonicMs())
-    if (inForce !== undefined) diagnostics.warn(...pacedFor(ledger.pending, inForce))
+    const held = this.#deps.traceHold?.count ?? 0
+    if (inForce !== undefined) diagnostics.warn(...pacedFor(ledger.pending - held, inForce))
+  }
+
+  /** Drops the events that wait for an event that releases them. */
+  dropUntriggered(): void {
+    const { traceHold, reportRefused } = this.#deps
+    if (traceHold === undefined || traceHold.count === 0) return
+    traceHold.dropAll()
+    reportRefused()
   }
 
   /** Gives up every pending event: hands it off to the spool, or drops it. */
   dropRemaining(loss: Loss, about?: string): void {
     const { pipeline, heldEvents, ledger, diagnostics, onEmptied } = this.#deps
     const { how, remedy } = loss.isWaiting ? this.#explained(loss) : loss
+    this.dropUntriggered()
     heldEvents.releaseAllNow()
     const { pending, handedOff, dropped } = ledger
     if (pending === handedOff) return

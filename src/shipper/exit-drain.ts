@@ -55,6 +55,7 @@ export class ShipperAtExit implements ExitDrainable {
   }
 
   unregisterIfIdle(): void {
+    this.#deps.drain.dropUntriggered()
     this.#deps.refused().reportAll()
   }
 

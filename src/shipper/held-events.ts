@@ -9,7 +9,7 @@ import type { MemoryBudget } from '../batch/memory-budget.ts'
 const maxHeldShare = 0.25
 const releaseUpTo = 0.5
 /** Estimated memory of a held event besides its JSON, in bytes. */
-const overheadBytes = 256
+export const heldOverheadBytes = 256
 
 /** A source that holds events. */
 export interface HeldSource {
@@ -62,7 +62,7 @@ export class HeldEvents {
    */
   hold(severity: Severity, bytes: number): boolean {
     const { memory, ledger } = this.#deps
-    const heldBytes = bytes + overheadBytes
+    const heldBytes = bytes + heldOverheadBytes
     if (severity < memory.minSeverity || this.#heldBytes + heldBytes > memory.maxBytes * maxHeldShare) return false
     if (!memory.reserve(heldBytes)) return false
     this.#heldBytes += heldBytes
@@ -90,8 +90,8 @@ export class HeldEvents {
   /** Stops counting a held event. The shipper that takes the event counts it again. */
   unhold(bytes: number): void {
     const { memory, ledger } = this.#deps
-    memory.discharge(bytes + overheadBytes)
-    this.#heldBytes -= bytes + overheadBytes
+    memory.discharge(bytes + heldOverheadBytes)
+    this.#heldBytes -= bytes + heldOverheadBytes
     ledger.unhold()
   }
 

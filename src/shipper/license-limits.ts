@@ -14,6 +14,7 @@ import { eventToJson } from '../record/event-to-line.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import type { Redact } from '../text/short-line.ts'
 import { delay, monotonicMs } from '../time.ts'
+import { summaryFields } from './intake/repeat-summary.ts'
 
 /** The organization's license as the shipper applies it: the limits, and the fleet that shares them. */
 export interface License {
@@ -46,6 +47,7 @@ export interface LicenseDeps {
 export function openLicense({ options, limits, rateLimiter, delivery, diagnostics, altered }: LicenseDeps): License {
   const { share, refreshMs, onBudget, overflowField, redis, orgId } = limits
   const { timeField, region } = options
+  const addedFields = options.collapse && summaryFields
   let opening: Promise<OrgClient> | undefined
   let bearer: { redact(...given: Parameters<Redact>): string } | undefined =
     typeof limits.bearer === 'function' ? undefined : limits.bearer
@@ -90,7 +92,7 @@ export function openLicense({ options, limits, rateLimiter, delivery, diagnostic
     return client.get(orgId)
   }
   const keeper = new Limits(
-    { share, refreshMs, onBudget, overflowField, timeField, region },
+    { share, refreshMs, onBudget, overflowField, timeField, addedFields, region },
     {
       readOrg: onUnusable =>
         fleet === undefined

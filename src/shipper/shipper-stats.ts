@@ -11,8 +11,12 @@ export interface ShipperStats {
   readonly delivered: number
   /** Events that were given up; `drops` gives the reasons. */
   readonly dropped: number
-  /** Events that wait or are in flight, including events that were handed off to the spool. */
+  /**
+   * Events that wait or are in flight, including events that were handed off to the spool, and held events.
+   */
   readonly pending: number
+  /** Pending events that wait for an error of their trace (option `hold`). A flush does not wait for them. */
+  readonly held: number
   /** Dropped events by reason, then by severity. */
   readonly drops: Partial<Record<DropReason, DropsBySeverity>>
   /** Events with a value that JSON cannot represent. A text in its place says so. */

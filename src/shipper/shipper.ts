@@ -24,6 +24,7 @@ import { ShipperAtExit } from './exit-drain.ts'
 import { HeldEvents } from './held-events.ts'
 import { Intake } from './intake/intake.ts'
 import type { IntakeEvent } from './intake/intake-event.ts'
+import { type NoiseControl, openNoiseControl } from './intake/noise-control.ts'
 import { RefusedEvents } from './intake/refused-events.ts'
 import { type License, openLicense } from './license-limits.ts'
 import { openPipeline, type Pipeline } from './pipeline.ts'
@@ -33,11 +34,14 @@ import { SpoolCoordinator } from './spool-coordinator.ts'
 /** The result of `flush()` or `close()`. */
 export interface FlushResult {
   /**
-   * True if every event accepted before the call was delivered or dropped within the time. False if time ran out, or if
-   * events were handed off to the spool.
+   * True if every event accepted before the call was delivered or dropped within the time, except held events (option
+   * `hold`). False if time ran out, or if events were handed off to the spool.
    */
   readonly complete: boolean
-  /** Events that are neither delivered nor dropped, including events that were handed off to the spool. */
+  /**
+   * Events that are neither delivered nor dropped, including events that were handed off to the spool, and events that
+   * are held (option `hold`).
+   */
   readonly pending: number
 }
 
@@ -68,6 +72,7 @@ export class Shipper {
   readonly #atExit: ShipperAtExit
   readonly #refusedEvents: RefusedEvents
   readonly #license: License | undefined
+  readonly #noise: NoiseControl
   readonly #intake: Intake
 
   /** @internal */
@@ -90,9 +95,17 @@ export class Shipper {
       },
       onRemoved: () => this.#atExit.unregisterIfDone(),
     })
+    this.#noise = openNoiseControl({
+      options,
+      heldEvents: this.heldEvents,
+      altered: this.#altered,
+      intake: () => this.#intake,
+      refused: () => this.#refusedEvents,
+    })
     this.#drain = new Drain({
       pipeline: this.#pipeline,
       heldEvents: this.heldEvents,
+      traceHold: this.#noise.traceHold,
       ledger,
       diagnostics,
       reportRefused: () => this.#refusedEvents.reportAll(),
@@ -132,6 +145,7 @@ export class Shipper {
         atExit: this.#atExit,
       },
       this.#altered,
+      this.#noise.steps,
     )
     if (options.exitTimeoutMs > 0) installExitHooks()
     const { onRejected } = options
@@ -224,6 +238,7 @@ export class Shipper {
       delivered: this.#ledger.delivered,
       dropped: this.#ledger.dropped,
       pending: this.#ledger.pending,
+      held: this.#noise.traceHold?.count ?? 0,
       drops: this.#ledger.drops(),
       stubbed: this.#altered.stubbed,
       cut: this.#altered.cut,

@@ -1,3 +1,4 @@
+import type { Refusal } from '../../accounting/ledger.ts'
 import type { Severity } from '../../accounting/severity.ts'
 
 /** An event on its way into the core, whichever way it came. */
@@ -19,3 +20,9 @@ export function replaceFields(intake: IntakeEvent, event: object): void {
   intake.event = event
   intake.preSerialized = undefined
 }
+
+/** A step of the intake. Returns the reason for which the event is dropped, or `undefined` if it goes on. */
+export type IntakeStep = (intake: IntakeEvent, dataset: string) => Refusal | undefined
+
+/** A step that may also keep an event: it then returns `'held'`, counts the event, and passes it on later or drops it. */
+export type HoldingStep = (intake: IntakeEvent, dataset: string) => Refusal | 'held' | undefined

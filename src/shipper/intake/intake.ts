@@ -11,7 +11,7 @@ import { Timestamper } from '../../record/timestamp.ts'
 import { fewCallsBytes, reserveStack } from '../../stack-reserve.ts'
 import type { License } from '../license-limits.ts'
 import { datasetOf } from './dataset-of.ts'
-import { type IntakeEvent, replaceFields } from './intake-event.ts'
+import { type HoldingStep, type IntakeEvent, replaceFields } from './intake-event.ts'
 import type { RefusedEvents } from './refused-events.ts'
 
 export interface IntakeDeps {
@@ -32,11 +32,13 @@ export class Intake {
   readonly #maxEventBytes: number
   readonly #timeField: string
   readonly #timestamper: Timestamper
+  /** What happens to an event before it is fitted into the license. Steps that are off are not among them. */
+  readonly #steps: readonly HoldingStep[]
   /** The caller that waits for the events being taken. */
   #acknowledgement: Acknowledgement | undefined
   readonly altered: Alterations
 
-  constructor(deps: IntakeDeps, altered: Alterations) {
+  constructor(deps: IntakeDeps, altered: Alterations, steps: readonly HoldingStep[] = []) {
     const { dataset, maxEventBytes, timeField } = deps.options
     this.#deps = deps
     this.#dataset = dataset
@@ -44,6 +46,7 @@ export class Intake {
     this.#timeField = timeField
     this.#timestamper = new Timestamper(timeField)
     this.altered = altered
+    this.#steps = steps
   }
 
   /**
@@ -52,16 +55,22 @@ export class Intake {
    * At the end of the stack, any call on the way may throw. Even then, an event is either kept and counted as accepted,
    * or dropped and counted as dropped: `catch` changes one number only.
    *
+   * @param firstStep the first step to run; with it, `given` is the dataset
    * @returns the reason why the event was dropped, or `undefined` if it was kept
    */
-  take(intake: IntakeEvent): DropReason | undefined {
+  take(intake: IntakeEvent, firstStep = 0, given?: string): DropReason | undefined {
     const { severity } = intake
+    const steps = this.#steps
     const { batchQueue, ledger, license, refused } = this.#deps
     try {
       if (refused.hasUnreported) refused.scheduleReport()
       if (!batchQueue.hasRoomFor(severity)) return refused.refuse('memory', severity)
-      const dataset = this.#datasetOf(intake)
+      const dataset = given ?? this.#datasetOf(intake)
       if (dataset === undefined) return refused.refuse('dataset', severity)
+      for (let i = firstStep; i < steps.length; i++) {
+        const reason = (steps[i] as HoldingStep)(intake, dataset)
+        if (reason !== undefined) return reason === 'held' ? undefined : refused.refuse(reason, severity)
+      }
       if (license !== undefined && !this.#fit(dataset, intake, license)) return refused.refuse('budget', severity)
       if (this.add(dataset, intake)) return undefined
       return refused.refuse('memory', severity)
@@ -76,6 +85,22 @@ export class Intake {
       }
       return 'error'
     }
+  }
+
+  /** Takes an event that `step` has kept or created, to the steps after it. No caller waits for the event. */
+  takeAfter(step: HoldingStep, dataset: string, intake: IntakeEvent): void {
+    const acknowledgement = this.#acknowledgement
+    this.#acknowledgement = undefined
+    this.take(intake, this.#steps.indexOf(step) + 1, dataset)
+    this.#acknowledgement = acknowledgement
+  }
+
+  /** Writes an event as JSON with its time stamp, for a step that holds the event. Leaves room for its resource. */
+  toJson(intake: IntakeEvent, altered: Alterations): Line {
+    const { event, resource, preSerialized } = intake
+    const maxBytes = this.#maxEventBytes - 1 - (this.#tailOf(resource)?.length ?? 0)
+    const nonFinite = resource === undefined ? 'null' : 'text'
+    return eventToLine(event, this.#headOf(intake), undefined, maxBytes, altered, preSerialized, nonFinite)
   }
 
   /** Reports to `acknowledgement` what becomes of the events that `give` ships. */
@@ -109,18 +134,23 @@ export class Intake {
     return true
   }
 
-  #lineOf({ event, time, resource, preSerialized }: IntakeEvent): Line {
-    const head = this.#hasOwnTime(event)
-      ? undefined
-      : typeof time === 'number'
-        ? this.#timestamper.at(time)
-        : this.#timestamper.atHrTime(time)
-    // A resource must not displace the event itself.
-    const isTooLong = resource !== undefined && resource.length > this.#maxEventBytes / 4
-    if (isTooLong) this.altered.cut++
-    const tail = isTooLong ? undefined : resource
+  #lineOf(intake: IntakeEvent): Line {
+    const { event, resource, preSerialized } = intake
+    const tail = this.#tailOf(resource)
+    if (tail !== resource) this.altered.cut++
     const nonFinite = resource === undefined ? 'null' : 'text' // OpenTelemetry has numbers that JSON does not have
-    return eventToLine(event, head, tail, this.#maxEventBytes - 1, this.altered, preSerialized, nonFinite)
+    const maxBytes = this.#maxEventBytes - 1
+    return eventToLine(event, this.#headOf(intake), tail, maxBytes, this.altered, preSerialized, nonFinite)
+  }
+
+  #headOf({ event, time }: IntakeEvent): Uint8Array | undefined {
+    if (this.#hasOwnTime(event)) return undefined
+    return typeof time === 'number' ? this.#timestamper.at(time) : this.#timestamper.atHrTime(time)
+  }
+
+  /** Returns a resource unless it is too long: it must not displace the event itself. */
+  #tailOf(resource: Uint8Array | undefined): Uint8Array | undefined {
+    return resource !== undefined && resource.length > this.#maxEventBytes / 4 ? undefined : resource
   }
 
   /** Replaces the event by one that the license allows to be shipped. Returns false if the event is sampled away. */

@@ -5,6 +5,7 @@ import type { Severity } from '../../accounting/severity.ts'
 import type { MemoryBudget } from '../../batch/memory-budget.ts'
 import type { RateInForce } from '../../delivery/rate-limiter.ts'
 import { paceReason } from '../../delivery/warnings.ts'
+import { drainIfExiting } from '../../exit/exit-hooks.ts'
 import { openBatchBytes, reserveStack } from '../../stack-reserve.ts'
 import { monotonicMs, setImmediate } from '../../time.ts'
 
@@ -40,6 +41,11 @@ export class RefusedEvents {
     this.#deps.ledger.refused[reason][severity]++
     if (this.#isReporting) return reason // a listener that hears of a drop has logged: the next drop reports it
     try {
+      if (isFrequent(reason)) {
+        this.hasUnreported = true
+        this.scheduleReport()
+        return reason
+      }
       reserveStack(openBatchBytes)
       this.#report(reason)
     } catch {
@@ -55,9 +61,11 @@ export class RefusedEvents {
   scheduleReport(): void {
     const { atExit } = this.#deps
     if (this.#isReportScheduled) return
-    if (!atExit.isRegistered) atExit.register() // the exit hooks report the events if there is no next turn
+    const wasRegistered = atExit.isRegistered
+    if (!wasRegistered) atExit.register() // the exit hooks report the events if there is no next turn
     setImmediate(() => this.reportAll()).unref()
     this.#isReportScheduled = true
+    if (!wasRegistered) drainIfExiting()
   }
 
   reportAll(): void {
@@ -116,3 +124,8 @@ export class RefusedEvents {
 
 const afterShutdown =
   'records emitted after the shutdown of their OpenTelemetry processor or exporter are dropped. Shut the processor or exporter down last.'
+
+/** True if such drops come in large numbers, as asked for. One report in a turn of the event loop covers them all. */
+function isFrequent(reason: Refusal): boolean {
+  return reason === 'collapsed' || reason === 'untriggered'
+}

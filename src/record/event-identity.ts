@@ -1,0 +1,101 @@
+import { isError } from './error-fields.ts'
+
+/**
+ * Maximum length of an identity, in characters. An event with a longer one has none: what is beyond a cut could be what
+ * tells two events apart.
+ */
+const maxIdentityLength = 1024
+/** Maximum length of a stack in which the first frame is looked for, in characters. */
+const maxStackLength = 65_536
+
+const frameStart = '\n    at '
+
+/** The fields that tell one event from another. */
+interface Telling {
+  readonly level?: unknown
+  readonly message?: unknown
+  readonly event_name?: unknown
+  readonly error?: unknown
+  readonly err?: unknown
+  readonly exception?: unknown
+  readonly name?: unknown
+  readonly stack?: unknown
+  readonly body?: unknown
+  readonly attributes?: unknown
+  readonly 'error.type'?: unknown
+  readonly 'exception.type'?: unknown
+  readonly 'exception.message'?: unknown
+  readonly 'exception.stacktrace'?: unknown
+}
+
+/** The fields of an Error, or of OpenTelemetry's `error.*` and `exception.*` as a group. */
+interface Trouble {
+  readonly name?: unknown
+  readonly type?: unknown
+  readonly message?: unknown
+  readonly stack?: unknown
+  readonly stacktrace?: unknown
+}
+
+/**
+ * Returns a text that two events share only if a reader takes one for a repetition of the other: the same dataset,
+ * level, message and event name, and the same error. An error is told by its name or type, its message and the first
+ * frame of its stack.
+ *
+ * Returns `undefined` for an event without a text as its message, for an event whose text is too long, and for an event
+ * that cannot be read: such an event is like no other.
+ */
+export function eventIdentity(event: object, dataset: string): string | undefined {
+  try {
+    return identityOf(event as Telling, dataset)
+  } catch {
+    return undefined // a getter threw
+  }
+}
+
+function identityOf(event: Telling, dataset: string): string | undefined {
+  const { level, message } = event
+  if (typeof message !== 'string' || message.length > maxIdentityLength) return undefined
+  // The length keeps the message apart from what follows, whatever the message contains.
+  const identity = `${message.length} ${text(level)}\n${dataset}\n${message}${text(event.event_name)}${troubleIn(event)}`
+  return identity.length > maxIdentityLength ? undefined : identity
+}
+
+function troubleIn(event: Telling): string {
+  const { error, err, exception, stack, body, attributes } = event
+  let trouble = ''
+  if (error !== undefined) trouble += describe(error)
+  if (err !== undefined) trouble += describe(err)
+  if (exception !== undefined) trouble += describe(exception)
+  if (stack !== undefined) trouble += `\n${text(event.name)}${firstFrame(stack)}`
+  if (body !== undefined && isError(body)) trouble += describe(body)
+  if (typeof attributes === 'object' && attributes !== null) trouble += troubleIn(attributes)
+  return trouble + dotted(event)
+}
+
+/** Returns the errors that are in fields with dots in their names. */
+function dotted(event: Telling): string {
+  const { 'error.type': errorType, 'exception.type': type } = event
+  if (errorType === undefined && type === undefined && event['exception.message'] === undefined) return ''
+  const { 'exception.message': message, 'exception.stacktrace': stack } = event
+  return `\n${text(errorType)}\n${text(type)}\n${text(message)}${firstFrame(stack)}`
+}
+
+function describe(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return `\n${text(error)}`
+  const { name, type, message, stack, stacktrace } = error as Trouble
+  return `\n${text(name ?? type)}\n${text(message)}${firstFrame(stack ?? stacktrace)}`
+}
+
+function firstFrame(stack: unknown): string {
+  if (typeof stack !== 'string' || stack.length > maxStackLength) return ''
+  const start = stack.indexOf(frameStart)
+  if (start < 0) return ''
+  const end = stack.indexOf('\n', start + 1)
+  return end < 0 ? stack.slice(start) : stack.slice(start, end)
+}
+
+function text(value: unknown): string {
+  if (typeof value === 'string') return value
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : ''
+}

@@ -1,0 +1,178 @@
+import type { Severity } from '../../accounting/severity.ts'
+import { eventIdentity } from '../../record/event-identity.ts'
+import { eventToLine } from '../../record/event-to-line.ts'
+import type { Alterations } from '../../record/event-to-plain.ts'
+import { fewCallsBytes, openBatchBytes, reserveStack } from '../../stack-reserve.ts'
+import { clearTimeout, monotonicMs, setTimeout } from '../../time.ts'
+import type { HeldEvents, HeldSource } from '../held-events.ts'
+import type { IntakeEvent, IntakeStep } from './intake-event.ts'
+import { eventTime, repeatSummary } from './repeat-summary.ts'
+import { type EventTime, type RepeatWindow, RepeatWindows } from './repeat-windows.ts'
+
+/** Maximum bytes of the copy that becomes the summary. A larger event is cut. */
+const maxCopyBytes = 8192
+
+/** A repetition as the summary needs it, without references to the caller's objects. */
+interface Copy {
+  readonly json: Buffer
+  readonly dataset: string
+  readonly severity: Severity
+  readonly resource: Uint8Array | undefined
+  /** Bytes charged to the memory budget. */
+  readonly bytes: number
+}
+
+export interface CollapseDeps {
+  readonly windowMs: number
+  readonly timeField: string
+  readonly maxEventBytes: number
+  readonly altered: Alterations
+  readonly heldEvents: HeldEvents
+  /** Passes a summary on, to the steps after this one. */
+  readonly passOn: (dataset: string, summary: IntakeEvent) => void
+  /** Monotonic time, in milliseconds. */
+  readonly nowMs?: () => number
+}
+
+/**
+ * Drops the repetitions of an event until its window ends, then ships one event that stands for them all. That event
+ * counts as accepted and pending from the first repetition on.
+ */
+export class Collapse implements HeldSource {
+  readonly #deps: CollapseDeps
+  readonly #nowMs: () => number
+  readonly #windows: RepeatWindows<Copy>
+  /** Windows that have ended, and whose summaries wait for memory; oldest first. */
+  readonly #due: RepeatWindow<Copy>[] = []
+  /** Number of summaries that are not passed on yet, including those of open windows. */
+  #summaries = 0
+  #timer: NodeJS.Timeout | undefined
+  /** Monotonic time for which the timer is set, in milliseconds. */
+  #timerAtMs = Number.POSITIVE_INFINITY
+  /** Resolves the releases under way. */
+  #onReleased: (() => void)[] = []
+
+  constructor(deps: CollapseDeps) {
+    this.#deps = deps
+    this.#nowMs = deps.nowMs ?? monotonicMs
+    this.#windows = new RepeatWindows(deps.windowMs, window => this.#due.push(window))
+  }
+
+  readonly step: IntakeStep = (intake, dataset) => {
+    const identity = eventIdentity(intake.event, dataset)
+    if (identity === undefined) return undefined
+    const time = eventTime(intake, this.#deps.timeField)
+    const nowMs = this.#nowMs()
+    const waiting = this.#due.length
+    this.#windows.endUntil(nowMs)
+    if (this.#due.length > waiting) this.resume()
+    const window = this.#windows.get(identity)
+    if (window === undefined) {
+      this.#begin(identity, time, nowMs)
+      return undefined
+    }
+    if (window.count === 0) return this.#beginSummary(window, time, intake, dataset)
+    reserveStack(fewCallsBytes) // for counting the drop
+    window.lastTime = time
+    window.count++
+    return 'collapsed'
+  }
+
+  /** Ends all windows, and passes their summaries on as memory allows. */
+  release(): Promise<void> {
+    this.#stopTimer()
+    this.#windows.endUntil(Number.POSITIVE_INFINITY)
+    this.resume()
+    if (this.#due.length === 0) return Promise.resolve()
+    return new Promise(resolve => this.#onReleased.push(resolve))
+  }
+
+  resume(): void {
+    while (this.#due.length > 0 && this.#deps.heldEvents.hasRoom()) this.#passOnNext()
+  }
+
+  releaseAllNow(): void {
+    this.#stopTimer()
+    this.#windows.endUntil(Number.POSITIVE_INFINITY)
+    while (this.#due.length > 0) this.#passOnNext()
+  }
+
+  #begin(identity: string, time: EventTime, nowMs: number): void {
+    const waiting = this.#due.length
+    this.#windows.begin(identity, time, nowMs)
+    if (this.#due.length > waiting) this.resume()
+  }
+
+  /** Takes the first repetition of an event. If memory has no room for its copy, the event is passed on. */
+  #beginSummary(
+    window: RepeatWindow<Copy>,
+    time: EventTime,
+    intake: IntakeEvent,
+    dataset: string,
+  ): 'collapsed' | undefined {
+    const { heldEvents } = this.#deps
+    reserveStack(2 * openBatchBytes)
+    const copy = this.#copyOf(intake, dataset)
+    // An accessor may have logged meanwhile, the same event even.
+    if (window.count > 0 || this.#windows.get(window.identity) !== window) return undefined
+    this.#startTimer(window.endsAtMs)
+    heldEvents.add(this)
+    if (!heldEvents.hold(copy.severity, copy.bytes)) {
+      this.#removeIfDone()
+      return undefined
+    }
+    window.copy = copy
+    window.lastTime = time
+    window.count = 1
+    this.#summaries++
+    heldEvents.onHeld()
+    return 'collapsed'
+  }
+
+  #copyOf({ event, severity, resource }: IntakeEvent, dataset: string): Copy {
+    const { altered, maxEventBytes } = this.#deps
+    const maxBytes = Math.min(maxCopyBytes, maxEventBytes)
+    const nonFinite = resource === undefined ? 'null' : 'text'
+    const { bytes, length } = eventToLine(event, undefined, undefined, maxBytes, altered, undefined, nonFinite)
+    const json = Buffer.from(bytes.subarray(0, length))
+    return { json, dataset, severity, resource, bytes: length + (resource?.length ?? 0) }
+  }
+
+  #passOnNext(): void {
+    const window = this.#due.shift() as RepeatWindow<Copy>
+    const { json, dataset, severity, resource, bytes } = window.copy as Copy
+    const { heldEvents, passOn, timeField } = this.#deps
+    const { event, time } = repeatSummary(json.toString(), window, timeField)
+    this.#summaries--
+    heldEvents.unhold(bytes)
+    passOn(dataset, { event, severity, time, resource, preSerialized: undefined })
+    this.#removeIfDone()
+    if (this.#due.length > 0) return
+    const resolveAll = this.#onReleased
+    this.#onReleased = []
+    for (const resolve of resolveAll) resolve()
+  }
+
+  #removeIfDone(): void {
+    if (this.#summaries === 0) this.#deps.heldEvents.remove(this)
+  }
+
+  #startTimer(endsAtMs: number): void {
+    if (endsAtMs >= this.#timerAtMs) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#onTimer(), Math.max(Math.ceil(endsAtMs - this.#nowMs()), 1)).unref()
+    this.#timerAtMs = endsAtMs
+  }
+
+  #stopTimer(): void {
+    clearTimeout(this.#timer)
+    this.#timerAtMs = Number.POSITIVE_INFINITY
+  }
+
+  #onTimer(): void {
+    this.#timerAtMs = Number.POSITIVE_INFINITY
+    this.#windows.endUntil(this.#nowMs())
+    this.resume()
+    this.#startTimer(this.#windows.endsAtMs() ?? Number.POSITIVE_INFINITY)
+  }
+}

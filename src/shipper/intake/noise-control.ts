@@ -1,0 +1,54 @@
+import type { ResolvedOptions } from '../../options/resolved-options.ts'
+import type { Alterations } from '../../record/event-to-plain.ts'
+import type { HeldEvents } from '../held-events.ts'
+import { Collapse } from './collapse.ts'
+import type { Intake } from './intake.ts'
+import type { HoldingStep } from './intake-event.ts'
+import type { RefusedEvents } from './refused-events.ts'
+import { TraceHold } from './trace-hold.ts'
+
+export interface NoiseControlDeps {
+  readonly options: Pick<ResolvedOptions, 'collapse' | 'hold' | 'timeField' | 'maxEventBytes'>
+  readonly heldEvents: HeldEvents
+  readonly altered: Alterations
+  readonly intake: () => Intake
+  readonly refused: () => RefusedEvents
+}
+
+/** What keeps events back that say nothing new, or nothing of interest. */
+export interface NoiseControl {
+  /**
+   * The steps of the options that are set. They come after every step that changes or samples events, because an event
+   * that they keep does not pass the earlier steps again. A released event is collapsed as any other.
+   */
+  readonly steps: readonly HoldingStep[]
+  readonly traceHold: TraceHold | undefined
+}
+
+export function openNoiseControl({ options, heldEvents, altered, intake, refused }: NoiseControlDeps): NoiseControl {
+  const { hold, collapse, timeField, maxEventBytes } = options
+  const traceHold =
+    hold &&
+    new TraceHold({
+      options: hold,
+      heldEvents,
+      altered,
+      toJson: (event, changes) => intake().toJson(event, changes),
+      passOn: (dataset, released) => intake().takeAfter(holdStep, dataset, released),
+      onDropped: severity => refused().refuse('untriggered', severity),
+    })
+  const holdStep = traceHold?.step as HoldingStep
+  const collapsing =
+    collapse &&
+    new Collapse({
+      windowMs: collapse.windowMs,
+      timeField,
+      maxEventBytes,
+      heldEvents,
+      altered,
+      passOn: (dataset, summary) => intake().takeAfter(collapseStep, dataset, summary),
+    })
+  const collapseStep = collapsing?.step as HoldingStep
+  const steps = [holdStep, collapseStep].filter(step => step !== undefined)
+  return { steps, traceHold }
+}

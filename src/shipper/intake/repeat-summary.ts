@@ -1,0 +1,65 @@
+import { wallClockMs } from '../../record/clock.ts'
+import { isValidDate } from '../../record/is-plain-data.ts'
+import { SystemDate } from '../../time.ts'
+import type { IntakeEvent } from './intake-event.ts'
+import { lateTime, timeMsOf } from './late-time.ts'
+import type { EventTime } from './repeat-windows.ts'
+
+/** Maximum length of a time stamp that is repeated in a summary, in characters. */
+const maxTimeLength = 64
+
+/** Fields that a summary has besides those of the repeated event. */
+export const summaryFields = [
+  'logferry.repeated.count',
+  'logferry.repeated.first_time',
+  'logferry.repeated.last_time',
+] as const
+
+/** Returns the time stamp that an event brings along, or else the time of its log call. */
+export function eventTime(intake: IntakeEvent, timeField: string): EventTime {
+  return ownTime(intake.event, timeField) ?? timeMsOf(intake)
+}
+
+function ownTime(event: object, timeField: string): string | undefined {
+  try {
+    const own = (event as Record<string, unknown>)[timeField]
+    if (typeof own === 'string' && own.length <= maxTimeLength) return own
+    return typeof own === 'object' && own !== null && isValidDate(own)
+      ? Date.prototype.toISOString.call(own)
+      : undefined
+  } catch {
+    return undefined // a getter or a proxy threw
+  }
+}
+
+/** The repetitions of an event. */
+export interface Repetitions {
+  readonly count: number
+  readonly firstTime: EventTime
+  readonly lastTime: EventTime
+}
+
+/**
+ * Returns the event that stands for repeated events: a copy of one of them, at the time of the last one. It keeps the
+ * message, so that the search that finds the event finds its repetitions as well.
+ *
+ * @param json the copy, as JSON
+ */
+export function repeatSummary(
+  json: string,
+  { count, firstTime, lastTime }: Repetitions,
+  timeField: string,
+): { event: object; time: readonly [number, number] } {
+  const event = JSON.parse(json) as Record<string, unknown>
+  const { logferry } = event
+  const own = typeof logferry === 'object' && logferry !== null && !Array.isArray(logferry) ? logferry : {}
+  const repeated = { count, first_time: timeText(firstTime), last_time: timeText(lastTime) }
+  event.logferry = { ...own, repeated }
+  if (typeof lastTime === 'string') event[timeField] = lastTime
+  else delete event[timeField]
+  return { event, time: lateTime(typeof lastTime === 'number' ? lastTime : wallClockMs()) }
+}
+
+function timeText(time: EventTime): string {
+  return typeof time === 'string' ? time : new SystemDate(time).toISOString()
+}
