@@ -18,6 +18,10 @@ export type DropReason =
   | 'spool-damaged'
   /** The event was sampled away so that the license's monthly ingest lasts (`limits.onBudget: 'shed'`). */
   | 'budget'
+  /** The `transform` function returned no event. */
+  | 'transform'
+  /** The event was sampled away by the option `sample`. */
+  | 'sample'
   /** The OpenTelemetry record came after its processor or exporter was shut down. */
   | 'shut-down'
   /** The runtime failed, for example for lack of memory, or log calls within log calls did not end. */
@@ -25,7 +29,7 @@ export type DropReason =
 
 /** True if the application has asked for the drop, by its options. Such a drop fails no OpenTelemetry export. */
 export function isIntended(reason: DropReason): boolean {
-  return reason === 'budget'
+  return reason === 'budget' || reason === 'transform' || reason === 'sample'
 }
 
 /**
@@ -52,7 +56,10 @@ export function tally(lines: Uint8Array): DropsBySeverity {
 }
 
 /** The reasons for which a log call drops its own event. */
-export type Refusal = Extract<DropReason, 'memory' | 'dataset' | 'budget' | 'shut-down' | 'error'>
+export type Refusal = Extract<
+  DropReason,
+  'memory' | 'dataset' | 'budget' | 'transform' | 'sample' | 'shut-down' | 'error'
+>
 
 /** Number of events of each severity, indexed by severity. */
 type Counts = [number, number, number, number, number, number]
@@ -75,6 +82,8 @@ export class Ledger {
     memory: [0, 0, 0, 0, 0, 0],
     dataset: [0, 0, 0, 0, 0, 0],
     budget: [0, 0, 0, 0, 0, 0],
+    transform: [0, 0, 0, 0, 0, 0],
+    sample: [0, 0, 0, 0, 0, 0],
     'shut-down': [0, 0, 0, 0, 0, 0],
     error: [0, 0, 0, 0, 0, 0],
   }
@@ -82,6 +91,8 @@ export class Ledger {
     memory: [0, 0, 0, 0, 0, 0],
     dataset: [0, 0, 0, 0, 0, 0],
     budget: [0, 0, 0, 0, 0, 0],
+    transform: [0, 0, 0, 0, 0, 0],
+    sample: [0, 0, 0, 0, 0, 0],
     'shut-down': [0, 0, 0, 0, 0, 0],
     error: [0, 0, 0, 0, 0, 0],
   }
@@ -178,7 +189,15 @@ export class Ledger {
   }
 }
 
-export const refusals = ['memory', 'dataset', 'budget', 'shut-down', 'error'] as const satisfies Refusal[]
+export const refusals = [
+  'memory',
+  'dataset',
+  'budget',
+  'transform',
+  'sample',
+  'shut-down',
+  'error',
+] as const satisfies Refusal[]
 
 const none: Readonly<Counts> = [0, 0, 0, 0, 0, 0]
 
