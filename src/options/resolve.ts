@@ -13,6 +13,7 @@ import { resolveCredentials } from './resolve-credentials.ts'
 import { resolveLimits } from './resolve-limits.ts'
 import type { ResolvedOptions } from './resolved-options.ts'
 import { expectedDataset, ShipperOptionsSchema } from './schema.ts'
+import { resolveShaping } from './shaping-options.ts'
 import type { ShipperOptions } from './shipper-options.ts'
 import type { ResolvedSpool, SpoolOptions } from './spool-options.ts'
 
@@ -66,6 +67,7 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     limits: options.limits && resolveLimits(options.limits, options.orgId, credentials),
     spool: options.spool && resolveSpool(options.spool, destinationOf(baseUrl, options.orgId)),
     durability: options.durability,
+    shaping: resolveShaping(options),
     onRejected: options.onRejected,
     dispatcher: options.dispatcher,
     tls: options.tls && checkTls(options.tls),

@@ -3,6 +3,7 @@ import type { Dispatcher } from '../http/dispatcher.ts'
 import type { Region } from './base-url.ts'
 import type { ResolvedProxy } from './proxy-env.ts'
 import type { ResolvedLimits } from './resolve-limits.ts'
+import type { ResolvedShaping } from './shaping-options.ts'
 import type { ContentType, ShipperOptions } from './shipper-options.ts'
 import type { ResolvedSpool } from './spool-options.ts'
 import type { ResolvedTls } from './tls-options.ts'
@@ -20,6 +21,7 @@ export interface ResolvedOptions {
   readonly limits: ResolvedLimits | undefined
   readonly spool: ResolvedSpool | undefined
   readonly durability: 'memory' | 'disk'
+  readonly shaping: ResolvedShaping
   readonly onRejected: ShipperOptions['onRejected']
   readonly contentType: ContentType
   readonly compression: 'zstd' | 'gzip' | 'none'

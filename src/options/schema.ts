@@ -5,6 +5,7 @@ import { expectedUrl } from './base-url.ts'
 import { isDatasetName } from './dataset-name.ts'
 import type { ObtainAccessToken } from './obtain-access-token.ts'
 import type { ProxyEnv } from './proxy-env.ts'
+import { shapingEntries } from './shaping-options.ts'
 import type { ShipperOptions } from './shipper-options.ts'
 import { strictObject } from './strict-object.ts'
 import type { Pem } from './tls-options.ts'
@@ -155,6 +156,7 @@ const LimitsOptionsSchema = strictObject(
 
 export const ShipperOptionsSchema = strictObject({
   ...serviceEntries,
+  ...shapingEntries,
   dataset: v.optional(
     v.custom<NonNullable<ShipperOptions['dataset']>>(
       value => typeof value === 'function' || isDatasetName(value),

@@ -11,8 +11,9 @@ import { Timestamper } from '../../record/timestamp.ts'
 import { fewCallsBytes, reserveStack } from '../../stack-reserve.ts'
 import type { License } from '../license-limits.ts'
 import { datasetOf } from './dataset-of.ts'
-import { type IntakeEvent, replaceFields } from './intake-event.ts'
+import { type EarlyStep, type IntakeEvent, replaceFields } from './intake-event.ts'
 import type { RefusedEvents } from './refused-events.ts'
+import type { Shaping } from './shaping.ts'
 
 export interface IntakeDeps {
   readonly options: Pick<ResolvedOptions, 'dataset' | 'maxEventBytes' | 'timeField'>
@@ -21,6 +22,7 @@ export interface IntakeDeps {
   readonly diagnostics: Diagnostics
   readonly license: License | undefined
   readonly refused: RefusedEvents
+  readonly shaping: Shaping
   /** The registration of the shipper for the end of the process. */
   readonly atExit: { readonly isRegistered: boolean; register(): void }
 }
@@ -35,6 +37,7 @@ export class Intake {
   /** The caller that waits for the events being taken. */
   #acknowledgement: Acknowledgement | undefined
   readonly altered: Alterations
+  readonly #steps: readonly EarlyStep[]
 
   constructor(deps: IntakeDeps, altered: Alterations) {
     const { dataset, maxEventBytes, timeField } = deps.options
@@ -44,6 +47,8 @@ export class Intake {
     this.#timeField = timeField
     this.#timestamper = new Timestamper(timeField)
     this.altered = altered
+    const { context, steps } = deps.shaping
+    this.#steps = context === undefined ? steps : [context, ...steps]
   }
 
   /**
@@ -54,17 +59,22 @@ export class Intake {
    *
    * @returns the reason why the event was dropped, or `undefined` if it was kept
    */
-  take(intake: IntakeEvent): DropReason | undefined {
+  take(intake: IntakeEvent, steps: readonly EarlyStep[] = this.#steps): DropReason | undefined {
     const { severity } = intake
     const { batchQueue, ledger, license, refused } = this.#deps
     try {
       if (refused.hasUnreported) refused.scheduleReport()
       if (!batchQueue.hasRoomFor(severity)) return refused.refuse('memory', severity)
+      for (const step of steps) {
+        const refusal = step(intake)
+        if (refusal !== undefined) return refused.refuse(refusal, intake.severity)
+      }
       const dataset = this.#datasetOf(intake)
-      if (dataset === undefined) return refused.refuse('dataset', severity)
-      if (license !== undefined && !this.#fit(dataset, intake, license)) return refused.refuse('budget', severity)
+      if (dataset === undefined) return refused.refuse('dataset', intake.severity)
+      if (license !== undefined && !this.#fit(dataset, intake, license))
+        return refused.refuse('budget', intake.severity)
       if (this.add(dataset, intake)) return undefined
-      return refused.refuse('memory', severity)
+      return refused.refuse('memory', intake.severity)
     } catch (error) {
       // No logged value can cause this. Only a lack of stack or memory can, or a bug of this package.
       ledger.refused.error[severity]++
@@ -76,6 +86,16 @@ export class Intake {
       }
       return 'error'
     }
+  }
+
+  /** Adds the fields of the `context` function to an event that will be held back. */
+  addContext(intake: IntakeEvent): void {
+    this.#deps.shaping.context?.(intake)
+  }
+
+  /** Takes an event that was held back after `addContext`. */
+  takeHeld(intake: IntakeEvent): DropReason | undefined {
+    return this.take(intake, this.#deps.shaping.steps)
   }
 
   /** Reports to `acknowledgement` what becomes of the events that `give` ships. */
