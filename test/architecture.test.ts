@@ -47,7 +47,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
     parts: ['options/node-version', 'options/own-properties', 'options/loopback', 'text/', 'time'],
   },
   // Common
-  'options/': { parts: ['errors', 'http/credentials', 'text/'], packages: ['valibot'] },
+  'options/': { parts: ['accounting/severity', 'errors', 'http/credentials', 'text/'], packages: ['valibot'] },
   'http/': { parts: ['accounting/diagnostics', 'errors', 'options/own-properties', 'text/', 'time'] },
   // The ground floor
   'accounting/': { parts: ['errors', 'outcome', 'text/', 'time'] },
