@@ -196,6 +196,18 @@ describe('a transform gets a copy', () => {
     expect(lines).toContainEqual({ message: 'date', date: date.toISOString(), dates: [date.toISOString()] })
   })
 
+  it('and counts an event that had to be altered once, if it is shipped', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({
+      transform: event => {
+        if (event.fails === true) throw new Error('no')
+        return event.drop === true ? undefined : event
+      },
+    })
+    for (const fields of [{}, { fails: true }, { drop: true }]) shipper.ship({ ...fields, fn: () => 1 })
+    expect(shipper.stats()).toMatchObject({ accepted: 3, stubbed: 2, drops: { transform: { info: 1 } } })
+  })
+
   it('of any plain data, which is shipped as without a transform', async () => {
     await using shipping = await startShipping()
     const plain = shipping.ship({ dataset: 'plain' })

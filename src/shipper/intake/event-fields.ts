@@ -1,8 +1,9 @@
+import type { Alterations } from '../../record/event-to-plain.ts'
 import { isSpreadable, ownCopy } from '../../record/own-copy.ts'
 import type { IntakeEvent } from './intake-event.ts'
 
-/** Returns an event as it is sent: its line, parsed. */
-export type AsSent = (intake: IntakeEvent) => Record<string, unknown>
+/** Returns an event as it is sent: its line, parsed. Counts what was altered for that, for the whole shipper by default. */
+export type AsSent = (intake: IntakeEvent, altered?: Alterations) => Record<string, unknown>
 
 /**
  * Returns what `change` makes of the event. `change` gets an object whose fields can be spread: the event, or the event
@@ -17,7 +18,7 @@ export function changedFields(intake: IntakeEvent, asSent: AsSent, change: (fiel
   return change(asSent(intake))
 }
 
-/** Returns a copy of the event that shares no object with the application. */
-export function copiedEvent(intake: IntakeEvent, asSent: AsSent): Record<string, unknown> {
-  return ownCopy(intake.event) ?? asSent(intake)
+/** Returns a copy of the event that shares no object with the application. Counts what was altered for that. */
+export function copiedEvent(intake: IntakeEvent, asSent: AsSent, altered: Alterations): Record<string, unknown> {
+  return ownCopy(intake.event) ?? asSent(intake, altered)
 }

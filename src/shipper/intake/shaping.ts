@@ -25,9 +25,9 @@ export interface Shaping {
 export function shapingOf({ options, diagnostics, altered }: ShapingDeps): Shaping {
   const { shaping, maxEventBytes, timeField } = options
   const { context, transform, sample } = shaping
-  const asSent: AsSent = ({ event, resource }) =>
-    JSON.parse(eventToJson(event, maxEventBytes, altered, resource === undefined ? 'null' : 'text'))
-  const deps = { diagnostics, asSent, timeField }
+  const asSent: AsSent = ({ event, resource }, counted = altered) =>
+    JSON.parse(eventToJson(event, maxEventBytes, counted, resource === undefined ? 'null' : 'text'))
+  const deps = { diagnostics, asSent, timeField, altered }
   return {
     context: context && contextStep(context, deps),
     steps: [transform && transformStep(transform, deps), sample && sampleStep(sample, deps)].filter(

@@ -1,6 +1,7 @@
 import type { Diagnostics } from '../../accounting/diagnostics.ts'
 import { severityOfLevel } from '../../accounting/severity.ts'
 import type { ShapingOptions } from '../../options/shaping-options.ts'
+import type { Alterations } from '../../record/event-to-plain.ts'
 import { emptyTail, frozenTailFields } from '../../record/resource-tail.ts'
 import { type AsSent, changedFields, copiedEvent } from './event-fields.ts'
 import { problemOf, thrownBy, warnOfHook } from './hooks.ts'
@@ -11,23 +12,27 @@ type Fields = Record<string, unknown>
 export interface TransformDeps {
   readonly diagnostics: Diagnostics
   readonly asSent: AsSent
+  readonly altered: Alterations
 }
 
 /** Replaces an event by the one that the application's function returns, or drops it if there is none. */
 export function transformStep(
   transform: NonNullable<ShapingOptions['transform']>,
-  { diagnostics, asSent }: TransformDeps,
+  { diagnostics, asSent, altered }: TransformDeps,
 ): EarlyStep {
   return intake => {
     const tail = intake.resource && frozenTailFields(intake.resource)
-    const given: Fields = Object.assign(copiedEvent(intake, asSent), tail)
+    const alteredHere = { stubbed: 0, cut: 0 }
+    const given: Fields = Object.assign(copiedEvent(intake, asSent, alteredHere), tail)
     const { level } = given
     try {
       const result: unknown = transform(given)
       if (result === undefined || result === null) return 'transform'
       const problem = problemOf(result)
-      if (problem === undefined) replaceEvent(intake, shipped(result as Fields, { intake, given, tail, level, asSent }))
-      else warnOfHook(diagnostics, 'transform', problem)
+      if (problem !== undefined) return void warnOfHook(diagnostics, 'transform', problem)
+      replaceEvent(intake, shipped(result as Fields, { intake, given, tail, level, asSent }))
+      altered.stubbed += alteredHere.stubbed
+      altered.cut += alteredHere.cut
     } catch (error) {
       warnOfHook(diagnostics, 'transform', thrownBy(error))
     }
