@@ -9,6 +9,7 @@ import { limitsOptions } from '../src/options/limits-options.ts'
 import { collapseOptions, holdOptions } from '../src/options/noise-options.ts'
 import type { Definitions, Option, Presence } from '../src/options/option.ts'
 import { serviceOptions } from '../src/options/service-options.ts'
+import { shapingOptions } from '../src/options/shaping-options.ts'
 import { shipperOptions } from '../src/options/shipper-options.ts'
 import { spoolOptions } from '../src/options/spool-options.ts'
 import { tlsOptions } from '../src/options/tls-options.ts'
@@ -20,6 +21,7 @@ const MiB = 1_048_576
 const tables: Readonly<Record<string, string>> = {
   service: optionTable(serviceOptions),
   tls: optionTable(tlsOptions, 'tls.'),
+  shaping: optionTable(shapingOptions),
   shipper: optionTable(ownPart(shipperOptions)),
   spool: optionTable(spoolOptions, 'spool.'),
   limits: optionTable(limitsOptions, 'limits.'),
@@ -50,7 +52,8 @@ export function withTables(page: string): string {
 
 /** Returns the definitions that are not of the service. */
 function ownPart(definitions: Definitions): Definitions {
-  return Object.fromEntries(Object.entries(definitions).filter(([name]) => !Object.hasOwn(serviceOptions, name)))
+  const shared = { ...serviceOptions, ...shapingOptions }
+  return Object.fromEntries(Object.entries(definitions).filter(([name]) => !Object.hasOwn(shared, name)))
 }
 
 function optionTable(definitions: Definitions, prefix = ''): string {

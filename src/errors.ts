@@ -43,7 +43,7 @@ export type ErrorCode =
   | 'LOGFERRY_EXIT'
   /** Winston's log calls are shipped twice: by the transport and by OpenTelemetry. */
   | 'LOGFERRY_DUPLICATE'
-  /** A listener or function of the application threw. */
+  /** A listener or function of the application threw, or the function returned a value of no use. */
   | 'LOGFERRY_CALLBACK_THREW'
 
 /** The properties of an error about an option that cannot be used. */

@@ -1,4 +1,5 @@
 import { type DropReason, isIntended } from './accounting/ledger.ts'
+import { isSeverityNumber, severityOfNumber } from './accounting/severity.ts'
 import { type ErrorCode, invalidOption } from './errors.ts'
 import { describedWord } from './options/described.ts'
 import { optionsOf } from './options/options-of.ts'
@@ -7,6 +8,7 @@ import { bothWays, noteRecord } from './record/both-ways.ts'
 import { type HeldRecord, HeldRecords, isResourcePending, toHeldRecord } from './record/held-records.ts'
 import { beginLogCall, logCalls } from './record/log-calls.ts'
 import {
+  emptyTail,
   type OtelLogRecord,
   type OtelResource,
   otelToEvent,
@@ -14,6 +16,7 @@ import {
   resourceTail,
   severityOfRecord,
 } from './record/otel-to-event.ts'
+import type { IntakeEvent } from './shipper/intake/intake-event.ts'
 import type { FlushResult, Shipper } from './shipper/shipper.ts'
 import { type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
 import { openBatchBytes, reserveStack } from './stack-reserve.ts'
@@ -136,8 +139,8 @@ export class LogferryLogRecordExporter {
   }
 
   /**
-   * Gives the records to the shipper. Returns the reasons for which records were dropped. Records that are sampled away
-   * (`'budget'`) are no failure, because the application asked for sampling.
+   * Gives the records to the shipper. Returns the reasons for which records were dropped. A drop that the application
+   * asked for by its options, such as sampling, is no failure.
    */
   #take(records: readonly OtelLogRecord[]): DropReason[] {
     const reasons: DropReason[] = []
@@ -208,6 +211,14 @@ export class LogferryLogRecordProcessor {
   }
 
   /**
+   * Returns false for a record below the minimum severity. SDK 3.x asks before it creates the record, and for
+   * `logger.enabled()`. A record without a severity number may be shipped, by its severity text.
+   */
+  enabled({ severityNumber }: { readonly severityNumber?: number | undefined }): boolean {
+    return !isSeverityNumber(severityNumber) || !this.shipper.isBelowMinimum(severityOfNumber(severityNumber))
+  }
+
+  /**
    * Waits until the emitted records are delivered or dropped. If resource attributes are still being detected, the wait
    * for them takes half of the time at most.
    *
@@ -254,6 +265,7 @@ export class LogferryLogRecordProcessor {
   #hold(record: OtelLogRecord): boolean {
     reserveStack(openBatchBytes)
     try {
+      if (this.shipper.isBelowMinimum(severityOfRecord(record))) return false
       const { resource } = record
       const held = this.#held.get(resource) ?? (isResourcePending(record) ? this.#holdFor(resource) : undefined)
       if (held === undefined) return false
@@ -267,10 +279,23 @@ export class LogferryLogRecordProcessor {
   #holdIn(held: HeldRecords, record: OtelLogRecord): void {
     if (!beginLogCall()) return void this.shipper.refuseNested()
     try {
-      held.add(toHeldRecord(record, this.shipper.maxEventBytes))
+      held.add(toHeldRecord(record, this.#eventOf(record), this.shipper.maxEventBytes))
     } finally {
       logCalls.depth--
     }
+  }
+
+  /** Returns the event of a record that will be held, with the fields of the `context` function. */
+  #eventOf(record: OtelLogRecord): object {
+    const intake: IntakeEvent = {
+      event: otelToEvent(record),
+      severity: severityOfRecord(record),
+      time: recordTime(record),
+      resource: emptyTail,
+      preSerialized: undefined,
+    }
+    this.shipper.addContext(intake)
+    return intake.event
   }
 
   #holdFor(resource: OtelResource): HeldRecords {
@@ -330,13 +355,15 @@ function expectComplete({ complete, pending }: FlushResult): void {
   throw error
 }
 
+/** Ships a record. Returns the reason for which it was dropped; a record below the minimum severity is not dropped. */
 function takeRecord(shipper: Shipper, record: OtelLogRecord): DropReason | undefined {
   if (!beginLogCall()) return shipper.refuseNested()
   try {
+    const severity = severityOfRecord(record)
+    if (shipper.isBelowMinimum(severity)) return undefined
     const resource = tailOf(record)
     if (bothWays.isBridged) noteRecord(record)
     const event = otelToEvent(record)
-    const severity = severityOfRecord(record)
     return shipper.take({ event, severity, time: recordTime(record), resource, preSerialized: undefined })
   } finally {
     logCalls.depth--
@@ -346,7 +373,7 @@ function takeRecord(shipper: Shipper, record: OtelLogRecord): DropReason | undef
 function takeHeld(shipper: Shipper, { json, severity, time, resource, scope }: HeldRecord): void {
   const preSerialized = json.toString()
   const event = JSON.parse(preSerialized) as object
-  shipper.take({ event, severity, time, resource: resourceTail(resource, scope), preSerialized })
+  shipper.takeHeld({ event, severity, time, resource: resourceTail(resource, scope), preSerialized })
 }
 
 function tailOf(record: OtelLogRecord): Uint8Array | undefined {

@@ -1,5 +1,6 @@
 import TransportStream from 'winston-transport'
 import { emitProcessWarning, type Warning } from './accounting/diagnostics.ts'
+import type { Severity } from './accounting/severity.ts'
 import { invalidOption } from './errors.ts'
 import { describedWord } from './options/described.ts'
 import { optionsOf } from './options/options-of.ts'
@@ -90,7 +91,7 @@ export class LogferryTransport extends TransportStream {
   readonly #queue = new QueuedLogCalls()
   readonly #openCallbacks = new OpenCallbacks()
   #lastUncaught: unknown
-  /** Number of events of this transport that the shipper has kept or dropped. */
+  /** Number of events of this transport that the shipper has kept or dropped, or that are below the minimum severity. */
   #answers = 0
   /** True from `close()` until the transport logs again or is added to a logger. */
   #isOutOfUse = false
@@ -228,14 +229,19 @@ export class LogferryTransport extends TransportStream {
     // A transport in both `transports` and `exceptionHandlers` gets the same error twice, in copies if it has a format.
     const isRepeated = isUncaught && info.trace !== undefined && info.trace === this.#lastUncaught
     if (!isRepeated) {
-      const event = winstonToEvent(info, activeTraceIds(info), errorBehind(info, this.parent))
-      const preSerialized = event === info ? loggedLine(info, this.parent, this) : undefined
       const severity = severityOfInfo(info)
-      this.shipper.take({ event, severity, time: wallClockMs(), resource: undefined, preSerialized })
-      this.#answers++
-      if (bothWays.isBridged) this.#watchBothWays(info)
+      if (this.shipper.isBelowMinimum(severity)) this.#answers++
+      else this.#ship(info, severity)
     }
     if (isUncaught) this.#deliverUncaught(info)
+  }
+
+  #ship(info: Info, severity: Severity): void {
+    const event = winstonToEvent(info, activeTraceIds(info), errorBehind(info, this.parent))
+    const preSerialized = event === info ? loggedLine(info, this.parent, this) : undefined
+    this.shipper.take({ event, severity, time: wallClockMs(), resource: undefined, preSerialized })
+    this.#answers++
+    if (bothWays.isBridged) this.#watchBothWays(info)
   }
 
   #watchBothWays(info: Info): void {

@@ -59,7 +59,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
   },
   // Common
   'options/': {
-    parts: ['errors', 'http/credentials', 'http/encodings', 'own-properties', 'text/', 'time'],
+    parts: ['accounting/severity', 'errors', 'http/credentials', 'http/encodings', 'own-properties', 'text/', 'time'],
     packages: ['valibot'],
   },
   'http/': { parts: ['accounting/diagnostics', 'errors', 'own-properties', 'text/', 'time', 'time-limits'] },

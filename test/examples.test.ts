@@ -53,6 +53,12 @@ const shown: Readonly<Record<string, readonly RegExp[]>> = {
     /^requests:\n {2}\{.*"GET \/orders\/42"\}\n {2}\{.*"GET \/orders\/43"\}\n/m,
     /^audit:\n {2}\{.*"role granted"\}\n/m,
   ],
+  'shaping.ts': [
+    /^3 of 5 events were delivered. Dropped as intended: \{ transform: \{ info: 1 \}, sample: \{ debug: 1 \} \}$/m,
+    /request_id: 'r-7',\s+customer: 1234,\s+user: 'ann',\s+level: 'info',\s+message: 'signed in'\s+\}/,
+    /trace_id: '0af7651916cd43dd84f8eb211c80319c',\s+level: 'debug',\s+message: 'cache miss',\s+logferry: \{ sampling_rate: 0\.1 \}/,
+    /message: 'shipped, for a minute'/,
+  ],
   'spool.ts': [
     /logferry: 3 events could not be delivered .* Delivery continues from the spool/,
     /^(\S+ +left behind +3 .* shop\n){2}total +6 /m,

@@ -18,6 +18,10 @@ export type DropReason =
   | 'spool-damaged'
   /** The event was sampled away so that the license's monthly ingest lasts (`limits.onBudget: 'shed'`). */
   | 'budget'
+  /** The `transform` function returned no event. */
+  | 'transform'
+  /** The event was sampled away by the option `sample`. */
+  | 'sample'
   /** The event repeated another, and a later event stands for its repetitions (`collapse`). */
   | 'collapsed'
   /** The event was held, and no event of its trace was severe enough to release it in time (`hold`). */
@@ -27,9 +31,11 @@ export type DropReason =
   /** The runtime failed, for example for lack of memory, or log calls within log calls did not end. */
   | 'error'
 
+const intended: ReadonlySet<DropReason> = new Set(['budget', 'transform', 'sample', 'collapsed', 'untriggered'])
+
 /** True if the application has asked for the drop, by its options. Such a drop fails no OpenTelemetry export. */
 export function isIntended(reason: DropReason): boolean {
-  return reason === 'budget' || reason === 'collapsed' || reason === 'untriggered'
+  return intended.has(reason)
 }
 
 /**
@@ -72,10 +78,18 @@ export function tally(lines: Uint8Array): DropsBySeverity {
 }
 
 /** The reasons for which events are dropped before they are in a batch. */
-export type Refusal = Extract<
-  DropReason,
-  'memory' | 'dataset' | 'budget' | 'collapsed' | 'untriggered' | 'shut-down' | 'error'
->
+export const refusals = [
+  'memory',
+  'dataset',
+  'budget',
+  'transform',
+  'sample',
+  'collapsed',
+  'untriggered',
+  'shut-down',
+  'error',
+] as const satisfies DropReason[]
+export type Refusal = (typeof refusals)[number]
 
 /** Number of events of each severity, indexed by severity. */
 type Counts = [number, number, number, number, number, number]
@@ -91,27 +105,11 @@ export class Ledger {
   #delivered = 0
   #handedOff = 0
   /**
-   * Events dropped before they were in a batch, mostly inside their own log calls. One number counts an event as accepted and dropped at once. So
-   * `refused.error[severity]++` can count the event when the stack is exhausted and no call is possible.
+   * Events dropped before they were in a batch, mostly inside their own log calls. One number counts an event as
+   * accepted and dropped at once. So `refused.error[severity]++` can count the event when the stack is exhausted and no call is possible.
    */
-  readonly refused: Readonly<Record<Refusal, Counts>> = {
-    memory: [0, 0, 0, 0, 0, 0],
-    dataset: [0, 0, 0, 0, 0, 0],
-    budget: [0, 0, 0, 0, 0, 0],
-    collapsed: [0, 0, 0, 0, 0, 0],
-    untriggered: [0, 0, 0, 0, 0, 0],
-    'shut-down': [0, 0, 0, 0, 0, 0],
-    error: [0, 0, 0, 0, 0, 0],
-  }
-  readonly #reported: Readonly<Record<Refusal, Counts>> = {
-    memory: [0, 0, 0, 0, 0, 0],
-    dataset: [0, 0, 0, 0, 0, 0],
-    budget: [0, 0, 0, 0, 0, 0],
-    collapsed: [0, 0, 0, 0, 0, 0],
-    untriggered: [0, 0, 0, 0, 0, 0],
-    'shut-down': [0, 0, 0, 0, 0, 0],
-    error: [0, 0, 0, 0, 0, 0],
-  }
+  readonly refused = noRefusals()
+  readonly #reported = noRefusals()
   #droppedLater = 0
   readonly #drops = new Map<DropReason, DropsBySeverity>()
 
@@ -201,15 +199,10 @@ export class Ledger {
   }
 }
 
-export const refusals = [
-  'memory',
-  'dataset',
-  'budget',
-  'collapsed',
-  'untriggered',
-  'shut-down',
-  'error',
-] as const satisfies Refusal[]
+function noRefusals(): Readonly<Record<Refusal, Counts>> {
+  const counts = refusals.map((reason): [Refusal, Counts] => [reason, [0, 0, 0, 0, 0, 0]])
+  return Object.fromEntries(counts) as Record<Refusal, Counts>
+}
 
 const none: Readonly<Counts> = [0, 0, 0, 0, 0, 0]
 

@@ -12,6 +12,7 @@ import { resolveLimits } from './resolve-limits.ts'
 import { resolveCollapse, resolveHold } from './resolve-noise.ts'
 import { resolveTls } from './resolve-tls.ts'
 import type { ResolvedOptions } from './resolved-options.ts'
+import { resolveShaping } from './shaping-options.ts'
 import {
   expectedDataset,
   maxUnlimitedBatchBytes,
@@ -48,6 +49,10 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     spool,
     collapse,
     hold,
+    minSeverity,
+    context,
+    transform,
+    sample,
     ...unchanged
   } = options
   if (dataset === undefined) {
@@ -64,6 +69,7 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     spool: spool && resolveSpool(spool, destinationOf(url, orgId)),
     collapse: collapse && resolveCollapse(collapse),
     hold: hold && resolveHold(hold, options.maxBufferedBytes),
+    shaping: resolveShaping({ minSeverity, context, transform, sample }),
     tls: tls && resolveTls(tls),
     proxy: resolveProxy(proxyEnv, environment, url),
     maxUnlimitedBatchBytes: set.maxBatchBytes ?? maxUnlimitedBatchBytes,

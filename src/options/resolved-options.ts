@@ -3,6 +3,7 @@ import type { ResolvedTls } from '../http/verified-tls.ts'
 import type { ResolvedCollapse, ResolvedHold } from './noise-options.ts'
 import type { ResolvedProxy } from './proxy-env.ts'
 import type { ResolvedLimits } from './resolve-limits.ts'
+import type { ResolvedShaping } from './shaping-options.ts'
 import type { ShipperValues } from './shipper-options.ts'
 import type { ResolvedSpool } from './spool-options.ts'
 
@@ -18,6 +19,7 @@ export interface ResolvedOptions extends Omit<ShipperValues, ConvertedName> {
   readonly spool: ResolvedSpool | undefined
   readonly collapse: ResolvedCollapse | undefined
   readonly hold: ResolvedHold | undefined
+  readonly shaping: ResolvedShaping
   /** Maximum bytes of a batch under a heavy load. Equals `maxBatchBytes` if the application set that option. */
   readonly maxUnlimitedBatchBytes: number
 }
@@ -37,3 +39,7 @@ type ConvertedName =
   | 'spool'
   | 'collapse'
   | 'hold'
+  | 'minSeverity'
+  | 'context'
+  | 'transform'
+  | 'sample'

@@ -6,6 +6,7 @@ import { type LimitsOptions, limitsOptions } from './limits-options.ts'
 import { type CollapseOptions, collapseOptions, type HoldOptions, holdOptions } from './noise-options.ts'
 import { custom, type DefinitionsOf, flag, group, integer, option, type ValuesOf, word } from './option.ts'
 import { type ServiceOptions, serviceOptions } from './service-options.ts'
+import { type ShapingOptions, shapingOptions } from './shaping-options.ts'
 import { type SpoolOptions, spoolOptions } from './spool-options.ts'
 
 /**
@@ -19,7 +20,7 @@ import { type SpoolOptions, spoolOptions } from './spool-options.ts'
  * Only own enumerable properties count, here and in nested objects. Properties inherited from a class or from
  * `Object.prototype` are ignored.
  */
-export interface ShipperOptions extends ServiceOptions {
+export interface ShipperOptions extends ServiceOptions, ShapingOptions {
   /**
    * Name of the dataset that events go to, or a function that names the dataset of each event. A name has 1 to 1 024
    * characters, has no control characters, and is not `.` or `..`.
@@ -253,6 +254,7 @@ function shareOfMemory(): number {
 /** The definition of each of `ShipperOptions`. `npm run docs:options` updates the tables in docs/options.md. */
 export const shipperOptions = {
   ...serviceOptions,
+  ...shapingOptions,
   dataset: custom({
     accepts: value => isFunction(value) || isDatasetName(value),
     expected: expectedDataset,

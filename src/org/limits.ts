@@ -1,3 +1,4 @@
+import { withSamplingRate } from '../accounting/sampling-rate.ts'
 import type { ErrorCode } from '../errors.ts'
 import { quoted, type Redact, toMessageLine } from '../text/short-line.ts'
 import { clearInterval, clearTimeout, setInterval, setTimeout, systemTimeMs } from '../time.ts'
@@ -265,12 +266,13 @@ export class Limits {
 
   /** Marks an event as one of a sample. If the event is not plain data, marks the event as it is sent. */
   #marked(event: object, kept: number): object {
+    const rate = Number(kept.toPrecision(2))
     try {
-      if (shapeOf(event) === 'group') return marked(event, kept)
+      if (shapeOf(event) === 'group') return withSamplingRate(event, rate)
     } catch {
       // A getter or a proxy threw. The event as it is sent is marked instead.
     }
-    return marked(this.#deps.asSent(event), kept)
+    return withSamplingRate(this.#deps.asSent(event), rate)
   }
 
   #know(dataset: string, around: object | undefined): void {
@@ -328,11 +330,4 @@ function inGb(bytes: number): string {
 
 function day(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10)
-}
-
-/** Adds the share of events of this severity that is kept, so that a reader can estimate the original number. */
-function marked(event: object, kept: number): object {
-  const { logferry } = event as { logferry?: unknown }
-  const own = typeof logferry === 'object' && logferry !== null ? logferry : {}
-  return { ...event, logferry: { ...own, sampling_rate: Number(kept.toPrecision(2)) } }
 }

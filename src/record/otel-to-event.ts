@@ -13,7 +13,7 @@ import { formatNanoTime, isHrTime } from './timestamp.ts'
 import { traceFlagsHex, validTraceIds } from './trace-context.ts'
 
 export type { OtelLogRecord, OtelResource, OtelScope } from './otel-record.ts'
-export { resourceTail } from './resource-tail.ts'
+export { emptyTail, resourceTail } from './resource-tail.ts'
 
 /** OpenTelemetry's value for an unknown time. */
 const unknownTime: HrTime = [0, 0]

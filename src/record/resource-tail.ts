@@ -39,10 +39,29 @@ const fieldsOfTails = new WeakMap<Uint8Array, object>()
 export function tailFields(tail: Uint8Array): object {
   let fields = fieldsOfTails.get(tail)
   if (fields === undefined) {
-    fields = JSON.parse(`{${Buffer.from(tail).toString('utf8').replace(/^,/, '')}`) as object
+    fields = parsed(tail)
     fieldsOfTails.set(tail, fields)
   }
   return fields
+}
+
+const frozenFieldsOfTails = new WeakMap<Uint8Array, Readonly<Record<string, unknown>>>()
+
+/** Returns the fields that a tail adds to an event, frozen throughout. The object is the same each time. */
+export function frozenTailFields(tail: Uint8Array): Readonly<Record<string, unknown>> {
+  let fields = frozenFieldsOfTails.get(tail)
+  if (fields === undefined) {
+    fields = parsed(tail, (_, value) => Object.freeze(value)) as Readonly<Record<string, unknown>>
+    frozenFieldsOfTails.set(tail, fields)
+  }
+  return fields
+}
+
+/** The tail of an OpenTelemetry event that has resource and scope among its own fields. */
+export const emptyTail: Uint8Array = Buffer.from('}')
+
+function parsed(tail: Uint8Array, reviver?: (name: string, value: unknown) => unknown): object {
+  return JSON.parse(`{${Buffer.from(tail).toString('utf8').replace(/^,/, '')}`, reviver) as object
 }
 
 function resourceMember(resource: OtelResource): string {

@@ -1,4 +1,5 @@
 import type { DropReason, DropsBySeverity } from '../accounting/ledger.ts'
+import type { SeverityName } from '../accounting/severity.ts'
 import type { Encoding } from '../http/encodings.ts'
 import type { LimitsStats } from '../org/limits.ts'
 import type { SpoolStats } from './spool-coordinator.ts'
@@ -52,6 +53,8 @@ export interface ShipperStats {
    * turn comes only after more than half of the configured age. A batch is then sent when its turn comes.
    */
   readonly maxBatchAgeMs: number
+  /** The minimum severity of events that are shipped at present. */
+  readonly minSeverity: SeverityName
   /** The license limits in force, and their reason; `undefined` without the option `limits`. */
   readonly limits: LimitsStats | undefined
   /** The state of the spool; `undefined` without the option `spool`. */

@@ -1,6 +1,6 @@
 import { type DiagnosticListeners, Diagnostics } from '../accounting/diagnostics.ts'
 import { type DropReason, Ledger } from '../accounting/ledger.ts'
-import { type Severity, severityOfLevel } from '../accounting/severity.ts'
+import { type Severity, type SeverityName, severityOfLevel } from '../accounting/severity.ts'
 import { Acknowledgement } from '../batch/acknowledgements.ts'
 import { Compression } from '../delivery/compression.ts'
 import { Sender } from '../delivery/sender.ts'
@@ -26,7 +26,9 @@ import { Intake } from './intake/intake.ts'
 import type { IntakeEvent } from './intake/intake-event.ts'
 import { type NoiseControl, openNoiseControl } from './intake/noise-control.ts'
 import { RefusedEvents } from './intake/refused-events.ts'
+import { shapingOf } from './intake/shaping.ts'
 import { type License, openLicense } from './license-limits.ts'
+import { MinSeverity } from './min-severity.ts'
 import { openPipeline, type Pipeline } from './pipeline.ts'
 import type { ShipperStats } from './shipper-stats.ts'
 import { SpoolCoordinator } from './spool-coordinator.ts'
@@ -74,6 +76,7 @@ export class Shipper {
   readonly #license: License | undefined
   readonly #noise: NoiseControl
   readonly #intake: Intake
+  readonly #minSeverity: MinSeverity
 
   /** @internal */
   constructor(options: ResolvedOptions) {
@@ -134,6 +137,7 @@ export class Shipper {
       options.limits &&
       openLicense({ options, limits: options.limits, rateLimiter, delivery, diagnostics, altered: this.#altered })
     this.#license?.start()
+    this.#minSeverity = new MinSeverity(options.shaping.minSeverity)
     this.#intake = new Intake(
       {
         options,
@@ -142,6 +146,7 @@ export class Shipper {
         diagnostics,
         license: this.#license,
         refused: this.#refusedEvents,
+        shaping: shapingOf({ options, diagnostics, altered: this.#altered }),
         atExit: this.#atExit,
       },
       this.#altered,
@@ -164,17 +169,17 @@ export class Shipper {
    * dropped first when memory is short. Names of npm, syslog and CLI levels count, in upper or lower case; any other
    * level counts as info.
    *
-   * @returns true if the event was accepted; false if it was dropped, counted and reported
+   * @returns true if the event was accepted; false if it was dropped, counted and reported, or is below the minimum
+   * severity
    */
   ship(event: Readonly<Record<string, unknown>>): boolean {
     try {
       if (!beginLogCall()) return this.refuseNested() === undefined
       try {
+        const severity = levelOf(event)
+        if (this.isBelowMinimum(severity)) return false
         const time = wallClockMs()
-        return (
-          this.take({ event, severity: levelOf(event), time, resource: undefined, preSerialized: undefined }) ===
-          undefined
-        )
+        return this.take({ event, severity, time, resource: undefined, preSerialized: undefined }) === undefined
       } finally {
         logCalls.depth--
       }
@@ -251,9 +256,23 @@ export class Shipper {
       requestsPerSecond: inForce.requestsPerSecond,
       maxBatchBytes: delivery.maxBatchBytes,
       maxBatchAgeMs: batchQueue.limits.maxBatchAgeMs,
+      minSeverity: this.#minSeverity.name,
       limits: this.#license?.limits.stats(inForce),
       spool: spool?.stats(),
     }
+  }
+
+  /**
+   * Changes the minimum severity of events that are shipped. A further call replaces an earlier one.
+   *
+   * @param severity `trace`, `debug`, `info`, `warn`, `error` or `fatal`
+   * @param options.forMs time after which the minimum goes back to its last permanent value, in milliseconds, 1 to
+   * 2 147 483 647; without it, the change is permanent
+   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `severity` is none of these, or `forMs` is not
+   * a number from 1 to 2 147 483 647
+   */
+  setMinSeverity(severity: SeverityName, options: { readonly forMs?: number | undefined } = {}): void {
+    this.#minSeverity.set(severity, options)
   }
 
   /**
@@ -323,6 +342,33 @@ export class Shipper {
   }
 
   /**
+   * As `take`, for an event that was held back after `addContext`.
+   *
+   * @internal
+   */
+  takeHeld(intake: IntakeEvent): DropReason | undefined {
+    return this.#intake.takeHeld(intake)
+  }
+
+  /**
+   * Adds the fields of the `context` function. Called inside the log call of an event that will be held back.
+   *
+   * @internal
+   */
+  addContext(intake: IntakeEvent): void {
+    this.#intake.addContext(intake)
+  }
+
+  /**
+   * True if events of this severity are not shipped. Each log call asks before it reads anything else of its event.
+   *
+   * @internal
+   */
+  isBelowMinimum(severity: Severity): boolean {
+    return severity < this.#minSeverity.current
+  }
+
+  /**
    * Drops an event without reading it. An accessor or a listener logged it while another event was being taken, too
    * deep or too often: it would log without end.
    *
@@ -337,8 +383,8 @@ export class Shipper {
    *
    * @internal
    */
-  refuseShutDown(severity: Severity): DropReason {
-    return this.#refusedEvents.refuse('shut-down', severity)
+  refuseShutDown(severity: Severity): void {
+    if (!this.isBelowMinimum(severity)) this.#refusedEvents.refuse('shut-down', severity)
   }
 
   /**
@@ -420,7 +466,7 @@ export class Shipper {
 
 /** Severity of an event that cannot be read: info. */
 const usualSeverity = severityOfLevel(undefined)
-const nested = new Error('a getter, a `toJSON` or a listener logs again for each event')
+const nested = new Error('a getter, a `toJSON`, a listener or a function of an option logs again for each event')
 
 function levelOf(event: Readonly<Record<string, unknown>>): Severity {
   try {

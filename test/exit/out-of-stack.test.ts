@@ -35,6 +35,17 @@ const otel = (processor: string) => `
 /** Each makes one log call with `call(n)`; what it has to do for the events to be accepted before the end. */
 const loggers: readonly (readonly [name: string, source: (options: string) => string, beforeEnd: string])[] = [
   ['the core', options => `${core(options)} const call = n => shipper.ship({ level: 'info', n })`, ''],
+  [
+    'the core with functions that shape events',
+    options => `
+      const context = () => ({ request_id: 'r-1' })
+      const transform = event => ({ ...event, added: 1 })
+      const sample = event => (event.n === 'none' ? 0 : 1)
+      ${core(`context, transform, sample, ${options}`)}
+      const call = n => shipper.ship({ level: 'info', n })
+    `,
+    '',
+  ],
   ['Winston without a format', options => winstonLoggers(options, '{ transform: info => info }'), ''],
   ['Winston with format.json()', options => winstonLoggers(options, 'winston.format.json()'), ''],
   [

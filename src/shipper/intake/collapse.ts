@@ -5,7 +5,7 @@ import type { Alterations } from '../../record/event-to-plain.ts'
 import { fewCallsBytes, openBatchBytes, reserveStack } from '../../stack-reserve.ts'
 import { clearTimeout, monotonicMs, setTimeout } from '../../time.ts'
 import type { HeldEvents, HeldSource } from '../held-events.ts'
-import type { IntakeEvent, IntakeStep } from './intake-event.ts'
+import type { HoldingStep, IntakeEvent } from './intake-event.ts'
 import { eventTime, repeatSummary } from './repeat-summary.ts'
 import { type EventTime, type RepeatWindow, RepeatWindows } from './repeat-windows.ts'
 
@@ -58,7 +58,7 @@ export class Collapse implements HeldSource {
     this.#windows = new RepeatWindows(deps.windowMs, window => this.#due.push(window))
   }
 
-  readonly step: IntakeStep = (intake, dataset) => {
+  readonly step: HoldingStep = (intake, dataset) => {
     const identity = eventIdentity(intake.event, dataset)
     if (identity === undefined) return undefined
     const time = eventTime(intake, this.#deps.timeField)

@@ -1,6 +1,6 @@
 import { isDatasetName } from '../../options/dataset-name.ts'
 import type { ResolvedOptions } from '../../options/resolved-options.ts'
-import { tailFields } from '../../record/resource-tail.ts'
+import { wholeEvent } from './intake-event.ts'
 
 /** The name of an event's dataset, or the reason why the application's function gave none. */
 export type DatasetOf = { readonly name: string } | { readonly problem: string }
@@ -15,9 +15,7 @@ export function datasetOf(
   tail: Uint8Array | undefined,
 ): DatasetOf {
   try {
-    const name: unknown = ask(
-      tail === undefined ? (event as Record<string, unknown>) : { ...event, ...tailFields(tail) },
-    )
+    const name: unknown = ask(wholeEvent(event, tail))
     return isDatasetName(name) ? { name } : { problem: 'returned no valid name' }
   } catch (error) {
     return { problem: `threw ${error instanceof Error ? error.name : typeof error}` }

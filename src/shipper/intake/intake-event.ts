@@ -1,18 +1,25 @@
 import type { Refusal } from '../../accounting/ledger.ts'
 import type { Severity } from '../../accounting/severity.ts'
+import { tailFields } from '../../record/resource-tail.ts'
 
 /** An event on its way into the core, whichever way it came. */
 export interface IntakeEvent {
   /** The event's fields. Replace them by `replaceFields` only. */
   event: object
-  readonly severity: Severity
+  severity: Severity
   /** Time of an event without a time stamp of its own: milliseconds since the epoch, or seconds and nanoseconds. */
   readonly time: number | readonly [number, number]
   /** Resource and scope of an OpenTelemetry record, as bytes that replace the closing brace of the event's JSON. */
-  readonly resource: Uint8Array | undefined
+  resource: Uint8Array | undefined
   /** The result of `JSON.stringify` for the fields, if the caller has it and they are plain data. */
   preSerialized: string | undefined
 }
+
+/**
+ * A step of the intake before the dataset of the event is known. Returns the reason for which the event is dropped, or
+ * `undefined`.
+ */
+export type EarlyStep = (intake: IntakeEvent) => Refusal | undefined
 
 /** Replaces the fields of an event, and discards what was made of the earlier fields. */
 export function replaceFields(intake: IntakeEvent, event: object): void {
@@ -21,8 +28,12 @@ export function replaceFields(intake: IntakeEvent, event: object): void {
   intake.preSerialized = undefined
 }
 
-/** A step of the intake. Returns the reason for which the event is dropped, or `undefined` if it goes on. */
-export type IntakeStep = (intake: IntakeEvent, dataset: string) => Refusal | undefined
-
-/** A step that may also keep an event: it then returns `'held'`, counts the event, and passes it on later or drops it. */
+/**
+ * A step after the dataset of the event is known, which may also keep the event: it then returns `'held'`, counts the event, and passes it on later or drops
+ * it.
+ */
 export type HoldingStep = (intake: IntakeEvent, dataset: string) => Refusal | 'held' | undefined
+/** Returns the whole event, including the fields that the tail adds to its line. */
+export function wholeEvent(event: object, tail: Uint8Array | undefined): Readonly<Record<string, unknown>> {
+  return tail === undefined ? (event as Record<string, unknown>) : { ...event, ...tailFields(tail) }
+}

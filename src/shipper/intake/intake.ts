@@ -11,8 +11,9 @@ import { Timestamper } from '../../record/timestamp.ts'
 import { fewCallsBytes, reserveStack } from '../../stack-reserve.ts'
 import type { License } from '../license-limits.ts'
 import { datasetOf } from './dataset-of.ts'
-import { type HoldingStep, type IntakeEvent, replaceFields } from './intake-event.ts'
+import { type EarlyStep, type HoldingStep, type IntakeEvent, replaceFields } from './intake-event.ts'
 import type { RefusedEvents } from './refused-events.ts'
+import type { Shaping } from './shaping.ts'
 
 export interface IntakeDeps {
   readonly options: Pick<ResolvedOptions, 'dataset' | 'maxEventBytes' | 'timeField'>
@@ -21,9 +22,12 @@ export interface IntakeDeps {
   readonly diagnostics: Diagnostics
   readonly license: License | undefined
   readonly refused: RefusedEvents
+  readonly shaping: Shaping
   /** The registration of the shipper for the end of the process. */
   readonly atExit: { readonly isRegistered: boolean; register(): void }
 }
+
+const noSteps: readonly EarlyStep[] = []
 
 /** The one way into the core: finds an event's dataset, fits the event into the license, and adds its line to a batch. */
 export class Intake {
@@ -32,8 +36,9 @@ export class Intake {
   readonly #maxEventBytes: number
   readonly #timeField: string
   readonly #timestamper: Timestamper
-  /** What happens to an event before it is fitted into the license. Steps that are off are not among them. */
-  readonly #steps: readonly HoldingStep[]
+  /** The steps before and after the dataset is known. Steps that are off are not among them. */
+  readonly #earlySteps: readonly EarlyStep[]
+  readonly #holdingSteps: readonly HoldingStep[]
   /** The caller that waits for the events being taken. */
   #acknowledgement: Acknowledgement | undefined
   readonly altered: Alterations
@@ -46,34 +51,78 @@ export class Intake {
     this.#timeField = timeField
     this.#timestamper = new Timestamper(timeField)
     this.altered = altered
-    this.#steps = steps
+    this.#holdingSteps = steps
+    const { context, steps: shapingSteps } = deps.shaping
+    this.#earlySteps = context === undefined ? shapingSteps : [context, ...shapingSteps]
   }
 
   /**
    * Takes every event. The event's own time stamp takes precedence over its `time`.
    *
+   * @returns the reason why the event was dropped, or `undefined` if it was kept
+   */
+  take(intake: IntakeEvent): DropReason | undefined {
+    return this.#take(intake, this.#earlySteps)
+  }
+
+  /** Adds the fields of the `context` function to an event that will be held back. */
+  addContext(intake: IntakeEvent): void {
+    this.#deps.shaping.context?.(intake)
+  }
+
+  /** Takes an event that was held back after `addContext`. */
+  takeHeld(intake: IntakeEvent): DropReason | undefined {
+    return this.#take(intake, this.#deps.shaping.steps)
+  }
+
+  /** Takes an event that `step` has kept or created, to the steps after it. No caller waits for the event. */
+  takeAfter(step: HoldingStep, dataset: string, intake: IntakeEvent): void {
+    const acknowledgement = this.#acknowledgement
+    this.#acknowledgement = undefined
+    this.#take(intake, noSteps, this.#holdingSteps.indexOf(step) + 1, dataset)
+    this.#acknowledgement = acknowledgement
+  }
+
+  /** Writes an event as JSON with its time stamp, for a step that holds the event. Leaves room for its resource. */
+  toJson(intake: IntakeEvent, altered: Alterations): Line {
+    const { event, resource, preSerialized } = intake
+    const maxBytes = this.#maxEventBytes - 1 - (this.#tailOf(resource)?.length ?? 0)
+    const nonFinite = resource === undefined ? 'null' : 'text'
+    return eventToLine(event, this.#headOf(intake), undefined, maxBytes, altered, preSerialized, nonFinite)
+  }
+
+  /**
    * At the end of the stack, any call on the way may throw. Even then, an event is either kept and counted as accepted,
    * or dropped and counted as dropped: `catch` changes one number only.
    *
-   * @param firstStep the first step to run; with it, `given` is the dataset
-   * @returns the reason why the event was dropped, or `undefined` if it was kept
+   * @param firstHolding the first of the holding steps to run
+   * @param known the dataset, if it is known
    */
-  take(intake: IntakeEvent, firstStep = 0, given?: string): DropReason | undefined {
+  #take(
+    intake: IntakeEvent,
+    earlySteps: readonly EarlyStep[],
+    firstHolding = 0,
+    known?: string,
+  ): DropReason | undefined {
     const { severity } = intake
-    const steps = this.#steps
     const { batchQueue, ledger, license, refused } = this.#deps
     try {
       if (refused.hasUnreported) refused.scheduleReport()
       if (!batchQueue.hasRoomFor(severity)) return refused.refuse('memory', severity)
-      const dataset = given ?? this.#datasetOf(intake)
-      if (dataset === undefined) return refused.refuse('dataset', severity)
-      for (let i = firstStep; i < steps.length; i++) {
-        const reason = (steps[i] as HoldingStep)(intake, dataset)
-        if (reason !== undefined) return reason === 'held' ? undefined : refused.refuse(reason, severity)
+      for (const step of earlySteps) {
+        const reason = step(intake)
+        if (reason !== undefined) return refused.refuse(reason, intake.severity)
       }
-      if (license !== undefined && !this.#fit(dataset, intake, license)) return refused.refuse('budget', severity)
+      const dataset = known ?? this.#datasetOf(intake)
+      if (dataset === undefined) return refused.refuse('dataset', intake.severity)
+      for (let i = firstHolding; i < this.#holdingSteps.length; i++) {
+        const reason = (this.#holdingSteps[i] as HoldingStep)(intake, dataset)
+        if (reason !== undefined) return reason === 'held' ? undefined : refused.refuse(reason, intake.severity)
+      }
+      if (license !== undefined && !this.#fit(dataset, intake, license))
+        return refused.refuse('budget', intake.severity)
       if (this.add(dataset, intake)) return undefined
-      return refused.refuse('memory', severity)
+      return refused.refuse('memory', intake.severity)
     } catch (error) {
       // No logged value can cause this. Only a lack of stack or memory can, or a bug of this package.
       ledger.refused.error[severity]++
@@ -85,22 +134,6 @@ export class Intake {
       }
       return 'error'
     }
-  }
-
-  /** Takes an event that `step` has kept or created, to the steps after it. No caller waits for the event. */
-  takeAfter(step: HoldingStep, dataset: string, intake: IntakeEvent): void {
-    const acknowledgement = this.#acknowledgement
-    this.#acknowledgement = undefined
-    this.take(intake, this.#steps.indexOf(step) + 1, dataset)
-    this.#acknowledgement = acknowledgement
-  }
-
-  /** Writes an event as JSON with its time stamp, for a step that holds the event. Leaves room for its resource. */
-  toJson(intake: IntakeEvent, altered: Alterations): Line {
-    const { event, resource, preSerialized } = intake
-    const maxBytes = this.#maxEventBytes - 1 - (this.#tailOf(resource)?.length ?? 0)
-    const nonFinite = resource === undefined ? 'null' : 'text'
-    return eventToLine(event, this.#headOf(intake), undefined, maxBytes, altered, preSerialized, nonFinite)
   }
 
   /** Reports to `acknowledgement` what becomes of the events that `give` ships. */

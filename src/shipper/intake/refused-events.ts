@@ -1,6 +1,13 @@
 import type { Diagnostics } from '../../accounting/diagnostics.ts'
 import { DropSummary } from '../../accounting/drop-summary.ts'
-import { type DropReason, type DropsBySeverity, type Ledger, type Refusal, refusals } from '../../accounting/ledger.ts'
+import {
+  type DropReason,
+  type DropsBySeverity,
+  isIntended,
+  type Ledger,
+  type Refusal,
+  refusals,
+} from '../../accounting/ledger.ts'
 import type { Severity } from '../../accounting/severity.ts'
 import type { MemoryBudget } from '../../batch/memory-budget.ts'
 import type { RateInForce } from '../../delivery/rate-limiter.ts'
@@ -39,6 +46,8 @@ export class RefusedEvents {
   /** Drops an event in its log call: counts it, and reports it. */
   refuse(reason: Refusal, severity: Severity): DropReason {
     this.#deps.ledger.refused[reason][severity]++
+    // No warning reports an intended drop, which may come with nearly every log call. Without a listener, counting it is all.
+    if (isIntended(reason) && !this.#deps.diagnostics.has('dropped')) return reason
     if (this.#isReporting) return reason // a listener that hears of a drop has logged: the next drop reports it
     try {
       if (isFrequent(reason)) {

@@ -10,7 +10,14 @@ const [way, sdk] = process.argv.slice(2)
 const { batching, forceFlushReachesExporter, hasEventNames, providerOf } = await import(sdk)
 
 const emulator = await startEmulator()
-const options = { baseUrl: emulator.url, token: emulator.token, dataset: 'orders' }
+const options = {
+  baseUrl: emulator.url,
+  token: emulator.token,
+  dataset: 'orders',
+  minSeverity: 'info',
+  context: () => ({ tenant: 'blue' }),
+  transform: event => (event.message === 'unwanted' ? undefined : event),
+}
 const processors = {
   processor: () => new LogferryLogRecordProcessor(options),
   exporter: () => batching(new LogferryLogRecordExporter(options)),
@@ -22,6 +29,8 @@ const logger = provider.getLogger('checkout', '1.2.3')
 const span = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', traceFlags: 1 }
 const context = trace.setSpanContext(ROOT_CONTEXT, span)
 
+logger.emit({ severityNumber: 5, body: 'below the minimum severity' })
+logger.emit({ severityNumber: 17, body: 'unwanted' })
 for (let id = 0; id < 3000; id++) {
   logger.emit({
     severityNumber: 17,
@@ -53,6 +62,7 @@ for (const [id, { _time, observed_time, ...event }] of arrived(emulator, 'orders
     attributes: { order: { id, total: 99.5 }, http: { request: { method: 'POST' } } },
     resource: { service: { name: 'shop' } },
     scope: { name: 'checkout', version: '1.2.3' },
+    tenant: 'blue',
   })
 }
 await emulator.close()

@@ -1,0 +1,20 @@
+/** Significant digits of a product of rates. Without rounding, 0.1 of 0.2 would be 0.020000000000000004. */
+const digits = 6
+
+/**
+ * Marks an event as one of a sample: `logferry.sampling_rate` is the share of such events that is kept, so that a reader
+ * can estimate the original number. If the event is one of a sample already, the rates multiply.
+ *
+ * @param event an event whose fields can be spread; the result is a copy
+ * @param rate above 0, below 1
+ */
+export function withSamplingRate(event: object, rate: number): object {
+  const { logferry } = event as { logferry?: unknown }
+  const own: { sampling_rate?: unknown } = typeof logferry === 'object' && logferry !== null ? logferry : {}
+  return { ...event, logferry: { ...own, sampling_rate: combinedRate(own.sampling_rate, rate) } }
+}
+
+function combinedRate(earlier: unknown, rate: number): number {
+  const isRate = typeof earlier === 'number' && earlier > 0 && earlier <= 1
+  return isRate ? Number((earlier * rate).toPrecision(digits)) : rate
+}

@@ -1,0 +1,51 @@
+import type { Diagnostics } from '../../accounting/diagnostics.ts'
+import type { ShapingOptions } from '../../options/shaping-options.ts'
+import { type AsSent, changedFields } from './event-fields.ts'
+import { problemOf, thrownBy, warnOfHook } from './hooks.ts'
+import { type EarlyStep, replaceFields } from './intake-event.ts'
+
+export interface ContextDeps {
+  readonly diagnostics: Diagnostics
+  readonly asSent: AsSent
+  readonly timeField: string
+}
+
+/** Adds the fields that the application's function returns, unless the event has them. */
+export function contextStep(
+  context: NonNullable<ShapingOptions['context']>,
+  { diagnostics, asSent, timeField }: ContextDeps,
+): EarlyStep {
+  return intake => {
+    let fields: object
+    try {
+      const result: unknown = context()
+      if (result === undefined || result === null) return undefined
+      const problem = problemOf(result)
+      if (problem !== undefined) return void warnOfHook(diagnostics, 'context', problem)
+      fields = { ...result }
+    } catch (error) {
+      return void warnOfHook(diagnostics, 'context', thrownBy(error))
+    }
+    const isOtel = intake.resource !== undefined
+    const isOwn = (name: string) => name === timeField || (isOtel && (name === 'resource' || name === 'scope'))
+    replaceFields(
+      intake,
+      changedFields(intake, asSent, event => merged(event, fields, isOwn)),
+    )
+    return undefined
+  }
+}
+
+/**
+ * Returns the event with further fields. A field that is `undefined` is not in the line, so the event does not have it.
+ *
+ * @param isOwn true for the name of a field that every event has of its own, besides its fields: the time stamp, for one
+ */
+function merged(event: object, fields: object, isOwn: (name: string) => boolean): object {
+  const merged: Record<string, unknown> = { ...fields, ...event }
+  for (const name of Object.keys(fields)) {
+    if (isOwn(name)) merged[name] = (event as Record<string, unknown>)[name]
+    else if (merged[name] === undefined) merged[name] = (fields as Record<string, unknown>)[name]
+  }
+  return merged
+}

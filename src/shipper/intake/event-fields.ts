@@ -1,0 +1,24 @@
+import type { Alterations } from '../../record/event-to-plain.ts'
+import { isSpreadable, ownCopy } from '../../record/own-copy.ts'
+import type { IntakeEvent } from './intake-event.ts'
+
+/** Returns an event as it is sent: its line, parsed. Counts what was altered for that, for the whole shipper by default. */
+export type AsSent = (intake: IntakeEvent, altered?: Alterations) => Record<string, unknown>
+
+/**
+ * Returns what `change` makes of the event. `change` gets an object whose fields can be spread: the event, or the event
+ * as it is sent if it is not plain enough, or throws when it is read.
+ */
+export function changedFields(intake: IntakeEvent, asSent: AsSent, change: (fields: object) => object): object {
+  try {
+    if (isSpreadable(intake.event)) return change(intake.event)
+  } catch {
+    // An accessor or a proxy threw. The event as it is sent is changed instead.
+  }
+  return change(asSent(intake))
+}
+
+/** Returns a copy of the event that shares no object with the application. Counts what was altered for that. */
+export function copiedEvent(intake: IntakeEvent, asSent: AsSent, altered: Alterations): Record<string, unknown> {
+  return ownCopy(intake.event) ?? asSent(intake, altered)
+}

@@ -1,0 +1,37 @@
+import type { Diagnostics } from '../../accounting/diagnostics.ts'
+import type { ResolvedOptions } from '../../options/resolved-options.ts'
+import { eventToJson } from '../../record/event-to-line.ts'
+import type { Alterations } from '../../record/event-to-plain.ts'
+import { contextStep } from './add-context.ts'
+import type { AsSent } from './event-fields.ts'
+import type { EarlyStep } from './intake-event.ts'
+import { sampleStep } from './sample-event.ts'
+import { transformStep } from './transform-event.ts'
+
+export interface ShapingDeps {
+  readonly options: Pick<ResolvedOptions, 'shaping' | 'maxEventBytes' | 'timeField'>
+  readonly diagnostics: Diagnostics
+  readonly altered: Alterations
+}
+
+/** The steps that the application's options ask for. A step that is off does not exist. */
+export interface Shaping {
+  /** Runs inside the log call of the event, also if the event is held back after that. */
+  readonly context: EarlyStep | undefined
+  /** The later steps, in order. */
+  readonly steps: readonly EarlyStep[]
+}
+
+export function shapingOf({ options, diagnostics, altered }: ShapingDeps): Shaping {
+  const { shaping, maxEventBytes, timeField } = options
+  const { context, transform, sample } = shaping
+  const asSent: AsSent = ({ event, resource }, counted = altered) =>
+    JSON.parse(eventToJson(event, maxEventBytes, counted, resource === undefined ? 'null' : 'text'))
+  const deps = { diagnostics, asSent, timeField, altered }
+  return {
+    context: context && contextStep(context, deps),
+    steps: [transform && transformStep(transform, deps), sample && sampleStep(sample, deps)].filter(
+      step => step !== undefined,
+    ),
+  }
+}
