@@ -62,14 +62,20 @@ function identityOf(event: Telling, dataset: string): string | undefined {
 }
 
 function troubleIn(event: Telling): string {
-  const { error, err, exception, stack, body, attributes } = event
+  const { attributes } = event
+  const trouble = troubleAt(event)
+  return typeof attributes === 'object' && attributes !== null ? trouble + troubleAt(attributes) : trouble
+}
+
+/** Returns the errors at the root of an event, or of its attributes. */
+function troubleAt(event: Telling): string {
+  const { error, err, exception, stack, body } = event
   let trouble = ''
   if (error !== undefined) trouble += describe(error)
   if (err !== undefined) trouble += describe(err)
   if (exception !== undefined) trouble += describe(exception)
   if (stack !== undefined) trouble += `\n${text(event.name)}${firstFrame(stack)}`
   if (body !== undefined && isError(body)) trouble += describe(body)
-  if (typeof attributes === 'object' && attributes !== null) trouble += troubleIn(attributes)
   return trouble + dotted(event)
 }
 
