@@ -4,8 +4,10 @@ import { basename } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { pages, withTables } from '../docs/option-tables.ts'
 import { limitsOptions } from '../src/options/limits-options.ts'
+import { collapseOptions, holdOptions } from '../src/options/noise-options.ts'
 import type { Definitions } from '../src/options/option.ts'
 import { serviceOptions } from '../src/options/service-options.ts'
+import { shapingOptions } from '../src/options/shaping-options.ts'
 import { shipperOptions } from '../src/options/shipper-options.ts'
 import { spoolOptions } from '../src/options/spool-options.ts'
 import { tlsOptions } from '../src/options/tls-options.ts'
@@ -13,6 +15,9 @@ import { orgClientOptions } from '../src/org/client-options.ts'
 
 const interfaces: readonly (readonly [name: string, file: string, definitions: Definitions])[] = [
   ['ServiceOptions', 'options/service-options.ts', serviceOptions],
+  ['ShapingOptions', 'options/shaping-options.ts', shapingOptions],
+  ['CollapseOptions', 'options/noise-options.ts', collapseOptions],
+  ['HoldOptions', 'options/noise-options.ts', holdOptions],
   ['ShipperOptions', 'options/shipper-options.ts', shipperOptions],
   ['TlsOptions', 'options/tls-options.ts', tlsOptions],
   ['SpoolOptions', 'options/spool-options.ts', spoolOptions],
@@ -48,7 +53,8 @@ function docstrings(source: string, name: string): Map<string, string> {
 describe.each(interfaces)('the docstrings of %s', (name, file, definitions) => {
   const written = docstrings(text(`../src/${file}`), name)
   const own = Object.entries(definitions).filter(([option]) => {
-    return name === 'ServiceOptions' || !Object.hasOwn(serviceOptions, option)
+    const isInherited = Object.hasOwn(serviceOptions, option) || Object.hasOwn(shapingOptions, option)
+    return !isInherited || ['ServiceOptions', 'ShapingOptions'].includes(name)
   })
 
   it('are there, one for each option', () => {

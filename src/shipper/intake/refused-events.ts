@@ -46,10 +46,11 @@ export class RefusedEvents {
   /** Drops an event in its log call: counts it, and reports it. */
   refuse(reason: Refusal, severity: Severity): DropReason {
     this.#deps.ledger.refused[reason][severity]++
-    // No warning reports an intended drop, which may come with nearly every log call. Without a listener, counting it is all.
-    if (isIntended(reason) && !this.#deps.diagnostics.has('dropped')) return reason
     if (this.#isReporting) return reason // a listener that hears of a drop has logged: the next drop reports it
     try {
+      // No warning reports an intended drop, which may come with nearly every log call. Without a listener, there is
+      // nothing to report. A listener that is added later hears of all drops with the next one.
+      if (isIntended(reason) && !this.#deps.diagnostics.has('dropped')) return reason
       if (isFrequent(reason)) {
         this.hasUnreported = true
         this.scheduleReport()
