@@ -1,4 +1,5 @@
 import { isAsItIs } from './json-text.ts'
+import { censored, type Rule } from './redact-rule.ts'
 
 /** Maximum lengths of a name and of a text that are learned. */
 const longestName = 64
@@ -29,14 +30,20 @@ export class Learned {
   count = 0
   /** Number of times that there was no room to learn a name. */
   refused = 0
-  root = new LearnedName(undefined)
+  root: LearnedName
+  readonly #newRoot: () => LearnedName
+
+  constructor(newRoot: () => LearnedName = () => new LearnedName(undefined)) {
+    this.#newRoot = newRoot
+    this.root = newRoot()
+  }
 
   /** Forgets all names if too many new names found no room. Called between events only. */
   renew(): void {
     if (this.refused < maxRefused) return
     this.count = 0
     this.refused = 0
-    this.root = new LearnedName(undefined)
+    this.root = this.#newRoot()
   }
 }
 
@@ -47,6 +54,8 @@ export class Learned {
 export class LearnedName {
   /** `undefined` for the start of an object, and for a name that was not learned. */
   readonly name: string | undefined
+  /** What is redacted below this member; `undefined` if nothing is. */
+  readonly rule: Rule | undefined
   /** Bytes of `,"name":`. */
   readonly piece: Piece
   /** The name that came next in the same object last time. */
@@ -59,9 +68,12 @@ export class LearnedName {
   /** The position before the first name within this member. */
   #start: LearnedName | undefined
   #within: Map<string, LearnedName> | undefined
+  /** The place of the items of an array, if another rule applies to them. */
+  #items: LearnedName | undefined
 
-  constructor(name: string | undefined) {
+  constructor(name: string | undefined, rule?: Rule) {
     this.name = name
+    this.rule = rule
     this.piece = pieceOf(name === undefined ? '' : `,${JSON.stringify(name)}:`)
     this.next = this
     this.text = undefined
@@ -73,17 +85,32 @@ export class LearnedName {
     return this.#start
   }
 
-  /** Returns the name within this member, and learns a new name. Returns `undefined` if the name cannot be learned. */
+  /**
+   * Returns the place of the items of an array in this place. `rule` applies to each of the items, which share the
+   * place.
+   */
+  itemsUnder(rule: Rule | undefined): LearnedName {
+    if (rule === this.rule) return this
+    this.#items ??= new LearnedName(undefined, rule)
+    return this.#items
+  }
+
+  /**
+   * Returns the name within this member, and learns a new name. Returns `undefined` if the name cannot be learned, or
+   * if its value is redacted.
+   */
   find(name: string, all: Learned): LearnedName | undefined {
     this.#within ??= new Map()
     const known = this.#within.get(name)
     if (known !== undefined) return known
     if (name.length > longestName) return undefined
+    const ruling = this.rule?.member(name)
+    if (ruling === censored) return undefined
     if (this.#within.size >= maxInPlace || all.count >= maxInAll) {
       all.refused++
       return undefined
     }
-    const learned = new LearnedName(name)
+    const learned = new LearnedName(name, ruling)
     this.#within.set(name, learned)
     all.count++
     return learned
@@ -101,7 +128,7 @@ export class LearnedName {
   }
 }
 
-function pieceOf(json: string): Piece {
+export function pieceOf(json: string): Piece {
   const length = Buffer.byteLength(json)
   const padded = Buffer.alloc(Math.ceil(length / 4) * 4)
   padded.write(json)
