@@ -16,6 +16,8 @@ export type DropReason =
   | 'spool-full'
   /** The spooled event is damaged or missing. */
   | 'spool-damaged'
+  /** The event could not be redacted: the function of `redact.censor` failed. */
+  | 'redact'
   /** The event was sampled away so that the license's monthly ingest lasts (`limits.onBudget: 'shed'`). */
   | 'budget'
   /** The OpenTelemetry record came after its processor or exporter was shut down. */
@@ -52,7 +54,7 @@ export function tally(lines: Uint8Array): DropsBySeverity {
 }
 
 /** The reasons for which a log call drops its own event. */
-export type Refusal = Extract<DropReason, 'memory' | 'dataset' | 'budget' | 'shut-down' | 'error'>
+export type Refusal = Extract<DropReason, 'memory' | 'dataset' | 'redact' | 'budget' | 'shut-down' | 'error'>
 
 /** Number of events of each severity, indexed by severity. */
 type Counts = [number, number, number, number, number, number]
@@ -74,6 +76,7 @@ export class Ledger {
   readonly refused: Readonly<Record<Refusal, Counts>> = {
     memory: [0, 0, 0, 0, 0, 0],
     dataset: [0, 0, 0, 0, 0, 0],
+    redact: [0, 0, 0, 0, 0, 0],
     budget: [0, 0, 0, 0, 0, 0],
     'shut-down': [0, 0, 0, 0, 0, 0],
     error: [0, 0, 0, 0, 0, 0],
@@ -81,6 +84,7 @@ export class Ledger {
   readonly #told: Readonly<Record<Refusal, Counts>> = {
     memory: [0, 0, 0, 0, 0, 0],
     dataset: [0, 0, 0, 0, 0, 0],
+    redact: [0, 0, 0, 0, 0, 0],
     budget: [0, 0, 0, 0, 0, 0],
     'shut-down': [0, 0, 0, 0, 0, 0],
     error: [0, 0, 0, 0, 0, 0],
@@ -178,7 +182,7 @@ export class Ledger {
   }
 }
 
-export const refusals = ['memory', 'dataset', 'budget', 'shut-down', 'error'] as const satisfies Refusal[]
+export const refusals = ['memory', 'dataset', 'redact', 'budget', 'shut-down', 'error'] as const satisfies Refusal[]
 
 const none: Readonly<Counts> = [0, 0, 0, 0, 0, 0]
 

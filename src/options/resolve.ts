@@ -11,6 +11,7 @@ import { optionsOf } from './options-of.ts'
 import { resolveProxy } from './proxy-env.ts'
 import { resolveCredentials } from './resolve-credentials.ts'
 import { resolveLimits } from './resolve-limits.ts'
+import { resolveRedact } from './resolve-redact.ts'
 import type { ResolvedOptions } from './resolved-options.ts'
 import { expectedDataset, ShipperOptionsSchema } from './schema.ts'
 import type { ShipperOptions } from './shipper-options.ts'
@@ -67,6 +68,7 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     spool: options.spool && resolveSpool(options.spool, destinationOf(baseUrl, options.orgId)),
     durability: options.durability,
     onRejected: options.onRejected,
+    redact: resolveRedact(options.redact, options.redactText),
     dispatcher: options.dispatcher,
     tls: options.tls && checkTls(options.tls),
     proxy: resolveProxy(options.proxyEnv, environment, baseUrl),

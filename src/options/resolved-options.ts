@@ -3,6 +3,7 @@ import type { Dispatcher } from '../http/dispatcher.ts'
 import type { Region } from './base-url.ts'
 import type { ResolvedProxy } from './proxy-env.ts'
 import type { ResolvedLimits } from './resolve-limits.ts'
+import type { ResolvedRedact } from './resolve-redact.ts'
 import type { ContentType, ShipperOptions } from './shipper-options.ts'
 import type { ResolvedSpool } from './spool-options.ts'
 import type { ResolvedTls } from './tls-options.ts'
@@ -21,6 +22,8 @@ export interface ResolvedOptions {
   readonly spool: ResolvedSpool | undefined
   readonly durability: 'memory' | 'disk'
   readonly onRejected: ShipperOptions['onRejected']
+  /** `undefined` if nothing is to be redacted. */
+  readonly redact: ResolvedRedact | undefined
   readonly contentType: ContentType
   readonly compression: 'zstd' | 'gzip' | 'none'
   readonly timeField: string

@@ -171,6 +171,8 @@ export const ShipperOptionsSchema = strictObject({
   spool: v.optional(SpoolOptionsSchema),
   durability: v.optional(v.picklist(['memory', 'disk'], "'memory' or 'disk'"), 'memory'),
   onRejected: v.optional(v.custom<NonNullable<ShipperOptions['onRejected']>>(isFunction, 'a function')),
+  redact: v.optional(v.unknown()), // checked by `resolveRedact`
+  redactText: v.optional(v.unknown()),
   maxBatchAgeMs: integer(1, 60_000, 'milliseconds'),
   maxBatchBytes: integer(1024, 16_777_216, 'bytes'),
   maxBatchEvents: integer(1, 100_000, 'events'),

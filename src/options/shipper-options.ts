@@ -2,6 +2,7 @@ import type { Dispatcher } from '../http/dispatcher.ts'
 import type { BaseUrl, Region } from './base-url.ts'
 import type { LimitsOptions } from './limits-options.ts'
 import type { ProxyEnv } from './proxy-env.ts'
+import type { RedactOptions } from './redact-options.ts'
 import type { SpoolOptions } from './spool-options.ts'
 import type { TlsOptions } from './tls-options.ts'
 
@@ -270,6 +271,27 @@ export interface ShipperOptions {
    * @defaultValue none: a refusal is counted, and causes a warning
    */
   onRejected?: ((event: Record<string, unknown> | undefined, reason: string) => void) | undefined
+  /**
+   * Paths of values that are never shipped, or the long form with `censor`: `['password', '**.token', 'user.email',
+   * 'headers.*', '*_secret', 'items[*].card']`. A malformed path throws a `RangeError`. See `RedactOptions`.
+   *
+   * Redaction applies to the event as it is shipped: message, metadata, Errors, arguments in `splat`, attributes,
+   * resource and scope, and to everything that is made of it. An event that cannot be redacted is dropped, with the
+   * reason `redact`.
+   *
+   * @defaultValue none: events are shipped as they are logged
+   */
+  redact?: readonly string[] | RedactOptions | undefined
+  /**
+   * Patterns of parts of texts that are never shipped, at most 100. Each is a RegExp with the flag `g`, and without the
+   * flag `y`. Every match in every text of an event is replaced as `redact.censor` says.
+   *
+   * Each text of each event is searched, so this costs more than `redact`. Of a text, 65 536 characters are searched,
+   * and the rest is cut. A pattern with nested repetition, such as `/(a+)+$/g`, can still take long.
+   *
+   * @defaultValue none
+   */
+  redactText?: readonly RegExp[] | undefined
   /**
    * Reads the organization's license at the start and every hour (`limits.refreshMs`), and stays within it: request
    * rate, monthly ingest, and fields of a dataset. Never delays a log call.

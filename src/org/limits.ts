@@ -61,6 +61,8 @@ export interface LimitsDeps {
   readonly redact?: Redact
   /** Returns an event as it is sent: its line, parsed. */
   readonly asSent: (event: object) => object
+  /** Called with each event that `fit` returns and that was made of an event as it is sent. */
+  readonly onAsSent?: (event: object) => void
   readonly random?: () => number
 }
 
@@ -140,10 +142,15 @@ export class Limits {
   fit(dataset: string, event: object, severity: number, around: object | undefined): object | undefined {
     this.#know(dataset, around)
     const kept = this.#settings.onBudget === 'shed' ? (this.#budget?.kept(severity) ?? 1) : 1
-    if (kept === 1) return this.#guard.fold(dataset, event)
-    if ((this.#deps.random ?? Math.random)() < kept) return this.#guard.fold(dataset, this.#marked(event, kept))
-    this.#budget?.spare(severity)
-    return undefined
+    if (kept < 1 && (this.#deps.random ?? Math.random)() >= kept) {
+      this.#budget?.spare(severity)
+      return undefined
+    }
+    const folded = this.#guard.fold(dataset, event)
+    const whole = kept === 1 ? folded : this.#plain(folded)
+    const fitted = kept === 1 ? folded : marked(whole, kept)
+    if (whole !== event) this.#deps.onAsSent?.(fitted)
+    return fitted
   }
 
   /** Counts a line that will be shipped. */
@@ -257,14 +264,14 @@ export class Limits {
     for (const news of this.#budget.tick(nowMs)) this.#warnOfBudget(news)
   }
 
-  /** Marks an event as one of a sample. If the event is not plain data, marks the event as it is sent. */
-  #marked(event: object, kept: number): object {
+  /** Returns an event whose fields can be copied one by one. If it is not plain data, returns the event as it is sent. */
+  #plain(event: object): object {
     try {
-      if (shapeOf(event) === 'group') return marked(event, kept)
+      if (shapeOf(event) === 'group') return event
     } catch {
-      // A getter or a proxy threw. The event as it is sent is marked instead.
+      // A proxy threw.
     }
-    return marked(this.#deps.asSent(event), kept)
+    return this.#deps.asSent(event)
   }
 
   #know(dataset: string, around: object | undefined): void {

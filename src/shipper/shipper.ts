@@ -12,6 +12,7 @@ import type { ShipperOptions } from '../options/shipper-options.ts'
 import { wallClockMs } from '../record/clock.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import { beginLogCall, logCalls } from '../record/log-calls.ts'
+import { Redaction } from '../record/redaction.ts'
 import { reserveStack, useDiskBytes } from '../stack-reserve.ts'
 import type { Redact } from '../text/short-line.ts'
 import { monotonicMs } from '../time.ts'
@@ -67,6 +68,7 @@ export class Shipper {
   readonly #atExit: ShipperAtExit
   readonly #refusedEvents: RefusedEvents
   readonly #license: License | undefined
+  readonly #redaction: Redaction | undefined
   readonly #intake: Intake
 
   /** @internal */
@@ -105,10 +107,13 @@ export class Shipper {
       ledger,
       refused: () => this.#refusedEvents,
     })
+    const redaction = options.redact && new Redaction(options.redact)
+    this.#redaction = redaction
     this.#refusedEvents = new RefusedEvents({
       ledger,
       diagnostics,
       memory,
+      redaction,
       heldBackBy: nowMs => delivery.heldBackBy(nowMs),
       atExit: this.#atExit,
       onReported: () => {
@@ -118,7 +123,15 @@ export class Shipper {
     })
     this.#license =
       options.limits &&
-      openLicense({ options, limits: options.limits, rateLimiter, delivery, diagnostics, altered: this.#altered })
+      openLicense({
+        options,
+        limits: options.limits,
+        rateLimiter,
+        delivery,
+        diagnostics,
+        altered: this.#altered,
+        redaction,
+      })
     this.#license?.start()
     this.#intake = new Intake(
       {
@@ -128,6 +141,7 @@ export class Shipper {
         diagnostics,
         license: this.#license,
         refused: this.#refusedEvents,
+        redaction,
         atExit: this.#atExit,
       },
       this.#altered,
@@ -390,7 +404,7 @@ export class Shipper {
     if (event === undefined) return
     const severity = severityOfLevel('warn')
     const intake = { event, severity, time: wallClockMs(), resource: undefined, preSerialized: undefined }
-    if (!this.#intake.add(dataset, intake)) this.#refusedEvents.refuse('memory', severity)
+    if (!this.#intake.add(dataset, intake)) this.#refusedEvents.refuse(this.#intake.whyNotAdded, severity)
   }
 
   /** Removes every secret of the shipper that a text from outside may repeat. */
@@ -398,7 +412,8 @@ export class Shipper {
     const { credentials, proxy } = this.#options
     const withoutToken = credentials.redact(text, kind)
     const rest = proxy.credentials?.redact(withoutToken, kind) ?? withoutToken
-    return this.#license?.redact(rest, kind) ?? rest
+    const withoutLicense = this.#license?.redact(rest, kind) ?? rest
+    return this.#redaction?.maskText(withoutLicense) ?? withoutLicense
   }
 }
 

@@ -1,11 +1,12 @@
 import type { Diagnostics } from '../../accounting/diagnostics.ts'
-import type { DropReason, Ledger } from '../../accounting/ledger.ts'
+import type { DropReason, Ledger, Refusal } from '../../accounting/ledger.ts'
 import type { Acknowledgement } from '../../batch/acknowledgements.ts'
 import type { BatchQueue } from '../../batch/batch-queue.ts'
 import { drainIfExiting } from '../../exit/exit-hooks.ts'
 import type { ResolvedOptions } from '../../options/resolved-options.ts'
 import { eventToLine, type Line } from '../../record/event-to-line.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
+import type { Redaction } from '../../record/redaction.ts'
 import { tailFields } from '../../record/resource-tail.ts'
 import { Timestamper } from '../../record/timestamp.ts'
 import { fewCallsBytes, reserveStack } from '../../stack-reserve.ts'
@@ -21,6 +22,7 @@ export interface IntakeDeps {
   readonly diagnostics: Diagnostics
   readonly license: License | undefined
   readonly refused: RefusedEvents
+  readonly redaction: Redaction | undefined
   /** The registration of the shipper for the end of the process. */
   readonly atExit: { readonly isRegistered: boolean; register(): void }
 }
@@ -32,17 +34,22 @@ export class Intake {
   readonly #maxEventBytes: number
   readonly #timeField: string
   readonly #timestamper: Timestamper
+  readonly #toLine: Redaction['toLine']
   /** The caller that waits for the events being taken. */
   #acknowledgement: Acknowledgement | undefined
   readonly altered: Alterations
+  /** The reason for which `add` returned false the last time. */
+  whyNotAdded: Refusal = 'memory'
 
   constructor(deps: IntakeDeps, altered: Alterations) {
-    const { dataset, maxEventBytes, timeField } = deps.options
+    const { options, redaction } = deps
+    const { dataset, maxEventBytes, timeField } = options
     this.#deps = deps
     this.#dataset = dataset
     this.#maxEventBytes = maxEventBytes
     this.#timeField = timeField
     this.#timestamper = new Timestamper(timeField)
+    this.#toLine = redaction === undefined ? eventToLine : (...given) => redaction.toLine(...given)
     this.altered = altered
   }
 
@@ -56,7 +63,7 @@ export class Intake {
    */
   take(intake: IntakeEvent): DropReason | undefined {
     const { severity } = intake
-    const { batchQueue, ledger, license, refused } = this.#deps
+    const { batchQueue, ledger, license, refused, redaction } = this.#deps
     try {
       if (refused.hasUnreported) refused.scheduleReport()
       if (!batchQueue.hasRoomFor(severity)) return refused.refuse('memory', severity)
@@ -64,17 +71,19 @@ export class Intake {
       if (dataset === undefined) return refused.refuse('dataset', severity)
       if (license !== undefined && !this.#fit(dataset, intake, license)) return refused.refuse('budget', severity)
       if (this.add(dataset, intake)) return undefined
-      return refused.refuse('memory', severity)
+      return refused.refuse(this.whyNotAdded, severity)
     } catch (error) {
-      // No logged value can cause this. Only a lack of stack or memory can, or a bug of this package.
-      ledger.refused.error[severity]++
+      // No logged value can cause this. Only a lack of stack or memory can, or a bug of this package. One exception: the
+      // license has asked for the redacted event, and redaction failed.
+      const reason = redaction !== undefined && error === redaction.failure ? 'redact' : 'error'
+      ledger.refused[reason][severity]++
       refused.lastError = error
       try {
         refused.scheduleReport()
       } catch {
         refused.hasUnreported = true
       }
-      return 'error'
+      return reason
     }
   }
 
@@ -90,14 +99,21 @@ export class Intake {
 
   /**
    * Adds an event to a batch of its dataset, and counts it as accepted. Returns false if there is no memory for the
-   * event.
+   * event, or if the event cannot be redacted; `whyNotAdded` tells which.
    */
   add(dataset: string, intake: IntakeEvent): boolean {
     const { atExit, batchQueue, ledger, license } = this.#deps
     const wasRegistered = atExit.isRegistered
     if (!wasRegistered) atExit.register() // first, so that the exit hooks know of every kept event
     const line = this.#lineOf(intake)
-    if (!batchQueue.enqueue(dataset, intake.severity, line, this.#acknowledgement)) return false
+    if (line === undefined) {
+      this.whyNotAdded = 'redact'
+      return false
+    }
+    if (!batchQueue.enqueue(dataset, intake.severity, line, this.#acknowledgement)) {
+      this.whyNotAdded = 'memory'
+      return false
+    }
     ledger.admitted++ // no call since the line got its place: see `Batch.append`
     try {
       license?.limits.count(intake.severity, line.length)
@@ -109,7 +125,7 @@ export class Intake {
     return true
   }
 
-  #lineOf({ event, time, resource, preSerialized }: IntakeEvent): Line {
+  #lineOf({ event, time, resource, preSerialized }: IntakeEvent): Line | undefined {
     const head = this.#hasOwnTime(event)
       ? undefined
       : typeof time === 'number'
@@ -120,7 +136,7 @@ export class Intake {
     if (isTooLong) this.altered.cut++
     const tail = isTooLong ? undefined : resource
     const nonFinite = resource === undefined ? 'null' : 'text' // OpenTelemetry has numbers that JSON does not have
-    return eventToLine(event, head, tail, this.#maxEventBytes - 1, this.altered, preSerialized, nonFinite)
+    return this.#toLine(event, head, tail, this.#maxEventBytes - 1, this.altered, preSerialized, nonFinite)
   }
 
   /** Replaces the event by one that the license allows to be shipped. Returns false if the event is sampled away. */

@@ -5,6 +5,7 @@ import type { Severity } from '../../accounting/severity.ts'
 import type { MemoryBudget } from '../../batch/memory-budget.ts'
 import type { RateInForce } from '../../delivery/rate-limiter.ts'
 import { paceReason } from '../../delivery/warnings.ts'
+import type { Redaction } from '../../record/redaction.ts'
 import { openBatchBytes, reserveStack } from '../../stack-reserve.ts'
 import { monotonicMs, setImmediate } from '../../time.ts'
 
@@ -12,6 +13,7 @@ export interface RefusedEventsDeps {
   readonly ledger: Ledger
   readonly diagnostics: Diagnostics
   readonly memory: MemoryBudget
+  readonly redaction: Redaction | undefined
   /** Returns the rate in force if it is all that the next request waits for. */
   readonly heldBackBy: (nowMs: number) => RateInForce | undefined
   /** The registration of the shipper for the end of the process. */
@@ -86,13 +88,19 @@ export class RefusedEvents {
   }
 
   #warn(reason: Refusal, count: number, bySeverity: DropsBySeverity): void {
-    const { diagnostics } = this.#deps
+    const { diagnostics, redaction } = this.#deps
+    if (reason === 'redact') {
+      const problem = redaction?.problem ?? 'redaction failed'
+      diagnostics.warn('LOGFERRY_DROPPED', `${problem}; events that cannot be redacted are dropped.`, reason)
+    }
     if (reason === 'memory') this.#warnOfMemory(bySeverity)
     if (reason === 'shut-down') diagnostics.warn('LOGFERRY_DROPPED', afterShutdown, reason)
     if (reason !== 'error') return
     const error = this.lastError
     this.lastError = undefined
-    const what = error instanceof Error ? `${error.name}: ${error.message}` : typeof error
+    // With redaction, no text that may have a value: the error may be one of the application.
+    const isShown = redaction === undefined
+    const what = error instanceof Error ? `${error.name}${isShown ? `: ${error.message}` : ''}` : typeof error
     const lost = count === 1 ? 'an event could not be kept, and is' : `${count} events could not be kept, and are`
     diagnostics.warn('LOGFERRY_DROPPED', `${lost} dropped (${what}).`, 'error')
   }
