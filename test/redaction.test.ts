@@ -18,7 +18,11 @@ const redact = ['password', '**.token', 'user.email', 'headers.*', '*_secret', '
 const everywhere = ['password', 'token', '**.user.email', '**.headers.*', '*_secret', '**.items[*].card']
 
 /** All that the service has got. */
-const received = ({ emulator }: Shipping) => emulator.datasets().flatMap(dataset => emulator.lines(dataset)).join('\n')
+const received = ({ emulator }: Shipping) =>
+  emulator
+    .datasets()
+    .flatMap(dataset => emulator.lines(dataset))
+    .join('\n')
 
 /** What an application logs, with the secret wherever a path leads, and other values beside it. */
 const logged = () => ({

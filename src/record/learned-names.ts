@@ -17,6 +17,8 @@ const maxRefused = 65_536
  * learning.
  */
 const maxTexts = 16
+/** Maximum number of redacted members that one place remembers. They are searched one by one, which is fastest for few. */
+const maxRedacted = 8
 
 /** Bytes, as words of four bytes that are copied at once. Up to three bytes after `length` are padding. */
 export interface Piece {
@@ -70,6 +72,8 @@ export class LearnedName {
   #within: Map<string, LearnedName> | undefined
   /** The place of the items of an array, if another rule applies to them. */
   #items: LearnedName | undefined
+  /** Redacted members within this member: their names, and the bytes of `,"name":"[redacted]"`. */
+  readonly #redacted: { readonly name: string; readonly piece: Piece }[] = []
 
   constructor(name: string | undefined, rule?: Rule) {
     this.name = name
@@ -104,6 +108,7 @@ export class LearnedName {
     const known = this.#within.get(name)
     if (known !== undefined) return known
     if (name.length > longestName) return undefined
+    if (this.rule !== undefined && this.redacted(name) !== undefined) return undefined
     const ruling = this.rule?.member(name)
     if (ruling === censored) return undefined
     if (this.#within.size >= maxInPlace || all.count >= maxInAll) {
@@ -114,6 +119,22 @@ export class LearnedName {
     this.#within.set(name, learned)
     all.count++
     return learned
+  }
+
+  /** Returns the bytes of a redacted member within this member, if they are remembered. */
+  redacted(name: string): Piece | undefined {
+    const known = this.#redacted
+    for (let i = 0; i < known.length; i++) {
+      const each = known[i] as { readonly name: string; readonly piece: Piece }
+      if (each.name === name) return each.piece
+    }
+    return undefined
+  }
+
+  /** Remembers the bytes of a redacted member within this member, unless there are many. */
+  remember(name: string, text: string): void {
+    if (this.#redacted.length >= maxRedacted || name.length > longestName) return
+    this.#redacted.push({ name, piece: pieceOf(`,${JSON.stringify(name)}:${JSON.stringify(text)}`) })
   }
 
   /** Learns the text of the member, unless the text changes too often. */
@@ -128,7 +149,7 @@ export class LearnedName {
   }
 }
 
-export function pieceOf(json: string): Piece {
+function pieceOf(json: string): Piece {
   const length = Buffer.byteLength(json)
   const padded = Buffer.alloc(Math.ceil(length / 4) * 4)
   padded.write(json)

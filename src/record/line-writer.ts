@@ -3,7 +3,7 @@ import { monotonicMs } from '../time.ts'
 import { copyEscaped, firstEscape, isEscaped, shortEscapes } from './escapes.ts'
 import { isRecord, isValidDate, wideNames } from './is-plain-data.ts'
 import { fits } from './json-text.ts'
-import { Learned, LearnedName, type Piece, pieceOf } from './learned-names.ts'
+import { Learned, LearnedName, type Piece } from './learned-names.ts'
 import { maxDepth, type NonFinite } from './plain.ts'
 import { censored, type Rule } from './redact-rule.ts'
 import type { RedactionRules } from './redaction.ts'
@@ -47,10 +47,6 @@ const maxMs = 15
  */
 const deep = 8
 
-/** Maximum length of a redacted member whose bytes are remembered, in bytes, and maximum number of such members. */
-const maxRedactedBytes = 512
-const maxRedacted = 1024
-
 const hasOwn = Object.prototype.hasOwnProperty
 
 /**
@@ -78,8 +74,6 @@ export class LineWriter {
   #clockAtMs = 0
   readonly #learned: Learned
   readonly #redaction: RedactionRules | undefined
-  /** Bytes of `,"name":"[redacted]"`, by name. */
-  readonly #redacted = new Map<string, Piece>()
 
   /** @param redaction applies to whatever `write` and `writeCopy` write */
   constructor(redaction?: RedactionRules) {
@@ -260,8 +254,10 @@ export class LineWriter {
   }
 
   #writeUnlearned(name: string, value: unknown, at: number, depth: number, place: LearnedName): number {
+    const redacted = place.redacted(name)
+    if (redacted !== undefined) return this.#copy(redacted, at)
     const ruling = place.rule?.member(name)
-    if (ruling === censored) return this.#writeRedacted(name, value, at)
+    if (ruling === censored) return this.#writeRedacted(name, value, at, place)
     const end = this.#writeName(name, at)
     return end < 0 ? failed : this.#writeUnder(ruling, value, end, depth)
   }
@@ -275,18 +271,12 @@ export class LineWriter {
   }
 
   /** Writes a member whose value is redacted. Fails if the replacement depends on more than a primitive value. */
-  #writeRedacted(name: string, value: unknown, at: number): number {
-    const known = this.#redacted.get(name)
-    if (known !== undefined) return this.#copy(known, at)
+  #writeRedacted(name: string, value: unknown, at: number, place: LearnedName): number {
     const { censor } = this.#redaction as RedactionRules
     if (censor.isRemoval) return at
     const text = censor.atOnce(value)
     if (text === undefined) return failed
-    if (censor.text !== undefined && name.length <= shortText) {
-      const piece = pieceOf(`,${JSON.stringify(name)}:${JSON.stringify(text)}`)
-      if (this.#redacted.size === maxRedacted) this.#redacted.clear()
-      if (piece.length <= maxRedactedBytes) this.#redacted.set(name, piece)
-    }
+    if (censor.text !== undefined) place.remember(name, text)
     const end = this.#writeName(name, at)
     return end < 0 ? failed : this.#writeText(text, end)
   }

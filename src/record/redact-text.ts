@@ -12,6 +12,7 @@ const margin = 1024
 
 /** The mark of a text that was cut before, see `cutText`. */
 const cutMark = /\.\.\. \[(\d{1,15}) more characters\]$/
+const endOfCutMark = ' more characters]'
 
 /** The part of a text that is examined, and the part that may be shipped. */
 interface Examined {
@@ -46,6 +47,10 @@ export class TextMask {
   /** Returns the text with every match replaced by what `replace` returns for the match. */
   mask(text: string, replace: (match: string) => string): string {
     if (mayBeCutStub(text)) return '[Throws]'
+    if (text.length <= Math.min(maxExamined, this.#left) && !text.endsWith(endOfCutMark) && !this.#isMatched(text)) {
+      this.#left -= text.length
+      return text
+    }
     const { head, end, more } = this.#examined(text)
     const spans = this.#spansIn(head).filter(({ start }) => start < end)
     let masked = ''
@@ -58,6 +63,15 @@ export class TextMask {
     return `${masked}${head.slice(at, Math.max(end, at))}... [${more} more characters]`
   }
 
+  #isMatched(text: string): boolean {
+    for (let i = 0; i < this.#patterns.length; i++) {
+      const pattern = this.#patterns[i] as RegExp
+      pattern.lastIndex = 0
+      if (pattern.test(text)) return true
+    }
+    return false
+  }
+
   #examined(text: string): Examined {
     const max = Math.min(maxExamined, Math.max(this.#left, 0))
     this.#left -= Math.min(text.length, max)
@@ -66,7 +80,7 @@ export class TextMask {
       const end = withoutHalfPair(text, Math.max(max - margin, 0))
       return { head: text.slice(0, max), end, more: text.length - end }
     }
-    const [mark, missing] = (text.endsWith(' more characters]') ? cutMark.exec(text) : null) ?? []
+    const [mark, missing] = (text.endsWith(endOfCutMark) ? cutMark.exec(text) : null) ?? []
     if (mark === undefined) return { head: text, end: text.length, more: 0 }
     const head = text.slice(0, -mark.length)
     const end = withoutHalfPair(head, Math.max(head.length - margin, 0))

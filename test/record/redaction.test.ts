@@ -30,14 +30,13 @@ function redacted(event: object, redact: unknown, redactText?: readonly RegExp[]
 }
 
 describe('a slow and obvious implementation', () => {
-  const glob = (name: string) =>
-    new RegExp(
-      `^${name
-        .split('*')
-        .map(text => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
-        .join('.*')}$`,
-      's',
-    )
+  const globs = new Map<string, RegExp>()
+  function glob(name: string): RegExp {
+    const literals = name.split('*').map(text => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+    const pattern = globs.get(name) ?? new RegExp(`^${literals.join('.*')}$`, 's')
+    globs.set(name, pattern)
+    return pattern
+  }
 
   /** True if a path of the event is that of the pattern. */
   function matches(segments: readonly Segment[], path: readonly Key[]): boolean {
@@ -177,25 +176,25 @@ describe('a slow and obvious implementation', () => {
   const paths = fc.array(path, { minLength: 1, maxLength: 4 })
   const censor = fc.constantFrom<CensorFunction | string>('[redacted]', 'remove', 'hash', withPath)
 
-  it('redacts the same values of plain data', () => {
+  it('redacts the same values of plain data', { timeout: 60_000 }, () => {
     fc.assert(
       fc.property(paths, censor, fc.array(plain, { maxLength: 5 }), (patterns, replacement, events) =>
         expectSame(patterns, replacement, events),
       ),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 
-  it('redacts the same values of Errors, Maps, getters, proxies and anything else', () => {
+  it('redacts the same values of Errors, Maps, getters, proxies and anything else', { timeout: 60_000 }, () => {
     fc.assert(
       fc.property(paths, censor, fc.array(odd, { maxLength: 3 }), (patterns, replacement, events) =>
         expectSame(patterns, replacement, events),
       ),
-      { numRuns: 300 },
+      { numRuns: 200 },
     )
   })
 
-  it('redacts the same values of events that are cut to fit', () => {
+  it('redacts the same values of events that are cut to fit', { timeout: 60_000 }, () => {
     fc.assert(
       fc.property(paths, fc.oneof(plain, odd), fc.integer({ min: 256, max: 600 }), (patterns, event, bytes) => {
         const fields = JSON.parse(eventToJson(event, maxBytes, { ...none }))
@@ -211,11 +210,11 @@ describe('a slow and obvious implementation', () => {
         const line = lineOf(redactionOf(patterns.map(textOf)), padded, bytes)
         for (const secret of secrets) expect(line).not.toContain(secret)
       }),
-      { numRuns: 300 },
+      { numRuns: 200 },
     )
   })
 
-  it('masks the same parts of texts', () => {
+  it('masks the same parts of texts', { timeout: 60_000 }, () => {
     const patterns = [/secret-\d/g, /[ab]+/gi, /x*/g, /é|\u{1f600}/gu]
     const text = fc.string({ unit: fc.constantFrom('a', 'B', 'x', 'secret-1', '1', 'é', '😀', '"', ' ') })
     const { event } = fc.letrec(tie => ({
@@ -234,7 +233,7 @@ describe('a slow and obvious implementation', () => {
         })
         expect(redacted(fields, { paths: [], censor: '***' }, chosen)).toEqual(masked)
       }),
-      { numRuns: 300 },
+      { numRuns: 200 },
     )
   })
 })
@@ -297,10 +296,8 @@ describe('paths', () => {
     const redaction = redactionOf({ paths: ['secret', 'a.*.b'], censor: 'X' })
     for (let i = 0; i < 10_000; i++) {
       const event = { [`n${i}`]: { secret: i, x: [{ secret: i }] }, a: { [`m${i}`]: { b: i, c: 1 } } }
-      expect(JSON.parse(lineOf(redaction, event))).toEqual({
-        [`n${i}`]: { secret: 'X', x: [{ secret: 'X' }] },
-        a: { [`m${i}`]: { b: 'X', c: 1 } },
-      })
+      const expected = `{"n${i}":{"secret":"X","x":[{"secret":"X"}]},"a":{"m${i}":{"b":"X","c":1}}}`
+      if (lineOf(redaction, event) !== expected) expect(lineOf(redaction, event)).toBe(expected)
     }
   })
 })
