@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import winston from 'winston'
 import type { ShipperOptions } from '../src/index.ts'
+import { Budget } from '../src/org/budget.ts'
 import { LogferryLogRecordExporter, LogferryLogRecordProcessor } from '../src/otel.ts'
 import { LogferryTransport } from '../src/winston.ts'
 import { type Shipping, startShipping } from './support/shipping.ts'
@@ -185,6 +186,25 @@ describe('other places', () => {
     const hashes = new Set(received(shipping).match(/hash:\w{32}/g))
     expect(hashes.size).toBe(1)
     expect(shipping.emulator.events('d').filter(({ overflow }) => overflow !== undefined).length).toBeGreaterThan(30)
+  })
+
+  it('of a sample that the license allows are redacted once, too', async () => {
+    await using shipping = await startShipping({ org: { license: { monthlyIngestGb: 1 } } })
+    const kept = vi.spyOn(Budget.prototype, 'kept').mockReturnValue(1 - 1e-12)
+    onTestFinished(() => kept.mockRestore())
+    const { orgId, accessToken } = shipping.emulator
+    const limits = { orgId, accessToken, onBudget: 'shed' } as NonNullable<ShipperOptions['limits']>
+    const shipper = shipping.ship({ redact: { paths: everywhere, censor: 'hash', hashKey: 'k'.repeat(32) }, limits })
+    await until(() => shipper.stats().limits?.ingest !== undefined, 'the license')
+    for (let i = 0; i < 3; i++) {
+      shipper.ship({ password: secret })
+      shipper.ship({ map: new Map(Object.entries({ password: secret })) })
+      shipper.ship(Object.assign(new Error('e'), { password: secret }) as never)
+    }
+    await shipper.flush()
+    expect(shipping.emulator.events('d').filter(({ logferry }) => logferry !== undefined)).toHaveLength(9)
+    expect(received(shipping)).not.toContain(secret)
+    expect(new Set(received(shipping).match(/hash:\w{32}/g)).size).toBe(1)
   })
 
   it('of events that are cut have no secret', async () => {

@@ -147,10 +147,7 @@ export class Limits {
       return undefined
     }
     const folded = this.#guard.fold(dataset, event)
-    const whole = kept === 1 ? folded : this.#plain(folded)
-    const fitted = kept === 1 ? folded : marked(whole, kept)
-    if (whole !== event) this.#deps.onAsSent?.(fitted)
-    return fitted
+    return kept === 1 ? this.#noted(folded, folded !== event) : this.#marked(folded, kept, folded !== event)
   }
 
   /** Counts a line that will be shipped. */
@@ -264,14 +261,23 @@ export class Limits {
     for (const news of this.#budget.tick(nowMs)) this.#warnOfBudget(news)
   }
 
-  /** Returns an event whose fields can be copied one by one. If it is not plain data, returns the event as it is sent. */
-  #plain(event: object): object {
+  /**
+   * Marks an event as one of a sample. If the event is not plain data, marks the event as it is sent.
+   *
+   * @param isAsSent true if the event was made of an event as it is sent
+   */
+  #marked(event: object, kept: number, isAsSent: boolean): object {
     try {
-      if (shapeOf(event) === 'group') return event
+      if (shapeOf(event) === 'group') return this.#noted(marked(event, kept), isAsSent)
     } catch {
-      // A proxy threw.
+      // A getter or a proxy threw. The event as it is sent is marked instead.
     }
-    return this.#deps.asSent(event)
+    return this.#noted(marked(this.#deps.asSent(event), kept), true)
+  }
+
+  #noted(event: object, isAsSent: boolean): object {
+    if (isAsSent) this.#deps.onAsSent?.(event)
+    return event
   }
 
   #know(dataset: string, around: object | undefined): void {

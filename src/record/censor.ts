@@ -1,24 +1,43 @@
 import type { ResolvedCensor } from '../options/resolve-redact.ts'
+import { monotonicMs } from '../time.ts'
 import type { Plain } from './plain.ts'
 
 /** Number of hexadecimal digits of a hash: 128 bits, so that equal hashes mean equal values. */
 const hashDigits = 32
+
+/** Maximum number of replacements of one event that are hashed, or made by a function of the application. */
+const maxCalls = 5000
+/** Maximum time for them, in milliseconds. */
+const maxMs = 30
+/** Maximum time that counts for one of them: a pause of the runtime says nothing about the others. */
+const maxMsOfCall = 10
+/** Replaces the values beyond these limits. A log call must end soon, and a value must not escape. */
+const spentText = '[redacted]'
 
 /** Makes the replacement of a value that is redacted. */
 export class Censor {
   /** The replacement, if it is the same for every value. */
   readonly text: string | undefined
   readonly isRemoval: boolean
+  readonly #isCostly: boolean
+  #calls = 0
+  #spentMs = 0
   readonly #of: (value: Plain, path: string) => unknown
   readonly #hash: ((text: string) => string) | undefined
 
   constructor(censor: ResolvedCensor) {
     this.text = censor.kind === 'text' ? censor.text : undefined
     this.isRemoval = censor.kind === 'remove'
+    this.#isCostly = censor.kind === 'hash' || censor.kind === 'function'
     const hash = censor.kind === 'hash' ? hashWith(censor.key) : undefined
     this.#hash = hash
-    this.#of =
-      censor.kind === 'function' ? censor.of : hash === undefined ? () => this.text : value => hash(asText(value))
+    this.#of = censor.kind === 'function' ? censor.of : value => hash?.(asText(value))
+  }
+
+  /** Begins an event. */
+  begin(): void {
+    this.#calls = 0
+    this.#spentMs = 0
   }
 
   /**
@@ -28,7 +47,11 @@ export class Censor {
    * text, a number, a boolean, `null` or `undefined`
    */
   of(value: Plain, path: string): string | number | boolean | null | undefined {
+    if (!this.#isCostly) return this.text
+    if (++this.#calls > maxCalls || this.#spentMs > maxMs) return spentText
+    const startedAtMs = monotonicMs()
     const replacement = this.#of(value, path)
+    this.#spentMs += Math.min(monotonicMs() - startedAtMs, maxMsOfCall)
     switch (typeof replacement) {
       case 'string':
       case 'boolean':

@@ -102,8 +102,12 @@ export class Rule {
   readonly #items: { readonly position: number; readonly index: number | undefined }[] = []
   readonly #rulings = new Map<string, Ruling>()
   readonly #remembers: boolean
-  /** The ruling of every item of an array; `varied` if it depends on the index, `unknown` until it is asked for. */
-  #everyItem: Ruling | 'varied' | 'unknown' = 'unknown'
+  /** Indexes that paths name. */
+  readonly #indexes = new Set<number>()
+  /** True if a name with a star may match some indexes and not others. */
+  #hasDigitGlob = false
+  /** The ruling of the items that no path names by their index; `unknown` until it is asked for. */
+  #otherItem: Ruling | 'unknown' = 'unknown'
 
   constructor(rules: Rules, positions: readonly number[], remembers: boolean) {
     this.#rules = rules
@@ -111,9 +115,9 @@ export class Rule {
     for (const position of positions) {
       const segment = rules.segment(position) as PathSegment
       if (segment.kind === 'levels') this.#levels.push(position)
-      else if (segment.kind === 'item') this.#items.push({ position, index: segment.index })
-      else if (segment.literals.length > 1) this.#globs.push({ position, literals: segment.literals })
-      else addTo(this.#exact, segment.literals[0] as string, position)
+      else if (segment.kind === 'item') this.#addItem(position, segment.index)
+      else if (segment.literals.length > 1) this.#addGlob(position, segment.literals)
+      else this.#addName(position, segment.literals[0] as string)
     }
   }
 
@@ -138,12 +142,34 @@ export class Rule {
 
   /** Returns the ruling that all items of an array have in common, or `varied` if it depends on the index. */
   get everyItem(): Ruling | 'varied' {
-    if (this.#everyItem === 'unknown') this.#everyItem = this.#isVaried() ? 'varied' : this.item(0)
-    return this.#everyItem
+    return this.#hasDigitGlob || this.#indexes.size > 0 ? 'varied' : this.item(0)
   }
 
   /** Returns the ruling for an item of an array. An item counts as a name of digits; a path may also pass it over. */
   item(index: number): Ruling {
+    if (this.#hasDigitGlob || this.#indexes.has(index)) return this.#judgeItem(index)
+    if (this.#otherItem === 'unknown') this.#otherItem = this.#judgeItem(index)
+    return this.#otherItem
+  }
+
+  #addItem(position: number, index: number | undefined): void {
+    this.#items.push({ position, index })
+    if (index !== undefined) this.#indexes.add(index)
+  }
+
+  #addGlob(position: number, literals: readonly string[]): void {
+    this.#globs.push({ position, literals })
+    if (!literals.every(isEmpty) && literals.every(text => digits.test(text))) this.#hasDigitGlob = true
+  }
+
+  #addName(position: number, name: string): void {
+    const known = this.#exact.get(name)
+    if (known === undefined) this.#exact.set(name, [position])
+    else known.push(position)
+    if (digits.test(name)) this.#indexes.add(Number(name))
+  }
+
+  #judgeItem(index: number): Ruling {
     const positions = new Set<number>()
     for (const item of this.#items) {
       if ((item.index ?? index) === index && this.#rules.add(positions, item.position + 1)) return censored
@@ -197,14 +223,6 @@ export class Rule {
   get #isIdle(): boolean {
     return this.#levels.length + this.#exact.size + this.#globs.length === 0
   }
-
-  #isVaried(): boolean {
-    return (
-      this.#items.some(({ index }) => index !== undefined) ||
-      [...this.#exact.keys()].some(name => digits.test(name)) ||
-      this.#globs.some(({ literals }) => !literals.every(isEmpty) && literals.every(text => digits.test(text)))
-    )
-  }
 }
 
 const digits = /^\d*$/
@@ -221,12 +239,6 @@ function withOrigins(path: RedactPath): RedactPath[] {
 function inLowerCase(segment: PathSegment): PathSegment {
   if (segment.kind !== 'name') return segment
   return { kind: 'name', literals: segment.literals.map(literal => literal.toLowerCase()) }
-}
-
-function addTo(positions: Map<string, number[]>, name: string, position: number): void {
-  const known = positions.get(name)
-  if (known === undefined) positions.set(name, [position])
-  else known.push(position)
 }
 
 /** True if a name consists of these literal texts, two or more, with any characters between them. */

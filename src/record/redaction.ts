@@ -69,6 +69,7 @@ export class Redaction implements RedactionRules {
     nonFinite?: NonFinite,
   ): Line | undefined {
     this.failure = undefined
+    this.censor.begin()
     try {
       const ownTail = tail && this.#tail(tail, maxBytes, altered)
       if (this.#redacted.has(event)) {
@@ -116,6 +117,7 @@ export class Redaction implements RedactionRules {
   /** Masks a text that is printed, such as a warning. A text that cannot be masked is not printed. */
   maskText(text: string): string {
     try {
+      this.censor.begin()
       this.#texts?.begin()
       return this.#texts?.mask(text, match => this.censor.ofMatch(match, '')) ?? text
     } catch {

@@ -354,6 +354,17 @@ describe('censors', () => {
     expect(lineOf(redaction, { public: 'x' })).toBe('{"public":"x"}')
   })
 
+  it.each<[string, object]>([
+    ['hashes', { censor: 'hash', hashKey: 'k'.repeat(16) }],
+    ['calls', { censor: () => 'x' }],
+  ])('make no more than 5,000 %s for an event, and nothing escapes', (_, long) => {
+    const redaction = redactionOf({ paths: ['ids[*]'], ...long })
+    const ids = Array.from({ length: 20_000 }, (_, i) => i)
+    const { ids: shipped } = JSON.parse(lineOf(redaction, { ids, map: new Map() })) as { ids: unknown[] }
+    expect(shipped.filter(id => typeof id !== 'string')).toEqual([])
+    expect(shipped.at(-1)).toBe('[redacted]')
+  })
+
   it('do not touch the event', () => {
     const event = { secret: 'x', map: new Map([['secret', 'y']]), deep: { secret: 'z' } }
     redacted(event, ['secret'])
@@ -444,6 +455,16 @@ describe('resources', () => {
     const removing = redactionOf({ paths: ['resource', 'scope'], censor: 'remove' })
     const line = removing.toLine({ a: 1 }, undefined, tail, maxBytes, { ...none })
     expect(line?.bytes.toString('utf8', 0, line.length)).toBe('{"a":1}')
+  })
+})
+
+describe('what is no object', () => {
+  it.each<[unknown, unknown]>([
+    ['pin 1234', { message: '[redacted]' }],
+    [null, { body: null }],
+    [[{ password: 1 }], { body: [{ password: '[redacted]' }] }],
+  ])('%j is redacted as what it becomes', (event, expected) => {
+    expect(redacted(event as object, ['password'], [/pin \d+/g])).toEqual(expected)
   })
 })
 
