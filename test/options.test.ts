@@ -639,6 +639,7 @@ describe('options', () => {
     expect(rest).toEqual({
       region: undefined,
       limits: undefined,
+      redact: undefined,
       dataset: 'checkout',
       dispatcher: undefined,
       spool: undefined,

@@ -16,6 +16,8 @@ export type DropReason =
   | 'spool-full'
   /** The spooled event is damaged or missing. */
   | 'spool-damaged'
+  /** The event could not be redacted: the function of `redact.censor` failed. */
+  | 'redact'
   /** The event was sampled away so that the license's monthly ingest lasts (`limits.onBudget: 'shed'`). */
   | 'budget'
   /** The `transform` function returned no event. */
@@ -81,6 +83,7 @@ export function tally(lines: Uint8Array): DropsBySeverity {
 export const refusals = [
   'memory',
   'dataset',
+  'redact',
   'budget',
   'transform',
   'sample',

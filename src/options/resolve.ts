@@ -10,6 +10,7 @@ import { resolveProxy } from './proxy-env.ts'
 import { resolveCredentials } from './resolve-credentials.ts'
 import { resolveLimits } from './resolve-limits.ts'
 import { resolveCollapse, resolveHold } from './resolve-noise.ts'
+import { resolveRedact } from './resolve-redact.ts'
 import { resolveTls } from './resolve-tls.ts'
 import type { ResolvedOptions } from './resolved-options.ts'
 import { resolveShaping } from './shaping-options.ts'
@@ -53,6 +54,8 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     context,
     transform,
     sample,
+    redact,
+    redactText,
     ...unchanged
   } = options
   if (dataset === undefined) {
@@ -70,6 +73,7 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     collapse: collapse && resolveCollapse(collapse),
     hold: hold && resolveHold(hold, options.maxBufferedBytes),
     shaping: resolveShaping({ minSeverity, context, transform, sample }),
+    redact: resolveRedact(redact, redactText),
     tls: tls && resolveTls(tls),
     proxy: resolveProxy(proxyEnv, environment, url),
     maxUnlimitedBatchBytes: set.maxBatchBytes ?? maxUnlimitedBatchBytes,

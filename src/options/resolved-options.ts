@@ -3,6 +3,7 @@ import type { ResolvedTls } from '../http/verified-tls.ts'
 import type { ResolvedCollapse, ResolvedHold } from './noise-options.ts'
 import type { ResolvedProxy } from './proxy-env.ts'
 import type { ResolvedLimits } from './resolve-limits.ts'
+import type { ResolvedRedact } from './resolve-redact.ts'
 import type { ResolvedShaping } from './shaping-options.ts'
 import type { ShipperValues } from './shipper-options.ts'
 import type { ResolvedSpool } from './spool-options.ts'
@@ -20,6 +21,8 @@ export interface ResolvedOptions extends Omit<ShipperValues, ConvertedName> {
   readonly collapse: ResolvedCollapse | undefined
   readonly hold: ResolvedHold | undefined
   readonly shaping: ResolvedShaping
+  /** `undefined` if nothing is to be redacted. */
+  readonly redact: ResolvedRedact | undefined
   /** Maximum bytes of a batch under a heavy load. Equals `maxBatchBytes` if the application set that option. */
   readonly maxUnlimitedBatchBytes: number
 }
@@ -43,3 +46,5 @@ type ConvertedName =
   | 'context'
   | 'transform'
   | 'sample'
+  | 'redact'
+  | 'redactText'

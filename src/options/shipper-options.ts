@@ -5,6 +5,7 @@ import { isDatasetName } from './dataset-name.ts'
 import { type LimitsOptions, limitsOptions } from './limits-options.ts'
 import { type CollapseOptions, collapseOptions, type HoldOptions, holdOptions } from './noise-options.ts'
 import { custom, type DefinitionsOf, flag, group, integer, option, type ValuesOf, word } from './option.ts'
+import type { RedactOptions } from './redact-options.ts'
 import { type ServiceOptions, serviceOptions } from './service-options.ts'
 import { type ShapingOptions, shapingOptions } from './shaping-options.ts'
 import { type SpoolOptions, spoolOptions } from './spool-options.ts'
@@ -192,6 +193,27 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions {
    */
   onRejected?: ((event: Record<string, unknown> | undefined, reason: string) => void) | undefined
   /**
+   * Paths of values that are never shipped, or the long form with `censor`: `['password', '**.token', 'user.email',
+   * 'headers.*', '*_secret', 'items[*].card']`. A malformed path throws a `RangeError`. See `RedactOptions`.
+   *
+   * Redaction applies to the event as it is shipped: message, metadata, Errors, arguments in `splat`, attributes,
+   * resource and scope, and to everything that is made of it. An event that cannot be redacted is dropped, with the
+   * reason `redact`.
+   *
+   * @defaultValue none: events are shipped as they are logged
+   */
+  redact?: readonly string[] | RedactOptions | undefined
+  /**
+   * Patterns of parts of texts that are never shipped, at most 100. Each is a RegExp with the flag `g`, and without the
+   * flag `y`. Every match in every text of an event is replaced as `redact.censor` says.
+   *
+   * Each text of each event is searched, so this costs more than `redact`. Of a text, 65 536 characters are searched,
+   * and the rest is cut. A pattern with nested repetition, such as `/(a+)+$/g`, can still take long.
+   *
+   * @defaultValue none
+   */
+  redactText?: readonly RegExp[] | undefined
+  /**
    * Reads the organization's license at the start and every hour (`limits.refreshMs`), and stays within it: request
    * rate, monthly ingest, and fields of a dataset. Never delays a log call.
    *
@@ -286,6 +308,19 @@ export const shipperOptions = {
     options: spoolOptions,
     shape: '{ directory, maxBytes }',
     summary: 'events wait on disk, see [Spool](#spool)',
+  }),
+  redact: custom<NonNullable<ShipperOptions['redact']>>({
+    accepts: () => true, // checked by `resolveRedact`
+    expected: 'paths of values',
+    isSecret: true,
+    values: 'array of paths, or `{ paths, censor, hashKey, ignoreCase }`',
+    summary: 'values that are never shipped, see [Redaction](redaction.md)',
+  }),
+  redactText: custom<readonly RegExp[]>({
+    accepts: () => true, // checked by `resolveRedact`
+    expected: 'patterns',
+    values: 'array of RegExp with the flag `g`',
+    summary: 'parts of texts that are never shipped, see [Redaction](redaction.md)',
   }),
   collapse: group<CollapseOptions>({
     options: collapseOptions,

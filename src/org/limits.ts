@@ -64,6 +64,8 @@ export interface LimitsDeps {
   readonly redact?: Redact
   /** Returns an event as it is sent: its line, parsed. */
   readonly asSent: (event: object) => object
+  /** Called with each event that `fit` returns and that was made of an event as it is sent. */
+  readonly onAsSent?: (event: object) => void
   readonly random?: () => number
 }
 
@@ -144,10 +146,12 @@ export class Limits {
   fit(dataset: string, event: object, severity: number, around: object | undefined): object | undefined {
     this.#know(dataset, around)
     const kept = this.#settings.onBudget === 'shed' ? (this.#budget?.kept(severity) ?? 1) : 1
-    if (kept === 1) return this.#guard.fold(dataset, event)
-    if ((this.#deps.random ?? Math.random)() < kept) return this.#guard.fold(dataset, this.#marked(event, kept))
-    this.#budget?.spare(severity)
-    return undefined
+    if (kept < 1 && (this.#deps.random ?? Math.random)() >= kept) {
+      this.#budget?.spare(severity)
+      return undefined
+    }
+    const folded = this.#guard.fold(dataset, event)
+    return kept === 1 ? this.#noted(folded, folded !== event) : this.#marked(folded, kept, folded !== event)
   }
 
   /** Counts a line that will be shipped. */
@@ -264,15 +268,24 @@ export class Limits {
     for (const news of this.#budget.tick(nowMs)) this.#warnOfBudget(news)
   }
 
-  /** Marks an event as one of a sample. If the event is not plain data, marks the event as it is sent. */
-  #marked(event: object, kept: number): object {
+  /**
+   * Marks an event as one of a sample. If the event is not plain data, marks the event as it is sent.
+   *
+   * @param isAsSent true if the event was made of an event as it is sent
+   */
+  #marked(event: object, kept: number, isAsSent: boolean): object {
     const rate = Number(kept.toPrecision(2))
     try {
-      if (shapeOf(event) === 'group') return withSamplingRate(event, rate)
+      if (shapeOf(event) === 'group') return this.#noted(withSamplingRate(event, rate), isAsSent)
     } catch {
       // A getter or a proxy threw. The event as it is sent is marked instead.
     }
-    return withSamplingRate(this.#deps.asSent(event), rate)
+    return this.#noted(withSamplingRate(this.#deps.asSent(event), rate), true)
+  }
+
+  #noted(event: object, isAsSent: boolean): object {
+    if (isAsSent) this.#deps.onAsSent?.(event)
+    return event
   }
 
   #know(dataset: string, around: object | undefined): void {

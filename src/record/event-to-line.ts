@@ -1,4 +1,4 @@
-import { type Alterations, eventToPlain, fitted } from './event-to-plain.ts'
+import { type Alterations, eventToPlain, fitted, type PlainCopy } from './event-to-plain.ts'
 import { FasterWay } from './faster-way.ts'
 import { isPlainData } from './is-plain-data.ts'
 import { LineWriter } from './line-writer.ts'
@@ -58,6 +58,21 @@ export function eventToJson(event: object, maxBytes: number, altered: Alteration
   return bytes.toString('utf8', 0, length)
 }
 
+/** Returns the line of an event that has been copied into plain data, like `eventToLine`. */
+export function copyToLine(
+  copy: PlainCopy,
+  head: Uint8Array | undefined,
+  tail: Uint8Array | undefined,
+  maxBytes: number,
+  altered: Alterations,
+): Line {
+  const writer = isTaken ? new LineWriter() : shared // plain data runs no code that could log meanwhile
+  const maxEventBytes = maxBytes - writer.begin(head) - (tail?.length ?? 0)
+  writeCopy(writer, copy, maxEventBytes, altered)
+  const length = writer.end(tail)
+  return { bytes: writer.bytes, length }
+}
+
 function writeLine(
   writer: LineWriter,
   event: object,
@@ -70,16 +85,18 @@ function writeLine(
 ): Line {
   const maxEventBytes = maxBytes - writer.begin(head, nonFinite) - (tail?.length ?? 0)
   if (!write(writer, event, maxEventBytes, nonFinite, written)) {
-    const copy = eventToPlain(event, maxEventBytes, effortOfLogCall(), altered, nonFinite)
-    // Writing the copy shows whether it fits, in a fraction of the time that measuring takes.
-    if (!copy.isWhole || !writer.writeCopy(copy.fields, maxEventBytes)) {
-      const plain = fitted(copy, maxEventBytes, altered)
-      // An application that extends `Object.prototype`, for example, makes the writer refuse even plain data.
-      if (!writer.writeCopy(plain, maxEventBytes)) writer.writeJson(JSON.stringify(plain), Number.POSITIVE_INFINITY)
-    }
+    writeCopy(writer, eventToPlain(event, maxEventBytes, effortOfLogCall(), altered, nonFinite), maxEventBytes, altered)
   }
   const length = writer.end(tail)
   return { bytes: writer.bytes, length }
+}
+
+function writeCopy(writer: LineWriter, copy: PlainCopy, maxEventBytes: number, altered: Alterations): void {
+  // Writing the copy shows whether it fits, in a fraction of the time that measuring takes.
+  if (copy.isWhole && writer.writeCopy(copy.fields, maxEventBytes)) return
+  const plain = fitted(copy, maxEventBytes, altered)
+  // An application that extends `Object.prototype`, for example, makes the writer refuse even plain data.
+  if (!writer.writeCopy(plain, maxEventBytes)) writer.writeJson(JSON.stringify(plain), Number.POSITIVE_INFINITY)
 }
 
 function write(

@@ -1,4 +1,5 @@
 import { isAsItIs } from './json-text.ts'
+import { censored, type Rule } from './redact-rule.ts'
 
 /** Maximum lengths of a name and of a text that are learned. */
 const longestName = 64
@@ -16,6 +17,8 @@ const maxRefused = 65_536
  * learning.
  */
 const maxTexts = 16
+/** Maximum number of redacted members that one place remembers. They are searched one by one, which is fastest for few. */
+const maxRedacted = 8
 
 /** Bytes, as words of four bytes that are copied at once. Up to three bytes after `length` are padding. */
 export interface Piece {
@@ -29,14 +32,20 @@ export class Learned {
   count = 0
   /** Number of times that there was no room to learn a name. */
   refused = 0
-  root = new LearnedName(undefined)
+  root: LearnedName
+  readonly #newRoot: () => LearnedName
+
+  constructor(newRoot: () => LearnedName = () => new LearnedName(undefined)) {
+    this.#newRoot = newRoot
+    this.root = newRoot()
+  }
 
   /** Forgets all names if too many new names found no room. Called between events only. */
   renew(): void {
     if (this.refused < maxRefused) return
     this.count = 0
     this.refused = 0
-    this.root = new LearnedName(undefined)
+    this.root = this.#newRoot()
   }
 }
 
@@ -47,6 +56,8 @@ export class Learned {
 export class LearnedName {
   /** `undefined` for the start of an object, and for a name that was not learned. */
   readonly name: string | undefined
+  /** What is redacted below this member; `undefined` if nothing is. */
+  readonly rule: Rule | undefined
   /** Bytes of `,"name":`. */
   readonly piece: Piece
   /** The name that came next in the same object last time. */
@@ -59,9 +70,14 @@ export class LearnedName {
   /** The position before the first name within this member. */
   #start: LearnedName | undefined
   #within: Map<string, LearnedName> | undefined
+  /** The place of the items of an array, if another rule applies to them. */
+  #items: LearnedName | undefined
+  /** Redacted members within this member: their names, and the bytes of `,"name":"[redacted]"`. */
+  readonly #redacted: { readonly name: string; readonly piece: Piece }[] = []
 
-  constructor(name: string | undefined) {
+  constructor(name: string | undefined, rule?: Rule) {
     this.name = name
+    this.rule = rule
     this.piece = pieceOf(name === undefined ? '' : `,${JSON.stringify(name)}:`)
     this.next = this
     this.text = undefined
@@ -73,20 +89,52 @@ export class LearnedName {
     return this.#start
   }
 
-  /** Returns the name within this member, and learns a new name. Returns `undefined` if the name cannot be learned. */
+  /**
+   * Returns the place of the items of an array in this place. `rule` applies to each of the items, which share the
+   * place.
+   */
+  itemsUnder(rule: Rule | undefined): LearnedName {
+    if (rule === this.rule) return this
+    this.#items ??= new LearnedName(undefined, rule)
+    return this.#items
+  }
+
+  /**
+   * Returns the name within this member, and learns a new name. Returns `undefined` if the name cannot be learned, or
+   * if its value is redacted.
+   */
   find(name: string, all: Learned): LearnedName | undefined {
     this.#within ??= new Map()
     const known = this.#within.get(name)
     if (known !== undefined) return known
     if (name.length > longestName) return undefined
+    if (this.rule !== undefined && this.redacted(name) !== undefined) return undefined
+    const ruling = this.rule?.member(name)
+    if (ruling === censored) return undefined
     if (this.#within.size >= maxInPlace || all.count >= maxInAll) {
       all.refused++
       return undefined
     }
-    const learned = new LearnedName(name)
+    const learned = new LearnedName(name, ruling)
     this.#within.set(name, learned)
     all.count++
     return learned
+  }
+
+  /** Returns the bytes of a redacted member within this member, if they are remembered. */
+  redacted(name: string): Piece | undefined {
+    const known = this.#redacted
+    for (let i = 0; i < known.length; i++) {
+      const each = known[i] as { readonly name: string; readonly piece: Piece }
+      if (each.name === name) return each.piece
+    }
+    return undefined
+  }
+
+  /** Remembers the bytes of a redacted member within this member, unless there are many. */
+  remember(name: string, text: string): void {
+    if (this.#redacted.length >= maxRedacted || name.length > longestName) return
+    this.#redacted.push({ name, piece: pieceOf(`,${JSON.stringify(name)}:${JSON.stringify(text)}`) })
   }
 
   /** Learns the text of the member, unless the text changes too often. */

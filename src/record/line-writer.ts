@@ -5,6 +5,8 @@ import { isRecord, isValidDate, wideNames } from './is-plain-data.ts'
 import { fits } from './json-text.ts'
 import { Learned, LearnedName, type Piece } from './learned-names.ts'
 import { maxDepth, type NonFinite } from './plain.ts'
+import { censored, type Rule } from './redact-rule.ts'
+import type { RedactionRules } from './redaction.ts'
 
 /** Initial size of the buffer, in bytes. Lines up to nearly this size need no larger buffer. */
 const usualBytes = 65_536
@@ -70,9 +72,13 @@ export class LineWriter {
   #nonFinite: NonFinite = 'null'
   #startedAtMs = 0
   #clockAtMs = 0
-  readonly #learned = new Learned()
+  readonly #learned: Learned
+  readonly #redaction: RedactionRules | undefined
 
-  constructor() {
+  /** @param redaction applies to whatever `write` and `writeCopy` write */
+  constructor(redaction?: RedactionRules) {
+    this.#redaction = redaction
+    this.#learned = new Learned(redaction && (() => rootPlace(redaction)))
     this.bytes = Buffer.allocUnsafeSlow(usualBytes)
     this.#view = viewOf(this.bytes)
     this.#limit = usualBytes - slackBytes
@@ -182,7 +188,7 @@ export class LineWriter {
         if (learned !== undefined) last.next = learned
       }
       if (learned === undefined) {
-        at = this.#writeUnlearned(name, value, at, depth)
+        at = this.#writeUnlearned(name, value, at, depth, place)
       } else {
         last = learned
         if (typeof value !== 'string') {
@@ -215,7 +221,7 @@ export class LineWriter {
       }
       if (value === record) return failed
       const learned = last.next.name === name ? last.next : this.#learnedAfter(last, name, this.#learned.root)
-      at = this.#writeMember(name, value, at, 0, learned)
+      at = this.#writeMember(name, value, at, learned)
       if (at < 0) return failed
       if (learned !== undefined) last = learned
     }
@@ -236,22 +242,58 @@ export class LineWriter {
     return learned
   }
 
-  #writeMember(name: string, value: unknown, at: number, depth: number, learned: LearnedName | undefined): number {
+  /** Writes a member of a wide event. */
+  #writeMember(name: string, value: unknown, at: number, learned: LearnedName | undefined): number {
     if (at > this.#limit && !this.#grow(at, at)) return failed
-    if (learned === undefined) return this.#writeUnlearned(name, value, at, depth)
-    if (typeof value !== 'string') return this.#writeValue(value, this.#copy(learned.piece, at), depth, learned)
+    if (learned === undefined) return this.#writeUnlearned(name, value, at, 0, this.#learned.root)
+    if (typeof value !== 'string') return this.#writeValue(value, this.#copy(learned.piece, at), 0, learned)
     if (value === learned.text) return this.#copy(learned.withText, at)
     const end = this.#writeText(value, this.#copy(learned.piece, at))
     learned.learn(value)
     return end
   }
 
-  #writeUnlearned(name: string, value: unknown, at: number, depth: number): number {
+  #writeUnlearned(name: string, value: unknown, at: number, depth: number, place: LearnedName): number {
+    const redacted = place.redacted(name)
+    if (redacted !== undefined) return this.#copy(redacted, at)
+    const ruling = place.rule?.member(name)
+    if (ruling === censored) return this.#writeRedacted(name, value, at, place)
+    const end = this.#writeName(name, at)
+    return end < 0 ? failed : this.#writeUnder(ruling, value, end, depth)
+  }
+
+  #writeName(name: string, at: number): number {
     this.bytes[at] = comma
     const end = this.#writeText(name, at + 1)
     if (end < 0) return failed
     this.bytes[end] = colon
-    return this.#writeValue(value, end + 1, depth, unlearned)
+    return end + 1
+  }
+
+  /** Writes a member whose value is redacted. Fails if the replacement depends on more than a primitive value. */
+  #writeRedacted(name: string, value: unknown, at: number, place: LearnedName): number {
+    const { censor } = this.#redaction as RedactionRules
+    if (censor.isRemoval) return at
+    const text = censor.atOnce(value)
+    if (text === undefined) return failed
+    if (censor.text !== undefined) place.remember(name, text)
+    const end = this.#writeName(name, at)
+    return end < 0 ? failed : this.#writeText(text, end)
+  }
+
+  /** Writes a value of a place that is not learned, and to which a rule may apply. */
+  #writeUnder(rule: Rule | undefined, value: unknown, at: number, depth: number): number {
+    if (rule === undefined) return this.#writeValue(value, at, depth, unlearned)
+    if (rule.masksTexts) {
+      if (typeof value === 'string') return this.#writeMasked(value, at)
+      if (typeof value === 'object' && value !== null && isValidDate(value)) return failed // a text, in the copy
+    }
+    return this.#writeValue(value, at, depth, unlearnedUnder(rule))
+  }
+
+  #writeMasked(text: string, at: number): number {
+    const masked = this.#redaction?.maskAtOnce(text)
+    return masked === undefined ? failed : this.#writeText(masked, at)
   }
 
   #writeValue(value: unknown, at: number, depth: number, place: LearnedName): number {
@@ -273,6 +315,13 @@ export class LineWriter {
     place: LearnedName,
   ): number {
     if (array.toJSON !== undefined) return failed
+    if (place.rule !== undefined) {
+      const { everyItem } = place.rule
+      if (everyItem === 'varied' || everyItem === censored || place.rule.masksTexts) {
+        return this.#writeRuledArray(array, start, depth, place.rule)
+      }
+      place = place.itemsUnder(everyItem)
+    }
     let at = start + 1
     for (let i = 0; i < array.length; i++) {
       if (i % membersPerClock === membersPerClock - 1 && this.#isSlow()) return failed
@@ -285,6 +334,31 @@ export class LineWriter {
     this.bytes[start] = openingBracket
     this.bytes[at] = closingBracket
     return at + 1
+  }
+
+  /** Writes an array whose items need a look each. */
+  #writeRuledArray(array: readonly unknown[], start: number, depth: number, rule: Rule): number {
+    let at = start + 1
+    for (let i = 0; i < array.length; i++) {
+      if (i % membersPerClock === membersPerClock - 1 && this.#isSlow()) return failed
+      if (at > this.#limit && !this.#grow(at, at)) return failed
+      if (i > 0) this.bytes[at++] = comma
+      const item = array[i]
+      const ruling = rule.item(i)
+      if (ruling === censored) at = this.#writeRedactedItem(item, at)
+      else at = item === undefined ? this.#writeAscii('null', at) : this.#writeUnder(ruling, item, at, depth)
+      if (at < 0) return failed
+    }
+    this.bytes[start] = openingBracket
+    this.bytes[at] = closingBracket
+    return at + 1
+  }
+
+  #writeRedactedItem(item: unknown, at: number): number {
+    const { censor } = this.#redaction as RedactionRules
+    if (censor.isRemoval) return this.#writeAscii('null', at)
+    const text = censor.atOnce(item ?? null)
+    return text === undefined ? failed : this.#writeText(text, at)
   }
 
   /**
@@ -479,9 +553,31 @@ function viewOf({ buffer, byteOffset, length }: Buffer): DataView {
 }
 
 /** Stands for every name that was not learned. No names within it are learned either. */
-const unlearned = new (class extends LearnedName {
+class Unlearned extends LearnedName {
   override find(): undefined {}
-})(undefined)
+
+  override itemsUnder(rule: Rule | undefined): LearnedName {
+    return rule === undefined ? unlearned : unlearnedUnder(rule)
+  }
+}
+
+const unlearned = new Unlearned(undefined)
+const unlearnedByRule = new WeakMap<Rule, LearnedName>()
+
+function unlearnedUnder(rule: Rule): LearnedName {
+  let place = unlearnedByRule.get(rule)
+  if (place === undefined) {
+    place = new Unlearned(undefined, rule)
+    unlearnedByRule.set(rule, place)
+  }
+  return place
+}
+
+/** Returns the place of events. If texts are masked, no names are learned: each text needs a look. */
+function rootPlace({ root }: RedactionRules): LearnedName {
+  if (root === undefined) return new LearnedName(undefined)
+  return root.masksTexts ? unlearnedUnder(root) : new LearnedName(undefined, root)
+}
 
 /** Bytes of `{}`. */
 const emptyObjectBytes = 2

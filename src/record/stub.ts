@@ -4,6 +4,7 @@ import { isError } from './error-fields.ts'
 // Texts that stand for values that JSON cannot represent.
 
 const maxNameLength = 200
+const throwsStart = '[Throws: '
 
 /** Returns the stub of an object that has no content to log, or `undefined` for any other object. */
 export function objectStub(value: object): string | undefined {
@@ -25,8 +26,13 @@ export function symbolStub({ description = '' }: symbol): string {
 /** Returns the stub of a value that threw `thrown` when it was read. Never throws, whatever `thrown` is. */
 export function throwsStub(thrown: unknown): string {
   try {
-    return `[Throws: ${String(isError(thrown) ? thrown.message : thrown).slice(0, maxNameLength)}]`
+    return `${throwsStart}${String(isError(thrown) ? thrown.message : thrown).slice(0, maxNameLength)}]`
   } catch {
     return '[Throws]'
   }
+}
+
+/** True if a text may be the stub of a thrown error whose message was cut. The cut may have broken a secret. */
+export function mayBeCutStub(text: string): boolean {
+  return text.length === throwsStart.length + maxNameLength + 1 && text.startsWith(throwsStart)
 }

@@ -12,6 +12,7 @@ import type { Org } from '../org/organization.ts'
 import { isUsed, usedPart } from '../org/used-part.ts'
 import { eventToJson } from '../record/event-to-line.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
+import type { Redaction } from '../record/redaction.ts'
 import type { Redact } from '../text/short-line.ts'
 import { delay, monotonicMs } from '../time.ts'
 import { summaryFields } from './intake/repeat-summary.ts'
@@ -42,9 +43,11 @@ export interface LicenseDeps {
   readonly delivery: Delivery
   readonly diagnostics: Diagnostics
   readonly altered: Alterations
+  readonly redaction: Redaction | undefined
 }
 
-export function openLicense({ options, limits, rateLimiter, delivery, diagnostics, altered }: LicenseDeps): License {
+export function openLicense(deps: LicenseDeps): License {
+  const { options, limits, rateLimiter, delivery, diagnostics, altered, redaction } = deps
   const { share, refreshMs, onBudget, overflowField, redis, orgId } = limits
   const { timeField, region } = options
   const addedFields = options.collapse && summaryFields
@@ -110,7 +113,10 @@ export function openLicense({ options, limits, rateLimiter, delivery, diagnostic
       },
       warn: (code, message, about) => diagnostics.warn(code, message, about),
       redact: diagnostics.redact,
-      asSent: event => JSON.parse(eventToJson(event, options.maxEventBytes, altered)) as object,
+      asSent: event =>
+        redaction?.asSent(event, options.maxEventBytes, altered) ??
+        (JSON.parse(eventToJson(event, options.maxEventBytes, altered)) as object),
+      onAsSent: event => redaction?.noteRedacted(event),
     },
   )
   return {

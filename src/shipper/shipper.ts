@@ -13,6 +13,7 @@ import { ownProperties } from '../own-properties.ts'
 import { wallClockMs } from '../record/clock.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import { beginLogCall, logCalls } from '../record/log-calls.ts'
+import { Redaction } from '../record/redaction.ts'
 import { reserveStack, useDiskBytes } from '../stack-reserve.ts'
 import type { Redact } from '../text/short-line.ts'
 import { monotonicMs } from '../time.ts'
@@ -75,6 +76,7 @@ export class Shipper {
   readonly #refusedEvents: RefusedEvents
   readonly #license: License | undefined
   readonly #noise: NoiseControl
+  readonly #redaction: Redaction | undefined
   readonly #intake: Intake
   readonly #minSeverity: MinSeverity
 
@@ -82,7 +84,9 @@ export class Shipper {
   constructor(options: ResolvedOptions) {
     const ledger = this.#ledger
     const diagnostics = this.#diagnostics
+    const redaction = options.redact && new Redaction(options.redact)
     this.#options = options
+    this.#redaction = redaction
     this.#compression = new Compression(options.compression)
     this.#sender = new Sender(options, this.#compression, diagnostics.redact)
     this.#pipeline = this.#openPipeline()
@@ -104,6 +108,7 @@ export class Shipper {
       altered: this.#altered,
       intake: () => this.#intake,
       refused: () => this.#refusedEvents,
+      redaction,
     })
     this.#drain = new Drain({
       pipeline: this.#pipeline,
@@ -126,6 +131,7 @@ export class Shipper {
       ledger,
       diagnostics,
       memory,
+      redaction,
       heldBackBy: nowMs => delivery.heldBackBy(nowMs),
       atExit: this.#atExit,
       onReported: () => {
@@ -135,7 +141,15 @@ export class Shipper {
     })
     this.#license =
       options.limits &&
-      openLicense({ options, limits: options.limits, rateLimiter, delivery, diagnostics, altered: this.#altered })
+      openLicense({
+        options,
+        limits: options.limits,
+        rateLimiter,
+        delivery,
+        diagnostics,
+        altered: this.#altered,
+        redaction,
+      })
     this.#license?.start()
     this.#minSeverity = new MinSeverity(options.shaping.minSeverity)
     this.#intake = new Intake(
@@ -147,6 +161,7 @@ export class Shipper {
         license: this.#license,
         refused: this.#refusedEvents,
         shaping: shapingOf({ options, diagnostics, altered: this.#altered }),
+        redaction,
         atExit: this.#atExit,
       },
       this.#altered,
@@ -452,7 +467,7 @@ export class Shipper {
     if (event === undefined) return
     const severity = severityOfLevel('warn')
     const intake = { event, severity, time: wallClockMs(), resource: undefined, preSerialized: undefined }
-    if (!this.#intake.add(dataset, intake)) this.#refusedEvents.refuse('memory', severity)
+    if (!this.#intake.add(dataset, intake)) this.#refusedEvents.refuse(this.#intake.whyNotAdded, severity)
   }
 
   /** Removes every secret of the shipper that a text from outside may repeat. */
@@ -460,7 +475,8 @@ export class Shipper {
     const { credentials, proxy } = this.#options
     const withoutToken = credentials.redact(text, kind)
     const rest = proxy.credentials?.redact(withoutToken, kind) ?? withoutToken
-    return this.#license?.redact(rest, kind) ?? rest
+    const withoutLicense = this.#license?.redact(rest, kind) ?? rest
+    return this.#redaction?.maskText(withoutLicense) ?? withoutLicense
   }
 }
 

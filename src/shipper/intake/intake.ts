@@ -1,11 +1,12 @@
 import type { Diagnostics } from '../../accounting/diagnostics.ts'
-import type { DropReason, Ledger } from '../../accounting/ledger.ts'
+import type { DropReason, Ledger, Refusal } from '../../accounting/ledger.ts'
 import type { Acknowledgement } from '../../batch/acknowledgements.ts'
 import type { BatchQueue } from '../../batch/batch-queue.ts'
 import { drainIfExiting } from '../../exit/exit-hooks.ts'
 import type { ResolvedOptions } from '../../options/resolved-options.ts'
 import { eventToLine, type Line } from '../../record/event-to-line.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
+import type { Redaction } from '../../record/redaction.ts'
 import { tailFields } from '../../record/resource-tail.ts'
 import { Timestamper } from '../../record/timestamp.ts'
 import { fewCallsBytes, reserveStack } from '../../stack-reserve.ts'
@@ -23,6 +24,7 @@ export interface IntakeDeps {
   readonly license: License | undefined
   readonly refused: RefusedEvents
   readonly shaping: Shaping
+  readonly redaction: Redaction | undefined
   /** The registration of the shipper for the end of the process. */
   readonly atExit: { readonly isRegistered: boolean; register(): void }
 }
@@ -39,17 +41,22 @@ export class Intake {
   /** The steps before and after the dataset is known. Steps that are off are not among them. */
   readonly #earlySteps: readonly EarlyStep[]
   readonly #holdingSteps: readonly HoldingStep[]
+  readonly #toLine: Redaction['toLine']
   /** The caller that waits for the events being taken. */
   #acknowledgement: Acknowledgement | undefined
   readonly altered: Alterations
+  /** The reason for which `add` returned false the last time. */
+  whyNotAdded: Refusal = 'memory'
 
   constructor(deps: IntakeDeps, altered: Alterations, steps: readonly HoldingStep[] = []) {
-    const { dataset, maxEventBytes, timeField } = deps.options
+    const { options, redaction } = deps
+    const { dataset, maxEventBytes, timeField } = options
     this.#deps = deps
     this.#dataset = dataset
     this.#maxEventBytes = maxEventBytes
     this.#timeField = timeField
     this.#timestamper = new Timestamper(timeField)
+    this.#toLine = redaction === undefined ? eventToLine : (...given) => redaction.toLine(...given)
     this.altered = altered
     this.#holdingSteps = steps
     const { context, steps: shapingSteps } = deps.shaping
@@ -83,12 +90,19 @@ export class Intake {
     this.#acknowledgement = acknowledgement
   }
 
-  /** Writes an event as JSON with its time stamp, for a step that holds the event. Leaves room for its resource. */
+  /**
+   * Writes an event as JSON with its time stamp, for a step that holds the event. Leaves room for its resource. The
+   * event is redacted before it is cut, so that no cut hides a part of a secret from the patterns.
+   *
+   * @throws the failure of the redaction
+   */
   toJson(intake: IntakeEvent, altered: Alterations): Line {
     const { event, resource, preSerialized } = intake
     const maxBytes = this.#maxEventBytes - 1 - (this.#tailOf(resource)?.length ?? 0)
     const nonFinite = resource === undefined ? 'null' : 'text'
-    return eventToLine(event, this.#headOf(intake), undefined, maxBytes, altered, preSerialized, nonFinite)
+    const line = this.#toLine(event, this.#headOf(intake), undefined, maxBytes, altered, preSerialized, nonFinite)
+    if (line === undefined) throw this.#deps.redaction?.failure
+    return line
   }
 
   /**
@@ -105,7 +119,7 @@ export class Intake {
     known?: string,
   ): DropReason | undefined {
     const { severity } = intake
-    const { batchQueue, ledger, license, refused } = this.#deps
+    const { batchQueue, ledger, license, refused, redaction } = this.#deps
     try {
       if (refused.hasUnreported) refused.scheduleReport()
       if (!batchQueue.hasRoomFor(severity)) return refused.refuse('memory', severity)
@@ -122,17 +136,19 @@ export class Intake {
       if (license !== undefined && !this.#fit(dataset, intake, license))
         return refused.refuse('budget', intake.severity)
       if (this.add(dataset, intake)) return undefined
-      return refused.refuse('memory', intake.severity)
+      return refused.refuse(this.whyNotAdded, intake.severity)
     } catch (error) {
-      // No logged value can cause this. Only a lack of stack or memory can, or a bug of this package.
-      ledger.refused.error[severity]++
+      // No logged value can cause this. Only a lack of stack or memory can, or a bug of this package. One exception: the
+      // license has asked for the redacted event, and redaction failed.
+      const reason = redaction !== undefined && error === redaction.failure ? 'redact' : 'error'
+      ledger.refused[reason][severity]++
       refused.lastError = error
       try {
         refused.scheduleReport()
       } catch {
         refused.hasUnreported = true
       }
-      return 'error'
+      return reason
     }
   }
 
@@ -148,14 +164,21 @@ export class Intake {
 
   /**
    * Adds an event to a batch of its dataset, and counts it as accepted. Returns false if there is no memory for the
-   * event.
+   * event, or if the event cannot be redacted; `whyNotAdded` tells which.
    */
   add(dataset: string, intake: IntakeEvent): boolean {
     const { atExit, batchQueue, ledger, license } = this.#deps
     const wasRegistered = atExit.isRegistered
     if (!wasRegistered) atExit.register() // first, so that the exit hooks know of every kept event
     const line = this.#lineOf(intake)
-    if (!batchQueue.enqueue(dataset, intake.severity, line, this.#acknowledgement)) return false
+    if (line === undefined) {
+      this.whyNotAdded = 'redact'
+      return false
+    }
+    if (!batchQueue.enqueue(dataset, intake.severity, line, this.#acknowledgement)) {
+      this.whyNotAdded = 'memory'
+      return false
+    }
     ledger.admitted++ // no call since the line got its place: see `Batch.append`
     try {
       license?.limits.count(intake.severity, line.length)
@@ -167,13 +190,13 @@ export class Intake {
     return true
   }
 
-  #lineOf(intake: IntakeEvent): Line {
+  #lineOf(intake: IntakeEvent): Line | undefined {
     const { event, resource, preSerialized } = intake
     const tail = this.#tailOf(resource)
     if (tail !== resource) this.altered.cut++
     const nonFinite = resource === undefined ? 'null' : 'text' // OpenTelemetry has numbers that JSON does not have
     const maxBytes = this.#maxEventBytes - 1
-    return eventToLine(event, this.#headOf(intake), tail, maxBytes, this.altered, preSerialized, nonFinite)
+    return this.#toLine(event, this.#headOf(intake), tail, maxBytes, this.altered, preSerialized, nonFinite)
   }
 
   #headOf({ event, time }: IntakeEvent): Uint8Array | undefined {

@@ -1,5 +1,6 @@
 import type { ResolvedOptions } from '../../options/resolved-options.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
+import type { Redaction } from '../../record/redaction.ts'
 import type { HeldEvents } from '../held-events.ts'
 import { Collapse } from './collapse.ts'
 import type { Intake } from './intake.ts'
@@ -13,6 +14,7 @@ export interface NoiseControlDeps {
   readonly altered: Alterations
   readonly intake: () => Intake
   readonly refused: () => RefusedEvents
+  readonly redaction: Redaction | undefined
 }
 
 /** What keeps events back that say nothing new, or nothing of interest. */
@@ -25,7 +27,8 @@ export interface NoiseControl {
   readonly traceHold: TraceHold | undefined
 }
 
-export function openNoiseControl({ options, heldEvents, altered, intake, refused }: NoiseControlDeps): NoiseControl {
+export function openNoiseControl(deps: NoiseControlDeps): NoiseControl {
+  const { options, heldEvents, altered, intake, refused, redaction } = deps
   const { hold, collapse, timeField, maxEventBytes } = options
   const traceHold =
     hold &&
@@ -34,7 +37,10 @@ export function openNoiseControl({ options, heldEvents, altered, intake, refused
       heldEvents,
       altered,
       toJson: (event, changes) => intake().toJson(event, changes),
-      passOn: (dataset, released) => intake().takeAfter(holdStep, dataset, released),
+      passOn: (dataset, released) => {
+        redaction?.noteRedacted(released.event)
+        intake().takeAfter(holdStep, dataset, released)
+      },
       onDropped: severity => refused().refuse('untriggered', severity),
     })
   const holdStep = traceHold?.step as HoldingStep

@@ -13,6 +13,7 @@ import type { MemoryBudget } from '../../batch/memory-budget.ts'
 import type { RateInForce } from '../../delivery/rate-limiter.ts'
 import { paceReason } from '../../delivery/warnings.ts'
 import { drainIfExiting } from '../../exit/exit-hooks.ts'
+import type { Redaction } from '../../record/redaction.ts'
 import { openBatchBytes, reserveStack } from '../../stack-reserve.ts'
 import { monotonicMs, setImmediate } from '../../time.ts'
 
@@ -20,6 +21,7 @@ export interface RefusedEventsDeps {
   readonly ledger: Ledger
   readonly diagnostics: Diagnostics
   readonly memory: MemoryBudget
+  readonly redaction: Redaction | undefined
   /** Returns the rate in force if it is all that the next request waits for. */
   readonly heldBackBy: (nowMs: number) => RateInForce | undefined
   /** The registration of the shipper for the end of the process. */
@@ -104,13 +106,19 @@ export class RefusedEvents {
   }
 
   #warn(reason: Refusal, count: number, bySeverity: DropsBySeverity): void {
-    const { diagnostics } = this.#deps
+    const { diagnostics, redaction } = this.#deps
+    if (reason === 'redact') {
+      const problem = redaction?.problem ?? 'redaction failed'
+      diagnostics.warn('LOGFERRY_DROPPED', `${problem}. Events that cannot be redacted are dropped.`, reason)
+    }
     if (reason === 'memory') this.#warnOfMemory(bySeverity)
     if (reason === 'shut-down') diagnostics.warn('LOGFERRY_DROPPED', afterShutdown, reason)
     if (reason !== 'error') return
     const error = this.lastError
     this.lastError = undefined
-    const what = error instanceof Error ? `${error.name}: ${error.message}` : typeof error
+    // With redaction, no text that may have a value: the error may be one of the application.
+    const isShown = redaction === undefined
+    const what = error instanceof Error ? `${error.name}${isShown ? `: ${error.message}` : ''}` : typeof error
     const lost = count === 1 ? '1 event could not be logged and is' : `${count} events could not be logged and are`
     diagnostics.warn('LOGFERRY_DROPPED', `${lost} dropped (${what}).`, 'error')
   }

@@ -1,0 +1,258 @@
+import type { PathSegment, RedactPath } from '../options/redact-path.ts'
+
+/** Stands for a place whose value is redacted. */
+export const censored = 'censored'
+
+/** What applies at a place below another: redaction, further rules, or nothing at all (`undefined`). */
+export type Ruling = Rule | typeof censored | undefined
+
+/** Names longer than this are not compared with patterns. They are redacted if a pattern could match them. */
+const maxJudgedLength = 200
+/** Maximum length of a name whose ruling is remembered. */
+const maxRememberedLength = 64
+/** Maximum number of rulings that are remembered before all are forgotten. */
+const maxRemembered = 8192
+/** Maximum number of rules that are known. Rules beyond it are made for one use, and remember nothing. */
+const maxRules = 1000
+
+/** Places where an adapter puts what the application logged. A path starts at any of them. */
+const origins: readonly RedactPath[] = [
+  [],
+  [{ kind: 'name', literals: ['attributes'] }],
+  [{ kind: 'name', literals: ['body'] }],
+  [
+    { kind: 'name', literals: ['splat'] },
+    { kind: 'item', index: undefined },
+  ],
+]
+
+/**
+ * The compiled paths of a redaction: an automaton whose states are sets of positions in the paths.
+ *
+ * Names lead from state to state. A state and a name are judged once, and the ruling is remembered. The line writer
+ * goes further and keeps the state with each place that it has learned.
+ */
+export class Rules {
+  /** The rule for the members of an event. `undefined` if there is neither a path nor a pattern for texts. */
+  readonly root: Rule | undefined
+  readonly ignoresCase: boolean
+  /** True if texts are masked, so that a rule is needed even if no path leads on. */
+  readonly masksTexts: boolean
+  /** The segments of all paths. `undefined` follows the last segment of each path. */
+  readonly #segments: (PathSegment | undefined)[] = []
+  readonly #rules = new Map<string, Rule>()
+  #remembered = 0
+
+  constructor(paths: readonly RedactPath[], options: { ignoresCase: boolean; masksTexts: boolean }) {
+    this.ignoresCase = options.ignoresCase
+    this.masksTexts = options.masksTexts
+    const starts: number[] = []
+    for (const path of paths.flatMap(withOrigins)) {
+      starts.push(this.#segments.length)
+      this.#segments.push(...path.map(segment => (this.ignoresCase ? inLowerCase(segment) : segment)), undefined)
+    }
+    const positions = new Set<number>()
+    for (const start of starts) this.add(positions, start)
+    this.root = this.ruleAt(positions)
+  }
+
+  segment(position: number): PathSegment | undefined {
+    return this.#segments[position]
+  }
+
+  /** Adds a position, and the position after it if the segment may stand for no level. Returns true at a path's end. */
+  add(positions: Set<number>, position: number): boolean {
+    const segment = this.#segments[position]
+    if (segment === undefined) return true
+    positions.add(position)
+    return segment.kind === 'levels' && this.add(positions, position + 1)
+  }
+
+  ruleAt(positions: ReadonlySet<number>): Rule | undefined {
+    if (positions.size === 0 && !this.masksTexts) return undefined
+    const sorted = [...positions].sort((a, b) => a - b)
+    const key = sorted.join()
+    let rule = this.#rules.get(key)
+    if (rule === undefined) {
+      const isKnown = this.#rules.size < maxRules
+      rule = new Rule(this, sorted, isKnown)
+      if (isKnown) this.#rules.set(key, rule)
+    }
+    return rule
+  }
+
+  /** Counts a ruling that a rule remembers. Forgets all rulings if there are too many: names may be values. */
+  remember(): void {
+    if (++this.#remembered <= maxRemembered) return
+    this.#remembered = 0
+    for (const rule of this.#rules.values()) rule.forget()
+  }
+}
+
+/** What applies to the members of one object, or to the items of one array: a state of the automaton. */
+export class Rule {
+  readonly #rules: Rules
+  /** Positions of `**` segments, which stay. */
+  readonly #levels: number[] = []
+  /** Positions of names without a star, by name. */
+  readonly #exact = new Map<string, number[]>()
+  /** Positions of names with a star. */
+  readonly #globs: { readonly position: number; readonly literals: readonly string[] }[] = []
+  /** Positions of items of an array. */
+  readonly #items: { readonly position: number; readonly index: number | undefined }[] = []
+  readonly #rulings = new Map<string, Ruling>()
+  readonly #remembers: boolean
+  /** Indexes that paths name. */
+  readonly #indexes = new Set<number>()
+  /** True if a name with a star may match some indexes and not others. */
+  #hasDigitGlob = false
+  /** The ruling of the items that no path names by their index; `unknown` until it is asked for. */
+  #otherItem: Ruling | 'unknown' = 'unknown'
+
+  constructor(rules: Rules, positions: readonly number[], remembers: boolean) {
+    this.#rules = rules
+    this.#remembers = remembers
+    for (const position of positions) {
+      const segment = rules.segment(position) as PathSegment
+      if (segment.kind === 'levels') this.#levels.push(position)
+      else if (segment.kind === 'item') this.#addItem(position, segment.index)
+      else if (segment.literals.length > 1) this.#addGlob(position, segment.literals)
+      else this.#addName(position, segment.literals[0] as string)
+    }
+  }
+
+  get masksTexts(): boolean {
+    return this.#rules.masksTexts
+  }
+
+  /**
+   * Returns the ruling for a member. A dotted name also counts as the path that it spells, because an adapter or the
+   * application may have joined the names.
+   */
+  member(name: string): Ruling {
+    const known = this.#rulings.get(name)
+    if (known !== undefined || this.#rulings.has(name)) return known
+    const ruling = this.#judge(name)
+    if (this.#remembers && name.length <= maxRememberedLength) {
+      this.#rules.remember()
+      this.#rulings.set(name, ruling)
+    }
+    return ruling
+  }
+
+  /** Returns the ruling that all items of an array have in common, or `varied` if it depends on the index. */
+  get everyItem(): Ruling | 'varied' {
+    return this.#hasDigitGlob || this.#indexes.size > 0 ? 'varied' : this.item(0)
+  }
+
+  /** Returns the ruling for an item of an array. An item counts as a name of digits; a path may also pass it over. */
+  item(index: number): Ruling {
+    if (this.#hasDigitGlob || this.#indexes.has(index)) return this.#judgeItem(index)
+    if (this.#otherItem === 'unknown') this.#otherItem = this.#judgeItem(index)
+    return this.#otherItem
+  }
+
+  #addItem(position: number, index: number | undefined): void {
+    this.#items.push({ position, index })
+    if (index !== undefined) this.#indexes.add(index)
+  }
+
+  #addGlob(position: number, literals: readonly string[]): void {
+    this.#globs.push({ position, literals })
+    if (!literals.every(isEmpty) && literals.every(text => digits.test(text))) this.#hasDigitGlob = true
+  }
+
+  #addName(position: number, name: string): void {
+    const known = this.#exact.get(name)
+    if (known === undefined) this.#exact.set(name, [position])
+    else known.push(position)
+    if (digits.test(name)) this.#indexes.add(Number(name))
+  }
+
+  #judgeItem(index: number): Ruling {
+    const positions = new Set<number>()
+    for (const item of this.#items) {
+      if ((item.index ?? index) === index && this.#rules.add(positions, item.position + 1)) return censored
+    }
+    if (this.#advance(positions, String(index))) return censored
+    for (const { position } of this.#globs) positions.add(position)
+    for (const [, passed] of this.#exact) for (const position of passed) positions.add(position)
+    return this.#rules.ruleAt(positions)
+  }
+
+  forget(): void {
+    this.#rulings.clear()
+  }
+
+  #judge(given: string): Ruling {
+    const hasDot = given.includes('.')
+    if (given.length > maxJudgedLength && (this.#globs.length > 0 || (hasDot && !this.#isIdle))) return censored
+    const name = this.#rules.ignoresCase ? given.toLowerCase() : given
+    const positions = new Set<number>()
+    if (this.#advance(positions, name)) return censored
+    if (hasDot && this.#spell(positions, name.split('.'))) return censored
+    return this.#rules.ruleAt(positions)
+  }
+
+  /** Adds the positions after a name to `positions`. Returns true if the name ends a path. */
+  #advance(positions: Set<number>, name: string): boolean {
+    for (const position of this.#levels) this.#rules.add(positions, position)
+    for (const position of this.#exact.get(name) ?? []) {
+      if (this.#rules.add(positions, position + 1)) return true
+    }
+    for (const { position, literals } of this.#globs) {
+      if (matches(literals, name) && this.#rules.add(positions, position + 1)) return true
+    }
+    return false
+  }
+
+  /** Does the same for names that follow one another. Returns true if one of them ends a path. */
+  #spell(positions: Set<number>, names: readonly string[]): boolean {
+    let rule: Rule | undefined = this
+    let reached = new Set<number>()
+    for (const name of names) {
+      reached = new Set<number>()
+      if (rule === undefined) return false
+      if (rule.#advance(reached, name)) return true
+      rule = this.#rules.ruleAt(reached)
+    }
+    for (const position of reached) positions.add(position)
+    return false
+  }
+
+  get #isIdle(): boolean {
+    return this.#levels.length + this.#exact.size + this.#globs.length === 0
+  }
+}
+
+const digits = /^\d*$/
+
+function isEmpty(text: string): boolean {
+  return text === ''
+}
+
+/** Returns the path itself, and the path below each origin if it starts at the root. */
+function withOrigins(path: RedactPath): RedactPath[] {
+  return path[0]?.kind === 'levels' ? [path] : origins.map(origin => [...origin, ...path])
+}
+
+function inLowerCase(segment: PathSegment): PathSegment {
+  if (segment.kind !== 'name') return segment
+  return { kind: 'name', literals: segment.literals.map(literal => literal.toLowerCase()) }
+}
+
+/** True if a name consists of these literal texts, two or more, with any characters between them. */
+function matches(literals: readonly string[], name: string): boolean {
+  const first = literals[0] as string
+  const last = literals.at(-1) as string
+  const end = name.length - last.length
+  if (first.length > end || !name.startsWith(first) || !name.endsWith(last)) return false
+  let at = first.length
+  for (let i = 1; i < literals.length - 1; i++) {
+    const literal = literals[i] as string
+    const found = name.indexOf(literal, at)
+    if (found < 0 || found + literal.length > end) return false
+    at = found + literal.length
+  }
+  return true
+}

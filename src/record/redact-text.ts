@@ -1,0 +1,119 @@
+import { mayBeCutStub } from './stub.ts'
+
+/** Maximum characters of a text that are examined. The rest of a longer text is cut. */
+const maxExamined = 65_536
+/** Maximum characters that are examined of all texts of an event. */
+const maxExaminedOfEvent = 4_194_304
+/**
+ * Characters before a cut that are cut as well. A match that the cut has broken would not be found; its first part may
+ * have so many characters.
+ */
+const margin = 1024
+
+/** The mark of a text that was cut before, see `cutText`. */
+const cutMark = /\.\.\. \[(\d{1,15}) more characters\]$/
+const endOfCutMark = ' more characters]'
+
+/** The part of a text that is examined, and the part that may be shipped. */
+interface Examined {
+  readonly head: string
+  /** Length of the part of `head` that may be shipped. */
+  readonly end: number
+  /** Number of characters of the whole text after `end`. */
+  readonly more: number
+}
+
+/**
+ * Masks parts of texts. Each run of characters that patterns match is replaced as a whole.
+ *
+ * Only the length of what is examined is bounded. A pattern with nested repetition (`/(a+)+$/`) can still take long.
+ */
+export class TextMask {
+  /** True if a text of the event was cut, because it was too long to be examined. */
+  isCut = false
+  readonly #patterns: readonly RegExp[]
+  #left = maxExaminedOfEvent
+
+  constructor(patterns: readonly RegExp[]) {
+    this.#patterns = patterns
+  }
+
+  /** Begins an event. */
+  begin(): void {
+    this.isCut = false
+    this.#left = maxExaminedOfEvent
+  }
+
+  /** Returns the text with every match replaced by what `replace` returns for the match. */
+  mask(text: string, replace: (match: string) => string): string {
+    if (mayBeCutStub(text)) return '[Throws]'
+    if (text.length <= Math.min(maxExamined, this.#left) && !text.endsWith(endOfCutMark) && !this.#isMatched(text)) {
+      this.#left -= text.length
+      return text
+    }
+    const { head, end, more } = this.#examined(text)
+    const spans = this.#spansIn(head).filter(({ start }) => start < end)
+    let masked = ''
+    let at = 0
+    for (const span of spans) {
+      masked += head.slice(at, span.start) + replace(head.slice(span.start, span.end))
+      at = span.end
+    }
+    if (more === 0) return spans.length === 0 ? text : masked + head.slice(at)
+    return `${masked}${head.slice(at, Math.max(end, at))}... [${more} more characters]`
+  }
+
+  #isMatched(text: string): boolean {
+    for (let i = 0; i < this.#patterns.length; i++) {
+      const pattern = this.#patterns[i] as RegExp
+      pattern.lastIndex = 0
+      if (pattern.test(text)) return true
+    }
+    return false
+  }
+
+  #examined(text: string): Examined {
+    const max = Math.min(maxExamined, Math.max(this.#left, 0))
+    this.#left -= Math.min(text.length, max)
+    if (text.length > max) {
+      this.isCut = true
+      const end = withoutHalfPair(text, Math.max(max - margin, 0))
+      return { head: text.slice(0, max), end, more: text.length - end }
+    }
+    const [mark, missing] = (text.endsWith(endOfCutMark) ? cutMark.exec(text) : null) ?? []
+    if (mark === undefined) return { head: text, end: text.length, more: 0 }
+    const head = text.slice(0, -mark.length)
+    const end = withoutHalfPair(head, Math.max(head.length - margin, 0))
+    return { head, end, more: Number(missing) + head.length - end }
+  }
+
+  /** Returns the runs of characters that patterns match, in order. */
+  #spansIn(text: string): { start: number; end: number }[] {
+    const spans: { start: number; end: number }[] = []
+    for (const pattern of this.#patterns) {
+      pattern.lastIndex = 0
+      if (!pattern.test(text)) continue
+      pattern.lastIndex = 0
+      for (const { 0: match, index } of text.matchAll(pattern)) {
+        if (match !== '') spans.push({ start: index, end: index + match.length })
+      }
+    }
+    return merged(spans)
+  }
+}
+
+/** Merges runs that overlap or touch. */
+function merged(spans: { start: number; end: number }[]): { start: number; end: number }[] {
+  const runs: { start: number; end: number }[] = []
+  for (const span of spans.sort((a, b) => a.start - b.start)) {
+    const last = runs.at(-1)
+    if (last === undefined || span.start > last.end) runs.push({ ...span })
+    else last.end = Math.max(last.end, span.end)
+  }
+  return runs
+}
+
+/** Returns a length at which a text can be cut without leaving half of a surrogate pair. */
+function withoutHalfPair(text: string, length: number): number {
+  return length > 0 && (text.codePointAt(length - 1) as number) > 0xffff ? length - 1 : length
+}

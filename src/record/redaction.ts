@@ -1,0 +1,215 @@
+import type { ResolvedRedact } from '../options/resolve-redact.ts'
+import { bareObject } from './bare-object.ts'
+import { Censor, NoCensorResult } from './censor.ts'
+import { copyToLine, eventToLine, type Line } from './event-to-line.ts'
+import { type Alterations, eventToPlain, type PlainCopy } from './event-to-plain.ts'
+import { LineWriter } from './line-writer.ts'
+import { effortOfLogCall } from './log-calls.ts'
+import { isPlainObject, type NonFinite, type Plain, type PlainObject } from './plain.ts'
+import { censored, type Rule, Rules } from './redact-rule.ts'
+import { TextMask } from './redact-text.ts'
+
+/** What the line writer needs of a redaction. */
+export interface RedactionRules {
+  /** The rule for the members of an event; `undefined` if nothing is redacted. */
+  readonly root: Rule | undefined
+  readonly censor: Censor
+  /** Returns the text with its matches masked, or `undefined` if that takes the path of the text, or a cut. */
+  maskAtOnce(text: string): string | undefined
+}
+
+/** Maximum share of a line that a redacted resource may take. */
+const maxTailShare = 0.5
+
+const noPath = new Error('the path of a text is not known here')
+
+/**
+ * Makes lines without the values that the application has named as secret. One place does so for all events, at the
+ * last moment: nothing that is added to an event before escapes, and no step before needs to know of redaction.
+ *
+ * Plain data is redacted while it is written. Any other event is first copied into plain data, which is redacted and
+ * then cut to fit, so that no cut hides a part of a secret from the patterns.
+ */
+export class Redaction implements RedactionRules {
+  readonly root: Rule | undefined
+  readonly censor: Censor
+  /** The error for which the last event could not be redacted. */
+  failure: unknown
+  readonly #texts: TextMask | undefined
+  readonly #needsPath: boolean
+  readonly #writer: LineWriter
+  /** True while the writer is in use. An accessor read during serialization may log. */
+  #isTaken = false
+  /** Events that were redacted before. A second time would hash their hashes. */
+  readonly #redacted = new WeakSet<object>()
+  /** Redacted tails, by tail. */
+  readonly #tails = new WeakMap<Uint8Array, Uint8Array>()
+
+  constructor({ paths, ignoreCase, censor, texts }: ResolvedRedact) {
+    this.root = new Rules(paths, { ignoresCase: ignoreCase, masksTexts: texts.length > 0 }).root
+    this.censor = new Censor(censor)
+    this.#needsPath = censor.kind === 'function'
+    this.#texts = texts.length === 0 ? undefined : new TextMask(texts)
+    this.#writer = new LineWriter(this)
+  }
+
+  /**
+   * Returns the redacted line of an event, as `eventToLine` returns the line. Returns `undefined` if the event cannot
+   * be redacted, and sets `failure`. The event must then be dropped.
+   *
+   * `written`, the text of the event as it was logged, is never used.
+   */
+  toLine(
+    event: object,
+    head: Uint8Array | undefined,
+    tail: Uint8Array | undefined,
+    maxBytes: number,
+    altered: Alterations,
+    _written?: string,
+    nonFinite?: NonFinite,
+  ): Line | undefined {
+    this.failure = undefined
+    this.censor.begin()
+    try {
+      const ownTail = tail && this.#tail(tail, maxBytes, altered)
+      if (this.#redacted.has(event)) {
+        return eventToLine(event, head, ownTail, maxBytes, altered, undefined, nonFinite)
+      }
+      if (this.#isTaken) return this.#line(new LineWriter(this), event, head, ownTail, maxBytes, altered, nonFinite)
+      this.#isTaken = true
+      try {
+        return this.#line(this.#writer, event, head, ownTail, maxBytes, altered, nonFinite)
+      } finally {
+        this.#isTaken = false
+      }
+    } catch (error) {
+      if (error === this.failure) return undefined
+      throw error
+    }
+  }
+
+  /**
+   * Returns the redacted JSON of an event, parsed. `toLine` does not redact the result again.
+   *
+   * @throws whatever redacting throws
+   */
+  asSent(event: object, maxBytes: number, altered: Alterations): object {
+    const line = this.toLine(event, undefined, undefined, maxBytes, altered)
+    if (line === undefined) throw this.failure
+    const sent = JSON.parse(line.bytes.toString('utf8', 0, line.length)) as object
+    this.noteRedacted(sent)
+    return sent
+  }
+
+  /** Notes that an event was made of an event that `asSent` has returned. */
+  noteRedacted(event: object): void {
+    this.#redacted.add(event)
+  }
+
+  /** Describes the last failure, without values: an error's message could have one. */
+  get problem(): string {
+    const { failure } = this
+    if (failure instanceof NoCensorResult) return `redact.censor returned ${failure.got}`
+    const name = failure instanceof Error && /^[A-Za-z]{1,40}$/.test(failure.name) ? failure.name : typeof failure
+    return this.#needsPath ? `redact.censor threw ${name}` : `redaction failed (${name})`
+  }
+
+  /** Masks a text that is printed, such as a warning. A text that cannot be masked is not printed. */
+  maskText(text: string): string {
+    try {
+      this.censor.begin()
+      this.#texts?.begin()
+      return this.#texts?.mask(text, match => this.censor.ofMatch(match, '')) ?? text
+    } catch {
+      return '[redacted]'
+    }
+  }
+
+  maskAtOnce(text: string): string | undefined {
+    const texts = this.#texts
+    if (texts === undefined) return text
+    const masked = texts.mask(text, match => {
+      if (this.#needsPath) throw noPath
+      return this.censor.ofMatch(match, '')
+    })
+    return texts.isCut ? undefined : masked
+  }
+
+  #line(
+    writer: LineWriter,
+    event: object,
+    head: Uint8Array | undefined,
+    tail: Uint8Array | undefined,
+    maxBytes: number,
+    altered: Alterations,
+    nonFinite: NonFinite | undefined,
+  ): Line {
+    const headLength = writer.begin(head, nonFinite)
+    const maxEventBytes = maxBytes - headLength - (tail?.length ?? 0)
+    this.#texts?.begin()
+    if (writer.write(event, maxEventBytes)) {
+      const length = writer.end(tail)
+      return { bytes: writer.bytes, length }
+    }
+    // The writer's copy of the head: an event that was logged meanwhile has overwritten the head itself.
+    const ownHead = head && Buffer.from(writer.bytes.subarray(0, headLength))
+    const copy = this.#copy(eventToPlain(event, maxEventBytes, effortOfLogCall(), altered, nonFinite))
+    return copyToLine(copy, ownHead, tail, maxBytes, altered)
+  }
+
+  #tail(tail: Uint8Array, maxBytes: number, altered: Alterations): Uint8Array | undefined {
+    let redacted = this.#tails.get(tail)
+    if (redacted === undefined) {
+      const { fields } = this.#copy({ fields: fieldsIn(tail), isWhole: true })
+      const json = JSON.stringify(fields)
+      redacted = Buffer.from(json === '{}' ? '}' : `,${json.slice(1)}`)
+      this.#tails.set(tail, redacted)
+    }
+    if (redacted.length <= Math.max(tail.length, maxBytes * maxTailShare)) return redacted
+    altered.cut++
+    return undefined
+  }
+
+  /** Returns a redacted copy of plain data. Sets `failure` if it throws. */
+  #copy({ fields, isWhole }: PlainCopy): PlainCopy {
+    try {
+      this.#texts?.begin()
+      const redacted = this.root === undefined ? fields : this.#object(fields, this.root, '')
+      return { fields: redacted, isWhole: isWhole && this.#texts?.isCut !== true }
+    } catch (error) {
+      this.failure = error
+      throw error
+    }
+  }
+
+  #object(fields: PlainObject, rule: Rule, path: string): PlainObject {
+    const copy = bareObject() as PlainObject
+    for (const name of Object.keys(fields)) {
+      const value = fields[name] as Plain
+      const redacted = this.#value(value, rule.member(name), this.#needsPath ? memberPath(path, name) : '')
+      if (redacted !== undefined) copy[name] = redacted
+    }
+    return copy
+  }
+
+  #value(value: Plain, ruling: Rule | typeof censored | undefined, path: string): Plain | undefined {
+    if (ruling === censored) return this.censor.of(value, path)
+    if (ruling === undefined) return value
+    if (typeof value === 'string') return this.#texts?.mask(value, match => this.censor.ofMatch(match, path)) ?? value
+    if (Array.isArray(value)) {
+      return value.map((item, i) => this.#value(item, ruling.item(i), this.#needsPath ? `${path}[${i}]` : '') ?? null)
+    }
+    return isPlainObject(value) ? this.#object(value, ruling, path) : value
+  }
+}
+
+/** Parses a tail. `tailFields` is not used, because the application may have changed the object. */
+function fieldsIn(tail: Uint8Array): PlainObject {
+  return JSON.parse(`{${Buffer.from(tail).toString().replace(/^,/, '')}`) as PlainObject
+}
+
+/** Returns the path of a member, as `redact.paths` would name it. */
+function memberPath(path: string, name: string): string {
+  if (name === '' || /[.[\]*"]/.test(name)) return `${path}[${JSON.stringify(name)}]`
+  return path === '' ? name : `${path}.${name}`
+}
