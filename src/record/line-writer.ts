@@ -254,9 +254,17 @@ export class LineWriter {
   }
 
   #writeUnlearned(name: string, value: unknown, at: number, depth: number, place: LearnedName): number {
+    const { rule } = place
+    if (rule !== undefined) return this.#writeRuled(name, value, at, depth, place, rule)
+    const end = this.#writeName(name, at)
+    return end < 0 ? failed : this.#writeValue(value, end, depth, unlearned)
+  }
+
+  /** Writes a member that is not learned in a place to which a rule applies: perhaps because its value is redacted. */
+  #writeRuled(name: string, value: unknown, at: number, depth: number, place: LearnedName, rule: Rule): number {
     const redacted = place.redacted(name)
     if (redacted !== undefined) return this.#copy(redacted, at)
-    const ruling = place.rule?.member(name)
+    const ruling = rule.member(name)
     if (ruling === censored) return this.#writeRedacted(name, value, at, place)
     const end = this.#writeName(name, at)
     return end < 0 ? failed : this.#writeUnder(ruling, value, end, depth)

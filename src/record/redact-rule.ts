@@ -108,6 +108,7 @@ export class Rule {
   #hasDigitGlob = false
   /** The ruling of the items that no path names by their index; `unknown` until it is asked for. */
   #otherItem: Ruling | 'unknown' = 'unknown'
+  #everyItem: Ruling | 'varied' | 'unknown' = 'unknown'
 
   constructor(rules: Rules, positions: readonly number[], remembers: boolean) {
     this.#rules = rules
@@ -142,7 +143,10 @@ export class Rule {
 
   /** Returns the ruling that all items of an array have in common, or `varied` if it depends on the index. */
   get everyItem(): Ruling | 'varied' {
-    return this.#hasDigitGlob || this.#indexes.size > 0 ? 'varied' : this.item(0)
+    if (this.#everyItem === 'unknown') {
+      this.#everyItem = this.#hasDigitGlob || this.#indexes.size > 0 ? 'varied' : this.item(0)
+    }
+    return this.#everyItem
   }
 
   /** Returns the ruling for an item of an array. An item counts as a name of digits; a path may also pass it over. */

@@ -42,6 +42,7 @@ export class Redaction implements RedactionRules {
   #isTaken = false
   /** Events that were redacted before. A second time would hash their hashes. */
   readonly #redacted = new WeakSet<object>()
+  #hasRedacted = false
   /** Redacted tails, by tail. */
   readonly #tails = new WeakMap<Uint8Array, Uint8Array>()
 
@@ -69,10 +70,9 @@ export class Redaction implements RedactionRules {
     nonFinite?: NonFinite,
   ): Line | undefined {
     this.failure = undefined
-    this.censor.begin()
     try {
       const ownTail = tail && this.#tail(tail, maxBytes, altered)
-      if (this.#redacted.has(event)) {
+      if (this.#hasRedacted && this.#redacted.has(event)) {
         return eventToLine(event, head, ownTail, maxBytes, altered, undefined, nonFinite)
       }
       if (this.#isTaken) return this.#line(new LineWriter(this), event, head, ownTail, maxBytes, altered, nonFinite)
@@ -104,6 +104,7 @@ export class Redaction implements RedactionRules {
   /** Notes that an event was made of an event that `asSent` has returned. */
   noteRedacted(event: object): void {
     this.#redacted.add(event)
+    this.#hasRedacted = true
   }
 
   /** Describes the last failure, without values: an error's message could have one. */
@@ -117,8 +118,7 @@ export class Redaction implements RedactionRules {
   /** Masks a text that is printed, such as a warning. A text that cannot be masked is not printed. */
   maskText(text: string): string {
     try {
-      this.censor.begin()
-      this.#texts?.begin()
+      this.#begin()
       return this.#texts?.mask(text, match => this.censor.ofMatch(match, '')) ?? text
     } catch {
       return '[redacted]'
@@ -146,7 +146,7 @@ export class Redaction implements RedactionRules {
   ): Line {
     const headLength = writer.begin(head, nonFinite)
     const maxEventBytes = maxBytes - headLength - (tail?.length ?? 0)
-    this.#texts?.begin()
+    if (this.#texts !== undefined) this.#begin()
     if (writer.write(event, maxEventBytes)) {
       const length = writer.end(tail)
       return { bytes: writer.bytes, length }
@@ -173,13 +173,19 @@ export class Redaction implements RedactionRules {
   /** Returns a redacted copy of plain data. Sets `failure` if it throws. */
   #copy({ fields, isWhole }: PlainCopy): PlainCopy {
     try {
-      this.#texts?.begin()
+      this.#begin()
       const redacted = this.root === undefined ? fields : this.#object(fields, this.root, '')
       return { fields: redacted, isWhole: isWhole && this.#texts?.isCut !== true }
     } catch (error) {
       this.failure = error
       throw error
     }
+  }
+
+  /** Begins an event, or a new attempt at it: what bounds its cost counts from zero. */
+  #begin(): void {
+    this.censor.begin()
+    this.#texts?.begin()
   }
 
   #object(fields: PlainObject, rule: Rule, path: string): PlainObject {
