@@ -61,7 +61,9 @@ export function exchange(
     controller?.abort(reason)
   }
   const abort = (): void => giveUp(new Error('aborted'))
-  const stopClock = deadline(timeoutMs, () => giveUp(new Error(`no complete answer within ${milliseconds(timeoutMs)}`)))
+  const stopClock = deadline(timeoutMs, () =>
+    giveUp(timeoutError(`no complete answer within ${milliseconds(timeoutMs)}`)),
+  )
   signal.addEventListener('abort', abort)
 
   const handler: DispatchHandler = {
@@ -89,4 +91,8 @@ export function exchange(
     settle('interrupted', error)
   }
   return promise
+}
+
+function timeoutError(message: string): Error {
+  return Object.assign(new Error(message), { name: 'TimeoutError' })
 }

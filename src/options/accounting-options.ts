@@ -1,0 +1,23 @@
+import type { MeterProvider } from './meter-provider.ts'
+
+/** Options about what can be known of events: metrics, and an identity for each event. */
+export interface AccountingOptions {
+  /**
+   * An OpenTelemetry `MeterProvider` (`@opentelemetry/api` 1.4 or later), for metrics of queue, requests and losses by
+   * the semantic conventions. A value without a method `getMeter` throws a `TypeError`.
+   *
+   * The values are read when metrics are collected, so that log calls take no longer.
+   *
+   * @defaultValue none: no metrics; `stats()` has the same numbers
+   */
+  meterProvider?: MeterProvider | undefined
+  /**
+   * Gives each event a `log.record.uid`: a part that is unique to the shipper, a hyphen, and a sequence number without
+   * gaps. Duplicates can then be removed downstream, and `logferry audit` finds lost events.
+   *
+   * An event that has a `log.record.uid`, at the root or in the attributes of an OpenTelemetry record, keeps its own.
+   *
+   * @defaultValue false
+   */
+  identify?: boolean | undefined
+}
