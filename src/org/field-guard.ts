@@ -11,6 +11,8 @@ export interface FieldGuardOptions {
   overflowField: string
   /** Name of the field that holds the time of every event. */
   timeField?: string | undefined
+  /** Path of the field that holds the uid of every event; `undefined` if events are not identified. */
+  uidField?: string | undefined
   /**
    * Returns an event as it is sent: its line, parsed.
    *
@@ -73,10 +75,11 @@ export class FieldGuard {
   #latestName: string | undefined
   #latest: Dataset | undefined
 
-  constructor({ maxFields, overflowField, timeField, asSent, onOver }: FieldGuardOptions) {
+  constructor({ maxFields, overflowField, timeField, uidField, asSent, onOver }: FieldGuardOptions) {
     this.maxFields = maxFields
     this.#overflowField = overflowField
-    this.#takenFields = [...commonFields, overflowField, ...(timeField === undefined ? [] : [timeField])]
+    const ownFields = [timeField, uidField].filter(field => field !== undefined)
+    this.#takenFields = [...commonFields, overflowField, ...ownFields]
     this.#asSent = asSent
     this.#onOver = onOver
   }

@@ -46,6 +46,7 @@ export interface LimitsSettings {
   readonly onBudget: 'warn' | 'shed'
   readonly overflowField: string
   readonly timeField: string
+  readonly uidField?: string | undefined
   readonly region: string | undefined
 }
 
@@ -113,6 +114,7 @@ export class Limits {
       maxFields: Number.POSITIVE_INFINITY,
       overflowField: settings.overflowField,
       timeField: settings.timeField,
+      uidField: settings.uidField,
       asSent: parts.asSent,
       onOver: (dataset, path) => this.#warnOfFields(dataset, path),
     })

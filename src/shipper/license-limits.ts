@@ -45,7 +45,8 @@ export interface LicenseDeps {
 
 export function openLicense({ options, limits, rateLimiter, delivery, diagnostics, altered }: LicenseDeps): License {
   const { share, refreshMs, onBudget, overflowField, redis, orgId } = limits
-  const { timeField, region } = options
+  const { timeField, region, identify } = options
+  const uidField = identify ? 'log.record.uid' : undefined
   let opening: Promise<OrgClient> | undefined
   let bearer: { redact(...given: Parameters<Redact>): string } | undefined =
     typeof limits.bearer === 'function' ? undefined : limits.bearer
@@ -90,7 +91,7 @@ export function openLicense({ options, limits, rateLimiter, delivery, diagnostic
     return client.get(orgId)
   }
   const keeper = new Limits(
-    { share, refreshMs, onBudget, overflowField, timeField, region },
+    { share, refreshMs, onBudget, overflowField, timeField, uidField, region },
     {
       readOrg: onUnusable =>
         fleet === undefined
