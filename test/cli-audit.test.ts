@@ -79,7 +79,7 @@ describe.concurrent('logferry audit', () => {
 
   it.each([
     ['a file that does not exist', ['/no/such/file'], 1, /^logferry: \/no\/such\/file cannot be read \(ENOENT\)/],
-    ['no file', [], 2, /^logferry: say which file/],
+    ['no file', [], 2, /^logferry: no file given/],
   ])('says so of %s', async (_, args, expected, said) => {
     const { code, stderr } = await logferry(['audit', ...args])
     expect(code).toBe(expected)

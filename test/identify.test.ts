@@ -79,6 +79,15 @@ describe('identify', () => {
     expect(line.split('"log":')).toHaveLength(line.includes('"log.record.uid"') && !('log' in event) ? 1 : 2)
   })
 
+  it('has its place beside a time stamp in the field log', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ identify: true, timeField: 'log' })
+    shipper.ship({ n: 1 })
+    await shipper.flush()
+    const [line = ''] = shipping.emulator.lines('d')
+    expect(line).toMatch(/^\{"log":"20[^"]*Z","log\.record\.uid":"\w{13}-1","n":1\}$/)
+  })
+
   it('an event that throws when it is read has a uid nevertheless', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ identify: true })

@@ -181,6 +181,15 @@ describe('options that cannot be used throw where the shipper is made', () => {
       /absolute/,
       'RangeError',
     ],
+    [
+      'no meter provider',
+      { ...good, meterProvider: { createCounter() {} } },
+      'meterProvider',
+      /a MeterProvider of @opentelemetry\/api \(an object with a getMeter method\); got an object$/,
+      'TypeError',
+    ],
+    ['a meter provider of null', { ...good, meterProvider: null }, 'meterProvider', /getMeter.*; got null$/, 'TypeError'],
+    ['a word to identify', { ...good, identify: 'yes' }, 'identify', /true or false; got "yes"$/, 'TypeError'],
     ['an unknown region', { ...good, region: 'mars' }, 'region', /'us' or 'eu'; got "mars"/, 'TypeError'],
     ['an empty dataset', { ...good, dataset: '' }, 'dataset', /got an empty string/, 'TypeError'],
     ['a dataset of two dots', { ...good, dataset: '..' }, 'dataset', /not "\." or "\.\."/, 'TypeError'],
@@ -608,6 +617,8 @@ describe('options', () => {
       maxRetryDelayMs: 30_000,
       flushTimeoutMs: 10_000,
       exitTimeoutMs: 2000,
+      meterProvider: undefined,
+      identify: false,
       exitOnSignals: true,
     } satisfies Omit<ResolvedOptions, 'baseUrl' | 'credentials' | 'maxBufferedBytes'>)
   })

@@ -12,11 +12,11 @@ export interface Meter {
   createObservableUpDownCounter(name: string, options?: MetricOptions): ObservableInstrument
   addBatchObservableCallback(
     callback: (observations: Observations) => void,
-    observables: Array<ObservableInstrument>,
+    observables: ObservableInstrument[],
   ): void
   removeBatchObservableCallback(
     callback: (observations: Observations) => void,
-    observables: Array<ObservableInstrument>,
+    observables: ObservableInstrument[],
   ): void
 }
 
@@ -35,10 +35,7 @@ export interface Histogram {
 }
 
 /** An instrument that is asked for its values when metrics are collected. */
-export interface ObservableInstrument {
-  // biome-ignore lint/suspicious/noExplicitAny: the callbacks are of no concern here
-  addCallback(callback: (result: any) => void): void
-}
+export type ObservableInstrument = object
 
 /** Takes the values of several instruments at one moment. */
 export interface Observations {

@@ -67,6 +67,8 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     spool: options.spool && resolveSpool(options.spool, destinationOf(baseUrl, options.orgId)),
     durability: options.durability,
     onRejected: options.onRejected,
+    meterProvider: options.meterProvider,
+    identify: options.identify,
     dispatcher: options.dispatcher,
     tls: options.tls && checkTls(options.tls),
     proxy: resolveProxy(options.proxyEnv, environment, baseUrl),

@@ -21,6 +21,8 @@ export interface ResolvedOptions {
   readonly spool: ResolvedSpool | undefined
   readonly durability: 'memory' | 'disk'
   readonly onRejected: ShipperOptions['onRejected']
+  readonly meterProvider: ShipperOptions['meterProvider']
+  readonly identify: boolean
   readonly contentType: ContentType
   readonly compression: 'zstd' | 'gzip' | 'none'
   readonly timeField: string

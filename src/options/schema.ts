@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { Dispatcher } from '../http/dispatcher.ts'
 import type { RedisClient } from '../org/fleet.ts'
+import { accountingEntries } from './accounting-schema.ts'
 import { expectedUrl } from './base-url.ts'
 import { isDatasetName } from './dataset-name.ts'
 import type { ObtainAccessToken } from './obtain-access-token.ts'
@@ -155,6 +156,7 @@ const LimitsOptionsSchema = strictObject(
 
 export const ShipperOptionsSchema = strictObject({
   ...serviceEntries,
+  ...accountingEntries,
   dataset: v.optional(
     v.custom<NonNullable<ShipperOptions['dataset']>>(
       value => typeof value === 'function' || isDatasetName(value),

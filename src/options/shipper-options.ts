@@ -1,4 +1,5 @@
 import type { Dispatcher } from '../http/dispatcher.ts'
+import type { AccountingOptions } from './accounting-options.ts'
 import type { BaseUrl, Region } from './base-url.ts'
 import type { LimitsOptions } from './limits-options.ts'
 import type { ProxyEnv } from './proxy-env.ts'
@@ -16,7 +17,7 @@ import type { TlsOptions } from './tls-options.ts'
  * Only own enumerable properties count, here and in nested objects. Properties inherited from a class or from
  * `Object.prototype` are ignored.
  */
-export interface ShipperOptions {
+export interface ShipperOptions extends AccountingOptions {
   /**
    * Base address of the service, or one for each region; then `region` selects one.
    *

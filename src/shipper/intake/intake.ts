@@ -7,11 +7,11 @@ import type { ResolvedOptions } from '../../options/resolved-options.ts'
 import { eventToLine, type Line } from '../../record/event-to-line.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
 import { tailFields } from '../../record/resource-tail.ts'
-import { Timestamper } from '../../record/timestamp.ts'
 import { fewCallsBytes, reserveStack } from '../../stack-reserve.ts'
 import type { License } from '../license-limits.ts'
 import { datasetOf } from './dataset-of.ts'
 import { type IntakeEvent, replaceFields } from './intake-event.ts'
+import { LineHeads } from './line-heads.ts'
 import type { RefusedEvents } from './refused-events.ts'
 
 export interface IntakeDeps {
@@ -30,19 +30,17 @@ export class Intake {
   readonly #deps: IntakeDeps
   readonly #dataset: ResolvedOptions['dataset']
   readonly #maxEventBytes: number
-  readonly #timeField: string
-  readonly #timestamper: Timestamper
+  readonly #heads: LineHeads
   /** The caller that waits for the events being taken. */
   #acknowledgement: Acknowledgement | undefined
   readonly altered: Alterations
 
-  constructor(deps: IntakeDeps, altered: Alterations) {
-    const { dataset, maxEventBytes, timeField } = deps.options
+  constructor(deps: IntakeDeps, altered: Alterations, heads = new LineHeads(deps.options.timeField)) {
+    const { dataset, maxEventBytes } = deps.options
     this.#deps = deps
     this.#dataset = dataset
     this.#maxEventBytes = maxEventBytes
-    this.#timeField = timeField
-    this.#timestamper = new Timestamper(timeField)
+    this.#heads = heads
     this.altered = altered
   }
 
@@ -109,12 +107,9 @@ export class Intake {
     return true
   }
 
-  #lineOf({ event, time, resource, preSerialized }: IntakeEvent): Line {
-    const head = this.#hasOwnTime(event)
-      ? undefined
-      : typeof time === 'number'
-        ? this.#timestamper.at(time)
-        : this.#timestamper.atHrTime(time)
+  #lineOf(intake: IntakeEvent): Line {
+    const { event, resource, preSerialized } = intake
+    const head = this.#heads.of(intake)
     // A resource must not displace the event itself.
     const isTooLong = resource !== undefined && resource.length > this.#maxEventBytes / 4
     if (isTooLong) this.altered.cut++
@@ -132,14 +127,6 @@ export class Intake {
     if (fitted === undefined) return false
     replaceFields(intake, fitted)
     return true
-  }
-
-  #hasOwnTime(event: object): boolean {
-    try {
-      return (event as Record<string, unknown> | null | undefined)?.[this.#timeField] !== undefined
-    } catch {
-      return true // a getter threw: a stub stands in for the field, and a second field of that name would be wrong
-    }
   }
 
   #datasetOf(intake: IntakeEvent): string | undefined {

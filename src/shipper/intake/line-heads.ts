@@ -35,17 +35,21 @@ export class LineHeads {
 export class IdentifiedHeads extends LineHeads {
   readonly #uids: UidSequence
   readonly #stamper: IdentityStamper
+  /** True if the time stamp is in the field that the nested uid would be in. */
+  readonly #isLogTaken: boolean
 
   constructor(timeField: string, uids: UidSequence) {
     super(timeField)
     this.#uids = uids
     this.#stamper = new IdentityStamper(timeField, uids)
+    this.#isLogTaken = timeField === 'log'
   }
 
   /** Takes a number for the event, after everything that may run code of the application. */
   override of(intake: IntakeEvent): Uint8Array | undefined {
-    const place = placeOfUid(intake.event, intake.resource !== undefined)
-    if (place === 'own') return super.of(intake)
+    const free = placeOfUid(intake.event, intake.resource !== undefined)
+    if (free === 'own') return super.of(intake)
+    const place = this.#isLogTaken ? 'dotted' : free
     const hasOwnTime = this.hasOwnTime(intake.event)
     const number = this.#uids.take()
     if (place === 'nested' && !hasOwnTime) return this.#stamper.head(number, intake.time)

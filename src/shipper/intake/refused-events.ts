@@ -78,7 +78,7 @@ export class RefusedEvents {
     if (count === 0) return
     this.#isReporting = true
     try {
-      diagnostics.emit('dropped', { reason, count, bySeverity })
+      diagnostics.emit('dropped', { reason, count, bySeverity, dataset: undefined, wasSent: false })
       this.#warn(reason, count, bySeverity)
     } finally {
       this.#isReporting = false
