@@ -32,10 +32,13 @@ export class Acknowledgement {
 
   /** Resolves when no line is pending. Call it after every line has been added. */
   whenSettled(): Promise<void> {
-    return new Promise(resolve => {
-      this.#onSettled = resolve
-      if (this.pending === 0) resolve()
-    })
+    return new Promise(resolve => this.onSettled(resolve))
+  }
+
+  /** Calls `run` when no line is pending. Call it once, after every line has been added. */
+  onSettled(run: () => void): void {
+    this.#onSettled = run
+    if (this.pending === 0) run()
   }
 }
 

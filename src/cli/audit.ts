@@ -50,7 +50,8 @@ export const command: Command = {
 }
 
 function pathOf({ file }: Given): string {
-  if (typeof file !== 'string' || file === '') throw new Misuse('no file given: name one with events as newline-delimited JSON')
+  if (typeof file !== 'string' || file === '')
+    throw new Misuse('no file given: name one with events as newline-delimited JSON')
   return file
 }
 

@@ -10,10 +10,7 @@ export interface Meter {
   createHistogram(name: string, options?: MetricOptions): Histogram
   createObservableCounter(name: string, options?: MetricOptions): ObservableInstrument
   createObservableUpDownCounter(name: string, options?: MetricOptions): ObservableInstrument
-  addBatchObservableCallback(
-    callback: (observations: Observations) => void,
-    observables: ObservableInstrument[],
-  ): void
+  addBatchObservableCallback(callback: (observations: Observations) => void, observables: ObservableInstrument[]): void
   removeBatchObservableCallback(
     callback: (observations: Observations) => void,
     observables: ObservableInstrument[],

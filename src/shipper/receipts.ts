@@ -1,10 +1,9 @@
 import type { DropReason } from '../accounting/ledger.ts'
 import { Acknowledgement } from '../batch/acknowledgements.ts'
 import type { BatchQueue } from '../batch/batch-queue.ts'
-import { setImmediate } from '../time.ts'
+import { clearTimeout, setImmediate, setTimeout } from '../time.ts'
 import type { Intake } from './intake/intake.ts'
-import { droppedAtOnce, lostLater, notInTime } from './not-confirmed-error.ts'
-import { settlesWithin } from './settles-within.ts'
+import { droppedAtOnce, lostLater, type NotConfirmedError, notInTime } from './not-confirmed-error.ts'
 
 export interface ReceiptsDeps {
   readonly intake: Pick<Intake, 'track'>
@@ -24,21 +23,28 @@ export class Receipts {
   }
 
   /**
-   * Ships one event by `take`, which returns the reason if the event is dropped. Resolves when the service has taken
-   * the event.
+   * Ships one event by `take`, which returns the reason if the event is dropped. Resolves to `undefined` when the
+   * service has taken the event. Otherwise resolves to a function that creates the error, for the caller to throw: the
+   * error then shows where the application waits.
    *
-   * @throws NotConfirmedError if the event is lost, or the service does not answer for it in time
+   * The timer keeps the process alive meanwhile, because a caller waits.
    */
-  async confirm(take: () => DropReason | undefined, timeoutMs: number): Promise<void> {
+  confirm(take: () => DropReason | undefined, timeoutMs: number): Promise<(() => NotConfirmedError) | undefined> {
     const acknowledgement = new Acknowledgement()
     let dropReason: DropReason | undefined
     this.#deps.intake.track(acknowledgement, () => {
       dropReason = take()
     })
-    if (dropReason !== undefined) throw droppedAtOnce(dropReason)
-    this.#flushSoon()
-    if (!(await settlesWithin(acknowledgement.whenSettled(), timeoutMs))) throw notInTime(timeoutMs)
-    if (acknowledgement.loss !== undefined) throw lostLater(acknowledgement.loss)
+    if (dropReason !== undefined) return Promise.resolve(droppedAtOnce.bind(undefined, dropReason))
+    return new Promise(resolve => {
+      this.#flushSoon()
+      const timer = setTimeout(() => resolve(() => notInTime(timeoutMs)), timeoutMs)
+      acknowledgement.onSettled(() => {
+        clearTimeout(timer)
+        const { loss } = acknowledgement
+        resolve(loss && (() => lostLater(loss)))
+      })
+    })
   }
 
   #flushSoon(): void {

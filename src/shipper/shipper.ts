@@ -14,7 +14,7 @@ import type { ShipperOptions } from '../options/shipper-options.ts'
 import { wallClockMs } from '../record/clock.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import { beginLogCall, logCalls } from '../record/log-calls.ts'
-import { reserveStack, useDiskBytes } from '../stack-reserve.ts'
+import { fewCallsBytes, reserveStack, useDiskBytes } from '../stack-reserve.ts'
 import type { Redact } from '../text/short-line.ts'
 import { monotonicMs } from '../time.ts'
 import { batchLimits } from './batch-limits.ts'
@@ -198,8 +198,9 @@ export class Shipper {
     options: { timeoutMs?: number | undefined } = {},
   ): Promise<void> {
     const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#options.flushTimeoutMs)
-    reserveStack(useDiskBytes)
-    await this.#receipts.confirm(() => this.#takeLogged(event), timeoutMs)
+    reserveStack(fewCallsBytes) // the call does not stop between the log call and the wait
+    const errorOf = await this.#receipts.confirm(() => this.#takeLogged(event), timeoutMs)
+    if (errorOf !== undefined) throw errorOf()
   }
 
   /**
