@@ -70,7 +70,7 @@ export class IdentityStamper {
     this.#shown = Number.NaN
     for (let at = end - 1; at >= end - this.#digits && rest !== shown; at--) {
       const tenth = Math.floor(rest / 10)
-      bytes[at] = 48 + rest - tenth * 10
+      bytes[at] = 48 + (rest - tenth * 10) // the sum must stay a safe integer
       rest = tenth
       shown = Math.floor(shown / 10)
     }
