@@ -5,6 +5,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { accountingOptions } from '../src/options/accounting-options.ts'
 import { limitsOptions } from '../src/options/limits-options.ts'
 import { collapseOptions, holdOptions } from '../src/options/noise-options.ts'
 import type { Definitions, Option, Presence } from '../src/options/option.ts'
@@ -22,6 +23,7 @@ const tables: Readonly<Record<string, string>> = {
   service: optionTable(serviceOptions),
   tls: optionTable(tlsOptions, 'tls.'),
   shaping: optionTable(shapingOptions),
+  accounting: optionTable(accountingOptions),
   shipper: optionTable(ownPart(shipperOptions)),
   spool: optionTable(spoolOptions, 'spool.'),
   limits: optionTable(limitsOptions, 'limits.'),
@@ -52,7 +54,7 @@ export function withTables(page: string): string {
 
 /** Returns the definitions that are not of the service. */
 function ownPart(definitions: Definitions): Definitions {
-  const shared = { ...serviceOptions, ...shapingOptions }
+  const shared = { ...serviceOptions, ...shapingOptions, ...accountingOptions }
   return Object.fromEntries(Object.entries(definitions).filter(([name]) => !Object.hasOwn(shared, name)))
 }
 

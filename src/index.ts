@@ -1,17 +1,24 @@
 /** The core: one shipper, shared by any number of loggers. Loads no logging library. */
 
+export type { DatasetStats } from './accounting/dataset-counts.ts'
 export type {
+  Attempted,
   Delivered,
   DiagnosticListeners,
+  Paused,
   Rejected,
+  Retried,
+  Spooled,
   Warning,
 } from './accounting/diagnostics.ts'
 export type { Dropped, DropReason, DropsBySeverity } from './accounting/ledger.ts'
 export type { SeverityName } from './accounting/severity.ts'
 export type { ErrorCode, InvalidOption } from './errors.ts'
 export type { Encoding } from './http/encodings.ts'
+export type { AccountingOptions } from './options/accounting-options.ts'
 export type { BaseUrl, Region } from './options/base-url.ts'
 export type { LimitsOptions } from './options/limits-options.ts'
+export type { MeterProvider } from './options/meter-provider.ts'
 export type { CollapseOptions, HoldOptions } from './options/noise-options.ts'
 export type { ProxyEnv } from './options/proxy-env.ts'
 export type { CensorFunction, RedactOptions } from './options/redact-options.ts'
@@ -20,6 +27,7 @@ export type { ShipperOptions } from './options/shipper-options.ts'
 export type { SpoolOptions } from './options/spool-options.ts'
 export type { Pem, TlsOptions } from './options/tls-options.ts'
 export type { LimitsStats } from './org/limits.ts'
+export { NotConfirmedError } from './shipper/not-confirmed-error.ts'
 export { createShipper, type FlushResult, type Shipper } from './shipper/shipper.ts'
 export type { ShipperStats } from './shipper/shipper-stats.ts'
 export type { SpoolStats } from './shipper/spool-coordinator.ts'

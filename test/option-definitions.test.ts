@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { pages, withTables } from '../docs/option-tables.ts'
+import { accountingOptions } from '../src/options/accounting-options.ts'
 import { limitsOptions } from '../src/options/limits-options.ts'
 import { collapseOptions, holdOptions } from '../src/options/noise-options.ts'
 import type { Definitions } from '../src/options/option.ts'
@@ -18,6 +19,7 @@ const interfaces: readonly (readonly [name: string, file: string, definitions: D
   ['ShapingOptions', 'options/shaping-options.ts', shapingOptions],
   ['CollapseOptions', 'options/noise-options.ts', collapseOptions],
   ['HoldOptions', 'options/noise-options.ts', holdOptions],
+  ['AccountingOptions', 'options/accounting-options.ts', accountingOptions],
   ['ShipperOptions', 'options/shipper-options.ts', shipperOptions],
   ['TlsOptions', 'options/tls-options.ts', tlsOptions],
   ['SpoolOptions', 'options/spool-options.ts', spoolOptions],
@@ -53,8 +55,8 @@ function docstrings(source: string, name: string): Map<string, string> {
 describe.each(interfaces)('the docstrings of %s', (name, file, definitions) => {
   const written = docstrings(text(`../src/${file}`), name)
   const own = Object.entries(definitions).filter(([option]) => {
-    const isInherited = Object.hasOwn(serviceOptions, option) || Object.hasOwn(shapingOptions, option)
-    return !isInherited || ['ServiceOptions', 'ShapingOptions'].includes(name)
+    const isInherited = Object.hasOwn({ ...serviceOptions, ...shapingOptions, ...accountingOptions }, option)
+    return !isInherited || ['ServiceOptions', 'ShapingOptions', 'AccountingOptions'].includes(name)
   })
 
   it('are there, one for each option', () => {

@@ -254,9 +254,24 @@ describe('a shipper', () => {
   })
 
   it.each([
-    ['warn', () => {}, 'event', 'one of warning, dropped, rejected, delivered; got "warn"'],
-    ['__proto__', () => {}, 'event', 'one of warning, dropped, rejected, delivered; got "__proto__"'],
-    [undefined, () => {}, 'event', 'one of warning, dropped, rejected, delivered; got undefined'],
+    [
+      'warn',
+      () => {},
+      'event',
+      'one of warning, dropped, rejected, delivered, retried, paused, spooled, attempted; got "warn"',
+    ],
+    [
+      '__proto__',
+      () => {},
+      'event',
+      'one of warning, dropped, rejected, delivered, retried, paused, spooled, attempted; got "__proto__"',
+    ],
+    [
+      undefined,
+      () => {},
+      'event',
+      'one of warning, dropped, rejected, delivered, retried, paused, spooled, attempted; got undefined',
+    ],
     ['warning', undefined, 'listener', "a function for 'warning'; got undefined"],
     ['rejected', 'console.log', 'listener', "a function for 'rejected'; got a string of 11 characters (not shown)"],
   ])('refuses to listen for %s with %s', async (event, listener, option, expected) => {

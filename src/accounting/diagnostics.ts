@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../errors.ts'
 import { type Redact, toMessageLine } from '../text/short-line.ts'
 import { monotonicMs } from '../time.ts'
+import type { Channels } from './channels.ts'
 import type { Dropped } from './ledger.ts'
 
 /** A problem that an operator should know about. Delivery problems are only reported, never thrown. */
@@ -38,11 +39,67 @@ export interface Delivered {
   readonly bytes: number
 }
 
+/** A batch that is sent again, because the service did not take it now or gave no answer. */
+export interface Retried {
+  readonly dataset: string
+  readonly count: number
+  /** Bytes of all lines of the batch, before compression. */
+  readonly bytes: number
+  /** Number of attempts so far. */
+  readonly attempts: number
+  /** HTTP status of the answer; `undefined` if no answer came. */
+  readonly status: number | undefined
+  /** The service's reason in its own words, or the error of the connection. */
+  readonly reason: string
+  /** Minimum time until the next attempt, in milliseconds. */
+  readonly delayMs: number
+}
+
+/** A dataset whose events are held back, because the service refuses its token, name or address, or every event. */
+export interface Paused {
+  readonly dataset: string
+  /** HTTP status of the answer. */
+  readonly status: number
+  /** The service's reason, in its own words. */
+  readonly reason: string
+  /** Number of refusals in a row: 1 when the pause begins, more after each probe that the service refuses. */
+  readonly refusals: number
+  /** Time until the next probe, in milliseconds. */
+  readonly delayMs: number
+}
+
+/** Events that went to the spool, because memory is short or the process is done with them. */
+export interface Spooled {
+  readonly dataset: string
+  readonly count: number
+  /** Bytes of the lines of these events. */
+  readonly bytes: number
+  /** True if the events were handed off to another process. Otherwise this process delivers them later. */
+  readonly isHandedOff: boolean
+}
+
+/** An attempt to send a batch that has ended, with or without an answer. */
+export interface Attempted {
+  readonly dataset: string
+  readonly count: number
+  /** Bytes of all lines of the batch, before compression. */
+  readonly bytes: number
+  readonly durationMs: number
+  /** HTTP status of the answer; `undefined` if no answer came. */
+  readonly status: number | undefined
+  /** Kind of failure, as OpenTelemetry's `error.type`; `undefined` if the service took the batch. */
+  readonly errorType: string | undefined
+}
+
 export interface DiagnosticListeners {
   warning: (warning: Warning) => void
   dropped: (dropped: Dropped) => void
   rejected: (rejected: Rejected) => void
   delivered: (delivered: Delivered) => void
+  retried: (retried: Retried) => void
+  paused: (paused: Paused) => void
+  spooled: (spooled: Spooled) => void
+  attempted: (attempted: Attempted) => void
 }
 
 export const diagnosticNames = [
@@ -50,6 +107,10 @@ export const diagnosticNames = [
   'dropped',
   'rejected',
   'delivered',
+  'retried',
+  'paused',
+  'spooled',
+  'attempted',
 ] as const satisfies (keyof DiagnosticListeners)[]
 
 const oneMinuteMs = 60_000
@@ -62,8 +123,9 @@ const maxQuietMatters = 1000
 const maxMatterChars = 1000
 
 /**
- * Calls the listeners of diagnostic events. A listener that throws does no harm: a warning reports it, at most once a
- * minute, unless it listens for `warning` itself.
+ * Tells of diagnostic events: one call of `emit` reaches the listeners, the channels of `node:diagnostics_channel`, the
+ * metrics and the counts by dataset. A listener that throws does no harm: a warning reports it, at most once a minute,
+ * unless it listens for `warning` itself.
  */
 export class Diagnostics {
   readonly #listeners: { [Name in keyof DiagnosticListeners]: Set<DiagnosticListeners[Name]> } = {
@@ -71,13 +133,19 @@ export class Diagnostics {
     dropped: new Set(),
     rejected: new Set(),
     delivered: new Set(),
+    retried: new Set(),
+    paused: new Set(),
+    spooled: new Set(),
+    attempted: new Set(),
   }
+  readonly #channels: Channels | undefined
   readonly #quiet = new Map<string, { untilMs: number; suppressed: number }>()
   /** Removes the secrets of the shipper from a text. */
   readonly redact: Redact
 
-  constructor(redact: Redact = text => text) {
+  constructor(redact: Redact = text => text, channels?: Channels) {
     this.redact = redact
+    this.#channels = channels
   }
 
   add<Name extends keyof DiagnosticListeners>(name: Name, listener: DiagnosticListeners[Name]): void {
@@ -88,8 +156,9 @@ export class Diagnostics {
     this.#listeners[name].delete(listener)
   }
 
+  /** True if the event would reach a listener or a subscriber of its channel. */
   has(name: keyof DiagnosticListeners): boolean {
-    return this.#listeners[name].size > 0
+    return this.#listeners[name].size > 0 || this.#channels?.hasSubscribers(name) === true
   }
 
   emit<Name extends keyof DiagnosticListeners>(name: Name, notice: Parameters<DiagnosticListeners[Name]>[0]): void {
@@ -101,6 +170,7 @@ export class Diagnostics {
           this.warn('LOGFERRY_CALLBACK_THREW', `a listener for '${name}' threw ${nameOf(error)}. Delivery continues.`)
       }
     }
+    if (this.#channels?.hasSubscribers(name)) this.#channels.publish(name, notice)
   }
 
   /**

@@ -51,6 +51,19 @@ export interface Dropped {
   readonly reason: DropReason
   readonly count: number
   readonly bySeverity: DropsBySeverity
+  /** Dataset of the events; `undefined` if they were dropped inside their log calls, or if it is unknown. */
+  readonly dataset: string | undefined
+  /** True if the events had been sent. The service may have stored them nevertheless, if only its answer was lost. */
+  readonly wasSent: boolean
+}
+
+/** The origin of dropped events. */
+export type DropOrigin = Partial<Pick<Dropped, 'dataset' | 'wasSent'>>
+
+/** Numbers of dropped events for one reason: the events that had been sent before, and the others. */
+export interface DropCounts {
+  sent: number
+  unsent: number
 }
 
 /** Counts one more event of a severity. */
@@ -107,6 +120,7 @@ export class Ledger {
   admitted = 0
   #delivered = 0
   #handedOff = 0
+  #sent = 0
   /**
    * Events dropped before they were in a batch, mostly inside their own log calls. One number counts an event as
    * accepted and dropped at once. So `refused.error[severity]++` can count the event when the stack is exhausted and no call is possible.
@@ -115,6 +129,7 @@ export class Ledger {
   readonly #reported = noRefusals()
   #droppedLater = 0
   readonly #drops = new Map<DropReason, DropsBySeverity>()
+  readonly #sentDrops = new Map<DropReason, number>()
 
   get accepted(): number {
     return this.admitted + this.#refusedCount
@@ -139,17 +154,32 @@ export class Ledger {
     return this.#handedOff
   }
 
+  /** Number of events that have been in a request. An event counts once, however often it is sent. */
+  get sent(): number {
+    return this.#sent
+  }
+
+  /** Notes that a request with so many events starts, and that no request had these events before. */
+  send(count: number): void {
+    this.#sent += count
+  }
+
   deliver(count: number): void {
     this.#delivered += count
   }
 
   /** Drops pending events. Returns the drop, for the listeners. */
-  drop(reason: DropReason, bySeverity: DropsBySeverity): Dropped {
+  drop(
+    reason: DropReason,
+    bySeverity: DropsBySeverity,
+    { dataset = undefined, wasSent = false }: DropOrigin = {},
+  ): Dropped {
     const drops = this.#drops.get(reason) ?? {}
     const count = addCounts(drops, bySeverity)
     this.#droppedLater += count
     this.#drops.set(reason, drops)
-    return { reason, count, bySeverity }
+    if (wasSent) this.#sentDrops.set(reason, (this.#sentDrops.get(reason) ?? 0) + count)
+    return { reason, count, bySeverity, dataset, wasSent }
   }
 
   /** Takes back an event that was accepted to be held, and is about to be accepted by a log call. */
@@ -184,6 +214,17 @@ export class Ledger {
       ...refused.filter(([, { count }]) => count > 0).map(([reason, { bySeverity }]) => [reason, bySeverity]),
       ...[...this.#drops].map(([reason, drops]) => [reason, { ...drops }]),
     ])
+  }
+
+  /** Returns the numbers of dropped events by reason. */
+  dropCounts(): Map<DropReason, DropCounts> {
+    const counts = new Map<DropReason, DropCounts>()
+    for (const [reason, drops] of Object.entries(this.drops()) as [DropReason, DropsBySeverity][]) {
+      const sent = this.#sentDrops.get(reason) ?? 0
+      const total = Object.values(drops).reduce((sum, count) => sum + count, 0)
+      counts.set(reason, { sent, unsent: total - sent })
+    }
+    return counts
   }
 
   /** Returns the events refused for this reason since the last call with the same reason. */

@@ -18,6 +18,8 @@ export interface BatchQueueListeners {
   onLost(count: number, dataset: string): void
   /** Called when a reload returned so many lines more than the batch had. */
   onFound(count: number): void
+  /** Called when lines went to the store for lack of memory; also inside a log call. */
+  onSpooled(dataset: string, count: number, bytes: number): void
   /** Called when memory may have room again because batches moved to the store; never inside a log call. */
   onRoom(): void
 }
@@ -52,6 +54,7 @@ export class BatchQueue {
         queues: () => this.#queues.values(),
         batchCount: () => this.batchCount,
         onMoved: () => listeners.onRoom(),
+        onSpooled: (dataset, count, bytes) => listeners.onSpooled(dataset, count, bytes),
       })
     this.#reloads =
       store &&
@@ -120,6 +123,22 @@ export class BatchQueue {
     return undefined
   }
 
+  /** Number of lines that wait for another attempt. Lines in flight do not count. */
+  get resentCount(): number {
+    let count = this.#reloads?.resentCount ?? 0
+    for (const queue of this.#queues.values()) count += queue.resentCount
+    return count
+  }
+
+  /** Returns the number of pending lines of each dataset that has any, in flight or not. */
+  pendingByDataset(): Map<string, number> {
+    const pending = new Map<string, number>()
+    for (const { dataset, unsettledCount } of this.#unsettled) {
+      if (unsettledCount > 0) pending.set(dataset, (pending.get(dataset) ?? 0) + unsettledCount)
+    }
+    return pending
+  }
+
   /** Returns the load to which batches are tuned, summed over all datasets. */
   load(): {
     addedBytes: number
@@ -169,6 +188,12 @@ export class BatchQueue {
     const settled = [...this.#unsettled].filter(batch => batch.isUnsettled).map(batch => batch.whenSettled())
     this.#listeners.onReady()
     await Promise.all(settled)
+  }
+
+  /** Makes the open batches due that have a line for which a caller waits. */
+  flushAwaited(): void {
+    for (const queue of this.#queues.values()) queue.flushAwaited()
+    this.#listeners.onReady()
   }
 
   /**

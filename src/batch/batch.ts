@@ -2,7 +2,7 @@ import { addCounts, type DropsBySeverity } from '../accounting/ledger.ts'
 import { type Severity, severities } from '../accounting/severity.ts'
 import type { Line } from '../record/event-to-line.ts'
 import { fewCallsBytes, openBatchBytes, reserveStack } from '../stack-reserve.ts'
-import type { Acknowledgement } from './acknowledgements.ts'
+import type { Acknowledgement, Loss } from './acknowledgements.ts'
 import { Attempts } from './attempts.ts'
 import type { BatchStore, StoredBatch, StoredContent } from './batch-store.ts'
 import { blockSize, type Cut, LineBuffer, newline, type StoredLines } from './line-buffer.ts'
@@ -128,6 +128,16 @@ export class Batch {
     return this.#shared.unsettled > 0
   }
 
+  /** Number of lines of the batch before any split that are neither delivered nor dropped. */
+  get unsettledCount(): number {
+    return this.#shared.unsettled
+  }
+
+  /** True if a caller waits for a line of the batch before any split. */
+  get isAwaited(): boolean {
+    return !this.#shared.acknowledgements.isEmpty
+  }
+
   /** True if one caller waits for all lines of the batch. */
   get hasSingleOwner(): boolean {
     return this.#shared.acknowledgements.hasSingleOwner(this.#first, this.#first + this.count)
@@ -211,12 +221,12 @@ export class Batch {
   }
 
   /**
-   * Settles the lines as delivered, or as lost if `isLost` returns true for the line's index in this batch. Call it
+   * Settles the lines as delivered, or as lost if `lossOf` returns a loss for the line's index in this batch. Call it
    * once for each batch that is not split further.
    */
-  settle(isLost: (line: number) => boolean = () => false): void {
+  settle(lossOf: (line: number) => Loss | undefined = () => undefined): void {
     this.body.drop()
-    this.#shared.acknowledgements.settle(this.#first, this.#first + this.count, line => isLost(line - this.#first))
+    this.#shared.acknowledgements.settle(this.#first, this.#first + this.count, line => lossOf(line - this.#first))
     this.#shared.settle(this.count)
   }
 
@@ -323,7 +333,7 @@ export class Batch {
       this.#handOffFirstLines()
       return undefined
     }
-    this.settle(() => true)
+    this.settle(() => handedOff)
     return this.count + again
   }
 
@@ -333,7 +343,7 @@ export class Batch {
    */
   handOff(): number {
     const again = this.#shared.handOff()
-    this.settle(() => true)
+    this.settle(() => handedOff)
     return this.count + again
   }
 
@@ -365,7 +375,7 @@ export class Batch {
     this.#lines = new LineBuffer(block, lineSeverities, lineSeverities.length, byteLength)
     this.#isBacklog = true
     // It is unknown which lines are missing. The last line numbers stand for them, so that each line is settled once.
-    if (lost > 0) this.#shared.acknowledgements.settle(this.count, this.count + lost, () => true)
+    if (lost > 0) this.#shared.acknowledgements.settle(this.count, this.count + lost, () => missing)
     this.#shared.lose(lost)
     return lost
   }
@@ -402,7 +412,7 @@ export class Batch {
     this.#lines = lines.isInMemory
       ? lines.slice(lines.after(count), lines.end)
       : { ...lines, count: lines.count - count, bySeverity: { unknown: lines.count - count } } // only the store has them
-    this.#shared.acknowledgements.settle(this.#first, this.#first + count, () => true)
+    this.#shared.acknowledgements.settle(this.#first, this.#first + count, () => handedOff)
     this.#first += count
     this.#shared.settle(count)
   }
@@ -416,6 +426,9 @@ export class Batch {
     return true
   }
 }
+
+const handedOff: Loss = { reason: 'handed-off' }
+const missing: Loss = { reason: 'spool-damaged' }
 
 /** Returns what is known of lines when they are no longer in memory. */
 function inStore({ count, byteLength, bySeverity }: LineBuffer): StoredLines {

@@ -88,6 +88,9 @@ export class DatasetQueue {
   #openedAtMs = 0
   #isFlushing = false
   #lastSealedBytes = 0
+  /** Lines that were written straight to the store and are not reported yet. */
+  #extendedCount = 0
+  #extendedBytes = 0
 
   constructor(dataset: string, deps: DatasetQueueDeps) {
     this.dataset = dataset
@@ -122,6 +125,11 @@ export class DatasetQueue {
   /** Number of lines in batches that wait, in memory or in the store. */
   get waitingCount(): number {
     return countOf(this.#waiting) + countOf(this.#backlog) + countOf(this.#stored)
+  }
+
+  /** Number of lines in batches that were sent before and wait for another attempt. */
+  get resentCount(): number {
+    return resentIn(this.#waiting) + resentIn(this.#backlog) + resentIn(this.#stored)
   }
 
   /** Severity of the most severe line in memory; -1 if there is none. */
@@ -184,9 +192,22 @@ export class DatasetQueue {
     return false
   }
 
+  /** Reports the lines that were written straight to the store since the last call. */
+  reportExtended(): void {
+    const [count, bytes] = [this.#extendedCount, this.#extendedBytes]
+    this.#extendedCount = 0
+    this.#extendedBytes = 0
+    if (count > 0) this.#deps.spill?.onSpooled(this.dataset, count, bytes)
+  }
+
   /** Makes the open batch due without waiting for more lines. */
   flush(): void {
     this.#isFlushing = this.#open !== undefined
+  }
+
+  /** Makes the open batch due if a caller waits for one of its lines. */
+  flushAwaited(): void {
+    if (this.#open?.isAwaited) this.#isFlushing = true
   }
 
   /**
@@ -296,6 +317,7 @@ export class DatasetQueue {
       const next = this.#stored[at]
       if (next === undefined || batch.byteLength + next.byteLength > maxBatchBytes) return batch
       if (batch.count + next.count > maxBatchEvents) return batch
+      if (batch.attempts.count > 0 !== next.attempts.count > 0) return batch // a line counts once as sent
       batch.join(next)
       this.#stored.splice(at, 1)
     }
@@ -360,6 +382,7 @@ export class DatasetQueue {
   #putMovedIntoStored(...batches: readonly Batch[]): void {
     for (const batch of batches) if (batch.byteLength > this.#limits.maxBatchBytes / 2) batch.seal()
     this.putIntoStored(...batches)
+    for (const { count, byteLength } of batches) this.#deps.spill?.onSpooled(this.dataset, count, byteLength)
   }
 
   /** Adds a line to the store if memory is short: to the youngest stored batch of the dataset, or to a new one. */
@@ -369,6 +392,7 @@ export class DatasetQueue {
     const youngest = this.#stored.at(-1)
     this.#extended = youngest
     try {
+      if (spill?.isMemoryShort) spill.reportSoon()
       const mayFollow = spill?.isMemoryShort && youngest !== undefined && youngest.count < maxBatchEvents
       if (mayFollow && this.#extend(youngest, severity, line, maxBatchBytes, acknowledgement)) return true
       spill?.spill(this)
@@ -402,6 +426,8 @@ export class DatasetQueue {
     if (!batch.appendInStore(severity, line, maxBytes, acknowledgement)) return false
     this.#limits.sealedBytes += line.length + 1
     this.#limits.sealedEvents++
+    this.#extendedBytes += line.length + 1
+    this.#extendedCount++
     return true
   }
 
@@ -458,6 +484,13 @@ export class DatasetQueue {
 function takeReady(batches: Batch[], nowMs: number): Batch | undefined {
   const ready = batches.findIndex(({ attempts }) => attempts.notBeforeMs <= nowMs)
   return ready < 0 ? undefined : batches.splice(ready, 1)[0]
+}
+
+/** Returns the number of lines in the batches that were sent before. */
+export function resentIn(batches: Iterable<Batch>): number {
+  let count = 0
+  for (const batch of batches) if (batch.attempts.count > 0) count += batch.count
+  return count
 }
 
 function countOf(batches: readonly Batch[]): number {

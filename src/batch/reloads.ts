@@ -1,6 +1,6 @@
 import { clearTimeout, setTimeout } from '../time.ts'
 import type { Batch } from './batch.ts'
-import type { DatasetQueue } from './dataset-queue.ts'
+import { type DatasetQueue, resentIn } from './dataset-queue.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { readUpTo } from './spill.ts'
 
@@ -40,6 +40,11 @@ export class Reloads {
   /** True if a batch can be reloaded now. */
   get isDue(): boolean {
     return this.#nextQueue() !== undefined
+  }
+
+  /** Number of lines that are being reloaded and were sent before. */
+  get resentCount(): number {
+    return resentIn(this.#reading)
   }
 
   /** Starts every reload that may start now. */

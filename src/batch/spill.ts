@@ -30,6 +30,8 @@ export interface SpillDeps {
   readonly batchCount: () => number
   /** Called when batches have moved, never inside a log call. */
   readonly onMoved: () => void
+  /** Called when lines went to the store; also inside a log call. */
+  readonly onSpooled: (dataset: string, count: number, bytes: number) => void
 }
 
 /**
@@ -39,6 +41,7 @@ export interface SpillDeps {
 export class Spill {
   readonly #deps: SpillDeps
   #isSpillScheduled = false
+  #isReportScheduled = false
 
   constructor(deps: SpillDeps) {
     this.#deps = deps
@@ -47,6 +50,20 @@ export class Spill {
   /** True while the store can take batches. */
   get isReady(): boolean {
     return this.#deps.store.isReady && this.#deps.batchCount() < maxBatches
+  }
+
+  onSpooled(dataset: string, count: number, bytes: number): void {
+    this.#deps.onSpooled(dataset, count, bytes)
+  }
+
+  /** Reports the lines that log calls write straight to the store, together, in the next turn of the event loop. */
+  reportSoon(): void {
+    if (this.#isReportScheduled) return
+    setImmediate(() => {
+      this.#isReportScheduled = false
+      for (const queue of this.#deps.queues()) queue.reportExtended()
+    }).unref()
+    this.#isReportScheduled = true // after the call, which fails if the stack is exhausted
   }
 
   /** True while memory is so short that new lines follow the stored lines of their dataset into the store. */

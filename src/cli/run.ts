@@ -10,6 +10,7 @@ Commands:
   check       send one test event with the options of the environment, and report the result
   spool ls    list the events that wait in the spool of an application
   spool send  deliver the events that ended processes left in a spool
+  audit       look for lost and duplicate events in an export, by the uids that the option identify gives
   bench       measure how fast the service accepts events, and propose options for it
 
 Options:
@@ -22,6 +23,7 @@ const commands: Readonly<Record<string, () => Promise<{ command: Command }>>> = 
   check: () => import('./check.ts'),
   'spool ls': () => import('./spool-ls.ts'),
   'spool send': () => import('./spool-send.ts'),
+  audit: () => import('./audit.ts'),
   bench: () => import('./bench.ts'),
 }
 

@@ -104,8 +104,16 @@ export class Delivery {
     return Math.min(this.#deps.batches.limits.maxBatchBytes, this.#settler.sizeLimit.maxBytes)
   }
 
+  /** Number of requests in flight. */
   get inFlight(): number {
     return this.#inFlight.size
+  }
+
+  /** Number of events in these requests. */
+  get eventsInFlight(): number {
+    let count = 0
+    for (const batch of this.#inFlight.keys()) count += batch.count
+    return count
   }
 
   /** True if there are batches that are not in flight. */
@@ -232,16 +240,34 @@ export class Delivery {
     this.#deps.batches.queueFor(batch.dataset).beginProbe()
     this.requests++
     if (batch.attempts.begin()) this.retries++
+    else this.#deps.ledger.send(batch.count)
     batch.countRequest()
     const onAttempt = (attempt: Attempt): void => {
       this.bytesOnWire += attempt.bodyBytes
       this.#readRateLimits(attempt, startedAtMs)
-      if (this.#inFlight.delete(batch)) this.#settler.settle(batch, attempt, startedAtMs)
-      else batch.body.drop() // the attempt was aborted: the batch was abandoned or is sent again
+      if (this.#inFlight.delete(batch)) {
+        this.#report(batch, attempt, startedAtMs)
+        this.#settler.settle(batch, attempt, startedAtMs)
+      } else batch.body.drop() // the attempt was aborted: the batch was abandoned or is sent again
       this.pump()
     }
     if (this.#sendNow === undefined) void this.#deps.send(batch, controller.signal).then(onAttempt)
     else this.#sendNow(batch, onAttempt)
+  }
+
+  #report({ dataset, count, byteLength }: Batch, { answer, errorType }: Attempt, startedAtMs: number): void {
+    const { diagnostics } = this.#deps
+    if (!diagnostics.has('attempted')) return
+    const status = answer?.status
+    const isRefused = status !== undefined && status >= 300
+    diagnostics.emit('attempted', {
+      dataset,
+      count,
+      bytes: byteLength,
+      durationMs: monotonicMs() - startedAtMs,
+      status,
+      errorType: isRefused ? String(status) : errorType,
+    })
   }
 
   /**

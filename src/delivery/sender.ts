@@ -2,6 +2,7 @@ import type { Batch } from '../batch/batch.ts'
 import { Connections } from '../http/connections.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
 import type { Encoding } from '../http/encodings.ts'
+import { errorTypeOf } from '../http/error-type.ts'
 import { type Answer, exchange, type Request } from '../http/exchange.ts'
 import { toReason } from '../http/reason.ts'
 import { verifiedTls } from '../http/verified-tls.ts'
@@ -24,6 +25,8 @@ export interface Attempt {
   readonly bodyBytes: number
   /** `undefined` if no answer came. */
   readonly answer?: Answer | undefined
+  /** Kind of error for which no answer came, as OpenTelemetry's `error.type`. */
+  readonly errorType?: string | undefined
 }
 
 interface UnansweredRequest extends Pick<Attempt, 'encoding' | 'bodyBytes'> {
@@ -160,7 +163,8 @@ export class Sender {
     const { code, message } = error as { code?: string; message?: string }
     const hint = isOwn ? proxyHint(this.#options.proxy, code) : ''
     const reason = toReason(message || code || 'no connection', this.#redact) + hint
-    return { outcome: { kind: 'retryable', reason, reset: resetCodes.has(code ?? '') }, encoding, bodyBytes }
+    const outcome = { kind: 'retryable', reason, reset: resetCodes.has(code ?? '') } as const
+    return { outcome, encoding, bodyBytes, errorType: errorTypeOf(error) }
   }
 }
 

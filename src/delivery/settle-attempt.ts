@@ -1,5 +1,6 @@
-import type { Diagnostics, Rejected } from '../accounting/diagnostics.ts'
-import { countOne, type DropReason, type DropsBySeverity, type Ledger } from '../accounting/ledger.ts'
+import type { Diagnostics, Rejected, Retried } from '../accounting/diagnostics.ts'
+import { countOne, type DropOrigin, type DropReason, type DropsBySeverity, type Ledger } from '../accounting/ledger.ts'
+import type { Loss } from '../batch/acknowledgements.ts'
 import type { Batch } from '../batch/batch.ts'
 import type { DatasetQueue } from '../batch/dataset-queue.ts'
 import type { Encoding } from '../http/encodings.ts'
@@ -118,7 +119,7 @@ export class AttemptSettler {
   /** Drops a batch that will not be sent again: as rejected if the service has refused it, else for `reason`. */
   abandon(batch: Batch, reason: DropReason): void {
     const { refusal } = batch.attempts
-    if (refusal === undefined) this.#drop(batch, reason)
+    if (refusal === undefined) this.#drop(batch, { reason })
     else this.#reject(batch, 'rejected', refusal.status, refusal.reason)
   }
 
@@ -151,18 +152,18 @@ export class AttemptSettler {
     const failed = outcome.kind === 'partly-rejected' ? Math.min(outcome.failed, batch.count) : 0
     if (failed < batch.count) this.#onAccepted(batch, queue, startedAtMs)
     ledger.deliver(batch.count - failed)
-    const refused =
-      outcome.kind === 'partly-rejected' ? this.#countFailures(batch, failed, outcome.failures) : new Set<number>()
+    const lossOf =
+      outcome.kind === 'partly-rejected' ? this.#countFailures(batch, failed, outcome.failures) : () => undefined
     if (diagnostics.has('delivered')) {
       diagnostics.emit('delivered', { dataset: batch.dataset, count: batch.count - failed, bytes: batch.byteLength })
     }
-    this.#settle(batch, line => refused.has(line))
+    this.#settle(batch, lossOf)
     this.#deps.onDelivered(batch.dataset)
     this.#deps.onSettled()
   }
 
-  /** Returns the indices of the lines that failed, as far as they can be identified. */
-  #countFailures(batch: Batch, failed: number, failures: readonly EventFailure[]): Set<number> {
+  /** Returns a function that tells the loss of each line by its index, as far as the failed lines can be identified. */
+  #countFailures(batch: Batch, failed: number, failures: readonly EventFailure[]): (line: number) => Loss | undefined {
     const { diagnostics, timeField } = this.#deps
     const reasons = new Set<string>()
     const bySeverity: DropsBySeverity = {}
@@ -173,13 +174,18 @@ export class AttemptSettler {
       countOne(bySeverity, line?.severity)
       if (diagnostics.has('rejected')) diagnostics.emit('rejected', rejection(batch.dataset, line?.json, 200, reason))
     }
-    this.#countDropped('rejected', bySeverity)
-    diagnostics.warn(...rejected(batch.dataset, failed, [...reasons].slice(0, 3).join('; ')))
-    const places = new Set(lines.flatMap(({ line }) => line?.index ?? []))
+    this.#countDropped('rejected', bySeverity, { dataset: batch.dataset, wasSent: true })
+    const allReasons = [...reasons].slice(0, 3).join('; ')
+    diagnostics.warn(...rejected(batch.dataset, failed, allReasons))
+    const losses = new Map<number, Loss>()
+    for (const { line, reason } of lines) if (line !== undefined) losses.set(line.index, refusedFor(reason))
     // If one caller waits for all lines, it does not matter which lines count as failed.
     if (batch.hasSingleOwner || failed === batch.count)
-      for (let place = 0; places.size < failed; place++) places.add(place)
-    return places
+      for (let place = 0; losses.size < failed; place++)
+        if (!losses.has(place)) losses.set(place, refusedFor(allReasons))
+    const others: Loss | undefined =
+      losses.size < failed ? { ...refusedFor(allReasons), reason: 'unidentified' } : undefined
+    return line => losses.get(line) ?? others
   }
 
   #retry(batch: Batch, queue: DatasetQueue, outcome: Outcome & { kind: 'retryable' }): void {
@@ -193,6 +199,10 @@ export class AttemptSettler {
     const isSuspect = outcome.reset === true && batch.byteLength > suspectBytes && batch.count > 1
     if (isSuspect && batch.attempts.countReset() >= resetsUntilSplit) queue.requeue(...batch.split())
     else queue.requeue(batch)
+    if (diagnostics.has('retried')) {
+      const nextAtMs = isRefused ? rateLimiter.notBeforeMs(nowMs) : batch.attempts.notBeforeMs
+      diagnostics.emit('retried', retryOf(batch, outcome, Math.max(nextAtMs - nowMs, 0)))
+    }
     const isTrouble = isRefused ? rateLimiter.refusals >= refusalsUntilWarned : breaker.isOpen
     if (!isTrouble && outcome.retryAfterMs === undefined) return
     if (isThrottled(outcome.status)) {
@@ -270,7 +280,7 @@ export class AttemptSettler {
     if (diagnostics.has('rejected')) {
       for (const json of batch.lines()) diagnostics.emit('rejected', rejection(batch.dataset, json, status, reason))
     }
-    this.#drop(batch, why)
+    this.#drop(batch, { reason: why, status, serviceReason: reason })
   }
 
   #stepDown(encoding: Encoding): void {
@@ -292,30 +302,45 @@ export class AttemptSettler {
     const delayMs = this.isLastChance
       ? maxProbeDelayMs
       : Math.min(firstProbeDelayMs * 2 ** (refusals - 1), maxProbeDelayMs)
-    const untilMs = monotonicMs() + delayMs * (0.5 + Math.random() / 2)
+    const nowMs = monotonicMs()
+    const untilMs = nowMs + delayMs * (0.5 + Math.random() / 2)
     queue.pauseUntil({ untilMs, refusals, status, reason })
+    const { diagnostics } = this.#deps
+    if (diagnostics.has('paused')) {
+      diagnostics.emit('paused', { dataset: queue.dataset, status, reason, refusals, delayMs: untilMs - nowMs })
+    }
     if (pause !== undefined) return
-    this.#deps.diagnostics.warn(...paused(queue.dataset, status, reason))
+    diagnostics.warn(...paused(queue.dataset, status, reason))
   }
 
-  #drop(batch: Batch, reason: DropReason): void {
-    this.#countDropped(reason, batch.bySeverity)
-    this.#settle(batch, () => true)
+  #drop(batch: Batch, loss: Loss & { reason: DropReason }): void {
+    this.#countDropped(loss.reason, batch.bySeverity, { dataset: batch.dataset, wasSent: batch.attempts.count > 0 })
+    this.#settle(batch, () => loss)
     this.#deps.onSettled()
   }
 
-  #settle(batch: Batch, isLost: (line: number) => boolean): void {
+  #settle(batch: Batch, lossOf: (line: number) => Loss | undefined): void {
     if (batch.attempts.refusal !== undefined) this.#deps.queueFor(batch.dataset).onRefusedSettled(batch.count)
-    batch.settle(isLost)
+    batch.settle(lossOf)
   }
 
-  #countDropped(reason: DropReason, bySeverity: DropsBySeverity): void {
-    this.#deps.diagnostics.emit('dropped', this.#deps.ledger.drop(reason, bySeverity))
+  #countDropped(reason: DropReason, bySeverity: DropsBySeverity, origin: DropOrigin): void {
+    this.#deps.diagnostics.emit('dropped', this.#deps.ledger.drop(reason, bySeverity, origin))
   }
 }
 
 function isAcceptance({ kind }: Outcome): boolean {
   return kind === 'delivered' || kind === 'partly-rejected'
+}
+
+/** The loss of an event that the service refused while it accepted others of the batch. */
+function refusedFor(serviceReason: string): Loss {
+  return { reason: 'rejected', status: 200, serviceReason }
+}
+
+function retryOf(batch: Batch, { status, reason }: Outcome & { kind: 'retryable' }, delayMs: number): Retried {
+  const { dataset, count, byteLength, attempts } = batch
+  return { dataset, count, bytes: byteLength, attempts: attempts.count, status, reason, delayMs }
 }
 
 /** A line from a spool may be anything, so an invalid line must not keep the other lines from being settled. */

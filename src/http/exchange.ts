@@ -61,7 +61,7 @@ export function exchange(
     controller?.abort(reason)
   }
   const abort = (): void => giveUp(new Error('aborted'))
-  const expire = (): void => giveUp(new Error(`no complete answer within ${milliseconds(timeoutMs)}`))
+  const expire = (): void => giveUp(timeoutError(`no complete answer within ${milliseconds(timeoutMs)}`))
   const stopClock = deadline(timeoutMs, expire, { keepsAlive: false })
   signal.addEventListener('abort', abort)
 
@@ -90,4 +90,8 @@ export function exchange(
     settle('interrupted', error)
   }
   return promise
+}
+
+function timeoutError(message: string): Error {
+  return Object.assign(new Error(message), { name: 'TimeoutError' })
 }

@@ -1,5 +1,6 @@
 import { totalmem } from 'node:os'
 import { type Encoding, encodings } from '../http/encodings.ts'
+import { type AccountingOptions, accountingOptions } from './accounting-options.ts'
 import { FieldNameSchema, isFunction } from './checks.ts'
 import { isDatasetName } from './dataset-name.ts'
 import { type LimitsOptions, limitsOptions } from './limits-options.ts'
@@ -21,7 +22,7 @@ import { type SpoolOptions, spoolOptions } from './spool-options.ts'
  * Only own enumerable properties count, here and in nested objects. Properties inherited from a class or from
  * `Object.prototype` are ignored.
  */
-export interface ShipperOptions extends ServiceOptions, ShapingOptions {
+export interface ShipperOptions extends ServiceOptions, ShapingOptions, AccountingOptions {
   /**
    * Name of the dataset that events go to, or a function that names the dataset of each event. A name has 1 to 1 024
    * characters, has no control characters, and is not `.` or `..`.
@@ -277,6 +278,7 @@ function shareOfMemory(): number {
 export const shipperOptions = {
   ...serviceOptions,
   ...shapingOptions,
+  ...accountingOptions,
   dataset: custom({
     accepts: value => isFunction(value) || isDatasetName(value),
     expected: expectedDataset,

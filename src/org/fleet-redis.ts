@@ -121,18 +121,22 @@ export class Register {
   /** Runs the script by its hash. Sends the script itself, of some 16 KB, only if Redis does not have it. */
   async #run(id: string, action: 'renew' | 'leave', ...report: string[]): Promise<unknown> {
     const args = [id, action, String(this.#leaseMs), ...report]
-    const hash = await fleetScriptHash()
-    try {
-      const answer = hash === undefined ? undefined : this.#runByHash(hash, args)
-      if (answer !== undefined) return await answer
-    } catch (error) {
-      if (!String((error as Error | null)?.message).startsWith('NOSCRIPT')) throw error
+    if (this.#hasHashes) {
+      try {
+        return await this.#runByHash(await fleetScriptHash(), args)
+      } catch (error) {
+        if (!String((error as Error | null)?.message).startsWith('NOSCRIPT')) throw error
+      }
     }
     if ('call' in this.#redis) return this.#redis.eval(fleetScript, this.#keys.length, ...this.#keys, ...args)
     return this.#redis.eval(fleetScript, { keys: this.#keys, arguments: args })
   }
 
-  /** Returns `undefined` if the client has no such command. */
+  /** True if the client has a command that runs a script by its hash. */
+  get #hasHashes(): boolean {
+    return typeof ('call' in this.#redis ? this.#redis.evalsha : this.#redis.evalSha) === 'function'
+  }
+
   #runByHash(hash: string, args: string[]): Promise<unknown> | undefined {
     if ('call' in this.#redis) return this.#redis.evalsha?.(hash, this.#keys.length, ...this.#keys, ...args)
     return this.#redis.evalSha?.(hash, { keys: this.#keys, arguments: args })
@@ -141,13 +145,17 @@ export class Register {
 
 let scriptHash: string | undefined
 
-/** Returns the SHA-1 of the script, by which Redis knows it; `undefined` where policy forbids SHA-1 (FIPS). */
-async function fleetScriptHash(): Promise<string | undefined> {
+/**
+ * Returns the SHA-1 of the script, by which Redis knows it; an unknown hash where policy forbids SHA-1 (FIPS), so that
+ * Redis is sent the script.
+ */
+async function fleetScriptHash(): Promise<string> {
+  // Loaded here, because cryptography takes milliseconds to load, and few processes share a limit.
+  const { createHash } = await import('node:crypto')
   try {
-    // Loaded here, because cryptography takes milliseconds to load, and few processes share a limit.
-    scriptHash ??= (await import('node:crypto')).createHash('sha1').update(fleetScript).digest('hex')
+    scriptHash ??= createHash('sha1').update(fleetScript).digest('hex')
   } catch {
-    // Redis is sent the script with each call.
+    scriptHash = '0'.repeat(40)
   }
   return scriptHash
 }

@@ -17,10 +17,11 @@ export class Timestamper {
   #shownSecond = -1
   #shownDigits = 0
 
-  constructor(fieldName: string, sequence: Sequence = processSequence) {
+  /** @param rest further members after the time stamp, beginning with a comma */
+  constructor(fieldName: string, sequence: Sequence = processSequence, rest = '') {
     const opening = `{${JSON.stringify(fieldName)}:"`
     this.#sequence = sequence
-    this.#bytes = Buffer.from(`${opening}1970-01-01T00:00:00.000000000Z"`)
+    this.#bytes = Buffer.from(`${opening}1970-01-01T00:00:00.000000000Z"${rest}`)
     this.#start = Buffer.byteLength(opening)
   }
 

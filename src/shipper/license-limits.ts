@@ -49,8 +49,8 @@ export interface LicenseDeps {
 export function openLicense(deps: LicenseDeps): License {
   const { options, limits, rateLimiter, delivery, diagnostics, altered, redaction } = deps
   const { share, refreshMs, onBudget, overflowField, redis, orgId } = limits
-  const { timeField, region } = options
-  const addedFields = options.collapse && summaryFields
+  const { timeField, region, collapse, identify } = options
+  const addedFields = [...(collapse ? summaryFields : []), ...(identify ? ['log.record.uid'] : [])]
   let opening: Promise<OrgClient> | undefined
   let bearer: { redact(...given: Parameters<Redact>): string } | undefined =
     typeof limits.bearer === 'function' ? undefined : limits.bearer

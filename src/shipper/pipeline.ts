@@ -64,6 +64,7 @@ export function openPipeline(deps: PipelineDeps): Pipeline {
       onReady: () => delivery.pump(),
       onLost: (count, dataset) => spool?.onLost(count, dataset),
       onFound: count => spool?.onFound(count),
+      onSpooled: (dataset, count, bytes) => spool?.onSpooled({ dataset, count, bytes, isHandedOff: false }),
       onRoom: () => deps.onRoom?.(),
     },
     spool?.spool,

@@ -1,3 +1,4 @@
+import type { DatasetStats } from '../accounting/dataset-counts.ts'
 import type { DropReason, DropsBySeverity } from '../accounting/ledger.ts'
 import type { SeverityName } from '../accounting/severity.ts'
 import type { Encoding } from '../http/encodings.ts'
@@ -20,6 +21,13 @@ export interface ShipperStats {
   readonly held: number
   /** Dropped events by reason, then by severity. */
   readonly drops: Partial<Record<DropReason, DropsBySeverity>>
+  /**
+   * The events of each dataset, by its name: at most 1,000 datasets, those with pending events first, then those that
+   * were active last. The counts of a dataset begin anew if more than 1,000 others were active since.
+   *
+   * Events that were dropped inside their log calls are in `drops` only, and so are events whose dataset is unknown.
+   */
+  readonly datasets: Readonly<Record<string, DatasetStats>>
   /** Events with a value that JSON cannot represent. A text in its place says so. */
   readonly stubbed: number
   /**

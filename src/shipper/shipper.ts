@@ -1,3 +1,5 @@
+import { Channels } from '../accounting/channels.ts'
+import { DatasetCounts } from '../accounting/dataset-counts.ts'
 import { type DiagnosticListeners, Diagnostics } from '../accounting/diagnostics.ts'
 import { type DropReason, Ledger } from '../accounting/ledger.ts'
 import { type Severity, type SeverityName, severityOfLevel } from '../accounting/severity.ts'
@@ -14,7 +16,7 @@ import { wallClockMs } from '../record/clock.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import { beginLogCall, logCalls } from '../record/log-calls.ts'
 import { Redaction } from '../record/redaction.ts'
-import { reserveStack, useDiskBytes } from '../stack-reserve.ts'
+import { fewCallsBytes, reserveStack, useDiskBytes } from '../stack-reserve.ts'
 import type { Redact } from '../text/short-line.ts'
 import { monotonicMs } from '../time.ts'
 import { settlesWithin } from '../time-limits.ts'
@@ -23,6 +25,8 @@ import { checkListener } from './check-listener.ts'
 import { Drain } from './drain.ts'
 import { ShipperAtExit } from './exit-drain.ts'
 import { HeldEvents } from './held-events.ts'
+import { Instruments } from './instruments.ts'
+import { IdentifiedIntake } from './intake/identified-intake.ts'
 import { Intake } from './intake/intake.ts'
 import type { IntakeEvent } from './intake/intake-event.ts'
 import { type NoiseControl, openNoiseControl } from './intake/noise-control.ts'
@@ -31,6 +35,7 @@ import { shapingOf } from './intake/shaping.ts'
 import { type License, openLicense } from './license-limits.ts'
 import { MinSeverity } from './min-severity.ts'
 import { openPipeline, type Pipeline } from './pipeline.ts'
+import { Receipts } from './receipts.ts'
 import type { ShipperStats } from './shipper-stats.ts'
 import { SpoolCoordinator } from './spool-coordinator.ts'
 
@@ -64,7 +69,9 @@ export class Shipper {
    * @internal
    */
   readonly refused = this.#ledger.refused
-  readonly #diagnostics = new Diagnostics((text, kind) => this.#redact(text, kind))
+  readonly #number = shippers++
+  readonly #diagnostics = new Diagnostics((text, kind) => this.#redact(text, kind), new Channels(this.#number))
+  readonly #datasetCounts = new DatasetCounts()
   readonly #altered: Alterations = { stubbed: 0, cut: 0 }
   readonly #compression: Compression
   readonly #sender: Sender
@@ -79,6 +86,8 @@ export class Shipper {
   readonly #redaction: Redaction | undefined
   readonly #intake: Intake
   readonly #minSeverity: MinSeverity
+  readonly #receipts: Receipts
+  readonly #instruments: Instruments | undefined
 
   /** @internal */
   constructor(options: ResolvedOptions) {
@@ -152,7 +161,7 @@ export class Shipper {
       })
     this.#license?.start()
     this.#minSeverity = new MinSeverity(options.shaping.minSeverity)
-    this.#intake = new Intake(
+    this.#intake = new (options.identify ? IdentifiedIntake : Intake)(
       {
         options,
         batchQueue,
@@ -167,6 +176,10 @@ export class Shipper {
       this.#altered,
       this.#noise.steps,
     )
+    this.#receipts = new Receipts({ intake: this.#intake, batchQueue })
+    diagnostics.add('delivered', delivered => this.#datasetCounts.onDelivered(delivered))
+    diagnostics.add('dropped', dropped => this.#datasetCounts.onDropped(dropped))
+    this.#instruments = this.#openInstruments()
     if (options.exitTimeoutMs > 0) installExitHooks()
     const { onRejected } = options
     if (onRejected !== undefined) diagnostics.add('rejected', ({ event, reason }) => onRejected(event, reason))
@@ -202,6 +215,27 @@ export class Shipper {
       this.refused.error[usualSeverity]++
       return false
     }
+  }
+
+  /**
+   * Takes an event for delivery, as `ship` does, and resolves when the service has taken it. The batch of the event is
+   * sent without further delay. Events that are shipped at about the same time share their batches, so that any number
+   * of calls may wait at once.
+   *
+   * @param options.timeoutMs maximum wait in milliseconds, 0 to 2 147 483 647; `flushTimeoutMs` by default
+   * @throws NotConfirmedError if the event is dropped or refused, with the reason. Also if the service does not answer
+   * for the event in time (`LOGFERRY_TIMEOUT`): the event then stays pending, and may still be delivered
+   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `timeoutMs` is not a number from 0 to
+   * 2 147 483 647
+   */
+  async shipAndConfirm(
+    event: Readonly<Record<string, unknown>>,
+    options: { timeoutMs?: number | undefined } = {},
+  ): Promise<void> {
+    const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#options.flushTimeoutMs)
+    reserveStack(fewCallsBytes) // the call does not stop between the log call and the wait
+    const errorOf = await this.#receipts.confirm(() => this.#takeLogged(event), timeoutMs)
+    if (errorOf !== undefined) throw errorOf()
   }
 
   /**
@@ -246,6 +280,7 @@ export class Shipper {
     await settlesWithin(Promise.all([this.#sender.close(), this.#license?.close()]), closeConnectionsMs)
     this.#pipeline.spool?.close()
     this.#pipeline.memory.clear()
+    this.#instruments?.release()
     return { complete, pending: this.#ledger.pending }
   }
 
@@ -260,6 +295,7 @@ export class Shipper {
       pending: this.#ledger.pending,
       held: this.#noise.traceHold?.count ?? 0,
       drops: this.#ledger.drops(),
+      datasets: this.#datasetCounts.snapshot(batchQueue.pendingByDataset()),
       stubbed: this.#altered.stubbed,
       cut: this.#altered.cut,
       requests: delivery.requests,
@@ -297,6 +333,12 @@ export class Shipper {
    * - `dropped`: events were given up
    * - `rejected`: the service refused an event
    * - `delivered`: the service has answered for a batch
+   * - `retried`: a batch is sent again, because the service did not take it or gave no answer
+   * - `paused`: events of a dataset are held back, because the service refuses its token, name or address, or every event
+   * - `spooled`: events went to the spool
+   * - `attempted`: a request has ended, with or without an answer
+   *
+   * Each kind except `warning` is also published on the channel `logferry:<kind>` of `node:diagnostics_channel`.
    *
    * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` if the event is none of these, or `listener` is not a
    * function
@@ -437,6 +479,27 @@ export class Shipper {
     return acknowledgement
   }
 
+  /** Takes an event that a caller waits for. Returns the reason if the event is dropped. */
+  #takeLogged(event: Readonly<Record<string, unknown>>): DropReason | undefined {
+    if (!beginLogCall()) return this.refuseNested()
+    try {
+      const time = wallClockMs()
+      return this.take({ event, severity: levelOf(event), time, resource: undefined, preSerialized: undefined })
+    } finally {
+      logCalls.depth--
+    }
+  }
+
+  #openInstruments(): Instruments | undefined {
+    const { meterProvider, baseUrl } = this.#options
+    if (meterProvider === undefined) return undefined
+    const { batchQueue, delivery } = this.#pipeline
+    const deps = { ledger: this.#ledger, batchQueue, delivery, shipper: this.#number, service: baseUrl }
+    const instruments = new Instruments(meterProvider, deps)
+    this.#diagnostics.add('attempted', attempted => instruments.onAttempted(attempted))
+    return instruments
+  }
+
   #openPipeline(): Pipeline {
     const { maxBufferedBytes, maxRetryDelayMs, maxConcurrentRequests, timeField, spool, durability } = this.#options
     return openPipeline({
@@ -479,6 +542,9 @@ export class Shipper {
     return this.#redaction?.maskText(withoutLicense) ?? withoutLicense
   }
 }
+
+/** Number of shippers created in this process. */
+let shippers = 0
 
 /** Severity of an event that cannot be read: info. */
 const usualSeverity = severityOfLevel(undefined)

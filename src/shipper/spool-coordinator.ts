@@ -1,5 +1,6 @@
-import type { Diagnostics } from '../accounting/diagnostics.ts'
-import type { DropReason, DropsBySeverity, Ledger } from '../accounting/ledger.ts'
+import type { Diagnostics, Spooled } from '../accounting/diagnostics.ts'
+import type { DropOrigin, DropReason, DropsBySeverity, Ledger } from '../accounting/ledger.ts'
+import type { Loss } from '../batch/acknowledgements.ts'
 import { Batch } from '../batch/batch.ts'
 import type { BatchQueue } from '../batch/batch-queue.ts'
 import type { MemoryBudget } from '../batch/memory-budget.ts'
@@ -123,9 +124,12 @@ export class SpoolCoordinator {
    * keeps the rest.
    */
   handOff(batch: Batch): boolean {
-    const { count } = batch
+    const { count, byteLength, dataset } = batch
     this.spool.skipBackoff()
     const handedOff = batch.handOffTo(this.spool)
+    const kept = handedOff === undefined ? batch : nothing
+    const spooled = { count: count - kept.count, bytes: byteLength - kept.byteLength }
+    if (spooled.count > 0) this.onSpooled({ dataset, ...spooled, isHandedOff: true })
     if (handedOff === undefined) this.#deps.ledger.handOff(count - batch.count)
     else this.#deps.ledger.handOff(count, handedOff - count)
     this.emitPending()
@@ -137,9 +141,15 @@ export class SpoolCoordinator {
     this.#deps.ledger.adopt(count)
   }
 
+  /** Tells of lines that went to the spool. */
+  onSpooled(spooled: Spooled): void {
+    const { diagnostics } = this.#deps
+    if (diagnostics.has('spooled')) this.#emitSoon(() => diagnostics.emit('spooled', spooled))
+  }
+
   /** Drops lines of a batch that are missing in the spool. */
   onLost(count: number, dataset: string | undefined): void {
-    this.#drop('spool-damaged', { unknown: count })
+    this.#drop('spool-damaged', { unknown: count }, { dataset })
     const what = dataset === undefined ? '' : ` for dataset ${quoted(dataset)}`
     this.#warn(`the spool in ${this.#directory} is damaged. Lost events${what}: ${count}. Check the disk.`, 'damaged')
   }
@@ -172,8 +182,8 @@ export class SpoolCoordinator {
   #dropOldest(): boolean {
     const batch = this.#deps.batchQueue().takeOldestStored()
     if (batch === undefined) return false
-    this.#drop('spool-full', batch.bySeverity)
-    batch.settle(() => true)
+    this.#drop('spool-full', batch.bySeverity, { dataset: batch.dataset, wasSent: batch.attempts.count > 0 })
+    batch.settle(() => full)
     this.#warn(`the spool is full. Its oldest events are dropped. ${fullRemedy}`)
     return true
   }
@@ -188,8 +198,9 @@ export class SpoolCoordinator {
       if (what === 'taken') this.#deps.ledger.handOff(batch.count, batch.handOff() - batch.count)
       else {
         lost += batch.count
-        this.#drop('spool-damaged', batch.bySeverity)
-        batch.settle(() => true)
+        const { dataset, attempts } = batch
+        this.#drop('spool-damaged', batch.bySeverity, { dataset, wasSent: attempts.count > 0 })
+        batch.settle(() => vanished)
       }
     }
     const cost = lost === 0 ? 'No event is lost' : `Lost events: ${lost}`
@@ -200,9 +211,9 @@ export class SpoolCoordinator {
     else this.#warn(`files in ${path} were removed or replaced. ${again} ${cleanerRemedy}`, what)
   }
 
-  #drop(reason: DropReason, bySeverity: DropsBySeverity): void {
+  #drop(reason: DropReason, bySeverity: DropsBySeverity, origin: DropOrigin): void {
     const { ledger, diagnostics } = this.#deps
-    const dropped = ledger.drop(reason, bySeverity)
+    const dropped = ledger.drop(reason, bySeverity, origin)
     this.#emitSoon(() => diagnostics.emit('dropped', dropped))
   }
 
@@ -256,6 +267,10 @@ export class SpoolCoordinator {
     this.#isEmitScheduled = true // after the call, which fails where the stack ends
   }
 }
+
+const nothing = { count: 0, byteLength: 0 }
+const full: Loss = { reason: 'spool-full' }
+const vanished: Loss = { reason: 'spool-damaged' }
 
 const fullRemedy = 'Find out why delivery is slow, or raise spool.maxBytes.'
 

@@ -95,7 +95,7 @@ describe('a batch', () => {
     batch.reloadNow(MiB)
     const [left, right] = batch.split()
     expect([left.hasSingleOwner, right.hasSingleOwner]).toEqual([false, false])
-    left.settle(line => line === 1)
+    left.settle(line => (line === 1 ? { reason: 'rejected' } : undefined))
     expect(fates.map(({ pending, lost }) => [pending, lost])).toEqual([
       [0, 0],
       [0, 1],
@@ -103,7 +103,7 @@ describe('a batch', () => {
     ])
     const [first, last] = right.split()
     expect([first.hasSingleOwner, last.hasSingleOwner]).toEqual([false, true])
-    first.settle(() => true)
+    first.settle(() => ({ reason: 'rejected' }))
     last.settle()
     expect([three.pending, three.lost]).toEqual([0, 0])
   })

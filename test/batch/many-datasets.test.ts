@@ -31,7 +31,7 @@ it('a log call stays cheap in an outage while thousands of datasets wait in memo
   const { log, delivery } = pipelineTo(() => retryable(60_000), {
     maxBatchAgeMs: 1,
     maxBufferedBytes: 32 * 1_048_576,
-    openSpool: () => ({ spool }) as never,
+    openSpool: () => ({ spool, onSpooled: () => {} }) as never,
   })
   const text = 'x'.repeat(1000)
   log(0)

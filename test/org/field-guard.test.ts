@@ -11,7 +11,10 @@ function asSent(event: object): Fields {
   return JSON.parse(eventToJson(event, 1_000_000, { stubbed: 0, cut: 0 }))
 }
 
-function guardOf(maxFields: number, options: { overflowField?: string; onOver?: () => void } = {}) {
+function guardOf(
+  maxFields: number,
+  options: { overflowField?: string; addedFields?: readonly string[]; onOver?: () => void } = {},
+) {
   const onOver = vi.fn(options.onOver)
   const guard = new FieldGuard({ maxFields, overflowField: 'overflow', asSent, ...options, onOver })
   return { guard, onOver }
@@ -49,6 +52,13 @@ function overflowOf(event: Fields): Fields {
 function own(json: string): object {
   return JSON.parse(json)
 }
+
+it('the field of the uid counts, although events get it after the guard', () => {
+  const { guard: without } = guardOf(100)
+  const { guard } = guardOf(100, { addedFields: ['log.record.uid'] })
+  for (const one of [without, guard]) one.fold('logs', { n: 1 })
+  expect(guard.fieldCount('logs')).toBe(without.fieldCount('logs') + 1)
+})
 
 describe('at the limit of fields', () => {
   it.each<[string, object, object]>([

@@ -8,11 +8,11 @@ import { eventToLine, type Line } from '../../record/event-to-line.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
 import type { Redaction } from '../../record/redaction.ts'
 import { tailFields } from '../../record/resource-tail.ts'
-import { Timestamper } from '../../record/timestamp.ts'
 import { fewCallsBytes, reserveStack } from '../../stack-reserve.ts'
 import type { License } from '../license-limits.ts'
 import { datasetOf } from './dataset-of.ts'
 import { type EarlyStep, type HoldingStep, type IntakeEvent, replaceFields } from './intake-event.ts'
+import { LineHeads } from './line-heads.ts'
 import type { RefusedEvents } from './refused-events.ts'
 import type { Shaping } from './shaping.ts'
 
@@ -36,8 +36,7 @@ export class Intake {
   readonly #deps: IntakeDeps
   readonly #dataset: ResolvedOptions['dataset']
   readonly #maxEventBytes: number
-  readonly #timeField: string
-  readonly #timestamper: Timestamper
+  readonly #heads: LineHeads
   /** The steps before and after the dataset is known. Steps that are off are not among them. */
   readonly #earlySteps: readonly EarlyStep[]
   readonly #holdingSteps: readonly HoldingStep[]
@@ -48,14 +47,18 @@ export class Intake {
   /** The reason for which `add` returned false the last time. */
   whyNotAdded: Refusal = 'memory'
 
-  constructor(deps: IntakeDeps, altered: Alterations, steps: readonly HoldingStep[] = []) {
+  constructor(
+    deps: IntakeDeps,
+    altered: Alterations,
+    steps: readonly HoldingStep[] = [],
+    heads = new LineHeads(deps.options.timeField),
+  ) {
     const { options, redaction } = deps
-    const { dataset, maxEventBytes, timeField } = options
+    const { dataset, maxEventBytes } = options
     this.#deps = deps
     this.#dataset = dataset
     this.#maxEventBytes = maxEventBytes
-    this.#timeField = timeField
-    this.#timestamper = new Timestamper(timeField)
+    this.#heads = heads
     this.#toLine = redaction === undefined ? eventToLine : (...given) => redaction.toLine(...given)
     this.altered = altered
     this.#holdingSteps = steps
@@ -100,7 +103,8 @@ export class Intake {
     const { event, resource, preSerialized } = intake
     const maxBytes = this.#maxEventBytes - 1 - (this.#tailOf(resource)?.length ?? 0)
     const nonFinite = resource === undefined ? 'null' : 'text'
-    const line = this.#toLine(event, this.#headOf(intake), undefined, maxBytes, altered, preSerialized, nonFinite)
+    const head = this.#heads.hasOwnTime(event) ? undefined : this.#heads.timeOf(intake)
+    const line = this.#toLine(event, head, undefined, maxBytes, altered, preSerialized, nonFinite)
     if (line === undefined) throw this.#deps.redaction?.failure
     return line
   }
@@ -196,12 +200,7 @@ export class Intake {
     if (tail !== resource) this.altered.cut++
     const nonFinite = resource === undefined ? 'null' : 'text' // OpenTelemetry has numbers that JSON does not have
     const maxBytes = this.#maxEventBytes - 1
-    return this.#toLine(event, this.#headOf(intake), tail, maxBytes, this.altered, preSerialized, nonFinite)
-  }
-
-  #headOf({ event, time }: IntakeEvent): Uint8Array | undefined {
-    if (this.#hasOwnTime(event)) return undefined
-    return typeof time === 'number' ? this.#timestamper.at(time) : this.#timestamper.atHrTime(time)
+    return this.#toLine(event, this.#heads.of(intake), tail, maxBytes, this.altered, preSerialized, nonFinite)
   }
 
   /** Returns a resource unless it is too long: it must not displace the event itself. */
@@ -218,14 +217,6 @@ export class Intake {
     if (fitted === undefined) return false
     replaceFields(intake, fitted)
     return true
-  }
-
-  #hasOwnTime(event: object): boolean {
-    try {
-      return (event as Record<string, unknown> | null | undefined)?.[this.#timeField] !== undefined
-    } catch {
-      return true // a getter threw: a stub stands in for the field, and a second field of that name would be wrong
-    }
   }
 
   #datasetOf(intake: IntakeEvent): string | undefined {

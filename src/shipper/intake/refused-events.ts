@@ -50,10 +50,8 @@ export class RefusedEvents {
     this.#deps.ledger.refused[reason][severity]++
     if (this.#isReporting) return reason // a listener that hears of a drop has logged: the next drop reports it
     try {
-      // No warning reports an intended drop, which may come with nearly every log call. Without a listener, there is
-      // nothing to report. A listener that is added later hears of all drops with the next one.
-      if (isIntended(reason) && !this.#deps.diagnostics.has('dropped')) return reason
-      if (isFrequent(reason)) {
+      // Intended drops may come with nearly every log call. One report in a turn of the event loop covers them all.
+      if (isIntended(reason)) {
         this.hasUnreported = true
         this.scheduleReport()
         return reason
@@ -98,7 +96,7 @@ export class RefusedEvents {
     if (count === 0) return
     this.#isReporting = true
     try {
-      diagnostics.emit('dropped', { reason, count, bySeverity })
+      diagnostics.emit('dropped', { reason, count, bySeverity, dataset: undefined, wasSent: false })
       this.#warn(reason, count, bySeverity)
     } finally {
       this.#isReporting = false
@@ -142,8 +140,3 @@ export class RefusedEvents {
 
 const afterShutdown =
   'records emitted after the shutdown of their OpenTelemetry processor or exporter are dropped. Shut the processor or exporter down last.'
-
-/** True if such drops come in large numbers, as asked for. One report in a turn of the event loop covers them all. */
-function isFrequent(reason: Refusal): boolean {
-  return reason === 'collapsed' || reason === 'untriggered'
-}

@@ -1,0 +1,30 @@
+import { type Channel, channel } from 'node:diagnostics_channel'
+
+/** Names of the events that are published, each on the channel `logferry:<name>`. */
+const published = ['delivered', 'dropped', 'rejected', 'retried', 'paused', 'spooled', 'attempted'] as const
+
+/**
+ * Publishes the diagnostic events of one shipper on channels of `node:diagnostics_channel`, which all shippers of the
+ * process share.
+ *
+ * Node catches what a subscriber throws, and raises it as an uncaught exception in the next tick. So a subscriber cannot
+ * disturb delivery. Its error ends the process as on any channel, unless the application handles uncaught exceptions.
+ */
+export class Channels {
+  readonly #channels: ReadonlyMap<string, Channel>
+  readonly #shipper: number
+
+  /** @param shipper number of the shipper, which each message carries */
+  constructor(shipper: number) {
+    this.#channels = new Map(published.map(name => [name, channel(`logferry:${name}`)]))
+    this.#shipper = shipper
+  }
+
+  hasSubscribers(name: string): boolean {
+    return this.#channels.get(name)?.hasSubscribers === true
+  }
+
+  publish(name: string, notice: object): void {
+    this.#channels.get(name)?.publish({ shipper: this.#shipper, ...notice })
+  }
+}

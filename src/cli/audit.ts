@@ -1,0 +1,91 @@
+import { toShortLine } from '../text/short-line.ts'
+import { type Command, type Given, Misuse } from './command.ts'
+import { fileLines } from './file-lines.ts'
+import type { NumberRange } from './number-ranges.ts'
+import { print, printError } from './print.ts'
+import { type AuditReport, type ShipperAudit, TooScattered, UidAudit } from './uid-audit.ts'
+
+const help = `Usage: logferry audit [options] <file>
+
+Looks for lost and duplicate events in events that were exported from the service: newline-delimited JSON, one event a
+line, in any order. The events must have the uid that the option 'identify' gives them. Their numbers have no gaps in what
+one shipper has shipped, to all of its datasets together.
+
+Exits with 0 if no number is missing, with 1 if numbers are missing, or no event has such a uid. Duplicates are reported
+only: they can be removed by their uid.
+
+Options:
+  --file <path>   the file, if it is not given as <file>; '-' is standard input, and *.gz is decompressed
+  --whole         the file begins with the first event of each shipper: numbers before the first one count as missing
+  --json          print JSON
+  --help          show this`
+
+/** Maximum number of ranges in one line of text; `--json` lists more. */
+const maxShown = 10
+const maxPathChars = 1000
+
+export const command: Command = {
+  help,
+  argument: 'file',
+  options: {
+    file: { type: 'string' },
+    whole: { type: 'boolean' },
+    json: { type: 'boolean' },
+  },
+  async run(given) {
+    const path = pathOf(given)
+    const audit = new UidAudit()
+    try {
+      for await (const lines of fileLines(path)) for (const line of lines) audit.count(line)
+    } catch (error) {
+      const problem = problemOf(error)
+      if (problem === undefined) throw error
+      printError(`logferry: ${toShortLine(path, undefined, maxPathChars)} ${problem}`)
+      return 1
+    }
+    const report = audit.report({ isWhole: given.whole === true })
+    print(given.json === true ? JSON.stringify(report, null, 2) : inWords(report))
+    return report.shippers.length > 0 && report.shippers.every(({ missing }) => missing === 0) ? 0 : 1
+  },
+}
+
+function pathOf({ file }: Given): string {
+  if (typeof file !== 'string' || file === '')
+    throw new Misuse('no file given: name one with events as newline-delimited JSON')
+  return file
+}
+
+/** Returns what is wrong with the file, or `undefined` for an error that has nothing to do with it. */
+function problemOf(error: unknown): string | undefined {
+  if (error instanceof TooScattered)
+    return 'has its events so much out of order that the gaps exceed memory: sort it by time'
+  const { code } = error as NodeJS.ErrnoException
+  return code === undefined ? undefined : `cannot be read (${code})`
+}
+
+function inWords({ lines, unidentified, unreadable, shippers }: AuditReport): string {
+  if (shippers.length === 0) {
+    return `None of ${lines.toLocaleString('en')} lines has an event with a uid of logferry. Set the option 'identify'.`
+  }
+  const notes = [
+    unidentified > 0 && `Events without a uid of logferry: ${unidentified.toLocaleString('en')}.`,
+    unreadable > 0 && `Lines that are not a JSON object: ${unreadable.toLocaleString('en')}.`,
+  ]
+  return [...shippers.map(shipperInWords), ...notes].filter(Boolean).join('\n')
+}
+
+function shipperInWords({ shipper, first, last, events, missing, gaps, duplicates, repeated }: ShipperAudit): string {
+  const [from, to] = [first.toLocaleString('en'), last.toLocaleString('en')]
+  return [
+    `${shipper}: numbers ${from} to ${to}, events ${events.toLocaleString('en')}`,
+    missing === 0 ? '  missing: none' : `  missing: ${missing.toLocaleString('en')} (${rangesInWords(gaps)})`,
+    duplicates === 0
+      ? '  duplicates: none'
+      : `  duplicates: ${duplicates.toLocaleString('en')} (${rangesInWords(repeated)})`,
+  ].join('\n')
+}
+
+function rangesInWords(ranges: readonly NumberRange[]): string {
+  const shown = ranges.slice(0, maxShown).map(({ from, to }) => (from === to ? `${from}` : `${from} to ${to}`))
+  return ranges.length > maxShown ? `${shown.join(', ')}, …` : shown.join(', ')
+}

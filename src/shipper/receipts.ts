@@ -1,0 +1,58 @@
+import type { DropReason } from '../accounting/ledger.ts'
+import { Acknowledgement } from '../batch/acknowledgements.ts'
+import type { BatchQueue } from '../batch/batch-queue.ts'
+import { clearTimeout, setImmediate, setTimeout } from '../time.ts'
+import type { Intake } from './intake/intake.ts'
+import { droppedAtOnce, lostLater, type NotConfirmedError, notInTime } from './not-confirmed-error.ts'
+
+export interface ReceiptsDeps {
+  readonly intake: Pick<Intake, 'track'>
+  readonly batchQueue: Pick<BatchQueue, 'flushAwaited'>
+}
+
+/**
+ * Events whose callers wait for the answer of the service. Their batches do not wait for more lines. All events of one
+ * turn of the event loop share their batches, and as long as every connection is busy, those of later turns as well.
+ */
+export class Receipts {
+  readonly #deps: ReceiptsDeps
+  #isFlushScheduled = false
+
+  constructor(deps: ReceiptsDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Ships one event by `take`, which returns the reason if the event is dropped. Resolves to `undefined` when the
+   * service has taken the event. Otherwise resolves to a function that creates the error, for the caller to throw: the
+   * error then shows where the application waits.
+   *
+   * The timer keeps the process alive meanwhile, because a caller waits.
+   */
+  confirm(take: () => DropReason | undefined, timeoutMs: number): Promise<(() => NotConfirmedError) | undefined> {
+    const acknowledgement = new Acknowledgement()
+    let dropReason: DropReason | undefined
+    this.#deps.intake.track(acknowledgement, () => {
+      dropReason = take()
+    })
+    if (dropReason !== undefined) return Promise.resolve(droppedAtOnce.bind(undefined, dropReason))
+    return new Promise(resolve => {
+      this.#flushSoon()
+      const timer = setTimeout(() => resolve(() => notInTime(timeoutMs)), timeoutMs)
+      acknowledgement.onSettled(() => {
+        clearTimeout(timer)
+        const { loss } = acknowledgement
+        resolve(loss && (() => lostLater(loss)))
+      })
+    })
+  }
+
+  #flushSoon(): void {
+    if (this.#isFlushScheduled) return
+    setImmediate(() => {
+      this.#isFlushScheduled = false
+      this.#deps.batchQueue.flushAwaited()
+    })
+    this.#isFlushScheduled = true
+  }
+}

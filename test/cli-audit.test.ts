@@ -1,0 +1,157 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { linesIn } from '../src/cli/file-lines.ts'
+import { NumberRanges } from '../src/cli/number-ranges.ts'
+import { logferry } from './support/logferry.ts'
+import { startShipping } from './support/shipping.ts'
+
+const shipper = '0abcdefghijkl'
+const uid = (number: number, of = shipper) => `${of}-${number}`
+const nested = (number: number, of = shipper) =>
+  JSON.stringify({ n: number, log: { record: { uid: uid(number, of) } } })
+
+async function audit(lines: readonly string[], ...options: readonly string[]) {
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-audit-'))
+  const path = join(directory.path, 'export.ndjson')
+  await writeFile(path, lines.map(line => `${line}\n`).join(''))
+  return await logferry(['audit', path, ...options]) // before the directory is removed
+}
+
+describe.concurrent('logferry audit', () => {
+  it('finds nothing missing in what arrived, whatever its order', async () => {
+    const { code, stdout } = await audit([3, 1, 2, 5, 4].map(number => nested(number)))
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: `${shipper}: numbers 1 to 5, events 5\n  missing: none\n  duplicates: none\n`,
+    })
+  })
+
+  it('finds gaps and duplicates, for each shipper', async () => {
+    const other = 'zzzzzzzzzzzzz'
+    const lines = [1, 2, 2, 5, 9, 2].map(number => nested(number)).concat(nested(7, other))
+    const { code, stdout } = await audit(lines)
+    expect(code).toBe(1)
+    expect(stdout).toBe(
+      `${shipper}: numbers 1 to 9, events 4\n  missing: 5 (3 to 4, 6 to 8)\n  duplicates: 2 (2)\n` +
+        `${other}: numbers 7 to 7, events 1\n  missing: none\n  duplicates: none\n`,
+    )
+  })
+
+  it('prints JSON', async () => {
+    const { code, stdout } = await audit([nested(2), nested(4), '{"n":1}', 'no JSON', '[1]', ''], '--json')
+    expect(code).toBe(1)
+    const gaps = [{ from: 3, to: 3 }]
+    const found = { shipper, first: 2, last: 4, events: 2, missing: 1, gaps, duplicates: 0, repeated: [] }
+    expect(JSON.parse(stdout)).toEqual({ lines: 5, unidentified: 2, unreadable: 1, shippers: [found] })
+  })
+
+  it('counts the numbers before the first one only if the file is whole', async () => {
+    expect((await audit([nested(3)])).code).toBe(0)
+    const { code, stdout } = await audit([nested(3)], '--whole')
+    expect(code).toBe(1)
+    expect(stdout).toContain('missing: 2 (1 to 2)')
+  })
+
+  it('finds uids in every place that they have', async () => {
+    const { code, stdout } = await audit([
+      nested(1),
+      JSON.stringify({ 'log.record.uid': uid(2) }),
+      JSON.stringify({ attributes: { log: { record: { uid: uid(3) } } } }),
+      JSON.stringify({ attributes: { 'log.record.uid': uid(4) } }),
+      JSON.stringify({ time: 'now', data: { 'log.record.uid': uid(5) } }),
+      JSON.stringify({ dataset: 'd', event: { log: { record: { uid: uid(6) } } } }),
+    ])
+    expect(stdout).toMatch(/numbers 1 to 6, events 6\n/)
+    expect(code).toBe(0)
+  })
+
+  it('reads a compressed file', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-audit-'))
+    const path = join(directory.path, 'export.ndjson.gz')
+    await writeFile(path, gzipSync(`${nested(1)}\n${nested(2)}`))
+    expect((await logferry(['audit', path])).code).toBe(0)
+  })
+
+  it.each([
+    ['a file that does not exist', ['/no/such/file'], 1, /^logferry: \/no\/such\/file cannot be read \(ENOENT\)/],
+    ['no file', [], 2, /^logferry: no file given/],
+  ])('says so of %s', async (_, args, expected, said) => {
+    const { code, stderr } = await logferry(['audit', ...args])
+    expect(code).toBe(expected)
+    expect(stderr).toMatch(said)
+  })
+
+  it('fails where no event has a uid', async () => {
+    const { code, stdout } = await audit(['{"n":1}', JSON.stringify({ log: { record: { uid: 'my own' } } })])
+    expect({ code, stdout }).toEqual({
+      code: 1,
+      stdout: "None of 2 lines has an event with a uid of logferry. Set the option 'identify'.\n",
+    })
+  })
+
+  it('agrees with a shipper about what it delivered, and finds what it dropped', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ identify: true, maxBatchEvents: 100, maxRetryDelayMs: 10 })
+    for (let n = 0; n < 1000; n++) shipper.ship({ n })
+    await shipper.flush()
+    const arrived = shipping.emulator.lines('d')
+    expect((await audit(arrived, '--whole')).code).toBe(0)
+    const { code, stdout } = await audit(arrived.toSpliced(500, 3), '--whole')
+    expect(code).toBe(1)
+    expect(stdout).toContain('missing: 3 (')
+  })
+})
+
+describe('number ranges', () => {
+  it('hold what a set holds', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 120 }), numbers => {
+        const ranges = new NumberRanges()
+        const set = new Set<number>()
+        for (const number of numbers) {
+          expect(ranges.add(number)).toBe(!set.has(number))
+          set.add(number)
+        }
+        const inRanges = [...ranges].flatMap(({ from, to }) =>
+          Array.from({ length: to - from + 1 }, (_, i) => from + i),
+        )
+        expect(inRanges).toEqual([...set].sort((one, other) => one - other))
+        expect(ranges.count).toBe(set.size)
+        const missing = [...ranges.gaps(1)].flatMap(({ from, to }) =>
+          Array.from({ length: to - from + 1 }, (_, i) => from + i),
+        )
+        const upTo = ranges.last ?? 0
+        expect(missing).toEqual(Array.from({ length: upTo }, (_, i) => i + 1).filter(number => !set.has(number)))
+        expect(ranges.length).toBeLessThanOrEqual(missing.length + 1)
+      }),
+    )
+  })
+})
+
+describe('lines of a file', () => {
+  it('are the same however the bytes are cut', async () => {
+    const text = 'one\n\nthree €\nfour'
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat({ max: 20 }), { maxLength: 6 }), async cuts => {
+        const bytes = Buffer.from(text)
+        const places = [0, ...cuts.sort((one, other) => one - other), bytes.length]
+        const chunks = places.slice(1).map((end, index) => bytes.subarray(places[index], end))
+        const lines: (string | undefined)[] = []
+        for await (const some of linesIn(Readable.from(chunks))) lines.push(...some)
+        expect(lines).toEqual(text.split('\n'))
+      }),
+    )
+  })
+
+  it('are skipped if they are too long, in one piece or in several', async () => {
+    const chunks = ['short\nlonger than ten', ' bytes\nsh', 'ort\n0123456789abc\n'].map(text => Buffer.from(text))
+    const lines: (string | undefined)[] = []
+    for await (const some of linesIn(Readable.from(chunks), 10)) lines.push(...some)
+    expect(lines).toEqual(['short', undefined, 'short', undefined])
+  })
+})
