@@ -21,7 +21,7 @@ interface MayLoad {
 
 /** What stands below every stage. Text from outside may come in anywhere, and is made harmless in one way. */
 const common = ['errors', 'outcome', 'accounting/', 'options/', 'text/', 'stack-reserve', 'time']
-const stages = ['record/', 'batch/', 'delivery/', 'spool/', 'exit/', 'org/']
+const stages = ['record/', 'batch/', 'delivery/', 'spool/', 'exit/', 'org/', 'fields/', 'usage/']
 
 /** Imports run one way: adapters → shipper → stages → common. A stage loads no other stage. */
 const parts: Readonly<Record<string, MayLoad>> = {
@@ -42,7 +42,9 @@ const parts: Readonly<Record<string, MayLoad>> = {
   // It asks owners of directories whether they live: by connections, which are not traced either.
   'spool/': { parts: ['http/without-tracing', ...common] },
   'exit/': { parts: ['http/worker-client', ...common] },
-  'org/': { parts: ['http/', ...common], packages: ['valibot'] },
+  'org/': { parts: ['http/', 'fields/', ...common], packages: ['valibot'] },
+  'fields/': { parts: common },
+  'usage/': { parts: common },
   'emulator/': {
     parts: ['options/node-version', 'options/own-properties', 'options/loopback', 'text/', 'time'],
   },

@@ -609,6 +609,9 @@ describe('options', () => {
       flushTimeoutMs: 10_000,
       exitTimeoutMs: 2000,
       exitOnSignals: true,
+      fields: undefined,
+      countUsage: true,
+      reportUsageEveryMs: undefined,
     } satisfies Omit<ResolvedOptions, 'baseUrl' | 'credentials' | 'maxBufferedBytes'>)
   })
 

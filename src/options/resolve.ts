@@ -6,6 +6,7 @@ import { resolveBaseUrl } from './base-url.ts'
 import { checkTls } from './check-tls.ts'
 import { checked } from './checked.ts'
 import { type Environment, fromEnvironment, withEnvironment } from './environment.ts'
+import { resolveFields } from './fields-schema.ts'
 import { checkNode } from './node-version.ts'
 import { optionsOf } from './options-of.ts'
 import { resolveProxy } from './proxy-env.ts'
@@ -56,6 +57,9 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
   if (options.dataset === undefined) {
     throw invalidOption('dataset', `${expectedDataset}, or LOGFERRY_DATASET must be set`, 'nothing')
   }
+  if (options.reportUsageEveryMs !== undefined && !options.countUsage) {
+    throw invalidOption('countUsage', 'true with the option reportUsageEveryMs', 'false', 'range')
+  }
   const credentials = resolveCredentials(options)
   const baseUrl = resolveBaseUrl(options.baseUrl, options.region, options.allowInsecure)
   return {
@@ -64,6 +68,9 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     dataset: options.dataset,
     credentials,
     limits: options.limits && resolveLimits(options.limits, options.orgId, credentials),
+    fields: options.fields && resolveFields(options.fields, options.limits?.overflowField),
+    countUsage: options.countUsage,
+    reportUsageEveryMs: options.reportUsageEveryMs,
     spool: options.spool && resolveSpool(options.spool, destinationOf(baseUrl, options.orgId)),
     durability: options.durability,
     onRejected: options.onRejected,

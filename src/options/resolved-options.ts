@@ -1,6 +1,7 @@
 import type { Credentials } from '../http/credentials.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
 import type { Region } from './base-url.ts'
+import type { ResolvedFields } from './fields-schema.ts'
 import type { ResolvedProxy } from './proxy-env.ts'
 import type { ResolvedLimits } from './resolve-limits.ts'
 import type { ContentType, ShipperOptions } from './shipper-options.ts'
@@ -18,6 +19,9 @@ export interface ResolvedOptions {
   readonly tls: ResolvedTls | undefined
   readonly proxy: ResolvedProxy
   readonly limits: ResolvedLimits | undefined
+  readonly fields: ResolvedFields | undefined
+  readonly countUsage: boolean
+  readonly reportUsageEveryMs: number | undefined
   readonly spool: ResolvedSpool | undefined
   readonly durability: 'memory' | 'disk'
   readonly onRejected: ShipperOptions['onRejected']

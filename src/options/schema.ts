@@ -3,6 +3,7 @@ import type { Dispatcher } from '../http/dispatcher.ts'
 import type { RedisClient } from '../org/fleet.ts'
 import { expectedUrl } from './base-url.ts'
 import { isDatasetName } from './dataset-name.ts'
+import { FieldsOptionsSchema } from './fields-schema.ts'
 import type { ObtainAccessToken } from './obtain-access-token.ts'
 import type { ProxyEnv } from './proxy-env.ts'
 import type { ShipperOptions } from './shipper-options.ts'
@@ -168,6 +169,9 @@ export const ShipperOptionsSchema = strictObject({
   compression: v.optional(v.picklist(['zstd', 'gzip', 'none'], "'zstd', 'gzip' or 'none'"), 'zstd'),
   timeField: v.optional(FieldNameSchema, '_time'),
   limits: v.optional(LimitsOptionsSchema),
+  fields: v.optional(FieldsOptionsSchema),
+  countUsage: v.optional(v.boolean('true or false'), true),
+  reportUsageEveryMs: integer(1000, 86_400_000, 'milliseconds'),
   spool: v.optional(SpoolOptionsSchema),
   durability: v.optional(v.picklist(['memory', 'disk'], "'memory' or 'disk'"), 'memory'),
   onRejected: v.optional(v.custom<NonNullable<ShipperOptions['onRejected']>>(isFunction, 'a function')),

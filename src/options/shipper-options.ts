@@ -1,9 +1,11 @@
 import type { Dispatcher } from '../http/dispatcher.ts'
 import type { BaseUrl, Region } from './base-url.ts'
+import type { FieldsOptions } from './fields-options.ts'
 import type { LimitsOptions } from './limits-options.ts'
 import type { ProxyEnv } from './proxy-env.ts'
 import type { SpoolOptions } from './spool-options.ts'
 import type { TlsOptions } from './tls-options.ts'
+import type { UsageOptions } from './usage-options.ts'
 
 /**
  * Options of `createShipper`. The Winston transport and the OpenTelemetry exporter and processor take them as well, and
@@ -16,7 +18,7 @@ import type { TlsOptions } from './tls-options.ts'
  * Only own enumerable properties count, here and in nested objects. Properties inherited from a class or from
  * `Object.prototype` are ignored.
  */
-export interface ShipperOptions {
+export interface ShipperOptions extends UsageOptions {
   /**
    * Base address of the service, or one for each region; then `region` selects one.
    *
@@ -277,6 +279,13 @@ export interface ShipperOptions {
    * @defaultValue none: batches and request rate follow the options above and the answers of the service
    */
   limits?: LimitsOptions | undefined
+  /**
+   * Keeps the number of fields in bounds, with or without a license: groups that become one text each, and a maximum
+   * number of fields per dataset. Warns of fields whose names look like values, and of fields that change their type.
+   *
+   * @defaultValue none: events keep their fields
+   */
+  fields?: FieldsOptions | undefined
 }
 
 /** The media types that the ingest operation accepts. */

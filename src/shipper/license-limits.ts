@@ -1,6 +1,7 @@
 import type { Diagnostics } from '../accounting/diagnostics.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { RateLimiter } from '../delivery/rate-limiter.ts'
+import type { Fields } from '../fields/field-rules.ts'
 import type { Credentials } from '../http/credentials.ts'
 import type { ResolvedLimits } from '../options/resolve-limits.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
@@ -41,9 +42,14 @@ export interface LicenseDeps {
   readonly delivery: Delivery
   readonly diagnostics: Diagnostics
   readonly altered: Alterations
+  /** The application's rules for fields. */
+  readonly fields: Fields | undefined
+  readonly topStatements: (() => string | undefined) | undefined
+  readonly onNewPeriod: (() => void) | undefined
 }
 
-export function openLicense({ options, limits, rateLimiter, delivery, diagnostics, altered }: LicenseDeps): License {
+export function openLicense(deps: LicenseDeps): License {
+  const { options, limits, rateLimiter, delivery, diagnostics, altered } = deps
   const { share, refreshMs, onBudget, overflowField, redis, orgId } = limits
   const { timeField, region } = options
   let opening: Promise<OrgClient> | undefined
@@ -109,6 +115,9 @@ export function openLicense({ options, limits, rateLimiter, delivery, diagnostic
       warn: (code, message, about) => diagnostics.warn(code, message, about),
       redact: diagnostics.redact,
       asSent: event => JSON.parse(eventToJson(event, options.maxEventBytes, altered)) as object,
+      fields: deps.fields,
+      topStatements: deps.topStatements,
+      onNewPeriod: deps.onNewPeriod,
     },
   )
   return {

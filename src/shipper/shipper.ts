@@ -5,6 +5,7 @@ import { Acknowledgement } from '../batch/acknowledgements.ts'
 import { Compression } from '../delivery/compression.ts'
 import { Sender } from '../delivery/sender.ts'
 import { drainIfExiting, installExitHooks } from '../exit/exit-hooks.ts'
+import type { FieldRules } from '../fields/field-rules.ts'
 import { ownProperties } from '../options/own-properties.ts'
 import { resolveOptions } from '../options/resolve.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
@@ -14,11 +15,13 @@ import type { Alterations } from '../record/event-to-plain.ts'
 import { beginLogCall, logCalls } from '../record/log-calls.ts'
 import { reserveStack, useDiskBytes } from '../stack-reserve.ts'
 import type { Redact } from '../text/short-line.ts'
-import { monotonicMs } from '../time.ts'
+import { monotonicMs, systemTimeMs } from '../time.ts'
+import type { UsageMeter } from '../usage/usage-meter.ts'
 import { batchLimits } from './batch-limits.ts'
 import { checkListener } from './check-listener.ts'
 import { Drain } from './drain.ts'
 import { ShipperAtExit } from './exit-drain.ts'
+import { fieldRulesOf, fieldStep } from './field-rules-of.ts'
 import { HeldEvents } from './held-events.ts'
 import { Intake } from './intake/intake.ts'
 import type { IntakeEvent } from './intake/intake-event.ts'
@@ -28,6 +31,8 @@ import { openPipeline, type Pipeline } from './pipeline.ts'
 import { checkedTimeoutMs, settlesWithin } from './settles-within.ts'
 import type { ShipperStats } from './shipper-stats.ts'
 import { SpoolCoordinator } from './spool-coordinator.ts'
+import { checkedMaxStatements, lineCounter, noUsage, openUsageMeter, type ShipperUsage } from './usage-of.ts'
+import { namesOf, UsageReports } from './usage-reports.ts'
 
 /** The result of `flush()` or `close()`. */
 export interface FlushResult {
@@ -67,6 +72,9 @@ export class Shipper {
   readonly #atExit: ShipperAtExit
   readonly #refusedEvents: RefusedEvents
   readonly #license: License | undefined
+  readonly #fieldRules: FieldRules | undefined
+  readonly #usageMeter: UsageMeter | undefined
+  readonly #usageReports: UsageReports | undefined
   readonly #intake: Intake
 
   /** @internal */
@@ -116,9 +124,25 @@ export class Shipper {
         this.#atExit.unregisterIfDone()
       },
     })
+    const altered = this.#altered
+    const fields = options.fields && fieldRulesOf(options.fields, { options, diagnostics, altered })
+    const meter = options.countUsage ? openUsageMeter() : undefined
+    this.#fieldRules = fields
+    this.#usageMeter = meter
+    this.#usageReports = meter && this.#openReports(meter)
     this.#license =
       options.limits &&
-      openLicense({ options, limits: options.limits, rateLimiter, delivery, diagnostics, altered: this.#altered })
+      openLicense({
+        options,
+        limits: options.limits,
+        rateLimiter,
+        delivery,
+        diagnostics,
+        altered,
+        fields,
+        topStatements: meter && (() => namesOf(meter.usage(3).statements)),
+        onNewPeriod: meter && (() => meter.restart()),
+      })
     this.#license?.start()
     this.#intake = new Intake(
       {
@@ -127,10 +151,12 @@ export class Shipper {
         ledger,
         diagnostics,
         license: this.#license,
+        steps: fields !== undefined && this.#license === undefined ? [fieldStep(fields)] : [],
+        countLine: lineCounter(this.#license, meter, this.#usageReports),
         refused: this.#refusedEvents,
         atExit: this.#atExit,
       },
-      this.#altered,
+      altered,
     )
     if (options.exitTimeoutMs > 0) installExitHooks()
     const { onRejected } = options
@@ -207,6 +233,7 @@ export class Shipper {
   async close(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
     const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#options.flushTimeoutMs)
     reserveStack(useDiskBytes)
+    this.#usageReports?.shipNow()
     const complete = await this.#drain.finish(timeoutMs)
     await settlesWithin(Promise.all([this.#sender.close(), this.#license?.close()]), closeConnectionsMs)
     this.#pipeline.spool?.close()
@@ -238,6 +265,19 @@ export class Shipper {
       limits: this.#license?.limits.stats(inForce),
       spool: spool?.stats(),
     }
+  }
+
+  /**
+   * Returns the events and bytes that were kept since the shipper was created, or since the license's billing period
+   * began: in total, by log statement and by dataset. Bytes are those of the lines, before compression.
+   *
+   * @param options.maxStatements maximum number of log statements to list, 0 to 240; 20 by default
+   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `maxStatements` is not such an integer
+   */
+  usage(options: { maxStatements?: number | undefined } = {}): ShipperUsage {
+    const maxStatements = checkedMaxStatements(ownProperties(options).maxStatements)
+    const usage = this.#usageMeter?.usage(maxStatements) ?? noUsage(systemTimeMs())
+    return { ...usage, fields: this.#fieldRules?.usage() }
   }
 
   /**
@@ -384,11 +424,26 @@ export class Shipper {
     })
   }
 
+  #openReports(meter: UsageMeter): UsageReports | undefined {
+    const { reportUsageEveryMs: everyMs, dataset } = this.#options
+    if (everyMs === undefined) return undefined
+    return new UsageReports({
+      everyMs,
+      dataset: typeof dataset === 'string' ? dataset : undefined,
+      takePeriod: maxStatements => meter.takePeriod(maxStatements),
+      ship: (dataset, event) => this.#shipOwn(dataset, event, severityOfLevel('info')),
+    })
+  }
+
   /** Ships an event that sums up the events dropped for lack of memory, to a dataset that the service takes now. */
   #shipSummary(dataset: string): void {
     const event = this.#refusedEvents.takeSummary()
     if (event === undefined) return
-    const severity = severityOfLevel('warn')
+    this.#shipOwn(dataset, event, severityOfLevel('warn'))
+  }
+
+  /** Ships an event of the shipper's own. */
+  #shipOwn(dataset: string, event: object, severity: Severity): void {
     const intake = { event, severity, time: wallClockMs(), resource: undefined, preSerialized: undefined }
     if (!this.#intake.add(dataset, intake)) this.#refusedEvents.refuse('memory', severity)
   }

@@ -8,10 +8,12 @@ const maxDepth = 4
 /** Maximum of the confidence that a slot has one statement. Each sample of another statement takes half of it. */
 const maxTrust = 63
 const distrust = 32
-/** Number of events for each sample, on average, by the confidence that the slot has one statement. */
-const doubtfulStride = 8
-const likelyStride = 64
-const trustedStride = 256
+/**
+ * Factor by which points of a slot move apart with each sample of the same statement, so that no sample stands for more
+ * than a small part of the slot; and the maximum number of events for each sample, on average.
+ */
+const growth = 1.04
+const maxOwnStride = 256
 /** Number of samples after which samples are taken at the pace below: the first events are looked at more closely. */
 const firstSamples = 16_384
 /** A sample takes as long as counting dozens of events. On average, so many events are counted for each sample. */
@@ -53,8 +55,12 @@ export class ByteSlots {
   /** Events since the last sample. */
   readonly #events = new Uint32Array(slotCount)
   /** The statement of most recent samples, as a number; 0 for none. */
-  readonly #owner = new Float64Array(slotCount)
+  readonly #owner = new Uint32Array(slotCount)
+  /** The latest other statement; 0 for none. */
+  readonly #rival = new Uint32Array(slotCount)
   readonly #trust = new Uint8Array(slotCount)
+  /** Number of events for each sample, on average, if samples take little time. */
+  readonly #ownStride = new Float32Array(slotCount)
   /** 1 if a sample was of another statement than the owner. */
   readonly #isMixed = new Uint8Array(slotCount)
   /** The place that leads to other slots: see `placeOf`; 0 for none. */
@@ -82,7 +88,7 @@ export class ByteSlots {
       const place = this.#place[slot] as number
       const wantedWords = (place - 1) >> offsetBits
       if (wantedWords < words) words = at = 0
-      for (; words < wantedWords; words++) at = endOfNumber(message, at)
+      for (; words < wantedWords; words++) at = endOfValue(message, at)
       const start = at + ((place - 1) & (2 ** offsetBits - 1))
       slot = mixed(hashOf(message, start, placeChars, slot + place)) & (slotCount - 1)
     }
@@ -101,17 +107,16 @@ export class ByteSlots {
   settle(slot: number, bytes: number, statement: number): void {
     if ((this.#left[slot] as number) > 0) return // an event that an accessor has logged meanwhile was the sample
     const owner = this.#owner[slot] as number
-    const isFirst = owner === 0
-    if (isFirst) this.#owner[slot] = statement
-    else this.#judge(slot, owner === statement)
+    if (owner === 0) this.#begin(slot, statement)
+    const isShared = owner !== 0 && this.#judge(slot, statement)
     this.#countSample(slot, bytes)
     const counted = this.#nextPoint(slot)
     // A point is more likely to meet a large event. In a mixed slot, each stands for as many as have its bytes.
     const events = this.#isMixed[slot] === 0 ? (this.#events[slot] as number) : counted / bytes
     this.#events[slot] = 0
     this.#statements.attribute(statement, counted, events)
-    if (isFirst || owner === statement || this.#trust[slot] !== 0) return
-    this.#owner[slot] = statement
+    if (!isShared) return
+    if (this.#trust[slot] === 0) this.#owner[slot] = statement
     if (this.#place[slot] === 0) this.#lead(slot, this.#placeBetween(owner, statement))
   }
 
@@ -127,16 +132,26 @@ export class ByteSlots {
     return (this.#gap[slot] as number) - (this.#left[slot] as number)
   }
 
-  /** Adjusts the confidence that the slot has one statement. */
-  #judge(slot: number, isSame: boolean): void {
+  #begin(slot: number, statement: number): void {
+    this.#owner[slot] = statement
+    this.#ownStride[slot] = 1
+  }
+
+  /** Adjusts the confidence that the slot has one statement. Returns true if it has several that come again. */
+  #judge(slot: number, statement: number): boolean {
     const trust = this.#trust[slot] as number
-    if (isSame) {
+    if (this.#owner[slot] === statement) {
+      this.#ownStride[slot] = Math.min((this.#ownStride[slot] as number) * growth, maxOwnStride)
       if (trust < maxTrust) this.#trust[slot] = trust + 1
       else this.#isMixed[slot] = 0
-    } else {
-      this.#trust[slot] = Math.max(trust - distrust, 0)
-      this.#isMixed[slot] = 1
+      return false
     }
+    const isAgain = this.#rival[slot] === statement
+    this.#rival[slot] = statement
+    this.#ownStride[slot] = 1
+    this.#trust[slot] = Math.max(trust - distrust, 0)
+    this.#isMixed[slot] = 1
+    return isAgain || trust <= distrust
   }
 
   /** Adjusts the distance of points, so that samples take a small part of the time of counting. */
@@ -155,8 +170,7 @@ export class ByteSlots {
 
   /** Sets the next point after the present event. Returns the bytes up to the last point that the event contains. */
   #nextPoint(slot: number): number {
-    const trust = this.#trust[slot] as number
-    const stride = Math.max(this.#stride, strideFor(trust))
+    const stride = Math.max(this.#stride, this.#ownStride[slot] as number)
     const meanGap = (stride * this.#sampledBytes) / this.#sampledEvents
     let counted = this.#gap[slot] as number
     let left = this.#left[slot] as number
@@ -203,15 +217,10 @@ export class ByteSlots {
     this.#left[slot] = 0
     this.#events[slot] = 0
     this.#owner[slot] = 0
+    this.#rival[slot] = 0
     this.#trust[slot] = 0
     this.#isMixed[slot] = 0
   }
-}
-
-function strideFor(trust: number): number {
-  if (trust === maxTrust) return trustedStride
-  if (trust > distrust) return likelyStride
-  return trust > distrust / 4 ? doubtfulStride : 1
 }
 
 /** Bits of a place for the number of characters after its word. */
@@ -242,8 +251,8 @@ export function placeOf(text: string, other: string): number {
 }
 
 /**
- * Hashes some characters of a message. The word in which the first digit stands is left out, and all that follows,
- * because it varies.
+ * Hashes some characters of a message. The first word with a value is left out, and all that follows, because it
+ * varies.
  */
 function hashOf(message: string, start: number, maxChars: number, seed: number): number {
   const end = start + maxChars < message.length ? start + maxChars : message.length
@@ -251,25 +260,36 @@ function hashOf(message: string, start: number, maxChars: number, seed: number):
   let hashOfWords = seed
   for (let at = start; at < end; at++) {
     const unit = message.charCodeAt(at)
-    if (isDigit(unit)) return hashOfWords
+    if (isOfValue(unit)) return hashOfWords
     hash = Math.imul(hash ^ unit, prime)
     if (unit === space) hashOfWords = hash
   }
   return hash
 }
 
-/** Returns the end of the next word that has a digit. */
-function endOfNumber(message: string, start: number): number {
+/** Returns the end of the next word with a value. A quoted part is one value, even if it has spaces. */
+function endOfValue(message: string, start: number): number {
   const { length } = message
   let at = start
-  while (at < length && !isDigit(message.charCodeAt(at))) at++
+  while (at < length && !isOfValue(message.charCodeAt(at))) at++
+  const quote = message.charCodeAt(at)
+  if (quote === 0x22 || quote === 0x27 || quote === 0x60) {
+    const first = at
+    do at++
+    while (at < length && message.charCodeAt(at) !== quote)
+    if (at === length) at = first // it is not closed
+  }
   while (at < length && message.charCodeAt(at) !== space) at++
   return at
 }
 
-function isDigit(unit: number): boolean {
-  return unit >= 0x30 && unit <= 0x39
+/** True for a character that shows a value: a digit, a quote, `=`, `?` or `@`. */
+function isOfValue(unit: number): boolean {
+  return unit < 0x80 && ofValue[unit] === 1
 }
+
+const ofValue = new Uint8Array(0x80)
+for (const char of '0123456789"\'`=?@') ofValue[char.charCodeAt(0)] = 1
 
 function mixed(hash: number): number {
   return Math.imul(hash ^ (hash >>> 16), 0x45d9f3b) >>> 15

@@ -121,10 +121,9 @@ export function statementText(message: string): string {
           at = skipWhile(message, at, end, is.inAddress)
           addValue()
         } else if (unit === equals) {
-          const next = message.charCodeAt(at)
-          if (next === space) isSecretNext = true
-          const isOperator = next === equals || next === greaterThan
-          const assignedEnd = isOperator ? at : skipWhile(message, at, end, is.assigned)
+          if (isInOperator(message, at - 1)) continue
+          if (message.charCodeAt(at) === space) isSecretNext = true
+          const assignedEnd = skipWhile(message, at, end, is.assigned)
           if (assignedEnd > at) addValue()
           at = assignedEnd
         }
@@ -243,6 +242,14 @@ function skipAddress(message: string, at: number, end: number): number {
   return addressEnd
 }
 
+/** True for `=` in `==`, `=>`, `!=`, `<=` and `>=`. */
+function isInOperator(message: string, at: number): boolean {
+  const next = message.charCodeAt(at + 1)
+  if (next === equals || next === greaterThan) return true
+  const previous = message.charCodeAt(at - 1)
+  return previous === equals || previous === greaterThan || previous === lessThan || previous === exclamationMark
+}
+
 function skipWhile(message: string, start: number, end: number, unitClass: number): number {
   let at = start
   while (at < end && classOf(message.charCodeAt(at)) & unitClass) at++
@@ -292,12 +299,14 @@ function madeText(): string {
 }
 
 const space = 0x20
+const exclamationMark = 0x21
 const apostrophe = 0x27
 const asterisk = 0x2a
 const plus = 0x2b
 const hyphen = 0x2d
 const zero = 0x30
 const colon = 0x3a
+const lessThan = 0x3c
 const equals = 0x3d
 const greaterThan = 0x3e
 const questionMark = 0x3f

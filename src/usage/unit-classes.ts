@@ -45,7 +45,7 @@ function classOfAscii(unit: number): number {
     bit(/[ \t-\r]/, is.blank) |
     bit(/[\n\r]/, is.lineBreak) |
     bit(/["'`]/, is.quote) |
-    bit(/[\0-\x08\x0e-\x1f\x7f]/, is.unprintable) |
+    bit(/(?![\t-\r])\p{Cc}/u, is.unprintable) |
     bit(/[!-~](?<!["'`<>()[\]{},;])/, is.inAddress) |
     bit(/[!-~](?<!["'`,;&)\]}|])/, is.assigned) |
     bit(/[.:,/+_-]/, is.separator) |

@@ -59,10 +59,17 @@ export class UsageMeter {
     this.#sinceMs = deps.nowMs()
   }
 
-  /** Counts an event and the bytes of its line. Accessors of the event may throw, and may log. */
+  /** Counts an event and the bytes of its line. Never throws, although accessors of the event may, and may log. */
   add(dataset: string, counted: CountedEvent, bytes: number): void {
-    const count =
-      this.#latest !== undefined && dataset === this.#latestName ? this.#latest : this.#datasetOf(dataset)
+    try {
+      this.#add(dataset, counted, bytes)
+    } catch {
+      // The event is missing among the statements, or everywhere if no stack is left.
+    }
+  }
+
+  #add(dataset: string, counted: CountedEvent, bytes: number): void {
+    const count = this.#latest !== undefined && dataset === this.#latestName ? this.#latest : this.#datasetOf(dataset)
     count.events++
     count.bytes += bytes
     const message = (counted.event as { message?: unknown } | null)?.message
@@ -142,7 +149,9 @@ export class UsageMeter {
       atMs: this.#deps.nowMs(),
       total: this.#datasets.total(),
       statements,
-      datasets: new Map(Array.from(this.#datasets.all(), ({ id, name, bytes, events }) => [id, { name, bytes, events }])),
+      datasets: new Map(
+        Array.from(this.#datasets.all(), ({ id, name, bytes, events }) => [id, { name, bytes, events }]),
+      ),
       otherDatasets: this.#datasets.others,
     }
   }
@@ -152,15 +161,16 @@ function listed(counts: Counts, sinceMs: number, maxStatements: number): Usage {
   const { atMs, total, datasets, otherDatasets } = counts
   const statements = largestFirst(counts.statements)
     .slice(0, maxStatements)
-    .map(({ name, bytes, events }): StatementUsage => {
+    .map(({ name, bytes: estimatedBytes, events }): StatementUsage => {
+      const bytes = Math.round(estimatedBytes)
       const [id, level = '', text = ''] = name.split('\n')
       return {
         dataset: datasets.get(Number(id))?.name ?? '(other datasets)',
         level,
         text,
         events: Math.round(events),
-        bytes: Math.round(bytes),
-        share: total.bytes === 0 ? 0 : bytes / total.bytes,
+        bytes,
+        share: Math.min(bytes / total.bytes, 1),
       }
     })
   return {

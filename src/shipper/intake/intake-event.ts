@@ -1,3 +1,4 @@
+import type { Refusal } from '../../accounting/ledger.ts'
 import type { Severity } from '../../accounting/severity.ts'
 
 /** An event on its way into the core, whichever way it came. */
@@ -12,6 +13,9 @@ export interface IntakeEvent {
   /** The result of `JSON.stringify` for the fields, if the caller has it and they are plain data. */
   preSerialized: string | undefined
 }
+
+/** A step of the intake. It may replace the event's fields. Returns the reason for which the event is dropped, if any. */
+export type IntakeStep = (intake: IntakeEvent, dataset: string) => Refusal | undefined
 
 /** Replaces the fields of an event, and discards what was made of the earlier fields. */
 export function replaceFields(intake: IntakeEvent, event: object): void {

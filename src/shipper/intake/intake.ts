@@ -11,8 +11,11 @@ import { Timestamper } from '../../record/timestamp.ts'
 import { fewCallsBytes, reserveStack } from '../../stack-reserve.ts'
 import type { License } from '../license-limits.ts'
 import { datasetOf } from './dataset-of.ts'
-import { type IntakeEvent, replaceFields } from './intake-event.ts'
+import { type IntakeEvent, type IntakeStep, replaceFields } from './intake-event.ts'
 import type { RefusedEvents } from './refused-events.ts'
+
+/** Counts a line that has got its place in a batch. */
+export type LineCounter = (dataset: string, intake: IntakeEvent, bytes: number) => void
 
 export interface IntakeDeps {
   readonly options: Pick<ResolvedOptions, 'dataset' | 'maxEventBytes' | 'timeField'>
@@ -20,6 +23,9 @@ export interface IntakeDeps {
   readonly ledger: Ledger
   readonly diagnostics: Diagnostics
   readonly license: License | undefined
+  /** What happens to each event before the license, in this order. */
+  readonly steps: readonly IntakeStep[]
+  readonly countLine: LineCounter | undefined
   readonly refused: RefusedEvents
   /** The registration of the shipper for the end of the process. */
   readonly atExit: { readonly isRegistered: boolean; register(): void }
@@ -32,6 +38,7 @@ export class Intake {
   readonly #maxEventBytes: number
   readonly #timeField: string
   readonly #timestamper: Timestamper
+  readonly #steps: readonly IntakeStep[]
   /** The caller that waits for the events being taken. */
   #acknowledgement: Acknowledgement | undefined
   readonly altered: Alterations
@@ -43,6 +50,7 @@ export class Intake {
     this.#maxEventBytes = maxEventBytes
     this.#timeField = timeField
     this.#timestamper = new Timestamper(timeField)
+    this.#steps = deps.steps
     this.altered = altered
   }
 
@@ -62,6 +70,10 @@ export class Intake {
       if (!batchQueue.hasRoomFor(severity)) return refused.refuse('memory', severity)
       const dataset = this.#datasetOf(intake)
       if (dataset === undefined) return refused.refuse('dataset', severity)
+      for (let i = 0; i < this.#steps.length; i++) {
+        const reason = (this.#steps[i] as IntakeStep)(intake, dataset)
+        if (reason !== undefined) return refused.refuse(reason, severity)
+      }
       if (license !== undefined && !this.#fit(dataset, intake, license)) return refused.refuse('budget', severity)
       if (this.add(dataset, intake)) return undefined
       return refused.refuse('memory', severity)
@@ -93,18 +105,18 @@ export class Intake {
    * event.
    */
   add(dataset: string, intake: IntakeEvent): boolean {
-    const { atExit, batchQueue, ledger, license } = this.#deps
+    const { atExit, batchQueue, ledger, countLine } = this.#deps
     const wasRegistered = atExit.isRegistered
     if (!wasRegistered) atExit.register() // first, so that the exit hooks know of every kept event
     const line = this.#lineOf(intake)
     if (!batchQueue.enqueue(dataset, intake.severity, line, this.#acknowledgement)) return false
     ledger.admitted++ // no call since the line got its place: see `Batch.append`
     try {
-      license?.limits.count(intake.severity, line.length)
+      countLine?.(dataset, intake, line.length)
       if (!wasRegistered) drainIfExiting()
     } catch {
-      // Out of stack: the license budget misses one line, which later answers correct. The last listener of 'exit'
-      // delivers.
+      // Out of stack: the license budget, which later answers correct, or the usage misses one line. The last listener
+      // of 'exit' delivers.
     }
     return true
   }
