@@ -82,13 +82,14 @@ export class ByteSlots {
     if (typeof message !== 'string') return mixed(seed) & (slotCount - 1)
     let slot = mixed(hashOf(message, 0, startChars, seed)) & (slotCount - 1)
     if (this.#place[slot] === 0) return slot
+    const readTo = hashedTo
     let words = 0
     let at = 0
     for (let depth = 0; depth < maxDepth && this.#place[slot] !== 0; depth++) {
       const place = this.#place[slot] as number
       const wantedWords = (place - 1) >> offsetBits
       if (wantedWords < words) words = at = 0
-      for (; words < wantedWords; words++) at = endOfValue(message, at)
+      for (; words < wantedWords; words++) at = endOfValue(message, words === 0 ? readTo : at)
       const start = at + ((place - 1) & (2 ** offsetBits - 1))
       slot = mixed(hashOf(message, start, placeChars, slot + place)) & (slotCount - 1)
     }
@@ -260,12 +261,19 @@ function hashOf(message: string, start: number, maxChars: number, seed: number):
   let hashOfWords = seed
   for (let at = start; at < end; at++) {
     const unit = message.charCodeAt(at)
-    if (isOfValue(unit)) return hashOfWords
+    if (isOfValue(unit)) {
+      hashedTo = at
+      return hashOfWords
+    }
     hash = Math.imul(hash ^ unit, prime)
     if (unit === space) hashOfWords = hash
   }
+  hashedTo = end
   return hash
 }
+
+/** The place up to which the last call of `hashOf` found no value. */
+let hashedTo = 0
 
 /** Returns the end of the next word with a value. A quoted part is one value, even if it has spaces. */
 function endOfValue(message: string, start: number): number {
