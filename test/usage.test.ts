@@ -15,7 +15,11 @@ function bytesOf(events: readonly object[]): number {
 }
 
 /** Logs by each way of logging: calls `log` with a level, a message and fields. */
-const ways: readonly [string, (shipper: Shipper) => (level: string, message: string, fields: object) => void, string][] = [
+const ways: readonly [
+  string,
+  (shipper: Shipper) => (level: string, message: string, fields: object) => void,
+  string,
+][] = [
   ['the core', shipper => (level, message, fields) => void shipper.ship({ level, message, ...fields }), ''],
   [
     'Winston',
@@ -29,9 +33,17 @@ const ways: readonly [string, (shipper: Shipper) => (level: string, message: str
     'OpenTelemetry',
     shipper => {
       const resource = resourceFromAttributes({ 'service.name': 'shop' })
-      const logger = new LoggerProvider({ resource, processors: [new LogferryLogRecordProcessor({ shipper })] }).getLogger('demo')
+      const logger = new LoggerProvider({
+        resource,
+        processors: [new LogferryLogRecordProcessor({ shipper })],
+      }).getLogger('demo')
       return (level, message, fields) =>
-        logger.emit({ severityText: level, severityNumber: level === 'error' ? 17 : 9, body: message, attributes: { ...fields } as never })
+        logger.emit({
+          severityText: level,
+          severityNumber: level === 'error' ? 17 : 9,
+          body: message,
+          attributes: { ...fields } as never,
+        })
     },
     'attributes.',
   ],
@@ -112,7 +124,9 @@ describe('reportUsageEveryMs', () => {
       {
         level: 'info',
         message: 'logferry: 100 % are info "order * placed"',
-        logferry: { usage: { events: 10, statements: [{ dataset: 'd', text: 'order * placed', events: 10, share: 1 }] } },
+        logferry: {
+          usage: { events: 10, statements: [{ dataset: 'd', text: 'order * placed', events: 10, share: 1 }] },
+        },
       },
       { logferry: { usage: { events: 2, statements: [expect.anything(), expect.anything()] } } },
     ])
@@ -143,12 +157,15 @@ describe('a warning about the monthly ingest', () => {
     }
     while (!shipping.warnings.some(({ code }) => code === 'LOGFERRY_BUDGET')) await sleep(50)
     const { message } = shipping.warnings.find(({ code }) => code === 'LOGFERRY_BUDGET') ?? {}
-    expect(message).toMatch(/are used\..* Of the bytes that this process has logged, \d+ % are info "order \* placed", \d+ % are info "user \* left", \d+ % are error "failed"\.$/)
+    expect(message).toMatch(
+      /are used\..* Of the bytes that this process has logged, \d+ % are info "order \* placed", \d+ % are info "user \* left", \d+ % are error "failed"\.$/,
+    )
   }, 30_000)
 })
 
 describe.each(ways)('fields, by %s:', (_, loggerOf, prefix) => {
-  const within = (event: Record<string, unknown>) => (prefix === '' ? event : (event.attributes as Record<string, unknown>))
+  const within = (event: Record<string, unknown>) =>
+    prefix === '' ? event : (event.attributes as Record<string, unknown>)
   const shipped = async (fields: ShipperOptions['fields'], log: (log: ReturnType<typeof loggerOf>) => void) => {
     const shipping = await startShipping()
     const shipper = shipping.ship({ fields })
@@ -166,7 +183,8 @@ describe.each(ways)('fields, by %s:', (_, loggerOf, prefix) => {
 
   it('max folds new fields into the overflow field, with a warning', async () => {
     await using shipping = await shipped({ max: 30, overflowField: 'rest' }, log => {
-      for (let i = 0; i < 40; i++) log('info', 'm', { [`name_${'abcdefghij'[i % 10]}${'klmn'[Math.floor(i / 10)]}`]: i })
+      for (let i = 0; i < 40; i++)
+        log('info', 'm', { [`name_${'abcdefghij'[i % 10]}${'klmn'[Math.floor(i / 10)]}`]: i })
     })
     const counts = shipping.shipper.usage().fields?.d
     expect(counts?.count).toBe(30)
@@ -176,7 +194,10 @@ describe.each(ways)('fields, by %s:', (_, loggerOf, prefix) => {
     expect(paths).toContain('rest')
     for (let i = 0; i < 40; i++) expect(JSON.stringify(all[i])).toContain(`name_${'abcdefghij'[i % 10]}`)
     const [warning] = shipping.warnings
-    expect(warning).toMatchObject({ code: 'LOGFERRY_FIELDS', message: expect.stringContaining('dataset "d" has no room') })
+    expect(warning).toMatchObject({
+      code: 'LOGFERRY_FIELDS',
+      message: expect.stringContaining('dataset "d" has no room'),
+    })
   })
 
   it('names that look like values, and changes of type, are warned of and counted', async () => {
@@ -185,8 +206,12 @@ describe.each(ways)('fields, by %s:', (_, loggerOf, prefix) => {
     })
     const messages = shipping.warnings.map(({ code, message }) => `${code} ${message}`)
     expect(messages).toEqual([
-      expect.stringMatching(/^LOGFERRY_FIELDS .* look like identifiers or values: "(attributes\.)?users\.8f3a…".* fields\.asText: \["(attributes\.)?users\.\*"\]\.$/),
-      expect.stringMatching(/^LOGFERRY_FIELDS .* the field "(attributes\.)?total" in dataset "d" was number, then string\./),
+      expect.stringMatching(
+        /^LOGFERRY_FIELDS .* look like identifiers or values: "(attributes\.)?users\.8f3a…".* fields\.asText: \["(attributes\.)?users\.\*"\]\.$/,
+      ),
+      expect.stringMatching(
+        /^LOGFERRY_FIELDS .* the field "(attributes\.)?total" in dataset "d" was number, then string\./,
+      ),
     ])
     expect(shipping.shipper.usage().fields).toMatchObject({
       d: {
@@ -203,7 +228,13 @@ describe('fields with a license', () => {
     const { orgId, accessToken } = shipping.emulator
     const shipper = shipping.ship({ limits: { orgId, accessToken }, fields: { max: 100, asText: ['labels.*'] } })
     while (shipper.stats().limits?.readAt === undefined) await sleep(10)
-    for (let i = 0; i < 40; i++) shipper.ship({ level: 'info', message: 'm', labels: { a: i }, [`n${'abcdefghij'[i % 10]}${'klmn'[Math.floor(i / 10)]}`]: i })
+    for (let i = 0; i < 40; i++)
+      shipper.ship({
+        level: 'info',
+        message: 'm',
+        labels: { a: i },
+        [`n${'abcdefghij'[i % 10]}${'klmn'[Math.floor(i / 10)]}`]: i,
+      })
     await shipper.flush()
     const events = shipping.emulator.events('d')
     expect(events).toHaveLength(40)

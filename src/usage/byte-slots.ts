@@ -281,7 +281,7 @@ function endOfValue(message: string, start: number): number {
   let at = start
   while (at < length && !isOfValue(message.charCodeAt(at))) at++
   const quote = message.charCodeAt(at)
-  if (quote === 0x22 || quote === 0x27 || quote === 0x60) {
+  if (quote === 0x22 || quote === 0x27 || quote === backquote) {
     const first = at
     do at++
     while (at < length && message.charCodeAt(at) !== quote)
@@ -293,10 +293,11 @@ function endOfValue(message: string, start: number): number {
 
 /** True for a character that shows a value: a digit, a quote, `=`, `?` or `@`. */
 function isOfValue(unit: number): boolean {
-  return unit < 0x80 && ofValue[unit] === 1
+  return unit <= backquote && ofValue[unit] === 1 // most characters are lower-case letters, which come after it
 }
 
-const ofValue = new Uint8Array(0x80)
+const backquote = 0x60
+const ofValue = new Uint8Array(backquote + 1)
 for (const char of '0123456789"\'`=?@') ofValue[char.charCodeAt(0)] = 1
 
 function mixed(hash: number): number {

@@ -15,18 +15,43 @@ function textsFor(...paths: string[]): FieldTexts {
 
 describe('a declared group becomes one text', () => {
   it.each<[string, string[], object, object]>([
-    ['with all its members', ['labels.*'], { a: 1, labels: { env: 'prod', n: 2 }, z: 1 }, { a: 1, labels: '{"env":"prod","n":2}', z: 1 }],
+    [
+      'with all its members',
+      ['labels.*'],
+      { a: 1, labels: { env: 'prod', n: 2 }, z: 1 },
+      { a: 1, labels: '{"env":"prod","n":2}', z: 1 },
+    ],
     ['with or without a star', ['labels'], { labels: { env: 'prod' } }, { labels: '{"env":"prod"}' }],
     ['with groups within it', ['labels'], { labels: { a: { b: 1 } } }, { labels: '{"a":{"b":1}}' }],
-    ['within other groups', ['http.headers.*'], { http: { url: '/', headers: { host: 'x' } } }, { http: { url: '/', headers: '{"host":"x"}' } }],
-    ['if it was logged with dotted names', ['labels.*'], { 'labels.env': 'prod', 'labels.k8s.pod': 'p' }, { labels: '{"env":"prod","k8s.pod":"p"}' }],
+    [
+      'within other groups',
+      ['http.headers.*'],
+      { http: { url: '/', headers: { host: 'x' } } },
+      { http: { url: '/', headers: '{"host":"x"}' } },
+    ],
+    [
+      'if it was logged with dotted names',
+      ['labels.*'],
+      { 'labels.env': 'prod', 'labels.k8s.pod': 'p' },
+      { labels: '{"env":"prod","k8s.pod":"p"}' },
+    ],
     ['if it was logged in both ways', ['labels.*'], { labels: { a: 1 }, 'labels.b': 2 }, { labels: '{"a":1,"b":2}' }],
     ['under a dotted name', ['http.headers'], { 'http.headers': { host: 'x' } }, { 'http.headers': '{"host":"x"}' }],
     ['under a dotted name on the way', ['a.b.c.*'], { 'a.b': { c: { d: 1 } } }, { 'a.b': { c: '{"d":1}' } }],
     ['if it is empty', ['labels'], { labels: {} }, { labels: '{}' }],
     ['if it is no plain data', ['labels'], { labels: new Map([['a', 1]]) }, { labels: '{"a":1}' }],
-    ['beside others', ['a', 'b.c'], { a: { x: 1 }, b: { c: { y: 2 }, d: 3 } }, { a: '{"x":1}', b: { c: '{"y":2}', d: 3 } }],
-    ['by the name of a prototype', ['__proto__.*'], JSON.parse('{"__proto__":{"x":1}}'), JSON.parse('{"__proto__":"{\\"x\\":1}"}')],
+    [
+      'beside others',
+      ['a', 'b.c'],
+      { a: { x: 1 }, b: { c: { y: 2 }, d: 3 } },
+      { a: '{"x":1}', b: { c: '{"y":2}', d: 3 } },
+    ],
+    [
+      'by the name of a prototype',
+      ['__proto__.*'],
+      JSON.parse('{"__proto__":{"x":1}}'),
+      JSON.parse('{"__proto__":"{\\"x\\":1}"}'),
+    ],
   ])('%s', (_, paths, event, expected) => {
     const before = JSON.stringify(event)
     expect(JSON.stringify(asSent(textsFor(...paths).fold(event)))).toBe(JSON.stringify(expected))
@@ -43,7 +68,10 @@ describe('a declared group becomes one text', () => {
   })
 
   it('a value in the place of the group keeps its field', () => {
-    expect(textsFor('labels.*').fold({ labels: 'none', 'labels.a': 1 })).toEqual({ labels: 'none', 'labels.*': '{"a":1}' })
+    expect(textsFor('labels.*').fold({ labels: 'none', 'labels.a': 1 })).toEqual({
+      labels: 'none',
+      'labels.*': '{"a":1}',
+    })
   })
 
   it('within nested attributes of OpenTelemetry', () => {
@@ -81,7 +109,9 @@ describe('whatever is logged', () => {
         const paths = leavesOf(sent).map(([path]) => path)
         expect(paths.filter(path => path.startsWith('a.b.') && path !== 'a.b.*')).toEqual([])
         const others = (leaves: [string, unknown][]) =>
-          leaves.filter(([path]) => path !== 'a.b' && !path.startsWith('a.b.') && path !== 'a').map(one => JSON.stringify(one))
+          leaves
+            .filter(([path]) => path !== 'a.b' && !path.startsWith('a.b.') && path !== 'a')
+            .map(one => JSON.stringify(one))
         expect(others(leavesOf(sent)).sort()).toEqual(others(leavesOf(plain)).sort())
       }),
       { numRuns: 500 },

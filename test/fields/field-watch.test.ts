@@ -19,12 +19,20 @@ describe('the name of a field', () => {
     expect(valueLikeness(name)).toBe('likely')
   })
 
-  it.each(['level', 'http2', 'sha256', 'x509', 'app.kubernetes.io/name', 'user_id', 'face', 'größe', 'v1', 'oauth2_token'])(
-    'is a name: %s',
-    name => {
-      expect(valueLikeness(name)).toBe(undefined)
-    },
-  )
+  it.each([
+    'level',
+    'http2',
+    'sha256',
+    'x509',
+    'app.kubernetes.io/name',
+    'user_id',
+    'face',
+    'größe',
+    'v1',
+    'oauth2_token',
+  ])('is a name: %s', name => {
+    expect(valueLikeness(name)).toBe(undefined)
+  })
 })
 
 describe('names that look like values', () => {
@@ -89,9 +97,12 @@ describe('work and memory are bounded', () => {
     const { watch: fields } = watch()
     const cycle: Record<string, unknown> = {}
     cycle.cycle = cycle
-    const wide = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`name_${'abcdefghij'[i % 10]}${'x'.repeat(i / 10)}`, i]))
+    const wide = Object.fromEntries(
+      Array.from({ length: 10_000 }, (_, i) => [`name_${'abcdefghij'[i % 10]}${'x'.repeat(i / 10)}`, i]),
+    )
     for (let i = 0; i < 200; i++) for (const event of [wide, cycle]) fields.look(`d${i}`, event)
-    for (let i = 0; i < 200; i++) fields.look('ids', Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`${i * 400 + n}`, 1])))
+    for (let i = 0; i < 200; i++)
+      fields.look('ids', Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`${i * 400 + n}`, 1])))
     expect(fields.findings('ids').valueLikeNames).toEqual([{ example: expect.any(String), group: '', names: 1000 }])
   })
 

@@ -46,9 +46,14 @@ describe('whatever a message holds', () => {
   const message = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 400 }),
     fc.string({ maxLength: 2000 }),
-    fc.array(fc.constantFrom('"', "'", '=', '@', '?', ' ', '-', '_', '.', 'a', 'Ab', '7', 'token:', '\n', '😀', '\ud800'), {
-      maxLength: 600,
-    }).map(parts => parts.join('')),
+    fc
+      .array(
+        fc.constantFrom('"', "'", '=', '@', '?', ' ', '-', '_', '.', 'a', 'Ab', '7', 'token:', '\n', '😀', '\ud800'),
+        {
+          maxLength: 600,
+        },
+      )
+      .map(parts => parts.join('')),
   )
 
   it('its text is one well-formed line of at most 200 characters without a digit', () => {

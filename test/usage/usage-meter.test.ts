@@ -41,7 +41,9 @@ function countedSlowly(events: readonly Logged[]): Map<string, { bytes: number; 
 }
 
 const nouns =
-  'order payment user session cart invoice customer shipment refund product stock price search cache request job batch'.split(' ')
+  'order payment user session cart invoice customer shipment refund product stock price search cache request job batch'.split(
+    ' ',
+  )
 const verbs = 'created updated removed placed cancelled failed'.split(' ')
 
 /** A hundred statements of an application, a few of which cost most, in a style of its messages. */
@@ -69,7 +71,10 @@ function application(style: string, seed: number, count: number): Logged[] {
   const total = statements.reduce((sum, { weight }) => sum + weight, 0)
   return Array.from({ length: count }, () => {
     let rest = random() * total
-    const statement = statements.find(({ weight }) => (rest -= weight) <= 0) ?? statements[0]
+    const statement = statements.find(({ weight }) => {
+      rest -= weight
+      return rest <= 0
+    })
     if (statement === undefined) throw new Error('no statement')
     const { severity, dataset } = statement
     const event = { level: severity === 4 ? 'error' : 'info', message: statement.message() }
@@ -120,19 +125,18 @@ describe('counts', () => {
     bytes: fc.integer({ min: 20, max: 2000 }),
   })
 
-  it('are exact for an application that logs little', () => {
+  it('of datasets are exact, and no statement is listed that was not logged', () => {
     fc.assert(
       fc.property(fc.array(statement, { maxLength: 60 }), fc.integer(), (logged, seed) => {
         const meter = meterWith(seed)
         const events = logged.map(({ dataset, level, words, value, bytes }): Logged => {
-          const severity = level === 'error' ? 4 : 2
-          return { dataset, bytes, counted: { event: { level, message: `${words} ${value}` }, severity, resource: undefined } }
+          const event = { level, message: `${words} ${value}` }
+          return { dataset, bytes, counted: { event, severity: level === 'error' ? 4 : 2, resource: undefined } }
         })
         for (const { dataset, counted, bytes } of events) meter.add(dataset, counted, bytes)
         const exact = countedSlowly(events)
         const { statements, datasets } = meter.usage(240)
-        // An estimate may divide the bytes of statements that begin alike in another way.
-        for (const one of statements) expect(exact.has(keyOf(one))).toBe(true)
+        for (const one of statements) expect([...exact.keys()]).toContain(keyOf(one))
         const sum = (name: string) =>
           events.filter(({ dataset }) => dataset === name).reduce((total, { bytes }) => total + bytes, 0)
         for (const name of Object.keys(datasets)) expect(datasets[name]?.bytes).toBe(sum(name))
@@ -176,9 +180,17 @@ describe('counts', () => {
 
   it('of a period are those since the previous one', () => {
     const meter = meterWith(1)
-    const event = (message: string) => ({ event: { level: 'info', message }, severity: 2 as const, resource: undefined })
+    const event = (message: string) => ({
+      event: { level: 'info', message },
+      severity: 2 as const,
+      resource: undefined,
+    })
     for (let i = 0; i < 10; i++) meter.add('d', event(`first ${i}`), 100)
-    expect(meter.takePeriod(5)).toMatchObject({ events: 10, bytes: 1000, statements: [{ text: 'first *', events: 10 }] })
+    expect(meter.takePeriod(5)).toMatchObject({
+      events: 10,
+      bytes: 1000,
+      statements: [{ text: 'first *', events: 10 }],
+    })
     for (let i = 0; i < 5; i++) meter.add('d', event(`second ${i}`), 100)
     expect(meter.takePeriod(5)).toMatchObject({ events: 5, bytes: 500, datasets: { d: { events: 5, bytes: 500 } } })
     expect(meter.usage(5)).toMatchObject({ events: 15, statements: [{ text: 'first *' }, { text: 'second *' }] })
@@ -198,7 +210,11 @@ describe('counts', () => {
     const meter = meterWith(3)
     const random = randomFrom(3)
     const letters = () => Array.from({ length: 12 }, () => 'ghijklmnop'[Math.floor(random() * 10)]).join('')
-    const event = (message: string) => ({ event: { level: 'info', message }, severity: 2 as const, resource: undefined })
+    const event = (message: string) => ({
+      event: { level: 'info', message },
+      severity: 2 as const,
+      resource: undefined,
+    })
     for (let i = 0; i < 50_000; i++) {
       meter.add(i % 2 === 0 ? 'large' : `d${i % 1000}`, event(letters()), 100)
       meter.add('large', event('the large one'), 100)
@@ -223,7 +239,8 @@ describe('memory', () => {
     }
     const meters = Array.from({ length: 20 }, (_, i) => meterWith(i))
     const random = randomFrom(7)
-    const text = (length: number) => Array.from({ length }, () => String.fromCharCode(0x4e00 + random() * 20_000)).join(' ')
+    const text = (length: number) =>
+      Array.from({ length }, () => String.fromCharCode(0x4e00 + random() * 20_000)).join(' ')
     const fill = (meter: UsageMeter) => {
       for (let i = 0; i < 2000; i++) {
         const event = { level: 'information', message: `${text(110)} ${'x '.repeat(5000)}` }
