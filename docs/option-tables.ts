@@ -6,6 +6,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { accountingOptions } from '../src/options/accounting-options.ts'
+import { fieldsOptions } from '../src/options/fields-options.ts'
 import { limitsOptions } from '../src/options/limits-options.ts'
 import { collapseOptions, holdOptions } from '../src/options/noise-options.ts'
 import type { Definitions, Option, Presence } from '../src/options/option.ts'
@@ -14,6 +15,7 @@ import { shapingOptions } from '../src/options/shaping-options.ts'
 import { shipperOptions } from '../src/options/shipper-options.ts'
 import { spoolOptions } from '../src/options/spool-options.ts'
 import { tlsOptions } from '../src/options/tls-options.ts'
+import { usageOptions } from '../src/options/usage-options.ts'
 import { orgClientOptions } from '../src/org/client-options.ts'
 
 const MiB = 1_048_576
@@ -24,6 +26,8 @@ const tables: Readonly<Record<string, string>> = {
   tls: optionTable(tlsOptions, 'tls.'),
   shaping: optionTable(shapingOptions),
   accounting: optionTable(accountingOptions),
+  usage: optionTable(usageOptions),
+  fields: optionTable(fieldsOptions, 'fields.'),
   shipper: optionTable(ownPart(shipperOptions)),
   spool: optionTable(spoolOptions, 'spool.'),
   limits: optionTable(limitsOptions, 'limits.'),
@@ -54,7 +58,7 @@ export function withTables(page: string): string {
 
 /** Returns the definitions that are not of the service. */
 function ownPart(definitions: Definitions): Definitions {
-  const shared = { ...serviceOptions, ...shapingOptions, ...accountingOptions }
+  const shared = { ...serviceOptions, ...shapingOptions, ...accountingOptions, ...usageOptions }
   return Object.fromEntries(Object.entries(definitions).filter(([name]) => !Object.hasOwn(shared, name)))
 }
 

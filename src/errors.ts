@@ -37,6 +37,8 @@ export type ErrorCode =
   | 'LOGFERRY_LIMITS'
   /** The license has a problem: its dates, payment, regions, datasets or fields. */
   | 'LOGFERRY_LICENSE'
+  /** Fields of a dataset are too many, have names that look like values, or change their type (option `fields`). */
+  | 'LOGFERRY_FIELDS'
   /** The monthly ingest will run out before the billing period ends, or 80 % or 95 % of it is used. */
   | 'LOGFERRY_BUDGET'
   /** The application removed the listeners that deliver events at the end of the process. They are installed again. */

@@ -32,7 +32,7 @@ const common = [
   'time',
   'time-limits',
 ]
-const stages = ['record/', 'batch/', 'delivery/', 'spool/', 'exit/', 'org/']
+const stages = ['record/', 'batch/', 'delivery/', 'spool/', 'exit/', 'org/', 'fields/', 'usage/']
 
 /** Imports run one way: adapters → shipper → stages → common. A stage loads no other stage. */
 const parts: Readonly<Record<string, MayLoad>> = {
@@ -53,7 +53,9 @@ const parts: Readonly<Record<string, MayLoad>> = {
   // It asks owners of directories whether they live: by connections, which are not traced either.
   'spool/': { parts: ['http/without-tracing', ...common] },
   'exit/': { parts: ['http/worker-client', ...common] },
-  'org/': { parts: ['http/', ...common], packages: ['valibot'] },
+  'org/': { parts: ['http/', 'fields/', ...common], packages: ['valibot'] },
+  'fields/': { parts: common },
+  'usage/': { parts: common },
   'emulator/': {
     parts: ['options/node-version', 'options/loopback', 'own-properties', 'text/', 'time'],
   },

@@ -4,6 +4,7 @@ import { basename } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { pages, withTables } from '../docs/option-tables.ts'
 import { accountingOptions } from '../src/options/accounting-options.ts'
+import { fieldsOptions } from '../src/options/fields-options.ts'
 import { limitsOptions } from '../src/options/limits-options.ts'
 import { collapseOptions, holdOptions } from '../src/options/noise-options.ts'
 import type { Definitions } from '../src/options/option.ts'
@@ -12,6 +13,7 @@ import { shapingOptions } from '../src/options/shaping-options.ts'
 import { shipperOptions } from '../src/options/shipper-options.ts'
 import { spoolOptions } from '../src/options/spool-options.ts'
 import { tlsOptions } from '../src/options/tls-options.ts'
+import { usageOptions } from '../src/options/usage-options.ts'
 import { orgClientOptions } from '../src/org/client-options.ts'
 
 const interfaces: readonly (readonly [name: string, file: string, definitions: Definitions])[] = [
@@ -20,6 +22,8 @@ const interfaces: readonly (readonly [name: string, file: string, definitions: D
   ['CollapseOptions', 'options/noise-options.ts', collapseOptions],
   ['HoldOptions', 'options/noise-options.ts', holdOptions],
   ['AccountingOptions', 'options/accounting-options.ts', accountingOptions],
+  ['UsageOptions', 'options/usage-options.ts', usageOptions],
+  ['FieldsOptions', 'options/fields-options.ts', fieldsOptions],
   ['ShipperOptions', 'options/shipper-options.ts', shipperOptions],
   ['TlsOptions', 'options/tls-options.ts', tlsOptions],
   ['SpoolOptions', 'options/spool-options.ts', spoolOptions],
@@ -55,8 +59,11 @@ function docstrings(source: string, name: string): Map<string, string> {
 describe.each(interfaces)('the docstrings of %s', (name, file, definitions) => {
   const written = docstrings(text(`../src/${file}`), name)
   const own = Object.entries(definitions).filter(([option]) => {
-    const isInherited = Object.hasOwn({ ...serviceOptions, ...shapingOptions, ...accountingOptions }, option)
-    return !isInherited || ['ServiceOptions', 'ShapingOptions', 'AccountingOptions'].includes(name)
+    const isInherited = Object.hasOwn(
+      { ...serviceOptions, ...shapingOptions, ...accountingOptions, ...usageOptions },
+      option,
+    )
+    return !isInherited || ['ServiceOptions', 'ShapingOptions', 'AccountingOptions', 'UsageOptions'].includes(name)
   })
 
   it('are there, one for each option', () => {

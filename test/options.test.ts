@@ -113,6 +113,51 @@ describe('invalid options throw when the shipper is made', () => {
     ['null', null, 'options', /an object; got null$/, 'TypeError'],
     ['a list', [good], 'options', /an object; got an array$/, 'TypeError'],
     [
+      'a limit of fields that is too low',
+      { ...good, fields: { max: 19 } },
+      'fields.max',
+      /from 20 to 20000/,
+      'RangeError',
+    ],
+    [
+      'a list of fields that is a text',
+      { ...good, fields: { asText: 'a.*' } },
+      'fields.asText',
+      /a list of/,
+      'TypeError',
+    ],
+    [
+      'a star inside a path',
+      { ...good, fields: { asText: ['a.*.b'] } },
+      'fields.asText.0',
+      /only at its end/,
+      'RangeError',
+    ],
+    ['a star alone', { ...good, fields: { asText: ['*'] } }, 'fields.asText.0', /only at its end/, 'RangeError'],
+    [
+      'no name for the overflow',
+      { ...good, fields: { overflowField: '' } },
+      'fields.overflowField',
+      /1 to 200/,
+      'RangeError',
+    ],
+    [
+      'fields of another name',
+      { ...good, fields: { maximum: 5 } },
+      'fields.maximum',
+      /fields\.max, .*unknown/,
+      'TypeError',
+    ],
+    ['a text for a flag', { ...good, countUsage: 'no' }, 'countUsage', /true or false/, 'TypeError'],
+    ['reports too often', { ...good, reportUsageEveryMs: 999 }, 'reportUsageEveryMs', /from 1000 to/, 'RangeError'],
+    [
+      'reports of what is not counted',
+      { ...good, reportUsageEveryMs: 1000, countUsage: false },
+      'countUsage',
+      /true with the option reportUsageEveryMs; got false/,
+      'RangeError',
+    ],
+    [
       'no base address',
       { ...good, baseUrl: undefined },
       'baseUrl',
@@ -681,6 +726,9 @@ describe('options', () => {
       exitOnSignals: true,
       collapse: undefined,
       hold: undefined,
+      fields: undefined,
+      countUsage: true,
+      reportUsageEveryMs: undefined,
     } satisfies Omit<ResolvedOptions, 'baseUrl' | 'credentials' | 'maxBufferedBytes'>)
   })
 

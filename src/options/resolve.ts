@@ -4,6 +4,7 @@ import { withoutTrailing } from '../text/without-trailing.ts'
 import { resolveBaseUrl } from './base-url.ts'
 import { checked } from './checked.ts'
 import { type Environment, withEnvironment } from './environment.ts'
+import { resolveFields } from './fields-options.ts'
 import { checkNode } from './node-version.ts'
 import { optionsOf } from './options-of.ts'
 import { resolveProxy } from './proxy-env.ts'
@@ -56,6 +57,7 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     sample,
     redact,
     redactText,
+    fields,
     ...unchanged
   } = options
   if (dataset === undefined) {
@@ -74,6 +76,7 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     hold: hold && resolveHold(hold, options.maxBufferedBytes),
     shaping: resolveShaping({ minSeverity, context, transform, sample }),
     redact: resolveRedact(redact, redactText),
+    fields: fields && resolveFields(fields, limits?.overflowField),
     tls: tls && resolveTls(tls),
     proxy: resolveProxy(proxyEnv, environment, url),
     maxUnlimitedBatchBytes: set.maxBatchBytes ?? maxUnlimitedBatchBytes,
@@ -81,7 +84,11 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
 }
 
 /** Checks options that must fit one another. */
-function checkCombinations({ durability, spool, maxBatchBytes, maxEventBytes, maxBufferedBytes }: ShipperValues): void {
+function checkCombinations(options: ShipperValues): void {
+  const { durability, spool, maxBatchBytes, maxEventBytes, maxBufferedBytes, countUsage, reportUsageEveryMs } = options
+  if (reportUsageEveryMs !== undefined && !countUsage) {
+    throw invalidOption('countUsage', 'true with the option reportUsageEveryMs', 'false', 'range')
+  }
   if (durability === 'disk' && spool === undefined) {
     throw invalidOption('durability', "'memory' without the option spool", "'disk'", 'range')
   }

@@ -1,5 +1,6 @@
 import type { Credentials } from '../http/credentials.ts'
 import type { ResolvedTls } from '../http/verified-tls.ts'
+import type { ResolvedFields } from './fields-options.ts'
 import type { ResolvedCollapse, ResolvedHold } from './noise-options.ts'
 import type { ResolvedProxy } from './proxy-env.ts'
 import type { ResolvedLimits } from './resolve-limits.ts'
@@ -21,6 +22,7 @@ export interface ResolvedOptions extends Omit<ShipperValues, ConvertedName> {
   readonly collapse: ResolvedCollapse | undefined
   readonly hold: ResolvedHold | undefined
   readonly shaping: ResolvedShaping
+  readonly fields: ResolvedFields | undefined
   /** `undefined` if nothing is to be redacted. */
   readonly redact: ResolvedRedact | undefined
   /** Maximum bytes of a batch under a heavy load. Equals `maxBatchBytes` if the application set that option. */
@@ -48,3 +50,4 @@ type ConvertedName =
   | 'sample'
   | 'redact'
   | 'redactText'
+  | 'fields'

@@ -3,6 +3,7 @@ import { type Encoding, encodings } from '../http/encodings.ts'
 import { type AccountingOptions, accountingOptions } from './accounting-options.ts'
 import { FieldNameSchema, isFunction } from './checks.ts'
 import { isDatasetName } from './dataset-name.ts'
+import { type FieldsOptions, fieldsOptions } from './fields-options.ts'
 import { type LimitsOptions, limitsOptions } from './limits-options.ts'
 import { type CollapseOptions, collapseOptions, type HoldOptions, holdOptions } from './noise-options.ts'
 import { custom, type DefinitionsOf, flag, group, integer, option, type ValuesOf, word } from './option.ts'
@@ -10,6 +11,7 @@ import type { RedactOptions } from './redact-options.ts'
 import { type ServiceOptions, serviceOptions } from './service-options.ts'
 import { type ShapingOptions, shapingOptions } from './shaping-options.ts'
 import { type SpoolOptions, spoolOptions } from './spool-options.ts'
+import { type UsageOptions, usageOptions } from './usage-options.ts'
 
 /**
  * Options of `createShipper`. The Winston transport and the OpenTelemetry exporter and processor take them as well, and
@@ -22,7 +24,7 @@ import { type SpoolOptions, spoolOptions } from './spool-options.ts'
  * Only own enumerable properties count, here and in nested objects. Properties inherited from a class or from
  * `Object.prototype` are ignored.
  */
-export interface ShipperOptions extends ServiceOptions, ShapingOptions, AccountingOptions {
+export interface ShipperOptions extends ServiceOptions, ShapingOptions, AccountingOptions, UsageOptions {
   /**
    * Name of the dataset that events go to, or a function that names the dataset of each event. A name has 1 to 1 024
    * characters, has no control characters, and is not `.` or `..`.
@@ -222,6 +224,13 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
    */
   limits?: LimitsOptions | undefined
   /**
+   * Keeps the number of fields in bounds, with or without a license: groups that become one text each, and a maximum
+   * number of fields per dataset. Warns of fields whose names look like values, and of fields that change their type.
+   *
+   * @defaultValue none: events keep their fields
+   */
+  fields?: FieldsOptions | undefined
+  /**
    * Ships the first of identical events, and one event that stands for its repetitions: `{ windowMs }`. Events are
    * identical if they have the same dataset, level, message and event name, and the same error.
    *
@@ -279,6 +288,7 @@ export const shipperOptions = {
   ...serviceOptions,
   ...shapingOptions,
   ...accountingOptions,
+  ...usageOptions,
   dataset: custom({
     accepts: value => isFunction(value) || isDatasetName(value),
     expected: expectedDataset,
@@ -323,6 +333,11 @@ export const shipperOptions = {
     expected: 'patterns',
     values: 'array of RegExp with the flag `g`',
     summary: 'parts of texts that are never shipped, see [Redaction](redaction.md)',
+  }),
+  fields: group<FieldsOptions>({
+    options: fieldsOptions,
+    shape: '{ max, asText, overflowField }',
+    summary: 'keeps the number of fields in bounds, see [Usage](usage.md)',
   }),
   collapse: group<CollapseOptions>({
     options: collapseOptions,

@@ -1,10 +1,11 @@
 import { withSamplingRate } from '../accounting/sampling-rate.ts'
 import type { ErrorCode } from '../errors.ts'
+import { FieldGuard } from '../fields/field-guard.ts'
+import { shapeOf } from '../fields/field-routes.ts'
+import type { Fields } from '../fields/field-rules.ts'
 import { quoted, type Redact, toMessageLine } from '../text/short-line.ts'
 import { clearInterval, clearTimeout, setInterval, setTimeout, systemTimeMs } from '../time.ts'
-import { Budget, type BudgetNews, periodAt } from './budget.ts'
-import { FieldGuard } from './field-guard.ts'
-import { shapeOf } from './field-routes.ts'
+import { Budget, type BudgetNews, type Period, periodAt } from './budget.ts'
 import { ingestLimitIn } from './ingest-limit.ts'
 import { licenseWarnings } from './license-warnings.ts'
 import { OrgError, type OrgErrorCode } from './org-error.ts'
@@ -66,6 +67,12 @@ export interface LimitsDeps {
   readonly asSent: (event: object) => object
   /** Called with each event that `fit` returns and that was made of an event as it is sent. */
   readonly onAsSent?: (event: object) => void
+  /** The application's rules for fields. They apply the license's maximum, too. */
+  readonly fields?: Fields | undefined
+  /** Returns the log statements with most bytes, as the end of a sentence, or `undefined` if they are not known. */
+  readonly topStatements?: (() => string | undefined) | undefined
+  /** Called when a new billing period has begun. */
+  readonly onNewPeriod?: (() => void) | undefined
   readonly random?: () => number
 }
 
@@ -98,7 +105,7 @@ const passing: ReadonlySet<OrgErrorCode> = new Set(['RATE_LIMITED', 'UNAVAILABLE
 export class Limits {
   readonly #settings: LimitsSettings
   readonly #deps: LimitsDeps
-  readonly #guard: FieldGuard
+  readonly #guard: Fields
   /** Names of datasets, at most `maxNamedDatasets`. */
   readonly #datasets = new Set<string>()
   #latestDataset: string | undefined
@@ -114,14 +121,16 @@ export class Limits {
   constructor(settings: LimitsSettings, deps: LimitsDeps) {
     this.#settings = settings
     this.#deps = deps
-    this.#guard = new FieldGuard({
-      maxFields: Number.POSITIVE_INFINITY,
-      overflowField: settings.overflowField,
-      timeField: settings.timeField,
-      addedFields: settings.addedFields,
-      asSent: deps.asSent,
-      onOver: (dataset, path) => this.#warnOfFields(dataset, path),
-    })
+    this.#guard =
+      deps.fields ??
+      new FieldGuard({
+        maxFields: Number.POSITIVE_INFINITY,
+        overflowField: settings.overflowField,
+        timeField: settings.timeField,
+        addedFields: settings.addedFields,
+        asSent: deps.asSent,
+        onOver: (dataset, path) => this.#warnOfFields(dataset, path),
+      })
   }
 
   /** Reads the license soon, and then periodically until `stop`. */
@@ -248,7 +257,7 @@ export class Limits {
     const period = periodAt(org.license, systemTimeMs())
     if (gb === undefined) this.#budget = undefined
     else if (this.#budget === undefined) this.#budget = new Budget(gb * bytesPerGb * share, period, systemTimeMs())
-    else this.#budget.renew(gb * bytesPerGb * share, period)
+    else this.#renew(this.#budget, gb * bytesPerGb * share, period)
     if (bytesBefore !== undefined && bytesBefore < (this.#budget?.bytes ?? Number.POSITIVE_INFINITY)) {
       this.#deps.onRaised()
     }
@@ -264,8 +273,14 @@ export class Limits {
     const nowMs = systemTimeMs()
     if (this.#org !== undefined) this.#warnOfLicense(this.#org)
     if (this.#budget === undefined || this.#org === undefined) return
-    this.#budget.renew(this.#budget.bytes, periodAt(this.#org.license, nowMs))
+    this.#renew(this.#budget, this.#budget.bytes, periodAt(this.#org.license, nowMs))
     for (const news of this.#budget.tick(nowMs)) this.#warnOfBudget(news)
+  }
+
+  #renew(budget: Budget, bytes: number, period: Period): void {
+    const { startMs } = budget.period
+    budget.renew(bytes, period)
+    if (period.startMs > startMs) this.#deps.onNewPeriod?.()
   }
 
   /**
@@ -306,10 +321,12 @@ export class Limits {
       this.#settings.onBudget === 'warn'
         ? " Log less, extend the license, or set limits.onBudget: 'shed'."
         : ' Low severities are sampled if the rate is too high.'
+    const top = this.#deps.topStatements?.()
+    const most = top === undefined ? '' : ` Of the bytes that this process has logged, ${top}.`
     const message =
       news.kind === 'used'
-        ? `${Math.round(news.share * 100)} % of the ${gb} GB that may be ingested by ${day(period.endMs)} are used.${remedy}`
-        : `at the current rate, the ${gb} GB that may be ingested by ${day(period.endMs)} will be used up on ${day(news.atMs)}.${remedy}`
+        ? `${Math.round(news.share * 100)} % of the ${gb} GB that may be ingested by ${day(period.endMs)} are used.${remedy}${most}`
+        : `at the current rate, the ${gb} GB that may be ingested by ${day(period.endMs)} will be used up on ${day(news.atMs)}.${remedy}${most}`
     this.#deps.warn('LOGFERRY_BUDGET', message, news.kind === 'used' ? `used ${news.share}` : news.kind)
   }
 

@@ -125,6 +125,18 @@ export class Redaction implements RedactionRules {
     }
   }
 
+  /** Returns the fields of an event that name its log statement, redacted. */
+  statementOf(event: object): object {
+    const fields = event as Record<string, unknown>
+    return Object.fromEntries(
+      ['level', 'message', 'event_name'].map(name => {
+        const value = fields[name]
+        const isShown = typeof value === 'string' && this.root?.member(name) !== censored
+        return [name, isShown ? this.maskText(value) : undefined]
+      }),
+    )
+  }
+
   maskAtOnce(text: string): string | undefined {
     const texts = this.#texts
     if (texts === undefined) return text

@@ -1,6 +1,7 @@
 import type { Diagnostics } from '../accounting/diagnostics.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { RateLimiter } from '../delivery/rate-limiter.ts'
+import type { Fields } from '../fields/field-rules.ts'
 import type { Credentials } from '../http/credentials.ts'
 import type { ResolvedLimits } from '../options/resolve-limits.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
@@ -44,6 +45,10 @@ export interface LicenseDeps {
   readonly diagnostics: Diagnostics
   readonly altered: Alterations
   readonly redaction: Redaction | undefined
+  /** The application's rules for fields. */
+  readonly fields: Fields | undefined
+  readonly topStatements: (() => string | undefined) | undefined
+  readonly onNewPeriod: (() => void) | undefined
 }
 
 export function openLicense(deps: LicenseDeps): License {
@@ -117,6 +122,9 @@ export function openLicense(deps: LicenseDeps): License {
         redaction?.asSent(event, options.maxEventBytes, altered) ??
         (JSON.parse(eventToJson(event, options.maxEventBytes, altered)) as object),
       onAsSent: event => redaction?.noteRedacted(event),
+      fields: deps.fields,
+      topStatements: deps.topStatements,
+      onNewPeriod: deps.onNewPeriod,
     },
   )
   return {

@@ -7,6 +7,7 @@ import { Acknowledgement } from '../batch/acknowledgements.ts'
 import { Compression } from '../delivery/compression.ts'
 import { Sender } from '../delivery/sender.ts'
 import { drainIfExiting, installExitHooks } from '../exit/exit-hooks.ts'
+import type { FieldRules } from '../fields/field-rules.ts'
 import { checkedTimeoutMs } from '../options/checked-timeout.ts'
 import { resolveOptions } from '../options/resolve.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
@@ -18,17 +19,19 @@ import { beginLogCall, logCalls } from '../record/log-calls.ts'
 import { Redaction } from '../record/redaction.ts'
 import { fewCallsBytes, reserveStack, useDiskBytes } from '../stack-reserve.ts'
 import type { Redact } from '../text/short-line.ts'
-import { monotonicMs } from '../time.ts'
+import { monotonicMs, systemTimeMs } from '../time.ts'
 import { settlesWithin } from '../time-limits.ts'
+import type { UsageMeter } from '../usage/usage-meter.ts'
 import { batchLimits } from './batch-limits.ts'
 import { checkListener } from './check-listener.ts'
 import { Drain } from './drain.ts'
 import { ShipperAtExit } from './exit-drain.ts'
+import { fieldRulesOf, fieldStep, redactStep } from './field-rules-of.ts'
 import { HeldEvents } from './held-events.ts'
 import { Instruments } from './instruments.ts'
 import { IdentifiedIntake } from './intake/identified-intake.ts'
 import { Intake } from './intake/intake.ts'
-import type { IntakeEvent } from './intake/intake-event.ts'
+import type { HoldingStep, IntakeEvent } from './intake/intake-event.ts'
 import { type NoiseControl, openNoiseControl } from './intake/noise-control.ts'
 import { RefusedEvents } from './intake/refused-events.ts'
 import { shapingOf } from './intake/shaping.ts'
@@ -38,6 +41,8 @@ import { openPipeline, type Pipeline } from './pipeline.ts'
 import { Receipts } from './receipts.ts'
 import type { ShipperStats } from './shipper-stats.ts'
 import { SpoolCoordinator } from './spool-coordinator.ts'
+import { checkedMaxStatements, lineCounter, noUsage, openUsageMeter, type ShipperUsage } from './usage-of.ts'
+import { namesOf, UsageReports } from './usage-reports.ts'
 
 /** The result of `flush()` or `close()`. */
 export interface FlushResult {
@@ -84,6 +89,9 @@ export class Shipper {
   readonly #license: License | undefined
   readonly #noise: NoiseControl
   readonly #redaction: Redaction | undefined
+  readonly #fieldRules: FieldRules | undefined
+  readonly #usageMeter: UsageMeter | undefined
+  readonly #usageReports: UsageReports | undefined
   readonly #intake: Intake
   readonly #minSeverity: MinSeverity
   readonly #receipts: Receipts
@@ -148,6 +156,12 @@ export class Shipper {
         this.#atExit.unregisterIfDone()
       },
     })
+    const altered = this.#altered
+    const fields = options.fields && fieldRulesOf(options.fields, { options, diagnostics, altered })
+    const meter = options.countUsage ? openUsageMeter() : undefined
+    this.#fieldRules = fields
+    this.#usageMeter = meter
+    this.#usageReports = meter && this.#openReports(meter)
     this.#license =
       options.limits &&
       openLicense({
@@ -158,6 +172,9 @@ export class Shipper {
         diagnostics,
         altered: this.#altered,
         redaction,
+        fields,
+        topStatements: meter && (() => namesOf(meter.usage(3).statements)),
+        onNewPeriod: meter && (() => meter.restart()),
       })
     this.#license?.start()
     this.#minSeverity = new MinSeverity(options.shaping.minSeverity)
@@ -168,13 +185,14 @@ export class Shipper {
         ledger,
         diagnostics,
         license: this.#license,
+        countLine: lineCounter({ license: this.#license, meter, reports: this.#usageReports, redaction }),
         refused: this.#refusedEvents,
         shaping: shapingOf({ options, diagnostics, altered: this.#altered }),
         redaction,
         atExit: this.#atExit,
       },
       this.#altered,
-      this.#noise.steps,
+      [...this.#noise.steps, ...this.#fieldSteps(fields)],
     )
     this.#receipts = new Receipts({ intake: this.#intake, batchQueue })
     diagnostics.add('delivered', delivered => this.#datasetCounts.onDelivered(delivered))
@@ -276,6 +294,7 @@ export class Shipper {
   async close(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
     const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#options.flushTimeoutMs)
     reserveStack(useDiskBytes)
+    this.#usageReports?.shipNow()
     const complete = await this.#drain.finish(timeoutMs)
     await settlesWithin(Promise.all([this.#sender.close(), this.#license?.close()]), closeConnectionsMs)
     this.#pipeline.spool?.close()
@@ -324,6 +343,19 @@ export class Shipper {
    */
   setMinSeverity(severity: SeverityName, options: { readonly forMs?: number | undefined } = {}): void {
     this.#minSeverity.set(severity, options)
+  }
+
+  /**
+   * Returns the events and bytes that were kept since the shipper was created, or since the license's billing period
+   * began: in total, by log statement and by dataset. Bytes are those of the lines, before compression.
+   *
+   * @param options.maxStatements maximum number of log statements to list, 0 to 240; 20 by default
+   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `maxStatements` is not such an integer
+   */
+  usage(options: { maxStatements?: number | undefined } = {}): ShipperUsage {
+    const maxStatements = checkedMaxStatements(ownProperties(options).maxStatements)
+    const usage = this.#usageMeter?.usage(maxStatements) ?? noUsage(systemTimeMs())
+    return { ...usage, fields: this.#fieldRules?.usage() }
   }
 
   /**
@@ -524,11 +556,35 @@ export class Shipper {
     })
   }
 
+  #openReports(meter: UsageMeter): UsageReports | undefined {
+    const { reportUsageEveryMs: everyMs, dataset } = this.#options
+    if (everyMs === undefined) return undefined
+    return new UsageReports({
+      everyMs,
+      dataset: typeof dataset === 'string' ? dataset : undefined,
+      takePeriod: maxStatements => meter.takePeriod(maxStatements),
+      ship: (dataset, event) => this.#shipOwn(dataset, event, severityOfLevel('info')),
+    })
+  }
+
   /** Ships an event that sums up the events dropped for lack of memory, to a dataset that the service takes now. */
   #shipSummary(dataset: string): void {
     const event = this.#refusedEvents.takeSummary()
     if (event === undefined) return
-    const severity = severityOfLevel('warn')
+    this.#shipOwn(dataset, event, severityOfLevel('warn'))
+  }
+
+  /** Returns the steps that keep to the application's rules for fields. With a license, the license applies the rules. */
+  #fieldSteps(fields: FieldRules | undefined): HoldingStep[] {
+    if (fields === undefined) return []
+    const { maxEventBytes } = this.#options
+    const redacting = this.#redaction && redactStep(this.#redaction, maxEventBytes, this.#altered)
+    const folding = this.#license === undefined ? fieldStep(fields, this.#redaction) : undefined
+    return [redacting, folding].filter(step => step !== undefined)
+  }
+
+  /** Ships an event of the shipper's own. */
+  #shipOwn(dataset: string, event: object, severity: Severity): void {
     const intake = { event, severity, time: wallClockMs(), resource: undefined, preSerialized: undefined }
     if (!this.#intake.add(dataset, intake)) this.#refusedEvents.refuse(this.#intake.whyNotAdded, severity)
   }

@@ -28,6 +28,7 @@ export class World {
     const world = new World(settings)
     world.seconds = seconds
     world.#redis = await SimulatedRedis.start(world.clock, world.random)
+    stubTime(world.clock) // a process that joins before the clock runs starts at its zero
     let processes = 0
     vi.stubGlobal('crypto', { randomUUID: () => `process-${++processes}` })
     return world
@@ -89,7 +90,6 @@ export class World {
   }
 
   async run(): Promise<void> {
-    if (this.#redis !== undefined) stubTime(this.clock)
     await this.clock.runUntil(this.seconds * 1000, this.#redis !== undefined)
   }
 

@@ -16,12 +16,16 @@ import { LineHeads } from './line-heads.ts'
 import type { RefusedEvents } from './refused-events.ts'
 import type { Shaping } from './shaping.ts'
 
+/** Counts a line that has got its place in a batch. */
+export type LineCounter = (dataset: string, intake: IntakeEvent, bytes: number) => void
+
 export interface IntakeDeps {
   readonly options: Pick<ResolvedOptions, 'dataset' | 'maxEventBytes' | 'timeField'>
   readonly batchQueue: BatchQueue
   readonly ledger: Ledger
   readonly diagnostics: Diagnostics
   readonly license: License | undefined
+  readonly countLine: LineCounter | undefined
   readonly refused: RefusedEvents
   readonly shaping: Shaping
   readonly redaction: Redaction | undefined
@@ -171,7 +175,7 @@ export class Intake {
    * event, or if the event cannot be redacted; `whyNotAdded` tells which.
    */
   add(dataset: string, intake: IntakeEvent): boolean {
-    const { atExit, batchQueue, ledger, license } = this.#deps
+    const { atExit, batchQueue, ledger, countLine } = this.#deps
     const wasRegistered = atExit.isRegistered
     if (!wasRegistered) atExit.register() // first, so that the exit hooks know of every kept event
     const line = this.#lineOf(intake)
@@ -185,11 +189,11 @@ export class Intake {
     }
     ledger.admitted++ // no call since the line got its place: see `Batch.append`
     try {
-      license?.limits.count(intake.severity, line.length)
+      countLine?.(dataset, intake, line.length)
       if (!wasRegistered) drainIfExiting()
     } catch {
-      // Out of stack: the license budget misses one line, which later answers correct. The last listener of 'exit'
-      // delivers.
+      // Out of stack: the license budget, which later answers correct, or the usage misses one line. The last listener
+      // of 'exit' delivers.
     }
     return true
   }

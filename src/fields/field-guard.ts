@@ -3,10 +3,15 @@ import { FieldSet } from './field-set.ts'
 
 export interface FieldGuardOptions {
   /**
-   * Maximum number of distinct fields per dataset, from the license. With `Infinity`, the guard only records fields and
-   * folds none.
+   * Maximum number of distinct fields per dataset, from the license: `Infinity` if there is none. A small share is left
+   * for other processes.
    */
   maxFields: number
+  /**
+   * Maximum number of distinct fields per dataset, from the application. If both limits are `Infinity`, the guard only
+   * records fields and folds none.
+   */
+  maxOwnFields?: number | undefined
   /** Name of the root field that receives folded fields: a text that contains JSON. */
   overflowField: string
   /** Name of the field that holds the time of every event. */
@@ -53,8 +58,8 @@ interface Dataset {
 }
 
 /**
- * Keeps each dataset within the number of fields that the license allows, because the service refuses an event that
- * adds one more.
+ * Keeps each dataset within the number of fields that the license or the application allows. The service refuses an
+ * event that adds a field to a dataset that is full.
  *
  * A field is the dotted path of a value; arrays and empty objects are values. The guard admits fields in the order in
  * which they appear. When a dataset is full, the guard folds new fields: it takes them out of their event. Their paths
@@ -63,8 +68,9 @@ interface Dataset {
  * The guard knows only the fields that this process has sent, not the other fields of the dataset.
  */
 export class FieldGuard {
-  /** May change at any time. If raised, the guard admits new fields again; if lowered, fields already admitted stay. */
+  /** From the license. May change at any time. If raised, the guard admits new fields again; if lowered, fields already admitted stay. */
   maxFields: number
+  readonly #maxOwnFields: number
   readonly #overflowField: string
   /** Fields that every dataset has from the start. */
   readonly #takenFields: readonly string[]
@@ -75,8 +81,17 @@ export class FieldGuard {
   #latestName: string | undefined
   #latest: Dataset | undefined
 
-  constructor({ maxFields, overflowField, timeField, addedFields = [], asSent, onOver }: FieldGuardOptions) {
+  constructor({
+    maxFields,
+    maxOwnFields,
+    overflowField,
+    timeField,
+    addedFields = [],
+    asSent,
+    onOver,
+  }: FieldGuardOptions) {
     this.maxFields = maxFields
+    this.#maxOwnFields = maxOwnFields ?? Number.POSITIVE_INFINITY
     this.#overflowField = overflowField
     this.#takenFields = [
       ...commonFields,
@@ -138,12 +153,12 @@ export class FieldGuard {
   }
 
   get #isUnlimited(): boolean {
-    return this.maxFields === Number.POSITIVE_INFINITY
+    return this.maxFields === Number.POSITIVE_INFINITY && this.#maxOwnFields === Number.POSITIVE_INFINITY
   }
 
   get #usableFields(): number {
     if (this.#isUnlimited) return maxNotedFields
-    return Math.min(this.maxFields - 1, Math.ceil(this.maxFields * usedShare))
+    return Math.min(this.maxFields - 1, Math.ceil(this.maxFields * usedShare), this.#maxOwnFields)
   }
 
   #use(name: string): Dataset {

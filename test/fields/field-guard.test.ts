@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { FieldGuard } from '../../src/org/field-guard.ts'
+import { FieldGuard } from '../../src/fields/field-guard.ts'
 import { eventToJson } from '../../src/record/event-to-line.ts'
 import { nestAttributes } from '../../src/record/nested.ts'
 

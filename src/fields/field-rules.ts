@@ -1,0 +1,73 @@
+import { FieldGuard, type FieldGuardOptions } from './field-guard.ts'
+import { FieldTexts } from './field-texts.ts'
+import { type FieldFindings, FieldWatch, type FieldWatchListener } from './field-watch.ts'
+
+/** What the license's limits need of the rules for fields. `FieldGuard` alone has it, too. */
+export interface Fields {
+  /** Maximum number of distinct fields per dataset, from the license. */
+  maxFields: number
+  fold(dataset: string, event: object): object
+  know(dataset: string, fields: object): void
+  readonly datasets: string[]
+  fieldCount(dataset: string): number
+}
+
+export interface FieldRulesOptions extends FieldGuardOptions, FieldWatchListener {
+  /** Paths of groups that become one text each. */
+  readonly asText: readonly string[]
+  /** Returns the JSON of a group as it is sent, whatever it holds. */
+  readonly toJson: (group: object) => string
+}
+
+/** The fields of a dataset, as counted and found in a sample of the events. */
+export interface FieldUsage extends FieldFindings {
+  /** Number of fields, including those that every dataset has. */
+  readonly count: number
+}
+
+/** The application's rules for fields: groups that become texts, the number of fields, and what should be values. */
+export class FieldRules implements Fields {
+  readonly #guard: FieldGuard
+  readonly #texts: FieldTexts | undefined
+  readonly #watch: FieldWatch
+
+  constructor(options: FieldRulesOptions) {
+    this.#guard = new FieldGuard(options)
+    this.#texts = options.asText.length === 0 ? undefined : new FieldTexts(options.asText, options)
+    this.#watch = new FieldWatch(options)
+  }
+
+  /** Returns the event to send in place of `event`. Never throws, and never changes the event. */
+  fold(dataset: string, event: object): object {
+    const withTexts = this.#texts === undefined ? event : this.#texts.fold(event)
+    this.#watch.look(dataset, withTexts)
+    return this.#guard.fold(dataset, withTexts)
+  }
+
+  know(dataset: string, fields: object): void {
+    this.#guard.know(dataset, fields)
+  }
+
+  get maxFields(): number {
+    return this.#guard.maxFields
+  }
+
+  set maxFields(maxFields: number) {
+    this.#guard.maxFields = maxFields
+  }
+
+  get datasets(): string[] {
+    return this.#guard.datasets
+  }
+
+  fieldCount(dataset: string): number {
+    return this.#guard.fieldCount(dataset)
+  }
+
+  /** Returns the fields of each dataset. */
+  usage(): Record<string, FieldUsage> {
+    return Object.fromEntries(
+      this.datasets.map(name => [name, { count: this.fieldCount(name), ...this.#watch.findings(name) }]),
+    )
+  }
+}

@@ -1,0 +1,203 @@
+import { shapeOf } from './field-routes.ts'
+import { minNames, shownName, valueLikeness } from './value-like-name.ts'
+
+/** Number of events of a dataset that are all looked at; of later events, one of many is. */
+const firstEvents = 200
+const eventsPerLook = 64
+/** Maximum number of members looked at in one event, and of levels. */
+const maxMembers = 500
+const maxDepth = 16
+/** Maximum number of datasets that are watched, and of fields whose types are remembered in all of them. */
+const maxDatasets = 64
+const maxTypedFields = 5000
+/** Maximum length of a path that is remembered, in characters. */
+const maxPathChars = 200
+/** Maximum number of groups with value-like names, and of type changes, in one dataset. */
+const maxFindings = 20
+/** Maximum number of names counted in one group. */
+const maxCountedNames = 1000
+
+/** The types of values between which a service distinguishes. */
+export type FieldType = 'string' | 'number' | 'boolean' | 'object' | 'array'
+
+/** A group whose field names look like identifiers or values. */
+export interface ValueLikeNames {
+  /** Path of the group and the beginning of one of the names: `users.8f3a…`. */
+  readonly example: string
+  /** Path of the group; empty for the root. */
+  readonly group: string
+  /** Number of different names seen, up to 1000. */
+  readonly names: number
+}
+
+/** A field that has had values of several types. */
+export interface TypeChange {
+  readonly path: string
+  /** In the order in which they were seen. */
+  readonly types: readonly FieldType[]
+}
+
+export interface FieldFindings {
+  readonly valueLikeNames: readonly ValueLikeNames[]
+  readonly typeChanges: readonly TypeChange[]
+}
+
+export interface FieldWatchListener {
+  /** Called once for each group. */
+  onValueLikeNames(dataset: string, found: ValueLikeNames): void
+  /** Called once for each field. */
+  onTypeChange(dataset: string, change: TypeChange): void
+}
+
+interface SuspectGroup {
+  example: string
+  isCertain: boolean
+  /** Hashes of the names. */
+  readonly hashes: Set<number>
+}
+
+interface Watched {
+  events: number
+  readonly types: Map<string, FieldType>
+  readonly groups: Map<string, SuspectGroup>
+  readonly changes: Map<string, FieldType[]>
+}
+
+/**
+ * Looks at a sample of the events of each dataset for fields that should be values: names that look like identifiers,
+ * and fields that change their type. Work and memory are bounded.
+ */
+export class FieldWatch {
+  readonly #listener: FieldWatchListener
+  readonly #datasets = new Map<string, Watched>()
+  #typedFields = 0
+  #membersLeft = 0
+
+  constructor(listener: FieldWatchListener) {
+    this.#listener = listener
+  }
+
+  /** Looks at an event, if it is one of the sample. Never throws. */
+  look(dataset: string, event: object): void {
+    const watched = this.#watched(dataset)
+    if (++watched.events > firstEvents && watched.events % eventsPerLook !== 0) return
+    try {
+      this.#membersLeft = maxMembers
+      if (shapeOf(event) === 'group') this.#lookAt({ dataset, watched, group: event, path: '', depth: 0 })
+    } catch {
+      // A getter or a proxy threw, or no stack is left.
+    }
+  }
+
+  /** Returns what was found in a dataset. */
+  findings(dataset: string): FieldFindings {
+    const watched = this.#datasets.get(dataset)
+    if (watched === undefined) return { valueLikeNames: [], typeChanges: [] }
+    const suspects = [...watched.groups].filter(([, group]) => isSuspect(group))
+    return {
+      valueLikeNames: suspects.map(([path, group]) => found(path, group)),
+      typeChanges: Array.from(watched.changes, ([path, types]) => ({ path, types: [...types] })),
+    }
+  }
+
+  #watched(dataset: string): Watched {
+    let watched = this.#datasets.get(dataset)
+    if (watched === undefined) {
+      watched = { events: 0, types: new Map(), groups: new Map(), changes: new Map() }
+      const [oldest] = this.#datasets
+      if (oldest !== undefined && this.#datasets.size >= maxDatasets) {
+        this.#datasets.delete(oldest[0])
+        this.#typedFields -= oldest[1].types.size
+      }
+      this.#datasets.set(dataset, watched)
+    }
+    return watched
+  }
+
+  #lookAt(at: { dataset: string; watched: Watched; group: object; path: string; depth: number }): void {
+    const { dataset, watched, group, path, depth } = at
+    if (depth > maxDepth) return
+    for (const name in group) {
+      if (--this.#membersLeft < 0) return
+      if (!Object.hasOwn(group, name)) continue
+      const likeness = valueLikeness(name)
+      if (likeness !== undefined) {
+        this.#note(at, name, likeness === 'certain')
+        continue // the members of each identifier would be fields of their own
+      }
+      const value = (group as Record<string, unknown>)[name]
+      const type = typeOf(value)
+      if (type === undefined) continue
+      const memberPath = path === '' ? name : `${path}.${name}`
+      if (memberPath.length > maxPathChars) continue
+      this.#noteType(dataset, watched, memberPath, type)
+      if (type === 'object')
+        this.#lookAt({ dataset, watched, group: value as object, path: memberPath, depth: depth + 1 })
+    }
+  }
+
+  #note(
+    { dataset, watched, path }: { dataset: string; watched: Watched; path: string },
+    name: string,
+    isCertain: boolean,
+  ): void {
+    let group = watched.groups.get(path)
+    if (group === undefined) {
+      if (watched.groups.size >= maxFindings) return
+      group = { example: '', isCertain: false, hashes: new Set() }
+      watched.groups.set(path, group)
+    }
+    const wasSuspect = isSuspect(group)
+    if (group.hashes.size < maxCountedNames) group.hashes.add(hashOf(name))
+    if (wasSuspect) return
+    group.isCertain ||= isCertain
+    group.example = shownName(name)
+    if (isSuspect(group)) this.#listener.onValueLikeNames(dataset, found(path, group))
+  }
+
+  #noteType(dataset: string, { types, changes }: Watched, path: string, type: FieldType): void {
+    const known = types.get(path)
+    if (known === undefined) {
+      if (this.#typedFields >= maxTypedFields) return
+      this.#typedFields++
+      types.set(path, type)
+    } else if (known !== type) {
+      const change = changes.get(path)
+      if (change !== undefined) {
+        if (!change.includes(type)) change.push(type)
+      } else if (changes.size < maxFindings) {
+        changes.set(path, [known, type])
+        this.#listener.onTypeChange(dataset, { path, types: [known, type] })
+      }
+    }
+  }
+}
+
+function isSuspect({ isCertain, hashes }: SuspectGroup): boolean {
+  return isCertain || hashes.size >= minNames
+}
+
+function found(path: string, { example, hashes }: SuspectGroup): ValueLikeNames {
+  return { example: path === '' ? example : `${path}.${example}`, group: path, names: hashes.size }
+}
+
+/** Returns the type of a value as it is sent; `undefined` for a value that is absent, null or unclear. */
+function typeOf(value: unknown): FieldType | undefined {
+  if (Array.isArray(value)) return 'array'
+  if (value === null) return undefined
+  switch (shapeOf(value)) {
+    case 'group':
+      return 'object'
+    case 'value':
+      return typeof value === 'object' ? 'string' : (typeof value as 'string' | 'number' | 'boolean')
+    default:
+      return undefined
+  }
+}
+
+function hashOf(name: string): number {
+  let hash = 0
+  const end = Math.min(name.length, maxPathChars)
+  for (let i = 0; i < end; i++) hash = (Math.imul(hash, 31) + name.charCodeAt(i)) | 0
+  return hash
+}

@@ -1,0 +1,27 @@
+/** Number of value-like names in one group that make the group suspect: one may be chance. */
+export const minNames = 3
+
+const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
+const hexadecimal = /^[0-9a-f]+$/i
+const address = /^[^@\s]{1,64}@[^@\s]{1,190}$/
+const digit = /[0-9]/
+const manyDigits = /[0-9]{4}/
+const spaceOrUrl = /\s|:\/\//
+const maxNameChars = 256
+
+/**
+ * Tells whether the name of a field looks like an identifier or a value: `certain` for a UUID or an e-mail address,
+ * `likely` for numbers, hexadecimal numbers and names with long numbers, which a few fields may have by chance.
+ */
+export function valueLikeness(name: string): 'certain' | 'likely' | undefined {
+  if (name.length > maxNameChars) return 'likely'
+  if (!digit.test(name)) return address.test(name) ? 'certain' : spaceOrUrl.test(name) ? 'likely' : undefined
+  if (uuid.test(name) || address.test(name)) return 'certain'
+  if (hexadecimal.test(name)) return name.length >= 16 ? 'certain' : 'likely'
+  return manyDigits.test(name) || spaceOrUrl.test(name) ? 'likely' : undefined
+}
+
+/** Shows the beginning of a value-like name: the whole name may be personal. */
+export function shownName(name: string): string {
+  return `${name.slice(0, 4).toWellFormed()}…`
+}

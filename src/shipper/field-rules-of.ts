@@ -1,0 +1,84 @@
+import type { Diagnostics } from '../accounting/diagnostics.ts'
+import { FieldRules } from '../fields/field-rules.ts'
+import type { ResolvedFields } from '../options/fields-options.ts'
+import { eventToJson } from '../record/event-to-line.ts'
+import type { Alterations } from '../record/event-to-plain.ts'
+import type { Redaction } from '../record/redaction.ts'
+import { tailFields } from '../record/resource-tail.ts'
+import { fewCallsBytes, reserveStack } from '../stack-reserve.ts'
+import { quoted } from '../text/short-line.ts'
+import { type HoldingStep, replaceFields } from './intake/intake-event.ts'
+
+/** Maximum number of warnings of a kind for one dataset. `usage()` has the other findings. */
+const maxWarnings = 3
+
+/** Creates the application's rules for fields. */
+export function fieldRulesOf(
+  { max, asText, overflowField }: ResolvedFields,
+  deps: {
+    readonly options: { readonly timeField: string; readonly maxEventBytes: number }
+    readonly diagnostics: Diagnostics
+    readonly altered: Alterations
+  },
+): FieldRules {
+  const { options, diagnostics, altered } = deps
+  const warned = new Map<string, number>()
+  const warn = (about: string, message: string): void => {
+    const count = (warned.get(about) ?? 0) + 1
+    if (warned.size > 1000) warned.clear()
+    warned.set(about, count)
+    if (count <= maxWarnings) diagnostics.warn('LOGFERRY_FIELDS', message, `${about} ${count}`)
+  }
+  const toJson = (group: object): string => eventToJson(group, Math.ceil(options.maxEventBytes / 2), altered)
+  return new FieldRules({
+    maxFields: Number.POSITIVE_INFINITY,
+    maxOwnFields: max,
+    asText,
+    overflowField,
+    timeField: options.timeField,
+    toJson,
+    asSent: event => JSON.parse(eventToJson(event, options.maxEventBytes, altered)) as object,
+    onOver: (dataset, path) =>
+      warn(
+        `fields of ${dataset}`,
+        `dataset ${quoted(dataset)} has no room for more fields: ${quoted(path)} and new ones after it go into the field ` +
+          `${quoted(overflowField)}. Log varying names as values, or raise fields.max if the license allows more.`,
+      ),
+    onValueLikeNames: (dataset, { example, group }) =>
+      warn(
+        `names in ${dataset}`,
+        `names of fields in dataset ${quoted(dataset)} look like identifiers or values: ${quoted(example)}. Each is a ` +
+          `field of its own. Log them as values${group === '' ? '' : `, or set fields.asText: [${quoted(`${group}.*`)}]`}.`,
+      ),
+    onTypeChange: (dataset, { path, types }) =>
+      warn(
+        `types in ${dataset}`,
+        `the field ${quoted(path)} in dataset ${quoted(dataset)} was ${types.join(', then ')}. A field should keep its ` +
+          'type: the service may refuse or misread other values.',
+      ),
+  })
+}
+
+/** Applies the rules to every event, if no license does. */
+export function fieldStep(rules: FieldRules, redaction: Redaction | undefined): HoldingStep {
+  return (intake, dataset) => {
+    reserveStack(fewCallsBytes)
+    if (intake.resource !== undefined) rules.know(dataset, tailFields(intake.resource))
+    replaceFields(intake, rules.fold(dataset, intake.event))
+    redaction?.noteRedacted(intake.event)
+    return undefined
+  }
+}
+
+/**
+ * Redacts an event before its fields are folded, because no path leads into a text that a group became.
+ *
+ * @throws the failure of the redaction
+ */
+export function redactStep(redaction: Redaction, maxEventBytes: number, altered: Alterations): HoldingStep {
+  return intake => {
+    reserveStack(fewCallsBytes)
+    replaceFields(intake, redaction.asSent(intake.event, maxEventBytes, altered))
+    return undefined
+  }
+}

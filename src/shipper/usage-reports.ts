@@ -1,0 +1,75 @@
+import { quoted } from '../text/short-line.ts'
+import { clearTimeout, setTimeout } from '../time.ts'
+import type { StatementUsage, Usage } from '../usage/usage.ts'
+
+/** Number of statements that a report lists, and that a text names. */
+const maxReported = 20
+const maxNamed = 3
+
+export interface UsageReportsDeps {
+  readonly everyMs: number
+  /** The dataset for the reports; `undefined` for the dataset with most bytes. */
+  readonly dataset: string | undefined
+  /** Returns the usage since the last call. */
+  readonly takePeriod: (maxStatements: number) => Usage
+  readonly ship: (dataset: string, event: object) => void
+}
+
+/** Ships what the log statements have cost, as an event of its own, while events are logged. */
+export class UsageReports {
+  readonly #deps: UsageReportsDeps
+  #timer: NodeJS.Timeout | undefined
+  #isShipping = false
+
+  constructor(deps: UsageReportsDeps) {
+    this.#deps = deps
+  }
+
+  /** Makes sure that a report will follow; each event calls it. */
+  arm(): void {
+    if (this.#timer !== undefined || this.#isShipping) return
+    this.#timer = setTimeout(() => this.shipNow(), this.#deps.everyMs).unref()
+  }
+
+  /** Ships the report that is due later, if any. Never throws. */
+  shipNow(): void {
+    if (this.#timer === undefined) return
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const usage = this.#deps.takePeriod(maxReported)
+    const dataset = this.#deps.dataset ?? Object.keys(usage.datasets)[0]
+    if (dataset === undefined) return
+    this.#isShipping = true
+    try {
+      this.#deps.ship(dataset, eventOf(usage))
+    } finally {
+      this.#isShipping = false
+    }
+  }
+}
+
+function eventOf({ sinceMs, periodMs, events, bytes, statements, datasets }: Usage): object {
+  const message = `logferry: ${namesOf(statements) ?? 'no events'}`
+  const since = new Date(sinceMs).toISOString()
+  return {
+    level: 'info',
+    message,
+    logferry: {
+      usage: { since, period_ms: Math.round(periodMs), events, bytes, statements, datasets: listOf(datasets) },
+    },
+  }
+}
+
+/** A list is one field, whatever the names of the datasets. */
+function listOf(datasets: Usage['datasets']): object[] {
+  return Object.entries(datasets).map(([dataset, count]) => ({ dataset, ...count }))
+}
+
+/** Names the statements with most bytes: `31 % are info "order * placed"`. */
+export function namesOf(statements: readonly StatementUsage[]): string | undefined {
+  if (statements.length === 0) return undefined
+  return statements
+    .slice(0, maxNamed)
+    .map(({ share, level, text }) => `${Math.round(share * 100)} % are ${level} ${quoted(text)}`)
+    .join(', ')
+}

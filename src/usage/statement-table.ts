@@ -1,0 +1,65 @@
+/** Maximum number of statements that are counted one by one. */
+const maxStatements = 240
+
+export interface Statement {
+  /** Never used again for another statement. */
+  readonly id: number
+  readonly key: string
+  /** Bytes and events since the statement has its place in the table. */
+  bytes: number
+  events: number
+  /** The bytes of the statement that had the place before. */
+  readonly bytesBefore: number
+}
+
+/**
+ * The statements with most bytes. When the table is full, a new statement replaces the one with the fewest bytes, and
+ * continues its count ("space saving"). So a statement misses at most `bytesBefore` bytes, which is at most the average
+ * of the table. A statement with a greater share of all bytes than that is always in the table.
+ *
+ * @see https://doi.org/10.1007/978-3-540-30570-5_27
+ */
+export class StatementTable {
+  readonly #byKey = new Map<string, Statement>()
+  readonly #byId = new Map<number, Statement>()
+  #lastId = 0
+
+  /** Returns the statement with this key. */
+  find(key: string): Statement {
+    return this.#byKey.get(key) ?? this.#insert(key)
+  }
+
+  /** Returns a statement unless another one has replaced it. */
+  byId(id: number): Statement | undefined {
+    return this.#byId.get(id)
+  }
+
+  all(): Iterable<Statement> {
+    return this.#byKey.values()
+  }
+
+  #insert(key: string): Statement {
+    const replaced = this.#byKey.size < maxStatements ? undefined : this.#smallest()
+    if (replaced !== undefined) {
+      this.#byKey.delete(replaced.key)
+      this.#byId.delete(replaced.id)
+    }
+    const bytesBefore = replaced === undefined ? 0 : totalOf(replaced)
+    const statement = { id: ++this.#lastId, key, bytes: 0, events: 0, bytesBefore }
+    this.#byKey.set(key, statement)
+    this.#byId.set(statement.id, statement)
+    return statement
+  }
+
+  #smallest(): Statement | undefined {
+    let smallest: Statement | undefined
+    for (const statement of this.#byKey.values()) {
+      if (smallest === undefined || totalOf(statement) < totalOf(smallest)) smallest = statement
+    }
+    return smallest
+  }
+}
+
+function totalOf({ bytes, bytesBefore }: Statement): number {
+  return bytes + bytesBefore
+}

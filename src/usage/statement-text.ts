@@ -1,0 +1,316 @@
+import { classOf, is } from './unit-classes.ts'
+
+/** Maximum length of a statement's text, in characters. */
+export const maxTextChars = 200
+/** Maximum number of characters of a message that are read. */
+const maxReadChars = 1000
+/** A word of this length or more is a key or an encoded value if its case changes often. */
+const minEncodedChars = 16
+/** A word part of this length or more is a key or an encoded value. */
+const maxPartChars = 32
+
+/** Kinds of words that change how a message is read. */
+const kinds = { value: 1, secretName: 2, secretScheme: 3 } as const
+
+const words = new Map<string, number>([
+  // In the place of a value.
+  ...listed('false infinity nan null true undefined', kinds.value),
+  // Before a secret, if a colon comes between: `password: hunter2`, `x-api-key: …`.
+  ...listed('apikey authorization cookie credential credentials key pass passphrase passwd', kinds.secretName),
+  ...listed('password pin pwd secret session signature token', kinds.secretName),
+  // Between the name of a secret and the secret: `Authorization: Bearer …`.
+  ...listed('basic bearer digest', kinds.secretScheme),
+])
+
+function listed(names: string, kind: number): [string, number][] {
+  return names.split(' ').map(name => [name, kind])
+}
+
+/** Has a 1 for the hash of each listed word, so that other words are not looked up. */
+const mayBeListed = new Uint8Array(1024)
+for (const word of words.keys()) {
+  let hash = 0
+  for (let i = 0; i < word.length; i++) hash = addToHash(hash, word.charCodeAt(i))
+  mayBeListed[hash & 1023] = 1
+}
+
+function addToHash(hash: number, unit: number): number {
+  return (Math.imul(hash, 31) + (unit | 0x20)) | 0
+}
+
+/** The text being made. Nothing logs while a message is read, so one buffer serves all. */
+const text = new Uint16Array(maxTextChars + 8)
+const textBytes = Buffer.from(text.buffer)
+/** Length of the text being made. */
+let length = 0
+
+/** What is known after reading a word. */
+const word = { end: 0, isValue: false, isHexadecimal: false, hasDigit: false, kind: 0 }
+
+/**
+ * Returns the constant part of a message: its first line without values, as one line of at most 200 characters. `*`
+ * stands for each value: numbers, identifiers (UUIDs, hexadecimal and other long ones), quoted parts, e-mail addresses,
+ * queries of URLs, `name=value`, and what follows a word such as `password:`. The result has no ASCII digit.
+ *
+ * Messages of one log statement have the same text. So the text shows the statement, and none of its values.
+ */
+export function statementText(message: string): string {
+  const end = Math.min(message.length, maxReadChars)
+  length = 0
+  let at = 0
+  /** True if the next word is a secret. */
+  let isSecretNext = false
+  /** True if the previous word names a secret. */
+  let isSecretNamed = false
+  /** Bits of the quotes that are not closed in the rest of the message. */
+  let unclosed = 0
+  while (at < end && length <= maxTextChars) {
+    const unit = message.charCodeAt(at)
+    const unitClass = classOf(unit)
+    if (unitClass & is.word) {
+      readWord(message, at, end)
+      if (message.charCodeAt(word.end) === atSign && isInAddress(message.charCodeAt(word.end + 1))) {
+        at = skipAddress(message, word.end, end)
+        isSecretNamed = isSecretNext = false
+        continue
+      }
+      const { kind } = word
+      isSecretNamed = kind === kinds.secretName && !isSecretNext
+      if (kind === kinds.secretScheme && (isSecretNext || unit === upperB)) {
+        addWord(message, at, word.end)
+        at = word.end
+        isSecretNext = true
+        continue
+      }
+      if (isSecretNext) {
+        at = skipWhile(message, word.end, end, is.inAddress)
+        addValue()
+      } else {
+        if (word.isValue || kind === kinds.value) addValue()
+        else if (word.hasDigit) addMixed(message, at, word.end)
+        else addWord(message, at, word.end)
+        at = word.end
+      }
+      isSecretNext = false
+    } else if (unitClass & is.blank) {
+      if (unitClass & is.lineBreak && length > 0) break // a stack trace, for example
+      addSpace()
+      at++
+    } else if (unitClass & is.quote) {
+      const closedAt = closingQuote(message, at, end, unclosed)
+      if (closedAt > 0) {
+        addValue()
+        at = closedAt + 1
+        isSecretNext = false
+      } else {
+        if (closedAt < 0) unclosed |= 1 << openingQuotes.indexOf(message.charAt(at))
+        add(unit)
+        at++
+      }
+    } else {
+      at++
+      if (unit === colon && isSecretNamed) isSecretNext = true
+      isSecretNamed = false
+      if (unitClass & is.unprintable) {
+        addSpace()
+      } else if (unit === atSign && isInAddress(message.charCodeAt(at))) {
+        at = skipAddress(message, at, end)
+      } else {
+        add(unit)
+        if (unit === questionMark && isInAddress(message.charCodeAt(at))) {
+          at = skipWhile(message, at, end, is.inAddress)
+          addValue()
+        } else if (unit === equals) {
+          if (isInOperator(message, at - 1)) continue
+          if (message.charCodeAt(at) === space) isSecretNext = true
+          const assignedEnd = skipWhile(message, at, end, is.assigned)
+          if (assignedEnd > at) addValue()
+          at = assignedEnd
+        }
+      }
+    }
+  }
+  return madeText()
+}
+
+/** Reads letters, digits, and the hyphens and underscores between them. The result is in `word`. */
+function readWord(message: string, start: number, end: number): void {
+  let digits = 0
+  let others = 0
+  let rises = 0
+  let partLength = 0
+  let maxPartLength = 0
+  let hash = 0
+  let previousClass = 0
+  let at = start
+  for (; at < end; at++) {
+    const unit = message.charCodeAt(at)
+    const unitClass = classOf(unit)
+    if (unitClass & is.word) {
+      if (unitClass & is.digit) digits++
+      else if (!(unitClass & is.hexLetter)) others++
+      if (unitClass & is.upper && previousClass & is.lower) {
+        rises++
+        hash = 0 // the last part counts: `accessToken`
+      }
+      if (++partLength > maxPartLength) maxPartLength = partLength
+      hash = addToHash(hash, unit)
+    } else if (unitClass & is.joint && classOf(message.charCodeAt(at + 1)) & is.word) {
+      partLength = 0
+      hash = 0
+    } else {
+      break
+    }
+    previousClass = unitClass
+  }
+  word.end = at
+  word.hasDigit = digits > 0
+  word.isHexadecimal = others === 0
+  const isLong = at - start >= minEncodedChars
+  word.isValue =
+    (digits > 0 && (others === 0 || isHexadecimalNumber(message, start, others))) ||
+    (isLong && (maxPartLength >= maxPartChars || (digits > 0 ? rises * 8 : rises * 4) > at - start))
+  word.kind = mayBeListed[hash & 1023] === 1 ? kindOf(message.slice(start, at)) : 0
+}
+
+/** True for `0x8f3a`. */
+function isHexadecimalNumber(message: string, start: number, others: number): boolean {
+  return others === 1 && message.charCodeAt(start) === zero && (message.charCodeAt(start + 1) | 0x20) === lowerX
+}
+
+function kindOf(name: string): number {
+  const whole = words.get(name.toLowerCase())
+  if (whole !== undefined) return whole
+  const kind = words.get(name.replace(/.*(?:[-_]|[a-z](?=[A-Z]))/, '').toLowerCase())
+  return kind === kinds.secretName ? kind : 0
+}
+
+/** Adds a word with digits, up to its first value. The rest of an identifier is as variable. */
+function addMixed(message: string, start: number, end: number): void {
+  let at = start
+  while (at < end) {
+    let partEnd = at
+    let letters = 0
+    let hexLetters = 0
+    let changes = 0
+    let previous = 0
+    for (; partEnd < end; partEnd++) {
+      const unitClass = classOf(message.charCodeAt(partEnd))
+      if (unitClass & is.joint) break
+      const kind = unitClass & is.digit
+      if (kind === 0) letters++
+      if (unitClass & is.hexLetter) hexLetters++
+      if (partEnd > at && kind !== previous) changes++
+      previous = kind
+    }
+    const hasDigit = partEnd - at > letters
+    if (hasDigit) {
+      // A word and its number, or a number and its unit: `worker7`, `35ms`.
+      const isNumbered = changes === 1 && letters > hexLetters
+      const isNumberFirst = previous === 0
+      if (isNumbered && !isNumberFirst) addWord(message, at, at + letters)
+      addValue()
+      if (isNumbered && isNumberFirst) addWord(message, partEnd - letters, partEnd)
+      return
+    }
+    addWord(message, at, partEnd)
+    if (partEnd < end) add(message.charCodeAt(partEnd))
+    at = partEnd + 1
+  }
+}
+
+/**
+ * Returns the place of the quote that closes the one at `start`. Returns 0 if the character is an apostrophe, or -1 if
+ * the quote is not closed.
+ */
+function closingQuote(message: string, start: number, end: number, unclosed: number): number {
+  const kind = openingQuotes.indexOf(message.charAt(start))
+  if (kind < 0 || unclosed & (1 << kind)) return 0
+  if (message.charCodeAt(start) === apostrophe && classOf(message.charCodeAt(start - 1)) & is.word) return 0
+  const closedAt = message.indexOf(closingQuotes.charAt(kind), start + 1)
+  return closedAt < end ? closedAt : -1
+}
+
+const openingQuotes = '"\'`“‘«„'
+const closingQuotes = '"\'`”’»“'
+
+/** Takes out an e-mail address, or a URL with a user name. `at` is the place of its `@`. Returns the place after it. */
+function skipAddress(message: string, at: number, end: number): number {
+  const addressEnd = skipWhile(message, at, end, is.inAddress)
+  while (length > 0 && classOf(text[length - 1] as number) & is.inAddress) length--
+  addValue()
+  return addressEnd
+}
+
+/** True for `=` in `==`, `=>`, `!=`, `<=` and `>=`. */
+function isInOperator(message: string, at: number): boolean {
+  const next = message.charCodeAt(at + 1)
+  if (next === equals || next === greaterThan) return true
+  const previous = message.charCodeAt(at - 1)
+  return previous === equals || previous === greaterThan || previous === lessThan || previous === exclamationMark
+}
+
+function skipWhile(message: string, start: number, end: number, unitClass: number): number {
+  let at = start
+  while (at < end && classOf(message.charCodeAt(at)) & unitClass) at++
+  return at
+}
+
+function isInAddress(unit: number): boolean {
+  return (classOf(unit) & is.inAddress) !== 0 // NaN, after the end, is in no class
+}
+
+function add(unit: number): void {
+  if (length <= maxTextChars) text[length++] = unit
+}
+
+function addWord(message: string, start: number, end: number): void {
+  const last = Math.min(end, start + maxTextChars + 1 - length)
+  for (let at = start; at < last; at++) text[length++] = message.charCodeAt(at)
+}
+
+function addSpace(): void {
+  if (length > 0 && text[length - 1] !== space) add(space)
+}
+
+/** Adds `*`. Values that only a sign separates become one: `1.5`, `10:30`, `1, 2, 3`; so does the sign of a number. */
+function addValue(): void {
+  let before = length
+  if (before > 0 && (text[before - 1] === space || text[before - 1] === hyphen)) before--
+  if (before > 0 && classOf(text[before - 1] as number) & is.separator) before--
+  if (before > 0 && text[before - 1] === asterisk) {
+    length = before
+    return
+  }
+  const sign = text[length - 1]
+  const isSigned = length > 0 && (sign === hyphen || sign === plus)
+  if (isSigned && (length === 1 || classOf(text[length - 2] as number) & is.beforeNumber)) length--
+  add(asterisk)
+}
+
+/** Returns the text as a text of its own, which does not keep the message alive. */
+function madeText(): string {
+  while (length > 0 && text[length - 1] === space) length--
+  if (length > maxTextChars) {
+    length = maxTextChars
+    text[length - 1] = ellipsis
+  }
+  return textBytes.toString('utf16le', 0, 2 * length).toWellFormed()
+}
+
+const space = 0x20
+const exclamationMark = 0x21
+const apostrophe = 0x27
+const asterisk = 0x2a
+const plus = 0x2b
+const hyphen = 0x2d
+const zero = 0x30
+const colon = 0x3a
+const lessThan = 0x3c
+const equals = 0x3d
+const greaterThan = 0x3e
+const questionMark = 0x3f
+const atSign = 0x40
+const upperB = 0x42
+const lowerX = 0x78
+const ellipsis = 0x2026

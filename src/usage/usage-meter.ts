@@ -1,0 +1,234 @@
+import { type Severity, severities } from '../accounting/severity.ts'
+import { ByteSlots } from './byte-slots.ts'
+import { type DatasetCount, DatasetCounts } from './dataset-counts.ts'
+import { StatementTable } from './statement-table.ts'
+import { statementText } from './statement-text.ts'
+import type { StatementUsage, Usage, UsageCount } from './usage.ts'
+
+/** An event whose line has been kept. */
+export interface CountedEvent {
+  readonly event: object
+  readonly severity: Severity
+  /** Resource and scope of an OpenTelemetry record, as bytes. */
+  readonly resource: Uint8Array | undefined
+}
+
+export interface UsageMeterDeps {
+  /** Returns the name of the scope in a record's resource and scope. */
+  readonly scopeName: (resource: Uint8Array) => unknown
+  /** Returns the present time, in milliseconds since 1970. */
+  readonly nowMs: () => number
+  readonly random?: () => number
+}
+
+interface NamedCount extends UsageCount {
+  /** Name of a dataset, or key of a statement. */
+  readonly name: string
+}
+
+/** The counts at a moment, or those of a period, before they are sorted and rounded. */
+interface Counts {
+  readonly atMs: number
+  readonly total: UsageCount
+  readonly statements: ReadonlyMap<number, NamedCount>
+  readonly datasets: ReadonlyMap<number, NamedCount>
+  readonly otherDatasets: UsageCount
+}
+
+/**
+ * Counts events and bytes by dataset, exactly, and by log statement: see `ByteSlots`. A statement is a dataset, a level
+ * and the constant part of a message. Counting an event takes a few hundredths of a microsecond. Whatever is logged,
+ * the counts take less than 256 KB.
+ */
+export class UsageMeter {
+  readonly #deps: UsageMeterDeps
+  readonly #random: () => number
+  #slots: ByteSlots
+  #statements = new StatementTable()
+  #datasets = new DatasetCounts()
+  #latestName = ''
+  #latest: DatasetCount | undefined
+  #sinceMs: number
+  /** The counts at the end of the previous period that was taken. */
+  #taken: Counts | undefined
+
+  constructor(deps: UsageMeterDeps) {
+    this.#deps = deps
+    this.#random = deps.random ?? Math.random
+    this.#slots = this.#newSlots()
+    this.#sinceMs = deps.nowMs()
+  }
+
+  /** Counts an event and the bytes of its line. Never throws, although accessors of the event may, and may log. */
+  add(dataset: string, counted: CountedEvent, bytes: number): void {
+    try {
+      this.#add(dataset, counted, bytes)
+    } catch {
+      // The event is missing among the statements, or everywhere if no stack is left.
+    }
+  }
+
+  #add(dataset: string, counted: CountedEvent, bytes: number): void {
+    const count = this.#latest !== undefined && dataset === this.#latestName ? this.#latest : this.#datasetOf(dataset)
+    count.events++
+    count.bytes += bytes
+    const message = (counted.event as { message?: unknown } | null)?.message
+    const slot = this.#slots.slotOf(message, (count.id << 3) + counted.severity)
+    if (this.#slots.isSample(slot, bytes)) this.#sample(slot, bytes, { message, counted, dataset: count.id })
+  }
+
+  /** Begins to count anew. */
+  restart(): void {
+    this.#statements = new StatementTable()
+    this.#datasets = new DatasetCounts()
+    this.#slots = this.#newSlots()
+    this.#latest = undefined
+    this.#taken = undefined
+    this.#sinceMs = this.#deps.nowMs()
+  }
+
+  /**
+   * Returns what has been counted so far.
+   *
+   * @param maxStatements maximum number of statements to list
+   */
+  usage(maxStatements: number): Usage {
+    return listed(this.#counts(), this.#sinceMs, maxStatements)
+  }
+
+  /** Returns what has been counted since the previous call of this method. */
+  takePeriod(maxStatements: number): Usage {
+    const counts = this.#counts()
+    const before = this.#taken
+    this.#taken = counts
+    if (before === undefined) return listed(counts, this.#sinceMs, maxStatements)
+    return listed(difference(counts, before), before.atMs, maxStatements)
+  }
+
+  #datasetOf(name: string): DatasetCount {
+    const count = this.#datasets.of(name)
+    if (count.name === undefined) return count
+    this.#latestName = count.name
+    this.#latest = count
+    return count
+  }
+
+  #sample(slot: number, bytes: number, sampled: { message: unknown; counted: CountedEvent; dataset: number }): void {
+    const text = textOf(sampled.message, sampled.counted, this.#deps.scopeName)
+    const key = `${sampled.dataset}\n${levelOf(sampled.counted)}\n${text}`
+    this.#slots.settle(slot, bytes, this.#statements.find(key).id)
+  }
+
+  #newSlots(): ByteSlots {
+    const statements = this.#statements
+    return new ByteSlots(
+      {
+        attribute: (id, bytes, events) => {
+          const statement = statements.byId(id)
+          if (statement === undefined) return // what is not attributed counts among the other statements
+          statement.bytes += bytes
+          statement.events += events
+        },
+        textOf: id => textOfKey(statements.byId(id)?.key),
+      },
+      this.#random,
+    )
+  }
+
+  #counts(): Counts {
+    const statements = new Map(
+      Array.from(this.#statements.all(), ({ id, key, bytes, events }) => [id, { name: key, bytes, events }]),
+    )
+    this.#slots.pending((id, bytes, events) => {
+      const statement = statements.get(id)
+      if (statement === undefined) return
+      statement.bytes += bytes
+      statement.events += events
+    })
+    return {
+      atMs: this.#deps.nowMs(),
+      total: this.#datasets.total(),
+      statements,
+      datasets: new Map(
+        Array.from(this.#datasets.all(), ({ id, name, bytes, events }) => [id, { name, bytes, events }]),
+      ),
+      otherDatasets: this.#datasets.others,
+    }
+  }
+}
+
+function listed(counts: Counts, sinceMs: number, maxStatements: number): Usage {
+  const { atMs, total, datasets, otherDatasets } = counts
+  const statements = largestFirst(counts.statements)
+    .slice(0, maxStatements)
+    .map(({ name, bytes: estimatedBytes, events }): StatementUsage => {
+      const bytes = Math.round(estimatedBytes)
+      const [id, level = '', text = ''] = name.split('\n')
+      return {
+        dataset: datasets.get(Number(id))?.name ?? '(other datasets)',
+        level,
+        text,
+        events: Math.round(events),
+        bytes,
+        share: Math.min(bytes / total.bytes, 1),
+      }
+    })
+  return {
+    sinceMs,
+    periodMs: Math.max(atMs - sinceMs, 0),
+    ...total,
+    statements,
+    otherStatements: rest(total, statements),
+    datasets: Object.fromEntries(largestFirst(datasets).map(({ name, events, bytes }) => [name, { events, bytes }])),
+    otherDatasets,
+  }
+}
+
+function largestFirst(counts: ReadonlyMap<number, NamedCount>): NamedCount[] {
+  return [...counts.values()].filter(({ bytes }) => bytes > 0).sort((one, other) => other.bytes - one.bytes)
+}
+
+function difference(counts: Counts, before: Counts): Counts {
+  const since = (now: ReadonlyMap<number, NamedCount>, then: ReadonlyMap<number, NamedCount>) =>
+    new Map(Array.from(now, ([id, count]) => [id, { name: count.name, ...minus(count, then.get(id)) }]))
+  return {
+    atMs: counts.atMs,
+    total: minus(counts.total, before.total),
+    statements: since(counts.statements, before.statements),
+    datasets: since(counts.datasets, before.datasets),
+    otherDatasets: minus(counts.otherDatasets, before.otherDatasets),
+  }
+}
+
+/** An estimate may be lower than the previous one. */
+function minus(count: UsageCount, earlier: UsageCount = { events: 0, bytes: 0 }): UsageCount {
+  return { events: Math.max(count.events - earlier.events, 0), bytes: Math.max(count.bytes - earlier.bytes, 0) }
+}
+
+function textOfKey(key: string | undefined): string | undefined {
+  return key?.slice(key.indexOf('\n', key.indexOf('\n') + 1) + 1)
+}
+
+/** Returns the text of a statement whose message is a text; otherwise its event name or scope, in brackets. */
+function textOf(message: unknown, { event, resource }: CountedEvent, scopeName: UsageMeterDeps['scopeName']): string {
+  if (typeof message === 'string') return statementText(message)
+  const { event_name: eventName } = (event ?? {}) as { event_name?: unknown }
+  const name = typeof eventName === 'string' ? eventName : resource && scopeName(resource)
+  return typeof name === 'string' && name !== '' ? `[${statementText(name)}]` : '[no message]'
+}
+
+function levelOf({ event, severity }: CountedEvent): string {
+  const { level } = (event ?? {}) as { level?: unknown }
+  return typeof level === 'string' && shortWord.test(level) ? level : severities[severity]
+}
+
+const shortWord = /^[a-z_-]{1,16}$/i
+
+function rest(total: UsageCount, statements: readonly UsageCount[]): UsageCount {
+  let { events, bytes } = total
+  for (const statement of statements) {
+    events -= statement.events
+    bytes -= statement.bytes
+  }
+  return { events: Math.max(events, 0), bytes: Math.max(bytes, 0) }
+}

@@ -1,0 +1,39 @@
+/** The bytes and events of one log statement. */
+export interface StatementUsage {
+  readonly dataset: string
+  /** The level as it was logged, or the name of the severity if the level is no short word. */
+  readonly level: string
+  /**
+   * The constant part of the message, with `*` in place of each value; at most 200 characters. An event without a text
+   * for a message shows its OpenTelemetry event name or scope in brackets: `[order.placed]`.
+   */
+  readonly text: string
+  /** Number of events, rounded. */
+  readonly events: number
+  /** Bytes of the events' lines before compression, rounded. */
+  readonly bytes: number
+  /** Part of all bytes, from 0 to 1. */
+  readonly share: number
+}
+
+/** A number of events, and the bytes of their lines before compression. */
+export interface UsageCount {
+  readonly events: number
+  readonly bytes: number
+}
+
+/** The events that a process has logged since a moment, by log statement and by dataset. Only kept events count. */
+export interface Usage extends UsageCount {
+  /** Start of the counts, in milliseconds since 1970. */
+  readonly sinceMs: number
+  /** Time from the start of the counts until now, in milliseconds. */
+  readonly periodMs: number
+  /** The log statements with most bytes, the largest first. */
+  readonly statements: readonly StatementUsage[]
+  /** The events of all other log statements. */
+  readonly otherStatements: UsageCount
+  /** The datasets with most bytes, the largest first; at most 64. */
+  readonly datasets: Readonly<Record<string, UsageCount>>
+  /** The events of all other datasets. */
+  readonly otherDatasets: UsageCount
+}

@@ -1,0 +1,118 @@
+import { describe, expect, it, vi } from 'vitest'
+import { FieldWatch } from '../../src/fields/field-watch.ts'
+import { valueLikeness } from '../../src/fields/value-like-name.ts'
+
+function watch() {
+  const listener = { onValueLikeNames: vi.fn(), onTypeChange: vi.fn() }
+  return { watch: new FieldWatch(listener), ...listener }
+}
+
+describe('the name of a field', () => {
+  it.each(['8f3a2b1c-1234-4abc-9def-0123456789ab', 'alice@example.com', '8f3a2b1c8f3a2b1c'])(
+    'looks like a value: %s',
+    name => {
+      expect(valueLikeness(name)).toBe('certain')
+    },
+  )
+
+  it.each(['42', '8f3a', 'order_12345', 'k2026-11-22', 'some words', 'https://x.y'])('may be a value: %s', name => {
+    expect(valueLikeness(name)).toBe('likely')
+  })
+
+  it.each([
+    'level',
+    'http2',
+    'sha256',
+    'x509',
+    'app.kubernetes.io/name',
+    'user_id',
+    'face',
+    'größe',
+    'v1',
+    'oauth2_token',
+  ])('is a name: %s', name => {
+    expect(valueLikeness(name)).toBe(undefined)
+  })
+})
+
+describe('names that look like values', () => {
+  it('are told once for each group, with the beginning of one of them', () => {
+    const { watch: fields, onValueLikeNames } = watch()
+    for (let i = 0; i < 50; i++) fields.look('d', { users: { [`8f3a${1000 + i}`]: { visits: i } }, level: 'info' })
+    const found = { example: 'users.8f3a…', group: 'users', names: 3 }
+    expect(onValueLikeNames.mock.calls).toEqual([['d', found]])
+    expect(fields.findings('d').valueLikeNames).toEqual([{ ...found, names: 50 }])
+  })
+
+  it('are not told if there are one or two, which may be chance', () => {
+    const { watch: fields, onValueLikeNames } = watch()
+    for (let i = 0; i < 50; i++) fields.look('d', { codes: { 200: 1, 404: 2 } })
+    expect(onValueLikeNames).not.toHaveBeenCalled()
+    expect(fields.findings('d').valueLikeNames).toEqual([])
+  })
+
+  it('are told at once if there is no doubt', () => {
+    const { watch: fields } = watch()
+    fields.look('d', { 'alice@example.com': 1 })
+    expect(fields.findings('d').valueLikeNames).toEqual([{ example: 'alic…', group: '', names: 1 }])
+  })
+})
+
+describe('a change of type', () => {
+  it.each([
+    ['a text after a number', 1, 'one', ['number', 'string']],
+    ['a group after a text', 'one', { a: 1 }, ['string', 'object']],
+    ['a list after a group', { a: 1 }, [1], ['object', 'array']],
+    ['a flag after a date, which is a text', new Date(0), true, ['string', 'boolean']],
+  ])('is told once for each field: %s', (_, first, second, types) => {
+    const { watch: fields, onTypeChange } = watch()
+    for (const value of [first, null, undefined, first, second, first]) fields.look('d', { order: { total: value } })
+    expect(onTypeChange.mock.calls).toEqual([['d', { path: 'order.total', types }]])
+    expect(fields.findings('d').typeChanges).toEqual([{ path: 'order.total', types }])
+  })
+
+  it('is none between datasets', () => {
+    const { watch: fields, onTypeChange } = watch()
+    fields.look('a', { total: 1 })
+    fields.look('b', { total: 'one' })
+    expect(onTypeChange).not.toHaveBeenCalled()
+  })
+})
+
+describe('work and memory are bounded', () => {
+  it('after 200 events of a dataset, by looking at every 64th', () => {
+    const { watch: fields } = watch()
+    let reads = 0
+    const event = {
+      get level() {
+        reads++
+        return 'info'
+      },
+    }
+    for (let i = 0; i < 200 + 640; i++) fields.look('d', event)
+    expect(reads).toBeLessThan(2 * (200 + 12))
+  })
+
+  it('for a wide event, a deep one, a cycle, and a million names', () => {
+    const { watch: fields } = watch()
+    const cycle: Record<string, unknown> = {}
+    cycle.cycle = cycle
+    const wide = Object.fromEntries(
+      Array.from({ length: 10_000 }, (_, i) => [`name_${'abcdefghij'[i % 10]}${'x'.repeat(i / 10)}`, i]),
+    )
+    for (let i = 0; i < 200; i++) for (const event of [wide, cycle]) fields.look(`d${i}`, event)
+    for (let i = 0; i < 200; i++)
+      fields.look('ids', Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`${i * 400 + n}`, 1])))
+    expect(fields.findings('ids').valueLikeNames).toEqual([{ example: expect.any(String), group: '', names: 1000 }])
+  })
+
+  it('does not throw where a getter or a proxy does', () => {
+    const { watch: fields } = watch()
+    const raise = () => {
+      throw new Error('no')
+    }
+    fields.look('d', Object.defineProperty({}, 'a', { enumerable: true, get: raise }))
+    fields.look('d', new Proxy({}, { getPrototypeOf: raise, ownKeys: raise }))
+    fields.look('d', null as unknown as object)
+  })
+})

@@ -1,0 +1,251 @@
+/** What a user sees of the bytes of log statements, and of rules for fields. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import { LoggerProvider } from '@opentelemetry/sdk-logs'
+import { describe, expect, it } from 'vitest'
+import winston from 'winston'
+import type { Shipper, ShipperOptions } from '../src/index.ts'
+import { LogferryLogRecordProcessor } from '../src/otel.ts'
+import { LogferryTransport } from '../src/winston.ts'
+import { startShipping } from './support/shipping.ts'
+
+/** Bytes of the stored events of a dataset, as they were sent: without the newline. */
+function bytesOf(events: readonly object[]): number {
+  return events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)), 0)
+}
+
+/** Logs by each way of logging: calls `log` with a level, a message and fields. */
+const ways: readonly [
+  string,
+  (shipper: Shipper) => (level: string, message: string, fields: object) => void,
+  string,
+][] = [
+  ['the core', shipper => (level, message, fields) => void shipper.ship({ level, message, ...fields }), ''],
+  [
+    'Winston',
+    shipper => {
+      const logger = winston.createLogger({ transports: [new LogferryTransport({ shipper })] })
+      return (level, message, fields) => void logger.log(level, message, fields)
+    },
+    '',
+  ],
+  [
+    'OpenTelemetry',
+    shipper => {
+      const resource = resourceFromAttributes({ 'service.name': 'shop' })
+      const logger = new LoggerProvider({
+        resource,
+        processors: [new LogferryLogRecordProcessor({ shipper })],
+      }).getLogger('demo')
+      return (level, message, fields) =>
+        logger.emit({
+          severityText: level,
+          severityNumber: level === 'error' ? 17 : 9,
+          body: message,
+          attributes: { ...fields } as never,
+        })
+    },
+    'attributes.',
+  ],
+]
+
+describe.each(ways)('usage() of %s', (_, loggerOf) => {
+  it('lists the log statements with most bytes, as they were sent', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const log = loggerOf(shipper)
+    for (let i = 0; i < 50; i++) log('info', `order ${i} placed by "alice"`, { text: 'x'.repeat(500) })
+    for (let i = 0; i < 50; i++) log('error', `payment ${i} failed`, { text: 'x'.repeat(100) })
+    log('info', 'started', {})
+    await shipper.flush()
+    const { statements, ...usage } = shipper.usage()
+    const events = shipping.emulator.events('d')
+    const bytes = bytesOf(events)
+    expect(statements).toMatchObject([
+      { dataset: 'd', level: 'info', text: 'order * placed by *', events: 50 },
+      { dataset: 'd', level: 'error', text: 'payment * failed', events: 50 },
+      { dataset: 'd', level: 'info', text: 'started', events: 1 },
+    ])
+    expect(statements[0]?.bytes).toBe(bytesOf(events.filter(({ message }) => String(message).startsWith('order'))))
+    expect(statements.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1)
+    expect(usage).toMatchObject({ events: 101, bytes, datasets: { d: { events: 101, bytes } }, fields: undefined })
+    expect(usage.otherStatements).toEqual({ events: 0, bytes: 0 })
+    expect(Math.abs(usage.sinceMs + usage.periodMs - Date.now())).toBeLessThan(2000)
+  })
+})
+
+describe('usage()', () => {
+  it('lists as many statements as wanted, and sums up the others', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    for (const message of ['one', 'two', 'three']) shipper.ship({ level: 'info', message })
+    const { statements, otherStatements } = shipper.usage({ maxStatements: 1 })
+    expect([statements.length, otherStatements.events]).toEqual([1, 2])
+  })
+
+  it.each([-1, 241, 1.5, '5', null])('refuses maxStatements: %j', async maxStatements => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const refused = { code: 'LOGFERRY_INVALID_OPTION', option: 'maxStatements' }
+    expect(() => shipper.usage({ maxStatements: maxStatements as number })).toThrow(expect.objectContaining(refused))
+  })
+
+  it('counts by dataset, and only events that were kept', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ dataset: ({ to }) => to as string })
+    for (const to of ['a', 'a', 'b', '']) shipper.ship({ level: 'info', message: 'm', to })
+    const { events, datasets, statements } = shipper.usage()
+    expect(events).toBe(3)
+    expect([datasets.a?.events, datasets.b?.events]).toEqual([2, 1])
+    expect(statements.map(({ dataset, text }) => [dataset, text])).toEqual([
+      ['a', 'm'],
+      ['b', 'm'],
+    ])
+  })
+
+  it('lists nothing with countUsage: false', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ countUsage: false })
+    shipper.ship({ level: 'info', message: 'm' })
+    expect(shipper.usage()).toMatchObject({ events: 0, bytes: 0, statements: [], datasets: {} })
+  })
+})
+
+describe('reportUsageEveryMs', () => {
+  it('ships the statements of each period as an event, while events are logged', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ reportUsageEveryMs: 1000 })
+    for (let i = 0; i < 10; i++) shipper.ship({ level: 'info', message: `order ${i} placed` })
+    await sleep(1300)
+    shipper.ship({ level: 'info', message: 'after' })
+    await shipper.close()
+    const reports = shipping.emulator.events('d').filter(({ logferry }) => logferry !== undefined)
+    expect(reports).toMatchObject([
+      {
+        level: 'info',
+        message: 'logferry: 100 % are info "order * placed"',
+        logferry: {
+          usage: { events: 10, statements: [{ dataset: 'd', text: 'order * placed', events: 10, share: 1 }] },
+        },
+      },
+      { logferry: { usage: { events: 2, statements: [expect.anything(), expect.anything()] } } },
+    ])
+    expect(shipping.emulator.events('d')).toHaveLength(13)
+  })
+
+  it('goes to the dataset with most bytes if a function names the datasets', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ reportUsageEveryMs: 60_000, dataset: ({ to }) => to as string })
+    for (const to of ['a', 'b', 'b']) shipper.ship({ level: 'info', message: 'm', to })
+    await shipper.close()
+    expect(shipping.emulator.events('b')).toHaveLength(3)
+    expect(shipping.emulator.events('a')).toHaveLength(1)
+  })
+})
+
+describe('a warning about the monthly ingest', () => {
+  it('names the three statements that cost most', async () => {
+    await using shipping = await startShipping({ org: { license: { monthlyIngestGb: 0.0001 } } })
+    const { orgId, accessToken } = shipping.emulator
+    const shipper = shipping.ship({ limits: { orgId, accessToken } })
+    while (shipper.stats().limits?.readAt === undefined) await sleep(10)
+    for (let i = 0; i < 100; i++) {
+      shipper.ship({ level: 'info', message: `order ${i} placed`, text: 'x'.repeat(2000) })
+      shipper.ship({ level: 'info', message: `user "u${i}" left`, text: 'x'.repeat(500) })
+      shipper.ship({ level: 'error', message: 'failed', text: 'x'.repeat(200) })
+      shipper.ship({ level: 'debug', message: 'detail' })
+    }
+    while (!shipping.warnings.some(({ code }) => code === 'LOGFERRY_BUDGET')) await sleep(50)
+    const { message } = shipping.warnings.find(({ code }) => code === 'LOGFERRY_BUDGET') ?? {}
+    expect(message).toMatch(
+      /are used\..* Of the bytes that this process has logged, \d+ % are info "order \* placed", \d+ % are info "user \* left", \d+ % are error "failed"\.$/,
+    )
+  }, 30_000)
+})
+
+describe.each(ways)('fields, by %s:', (_, loggerOf, prefix) => {
+  const within = (event: Record<string, unknown>) =>
+    prefix === '' ? event : (event.attributes as Record<string, unknown>)
+  const shipped = async (fields: ShipperOptions['fields'], log: (log: ReturnType<typeof loggerOf>) => void) => {
+    const shipping = await startShipping()
+    const shipper = shipping.ship({ fields })
+    log(loggerOf(shipper))
+    await shipper.flush()
+    return Object.assign(shipping, { shipper, events: shipping.emulator.events('d').map(within) })
+  }
+
+  it('asText makes one text of a group', async () => {
+    await using shipping = await shipped({ asText: [`${prefix}labels.*`] }, log => {
+      log('info', 'm', { labels: { env: 'prod', team: 'x' }, other: { a: 1 } })
+    })
+    expect(shipping.events).toMatchObject([{ labels: '{"env":"prod","team":"x"}', other: { a: 1 } }])
+  })
+
+  it('max folds new fields into the overflow field, with a warning', async () => {
+    await using shipping = await shipped({ max: 30, overflowField: 'rest' }, log => {
+      for (let i = 0; i < 40; i++)
+        log('info', 'm', { [`name_${'abcdefghij'[i % 10]}${'klmn'[Math.floor(i / 10)]}`]: i })
+    })
+    const counts = shipping.shipper.usage().fields?.d
+    expect(counts?.count).toBe(30)
+    const all = shipping.emulator.events('d')
+    const paths = new Set(all.flatMap(event => leavesOf(event)))
+    expect(paths.size).toBeLessThanOrEqual(30)
+    expect(paths).toContain('rest')
+    for (let i = 0; i < 40; i++) expect(JSON.stringify(all[i])).toContain(`name_${'abcdefghij'[i % 10]}`)
+    const [warning] = shipping.warnings
+    expect(warning).toMatchObject({
+      code: 'LOGFERRY_FIELDS',
+      message: expect.stringContaining('dataset "d" has no room'),
+    })
+  })
+
+  it('names that look like values, and changes of type, are warned of and counted', async () => {
+    await using shipping = await shipped({}, log => {
+      for (let i = 0; i < 5; i++) log('info', 'm', { users: { [`8f3a${i}${i}`]: 1 }, total: i === 3 ? 'three' : i })
+    })
+    const messages = shipping.warnings.map(({ code, message }) => `${code} ${message}`)
+    expect(messages).toEqual([
+      expect.stringMatching(
+        /^LOGFERRY_FIELDS .* look like identifiers or values: "(attributes\.)?users\.8f3a…".* fields\.asText: \["(attributes\.)?users\.\*"\]\.$/,
+      ),
+      expect.stringMatching(
+        /^LOGFERRY_FIELDS .* the field "(attributes\.)?total" in dataset "d" was number, then string\./,
+      ),
+    ])
+    expect(shipping.shipper.usage().fields).toMatchObject({
+      d: {
+        valueLikeNames: [{ example: `${prefix}users.8f3a…`, group: `${prefix}users`, names: 5 }],
+        typeChanges: [{ path: `${prefix}total`, types: ['number', 'string'] }],
+      },
+    })
+  })
+})
+
+describe('fields with a license', () => {
+  it('keep to the lower of both limits', async () => {
+    await using shipping = await startShipping({ org: { license: { maxFields: 26 } }, enforce: true })
+    const { orgId, accessToken } = shipping.emulator
+    const shipper = shipping.ship({ limits: { orgId, accessToken }, fields: { max: 100, asText: ['labels.*'] } })
+    while (shipper.stats().limits?.readAt === undefined) await sleep(10)
+    for (let i = 0; i < 40; i++)
+      shipper.ship({
+        level: 'info',
+        message: 'm',
+        labels: { a: i },
+        [`n${'abcdefghij'[i % 10]}${'klmn'[Math.floor(i / 10)]}`]: i,
+      })
+    await shipper.flush()
+    const events = shipping.emulator.events('d')
+    expect(events).toHaveLength(40)
+    expect(new Set(events.flatMap(event => leavesOf(event))).size).toBeLessThanOrEqual(26)
+    expect(events[0]).toMatchObject({ labels: '{"a":0}' })
+    expect(shipper.stats()).toMatchObject({ delivered: 40, dropped: 0, limits: { maxFields: 26 } })
+  })
+})
+
+function leavesOf(value: unknown, path?: string): string[] {
+  const members = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : []
+  if (members.length === 0) return path === undefined ? [] : [path]
+  return members.flatMap(([name, member]) => leavesOf(member, path === undefined ? name : `${path}.${name}`))
+}

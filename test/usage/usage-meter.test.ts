@@ -1,0 +1,258 @@
+/** Accuracy and bounds of the counts, beside a counter that determines the statement of every event. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Severity } from '../../src/accounting/severity.ts'
+import { statementText } from '../../src/usage/statement-text.ts'
+import type { Usage } from '../../src/usage/usage.ts'
+import { type CountedEvent, UsageMeter } from '../../src/usage/usage-meter.ts'
+
+interface Logged {
+  readonly dataset: string
+  readonly counted: CountedEvent
+  readonly bytes: number
+}
+
+/** A generator of random numbers from 0 to 1 that gives the same ones for the same seed. */
+function randomFrom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+function meterWith(seed: number): UsageMeter {
+  const scopeName = (resource: Uint8Array) => Buffer.from(resource).toString()
+  return new UsageMeter({ scopeName, nowMs: () => 0, random: randomFrom(seed) })
+}
+
+/** Exact bytes and events by dataset, level and text. */
+function countedSlowly(events: readonly Logged[]): Map<string, { bytes: number; events: number }> {
+  const counts = new Map<string, { bytes: number; events: number }>()
+  for (const { dataset, counted, bytes } of events) {
+    const { level, message } = counted.event as { level: string; message: string }
+    const key = `${dataset} ${level} ${statementText(message)}`
+    const count = counts.get(key) ?? { bytes: 0, events: 0 }
+    counts.set(key, { bytes: count.bytes + bytes, events: count.events + 1 })
+  }
+  return counts
+}
+
+const nouns =
+  'order payment user session cart invoice customer shipment refund product stock price search cache request job batch'.split(
+    ' ',
+  )
+const verbs = 'created updated removed placed cancelled failed'.split(' ')
+
+/** A hundred statements of an application, a few of which cost most, in a style of its messages. */
+function application(style: string, seed: number, count: number): Logged[] {
+  const random = randomFrom(seed)
+  const pick = (max: number) => Math.floor(random() * max)
+  const hex = (length: number) => Array.from({ length }, () => pick(16).toString(16)).join('')
+  const uuid = () => [8, 4, 4, 4, 12].map(hex).join('-')
+  const message: Record<string, (noun: string, verb: string) => string> = {
+    constant: (noun, verb) => `${noun} ${verb}`,
+    'a value at the end': (noun, verb) => `${noun} ${verb} ${pick(1e6)}`,
+    'a value first': (noun, verb) => `${uuid()} ${noun} ${verb}`,
+    'the same beginning': (noun, verb) => `[checkout-service] ${noun} ${verb} id=${hex(8)} took ${pick(100)}ms`,
+    'the same beginning and a value': (noun, verb) => `order ${pick(1e6)}: ${noun} ${verb} in ${pick(100)} ms`,
+    'words for values': (noun, verb) => `"${nouns[pick(17)]}" has ${verb} the ${noun} ${pick(1e9)}`,
+  }
+  const make = message[style] ?? ((noun, verb) => `${noun} ${verb}`)
+  const statements = Array.from({ length: 100 }, (_, i) => ({
+    message: () => make(nouns[i % 17] as string, verbs[Math.floor(i / 17)] as string),
+    bytes: 150 + pick(800),
+    weight: 1.25 ** -i,
+    severity: (i % 5 === 0 ? 4 : 2) as Severity,
+    dataset: i % 3 === 0 ? 'http' : 'app',
+  }))
+  const total = statements.reduce((sum, { weight }) => sum + weight, 0)
+  return Array.from({ length: count }, () => {
+    let rest = random() * total
+    const statement = statements.find(({ weight }) => {
+      rest -= weight
+      return rest <= 0
+    })
+    if (statement === undefined) throw new Error('no statement')
+    const { severity, dataset } = statement
+    const event = { level: severity === 4 ? 'error' : 'info', message: statement.message() }
+    const bytes = statement.bytes + pick(statement.bytes)
+    return { dataset, counted: { event, severity, resource: undefined }, bytes }
+  })
+}
+
+const keyOf = ({ dataset, level, text }: Usage['statements'][number]) => `${dataset} ${level} ${text}`
+
+describe('an application with a hundred log statements', () => {
+  const styles = [
+    'constant',
+    'a value at the end',
+    'a value first',
+    'the same beginning',
+    'the same beginning and a value',
+    'words for values',
+  ]
+  it.each(styles.flatMap(style => [1, 2].map(seed => [style, seed] as const)))(
+    'has its ten most expensive listed in order, within 2 %% of their bytes (messages: %s, %i)',
+    { timeout: 60_000 },
+    (style, seed) => {
+      const events = application(style, seed, 100_000)
+      const meter = meterWith(seed)
+      for (const { dataset, counted, bytes } of events) meter.add(dataset, counted, bytes)
+      const exact = [...countedSlowly(events)].sort((one, other) => other[1].bytes - one[1].bytes).slice(0, 10)
+      const { statements, bytes, otherStatements } = meter.usage(10)
+      expect(statements.map(keyOf)).toEqual(exact.map(([key]) => key))
+      for (const [i, statement] of statements.entries()) {
+        const count = exact[i]?.[1] ?? { bytes: 0, events: 0 }
+        expect(Math.abs(statement.bytes / count.bytes - 1)).toBeLessThan(0.02)
+        expect(Math.abs(statement.events / count.events - 1)).toBeLessThan(0.05)
+      }
+      const sum = statements.reduce((total, one) => total + one.bytes, otherStatements.bytes)
+      expect(sum).toBe(bytes)
+      expect(bytes).toBe(events.reduce((total, one) => total + one.bytes, 0))
+    },
+  )
+})
+
+describe('counts', () => {
+  const statement = fc.record({
+    dataset: fc.constantFrom('a', 'b'),
+    level: fc.constantFrom('info', 'error'),
+    words: fc.constantFrom('order placed', 'order paid', 'user left', 'retry', ''),
+    value: fc.oneof(fc.nat(), fc.uuid()),
+    bytes: fc.integer({ min: 20, max: 2000 }),
+  })
+
+  it('of datasets are exact, and no statement is listed that was not logged', () => {
+    fc.assert(
+      fc.property(fc.array(statement, { maxLength: 60 }), fc.integer(), (logged, seed) => {
+        const meter = meterWith(seed)
+        const events = logged.map(({ dataset, level, words, value, bytes }): Logged => {
+          const event = { level, message: `${words} ${value}` }
+          return { dataset, bytes, counted: { event, severity: level === 'error' ? 4 : 2, resource: undefined } }
+        })
+        for (const { dataset, counted, bytes } of events) meter.add(dataset, counted, bytes)
+        const exact = countedSlowly(events)
+        const { statements, datasets } = meter.usage(240)
+        for (const one of statements) expect([...exact.keys()]).toContain(keyOf(one))
+        const sum = (name: string) =>
+          events.filter(({ dataset }) => dataset === name).reduce((total, { bytes }) => total + bytes, 0)
+        for (const name of Object.keys(datasets)) expect(datasets[name]?.bytes).toBe(sum(name))
+      }),
+    )
+  })
+
+  it('show an event without a text for a message by its event name, or by its scope', () => {
+    const meter = meterWith(1)
+    const resource = Buffer.from('http-server 2')
+    const event = (fields: object, scope?: Buffer) => ({ event: fields, severity: 2 as const, resource: scope })
+    meter.add('d', event({ event_name: 'order.placed' }, resource), 400)
+    meter.add('d', event({ body: { a: 1 } }, resource), 300)
+    meter.add('d', event({ body: { a: 1 } }), 200)
+    const { statements } = meter.usage(10)
+    expect(statements.map(({ text }) => text).sort()).toEqual(['[http-server *]', '[no message]', '[order.placed]'])
+  })
+
+  it('go on where an accessor throws, or logs', () => {
+    const meter = meterWith(1)
+    const nested = { event: { level: 'info', message: 'nested' }, severity: 2 as const, resource: undefined }
+    const events = [
+      {
+        get message(): string {
+          throw new Error('no')
+        },
+      },
+      {
+        get level(): string {
+          meter.add('d', nested, 50)
+          return 'info'
+        },
+        message: 'logs',
+      },
+      null as unknown as object,
+    ]
+    for (const event of events) meter.add('d', { event, severity: 2, resource: undefined }, 100)
+    const { events: count, bytes } = meter.usage(10)
+    expect([count, bytes]).toEqual([4, 350])
+  })
+
+  it('of a period are those since the previous one', () => {
+    const meter = meterWith(1)
+    const event = (message: string) => ({
+      event: { level: 'info', message },
+      severity: 2 as const,
+      resource: undefined,
+    })
+    for (let i = 0; i < 10; i++) meter.add('d', event(`first ${i}`), 100)
+    expect(meter.takePeriod(5)).toMatchObject({
+      events: 10,
+      bytes: 1000,
+      statements: [{ text: 'first *', events: 10 }],
+    })
+    for (let i = 0; i < 5; i++) meter.add('d', event(`second ${i}`), 100)
+    expect(meter.takePeriod(5)).toMatchObject({ events: 5, bytes: 500, datasets: { d: { events: 5, bytes: 500 } } })
+    expect(meter.usage(5)).toMatchObject({ events: 15, statements: [{ text: 'first *' }, { text: 'second *' }] })
+  })
+
+  it('begin anew on request', () => {
+    const meter = meterWith(1)
+    const event = { event: { level: 'info', message: 'm' }, severity: 2 as const, resource: undefined }
+    meter.add('d', event, 100)
+    meter.restart()
+    expect(meter.usage(5)).toMatchObject({ events: 0, bytes: 0, statements: [], datasets: {} })
+    meter.add('d', event, 70)
+    expect(meter.usage(5)).toMatchObject({ events: 1, bytes: 70, statements: [{ text: 'm', bytes: 70 }] })
+  })
+
+  it('list the large statements among ten thousand small ones, and the large datasets among a thousand', () => {
+    const meter = meterWith(3)
+    const random = randomFrom(3)
+    const letters = () => Array.from({ length: 12 }, () => 'ghijklmnop'[Math.floor(random() * 10)]).join('')
+    const event = (message: string) => ({
+      event: { level: 'info', message },
+      severity: 2 as const,
+      resource: undefined,
+    })
+    for (let i = 0; i < 50_000; i++) {
+      meter.add(i % 2 === 0 ? 'large' : `d${i % 1000}`, event(letters()), 100)
+      meter.add('large', event('the large one'), 100)
+    }
+    const { statements, datasets } = meter.usage(10)
+    expect(statements[0]).toMatchObject({ dataset: 'large', text: 'the large one' })
+    expect(Math.abs((statements[0]?.bytes ?? 0) / 5_000_000 - 1)).toBeLessThan(0.02)
+    expect(Object.keys(datasets)).toHaveLength(64)
+    expect(datasets.large).toEqual({ events: 75_000, bytes: 7_500_000 })
+  })
+})
+
+describe('memory', () => {
+  it('is less than 256 KB, whatever is logged', { timeout: 60_000 }, () => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const usedBytes = () => {
+      collect()
+      collect()
+      const { heapUsed, arrayBuffers } = process.memoryUsage()
+      return heapUsed + arrayBuffers
+    }
+    const meters = Array.from({ length: 20 }, (_, i) => meterWith(i))
+    const random = randomFrom(7)
+    const text = (length: number) =>
+      Array.from({ length }, () => String.fromCharCode(0x4e00 + random() * 20_000)).join(' ')
+    const fill = (meter: UsageMeter) => {
+      for (let i = 0; i < 2000; i++) {
+        const event = { level: 'information', message: `${text(110)} ${'x '.repeat(5000)}` }
+        meter.add(`${text(99)} ${i}`, { event, severity: 2, resource: undefined }, 1000 + i)
+      }
+      meter.takePeriod(20)
+    }
+    fill(meterWith(99))
+    const before = usedBytes()
+    for (const meter of meters) fill(meter)
+    const eachBytes = (usedBytes() - before) / meters.length
+    expect(eachBytes).toBeLessThan(256 * 1024)
+    expect(meters.every(meter => meter.usage(5).events === 2000)).toBe(true)
+  })
+})
