@@ -218,7 +218,14 @@ describe('a slow and obvious implementation', () => {
     const patterns = [/secret-\d/g, /[ab]+/gi, /x*/g, /é|\u{1f600}/gu]
     const text = fc.string({ unit: fc.constantFrom('a', 'B', 'x', 'secret-1', '1', 'é', '😀', '"', ' ') })
     const { event } = fc.letrec(tie => ({
-      value: fc.oneof({ maxDepth: 3 }, text, fc.integer(), fc.date({ noInvalidDate: true }), fc.array(tie('value')), tie('event')),
+      value: fc.oneof(
+        { maxDepth: 3 },
+        text,
+        fc.integer(),
+        fc.date({ noInvalidDate: true }),
+        fc.array(tie('value')),
+        tie('event'),
+      ),
       event: fc.dictionary(fc.constantFrom('a', 'secret-1', 'c'), tie('value')),
     })) as { event: fc.Arbitrary<object> }
     fc.assert(
