@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { FieldNameSchema } from './checks.ts'
-import { type DefinitionsOf, option } from './option.ts'
+import { type DefinitionsOf, option, optionalInteger } from './option.ts'
 import { withDefaults } from './with-defaults.ts'
 
 /** Options for the fields of a dataset: `fields` of a shipper. `undefined` means the default. Unknown names throw. */
@@ -31,7 +31,6 @@ export interface FieldsOptions {
   overflowField?: string | undefined
 }
 
-const expectedMax = 'an integer from 20 to 20000 (fields)'
 const expectedPath = 'a dotted path of 1 to 200 characters, with `*` only at its end: labels.*'
 const expectedPaths = 'a list of at most 100 dotted paths: [labels.*]'
 const maxPaths = 100
@@ -43,16 +42,7 @@ const PathSchema = v.pipe(v.string(expectedPath), v.maxLength(200, expectedPath)
 
 /** The definition of each of `FieldsOptions`. */
 export const fieldsOptions = {
-  max: option<number>({
-    check: v.pipe(
-      v.number(expectedMax),
-      v.integer(expectedMax),
-      v.minValue(20, expectedMax),
-      v.maxValue(20_000, expectedMax),
-    ),
-    values: '20 to 20,000 fields',
-    summary: 'maximum number of fields per dataset',
-  }),
+  max: optionalInteger({ min: 20, max: 20_000, unit: 'fields', summary: 'maximum number of fields per dataset' }),
   asText: option<readonly string[]>({
     check: v.pipe(v.array(PathSchema, expectedPaths), v.maxLength(maxPaths, expectedPaths)),
     values: 'array of dotted paths',

@@ -105,7 +105,7 @@ export function required<T>(definition: CheckedBy<T>): Option<T, 'required'> {
 interface IntegerRange extends Description {
   readonly min: number
   readonly max: number
-  readonly unit: 'milliseconds' | 'bytes' | 'events' | 'requests'
+  readonly unit: 'milliseconds' | 'bytes' | 'events' | 'requests' | 'fields'
 }
 
 type IntegerDefault =
@@ -113,11 +113,19 @@ type IntegerDefault =
   | { readonly defaultFrom: (values: never) => number; readonly defaultText: string }
 
 export function integer(definition: IntegerRange & IntegerDefault): Option<number, 'default'> {
-  const { min, max, unit, ...rest } = definition
+  return ownProperties({ ...inRange(definition), presence: 'default' })
+}
+
+/** Defines an option that is an integer or not set. */
+export function optionalInteger(definition: IntegerRange): Option<number> {
+  return ownProperties({ ...inRange(definition), presence: 'optional' })
+}
+
+function inRange<D extends IntegerRange>({ min, max, unit, ...rest }: D) {
   const expected = `an integer from ${min} to ${max} (${unit})`
   const check = v.pipe(v.number(expected), v.integer(expected), v.minValue(min, expected), v.maxValue(max, expected))
   const values = max === Number.MAX_SAFE_INTEGER ? `at least ${min} ${unit}` : `${min} to ${max} ${unit}`
-  return ownProperties({ ...rest, presence: 'default', check, values })
+  return { ...rest, check, values }
 }
 
 /** Defines an option that is one of a few words. */

@@ -1,5 +1,4 @@
-import * as v from 'valibot'
-import { type DefinitionsOf, flag, option } from './option.ts'
+import { type DefinitionsOf, flag, optionalInteger } from './option.ts'
 
 /** Options for the count of bytes by log statement. They are options of a shipper. */
 export interface UsageOptions {
@@ -22,19 +21,13 @@ export interface UsageOptions {
   reportUsageEveryMs?: number | undefined
 }
 
-const expectedInterval = 'an integer from 1000 to 86400000 (milliseconds)'
-
 /** The definition of each of `UsageOptions`. */
 export const usageOptions = {
   countUsage: flag({ default: true, summary: 'counts events and bytes by log statement' }),
-  reportUsageEveryMs: option<number>({
-    check: v.pipe(
-      v.number(expectedInterval),
-      v.integer(expectedInterval),
-      v.minValue(1000, expectedInterval),
-      v.maxValue(86_400_000, expectedInterval),
-    ),
-    values: '1,000 to 86,400,000 milliseconds',
+  reportUsageEveryMs: optionalInteger({
+    min: 1000,
+    max: 86_400_000,
+    unit: 'milliseconds',
     summary: 'interval at which the log statements with most bytes are shipped as one event',
   }),
 } satisfies DefinitionsOf<UsageOptions>
