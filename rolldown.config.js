@@ -28,7 +28,7 @@ const code = defineConfig({
     dir: 'dist',
     format: 'cjs',
     entryFileNames: '[name].cjs',
-    chunkFileNames: 'shared/[name].cjs',
+    chunkFileNames: chunk => (chunk.moduleIds.some(isOfCommand) ? 'cli/[name].cjs' : 'shared/[name].cjs'),
     codeSplitting: {
       groups: [
         {
@@ -113,6 +113,10 @@ export default [code, declarations]
 
 function inputs(pathOf) {
   return Object.fromEntries(entryPoints.map(name => [name, pathOf(name)]))
+}
+
+function isOfCommand(id) {
+  return id.includes('/src/cli/')
 }
 
 function isPackage(id) {
