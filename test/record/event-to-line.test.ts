@@ -295,7 +295,7 @@ describe('a line', () => {
     const event = {
       a: 'before',
       get b() {
-        head.write('{"t":"2"') // as the time stamps of events share their bytes
+        head.write('{"t":"2"') // as the timestamps of events share their bytes
         others.push(textOf(eventToLine({ other: 'x'.repeat(50) }, head, undefined, 1000, { stubbed: 0, cut: 0 })))
         return 'read'
       },

@@ -212,7 +212,7 @@ describe('a refused event with a timestamp of its own', () => {
     ]
     await using server = await answering(request => request.answer('200 OK', JSON.stringify({ failed: 2, failures })))
     await using logs = watched({ baseUrl: server.url, token, spool: { directory } })
-    // The first member of each is the time stamp of the one that follows.
+    // The first member of each is the timestamp of the one that follows.
     for (const [n, time] of times.entries()) logs.log(n, n + 1, { previous: times[n + 1], _time: time })
     logs.alsoLogged(1)
     logs.shipper.ship({ orderedAt: times[1], n: 4, _time: times[0] })

@@ -11,7 +11,7 @@ for (const name of names) {
   for (const key of Object.keys(required)) assert.equal(imported[key], required[key], `${key} of ${name}`)
 }
 
-// What one makes the other takes, time stamps are unique among both, and the end of the process delivers for both.
+// What one makes the other takes, timestamps are unique among both, and the end of the process delivers for both.
 const { startEmulator } = await import('logferry/emulator')
 const { createShipper } = await import('logferry')
 const { LogferryTransport } = require('logferry/winston')
