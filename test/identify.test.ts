@@ -12,7 +12,7 @@ import { startShipping } from './support/shipping.ts'
 
 type Fields = Record<string, unknown>
 
-/** The uid of an event, wherever it is. */
+/** Returns the uid of an event, wherever the event has it. */
 function uidOf(event: Fields): string {
   const nested = (event.log as { record?: { uid?: unknown } } | undefined)?.record?.uid
   return String(nested ?? event['log.record.uid'])
@@ -173,7 +173,7 @@ describe('identify', () => {
         level: 'info',
         get inner() {
           shipper.ship({ level: 'error', n: 'inner' })
-          return text // for which there is no memory, most times
+          return text // mostly, memory has no room for this text
         },
       })
     }

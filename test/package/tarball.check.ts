@@ -19,7 +19,7 @@ describe('the tarball', () => {
     const files = readdirSync(join(installed, 'dist'), { recursive: true, withFileTypes: true })
     const names = files.filter(file => file.isFile()).map(file => file.name)
     expect(names.filter(name => !/^[a-z-]+(\.js|\.cjs|\.d\.ts|\.d\.cts)$/.test(name))).toEqual(['valibot-LICENSE.md'])
-    expect(names.length).toBeLessThan(35) // the code once, and declarations of what is public
+    expect(names.length).toBeLessThan(35) // the code once, and the declarations of the public API
   })
 
   it('has no getters among its exports, which would need a frame where the stack ends', () => {
