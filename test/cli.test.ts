@@ -1,4 +1,4 @@
-/** The command as it is built and installed, in processes of its own. */
+/** The built command, in separate processes. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { get } from 'node:http'
@@ -191,7 +191,7 @@ describe.concurrent('logferry emulator', () => {
   })
 })
 
-/** What the emulator says to put into the environment. */
+/** Returns the environment variables that the emulator prints. */
 async function environmentOf({ until, stdout, stderr }: RunningProcess): Promise<Record<string, string>> {
   await until(/Press Ctrl-C to stop/)
   const assignments = (stdout() + stderr()).matchAll(/^ {2}export (LOGFERRY_\w+)=(.*)$/gm)

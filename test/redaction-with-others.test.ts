@@ -1,4 +1,4 @@
-/** Redaction beside the options that keep, fold, count or number events: the secret is found nowhere. */
+/** Redaction together with the options that keep, fold, count or number events: the secret appears nowhere. */
 import { describe, expect, it } from 'vitest'
 import type { ShipperOptions } from '../src/index.ts'
 import { type Shipping, startShipping } from './support/shipping.ts'
@@ -25,7 +25,7 @@ describe('redaction', () => {
     expect(await shipper.flush()).toMatchObject({ complete: true })
     const events = shipping.emulator.events('d')
     expect(events.map(({ level }) => level)).toEqual(['info', 'error'])
-    expect(new Set(events.map(({ password }) => password)).size).toBe(1) // hashed once, also if it was held
+    expect(new Set(events.map(({ password }) => password)).size).toBe(1) // hashed once, even if the event was held
     expect(received(shipping)).not.toContain(secret)
   })
 

@@ -211,7 +211,7 @@ export class Shipper {
    * Takes an event for delivery, and never throws. The event is serialized at once: later changes of the object do not
    * matter.
    *
-   * An event without a time stamp in `timeField` gets one. Its `level` determines the severity: low severities are
+   * An event without a timestamp in `timeField` gets one. Its `level` determines the severity: low severities are
    * dropped first when memory is short. Names of npm, syslog and CLI levels count, in upper or lower case; any other
    * level counts as info.
    *

@@ -21,7 +21,7 @@ describe('the tarball', () => {
     const others = names.filter(name => !/^[a-z-]+(\.js|\.cjs|\.d\.ts|\.d\.cts)$/.test(name)).sort()
     expect(others).toEqual(['commander-LICENSE.md', 'valibot-LICENSE.md'])
     const ofCommands = readdirSync(join(installed, 'dist/cli'))
-    expect(names.length - ofCommands.length).toBeLessThan(35) // the code once, and declarations of what is public
+    expect(names.length - ofCommands.length).toBeLessThan(35) // the code once, and the declarations of the public API
   })
 
   it('has no getters among its exports, which would need a frame where the stack ends', () => {
