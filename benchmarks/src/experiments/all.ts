@@ -3,6 +3,7 @@ import { coldStart } from './cold-start.ts'
 import { compression } from './compression.ts'
 import { durability } from './durability.ts'
 import type { Experiment } from './experiment.ts'
+import { faults } from './faults.ts'
 import { loggers } from './loggers.ts'
 import { paced } from './paced.ts'
 import { pieces } from './pieces.ts'
@@ -25,4 +26,5 @@ export const experiments: readonly Experiment[] = [
   loggers,
   durability,
   coldStart,
+  faults,
 ]
