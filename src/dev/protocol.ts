@@ -29,9 +29,9 @@ export const paths = {
   event: '/dev/api/event',
   /** `{ id, limit }`; answers `TraceAnswer`. */
   trace: '/dev/api/trace',
-  /** `{ q, since, mark, limit }`; answers `GroupsAnswer`. */
+  /** `{ q, since, from, to, mark, limit }`; answers `GroupsAnswer`. */
   groups: '/dev/api/groups',
-  /** `{ q, field, limit }`; answers `FacetAnswer`: the values of one field among the matches. */
+  /** `{ q, since, from, to, field, limit }`; answers `FacetAnswer`: the values of one field among the matches. */
   facet: '/dev/api/facet',
   /** `{ q, at }`: text and cursor; answers `SuggestAnswer`. */
   suggest: '/dev/api/suggest',
@@ -47,7 +47,7 @@ export const paths = {
   cost: '/dev/api/cost',
   /** Answers `FaultsAnswer`. POST of a `FaultChange` starts or ends a fault, and answers the same. */
   faults: '/dev/api/faults',
-  /** `{ q, until, sort }`; answers NDJSON, each event as it was sent. */
+  /** `{ q, since, from, to, until, sort }`; answers NDJSON, each event as it was sent. */
   export: '/dev/api/export',
   /** Answers `Summary`. */
   summary: '/dev/api/summary',
@@ -156,11 +156,15 @@ export interface QueryReading {
 
 export interface ViewState extends ViewQuery {
   view: string
+  /** Grows by one with each `ViewChange`. A frame or tick of a lower revision belongs to an earlier query: discard it. */
+  revision: number
   reading: QueryReading
   /** Arrival number at which the list is pinned, or `null` while it follows. */
   pinnedAt: number | null
   /** Rows of the list so far, and whether all kept events have been looked at. */
   matched: number
+  /** Events in these rows; more than `matched` if repeats are one row. */
+  matchedEvents: number
   complete: boolean
   /** The newest rows, at most 200. */
   rows: Row[]
@@ -504,12 +508,14 @@ export interface LiveMessages {
     url: string
   }
   /** While the list follows. `rows` are the newest of the list, at most 200; they replace the rows on the page. */
-  rows: { rows: Row[]; newest: number; matched: number; skipped: number; late: number }
+  rows: { revision: number; rows: Row[]; newest: number; matched: number; skipped: number; late: number }
   /** Each second. */
   tick: {
+    revision: number
     now: number
     newest: number
     matched: number
+    matchedEvents: number
     complete: boolean
     read: number
     /** Since the pin: matches, and errors among them. 0 while the list follows. */
@@ -524,6 +530,7 @@ export interface LiveMessages {
     levels: Record<Level | 'none', number>
     datasets: { value: string; count: number }[]
     sources: { value: string; count: number }[]
+    /** The matches without the bounds `from` and `to`, so that another time can be chosen. */
     chart: Chart
     requests: number
     refusedRequests: number
