@@ -166,8 +166,9 @@ export interface ViewState extends ViewQuery {
   /** Events in these rows; more than `matched` if repeats are one row. */
   matchedEvents: number
   complete: boolean
-  /** The newest rows, at most 200. */
+  /** The newest rows, at most 200, and the arrival number as of which they are the newest. */
   rows: Row[]
+  newest: number
 }
 
 /** Query string of `rows`. Ranks count from the newest match, 0. */
