@@ -30,7 +30,8 @@ export function scripted(what: string, answer: ScriptedAnswer): Answer {
   }
   if (body === undefined) return refusal(status, 'scripted', `a test scripted the status ${status}`, own)
   if (typeof body === 'string' || body instanceof Uint8Array) {
-    return { kind: 'answer', status, headers: { 'content-type': 'text/plain; charset=utf-8', ...own }, body }
+    const headers = { 'content-type': 'text/plain; charset=utf-8', ...own }
+    return { kind: 'answer', status, headers, body, reason: `a test scripted the status ${status}` }
   }
-  return json(status, body, own)
+  return { ...json(status, body, own), reason: `a test scripted the status ${status}` }
 }
