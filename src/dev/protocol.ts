@@ -47,7 +47,7 @@ export const paths = {
   cost: '/dev/api/cost',
   /** Answers `FaultsAnswer`. POST of a `FaultChange` starts or ends a fault, and answers the same. */
   faults: '/dev/api/faults',
-  /** `{ q, until, sort }`; answers NDJSON, each event as it was sent. */
+  /** `{ q, until, sort, since, from, to }`; answers NDJSON in the order of the list, each event as it was sent. */
   export: '/dev/api/export',
   /** Answers `Summary`. */
   summary: '/dev/api/summary',
@@ -161,6 +161,8 @@ export interface ViewState extends ViewQuery {
   pinnedAt: number | null
   /** Rows of the list so far, and whether all kept events have been looked at. */
   matched: number
+  /** Events of the list so far: as many as rows, unless neighbors that repeat are one row. */
+  matchedEvents: number
   complete: boolean
   /** The newest rows, at most 200. */
   rows: Row[]
@@ -180,6 +182,7 @@ export interface RowsAnswer {
   from: number
   rows: Row[]
   matched: number
+  matchedEvents: number
   complete: boolean
   /** Share of the kept events that has been looked at, 0 to 1. */
   read: number
@@ -210,7 +213,10 @@ export interface EventsAnswer {
   next: number | null
   /** Newest arrival number of the service. */
   newest: number
-  /** Events between `after` and the first kept one that were forgotten before they could be read. */
+  /**
+   * Events that were forgotten before they could be read, among the arrival numbers between `after` and `next`. Over all
+   * calls of an ascending read, events that were looked at and these add up to the arrival numbers.
+   */
   forgotten: number
   reading: QueryReading
 }
@@ -503,13 +509,17 @@ export interface LiveMessages {
     version: string
     url: string
   }
-  /** While the list follows. `rows` are the newest of the list, at most 200; they replace the rows on the page. */
-  rows: { rows: Row[]; newest: number; matched: number; skipped: number; late: number }
+  /**
+   * While the list follows. `rows` are the newest of the list, at most 200; they replace the rows on the page. `skipped`
+   * counts the matches since the last frame that are in no row of this one, `late` those that came late.
+   */
+  rows: { rows: Row[]; newest: number; matched: number; matchedEvents: number; skipped: number; late: number }
   /** Each second. */
   tick: {
     now: number
     newest: number
     matched: number
+    matchedEvents: number
     complete: boolean
     read: number
     /** Since the pin: matches, and errors among them. 0 while the list follows. */
