@@ -30,6 +30,8 @@ export interface ReceivedRequest {
   readonly durationMs: number | undefined
   /** Why the request, or the first of its refused events, was refused; '' if nothing was. */
   readonly reason: string
+  /** True if a scripted fault made the answer, or refused some of the events. */
+  readonly isByFault: boolean
 }
 
 /** A `ReceivedRequest` that the stages can still change. */
@@ -79,6 +81,7 @@ export class RequestLog {
       eventCount: 0,
       durationMs: undefined,
       reason: '',
+      isByFault: false,
     }
     if (this.#requests === 0) this.#firstAtMs = entry.atMs
     this.#lastAtMs = entry.atMs

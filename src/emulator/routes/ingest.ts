@@ -34,6 +34,8 @@ export interface Ingest extends Exchange {
   found: BodyEvents | BodyProblem | undefined
   events: BodyEvents
   failures: { timestamp: string; error: string }[]
+  /** The JSON of the first event that failed. */
+  firstFailed: string | undefined
   resetAfterStoring: boolean
 }
 
@@ -63,6 +65,7 @@ export function startIngest(exchange: Exchange, dataset: string, protocol: Inges
     found: undefined,
     events: new BodyEvents(noBody, []),
     failures: [],
+    firstFailed: undefined,
     resetAfterStoring: false,
   }
 }
@@ -93,9 +96,10 @@ export function ingestStages(deps: IngestDeps): Stage<Ingest>[] {
     ingest => licenseLimits.checkMonth(ingest),
     ({ request, protocol }) => checkMediaType(request, protocol.mediaTypes),
     ingest => playScript(ingest, plan),
-    ({ request }) => (plan.refusedEncodings.has(encodingOf(request)) ? unsupportedEncoding() : undefined),
+    ingest =>
+      plan.refusedEncodings.has(encodingOf(ingest.request)) ? byFault(ingest, unsupportedEncoding()) : undefined,
     ingest => decodeBody(ingest, bodyLimits),
-    ({ body }) => (body.length > plan.maxBytes.bytes ? overScriptedLimit(plan) : undefined),
+    ingest => (ingest.body.length > plan.maxBytes.bytes ? byFault(ingest, overScriptedLimit(plan)) : undefined),
     ingest => findEventsInBody(ingest),
     ingest => refusePoison(ingest, plan),
     ingest => rejectEvents(ingest, plan),
@@ -121,6 +125,7 @@ async function readAhead(ingest: Ingest, limits: BodyLimits, extension: Extensio
 async function playScript(ingest: Ingest, plan: FaultPlan): Promise<Ending | undefined> {
   const step = nextStep(plan)
   if (step === undefined) return undefined
+  ingest.entry.isByFault = true
   if (step === 'reset after storing') {
     ingest.resetAfterStoring = true
     return undefined
@@ -140,6 +145,11 @@ async function decodeBody(ingest: Ingest, limits: BodyLimits): Promise<Ending | 
   return undefined
 }
 
+function byFault(ingest: Ingest, answer: Answer): Answer {
+  ingest.entry.isByFault = true
+  return answer
+}
+
 function overScriptedLimit({ maxBytes: { bytes, thenReset } }: FaultPlan): Answer {
   return { ...refusal(413, 'body-too-large', `a body may have up to ${bytes} bytes`), thenReset }
 }
@@ -152,12 +162,13 @@ function findEventsInBody(ingest: Ingest): Answer | undefined {
   return undefined
 }
 
-function refusePoison({ events, dataset }: Ingest, { poisons }: FaultPlan): Answer | undefined {
+function refusePoison(ingest: Ingest, { poisons }: FaultPlan): Answer | undefined {
   if (poisons.length === 0) return undefined
+  const { events, dataset } = ingest
   for (let index = 0; index < events.count; index += 1) {
     const event = events.event(index)
     const poison = poisons.find(({ predicate }) => predicate(event, dataset))
-    if (poison) return poison.answer
+    if (poison) return byFault(ingest, poison.answer)
   }
   return undefined
 }
@@ -165,6 +176,7 @@ function refusePoison({ events, dataset }: Ingest, { poisons }: FaultPlan): Answ
 function rejectEvents(ingest: Ingest, { rejections }: FaultPlan): undefined {
   if (rejections.length === 0) return
   rejectEach(ingest, event => rejections.find(({ predicate }) => predicate(event, ingest.dataset))?.reason)
+  ingest.entry.isByFault ||= ingest.failures.length > 0
 }
 
 function rejectNewFields(ingest: Ingest, licenseLimits: LicenseLimits): undefined {
@@ -179,6 +191,7 @@ function rejectEach(ingest: Ingest, reasonToFail: (event: EventObject) => string
     const error = reasonToFail(event)
     if (error === undefined) continue
     rejected.add(index)
+    ingest.firstFailed ??= ingest.events.line(index)
     ingest.failures.push({ timestamp: String(event._time ?? new Date(systemTimeMs()).toISOString()), error })
   }
   ingest.events = ingest.events.without(rejected)
