@@ -43,7 +43,10 @@ const parts: Readonly<Record<string, MayLoad>> = {
   org: { parts: ['org/', 'http/', ...common] },
   emulator: { parts: ['emulator/'] },
   // What applications import, and the spool: showing what waits in it is no task of theirs.
-  'cli/': { parts: ['index', 'org', 'emulator', 'spool/', 'options/node-version', 'text/', 'time'] },
+  'cli/': {
+    parts: ['index', 'org', 'emulator', 'spool/', 'options/node-version', 'text/', 'time'],
+    packages: ['commander'],
+  },
   // The one wiring
   'shipper/': { parts: [...stages, 'http/', ...common] },
   // Stages
