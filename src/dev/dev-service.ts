@@ -44,6 +44,8 @@ export interface DevServiceOptions {
   readonly maxEvents: number
   readonly maxBytes: number
   readonly snapshot: SnapshotFile | undefined
+  /** Lines of a saved file, which are loaded before the service listens. */
+  readonly lines: AsyncIterable<readonly (string | undefined)[]> | undefined
   /** Called with one sentence for the terminal. */
   readonly onNotice: (notice: string) => void
 }
@@ -128,10 +130,6 @@ export class DevService {
     this.#faults?.start(fault)
   }
 
-  load(lines: AsyncIterable<readonly (string | undefined)[]>): Promise<{ loaded: number; unreadable: number }> {
-    return this.#intake.load(lines, systemTimeMs())
-  }
-
   async close(reason: string): Promise<void> {
     clearInterval(this.#faultTeller)
     this.#faults?.close()
@@ -140,7 +138,11 @@ export class DevService {
   }
 
   async #start(): Promise<void> {
-    const { host, port, token, onNotice } = this.#options
+    const { host, port, token, lines, onNotice } = this.#options
+    if (lines !== undefined) {
+      const { loaded, unreadable } = await this.#intake.load(lines, systemTimeMs())
+      onNotice(`${loaded} events were loaded${unreadable === 0 ? '' : `; ${unreadable} lines are no events`}.`)
+    }
     const emulator = await startExtended(
       {
         host,
@@ -194,10 +196,16 @@ export class DevService {
     }
   }
 
-  /** Answers the paths of page and API. */
+  /** Answers the paths of page and API, and the question of a browser whether a page may ingest. */
   #serve(request: IncomingMessage, response: ServerResponse): boolean {
     const [path = '', query = ''] = (request.url ?? '').split('?', 2)
-    if (path !== '/' && path !== '/dev' && !path.startsWith('/dev/')) return false
+    if (path !== '/' && path !== '/dev' && !path.startsWith('/dev/')) {
+      const cors = path.startsWith('/v1/') ? this.#guard.corsHeaders(request) : undefined
+      if (cors !== undefined) response.setHeaders(new Map(Object.entries(cors)))
+      if (cors === undefined || request.method !== 'OPTIONS') return false
+      response.writeHead(204).end()
+      return true
+    }
     this.#answer(path, query, request, response).catch(() => response.destroy())
     return true
   }

@@ -96,6 +96,18 @@ export class Guard {
     )
   }
 
+  /** Returns the headers that let an allowed web page ingest, or `undefined` for any other sender. */
+  corsHeaders({ headers: { origin } }: IncomingMessage): Readonly<Record<string, string>> | undefined {
+    if (origin === undefined || !this.#settings.allowedOrigins.includes(origin)) return undefined
+    return {
+      'access-control-allow-origin': origin,
+      'access-control-allow-methods': 'POST',
+      'access-control-allow-headers': 'authorization, content-type, content-encoding',
+      'access-control-max-age': '600',
+      vary: 'origin',
+    }
+  }
+
   /** True if the request comes from this machine, to a name of this machine. Such a request ingests OTLP without token. */
   isLocal(request: IncomingMessage): boolean {
     return isLoopbackAddress(request.socket.remoteAddress) && this.#hosts.admit(request) === undefined
