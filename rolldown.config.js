@@ -6,9 +6,16 @@ const entryPoints = ['index', 'winston', 'otel', 'org', 'emulator']
 
 /**
  * Packages whose used part is published with us, with their license. A tenth of valibot is used, and loading all of it takes
- * 3 ms. Only the commands need commander.
+ * 3 ms. Only the commands need the others.
  */
-const bundled = { valibot: 'LICENSE.md', commander: 'LICENSE' }
+const bundled = {
+  valibot: 'LICENSE.md',
+  commander: 'LICENSE',
+  '@bufbuild/protobuf': '../../@opentelemetry/api/LICENSE', // Apache-2.0 too, without a file of its own
+  liqe: 'LICENSE',
+  nearley: 'LICENSE.txt',
+  'ts-error': 'LICENSE',
+}
 
 const getterOfExport =
   /Object\.defineProperty\(exports, ['"]([\w$]+)['"], \{\s+enumerable: true,\s+get: function ?\(\) \{\s+return ([\w$]+);\s+\}\s+\}\);/g
@@ -22,7 +29,7 @@ const getterOfExport =
  */
 const code = defineConfig({
   input: { ...inputs(name => `src/${name}.ts`), 'cli/main': 'src/cli/main.ts' },
-  external: id => isPackage(id) && !Object.hasOwn(bundled, id),
+  external: id => isPackage(id) && !Object.hasOwn(bundled, packageOf(id)),
   platform: 'node',
   output: {
     dir: 'dist',
@@ -39,6 +46,8 @@ const code = defineConfig({
         { name: 'org', test: /src\/org/, priority: 3 },
         { name: 'emulator', test: /src\/emulator/, priority: 3 },
         { name: 'core', test: /src\/(index|shipper|record|batch|delivery|exit)/, priority: 2 },
+        { name: 'dev-events', test: /src\/dev\/(protocol|index|query|live\/(?!live-))|liqe|nearley/, priority: 2 },
+        { name: 'dev', test: /src\/dev\/|@bufbuild/, priority: 1 },
         // Each command is a chunk of its own, which loads when the command runs.
         {
           name: 'command-line',
@@ -57,7 +66,7 @@ const code = defineConfig({
       generateBundle() {
         for (const [name, file] of Object.entries(bundled)) {
           const source = readFileSync(`node_modules/${name}/${file}`)
-          this.emitFile({ type: 'asset', fileName: `shared/${name}-LICENSE.md`, source })
+          this.emitFile({ type: 'asset', fileName: `shared/${name.replace('/', '-')}-LICENSE.md`, source })
         }
       },
     },
@@ -113,6 +122,11 @@ export default [code, declarations]
 
 function inputs(pathOf) {
   return Object.fromEntries(entryPoints.map(name => [name, pathOf(name)]))
+}
+
+/** The name of the package that an import names, which may name a part of it. */
+function packageOf(id) {
+  return /^(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? ''
 }
 
 function isPackage(id) {

@@ -44,7 +44,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
   emulator: { parts: ['emulator/'] },
   // What applications import, and the spool: showing what waits in it is no task of theirs.
   'cli/': {
-    parts: ['index', 'org', 'emulator', 'spool/', 'options/node-version', 'text/', 'time'],
+    parts: ['index', 'org', 'emulator', 'dev/', 'spool/', 'options/node-version', 'text/', 'time'],
     packages: ['commander'],
   },
   // The one wiring
@@ -59,6 +59,20 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'org/': { parts: ['http/', 'fields/', ...common], packages: ['valibot'] },
   'fields/': { parts: common },
   'usage/': { parts: common },
+  // The emulator and what shows its events. OTLP becomes the same events as by our own exporter.
+  'dev/': {
+    parts: [
+      'emulator/',
+      'record/',
+      'usage/',
+      'accounting/severity',
+      'cli/number-ranges',
+      'options/loopback',
+      'text/',
+      'time',
+    ],
+    packages: ['@bufbuild/protobuf', '@bufbuild/protobuf/wire', '@bufbuild/protobuf/wkt', 'liqe', 'valibot'],
+  },
   'emulator/': {
     parts: ['options/node-version', 'options/loopback', 'own-properties', 'text/', 'time'],
   },
