@@ -44,6 +44,10 @@ const parts: Readonly<Record<string, MayLoad>> = {
   emulator: { parts: ['emulator/'] },
   // What applications import, and the spool: showing what waits in it is no task of theirs.
   'cli/': { parts: ['index', 'org', 'emulator', 'spool/', 'options/node-version', 'text/', 'time'] },
+  // It shows what the service for tests has stored, by statement and level as the shipper counts.
+  'dev/': {
+    parts: ['emulator/', 'accounting/severity', 'fields/value-like-name', 'usage/statement-text', 'text/', 'time'],
+  },
   // The one wiring
   'shipper/': { parts: [...stages, 'http/', ...common] },
   // Stages
