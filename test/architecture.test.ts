@@ -59,12 +59,14 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'org/': { parts: ['http/', 'fields/', ...common], packages: ['valibot'] },
   'fields/': { parts: common },
   'usage/': { parts: common },
-  // The emulator and what shows its events. OTLP becomes the same events as by our own exporter.
+  // It shows what the service for tests has stored, by statement and level as the shipper counts. OTLP becomes the same
+  // events as by our own exporter.
   'dev/': {
     parts: [
       'emulator/',
       'record/',
-      'usage/',
+      'usage/statement-text',
+      'fields/value-like-name',
       'accounting/severity',
       'cli/number-ranges',
       'options/loopback',

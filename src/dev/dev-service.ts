@@ -18,7 +18,7 @@ import type { SnapshotFile } from './intake/snapshot-file.ts'
 import { UidTrail } from './intake/uid-trail.ts'
 import { LiveStreams } from './live/live-streams.ts'
 import type { FaultSettings, RequestRow, ServiceStatus, SetupAnswer } from './protocol.ts'
-import { predicateOf } from './query/event-predicate.ts'
+import { eventPredicate } from './query/event-predicate.ts'
 import { safeHeaders, send } from './routes/answers.ts'
 import { Api } from './routes/api.ts'
 import { Guard } from './routes/guard.ts'
@@ -159,7 +159,7 @@ export class DevService {
       emulator,
       token,
       uids: this.#uids,
-      predicateOf,
+      predicateOf: query => eventPredicate(query, this.index.knownFields),
       requests: () => this.#trail.total,
       onChange: () => this.#tellFaults(),
     })

@@ -3,6 +3,7 @@ import type { EventPredicate } from '../../emulator/fault-plan.ts'
 import { clearTimeout, setTimeout, systemTimeMs } from '../../time.ts'
 import type { UidMark, UidTrail } from '../intake/uid-trail.ts'
 import type { FaultReport, FaultSettings, FaultsAnswer, RequestRow } from '../protocol.ts'
+import { UnusableQuery } from '../query/event-predicate.ts'
 import { checkedFault, FaultMistake, textOfFault } from './fault-text.ts'
 
 type Ended = FaultsAnswer['ended'][number]
@@ -22,6 +23,8 @@ interface Run {
   /** Number of the first request that meets the fault. */
   readonly fromRequest: number
   endedAt: number | undefined
+  /** The test of the events that the fault rejects. */
+  readonly predicate: EventPredicate | undefined
   timer: NodeJS.Timeout
 }
 
@@ -60,6 +63,7 @@ export class RunningFaults {
   /** @throws FaultMistake */
   start(settings: FaultSettings): void {
     const fault = checkedFault(settings)
+    const predicate = fault.kind === 'reject' ? this.#predicateOf(fault.query as string) : undefined
     for (const run of [...this.#runs]) if (isInTheWay(run.fault, fault)) this.#end(run)
     for (const run of [...this.#aftermath]) this.#freeze(run)
     this.#started += 1
@@ -73,6 +77,7 @@ export class RunningFaults {
       report: { attempts: 0, refused: 0, waitsMs: [], arrived: 0, duplicates: 0, lost: null },
       fromRequest: this.#deps.requests() + 1,
       endedAt: undefined,
+      predicate,
       timer: setTimeout(() => this.#end(run), 1000 * fault.forS),
     }
     this.#runs.push(run)
@@ -153,10 +158,10 @@ export class RunningFaults {
 
   /** Makes the emulator's faults those that run. */
   #apply(): void {
-    const { emulator, predicateOf, token } = this.#deps
+    const { emulator, token } = this.#deps
     const { faults } = emulator
     faults.clear()
-    for (const { fault } of this.#runs) {
+    for (const { fault, predicate } of this.#runs) {
       switch (fault.kind) {
         case 'status': {
           const wait = fault.retryAfterS === undefined ? {} : { 'retry-after': String(fault.retryAfterS) }
@@ -179,12 +184,20 @@ export class RunningFaults {
           faults.refuseEncodings([fault.encoding as string])
           break
         case 'reject':
-          faults.rejectEvents(predicateOf(fault.query as string), 'a fault rejects the events that match its query')
+          faults.rejectEvents(predicate as EventPredicate, 'a fault rejects the events that match its query')
           break
         case 'revoke-token':
           emulator.revokeToken(token)
           break
       }
+    }
+  }
+
+  #predicateOf(query: string): EventPredicate {
+    try {
+      return this.#deps.predicateOf(query)
+    } catch (error) {
+      throw error instanceof UnusableQuery ? new FaultMistake(error.message) : error
     }
   }
 

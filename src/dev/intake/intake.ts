@@ -77,7 +77,8 @@ export class Intake {
         }
         const { dataset, receivedAt, event } = saved
         const source = sourceOf(event)
-        this.#deps.index.add({ dataset, source, line: saved.line, event, receivedAt, request: null, duplicate: false })
+        const own = Buffer.from(saved.line).toString() // a slice would keep the whole line of the file
+        this.#deps.index.add({ dataset, source, line: own, event, receivedAt, request: null, duplicate: false })
         loaded += 1
       }
     }

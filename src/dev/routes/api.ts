@@ -174,8 +174,6 @@ function routesOf(deps: ApiDeps): Record<keyof typeof paths, Route> {
         index.groups({
           q: parameters.text('q'),
           since: parameters.integer('since', 0, maxArrival),
-          from: parameters.number('from'),
-          to: parameters.number('to'),
           mark: parameters.integer('mark', 0, maxArrival),
           limit: parameters.integer('limit', 1, maxEvents),
         }),
@@ -184,9 +182,6 @@ function routesOf(deps: ApiDeps): Record<keyof typeof paths, Route> {
       get: ({ parameters }) =>
         index.facet({
           q: parameters.text('q'),
-          since: parameters.integer('since', 0, maxArrival),
-          from: parameters.number('from'),
-          to: parameters.number('to'),
           field: parameters.requiredText('field'),
           limit: parameters.integer('limit', 1, maxEvents),
         }),
