@@ -1,5 +1,5 @@
 /** Faults that are started while a real shipper logs: each ends by itself, and its report is exact. */
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   type FaultChange,
   type FaultSettings,
@@ -7,19 +7,36 @@ import {
   paths,
   type RequestsAnswer,
 } from '../../src/dev/protocol.ts'
-import { until } from '../support/until.ts'
 import { type Dev, startDev } from './service.ts'
 
-describe.concurrent('a fault', () => {
+describe('a fault', () => {
+  let shared: Dev
+  beforeAll(async () => {
+    shared = await startDev()
+  })
+  afterAll(async () => {
+    await shared?.[Symbol.asyncDispose]()
+  })
+
+  it('ends by itself', async () => {
+    await using live = await shared.live()
+    await start(shared, { kind: 'status', status: 500, forS: 1 })
+    expect((await shared.ingest([{}])).status).toBe(500)
+    const { ended } = await live.next('faults', ({ running }) => running.length === 0)
+    expect(ended[0]?.report).toMatchObject({ attempts: 1, refused: 1, arrived: 0 })
+    expect((await shared.ingest([{}])).status).toBe(200)
+  })
+
   it('that refuses requests shows attempts and waits, ends by itself, and loses nothing', async () => {
     await using dev = await startDev()
     const logs = dev.shipper()
     await using live = await dev.live()
-    await start(dev, { kind: 'status', status: 503, forS: 1 })
-    expect((await live.next('faults')).running[0]).toMatchObject({ argument: 'status=503,for=1s' })
+    await start(dev, { kind: 'status', status: 503, forS: 600 })
+    expect((await live.next('faults')).running[0]).toMatchObject({ argument: 'status=503,for=600s' })
     for (let n = 0; n < 100; n += 1) logs.ship({ n })
-    await logs.flush()
-    const report = await endedReport(dev)
+    const flushed = logs.flush()
+    await live.next('faults', ({ running }) => (running[0]?.report.attempts ?? 0) >= 2)
+    const report = await reportOfStopped(dev, flushed)
     const { requests } = await dev.get<RequestsAnswer>(paths.requests)
     const refused = requests.filter(({ status }) => status === 503)
     expect(refused.length).toBeGreaterThan(0)
@@ -39,11 +56,13 @@ describe.concurrent('a fault', () => {
   it('that resets connections after storing makes duplicates, which are counted and marked', async () => {
     await using dev = await startDev()
     const logs = dev.shipper()
-    await start(dev, { kind: 'reset', moment: 'after-storing', forS: 1 })
+    await using live = await dev.live()
+    await start(dev, { kind: 'reset', moment: 'after-storing', forS: 600 })
     for (let n = 0; n < 50; n += 1) logs.ship({ n })
-    await logs.flush()
+    const flushed = logs.flush()
+    await live.next('faults', ({ running }) => (running[0]?.report.arrived ?? 0) >= 50)
+    const report = await reportOfStopped(dev, flushed)
     const { events } = await dev.events({ limit: 1000 })
-    const report = await endedReport(dev)
     expect(report).toMatchObject({ arrived: events.length, duplicates: events.length - 50, lost: 0 })
     expect(report?.duplicates).toBeGreaterThanOrEqual(50)
     expect((await dev.events({ q: 'is:duplicate', limit: 1000 })).events).toHaveLength(events.length - 50)
@@ -108,13 +127,12 @@ describe.concurrent('a fault', () => {
     [{ limits: [{ name: 'maxFields', enforced: true, value: -1 }] }, 'maxFields must be'],
     [{ start: { kind: 'status', status: 500, forS: 5, __proto__: null, other: 1 } }, 'expected form'],
   ] as const)('%j is refused', async (change, problem) => {
-    await using dev = await startDev()
-    await expect(dev.post(paths.faults, change)).rejects.toThrow(problem)
-    expect((await faults(dev)).running).toEqual([])
+    await expect(shared.post(paths.faults, change)).rejects.toThrow(problem)
+    expect((await faults(shared)).running).toEqual([])
   })
 })
 
-describe.concurrent('the limits of the license', () => {
+describe('the limits of the license', () => {
   it('are enforced as the page chooses', async () => {
     await using dev = await startDev()
     const change: FaultChange = { limits: [{ name: 'maxFields', enforced: true, value: 2 }] }
@@ -143,16 +161,10 @@ function start(dev: Dev, fault: FaultSettings): Promise<FaultsAnswer> {
   return dev.post<FaultsAnswer>(paths.faults, { start: fault })
 }
 
-/** Waits until the fault has ended by itself, and returns its report. */
-async function endedReport(dev: Dev) {
-  let answer = await faults(dev)
-  const look = setInterval(async () => {
-    answer = await faults(dev)
-  }, 50)
-  try {
-    await until(() => answer.ended.length > 0, 'the fault ends')
-  } finally {
-    clearInterval(look)
-  }
+/** Stops the fault, waits until the shipper has delivered, and returns the report. */
+async function reportOfStopped(dev: Dev, flushed: Promise<unknown>) {
+  const { running } = await faults(dev)
+  await dev.post(paths.faults, { stop: running[0]?.id })
+  await flushed
   return (await faults(dev)).ended[0]?.report
 }

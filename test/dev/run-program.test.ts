@@ -1,5 +1,6 @@
 /** `logferry dev -- program` as it is built. */
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,7 +20,7 @@ function run(script: string, args: readonly string[] = ['--port', '0'], env: Rec
   return logferry(['dev', ...args, '--', process.execPath, '-e', script], { ...environment, ...env })
 }
 
-describe.concurrent('logferry dev -- program', () => {
+describe('logferry dev -- program', () => {
   it('gives the program what it needs to ship, and keeps its output apart', async () => {
     const names = ['LOGFERRY_URL', 'LOGFERRY_TOKEN', 'LOGFERRY_DATASET', 'OTEL_EXPORTER_OTLP_ENDPOINT']
     const { code, stdout, stderr } = await run(
@@ -80,7 +81,7 @@ describe.concurrent('logferry dev -- program', () => {
   })
 })
 
-describe.concurrent('a second logferry dev on the same port', () => {
+describe('a second logferry dev on the same port', () => {
   it('joins the first, ships there, and leaves it running', async () => {
     await using dev = await startDev([], environment)
     const port = new URL(dev.url).port
@@ -90,6 +91,11 @@ describe.concurrent('a second logferry dev on the same port', () => {
     expect(stderr).toContain('where a dev service runs already')
     expect((await setupOf(dev)).token).toBe(dev.token)
     expect(await logferry(['dev', '--port', port], environment)).toMatchObject({ code: 0 })
+  })
+
+  it('says what it cannot do to the first', async () => {
+    await using dev = await startDev([], environment)
+    const port = new URL(dev.url).port
     const changed = await logferry(['dev', '--port', port, '--max-events', '5'], environment)
     expect(changed).toMatchObject({ code: 1, stderr: expect.stringContaining('--max-events does not change it') })
     const other = await run('', ['--port', port, '--token', 'another-token'])
@@ -103,10 +109,8 @@ describe.concurrent('a second logferry dev on the same port', () => {
   })
 
   it('says so and ends with 1 if another program has the port', async () => {
-    const server = createServer(socket => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}')).listen(
-      0,
-      '127.0.0.1',
-    )
+    const server = createServer(socket => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}'))
+    await once(server.listen(0, '127.0.0.1'), 'listening')
     try {
       const { port } = server.address() as { port: number }
       const { code, stderr } = await run('', ['--port', String(port)])
@@ -120,31 +124,16 @@ describe.concurrent('a second logferry dev on the same port', () => {
   })
 })
 
-describe.concurrent('logferry dev', () => {
-  it.each([
-    [['--port', '70000'], '--port must be a number from 0 to 65535'],
-    [['--host', 'http://a'], '--host must be a host name or an address'],
-    [['--token', 'short'], '--token must have at least 8 characters'],
-    [['--token', '123456789'], 'a letter among them'],
-    [['--max-events', '0'], '--max-events must be a number from 1'],
-    [['--max-bytes', '1kB'], '--max-bytes must be a size from 1MiB'],
-    [['--fault', 'status=200'], "--fault 'status=200': status must be from 300 to 599"],
-    [['--allow-host', 'a b'], '--allow-host must be'],
-    [['--allow-origin', 'localhost:3000'], '--allow-origin must be an origin such as http://localhost:3000'],
-    [['--keep'], '--keep needs a program after --'],
-    [['--'], 'give a program after --'],
-    [['--limits', '/nowhere'], '--limits: ENOENT'],
-  ])('exits with 2 for %j, and says what is expected', async (args, problem) => {
-    const { code, stdout, stderr } = await logferry(['dev', ...args], environment)
+describe('logferry dev', () => {
+  it('exits with 2 for an invalid option, and says what is expected', async () => {
+    const { code, stdout, stderr } = await logferry(['dev', '--fault', 'status=200'], environment)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(problem)
+    expect(stderr).toContain("--fault 'status=200': status must be from 300 to 599")
   })
 
   it.each([
-    ['[1]', 'must have an object'],
-    ['{"maxFields":"many"}', 'maxFields must be an integer'],
-    ['{"maxFeelds":1}', "there is no 'maxFeelds'"],
-    ['{', 'must have a JSON object'],
+    ['[1]', '--limits: the file must have an object'],
+    ['{', '--limits: the file must have a JSON object'],
   ])('exits with 2 for limits like %s', async (text, problem) => {
     const file = join(home, `limits-${Buffer.from(text).toString('hex')}.json`)
     writeFileSync(file, text)
@@ -183,7 +172,6 @@ describe.concurrent('logferry dev', () => {
     const own = { XDG_STATE_HOME: stateHome, HOME: stateHome }
     try {
       await (await startDev([], own))[Symbol.asyncDispose]()
-      const { chmodSync } = await import('node:fs')
       chmodSync(join(stateHome, 'logferry', 'dev-token'), 0o644)
       await using dev = await startDev([], own)
       expect(dev.process.stderr()).toContain('the token is for this run only: other users may read or write')

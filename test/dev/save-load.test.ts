@@ -11,7 +11,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
-describe.concurrent('--save and --load', () => {
+describe('--save and --load', () => {
   it('bring the events of an earlier run back, each as it was sent and when it arrived', async () => {
     const file = join(directory, 'events.ndjson')
     const sent = '{"n":1.0,\n "__proto__":{"a":"\\u2028"}}'
