@@ -43,7 +43,10 @@ const parts: Readonly<Record<string, MayLoad>> = {
   org: { parts: ['org/', 'http/', ...common] },
   emulator: { parts: ['emulator/'] },
   // What applications import, and the spool: showing what waits in it is no task of theirs.
-  'cli/': { parts: ['index', 'org', 'emulator', 'spool/', 'options/node-version', 'text/', 'time'] },
+  'cli/': {
+    parts: ['index', 'org', 'emulator', 'dev/', 'spool/', 'options/node-version', 'text/', 'time'],
+    packages: ['commander'],
+  },
   // The one wiring
   'shipper/': { parts: [...stages, 'http/', ...common] },
   // Stages
@@ -56,6 +59,22 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'org/': { parts: ['http/', 'fields/', ...common], packages: ['valibot'] },
   'fields/': { parts: common },
   'usage/': { parts: common },
+  // It shows what the service for tests has stored, by statement and level as the shipper counts. OTLP becomes the same
+  // events as by our own exporter.
+  'dev/': {
+    parts: [
+      'emulator/',
+      'record/',
+      'usage/statement-text',
+      'fields/value-like-name',
+      'accounting/severity',
+      'cli/number-ranges',
+      'options/loopback',
+      'text/',
+      'time',
+    ],
+    packages: ['@bufbuild/protobuf', '@bufbuild/protobuf/wire', '@bufbuild/protobuf/wkt', 'liqe', 'valibot'],
+  },
   'emulator/': {
     parts: ['options/node-version', 'options/loopback', 'own-properties', 'text/', 'time'],
   },

@@ -2,28 +2,16 @@ import { createShipper, type Shipper, type Warning } from '../index.ts'
 import { toShortLine } from '../text/short-line.ts'
 import type { Command, Given } from './command.ts'
 import { print, printError } from './print.ts'
-import { serviceOf, serviceOptions } from './service.ts'
-
-const help = `Usage: logferry check [options]
-
-Sends one test event, and reports the result. Exits with 0 if the event was delivered, with 1 if not.
-Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_DATASET.
-
-Options:
-  --url <address>    base address of the service, in place of LOGFERRY_URL
-  --allow-insecure   allow plain http to another host: the token can be read on the way
-  --dataset <name>   dataset to send to, in place of LOGFERRY_DATASET
-  --help             show this`
+import { datasetOption, serviceOf, serviceOptions } from './service.ts'
 
 /** Maximum wait until the service accepts or refuses the event, in milliseconds. */
 const timeoutMs = 10_000
 
 export const command: Command = {
-  help,
-  options: {
-    ...serviceOptions,
-    dataset: { type: 'string' },
-  },
+  description: `Sends one test event, and reports the result. Exits with 0 if the event was delivered, with 1 if not.
+
+Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_DATASET.`,
+  options: { ...serviceOptions, ...datasetOption },
   async run(given) {
     const shipper = shipperOf(given)
     if (shipper === undefined) return 1

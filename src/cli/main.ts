@@ -11,10 +11,15 @@ if (problem !== undefined) {
 } else {
   const packageJson = join(import.meta.dirname, '../../package.json')
   const { version } = JSON.parse(readFileSync(packageJson, 'utf8')) as { version: string }
-  // No `await` here: CommonJS has no top-level `await`.
-  import('./run.ts')
-    .then(({ run }) => run(process.argv.slice(2), version))
-    .then(exitCode => {
-      process.exitCode = exitCode
-    })
+  const args = process.argv.slice(2)
+  if (args.length === 1 && (args[0] === '--version' || args[0] === '-v')) {
+    console.log(version) // Loading the command line takes longer than all of this.
+  } else {
+    // No `await` here: CommonJS has no top-level `await`.
+    import('./run.ts')
+      .then(({ run }) => run(args, version))
+      .then(exitCode => {
+        process.exitCode = exitCode
+      })
+  }
 }

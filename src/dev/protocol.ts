@@ -552,6 +552,8 @@ export interface LiveMessages {
     refusedRequests: number
     /** Late events since the last tick, with the times that they cover. */
     late: { count: number; from: number; to: number } | null
+    /** How the query is understood now, if that has changed: a field is known since then, or no event matches. */
+    reading?: QueryReading | undefined
   }
   gap: {
     reason: 'reconnected' | 'slow' | 'forgotten' | 'restarted'

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 
 /** A process of its own, as long as it runs; `await using` kills it. */
 export interface RunningProcess extends AsyncDisposable {
+  readonly pid: number
   stdout(): string
   stderr(): string
   /** Waits until something that it has printed matches. */
@@ -24,6 +25,7 @@ export function startNode(args: readonly string[], environment: Record<string, s
     })
   }
   return {
+    pid: child.pid as number,
     stdout: () => printed.stdout,
     stderr: () => printed.stderr,
     async until(pattern) {

@@ -31,7 +31,7 @@ export interface ArrivedEvent {
   readonly dataset: string
   /** Name of the program that sent it, or `null` if the program did not say. */
   readonly source: string | null
-  /** The event as it was sent: one line of JSON, whose value is `event`. */
+  /** The event as it was sent: one line of JSON, whose value is `event`. No slice of a text, which it would keep alive. */
   readonly line: string
   /** The parsed line. It is read at once, and neither changed nor kept. */
   readonly event: Readonly<Record<string, unknown>>
@@ -62,6 +62,9 @@ export interface EventIndexApi {
   readonly newest: number
   /** Arrival number of the oldest event that is kept, or `newest + 1` if none is kept. */
   readonly oldest: number
+
+  /** Counts the kept events with a higher arrival number. */
+  keptAfter(arrival: number): number
 
   /** Takes an event and returns its arrival number. Never throws, whatever the event contains. */
   add(arrived: ArrivedEvent): number
