@@ -2,6 +2,10 @@ import type { Commands } from './command.ts'
 
 /** All commands, in the order of the help. */
 export const commands: Commands = {
+  dev: {
+    summary: 'show the logs of a program as they arrive, on a page of this machine',
+    load: () => import('./dev.ts'),
+  },
   emulator: {
     summary: 'run the service on this machine, for local work and tests',
     load: () => import('./emulator.ts'),

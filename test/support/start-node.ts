@@ -3,6 +3,7 @@ import { once } from 'node:events'
 
 /** A separate process, as long as it runs. `await using` kills it. */
 export interface RunningProcess extends AsyncDisposable {
+  readonly pid: number
   stdout(): string
   stderr(): string
   /** Waits until the output matches. */
@@ -24,6 +25,7 @@ export function startNode(args: readonly string[], environment: Record<string, s
     })
   }
   return {
+    pid: child.pid as number,
     stdout: () => printed.stdout,
     stderr: () => printed.stderr,
     async until(pattern) {
