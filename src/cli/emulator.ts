@@ -62,7 +62,7 @@ async function started(given: Given, token: string | undefined): Promise<Emulato
     return await startEmulator({ host, allowedHosts, port, tokens, maxStoredBytes })
   } catch (error) {
     if (!isSystemError((error as Error).cause)) throw error
-    printError(`logferry: ${toMessageLine((error as Error).message)}`)
+    printError(`logferry: ${toMessageLine((error as Error).message)}. Choose another address with --port or --host.`)
     return undefined
   }
 }
