@@ -1,4 +1,4 @@
-import { toPrintableLines } from '../text/short-line.ts'
+import { toPrintableLines, toShortLine } from '../text/short-line.ts'
 
 /**
  * Prints a text to standard output. Commands print only through this function, so that no text can control the
@@ -11,4 +11,9 @@ export function print(text: string): void {
 /** Prints a text to standard error, equally safe for the terminal. */
 export function printError(text: string): void {
   console.error(toPrintableLines(text))
+}
+
+/** Replaces the last line of the terminal on standard error. An empty text removes the line. */
+export function printStatus(text: string): void {
+  process.stderr.write(`\r${toShortLine(text)}\u001b[K`)
 }

@@ -8,6 +8,7 @@ const help = `Usage: logferry <command> [options]
 Commands:
   emulator    run the service on this machine, for local work and tests
   check       send one test event with the options of the environment, and report the result
+  pipe        ship the lines that a program writes, whatever its language
   spool ls    list the events that wait in the spool of an application
   spool send  deliver the events that ended processes left in a spool
   audit       look for lost and duplicate events in an export, by the uids that the option identify gives
@@ -21,6 +22,7 @@ Options:
 const commands: Readonly<Record<string, () => Promise<{ command: Command }>>> = {
   emulator: () => import('./emulator.ts'),
   check: () => import('./check.ts'),
+  pipe: () => import('./pipe.ts'),
   'spool ls': () => import('./spool-ls.ts'),
   'spool send': () => import('./spool-send.ts'),
   audit: () => import('./audit.ts'),
