@@ -4,8 +4,11 @@ import { dts } from 'rolldown-plugin-dts'
 
 const entryPoints = ['index', 'winston', 'otel', 'org', 'emulator']
 
-/** A tenth of this package is used, and loading all of it takes 3 ms: that tenth is published with us, and its license. */
-const bundled = 'valibot'
+/**
+ * Packages whose used part is published with us, with their license. A tenth of valibot is used, and loading all of it takes
+ * 3 ms. Only the commands need commander.
+ */
+const bundled = { valibot: 'LICENSE.md', commander: 'LICENSE' }
 
 const getterOfExport =
   /Object\.defineProperty\(exports, ['"]([\w$]+)['"], \{\s+enumerable: true,\s+get: function ?\(\) \{\s+return ([\w$]+);\s+\}\s+\}\);/g
@@ -19,13 +22,13 @@ const getterOfExport =
  */
 const code = defineConfig({
   input: { ...inputs(name => `src/${name}.ts`), 'cli/main': 'src/cli/main.ts' },
-  external: id => isPackage(id) && id !== bundled,
+  external: id => isPackage(id) && !Object.hasOwn(bundled, id),
   platform: 'node',
   output: {
     dir: 'dist',
     format: 'cjs',
     entryFileNames: '[name].cjs',
-    chunkFileNames: 'shared/[name].cjs',
+    chunkFileNames: chunk => (chunk.moduleIds.some(isOfCommand) ? 'cli/[name].cjs' : 'shared/[name].cjs'),
     codeSplitting: {
       groups: [
         {
@@ -36,7 +39,12 @@ const code = defineConfig({
         { name: 'org', test: /src\/org/, priority: 3 },
         { name: 'emulator', test: /src\/emulator/, priority: 3 },
         { name: 'core', test: /src\/(index|shipper|record|batch|delivery|exit)/, priority: 2 },
-        { name: 'commands', test: /src\/cli\/(?!main)/, priority: 1 },
+        // Each command is a chunk of its own, which loads when the command runs.
+        {
+          name: 'command-line',
+          test: /src\/cli\/(run|command|commands|command-line|print)\.ts|commander/,
+          priority: 1,
+        },
       ],
     },
     comments: false,
@@ -47,8 +55,10 @@ const code = defineConfig({
     {
       name: 'license-of-what-is-bundled',
       generateBundle() {
-        const source = readFileSync(`node_modules/${bundled}/LICENSE.md`)
-        this.emitFile({ type: 'asset', fileName: `shared/${bundled}-LICENSE.md`, source })
+        for (const [name, file] of Object.entries(bundled)) {
+          const source = readFileSync(`node_modules/${name}/${file}`)
+          this.emitFile({ type: 'asset', fileName: `shared/${name}-LICENSE.md`, source })
+        }
       },
     },
     {
@@ -103,6 +113,10 @@ export default [code, declarations]
 
 function inputs(pathOf) {
   return Object.fromEntries(entryPoints.map(name => [name, pathOf(name)]))
+}
+
+function isOfCommand(id) {
+  return id.includes('/src/cli/')
 }
 
 function isPackage(id) {

@@ -42,9 +42,23 @@ const parts: Readonly<Record<string, MayLoad>> = {
   index: { parts: ['shipper/', ...common] },
   org: { parts: ['org/', 'http/', ...common] },
   emulator: { parts: ['emulator/'] },
-  // The commands load what applications import, and the spool, because applications need no tools for its files.
+  // The commands load what applications import, and parts that applications do not need, such as tools for the spool.
   'cli/': {
-    parts: ['index', 'org', 'emulator', 'spool/', 'accounting/severity', 'options/node-version', 'text/', 'time'],
+    parts: [
+      'index',
+      'org',
+      'emulator',
+      'spool/',
+      'org/',
+      'accounting/severity',
+      'delivery/request',
+      'http/',
+      'options/',
+      'text/',
+      'time',
+      'time-limits',
+    ],
+    packages: ['commander'],
   },
   // The one wiring
   'shipper/': { parts: [...stages, 'http/', ...common] },

@@ -53,6 +53,20 @@ describe('redaction', () => {
     expect(received(shipping)).not.toContain(secret)
   })
 
+  it('finds a secret in an object that was logged before without one, beside a guard of fields', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ ...options, fields: { max: 50 } })
+    const session: Record<string, unknown> = { level: 'info', message: 'begins', user: { id: 7 } }
+    shipper.ship(session)
+    session.password = secret
+    session.message = `goes on with ${secret}`
+    shipper.ship(session)
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toMatchObject([{ message: 'begins', user: { id: 7 } }, { user: { id: 7 } }])
+    expect(received(shipping)).not.toContain(secret)
+    expect(session.password).toBe(secret)
+  })
+
   it('keeps secrets out of the log statements of usage()', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ ...options })

@@ -5,14 +5,21 @@ import { chunksOf } from './pipe/chunks-of.ts'
 import { deliver, patienceSeconds } from './pipe/deliver.ts'
 import { LineSplitter } from './pipe/line-splitter.ts'
 import { LinesToEvents } from './pipe/lines-to-events.ts'
-import { minBufferBytes, type PipeOptions, pipeOptionsOf } from './pipe/pipe-options.ts'
+import {
+  durabilities,
+  formats,
+  minBufferBytes,
+  type PipeOptions,
+  pipeOptionsOf,
+  severities,
+} from './pipe/pipe-options.ts'
 import { Progress } from './pipe/progress.ts'
 import { isComplete, reportOf } from './pipe/report.ts'
 import { ShipLines } from './pipe/ship-lines.ts'
 import { Stop } from './pipe/stop.ts'
 import { Tee } from './pipe/tee.ts'
 import { printError } from './print.ts'
-import { serviceOptions } from './service.ts'
+import { datasetOption, serviceOptions } from './service.ts'
 import { counted } from './spool.ts'
 
 /** Maximum time for which the input is read on after a signal, in seconds. */
@@ -20,57 +27,58 @@ const readOnSeconds = 10
 /** Maximum bytes of a line. Of a longer line, the beginning is shipped. */
 const maxLineBytes = 16_777_216
 
-const help = `Usage: <program> | logferry pipe [options]
-
-Ships the lines of standard input: each JSON object as an event, each other line as the message of an event.
+export const command: Command = {
+  description: `Ships the lines of standard input: each JSON object as an event, each other line as the message of an event.
 Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_DATASET.
 
 While the memory for waiting events is full, the input is not read, so that nothing is dropped. After SIGINT, SIGTERM or
 SIGHUP, it is read until it ends, for ${readOnSeconds} seconds at most, and delivered. A second signal stops at once.
-Exits with 0 if everything has arrived, with 1 if not; the summary on standard error says what has not.
 
-Options:
-  --dataset <name>       dataset to send to, in place of LOGFERRY_DATASET
-  --tee                  write the input to standard output, unchanged
-  --format <format>      auto: JSON objects are events, other lines are texts (default)
-                         json: the same, and exit with 1 if a line is not a JSON object
-                         text: every line is a text
-  --level <level>        level of events that have none: trace, debug, info, warn, error or fatal
-  --min-severity <level> ship no events below this level
-  --field <name=value>   field that each event gets, unless it has it; can be given several times
-  --time-field <name>    field with the time of an event (default: @timestamp, timestamp, time, ts and others)
-  --redact <path>        value that is never shipped, such as '**.password'; can be given several times
-  --redact-text <regex>  part of a text that is never shipped; can be given several times
-  --buffer-bytes <n>     memory for waiting events, at least ${minBufferBytes}
-                         (default: an eighth of the memory, 32 MiB to 512 MiB; 32 MiB with --spool)
-  --spool <directory>    let events wait on disk that cannot be delivered yet, also for the next process
-  --spool-max-bytes <n>  maximum size of the spool, at least twice --buffer-bytes (default: 1 GiB)
-  --durability <where>   disk: each event is in the spool before its line is passed on (default with --spool)
-                         memory: events go to the spool only if memory is short
-  --timeout <seconds>    maximum time for delivery after the end of the input
-                         (default: until nothing was delivered for ${patienceSeconds} s)
-  --url <address>        base address of the service, in place of LOGFERRY_URL
-  --allow-insecure       allow plain http to another host: the token can be read on the way
-  --help                 show this`
-
-export const command: Command = {
-  help,
+Exits with 0 if everything has arrived, with 1 if not; the summary on standard error says what has not.`,
   options: {
     ...serviceOptions,
-    dataset: { type: 'string' },
-    tee: { type: 'boolean' },
-    format: { type: 'string' },
-    level: { type: 'string' },
-    'min-severity': { type: 'string' },
-    field: { type: 'string', multiple: true },
-    'time-field': { type: 'string' },
-    redact: { type: 'string', multiple: true },
-    'redact-text': { type: 'string', multiple: true },
-    'buffer-bytes': { type: 'string' },
-    spool: { type: 'string' },
-    'spool-max-bytes': { type: 'string' },
-    durability: { type: 'string' },
-    timeout: { type: 'string' },
+    ...datasetOption,
+    tee: { description: 'write the input to standard output, unchanged' },
+    format: {
+      value: 'format',
+      choices: formats,
+      description: `auto: JSON objects are events, other lines are texts (default); json: the same, and exit with 1 if a line
+is not a JSON object; text: every line is a text`,
+    },
+    level: { value: 'level', choices: severities, description: 'level of events that have none' },
+    'min-severity': { value: 'level', choices: severities, description: 'ship no events below this level' },
+    field: { value: 'name=value', isMultiple: true, description: 'field that each event gets, unless it has it' },
+    'time-field': {
+      value: 'name',
+      description: 'field with the time of an event (default: @timestamp, timestamp, time, ts and others)',
+    },
+    redact: { value: 'path', isMultiple: true, description: "value that is never shipped, such as '**.password'" },
+    'redact-text': { value: 'regex', isMultiple: true, description: 'part of a text that is never shipped' },
+    'buffer-bytes': {
+      value: 'number',
+      description: `memory for waiting events, at least ${minBufferBytes} (default: an eighth of the memory, 32 MiB to
+512 MiB; 32 MiB with --spool)`,
+    },
+    spool: {
+      value: 'directory',
+      completes: 'directories',
+      description: 'let events wait on disk that cannot be delivered yet, also for the next process',
+    },
+    'spool-max-bytes': {
+      value: 'number',
+      description: 'maximum size of the spool, at least twice --buffer-bytes (default: 1 GiB)',
+    },
+    durability: {
+      value: 'where',
+      choices: durabilities,
+      description: `disk: each event is in the spool before its line is passed on (default with --spool); memory: events go
+to the spool only if memory is short`,
+    },
+    timeout: {
+      value: 'seconds',
+      description: `maximum time for delivery after the end of the input (default: until nothing was delivered for
+${patienceSeconds} s)`,
+    },
   },
   async run(given) {
     const options = pipeOptionsOf(given)

@@ -166,7 +166,7 @@ export class Shipper {
     })
     const altered = this.#altered
     const fields = options.fields && fieldRulesOf(options.fields, { options, diagnostics, altered })
-    const meter = options.countUsage ? openUsageMeter() : undefined
+    const meter = options.countUsage ? openUsageMeter(redaction) : undefined
     this.#fieldRules = fields
     this.#usageMeter = meter
     this.#usageReports = meter && this.#openReports(meter)
@@ -193,7 +193,7 @@ export class Shipper {
         ledger,
         diagnostics,
         license: this.#license,
-        countLine: lineCounter({ license: this.#license, meter, reports: this.#usageReports, redaction }),
+        countLine: lineCounter({ license: this.#license, meter, reports: this.#usageReports }),
         refused: this.#refusedEvents,
         shaping: shapingOf({ options, diagnostics, altered: this.#altered }),
         redaction,

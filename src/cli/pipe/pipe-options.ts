@@ -1,13 +1,13 @@
-import type { ShipperOptions } from '../../index.ts'
+import type { SeverityName, ShipperOptions } from '../../index.ts'
 import { quoted, toShortLine } from '../../text/short-line.ts'
 import { type Given, Misuse } from '../command.ts'
 import { serviceOf } from '../service.ts'
 import type { LineFormat, LinesToEventsOptions } from './lines-to-events.ts'
 
-/** Names of levels that `--level` and `--min-severity` accept. */
-const severities = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
-const formats = ['auto', 'json', 'text'] as const
-const durabilities = ['disk', 'memory'] as const
+/** The choices of --level and --min-severity. */
+export const severities = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
+export const formats = ['auto', 'json', 'text'] as const
+export const durabilities = ['disk', 'memory'] as const
 
 const maxNameChars = 200
 /** Maximum size of the fields that each event gets, in bytes. */
@@ -37,11 +37,14 @@ export interface PipeOptions {
   readonly timeoutMs: number | undefined
 }
 
-/** @throws Misuse */
+/**
+ * @param given whose choices have been checked
+ * @throws Misuse
+ */
 export function pipeOptionsOf(given: Given): PipeOptions {
-  const format: LineFormat = wordOf(given, 'format', formats) ?? 'auto'
+  const format: LineFormat = (given.format as LineFormat | undefined) ?? 'auto'
   const spoolDirectory = textOf(given, 'spool')
-  const durability = wordOf(given, 'durability', durabilities)
+  const { durability } = given
   const bufferBytes = bytesOf(given, 'buffer-bytes', minBufferBytes)
   const spoolBytes = bytesOf(given, 'spool-max-bytes', minSpoolBytes)
   if (spoolDirectory === undefined && durability === 'disk') throw new Misuse('--durability disk needs --spool')
@@ -51,7 +54,7 @@ export function pipeOptionsOf(given: Given): PipeOptions {
   return {
     lines: {
       format,
-      level: wordOf(given, 'level', severities),
+      level: given.level as string | undefined,
       fields: fieldsOf(given.field as string[] | undefined),
       timeField: textOf(given, 'time-field'),
     },
@@ -59,7 +62,7 @@ export function pipeOptionsOf(given: Given): PipeOptions {
       ...serviceOf(given),
       dataset: given.dataset as string | undefined,
       timeField,
-      minSeverity: wordOf(given, 'min-severity', severities),
+      minSeverity: given['min-severity'] as SeverityName | undefined,
       redact: given.redact as string[] | undefined,
       redactText: patternsOf(given['redact-text'] as string[] | undefined),
       maxBufferedBytes: bufferBytes ?? (spoolDirectory === undefined ? undefined : spooledBufferBytes),
@@ -78,12 +81,6 @@ export function pipeOptionsOf(given: Given): PipeOptions {
 function textOf(given: Given, name: string): string | undefined {
   if (given[name] === '') throw new Misuse(`--${name} must not be empty`)
   return given[name] as string | undefined
-}
-
-function wordOf<Word extends string>(given: Given, name: string, words: readonly Word[]): Word | undefined {
-  const value = given[name]
-  if (value === undefined || words.includes(value as Word)) return value as Word | undefined
-  throw new Misuse(`--${name} must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}, not '${value}'`)
 }
 
 function fieldsOf(given: readonly string[] = []): Map<string, string> {
