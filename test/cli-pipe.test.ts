@@ -151,7 +151,7 @@ describe.concurrent('logferry pipe', () => {
     await using emulator = await startEmulator({ maxStoredBytes: 256 * MiB })
     emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
     await using running = startPipe(emulator, ['--buffer-bytes', `${8 * MiB}`])
-    const count = 100_000
+    const count = 40_000
     const written = writeNumbers(running.stdin, count, 'x'.repeat(200))
     await running.until(/Reading is paused: [\d,]+ events must be delivered first\./)
     expect(running.stdin.writableNeedDrain).toBe(true)
@@ -160,7 +160,7 @@ describe.concurrent('logferry pipe', () => {
     await written
     expect(await running.end()).toBe(0)
     expect(numbersIn(emulator)).toEqual(Array.from({ length: count }, (_, n) => n))
-    expect(running.stderr()).toContain('Read 100,000 lines, delivered 100,000 events.\n')
+    expect(running.stderr()).toContain('Read 40,000 lines, delivered 40,000 events.\n')
   })
 
   it('ships on when the reader of its output goes away', async () => {
@@ -180,7 +180,6 @@ describe.concurrent('logferry pipe', () => {
     await using running = startPipe(emulator)
     await writeNumbers(running.stdin, 10)
     running.closeStderr()
-    emulator.faults.answerNext(6, { status: 503 }) // warnings
     await writeNumbers(running.stdin, 20, '', 10)
     expect(await running.end()).toBe(0)
     expect(emulator.eventCount('d')).toBe(20)
@@ -288,12 +287,17 @@ describe.concurrent('logferry pipe', () => {
     }
   })
 
-  it('exits with 2 if an option is invalid, and prints the help', async () => {
-    const { code, stdout, stderr } = await logferry(['pipe', '--format', 'xml'])
+  it.each([
+    [
+      ['--format', 'xml'],
+      "option '--format <format>' argument 'xml' is invalid. Allowed choices are auto, json, text.",
+    ],
+    [['--level', 'loud'], "option '--level <level>' argument 'loud' is invalid."],
+    [['--field', 'novalue'], "--field must be name=value, with a name of 1 to 200 characters, not 'novalue'"],
+  ])('exits with 2 for %j, and says what is expected', async (args, problem) => {
+    const { code, stdout, stderr } = await logferry(['pipe', ...args])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(
-      /^logferry: --format must be auto, json or text, not 'xml'\n\nUsage: <program> \| logferry pipe /,
-    )
+    expect(stderr).toContain(`logferry: ${problem}`)
   })
 })
 

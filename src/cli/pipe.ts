@@ -42,8 +42,9 @@ Exits with 0 if everything has arrived, with 1 if not; the summary on standard e
     format: {
       value: 'format',
       choices: formats,
-      description: `auto: JSON objects are events, other lines are texts (default); json: the same, and exit with 1 if a line
-is not a JSON object; text: every line is a text`,
+      description:
+        'auto (default): JSON objects are events, other lines are texts; json: the same, and exit with 1 if a line is not ' +
+        'a JSON object; text: every line is a text',
     },
     level: { value: 'level', choices: severities, description: 'level of events that have none' },
     'min-severity': { value: 'level', choices: severities, description: 'ship no events below this level' },
@@ -56,8 +57,9 @@ is not a JSON object; text: every line is a text`,
     'redact-text': { value: 'regex', isMultiple: true, description: 'part of a text that is never shipped' },
     'buffer-bytes': {
       value: 'number',
-      description: `memory for waiting events, at least ${minBufferBytes} (default: an eighth of the memory, 32 MiB to
-512 MiB; 32 MiB with --spool)`,
+      description:
+        `memory for waiting events, at least ${minBufferBytes} (default: an eighth of the memory, 32 MiB to 512 MiB; ` +
+        '32 MiB with --spool)',
     },
     spool: {
       value: 'directory',
@@ -71,13 +73,13 @@ is not a JSON object; text: every line is a text`,
     durability: {
       value: 'where',
       choices: durabilities,
-      description: `disk: each event is in the spool before its line is passed on (default with --spool); memory: events go
-to the spool only if memory is short`,
+      description:
+        'disk (default with --spool): each event is in the spool before its line is passed on; memory: events go to the ' +
+        'spool only if memory is short',
     },
     timeout: {
       value: 'seconds',
-      description: `maximum time for delivery after the end of the input (default: until nothing was delivered for
-${patienceSeconds} s)`,
+      description: `maximum time for delivery after the end of the input (default: until nothing was delivered for ${patienceSeconds} s)`,
     },
   },
   async run(given) {

@@ -83,8 +83,7 @@ async function feed({ stdin }: RunningPipe, first: number, lines: number): Promi
       { length: Math.min(linesPerWrite, lines - n) },
       (_, i) => `{"n":${n + i},"msg":"${text}"}\n`,
     )
-    if (stdin.write(some.join(''))) continue
-    await Promise.race([once(stdin, 'drain'), once(stdin, 'close')])
+    await new Promise<void>(resolve => stdin.write(some.join(''), () => resolve())) // also if the process has ended
   }
 }
 
