@@ -17,6 +17,9 @@ const bundled = {
   liqe: 'LICENSE',
   nearley: 'LICENSE.txt',
   'ts-error': 'LICENSE',
+  zod: 'LICENSE',
+  '@modelcontextprotocol/server': 'LICENSE',
+  '@modelcontextprotocol/core': 'LICENSE',
 }
 
 const getterOfExport =
@@ -50,6 +53,7 @@ const code = defineConfig({
         { name: 'core', test: /src\/(index|shipper|record|batch|delivery|exit)/, priority: 2 },
         { name: 'dev-events', test: /src\/dev\/(protocol|index|query|live\/(?!live-))|liqe|nearley/, priority: 2 },
         { name: 'dev', test: /src\/dev\/|@bufbuild/, priority: 1 },
+        { name: 'mcp', test: /src\/cli\/mcp\/|@modelcontextprotocol|node_modules\/zod/, priority: 2 },
         // Each command is a chunk of its own, which loads when the command runs.
         {
           name: 'command-line',
