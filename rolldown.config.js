@@ -35,6 +35,9 @@ const getterOfExport =
 const code = defineConfig({
   input: { ...inputs(name => `src/${name}.ts`), 'cli/main': 'src/cli/main.ts' },
   external: id => isPackage(id) && !Object.hasOwn(bundled, packageOf(id)),
+  resolve: {
+    alias: { '@modelcontextprotocol/server/_shims': new URL('src/cli/mcp/sdk-shims.ts', import.meta.url).pathname },
+  },
   platform: 'node',
   output: {
     dir: 'dist',

@@ -45,7 +45,14 @@ const parts: Readonly<Record<string, MayLoad>> = {
   // What applications import, the spool and the dev service: showing what is in them is no task of an application.
   'cli/': {
     parts: ['index', 'org', 'emulator', 'shipper/', 'spool/', 'dev/', 'options/', 'text/', 'time'],
-    packages: ['commander', 'valibot', 'zod', '@modelcontextprotocol/server', '@modelcontextprotocol/server/stdio'],
+    packages: [
+      'commander',
+      'valibot',
+      'zod',
+      '@modelcontextprotocol/server',
+      '@modelcontextprotocol/server/stdio',
+      '@modelcontextprotocol/server/validators/cf-worker',
+    ],
   },
   // The one wiring
   'shipper/': { parts: [...stages, 'http/', ...common] },
