@@ -43,7 +43,7 @@ const code = defineConfig({
     dir: 'dist',
     format: 'cjs',
     entryFileNames: '[name].cjs',
-    chunkFileNames: 'shared/[name].cjs',
+    chunkFileNames: chunk => (chunk.moduleIds.some(isOfCommand) ? 'cli/[name].cjs' : 'shared/[name].cjs'),
     codeSplitting: {
       groups: [
         {
@@ -183,6 +183,10 @@ function minified(css) {
 
 function inputs(pathOf) {
   return Object.fromEntries(entryPoints.map(name => [name, pathOf(name)]))
+}
+
+function isOfCommand(id) {
+  return id.includes('/src/cli/')
 }
 
 /** The name of the package that an import names, which may name a part of it. */

@@ -44,7 +44,21 @@ const parts: Readonly<Record<string, MayLoad>> = {
   emulator: { parts: ['emulator/'] },
   // What applications import, the spool and the dev service: showing what is in them is no task of an application.
   'cli/': {
-    parts: ['index', 'org', 'emulator', 'shipper/', 'spool/', 'dev/', 'options/', 'text/', 'time'],
+    parts: [
+      'index',
+      'org',
+      'emulator',
+      'shipper/',
+      'dev/',
+      'spool/',
+      'org/',
+      'delivery/request',
+      'http/',
+      'options/',
+      'text/',
+      'time',
+      'time-limits',
+    ],
     packages: [
       'commander',
       'valibot',

@@ -28,8 +28,8 @@ describe('the script for bash', () => {
   it.each([
     [['em'], 'emulator'],
     [['--v'], '--version'],
-    [['spool', ''], 'ls', 'send'],
-    [['spool', 's'], 'send'],
+    [['spool', ''], 'ls', 'show', 'verify', 'export', 'send', 'resend-rejected'],
+    [['spool', 's'], 'send', 'show'],
     [['emulator', '--po'], '--port'],
     [['emulator', '--port', '4']],
     [['spool', 'ls', 'a'], 'a spool'],

@@ -1,4 +1,4 @@
-/** The commands of the spool as they are built and installed, on what real processes have left. */
+/** The spool commands of the built package, with files that real processes have left. */
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -117,7 +117,7 @@ describe.concurrent('logferry spool ls', () => {
     await leaveByKill(spool.directory, '', 2)
     const [name = ''] = fs.readdirSync(spool.directory)
     fs.chownSync(join(spool.directory, name), 65_534, 65_534)
-    fs.mkdirSync(join(spool.directory, 'lost+found')) // of a volume, say, and of no concern
+    fs.mkdirSync(join(spool.directory, 'lost+found')) // such as the directory of a volume, which is ignored
     fs.chownSync(join(spool.directory, 'lost+found'), 65_534, 65_534)
     const { code, stdout } = await logferry(['spool', 'ls', spool.directory])
     expect(code).toBe(0)

@@ -7,12 +7,12 @@ import type { Emulator } from '../../src/emulator.ts'
 import { runScript } from './run-script.ts'
 import { startNode } from './start-node.ts'
 
-/** Where nobody listens. */
+/** An address without a server. */
 export const nowhere = 'http://127.0.0.1:1'
 
 export interface SpoolOfTest extends Disposable {
   readonly directory: string
-  /** Every file in it, with its size. */
+  /** Returns every file in the spool, with its size. */
   files(): string[]
   segments(): string[]
   /** Overwrites a byte in the middle of the first segment. */
@@ -42,7 +42,7 @@ export function makeSpool(): SpoolOfTest {
   }
 }
 
-/** A program that logs so many events while the service is down, each on disk before its log call returns. */
+/** Returns a program that logs events while the service is down, each on disk before its log call returns. */
 function logging(directory: string, options: string, count: number, then: string, url = nowhere): string {
   const fixed = `baseUrl: '${url}', token: 'another-token', dataset: 'd', durability: 'disk'`
   return `
@@ -54,7 +54,7 @@ function logging(directory: string, options: string, count: number, then: string
   `
 }
 
-/** One that goes on running, but stands still: it does not look for what others have left. */
+/** Starts a program that goes on running, but is blocked, so that it adopts nothing. */
 export function startLogging(directory: string, count: number) {
   const stay = 'console.log("logged"); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)'
   return startNode(['--input-type=module', '--eval', logging(directory, '', count, stay)])
