@@ -44,7 +44,20 @@ const parts: Readonly<Record<string, MayLoad>> = {
   emulator: { parts: ['emulator/'] },
   // What applications import, and the spool: showing what waits in it is no task of theirs.
   'cli/': {
-    parts: ['index', 'org', 'emulator', 'dev/', 'spool/', 'options/node-version', 'text/', 'time'],
+    parts: [
+      'index',
+      'org',
+      'emulator',
+      'dev/',
+      'spool/',
+      'org/',
+      'delivery/request',
+      'http/',
+      'options/',
+      'text/',
+      'time',
+      'time-limits',
+    ],
     packages: ['commander'],
   },
   // The one wiring

@@ -1,4 +1,4 @@
-/** The commands of the spool as they are built and installed, on what real processes have left. */
+/** The spool commands of the built package, with files that real processes have left. */
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { logferry, startLogferry } from './support/logferry.ts'
 import { runScript } from './support/run-script.ts'
 import { startNode } from './support/start-node.ts'
 
-/** Where nobody listens. */
+/** An address without a server. */
 const nowhere = 'http://127.0.0.1:1'
 
 describe.concurrent('logferry spool ls', () => {
@@ -120,7 +120,7 @@ describe.concurrent('logferry spool ls', () => {
     await leaveByKill(spool.directory, '', 2)
     const [name = ''] = fs.readdirSync(spool.directory)
     fs.chownSync(join(spool.directory, name), 65_534, 65_534)
-    fs.mkdirSync(join(spool.directory, 'lost+found')) // of a volume, say, and of no concern
+    fs.mkdirSync(join(spool.directory, 'lost+found')) // such as the directory of a volume, which is ignored
     fs.chownSync(join(spool.directory, 'lost+found'), 65_534, 65_534)
     const { code, stdout } = await logferry(['spool', 'ls', spool.directory])
     expect(code).toBe(0)
@@ -351,7 +351,7 @@ describe.concurrent('misuse of logferry spool', () => {
 
 interface SpoolOfTest extends Disposable {
   readonly directory: string
-  /** Every file in it, with its size. */
+  /** Returns every file in the spool, with its size. */
   files(): string[]
   segments(): string[]
   /** Overwrites a byte in the middle of the first segment. */
@@ -381,7 +381,7 @@ function makeSpool(): SpoolOfTest {
   }
 }
 
-/** A program that logs so many events while the service is down, each on disk before its log call returns. */
+/** Returns a program that logs events while the service is down, each on disk before its log call returns. */
 function logging(directory: string, options: string, count: number, then: string, url = nowhere): string {
   const fixed = `baseUrl: '${url}', token: 'another-token', dataset: 'd', durability: 'disk'`
   return `
@@ -393,7 +393,7 @@ function logging(directory: string, options: string, count: number, then: string
   `
 }
 
-/** One that goes on running, but stands still: it does not look for what others have left. */
+/** Returns a program that goes on running, but is blocked, so that it adopts nothing. */
 function startLogging(directory: string, count: number) {
   const stay = 'console.log("logged"); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)'
   return startNode(['--input-type=module', '--eval', logging(directory, '', count, stay)])

@@ -91,7 +91,7 @@ function givenTo(parser: Parser, { argument, options }: Command): Given {
 }
 
 /** Returns the message of the parser as a sentence of ours; `undefined` if the parser has shown the help or version. */
-export function problemIn({ exitCode, message }: CommanderError): string | undefined {
-  if (exitCode === 0) return undefined
+export function problemIn({ code, exitCode, message }: CommanderError): string | undefined {
+  if (exitCode === 0 || code === 'commander.help') return undefined
   return message.replace(/^error: (command-argument )?/, '').replace(/\n\((Did you mean .*\?)\)$/s, '. $1')
 }

@@ -11,7 +11,7 @@ export const commands: Commands = {
     load: () => import('./emulator.ts'),
   },
   check: {
-    summary: 'send one test event with the options of the environment, and report the result',
+    summary: 'check each step from this machine to the service, and name the remedy for each failure',
     load: () => import('./check.ts'),
   },
   'spool ls': {
