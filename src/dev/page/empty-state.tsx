@@ -136,11 +136,13 @@ export function NoMatch({ state }: Props) {
   return (
     <div class="empty no-match">
       <h2>No event matches.</h2>
-      {reading.notes.map(note => (
-        <p key={note.text}>
-          <Text text={note.text} />
-        </p>
-      ))}
+      {reading.notes
+        .filter(({ text }) => !text.startsWith('No event matches')) // The title says it.
+        .map(note => (
+          <p key={note.text}>
+            <Text text={note.text} />
+          </p>
+        ))}
       <p class="quiet">{plural(kept, 'event')} are kept. New ones that match show here at once.</p>
       <p class="choices-row">
         {reading.notes.map(

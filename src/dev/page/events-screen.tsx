@@ -147,7 +147,11 @@ function Pill({ state }: Props) {
     <div class="pill-place">
       <div class="pill">
         <span>
-          {mode.paused ? `⏸ Paused ${age(now - mode.since)} · ` : ''}
+          {mode.paused && (
+            <>
+              <span class="bars" aria-hidden="true" /> Paused {age(now - mode.since)} ·{' '}
+            </>
+          )}
           {count(fresh)} new{errors > 0 && `, ${plural(errors, 'error')}`} {fresh > 0 && '↑'}
         </span>
         {mode.paused ? (

@@ -135,7 +135,7 @@ function Line({ field }: { field: FieldRow }) {
       </td>
       <td class="wide">
         {warnings.map(({ code, text }) => (
-          <div key={code} class="warn">
+          <div key={code} class="doubtful">
             ▲ <Text text={text} />
           </div>
         ))}

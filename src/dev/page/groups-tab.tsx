@@ -90,17 +90,19 @@ function GroupRow({ group }: { group: Group }) {
       </td>
       <td>{clockTime(group.first)}</td>
       <td>{clockTime(group.last)}</td>
-      <td class="row-actions">
-        <Go place={{ screen: 'event', id: group.firstId }}>first</Go>
-        <Go place={{ screen: 'event', id: group.lastId }}>last</Go>
-        <button
-          type="button"
-          class="link"
-          title="Exclude this message"
-          onClick={() => void actions.exclude('message', JSON.stringify(message))}
-        >
-          exclude
-        </button>
+      <td>
+        <div class="row-actions">
+          <Go place={{ screen: 'event', id: group.firstId }}>first</Go>
+          <Go place={{ screen: 'event', id: group.lastId }}>last</Go>
+          <button
+            type="button"
+            class="link"
+            title="Exclude this message"
+            onClick={() => void actions.exclude('message', JSON.stringify(message))}
+          >
+            exclude
+          </button>
+        </div>
       </td>
     </tr>
   )

@@ -8,80 +8,14 @@ import { bytes, count } from './format.ts'
 import { escapeUnseen, type JsonNode, jsonText } from './json-nodes.ts'
 import { usePage } from './page-context.ts'
 import { Text } from './parts.tsx'
-import { isStack, StackTrace } from './stack-trace.tsx'
+import { isStack } from './stack-parts.ts'
+import { StackTrace } from './stack-trace.tsx'
+import { childrenStep, isParent, type Parent, type TreeLine, treeLines } from './tree-lines.ts'
 
-const childrenStep = 200
 const firstChars = 2000
 const charsStep = 64 * 1024
 /** Deeper lines are not indented further. */
 const maxIndent = 24
-/** Objects and arrays with at most so many children are open at first. */
-const maxOpenChildren = 40
-const maxOpenItems = 5
-const maxOpenDepth = 4
-
-type Parent = Extract<JsonNode, { entries: unknown }>
-
-interface Line {
-  key: string
-  depth: number
-  /** The path as a query names it. Elements of an array have the path of the array. */
-  path: string
-  name: string
-  node: JsonNode
-  isOpen: boolean
-  /** Children that are not shown yet, if this line stands for them. */
-  more?: number
-}
-
-export function isParent(node: JsonNode): node is Parent {
-  return node.kind === 'object' || node.kind === 'array'
-}
-
-function isOpenAtFirst(node: Parent, depth: number): boolean {
-  if (depth > maxOpenDepth) return false
-  return node.entries.length <= (node.kind === 'array' ? maxOpenItems : maxOpenChildren)
-}
-
-/** Lists the lines that show, from the first to the last. */
-export function treeLines(
-  root: Parent,
-  opened: ReadonlyMap<string, boolean>,
-  steps: ReadonlyMap<string, number>,
-): Line[] {
-  const lines: Line[] = []
-  interface Open {
-    parent: Parent
-    key: string
-    path: string
-    next: number
-  }
-  const stack: Open[] = [{ parent: root, key: '', path: '', next: 0 }]
-  while (true) {
-    const top = stack.at(-1)
-    if (top === undefined) return lines
-    const { parent, key, path } = top
-    const shown = Math.min((steps.get(key) ?? 1) * childrenStep, parent.entries.length)
-    const entry = parent.entries[top.next]
-    if (entry === undefined || top.next >= shown) {
-      stack.pop()
-      const more = parent.entries.length - shown
-      if (more > 0) {
-        lines.push({ key: `${key}/more`, depth: stack.length, path, name: '', node: parent, isOpen: false, more })
-      }
-      continue
-    }
-    const childKey = `${key}/${top.next}`
-    top.next++
-    const [name, node] = entry
-    const childPath = parent.kind === 'array' ? path : path === '' ? String(name) : `${path}.${name}`
-    const depth = stack.length - 1
-    const isOpen = isParent(node) && (opened.get(childKey) ?? isOpenAtFirst(node, depth))
-    lines.push({ key: childKey, depth, path: childPath, name: String(name), node, isOpen })
-    if (isOpen && isParent(node)) stack.push({ parent: node, key: childKey, path: childPath, next: 0 })
-  }
-}
-
 export function JsonTree({ root, highlight }: { root: Parent; highlight: RegExp | null }) {
   const { actions, control } = usePage()
   const [opened, setOpened] = useState<ReadonlyMap<string, boolean>>(new Map())
@@ -92,7 +26,7 @@ export function JsonTree({ root, highlight }: { root: Parent; highlight: RegExp 
   const lines = treeLines(root, opened, steps)
   const current = lines.some(({ key }) => key === active) ? active : (lines[0]?.key ?? '')
 
-  const toggle = ({ key, node, isOpen, more }: Line) => {
+  const toggle = ({ key, node, isOpen, more }: TreeLine) => {
     if (more !== undefined) {
       const parent = key.slice(0, -'/more'.length)
       setSteps(new Map(steps).set(parent, (steps.get(parent) ?? 1) + 1))
@@ -101,14 +35,14 @@ export function JsonTree({ root, highlight }: { root: Parent; highlight: RegExp 
     }
   }
 
-  const focus = (line: Line | undefined) => {
+  const focus = (line: TreeLine | undefined) => {
     if (line === undefined) return
     setActive(line.key)
     const element = tree.current?.querySelector<HTMLElement>(`[data-key="${line.key}"]`)
     element?.focus()
   }
 
-  const openMenu = (line: Line, element: Element | null) => {
+  const openMenu = (line: TreeLine, element: Element | null) => {
     if (isParent(line.node) || element === null) return
     const { left, bottom } = element.getBoundingClientRect()
     control.store.set({ menu: { path: line.path, value: valueText(line.node), left: left + 24, top: bottom } })
@@ -151,7 +85,7 @@ export function JsonTree({ root, highlight }: { root: Parent; highlight: RegExp 
       onPointerLeave={() => setHovered('')}
     >
       {lines.map(line => (
-        <TreeLine
+        <TreeItem
           key={line.key}
           line={line}
           isCurrent={line.key === current}
@@ -166,8 +100,8 @@ export function JsonTree({ root, highlight }: { root: Parent; highlight: RegExp 
   )
 }
 
-interface TreeLineProps {
-  line: Line
+interface TreeItemProps {
+  line: TreeLine
   isCurrent: boolean
   showsActions: boolean
   highlight: RegExp | null
@@ -176,7 +110,7 @@ interface TreeLineProps {
   onHover: () => void
 }
 
-function TreeLine({ line, isCurrent, showsActions, highlight, onToggle, onFocus, onHover }: TreeLineProps) {
+function TreeItem({ line, isCurrent, showsActions, highlight, onToggle, onFocus, onHover }: TreeItemProps) {
   const { node, depth, name, isOpen, more } = line
   const indent = `${Math.min(depth, maxIndent) * 16}px`
   const canOpen = isParent(node) && more === undefined
@@ -184,7 +118,7 @@ function TreeLine({ line, isCurrent, showsActions, highlight, onToggle, onFocus,
     <div
       role="treeitem"
       data-key={line.key}
-      class={`tree-line ${more === undefined ? node.kind : 'more'}`}
+      class={more === undefined ? 'tree-line' : 'tree-line more'}
       tabIndex={isCurrent ? 0 : -1}
       aria-level={depth + 1}
       aria-expanded={canOpen ? isOpen : undefined}
@@ -220,7 +154,7 @@ function TreeLine({ line, isCurrent, showsActions, highlight, onToggle, onFocus,
   )
 }
 
-function LineActions({ line }: { line: Line }) {
+function LineActions({ line }: { line: TreeLine }) {
   const { actions } = usePage()
   const { path, node } = line
   const value = valueText(node)
@@ -270,7 +204,7 @@ function TreeValue({ node, isOpen, highlight, name }: TreeValueProps) {
       <span class="quiet">{isOpen ? '' : `[ ${node.entries.length === 0 ? '' : count(node.entries.length)} ]`}</span>
     )
   }
-  if (node.kind !== 'string') return <span class={node.kind}>{node.text}</span>
+  if (node.kind !== 'string') return <span class={`json-${node.kind}`}>{node.text}</span>
   if (isStack(node.text) && node.text.length <= charsStep) return <StackTrace text={node.text} />
   return <LongText text={node.text} highlight={highlight} name={name} />
 }

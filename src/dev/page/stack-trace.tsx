@@ -2,29 +2,7 @@
 import { useState } from 'preact/hooks'
 import { plural } from './format.ts'
 import { Text } from './parts.tsx'
-
-export function isStack(text: string): boolean {
-  return /\n\s+at \S/.test(text)
-}
-
-export interface StackPart {
-  kind: 'text' | 'own' | 'foreign'
-  lines: string[]
-}
-
-const foreign = /\bnode:|[/\\]node_modules[/\\]|<anonymous>|\(native\)|^\s*at async Promise\.all/
-
-/** Groups the lines of a stack. Text between frames, such as a cause, stays as it is. */
-export function stackParts(stack: string): StackPart[] {
-  const parts: StackPart[] = []
-  for (const line of stack.split('\n')) {
-    const kind = !/^\s+at \S/.test(line) ? 'text' : foreign.test(line) ? 'foreign' : 'own'
-    const last = parts.at(-1)
-    if (last?.kind === kind) last.lines.push(line)
-    else parts.push({ kind, lines: [line] })
-  }
-  return parts
-}
+import { stackParts } from './stack-parts.ts'
 
 const maxParts = 500
 

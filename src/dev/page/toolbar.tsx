@@ -11,6 +11,14 @@ export function Toolbar({ state }: Props) {
   const { control, actions } = usePage()
   const { place, mode } = state
   const isStill = isPaused(mode)
+  const isOfEvents = place.screen === 'events' || place.screen === 'groups'
+  if (!isOfEvents) {
+    return (
+      <div class="toolbar">
+        <MatchCount state={state} />
+      </div>
+    )
+  }
   return (
     <div class="toolbar" data-region="actions">
       <MatchCount state={state} />

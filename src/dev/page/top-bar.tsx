@@ -80,9 +80,10 @@ function StreamLabel({ state }: { state: State }) {
   }
   const rate = tick === null ? '' : ` ${count(Math.round(tick.perSecond))}/s`
   if (mode.kind === 'pinned') {
-    const word = mode.paused ? '⏸ Paused' : '⏸ Holding'
+    const word = mode.paused ? 'Paused' : 'Holding'
     return (
       <span class="stream held">
+        <span class="bars" aria-hidden="true" />
         {word} {age(Date.now() - mode.since)},{rate || ' 0/s'} arriving
       </span>
     )

@@ -46,7 +46,7 @@ function Trace({ trace }: { trace: TraceAnswer }) {
           {plural(all, 'event')}, {plural(sources.length, 'source')}, {duration(durationMs)}
           {errors > 0 && (
             <>
-              , <b class="error">{plural(errors, 'error')}</b>
+              , <b class="bad">{plural(errors, 'error')}</b>
             </>
           )}
           {all > events.length && ` · the first ${count(events.length)} are shown`}
