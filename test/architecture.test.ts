@@ -42,13 +42,14 @@ const parts: Readonly<Record<string, MayLoad>> = {
   index: { parts: ['shipper/', ...common] },
   org: { parts: ['org/', 'http/', ...common] },
   emulator: { parts: ['emulator/'] },
-  // What applications import, and the spool: showing what waits in it is no task of theirs.
+  // What applications import, the spool and the dev service: showing what is in them is no task of an application.
   'cli/': {
     parts: [
       'index',
       'org',
       'emulator',
       'dev/',
+      'shipper/',
       'spool/',
       'org/',
       'delivery/request',
@@ -58,7 +59,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
       'time',
       'time-limits',
     ],
-    packages: ['commander'],
+    packages: ['commander', 'valibot', 'zod', '@modelcontextprotocol/server', '@modelcontextprotocol/server/stdio'],
   },
   // The one wiring
   'shipper/': { parts: [...stages, 'http/', ...common] },
