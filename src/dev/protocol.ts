@@ -29,9 +29,9 @@ export const paths = {
   event: '/dev/api/event',
   /** `{ id, limit }`; answers `TraceAnswer`. */
   trace: '/dev/api/trace',
-  /** `{ q, since, mark, limit }`; answers `GroupsAnswer`. */
+  /** `{ q, since, from, to, mark, limit }`; answers `GroupsAnswer`. */
   groups: '/dev/api/groups',
-  /** `{ q, field, limit }`; answers `FacetAnswer`: the values of one field among the matches. */
+  /** `{ q, since, from, to, field, limit }`; answers `FacetAnswer`: the values of one field among the matches. */
   facet: '/dev/api/facet',
   /** `{ q, at }`: text and cursor; answers `SuggestAnswer`. */
   suggest: '/dev/api/suggest',
@@ -156,6 +156,8 @@ export interface QueryReading {
 
 export interface ViewState extends ViewQuery {
   view: string
+  /** Grows by one with each `ViewChange`. A frame or tick of a lower revision belongs to an earlier query: discard it. */
+  revision: number
   reading: QueryReading
   /** Arrival number at which the list is pinned, or `null` while it follows. */
   pinnedAt: number | null
@@ -164,8 +166,9 @@ export interface ViewState extends ViewQuery {
   /** Events of the list so far: as many as rows, unless neighbors that repeat are one row. */
   matchedEvents: number
   complete: boolean
-  /** The newest rows, at most 200. */
+  /** The newest rows, at most 200, and the arrival number as of which they are the newest. */
   rows: Row[]
+  newest: number
 }
 
 /** Query string of `rows`. Ranks count from the newest match, 0. */
@@ -513,9 +516,18 @@ export interface LiveMessages {
    * While the list follows. `rows` are the newest of the list, at most 200; they replace the rows on the page. `skipped`
    * counts the matches since the last frame that are in no row of this one, `late` those that came late.
    */
-  rows: { rows: Row[]; newest: number; matched: number; matchedEvents: number; skipped: number; late: number }
+  rows: {
+    revision: number
+    rows: Row[]
+    newest: number
+    matched: number
+    matchedEvents: number
+    skipped: number
+    late: number
+  }
   /** Each second. */
   tick: {
+    revision: number
     now: number
     newest: number
     matched: number
@@ -534,6 +546,7 @@ export interface LiveMessages {
     levels: Record<Level | 'none', number>
     datasets: { value: string; count: number }[]
     sources: { value: string; count: number }[]
+    /** The matches without the bounds `from` and `to`, so that another time can be chosen. */
     chart: Chart
     requests: number
     refusedRequests: number

@@ -105,6 +105,10 @@ export class EventIndex implements EventIndexApi {
     return this.#store.oldest ?? this.#newest + 1
   }
 
+  keptAfter(arrival: number): number {
+    return this.#store.after(arrival, Number.POSITIVE_INFINITY).length
+  }
+
   add(arrived: ArrivedEvent): number {
     const described = this.#describe(arrived)
     const n = ++this.#newest

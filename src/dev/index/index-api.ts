@@ -63,6 +63,9 @@ export interface EventIndexApi {
   /** Arrival number of the oldest event that is kept, or `newest + 1` if none is kept. */
   readonly oldest: number
 
+  /** Counts the kept events with a higher arrival number. */
+  keptAfter(arrival: number): number
+
   /** Takes an event and returns its arrival number. Never throws, whatever the event contains. */
   add(arrived: ArrivedEvent): number
   /** Forgets all events. Returns the arrival number up to which they are forgotten. */

@@ -71,6 +71,8 @@ export class View implements LiveView {
   readonly bit: number
   readonly #held: HeldLines
   #query: ViewQuery = defaultViewQuery
+  /** Number of changes so far. */
+  #revision = 0
   #read: ReadQuery
   #shownReading: QueryReading
   #fieldsVersion = 0
@@ -121,17 +123,20 @@ export class View implements LiveView {
     return {
       ...this.#query,
       view: this.id,
+      revision: this.#revision,
       reading: this.#shownReading,
       pinnedAt: this.#pin?.until ?? null,
       matched: this.#pin?.rows ?? this.#rowCount(),
       matchedEvents: this.#pin?.events ?? this.#list.length,
       complete: this.#isComplete(),
       rows: this.#pin === undefined ? this.#newestRows().rows : this.#rowsOf(this.#pin.runs(0, maxRows)),
+      newest: this.#pin?.until ?? this.#host.newest,
     }
   }
 
   async change({ pinned, ...change }: Omit<ViewChange, 'view'>): Promise<ViewState> {
     const before = this.#query
+    this.#revision++
     this.#query = changedQuery(before, change)
     this.#rowMaker = new RowMaker(this.#host.epoch, this.#query)
     if (hasOtherMatches(before, this.#query)) this.#changeMatches()
@@ -460,6 +465,7 @@ export class View implements LiveView {
     this.#second.drawn += drawnNow
     this.#latest = undefined
     return {
+      revision: this.#revision,
       rows,
       newest,
       matched: this.#rowCount(),
@@ -482,6 +488,7 @@ export class View implements LiveView {
     const range = rangeOf(entries) ?? { from: now, to: now }
     const counted = this.#levels
     const tick: Tick = {
+      revision: this.#revision,
       now,
       newest: this.#host.newest,
       matched: this.#pin?.rows ?? this.#rowCount(),
