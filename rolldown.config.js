@@ -183,13 +183,13 @@ function inputs(pathOf) {
   return Object.fromEntries(entryPoints.map(name => [name, pathOf(name)]))
 }
 
+function isOfCommand(id) {
+  return id.includes('/src/cli/')
+}
+
 /** The name of the package that an import names, which may name a part of it. */
 function packageOf(id) {
   return /^(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? ''
-}
-
-function isOfCommand(id) {
-  return id.includes('/src/cli/')
 }
 
 function isPackage(id) {

@@ -3,6 +3,7 @@ import { coldStart } from './cold-start.ts'
 import { compression } from './compression.ts'
 import { durability } from './durability.ts'
 import type { Experiment } from './experiment.ts'
+import { faults } from './faults.ts'
 import { loggers } from './loggers.ts'
 import { options } from './options.ts'
 import { paced } from './paced.ts'
@@ -27,4 +28,5 @@ export const experiments: readonly Experiment[] = [
   durability,
   options,
   coldStart,
+  faults,
 ]
