@@ -1,8 +1,8 @@
 import { createShipper, type Shipper } from '../index.ts'
 import { monotonicMs } from '../time.ts'
 import type { Command } from './command.ts'
-import { chunksOf } from './pipe/chunks-of.ts'
 import { deliver, patienceSeconds } from './pipe/deliver.ts'
+import { Input } from './pipe/input.ts'
 import { LineSplitter } from './pipe/line-splitter.ts'
 import { LinesToEvents } from './pipe/lines-to-events.ts'
 import {
@@ -123,16 +123,11 @@ async function pipe(shipper: Shipper, { lines, isTee, isOnDisk, spoolDirectory, 
   stderr.on('error', () => {}) // without its reader, delivery goes on
   shipper.on('warning', ({ message }) => progress.say(message))
 
-  let inputError: NodeJS.ErrnoException | undefined
-  try {
-    for await (const chunk of chunksOf(stdin, stop.reading)) {
-      for (const text of splitter.push(chunk)) await shipping.ship(text)
-      if (tee === undefined) continue
-      if (isOnDisk) await shipping.whenSafe()
-      await tee.write(chunk, stop.reading)
-    }
-  } catch (error) {
-    inputError = error as NodeJS.ErrnoException
+  const input = new Input(stdin, stop.reading)
+  for await (const chunk of input.chunks()) {
+    for (const text of splitter.push(chunk)) await shipping.ship(text)
+    if (tee === undefined || (isOnDisk && !(await shipping.whenSafe()))) continue
+    await tee.write(chunk, stop.reading)
   }
   for (const text of splitter.end()) await shipping.ship(text)
   const ending = await deliver(shipper, timeoutMs, stop.all)
@@ -147,7 +142,7 @@ async function pipe(shipper: Shipper, { lines, isTee, isOnDisk, spoolDirectory, 
     tooLong: splitter.tooLong,
     maxLineBytes,
     spoolDirectory,
-    inputError,
+    inputError: input.error,
     teeError: tee?.failure,
     isTeeDeserted: tee?.isDeserted === true,
   }
