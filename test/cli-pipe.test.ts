@@ -198,6 +198,16 @@ describe.concurrent('logferry pipe', () => {
     expect(numbersIn(emulator)).toEqual(Array.from({ length: 201 }, (_, n) => n))
   })
 
+  it('reads for --read-on seconds after a signal if the input does not end', async () => {
+    await using emulator = await startEmulator()
+    await using running = startPipe(emulator, ['--tee', '--read-on', '0.3'])
+    running.stdin.write('{"n":1}\n')
+    await until(() => running.output().length > 0, 'the line comes out')
+    running.kill('SIGTERM')
+    await running.until(/^Read 1 line, delivered 1 event\.$/m)
+    expect(await running.end()).toBe(0)
+  })
+
   it('is not disturbed by SIGPIPE', async () => {
     await using emulator = await startEmulator()
     await using running = startPipe(emulator, ['--tee'])
