@@ -3,10 +3,12 @@ import { once } from 'node:events'
 
 /** A separate process, as long as it runs. `await using` kills it. */
 export interface RunningProcess extends AsyncDisposable {
+  readonly pid: number
   stdout(): string
   stderr(): string
   /** Waits until the output matches. */
   until(pattern: RegExp): Promise<void>
+  signal(signal: NodeJS.Signals): void
   /** Waits for the end, after a signal if one is given. Returns the exit code. */
   end(signal?: NodeJS.Signals): Promise<number | null>
 }
@@ -24,6 +26,7 @@ export function startNode(args: readonly string[], environment: Record<string, s
     })
   }
   return {
+    pid: child.pid as number,
     stdout: () => printed.stdout,
     stderr: () => printed.stderr,
     async until(pattern) {
@@ -31,6 +34,9 @@ export function startNode(args: readonly string[], environment: Record<string, s
         const goesOn = await Promise.race([once(child, 'printed').then(() => true), closed.then(() => false)])
         if (!goesOn) throw new Error(`ended without printing ${pattern}: ${printed.stdout}${printed.stderr}`)
       }
+    },
+    signal(signal) {
+      child.kill(signal)
     },
     async end(signal) {
       if (signal !== undefined) child.kill(signal)
