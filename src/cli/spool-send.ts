@@ -3,7 +3,7 @@ import { createShipper, type Shipper } from '../index.ts'
 import { deadLettersName } from '../spool/file-names.ts'
 import type { SpoolContents } from '../spool/inspect.ts'
 import { toShortLine } from '../text/short-line.ts'
-import { clearInterval, clearTimeout, maxTimeoutMs, monotonicMs, setInterval, setTimeout } from '../time.ts'
+import { clearInterval, clearTimeout, maxTimeoutMs, setInterval, setTimeout } from '../time.ts'
 import { type Command, type Given, Misuse } from './command.ts'
 import { print, printError } from './print.ts'
 import { serviceOf, serviceOptions } from './service.ts'
@@ -18,6 +18,7 @@ import {
   spoolDirectory,
   sum,
 } from './spool.ts'
+import { standstill } from './standstill.ts'
 
 /** Maximum time without progress before the command gives up, in seconds, if --timeout is not given. */
 const patienceSeconds = 60
@@ -118,17 +119,6 @@ async function deliver(shipper: Shipper, total: number, timeoutMs: number | unde
   await shipper.close({ timeoutMs: 0 })
   process.off('SIGINT', stop).off('SIGTERM', stop)
   return ending
-}
-
-/** Returns a function that returns true if no event was read or settled for `forMs` milliseconds. */
-function standstill(shipper: Shipper, forMs: number): () => boolean {
-  let [last, sinceMs] = [0, monotonicMs()]
-  return () => {
-    const { accepted, delivered, dropped } = shipper.stats()
-    const now = accepted + delivered + dropped
-    if (now !== last) [last, sinceMs] = [now, monotonicMs()]
-    return monotonicMs() - sinceMs >= forMs
-  }
 }
 
 function reportCounts(shipper: Shipper, directory: string): void {
