@@ -1,11 +1,23 @@
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
 import { defineConfig } from 'rolldown'
 import { dts } from 'rolldown-plugin-dts'
 
 const entryPoints = ['index', 'winston', 'otel', 'org', 'emulator']
 
-/** A tenth of this package is used, and loading all of it takes 3 ms: that tenth is published with us, and its license. */
-const bundled = 'valibot'
+/**
+ * Packages whose used part is published with us, with their license. A tenth of valibot is used, and loading all of it takes
+ * 3 ms. Only the commands need the others.
+ */
+const bundled = {
+  valibot: 'LICENSE.md',
+  commander: 'LICENSE',
+  '@bufbuild/protobuf': '../../@opentelemetry/api/LICENSE', // Apache-2.0 too, without a file of its own
+  liqe: 'LICENSE',
+  nearley: 'LICENSE.txt',
+  'ts-error': 'LICENSE',
+}
 
 const getterOfExport =
   /Object\.defineProperty\(exports, ['"]([\w$]+)['"], \{\s+enumerable: true,\s+get: function ?\(\) \{\s+return ([\w$]+);\s+\}\s+\}\);/g
@@ -19,13 +31,13 @@ const getterOfExport =
  */
 const code = defineConfig({
   input: { ...inputs(name => `src/${name}.ts`), 'cli/main': 'src/cli/main.ts' },
-  external: id => isPackage(id) && id !== bundled,
+  external: id => isPackage(id) && !Object.hasOwn(bundled, packageOf(id)),
   platform: 'node',
   output: {
     dir: 'dist',
     format: 'cjs',
     entryFileNames: '[name].cjs',
-    chunkFileNames: 'shared/[name].cjs',
+    chunkFileNames: chunk => (chunk.moduleIds.some(isOfCommand) ? 'cli/[name].cjs' : 'shared/[name].cjs'),
     codeSplitting: {
       groups: [
         {
@@ -36,7 +48,14 @@ const code = defineConfig({
         { name: 'org', test: /src\/org/, priority: 3 },
         { name: 'emulator', test: /src\/emulator/, priority: 3 },
         { name: 'core', test: /src\/(index|shipper|record|batch|delivery|exit)/, priority: 2 },
-        { name: 'commands', test: /src\/cli\/(?!main)/, priority: 1 },
+        { name: 'dev-events', test: /src\/dev\/(protocol|index|query|live\/(?!live-))|liqe|nearley/, priority: 2 },
+        { name: 'dev', test: /src\/dev\/|@bufbuild/, priority: 1 },
+        // Each command is a chunk of its own, which loads when the command runs.
+        {
+          name: 'command-line',
+          test: /src\/cli\/(run|command|commands|command-line|print)\.ts|commander/,
+          priority: 1,
+        },
       ],
     },
     comments: false,
@@ -47,8 +66,10 @@ const code = defineConfig({
     {
       name: 'license-of-what-is-bundled',
       generateBundle() {
-        const source = readFileSync(`node_modules/${bundled}/LICENSE.md`)
-        this.emitFile({ type: 'asset', fileName: `shared/${bundled}-LICENSE.md`, source })
+        for (const [name, file] of Object.entries(bundled)) {
+          const source = readFileSync(`node_modules/${name}/${file}`)
+          this.emitFile({ type: 'asset', fileName: `shared/${name.replace('/', '-')}-LICENSE.md`, source })
+        }
       },
     },
     {
@@ -99,10 +120,71 @@ const declarations = defineConfig({
   ],
 })
 
-export default [code, declarations]
+/** Maximum size of the page of `logferry dev`, compressed. It is part of the package, so its size is a promise. */
+const maxPageBytes = 150_000
+
+/** What the page bundles, and the license of each. */
+const inPage = ['preact', 'uplot']
+
+/** The page of `logferry dev`: one HTML file that has its script and style inside, and their hashes for its policy. */
+const page = defineConfig({
+  input: 'src/dev/page/main.tsx',
+  platform: 'browser',
+  output: { dir: 'dist/dev', format: 'iife', minify: true, comments: false },
+  plugins: [
+    {
+      name: 'page-in-one-file',
+      generateBundle(_, bundle) {
+        const [script] = Object.values(bundle)
+        const sources = ['node_modules/uplot/dist/uPlot.min.css', 'src/dev/page/tokens.css', 'src/dev/page/page.css']
+        const style = minified(sources.map(file => readFileSync(file, 'utf8')).join('\n'))
+        const code = script.code.trim()
+        if (/<\/script|<!--/i.test(code)) this.error('The script would end its own element.')
+        if (/\beval\(|\bnew Function\(/.test(code))
+          this.error('The script makes code of text, which its policy forbids.')
+        const html = readFileSync('src/dev/page/page.html', 'utf8')
+          .replace('<style></style>', () => `<style>${style}</style>`)
+          .replace('<script></script>', () => `<script>${code}</script>`)
+        const size = gzipSync(html).length
+        if (size > maxPageBytes) this.error(`The page has ${size} bytes compressed; ${maxPageBytes} are allowed.`)
+        const hashes = { script: [sha256(code)], style: [sha256(style)] }
+        delete bundle[script.fileName]
+        this.emitFile({ type: 'asset', fileName: 'page.html', source: html })
+        this.emitFile({ type: 'asset', fileName: 'page.json', source: JSON.stringify(hashes) })
+        const licenses = inPage.map(name => `${name}\n\n${readFileSync(`node_modules/${name}/LICENSE`, 'utf8')}`)
+        this.emitFile({ type: 'asset', fileName: 'page-LICENSES.txt', source: licenses.join('\n\n') })
+      },
+    },
+  ],
+})
+
+export default [code, declarations, page]
+
+/** The source that a policy names to allow an element with this text. */
+function sha256(text) {
+  return `sha256-${createHash('sha256').update(text).digest('base64')}`
+}
+
+/** Leaves out comments, and spaces that mean nothing. Compression does the rest. */
+function minified(css) {
+  return css
+    .replace(/\/\*.*?\*\//gs, '')
+    .replace(/\s+/g, ' ')
+    .replace(/ ?([{};]) ?/g, '$1')
+    .trim()
+}
 
 function inputs(pathOf) {
   return Object.fromEntries(entryPoints.map(name => [name, pathOf(name)]))
+}
+
+function isOfCommand(id) {
+  return id.includes('/src/cli/')
+}
+
+/** The name of the package that an import names, which may name a part of it. */
+function packageOf(id) {
+  return /^(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? ''
 }
 
 function isPackage(id) {

@@ -1,4 +1,4 @@
-/** `logferry bench`: what it sends, what it says, and how its proposal follows from what the service does. */
+/** `logferry bench`: the events that it sends, its output, and how its proposal follows from the service. */
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { bestSize, propose } from '../src/cli/bench-proposal.ts'

@@ -48,9 +48,14 @@ export const maxLevelLength = 64
 
 /** Returns the class of a level name, regardless of case. An unknown name counts as info. */
 export function severityOfLevel(level: unknown): Severity {
-  if (typeof level !== 'string') return info
-  if (level.length > maxLevelLength) return info
-  return byLevelName[level] ?? byLevelName[level.toLowerCase()] ?? info
+  return knownSeverity(level) ?? info
+}
+
+/** Returns the class of a level name, regardless of case, or `undefined` if the name is unknown. */
+export function knownSeverity(level: unknown): Severity | undefined {
+  if (typeof level !== 'string') return undefined
+  if (level.length > maxLevelLength) return undefined
+  return byLevelName[level] ?? byLevelName[level.toLowerCase()]
 }
 
 /** True if the value is one of OpenTelemetry's severity numbers, 1 to 24. The number 0 means unspecified. */

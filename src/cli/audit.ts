@@ -5,32 +5,29 @@ import type { NumberRange } from './number-ranges.ts'
 import { print, printError } from './print.ts'
 import { type AuditReport, type ShipperAudit, TooScattered, UidAudit } from './uid-audit.ts'
 
-const help = `Usage: logferry audit [options] <file>
-
-Looks for lost and duplicate events in events that were exported from the service: newline-delimited JSON, one event a
-line, in any order. The events must have the uid that the option 'identify' gives them. Their numbers have no gaps in what
-one shipper has shipped, to all of its datasets together.
-
-Exits with 0 if no number is missing, with 1 if numbers are missing, or no event has such a uid. Duplicates are reported
-only: they can be removed by their uid.
-
-Options:
-  --file <path>   the file, if it is not given as <file>; '-' is standard input, and *.gz is decompressed
-  --whole         the file begins with the first event of each shipper: numbers before the first one count as missing
-  --json          print JSON
-  --help          show this`
-
 /** Maximum number of ranges in one line of text; `--json` lists more. */
 const maxShown = 10
 const maxPathChars = 1000
 
 export const command: Command = {
-  help,
-  argument: 'file',
+  description: `Looks for lost and duplicate events in events that were exported from the service: newline-delimited JSON, one
+event a line, in any order. The events must have the uid that the option 'identify' gives them. Their numbers have no
+gaps in what one shipper has shipped, to all of its datasets together.
+
+Exits with 0 if no number is missing, with 1 if numbers are missing, or no event has such a uid. Duplicates are reported
+only: they can be removed by their uid.`,
+  argument: {
+    name: 'file',
+    description: "the exported events; '-' is standard input, and *.gz is decompressed",
+    completes: 'files',
+  },
   options: {
-    file: { type: 'string' },
-    whole: { type: 'boolean' },
-    json: { type: 'boolean' },
+    file: { value: 'path', description: 'the file, if it is not given as [file]', completes: 'files' },
+    whole: {
+      description:
+        'the file begins with the first event of each shipper: numbers before the first one count as missing',
+    },
+    json: { description: 'print JSON' },
   },
   async run(given) {
     const path = pathOf(given)

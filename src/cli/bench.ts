@@ -4,21 +4,7 @@ import { bestSize, MiB, type Proposal, propose, shownMs } from './bench-proposal
 import { benchEvent, type Trial, tryOut } from './bench-trial.ts'
 import { type Command, type Given, Misuse } from './command.ts'
 import { print, printError } from './print.ts'
-import { serviceOf, serviceOptions } from './service.ts'
-
-const help = `Usage: logferry bench [options]
-
-Measures how fast the service accepts events, with several batch sizes and numbers of connections, and proposes options.
-It SENDS EVENTS to the dataset: name a dataset that is meant for this. The events have the message 'logferry bench'.
-Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_DATASET.
-
-Options:
-  --url <address>      base address of the service, in place of LOGFERRY_URL
-  --allow-insecure     allow plain http to another host: the token can be read on the way
-  --dataset <name>     dataset to send to, in place of LOGFERRY_DATASET
-  --events <number>    maximum number of events to send, at least 1000 (default: 200000, about 100 MB before compression)
-  --seconds <number>   maximum time, at least 1 (default: 60)
-  --help               show this`
+import { datasetOption, serviceOf, serviceOptions } from './service.ts'
 
 const sizesTried = [MiB / 4, MiB, 4 * MiB]
 /** Number of connections in the trials that compare batch sizes. */
@@ -34,12 +20,19 @@ const enoughRequests = 8
 const trialCount = sizesTried.length + connectionsTried.length + warmUp
 
 export const command: Command = {
-  help,
+  description: `Measures how fast the service accepts events, with several batch sizes and numbers of connections, and
+proposes options. It SENDS EVENTS to the dataset: name a dataset that is meant for this. The events have the message
+'logferry bench'.
+
+Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_DATASET.`,
   options: {
     ...serviceOptions,
-    dataset: { type: 'string' },
-    events: { type: 'string' },
-    seconds: { type: 'string' },
+    ...datasetOption,
+    events: {
+      value: 'number',
+      description: 'maximum number of events to send, at least 1000 (default: 200000, about 100 MB before compression)',
+    },
+    seconds: { value: 'number', description: 'maximum time, at least 1 (default: 60)' },
   },
   async run(given) {
     const events = numberOf(given, 'events', 200_000, 1000)

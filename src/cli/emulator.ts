@@ -5,21 +5,6 @@ import { type Command, type Given, Misuse } from './command.ts'
 import { print, printError } from './print.ts'
 import { tail } from './tail.ts'
 
-const help = `Usage: logferry emulator [options]
-
-Runs the service on this machine, and keeps the received events in memory. Press Ctrl-C to stop it.
-Open its address in a browser to see the events.
-
-Options:
-  --port <number>   port to listen on (default: a free one)
-  --host <name>     address to listen on (default: 127.0.0.1, reachable from this machine only)
-  --allow-host <name>
-                    another name that applications may use for this machine, such as that of a container; loopback
-                    names and --host are always allowed; can be given several times
-  --token <text>    API token to accept (default: a random one)
-  --tail            print the dataset and the JSON of each event as it arrives
-  --help            show this`
-
 /**
  * Maximum size of the stored events with --tail, in bytes. It is low because --tail reads the stored events again and
  * again.
@@ -27,13 +12,24 @@ Options:
 const maxTailedBytes = 64 * 1024 * 1024
 
 export const command: Command = {
-  help,
+  description: `Runs the service on this machine, and keeps the received events in memory. Press Ctrl-C to stop it.
+
+Open its address in a browser to see the events.`,
   options: {
-    port: { type: 'string' },
-    host: { type: 'string' },
-    'allow-host': { type: 'string', multiple: true },
-    token: { type: 'string' },
-    tail: { type: 'boolean' },
+    port: { value: 'number', description: 'port to listen on (default: a free one)' },
+    host: {
+      value: 'name',
+      description: 'address to listen on (default: 127.0.0.1, reachable from this machine only)',
+    },
+    'allow-host': {
+      value: 'name',
+      isMultiple: true,
+      description:
+        'another name that applications may use for this machine, such as that of a container; loopback names and ' +
+        '--host are always allowed; can be given several times',
+    },
+    token: { value: 'text', description: 'API token to accept (default: a random one)' },
+    tail: { description: 'print the dataset and the JSON of each event as it arrives' },
   },
   async run(given) {
     const token = tokenOf(given)

@@ -11,10 +11,24 @@ if (problem !== undefined) {
 } else {
   const packageJson = join(import.meta.dirname, '../../package.json')
   const { version } = JSON.parse(readFileSync(packageJson, 'utf8')) as { version: string }
-  // No `await` here: CommonJS has no top-level `await`.
-  import('./run.ts')
-    .then(({ run }) => run(process.argv.slice(2), version))
-    .then(exitCode => {
-      process.exitCode = exitCode
-    })
+  const args = process.argv.slice(2)
+  if (args.length === 1 && (args[0] === '--version' || args[0] === '-v')) {
+    console.log(version) // Loading the command line takes longer than all of this.
+  } else {
+    process.stdout.on('error', leaveClosedPipe)
+    process.exitCode = 1 // until the command has a result
+    // No `await` here: CommonJS has no top-level `await`.
+    import('./run.ts')
+      .then(({ run }) => run(args, version))
+      .then(exitCode => {
+        process.exitCode = exitCode
+      })
+  }
+}
+
+/** Ends the process if the reader of its output has ended, as `head` does. Commands may have listeners of their own. */
+function leaveClosedPipe(error: NodeJS.ErrnoException): void {
+  if (process.stdout.listenerCount('error') > 1) return
+  if (error.code !== 'EPIPE') throw error
+  process.exit(0)
 }

@@ -1,106 +1,65 @@
-import { parseArgs } from 'node:util'
-import { toMessageLine, toShortLine } from '../text/short-line.ts'
+import { CommanderError, type Command as Parser } from 'commander'
+import { toMessageLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
-import { print, printError } from './print.ts'
-
-const help = `Usage: logferry <command> [options]
-
-Commands:
-  emulator    run the service on this machine, for local work and tests
-  check       send one test event with the options of the environment, and report the result
-  spool ls    list the events that wait in the spool of an application
-  spool send  deliver the events that ended processes left in a spool
-  audit       look for lost and duplicate events in an export, by the uids that the option identify gives
-  bench       measure how fast the service accepts events, and propose options for it
-
-Options:
-  --help      show this; after a command, show its help, as 'logferry help <command>' does
-  --version   show the version of logferry`
-
-/** The commands by name. A command's module loads only when the user gives the command. */
-const commands: Readonly<Record<string, () => Promise<{ command: Command }>>> = {
-  emulator: () => import('./emulator.ts'),
-  check: () => import('./check.ts'),
-  'spool ls': () => import('./spool-ls.ts'),
-  'spool send': () => import('./spool-send.ts'),
-  audit: () => import('./audit.ts'),
-  bench: () => import('./bench.ts'),
-}
+import { define, makeParser, problemIn } from './command-line.ts'
+import { commands, groups } from './commands.ts'
+import { printError } from './print.ts'
 
 /**
  * Runs a command line. Returns the exit code: 0 for success, 1 if the command failed, 2 if the command line is invalid.
  */
 export async function run(args: readonly string[], version: string): Promise<number> {
-  const [name, next] = args
-  if (name === '--version' || name === '-v') return say(version)
-  if (name === 'help' && next !== undefined) return run([...args.slice(1), '--help'], version)
-  if (isHelp(name) || name === 'help') return say(help)
-  const [called = '', load] =
-    Object.entries(commands).find(([words]) => `${args.join(' ')} `.startsWith(`${words} `)) ?? []
-  if (load === undefined) {
-    const group = Object.keys(commands).filter(command => command.startsWith(`${name} `))
-    if (group.length > 0 && isHelp(next)) return say(help)
-    return complain(
-      name === undefined
-        ? "no command given. Try 'logferry emulator' or 'logferry --help'."
-        : whichOf(group, name, next),
-      help,
-    )
-  }
-  const { command } = await load()
+  const isHelp = args[0] === 'help'
+  const words = isHelp ? args.slice(1) : args
+  const name = nameIn(words)
+  const path = name === '' ? [] : name.split(' ')
+  const rest = isHelp && words.length === path.length ? ['--help'] : words.slice(path.length)
   try {
-    const { help: wantsHelp, ...given } = parsed(args.slice(called.split(' ').length), command)
-    return wantsHelp === true ? say(command.help) : await command.run(given)
+    const program = makeParser(version)
+    const listed = Object.hasOwn(commands, name) ? commands[name] : undefined
+    if (listed !== undefined) return await runCommand((await listed.load()).command, program, path, rest)
+    if (rest.length === 0) throw new Misuse(incomplete(name))
+    await program.parseAsync([...path, ...rest.slice(0, 1)], { from: 'user' })
+    return 0
   } catch (error) {
-    if (error instanceof Misuse) return complain(error.message, command.help)
-    throw error
+    const problem = error instanceof CommanderError ? problemIn(error) : (error as Error).message
+    if (problem === undefined) return 0
+    if (!(error instanceof Misuse || error instanceof CommanderError)) throw error
+    const next = name === '' ? "Run 'logferry --help' for the commands." : `Run 'logferry ${name} --help' for help.`
+    printError(`logferry: ${toMessageLine(problem)}\n${next}`)
+    return 2
   }
 }
 
-function isHelp(word: string | undefined): boolean {
-  return word === '--help' || word === '-h'
+/** Returns the words at the beginning that name a command or a group of commands, or else an empty text. */
+function nameIn([first = '', second = '']: readonly string[]): string {
+  const candidates = [`${first} ${second}`, first]
+  return candidates.find(name => Object.hasOwn(commands, name) || Object.hasOwn(groups, name)) ?? ''
 }
 
-/** Returns the error message for an unknown command. `group` holds the commands that start with the same word. */
-function whichOf(group: readonly string[], name: string, next = ''): string {
-  if (group.length === 0) return `unknown command or option '${toShortLine(name)}'`
-  return next === ''
-    ? `incomplete command '${name}'. Try ${group.join(' or ')}.`
-    : `unknown command '${name} ${toShortLine(next)}'`
+function incomplete(group: string): string {
+  if (group === '') return 'no command given'
+  const members = Object.keys(commands).filter(name => name.startsWith(`${group} `))
+  return `incomplete command '${group}'. Try ${members.map(name => `'logferry ${name}'`).join(' or ')}.`
 }
 
-function parsed(args: string[], { options, argument }: Command): Given {
-  const { values, positionals } = parsedByNode({ args, options, allowPositionals: argument !== undefined })
-  const [given, ...more] = positionals
-  if (argument === undefined || given === undefined) return values
-  const unexpected = Object.hasOwn(values, argument) ? given : more[0]
-  if (unexpected !== undefined) throw new Misuse(`Unexpected argument '${toShortLine(unexpected)}'`)
-  return { ...values, [argument]: given }
+async function runCommand(
+  command: Command,
+  program: Parser,
+  path: readonly string[],
+  rest: readonly string[],
+): Promise<number> {
+  const dashesAt = command.afterDashes === undefined ? -1 : rest.indexOf('--')
+  const ownWords = dashesAt < 0 ? rest : rest.slice(0, dashesAt)
+  let given: Given = {}
+  define(parserAt(program, path), command, values => {
+    given = values
+  })
+  await program.parseAsync([...path, ...ownWords], { from: 'user' })
+  if (command.afterDashes === undefined || dashesAt < 0) return command.run(given, commands)
+  return command.run({ ...given, [command.afterDashes.name]: rest.slice(dashesAt + 1) }, commands)
 }
 
-interface ParsedByNode extends Pick<Command, 'options'> {
-  readonly args: string[]
-  readonly allowPositionals: boolean
-}
-
-function parsedByNode({ options, ...rest }: ParsedByNode) {
-  try {
-    return parseArgs({ ...rest, options: { ...options, help: { type: 'boolean', short: 'h' } } })
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    if (!code?.startsWith('ERR_PARSE_ARGS_')) throw error
-    // Node's message goes on to explain how an argument can start with a dash. No argument of `logferry` starts with
-    // one.
-    throw new Misuse(message.split(/\.\s/, 1)[0])
-  }
-}
-
-function say(text: string): 0 {
-  print(text)
-  return 0
-}
-
-function complain(what: string, help: string): 2 {
-  printError(`logferry: ${toMessageLine(what)}\n\n${help}`)
-  return 2
+function parserAt(program: Parser, path: readonly string[]): Parser {
+  return path.reduce((parser, word) => parser.commands.find(command => command.name() === word) ?? parser, program)
 }

@@ -4,24 +4,27 @@ import { escapeJson } from '../text/escape-json.ts'
 import { toShortLine } from '../text/short-line.ts'
 import type { Command } from './command.ts'
 import { print } from './print.ts'
-import { counted, directoryOf, foreign, inUse, leftBehind, lookInto, maxPathChars, sum } from './spool.ts'
-
-const help = `Usage: logferry spool ls [options] <directory>
-
-Lists the events that wait in a spool, with one line for each process. The state is 'in use' while the process is running,
-and 'left behind' once it has ended. Changes nothing. Exits with 0, or with 1 if the directory cannot be read.
-
-Options:
-  --directory <path>   the spool, if it is not given as <directory>
-  --json               print JSON
-  --help               show this`
+import {
+  counted,
+  directoryOf,
+  foreign,
+  inUse,
+  leftBehind,
+  lookInto,
+  maxPathChars,
+  spoolDirectory,
+  sum,
+} from './spool.ts'
 
 export const command: Command = {
-  help,
-  argument: 'directory',
+  description: `Lists the events that wait in a spool, with one line for each process. The state is 'in use' while the
+process is running, and 'left behind' once it has ended. Changes nothing.
+
+Exits with 0, or with 1 if the directory cannot be read.`,
+  ...spoolDirectory,
   options: {
-    directory: { type: 'string' },
-    json: { type: 'boolean' },
+    ...spoolDirectory.options,
+    json: { description: 'print JSON' },
   },
   async run(given) {
     const directory = directoryOf(given)

@@ -7,38 +7,41 @@ import { clearInterval, clearTimeout, maxTimeoutMs, monotonicMs, setInterval, se
 import { type Command, type Given, Misuse } from './command.ts'
 import { print, printError } from './print.ts'
 import { serviceOf, serviceOptions } from './service.ts'
-import { counted, directoryOf, foreign, inUse, leftBehind, lookInto, maxPathChars, sum } from './spool.ts'
+import {
+  counted,
+  directoryOf,
+  foreign,
+  inUse,
+  leftBehind,
+  lookInto,
+  maxPathChars,
+  spoolDirectory,
+  sum,
+} from './spool.ts'
 
 /** Maximum time without progress before the command gives up, in seconds, if --timeout is not given. */
 const patienceSeconds = 60
-
-const help = `Usage: logferry spool send [options] <directory>
-
-Delivers the events that ended processes left in a spool, each to its own dataset. Events of running processes, and events
-for another service or organization, are left alone. Press Ctrl-C to stop: the rest stays in the spool, and events that were
-in flight may arrive twice.
-Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_ORG_ID.
-
-Exits with 0 if nothing is left behind, with 1 if something is. Events that the service refuses are moved to
-rejected.ndjson in the spool.
-
-Options:
-  --directory <path>    the spool, if it is not given as <directory>
-  --url <address>       base address of the service, in place of LOGFERRY_URL
-  --allow-insecure      allow plain http to another host: the token can be read on the way
-  --timeout <seconds>   maximum time (default: until nothing was delivered for ${patienceSeconds} s)
-  --help                show this`
 
 const maxTimeoutSeconds = 1_000_000
 const progressEveryMs = 5000
 
 export const command: Command = {
-  help,
-  argument: 'directory',
+  description: `Delivers the events that ended processes left in a spool, each to its own dataset. Events of running
+processes, and events for another service or organization, are left alone. Press Ctrl-C to stop: the rest stays in the
+spool, and events that were in flight may arrive twice.
+
+Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_ORG_ID.
+
+Exits with 0 if nothing is left behind, with 1 if something is. Events that the service refuses are moved to
+rejected.ndjson in the spool.`,
+  ...spoolDirectory,
   options: {
-    directory: { type: 'string' },
+    ...spoolDirectory.options,
     ...serviceOptions,
-    timeout: { type: 'string' },
+    timeout: {
+      value: 'seconds',
+      description: `maximum time (default: until nothing was delivered for ${patienceSeconds} s)`,
+    },
   },
   async run(given) {
     const directory = directoryOf(given)

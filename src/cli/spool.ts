@@ -4,11 +4,27 @@ import { isFor, nameOfDestination } from '../spool/file-names.ts'
 import { type ProcessContents, type SpoolContents, spoolContents } from '../spool/inspect.ts'
 import { UnsafePath } from '../spool/private-directory.ts'
 import { toShortLine } from '../text/short-line.ts'
-import { type Given, Misuse } from './command.ts'
+import { type Command, type Given, Misuse } from './command.ts'
 import { printError } from './print.ts'
 
 /** Maximum length of a path in a message, in characters. Longer paths are cut. */
 export const maxPathChars = 1000
+
+/** The directory of a spool, as the commands take it: an argument or an option. */
+export const spoolDirectory = {
+  argument: {
+    name: 'directory',
+    description: "the directory of the application's option spool",
+    completes: 'directories',
+  },
+  options: {
+    directory: {
+      value: 'path',
+      description: 'the directory, if it is not given as [directory]',
+      completes: 'directories',
+    },
+  },
+} as const satisfies Pick<Command, 'argument' | 'options'>
 
 export function directoryOf({ directory }: Given): string {
   if (directory === undefined || directory === '') {

@@ -32,7 +32,7 @@ export interface AttemptSettlerDeps {
   readonly compression: Compression
   readonly ledger: Ledger
   readonly diagnostics: Diagnostics
-  /** Name of the field that holds an event's time stamp. */
+  /** Name of the field that holds an event's timestamp. */
   readonly timeField: string
   /** Called when lines have been delivered or dropped. */
   readonly onSettled: () => void

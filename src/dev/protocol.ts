@@ -29,9 +29,9 @@ export const paths = {
   event: '/dev/api/event',
   /** `{ id, limit }`; answers `TraceAnswer`. */
   trace: '/dev/api/trace',
-  /** `{ q, since, mark, limit }`; answers `GroupsAnswer`. */
+  /** `{ q, since, from, to, mark, limit }`; answers `GroupsAnswer`. */
   groups: '/dev/api/groups',
-  /** `{ q, field, limit }`; answers `FacetAnswer`: the values of one field among the matches. */
+  /** `{ q, since, from, to, field, limit }`; answers `FacetAnswer`: the values of one field among the matches. */
   facet: '/dev/api/facet',
   /** `{ q, at }`: text and cursor; answers `SuggestAnswer`. */
   suggest: '/dev/api/suggest',
@@ -47,7 +47,7 @@ export const paths = {
   cost: '/dev/api/cost',
   /** Answers `FaultsAnswer`. POST of a `FaultChange` starts or ends a fault, and answers the same. */
   faults: '/dev/api/faults',
-  /** `{ q, until, sort }`; answers NDJSON, each event as it was sent. */
+  /** `{ q, until, sort, since, from, to }`; answers NDJSON in the order of the list, each event as it was sent. */
   export: '/dev/api/export',
   /** Answers `Summary`. */
   summary: '/dev/api/summary',
@@ -156,14 +156,19 @@ export interface QueryReading {
 
 export interface ViewState extends ViewQuery {
   view: string
+  /** Grows by one with each `ViewChange`. A frame or tick of a lower revision belongs to an earlier query: discard it. */
+  revision: number
   reading: QueryReading
   /** Arrival number at which the list is pinned, or `null` while it follows. */
   pinnedAt: number | null
   /** Rows of the list so far, and whether all kept events have been looked at. */
   matched: number
+  /** Events of the list so far: as many as rows, unless neighbors that repeat are one row. */
+  matchedEvents: number
   complete: boolean
-  /** The newest rows, at most 200. */
+  /** The newest rows, at most 200, and the arrival number as of which they are the newest. */
   rows: Row[]
+  newest: number
 }
 
 /** Query string of `rows`. Ranks count from the newest match, 0. */
@@ -180,6 +185,7 @@ export interface RowsAnswer {
   from: number
   rows: Row[]
   matched: number
+  matchedEvents: number
   complete: boolean
   /** Share of the kept events that has been looked at, 0 to 1. */
   read: number
@@ -210,7 +216,10 @@ export interface EventsAnswer {
   next: number | null
   /** Newest arrival number of the service. */
   newest: number
-  /** Events between `after` and the first kept one that were forgotten before they could be read. */
+  /**
+   * Events that were forgotten before they could be read, among the arrival numbers between `after` and `next`. Over all
+   * calls of an ascending read, events that were looked at and these add up to the arrival numbers.
+   */
   forgotten: number
   reading: QueryReading
 }
@@ -503,13 +512,26 @@ export interface LiveMessages {
     version: string
     url: string
   }
-  /** While the list follows. `rows` are the newest of the list, at most 200; they replace the rows on the page. */
-  rows: { rows: Row[]; newest: number; matched: number; skipped: number; late: number }
+  /**
+   * While the list follows. `rows` are the newest of the list, at most 200; they replace the rows on the page. `skipped`
+   * counts the matches since the last frame that are in no row of this one, `late` those that came late.
+   */
+  rows: {
+    revision: number
+    rows: Row[]
+    newest: number
+    matched: number
+    matchedEvents: number
+    skipped: number
+    late: number
+  }
   /** Each second. */
   tick: {
+    revision: number
     now: number
     newest: number
     matched: number
+    matchedEvents: number
     complete: boolean
     read: number
     /** Since the pin: matches, and errors among them. 0 while the list follows. */
@@ -524,11 +546,14 @@ export interface LiveMessages {
     levels: Record<Level | 'none', number>
     datasets: { value: string; count: number }[]
     sources: { value: string; count: number }[]
+    /** The matches without the bounds `from` and `to`, so that another time can be chosen. */
     chart: Chart
     requests: number
     refusedRequests: number
     /** Late events since the last tick, with the times that they cover. */
     late: { count: number; from: number; to: number } | null
+    /** How the query is understood now, if that has changed: a field is known since then, or no event matches. */
+    reading?: QueryReading | undefined
   }
   gap: {
     reason: 'reconnected' | 'slow' | 'forgotten' | 'restarted'

@@ -10,6 +10,8 @@ export interface Answer {
   readonly bytesPerSecond?: number
   /** True if the connection is reset after the answer is written. @defaultValue false */
   readonly thenReset?: boolean
+  /** Why the request, or a part of it, was refused. @defaultValue '', nothing was refused */
+  readonly reason?: string
 }
 
 /** The end of a request: an answer, or a reset of the connection in place of an answer. */
@@ -27,5 +29,5 @@ export function json(status: number, value: object, headers: Readonly<Record<str
  * and a `message` for people. A message never repeats text from a client, which might be a token in the wrong place.
  */
 export function refusal(status: number, code: string, message: string, headers?: Record<string, string>): Answer {
-  return json(status, { code, message }, headers)
+  return { ...json(status, { code, message }, headers), reason: message }
 }

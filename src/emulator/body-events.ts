@@ -1,14 +1,20 @@
 /** An event as `JSON.parse` returns it. */
 export type EventObject = Record<string, unknown>
 
-/** The events of one request: the bytes of the body and the position of each event. Each access parses the event. */
+/**
+ * The events of one request: the bytes of the body and the position of each event. Each access parses the event, unless
+ * the parsed events were kept.
+ */
 export class BodyEvents {
   readonly body: Buffer
   #spans: Uint32Array
+  #parsed: readonly (EventObject | undefined)[]
 
-  constructor(body: Buffer, spans: ArrayLike<number>) {
+  /** @param parsed - parsed events to keep, by the index of the event */
+  constructor(body: Buffer, spans: ArrayLike<number>, parsed: readonly (EventObject | undefined)[] = []) {
     this.body = body
     this.#spans = Uint32Array.from(spans)
+    this.#parsed = parsed
   }
 
   get count(): number {
@@ -29,7 +35,12 @@ export class BodyEvents {
   }
 
   event(index: number): EventObject {
-    return JSON.parse(this.line(index))
+    return this.#parsed[index] ?? JSON.parse(this.line(index))
+  }
+
+  /** Returns the size of an event, in bytes. */
+  size(index: number): number {
+    return (this.#spans[2 * index + 1] ?? 0) - this.start(index)
   }
 
   without(indexes: ReadonlySet<number>): BodyEvents {
@@ -38,6 +49,7 @@ export class BodyEvents {
       : new BodyEvents(
           this.body,
           this.#spans.filter((_, offset) => !indexes.has(offset >> 1)),
+          this.#parsed.filter((_, index) => !indexes.has(index)),
         )
   }
 }

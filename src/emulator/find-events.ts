@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { BodyEvents } from './body-events.ts'
-import { isJsonObject, malformedJson, outlineOfJson } from './json-text.ts'
+import { BodyEvents, type EventObject } from './body-events.ts'
+import { isJsonObject, isOutlineOnly, malformedJson, outlineOfJson } from './json-text.ts'
 import { isNestedDeeper } from './nesting.ts'
 import { type EventBounds, elementSpans, lineNumber, lineSpans, type Spans, wholeSpan } from './spans.ts'
 
@@ -11,10 +11,16 @@ export interface BodyProblem {
   message: string
 }
 
+/** Bounds of a search, and whether its result keeps the parsed events. */
+export interface Search extends EventBounds {
+  /** @defaultValue false */
+  readonly keepsParsed?: boolean
+}
+
 /** Finds the events in a body and checks each of them. One invalid event makes the whole body invalid. */
-export function findEvents(body: Buffer, mediaType: string, bounds: EventBounds): BodyEvents | BodyProblem {
+export function findEvents(body: Buffer, mediaType: string, search: Search): BodyEvents | BodyProblem {
   if (!isUtf8(body)) return notUtf8(body)
-  return mediaType === 'application/json' ? eventsOfJson(body, bounds) : eventsOfNdjson(body, bounds)
+  return mediaType === 'application/json' ? eventsOfJson(body, search) : eventsOfNdjson(body, search)
 }
 
 /** Returns a problem if a body that is one JSON text is nested too deeply, else `undefined`. */
@@ -22,14 +28,18 @@ export function nestingProblem(text: string, { maxNestingDepth }: EventBounds): 
   return isNestedDeeper(text, maxNestingDepth) ? tooDeep('the body', maxNestingDepth) : undefined
 }
 
-function eventsOfNdjson(body: Buffer, bounds: EventBounds): BodyEvents | BodyProblem {
-  const events = new BodyEvents(body, lineSpans(body, bounds))
+function eventsOfNdjson(body: Buffer, bounds: Search): BodyEvents | BodyProblem {
+  const parsed: (EventObject | undefined)[] = []
+  const events = new BodyEvents(body, lineSpans(body, bounds), parsed)
   if (events.count > bounds.maxRequestEvents) return tooMany(bounds)
   for (let index = 0; index < events.count; index += 1) {
     const line = events.line(index)
     if (isNestedDeeper(line, bounds.maxNestingDepth)) return tooDeep(placeOf(events, index), bounds.maxNestingDepth)
     const value = outlineOfJson(line)
-    if (isJsonObject(value)) continue
+    if (isJsonObject(value)) {
+      if (bounds.keepsParsed) parsed.push(isOutlineOnly(line) ? undefined : value)
+      continue
+    }
     if (value !== undefined) return notAnObject(events, index, value)
     return (index === 0 && onePrettyEvent(body, bounds)) || malformed(line, lineNumber(body, events.start(index)))
   }
@@ -44,10 +54,11 @@ function onePrettyEvent(body: Buffer, bounds: EventBounds): BodyEvents | BodyPro
   return isJsonObject(outlineOfJson(text)) ? new BodyEvents(body, wholeSpan(body)) : undefined
 }
 
-function eventsOfJson(body: Buffer, bounds: EventBounds): BodyEvents | BodyProblem {
+function eventsOfJson(body: Buffer, bounds: Search): BodyEvents | BodyProblem {
   const spans = spansOfJson(body, bounds)
   if (!spans) return malformed(body.toString())
-  const events = new BodyEvents(body, spans)
+  const parsed: (EventObject | undefined)[] = []
+  const events = new BodyEvents(body, spans, parsed)
   if (events.count > bounds.maxRequestEvents) return tooMany(bounds)
   for (let index = 0; index < events.count; index += 1) {
     const text = events.line(index)
@@ -55,6 +66,7 @@ function eventsOfJson(body: Buffer, bounds: EventBounds): BodyEvents | BodyProbl
     const value = outlineOfJson(text)
     if (value === undefined) return malformed(body.toString())
     if (!isJsonObject(value)) return notAnObject(events, index, value)
+    if (bounds.keepsParsed) parsed.push(isOutlineOnly(text) ? undefined : value)
   }
   return events
 }

@@ -10,7 +10,12 @@ export interface HostSettings {
   readonly host: string
   readonly allowedHosts: readonly string[]
   readonly tls: object | undefined
+  /** What the message of a refusal tells the user to do. @defaultValue the option and the flag of the emulator */
+  readonly remedy?: string
 }
+
+const emulatorRemedy =
+  'allow it with the option allowedHosts of startEmulator, or with `logferry emulator --allow-host <name>`'
 
 /**
  * Headers that a request may carry only once. If there were two, the emulator and a proxy in front of it might each use
@@ -33,8 +38,10 @@ export class Hosts {
    * a name.
    */
   readonly #isEverywhere: boolean
+  readonly #remedy: string
 
-  constructor({ host, allowedHosts, tls }: HostSettings) {
+  constructor({ host, allowedHosts, tls, remedy = emulatorRemedy }: HostSettings) {
+    this.#remedy = remedy
     this.#scheme = tls === undefined ? 'http' : 'https'
     const own = hostOf(host)
     this.#isEverywhere = own !== undefined && everywhere.has(own)
@@ -47,7 +54,7 @@ export class Hosts {
       return refusal(400, 'ambiguous-header', `a request may have one ${double} header, not several`)
     if (headers.host === undefined || headers.host === '') return httpVersion === '1.1' ? missingHost() : undefined
     const url = urlOf(`${this.#scheme}://`, headers.host)
-    if (url === undefined || !this.#isKnown(canonical(url.hostname))) return unknownHost()
+    if (url === undefined || !this.#isKnown(canonical(url.hostname))) return unknownHost(this.#remedy)
     return headers.origin === undefined || headers.origin === url.origin ? undefined : foreignOrigin()
   }
 
@@ -106,15 +113,13 @@ function missingHost(): Answer {
   return refusal(400, 'missing-host', 'an HTTP/1.1 request needs a Host header')
 }
 
-function unknownHost(): Answer {
-  const remedy =
-    'allow it with the option allowedHosts of startEmulator, or with `logferry emulator --allow-host <name>`'
-  const message = `the emulator does not answer for this host (Host header), so that no web page can read events; ${remedy}`
+function unknownHost(remedy: string): Answer {
+  const message = `the service does not answer for this host (Host header), so that no web page can read events; ${remedy}`
   return refusal(403, 'host-not-allowed', message)
 }
 
 function foreignOrigin(): Answer {
   const message =
-    'the emulator does not answer other web pages: the Origin header must be absent, or the address of the emulator'
+    'the service does not answer other web pages: the Origin header must be absent, or the address of the service'
   return refusal(403, 'origin-not-allowed', message)
 }

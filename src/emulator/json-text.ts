@@ -24,6 +24,11 @@ export function outlineOfJson(text: string): unknown {
   return empty[text.trimStart().charAt(0)] ?? 0
 }
 
+/** True if `outlineOfJson` returns only an empty value for this text. */
+export function isOutlineOnly(text: string): boolean {
+  return text.length > maxParsedLength
+}
+
 export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

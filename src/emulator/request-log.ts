@@ -26,6 +26,12 @@ export interface ReceivedRequest {
   readonly decodedBytes: number
   /** Events found in the body, stored or not; 0 if the request was refused before its events were found. */
   readonly eventCount: number
+  /** Time from the headers of the request to its answer, in milliseconds; `undefined` until the request ends. */
+  readonly durationMs: number | undefined
+  /** Why the request, or the first of its refused events, was refused; '' if nothing was. */
+  readonly reason: string
+  /** True if a scripted fault made the answer, or refused some of the events. */
+  readonly isByFault: boolean
 }
 
 /** A `ReceivedRequest` that the stages can still change. */
@@ -73,6 +79,9 @@ export class RequestLog {
       wireBytes: 0,
       decodedBytes: 0,
       eventCount: 0,
+      durationMs: undefined,
+      reason: '',
+      isByFault: false,
     }
     if (this.#requests === 0) this.#firstAtMs = entry.atMs
     this.#lastAtMs = entry.atMs
@@ -85,6 +94,7 @@ export class RequestLog {
   /** Must be called when a request ends. The `status` is `undefined` if the request gets no answer. */
   ended(entry: RequestEntry, status: number | undefined): void {
     entry.status = status
+    entry.durationMs = Math.max(0, systemTimeMs() - entry.atMs)
     this.#wireBytes += entry.wireBytes
     this.#decodedBytes += entry.decodedBytes
     if (status !== undefined) this.#answers[status] = (this.#answers[status] ?? 0) + 1

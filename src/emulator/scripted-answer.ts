@@ -28,9 +28,16 @@ export function scripted(what: string, answer: ScriptedAnswer): Answer {
     validateHeaderValue(name, value)
     own[name.toLowerCase()] = value
   }
-  if (body === undefined) return refusal(status, 'scripted', `a test scripted the status ${status}`, own)
-  if (typeof body === 'string' || body instanceof Uint8Array) {
-    return { kind: 'answer', status, headers: { 'content-type': 'text/plain; charset=utf-8', ...own }, body }
+  if (body === undefined) {
+    return { ...refusal(status, 'scripted', `a test scripted the status ${status}`, own), reason: reasonOf(status) }
   }
-  return json(status, body, own)
+  if (typeof body === 'string' || body instanceof Uint8Array) {
+    const headers = { 'content-type': 'text/plain; charset=utf-8', ...own }
+    return { kind: 'answer', status, headers, body, reason: reasonOf(status) }
+  }
+  return { ...json(status, body, own), reason: reasonOf(status) }
+}
+
+function reasonOf(status: number): string {
+  return status < 300 ? '' : `a fault made the status ${status}`
 }

@@ -1,6 +1,7 @@
 import { type Answer, type Ending, refusal } from './answer.ts'
 import { Arrivals } from './arrivals.ts'
 import { type Exchange, passThrough, type Stage } from './exchange.ts'
+import type { Extension } from './extension.ts'
 import { noFaults, paced } from './fault-plan.ts'
 import { Hosts } from './hosts.ts'
 import { LicenseLimits } from './license-limits.ts'
@@ -8,7 +9,14 @@ import type { Settings } from './options.ts'
 import { Organizations } from './organizations.ts'
 import { RequestLog } from './request-log.ts'
 import { routeOf } from './route.ts'
-import { type Ingest, ingestStages, startIngest } from './routes/ingest.ts'
+import {
+  type Ingest,
+  type IngestDeps,
+  type IngestProtocol,
+  ingestProtocol,
+  ingestStages,
+  startIngest,
+} from './routes/ingest.ts'
 import { readOrganization, updateOrganization } from './routes/organizations.ts'
 import { pageAnswer } from './routes/page.ts'
 import { Store } from './store.ts'
@@ -26,9 +34,12 @@ export class Service {
   #settings: Settings
   #hosts: Hosts
   #ingestStages: Stage<Ingest>[]
+  #ingestProtocol: IngestProtocol
+  #extension: Extension | undefined
 
-  constructor(settings: Settings, nowMs: number) {
+  constructor(settings: Settings, nowMs: number, extension?: Extension) {
     this.#settings = settings
+    this.#extension = extension
     this.#hosts = new Hosts(settings)
     this.organizations = new Organizations(settings.orgs, nowMs)
     this.tokens = new Tokens(this.organizations, settings.orgIdHeader)
@@ -37,7 +48,7 @@ export class Service {
     this.store = new Store(settings.maxStoredBytes)
     this.arrivals = new Arrivals(this.store)
     const { tokens, licenseLimits, plan, store, arrivals } = this
-    this.#ingestStages = ingestStages({
+    const deps: IngestDeps = {
       tokens,
       licenseLimits,
       plan,
@@ -45,7 +56,10 @@ export class Service {
       arrivals,
       bodyLimits: settings,
       eventBounds: settings,
-    })
+      extension,
+    }
+    this.#ingestStages = ingestStages(deps)
+    this.#ingestProtocol = ingestProtocol(deps)
   }
 
   async end(exchange: Exchange): Promise<Ending> {
@@ -59,8 +73,12 @@ export class Service {
 
   async #end(exchange: Exchange): Promise<Ending> {
     const { request, entry } = exchange
-    const refused = this.#hosts.admit(request)
+    const refused = this.#extension === undefined ? this.#hosts.admit(request) : this.#extension.admit(request)
     if (refused) return refused
+    const other = this.#extension?.ingestOf(exchange)
+    if (other) return this.#ingest(exchange, other.dataset, other.protocol)
+    const answered = await this.#extension?.answer(exchange)
+    if (answered) return answered
     const route = routeOf(entry.method, entry.path, this.#settings.basePath)
     switch (route.kind) {
       case 'answer':
@@ -68,7 +86,7 @@ export class Service {
       case 'page':
         return pageAnswer(this.store, this.tokens, request.headers.accept)
       case 'ingest':
-        return this.#ingest(exchange, route.dataset)
+        return this.#ingest(exchange, route.dataset, this.#ingestProtocol)
       case 'read-organization':
         return (
           this.#admit(exchange, { action: 'org:read', orgId: route.orgId }) ??
@@ -86,9 +104,9 @@ export class Service {
     return this.tokens.admit(exchange, wish) ?? this.licenseLimits.admitRequest(exchange)
   }
 
-  async #ingest(exchange: Exchange, dataset: string): Promise<Ending> {
+  async #ingest(exchange: Exchange, dataset: string, protocol: IngestProtocol): Promise<Ending> {
     exchange.entry.dataset = dataset
-    const ending = await passThrough(this.#ingestStages, startIngest(exchange, dataset))
+    const ending = await passThrough(this.#ingestStages, startIngest(exchange, dataset, protocol))
     return paced(ending, exchange.entry, this.plan)
   }
 }

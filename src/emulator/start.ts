@@ -7,6 +7,7 @@ import { ownProperties } from '../own-properties.ts'
 import { systemTimeMs } from '../time.ts'
 import { Connections } from './connections.ts'
 import { Emulator } from './emulator.ts'
+import type { Extension } from './extension.ts'
 import { type EmulatorOptions, type Settings, settingsOf } from './options.ts'
 import { pause } from './pause.ts'
 import { sendAnswer } from './send-answer.ts'
@@ -20,29 +21,45 @@ import { answerUnreadable } from './unreadable.ts'
  * @throws TypeError | RangeError if an option is unknown or its value is invalid
  * @throws Error if this Node is too old, or if the server cannot listen on the port
  */
-export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
+export function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
+  return startExtended(options)
+}
+
+/** Starts the emulator together with another service on the same port. */
+export async function startExtended(options: EmulatorOptions, extension?: Extension): Promise<Emulator> {
   checkNode()
   const settings = settingsOf(options)
-  const service = new Service(settings, systemTimeMs())
+  const service = new Service(settings, systemTimeMs(), extension)
   const server = createServer(settings)
   const connections = new Connections(server)
   answerUnreadable(server)
   server.on('request', (request, response) => {
     // If an answer cannot be written, the connection is closed, so that the client does not wait forever.
-    serve(service, connections, request, response).catch(() => request.socket.destroy())
+    serve(service, connections, request, response, extension).catch(() => request.socket.destroy())
   })
   await listen(server, settings)
   const { port } = server.address() as AddressInfo
   return new Emulator(service, server, connections, { url: urlOf(settings, port), port })
 }
 
-async function serve(service: Service, connections: Connections, request: IncomingMessage, response: ServerResponse) {
+async function serve(
+  service: Service,
+  connections: Connections,
+  request: IncomingMessage,
+  response: ServerResponse,
+  extension: Extension | undefined,
+) {
+  if (extension?.serve(request, response)) return
   const entry = service.log.open(request)
+  extension?.onOpened(entry, request)
   // An ending omits properties that have their default. A property that an application added to `Object.prototype` must
   // not take their place.
   const ending = ownProperties(await service.end({ request, response, entry }))
   const alive = await pause(response, ending.afterMs ?? 0)
+  entry.reason = (ending.kind === 'answer' ? ending.reason : 'the connection was reset') ?? ''
+  if (!alive) entry.reason = 'the client closed the connection before the answer'
   service.log.ended(entry, alive && ending.kind === 'answer' ? ending.status : undefined)
+  extension?.onEnded(entry)
   if (!alive) return
   if (ending.kind === 'reset') {
     connections.reset(request.socket)

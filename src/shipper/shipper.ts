@@ -158,7 +158,7 @@ export class Shipper {
     })
     const altered = this.#altered
     const fields = options.fields && fieldRulesOf(options.fields, { options, diagnostics, altered })
-    const meter = options.countUsage ? openUsageMeter() : undefined
+    const meter = options.countUsage ? openUsageMeter(redaction) : undefined
     this.#fieldRules = fields
     this.#usageMeter = meter
     this.#usageReports = meter && this.#openReports(meter)
@@ -185,7 +185,7 @@ export class Shipper {
         ledger,
         diagnostics,
         license: this.#license,
-        countLine: lineCounter({ license: this.#license, meter, reports: this.#usageReports, redaction }),
+        countLine: lineCounter({ license: this.#license, meter, reports: this.#usageReports }),
         refused: this.#refusedEvents,
         shaping: shapingOf({ options, diagnostics, altered: this.#altered }),
         redaction,
@@ -211,7 +211,7 @@ export class Shipper {
    * Takes an event for delivery, and never throws. The event is serialized at once: later changes of the object do not
    * matter.
    *
-   * An event without a time stamp in `timeField` gets one. Its `level` determines the severity: low severities are
+   * An event without a timestamp in `timeField` gets one. Its `level` determines the severity: low severities are
    * dropped first when memory is short. Names of npm, syslog and CLI levels count, in upper or lower case; any other
    * level counts as info.
    *

@@ -36,6 +36,9 @@ describe('received events', () => {
       wireBytes: 8,
       decodedBytes: 8,
       eventCount: 1,
+      durationMs: expect.any(Number),
+      reason: '',
+      isByFault: false,
     })
     expect(ingest?.atMs).toBeGreaterThanOrEqual(before)
     expect(lost).toMatchObject({
@@ -44,7 +47,27 @@ describe('received events', () => {
       dataset: undefined,
       orgId: undefined,
       status: 404,
+      reason: 'there is nothing at this path',
     })
+  })
+
+  it('say why a request was refused, and whether a fault did it', async () => {
+    await using emulator = await startEmulator()
+    emulator.faults.answerNext(1, { status: 503 })
+    emulator.faults.resetNext(1, 'after-storing')
+    await post(emulator, { body: '[{}]' })
+    await post(emulator, { body: '[{}]' }).catch(() => {})
+    emulator.faults.rejectEvents(({ n }) => n === 1, 'odd')
+    await post(emulator, { body: '[{"n":1},{"n":2}]' })
+    await post(emulator, { body: '[{"n":}]' })
+    await post(emulator, { body: '[{}]' })
+    expect(emulator.requests().map(({ status, reason, isByFault }) => ({ status, reason, isByFault }))).toEqual([
+      { status: 503, reason: 'a fault made the status 503', isByFault: true },
+      { status: undefined, reason: 'the connection was reset', isByFault: true },
+      { status: 200, reason: 'odd', isByFault: true },
+      { status: 400, reason: 'malformed JSON at line 1, column 7 of the body', isByFault: false },
+      { status: 200, reason: '', isByFault: false },
+    ])
   })
 
   it('are summed up, and forgotten by clear()', async () => {

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { blockedLoop } from './blocked-loop.ts'
 import { chaos } from './chaos.ts'
+import { devService } from './dev-service.ts'
 import type { Figures, Progress } from './figures.ts'
 import { fleet } from './fleet.ts'
 import { fleetCases } from './fleet-cases.ts'
@@ -18,9 +19,9 @@ import { type RetryAfter, retryAfter } from './retry-after.ts'
 export interface LongScenario {
   /**
    * Its number in the list of scenarios; 'outage' is the one of 60 seconds, 'chaos' is everything at once, 'fleet' is
-   * processes that share a license.
+   * processes that share a license, 'dev' is the service of `logferry dev`.
    */
-  readonly number: number | 'outage' | 'chaos' | 'fleet'
+  readonly number: number | 'outage' | 'chaos' | 'fleet' | 'dev'
   readonly what: string
   /** Name of the case, if the scenario has several that are run by name. */
   readonly name?: string
@@ -185,6 +186,14 @@ export const longScenarios: readonly LongScenario[] = [
     inShort: '3,000 events each',
     short: () => orphans({ eventsEach: 3000 }),
     whole: () => orphans({ eventsEach: 100_000 }),
+  },
+  {
+    number: 'dev',
+    what: 'logferry dev at 10,000 events/s for ten minutes, with an open page: all arrive, memory is bounded',
+    inShort: '5,000 events/s for 3 s',
+    // Other tests use the machine meanwhile.
+    short: () => devService({ perSecond: 5000, durationMs: 3000, maxIngestMs: 1000 }),
+    whole: progress => devService({ perSecond: 10_000, durationMs: 10 * aMinuteMs, maxIngestMs: 150 }, progress),
   },
   ...chaosSeeds.map(chaosOf),
   ...fleetCases.map(

@@ -4,20 +4,38 @@ import type { Arrivals } from '../arrivals.ts'
 import { type BodyLimits, drainBody, encodingOf, readBody, startOfBody, unsupportedEncoding } from '../body.ts'
 import { BodyEvents, type EventObject } from '../body-events.ts'
 import type { Exchange, Stage } from '../exchange.ts'
+import type { Extension } from '../extension.ts'
 import { type FaultPlan, nextStep } from '../fault-plan.ts'
-import { findEvents } from '../find-events.ts'
+import { type BodyProblem, findEvents } from '../find-events.ts'
 import type { LicenseLimits } from '../license-limits.ts'
 import { checkMediaType, mediaTypeOf } from '../media-type.ts'
 import type { EventBounds } from '../spans.ts'
 import type { Store } from '../store.ts'
 import type { Tokens } from '../tokens.ts'
 
+/** How a request carries events: what the ingest endpoint of the service does, or another protocol. */
+export interface IngestProtocol {
+  readonly mediaTypes: readonly string[]
+  /** Checks the credentials of a request, and sets the organization that it acts for. */
+  admit(ingest: Ingest): Answer | undefined
+  findEvents(ingest: Ingest): BodyEvents | BodyProblem
+  /** Returns the answer for stored events. */
+  answer(ingest: Ingest): Answer
+}
+
 /** An ingest request, and the results of its stages so far. */
 export interface Ingest extends Exchange {
   readonly dataset: string
+  readonly protocol: IngestProtocol
   body: Buffer
+  /** The body, or why it cannot be decoded, if it was read before the faults apply. */
+  readAhead: Buffer | Ending | undefined
+  /** The events of the body, or why there are none, if they were looked for before the faults apply. */
+  found: BodyEvents | BodyProblem | undefined
   events: BodyEvents
   failures: { timestamp: string; error: string }[]
+  /** The JSON of the first event that failed. */
+  firstFailed: string | undefined
   resetAfterStoring: boolean
 }
 
@@ -29,78 +47,128 @@ export interface IngestDeps {
   eventBounds: EventBounds
   store: Store
   arrivals: Arrivals
+  extension: Extension | undefined
 }
 
 const noBody = Buffer.alloc(0)
 
-export function startIngest(exchange: Exchange, dataset: string): Ingest {
-  const events = new BodyEvents(noBody, [])
-  return { ...exchange, dataset, body: noBody, events, failures: [], resetAfterStoring: false }
+/** Maximum size of a body whose parsed events are kept for the extension, in bytes. */
+const maxParsedBytes = 8_388_608
+
+export function startIngest(exchange: Exchange, dataset: string, protocol: IngestProtocol): Ingest {
+  return {
+    ...exchange,
+    dataset,
+    protocol,
+    body: noBody,
+    readAhead: undefined,
+    found: undefined,
+    events: new BodyEvents(noBody, []),
+    failures: [],
+    firstFailed: undefined,
+    resetAfterStoring: false,
+  }
+}
+
+/** Returns the protocol of the ingest endpoint. */
+export function ingestProtocol({ tokens, store, eventBounds, extension }: IngestDeps): IngestProtocol {
+  return {
+    mediaTypes: ['application/json', 'application/x-ndjson'],
+    admit: ingest => tokens.admit(ingest, { action: 'ingest', dataset: ingest.dataset }),
+    findEvents: ({ body, request }) =>
+      findEvents(body, mediaTypeOf(request), {
+        ...eventBounds,
+        keepsParsed: extension !== undefined && body.length <= maxParsedBytes,
+      }),
+    answer: ingest => ingestAnswer(ingest, store),
+  }
 }
 
 /** Returns the stages of an ingest request, in order. */
 export function ingestStages(deps: IngestDeps): Stage<Ingest>[] {
-  const { tokens, licenseLimits, plan, bodyLimits, eventBounds, store, arrivals } = deps
+  const { licenseLimits, plan, bodyLimits, extension } = deps
   return [
-    ingest => tokens.admit(ingest, { action: 'ingest', dataset: ingest.dataset }),
+    ingest => ingest.protocol.admit(ingest),
+    ingest => (extension ? readAhead(ingest, bodyLimits, extension) : undefined),
     ingest => licenseLimits.announceMonth(ingest),
     ingest => licenseLimits.admitRequest(ingest),
     ingest => licenseLimits.checkExpiry(ingest),
     ingest => licenseLimits.checkMonth(ingest),
-    ({ request }) => checkMediaType(request, ['application/json', 'application/x-ndjson']),
+    ({ request, protocol }) => checkMediaType(request, protocol.mediaTypes),
     ingest => playScript(ingest, plan),
-    ({ request }) => (plan.refusedEncodings.has(encodingOf(request)) ? unsupportedEncoding() : undefined),
+    ingest =>
+      plan.refusedEncodings.has(encodingOf(ingest.request)) ? byFault(ingest, unsupportedEncoding()) : undefined,
     ingest => decodeBody(ingest, bodyLimits),
-    ({ body }) => (body.length > plan.maxBytes.bytes ? overScriptedLimit(plan) : undefined),
-    ingest => findEventsInBody(ingest, eventBounds),
+    ingest => (ingest.body.length > plan.maxBytes.bytes ? byFault(ingest, overScriptedLimit(plan)) : undefined),
+    ingest => findEventsInBody(ingest),
     ingest => refusePoison(ingest, plan),
     ingest => rejectEvents(ingest, plan),
     ingest => licenseLimits.admitDataset(ingest, ingest.dataset),
     ingest => rejectNewFields(ingest, licenseLimits),
-    ingest => storeEvents(ingest, store, arrivals, licenseLimits),
+    ingest => storeEvents(ingest, deps),
   ]
+}
+
+/** Reads the body and finds its events before anything else, so that the extension sees refused requests as well. */
+async function readAhead(ingest: Ingest, limits: BodyLimits, extension: Extension): Promise<undefined> {
+  ingest.readAhead = await readBody(ingest.request, ingest.entry, limits)
+  if (Buffer.isBuffer(ingest.readAhead)) {
+    ingest.body = ingest.readAhead
+    if (ingest.protocol.mediaTypes.includes(mediaTypeOf(ingest.request))) {
+      ingest.found = ingest.protocol.findEvents(ingest)
+      if (ingest.found instanceof BodyEvents) ingest.entry.eventCount = ingest.found.count
+    }
+  }
+  extension.onRead(ingest)
 }
 
 async function playScript(ingest: Ingest, plan: FaultPlan): Promise<Ending | undefined> {
   const step = nextStep(plan)
   if (step === undefined) return undefined
+  ingest.entry.isByFault = true
   if (step === 'reset after storing') {
     ingest.resetAfterStoring = true
     return undefined
   }
   if (step === 'reset before storing') {
-    await startOfBody(ingest.request, ingest.entry)
+    if (ingest.readAhead === undefined) await startOfBody(ingest.request, ingest.entry)
     return reset
   }
-  await drainBody(ingest.request, ingest.entry)
+  if (ingest.readAhead === undefined) await drainBody(ingest.request, ingest.entry)
   return step
 }
 
 async function decodeBody(ingest: Ingest, limits: BodyLimits): Promise<Ending | undefined> {
-  const body = await readBody(ingest.request, ingest.entry, limits)
+  const body = ingest.readAhead ?? (await readBody(ingest.request, ingest.entry, limits))
   if (!Buffer.isBuffer(body)) return body
   ingest.body = body
   return undefined
+}
+
+function byFault(ingest: Ingest, answer: Answer): Answer {
+  ingest.entry.isByFault = true
+  return answer
 }
 
 function overScriptedLimit({ maxBytes: { bytes, thenReset } }: FaultPlan): Answer {
   return { ...refusal(413, 'body-too-large', `a body may have up to ${bytes} bytes`), thenReset }
 }
 
-function findEventsInBody(ingest: Ingest, bounds: EventBounds): Answer | undefined {
-  const found = findEvents(ingest.body, mediaTypeOf(ingest.request), bounds)
+function findEventsInBody(ingest: Ingest): Answer | undefined {
+  const found = ingest.found ?? ingest.protocol.findEvents(ingest)
   if (!(found instanceof BodyEvents)) return refusal(found.status, found.code, found.message)
   ingest.events = found
   ingest.entry.eventCount = found.count
   return undefined
 }
 
-function refusePoison({ events, dataset }: Ingest, { poisons }: FaultPlan): Answer | undefined {
+function refusePoison(ingest: Ingest, { poisons }: FaultPlan): Answer | undefined {
   if (poisons.length === 0) return undefined
+  const { events, dataset } = ingest
   for (let index = 0; index < events.count; index += 1) {
     const event = events.event(index)
     const poison = poisons.find(({ predicate }) => predicate(event, dataset))
-    if (poison) return poison.answer
+    if (poison) return byFault(ingest, poison.answer)
   }
   return undefined
 }
@@ -108,6 +176,7 @@ function refusePoison({ events, dataset }: Ingest, { poisons }: FaultPlan): Answ
 function rejectEvents(ingest: Ingest, { rejections }: FaultPlan): undefined {
   if (rejections.length === 0) return
   rejectEach(ingest, event => rejections.find(({ predicate }) => predicate(event, ingest.dataset))?.reason)
+  ingest.entry.isByFault ||= ingest.failures.length > 0
 }
 
 function rejectNewFields(ingest: Ingest, licenseLimits: LicenseLimits): undefined {
@@ -122,22 +191,27 @@ function rejectEach(ingest: Ingest, reasonToFail: (event: EventObject) => string
     const error = reasonToFail(event)
     if (error === undefined) continue
     rejected.add(index)
+    ingest.firstFailed ??= ingest.events.line(index)
     ingest.failures.push({ timestamp: String(event._time ?? new Date(systemTimeMs()).toISOString()), error })
   }
   ingest.events = ingest.events.without(rejected)
 }
 
-/**
- * Stores the events. The specification does not define the body of the answer. Its fields are those that clients of the
- * public service that resembles this one read.
- */
-function storeEvents(ingest: Ingest, store: Store, arrivals: Arrivals, licenseLimits: LicenseLimits): Ending {
-  const { dataset, body, events, failures } = ingest
-  store.add(dataset, events)
+async function storeEvents(ingest: Ingest, deps: IngestDeps): Promise<Ending> {
+  const { store, arrivals, licenseLimits, extension } = deps
+  store.add(ingest.dataset, ingest.events)
   licenseLimits.countIngested(ingest)
-  arrivals.arrived(dataset)
-  if (ingest.resetAfterStoring) return reset
-  return json(200, {
+  arrivals.arrived(ingest.dataset)
+  await extension?.onStored(ingest)
+  return ingest.resetAfterStoring ? reset : ingest.protocol.answer(ingest)
+}
+
+/**
+ * Returns the answer of the ingest endpoint. The specification does not define its body. Its fields are those that
+ * clients of the public service that resembles this one read.
+ */
+function ingestAnswer({ body, events, failures }: Ingest, store: Store): Answer {
+  const answer = json(200, {
     ingested: events.count,
     failed: failures.length,
     failures,
@@ -145,4 +219,5 @@ function storeEvents(ingest: Ingest, store: Store, arrivals: Arrivals, licenseLi
     blocksCreated: 0,
     walLength: store.heldRequests,
   })
+  return failures[0] === undefined ? answer : { ...answer, reason: failures[0].error }
 }

@@ -71,7 +71,7 @@ export class Intake {
   }
 
   /**
-   * Takes every event. The event's own time stamp takes precedence over its `time`.
+   * Takes every event. The event's own timestamp takes precedence over its `time`.
    *
    * @returns the reason why the event was dropped, or `undefined` if it was kept
    */
@@ -98,7 +98,7 @@ export class Intake {
   }
 
   /**
-   * Writes an event as JSON with its time stamp, for a step that holds the event. Leaves room for its resource. The
+   * Writes an event as JSON with its timestamp, for a step that holds the event. Leaves room for its resource. The
    * event is redacted before it is cut, so that no cut hides a part of a secret from the patterns.
    *
    * @throws the failure of the redaction

@@ -1,0 +1,97 @@
+import { Argument, type CommanderError, InvalidArgumentError, Option, Command as Parser } from 'commander'
+import { type ArgumentForm, type Command, type Given, Misuse, type OptionForm } from './command.ts'
+import { commands, type Group, groups } from './commands.ts'
+import { bold, printHelp } from './print.ts'
+
+/** Maximum width of the help, in columns. Longer lines are hard to read. */
+const maxHelpColumns = 110
+
+/** Returns a parser that knows the names of all commands, but not yet their options. */
+export function makeParser(version: string): Parser {
+  const program = new Parser('logferry')
+    .usage('<command> [options]')
+    .version(version, '-v, --version', 'show the version of logferry')
+    .helpOption('-h, --help', 'show this')
+    .helpCommand('help [command]', 'show the help of a command')
+    .exitOverride()
+    .configureOutput({
+      writeOut: printHelp,
+      outputError: () => {}, // `run` prints the error
+      getOutHelpWidth: () => Math.min(process.stdout.columns ?? maxHelpColumns, maxHelpColumns),
+      getOutHasColors: () => true, // `bold` itself knows if the terminal has colors
+    })
+    .configureHelp({ styleTitle: bold })
+    .addHelpText('after', "\nRun 'logferry help <command>' for the options of a command.")
+  for (const [words, { summary }] of Object.entries(commands)) {
+    const [first = '', second] = words.split(' ')
+    if (second === undefined) program.command(first).summary(summary).description(summary)
+    else groupIn(program, first).command(second).summary(summary)
+  }
+  return program
+}
+
+function groupIn(program: Parser, name: string): Parser {
+  const known = program.commands.find(command => command.name() === name)
+  if (known !== undefined) return known
+  const names = Object.keys(commands).filter(words => words.startsWith(`${name} `))
+  const { summary, description } = groups[name] as Group
+  return program
+    .command(name)
+    .usage('<command> [options]')
+    .summary(`${summary}: ${names.map(words => words.slice(name.length + 1)).join(', ')}`)
+    .description(description)
+    .helpCommand(false)
+}
+
+/** Adds the options and arguments of a command to its parser. `onParsed` gets their values. */
+export function define(parser: Parser, form: Command, onParsed: (given: Given) => void): void {
+  parser.description(unfolded(form.description)).allowExcessArguments(false)
+  for (const [name, option] of Object.entries(form.options)) parser.addOption(optionOf(name, option, parser))
+  if (form.argument !== undefined) parser.addArgument(argumentOf(form.argument))
+  if (form.afterDashes !== undefined) {
+    const { name, description } = form.afterDashes
+    parser.usage(`[options] [-- ${name}]`).addHelpText('after', `\n${bold('After --:')}\n  ${name}  ${description}`)
+  }
+  parser.action(() => onParsed(givenTo(parser, form)))
+}
+
+/** Converts a paragraph of several lines to one line, so that it can be wrapped to the width of the terminal. */
+function unfolded(text: string): string {
+  return text.replace(/(?<!\n)\n(?![\n ])/g, ' ')
+}
+
+function optionOf(name: string, { description, value, isMultiple, choices }: OptionForm, parser: Parser): Option {
+  const option = new Option(`--${name}${value === undefined ? '' : ` <${value}>`}`, description)
+  if (choices !== undefined) return option.choices(choices)
+  if (value === undefined) return option
+  return option.argParser((given: string, previous: unknown): unknown => {
+    // The user has left out the value, and gone on with the next option.
+    if (parser.options.some(({ long }) => long === given)) throw new InvalidArgumentError('It is an option itself.')
+    return isMultiple === true ? [...((previous as string[] | undefined) ?? []), given] : given
+  })
+}
+
+function argumentOf({ name, description, isVariadic, choices }: ArgumentForm): Argument {
+  const argument = new Argument(`[${name}${isVariadic === true ? '...' : ''}]`, description)
+  return choices === undefined ? argument : argument.choices(choices)
+}
+
+function givenTo(parser: Parser, { argument, options }: Command): Given {
+  const values: Record<string, Given[string]> = {}
+  for (const option of parser.options) {
+    const name = option.long?.slice(2) ?? ''
+    if (Object.hasOwn(options, name)) values[name] = parser.getOptionValue(option.attributeName())
+  }
+  const [value] = parser.processedArgs as (Given[string] | undefined)[]
+  if (argument === undefined || value === undefined || (Array.isArray(value) && value.length === 0)) return values
+  if (values[argument.name] === undefined) return { ...values, [argument.name]: value }
+  throw new Misuse(
+    `${argument.name} is given twice: as an argument, and with --${argument.name}. Leave out one of them.`,
+  )
+}
+
+/** Returns the message of the parser as a sentence of ours; `undefined` if the parser has shown the help or version. */
+export function problemIn({ code, exitCode, message }: CommanderError): string | undefined {
+  if (exitCode === 0 || code === 'commander.help') return undefined
+  return message.replace(/^error: (command-argument )?/, '').replace(/\n\((Did you mean .*\?)\)$/s, '. $1')
+}

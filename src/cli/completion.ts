@@ -1,0 +1,31 @@
+import { type Command, Misuse } from './command.ts'
+import { bashScript } from './completion/bash-script.ts'
+import type { CompletedCommand } from './completion/completed-command.ts'
+import { fishScript } from './completion/fish-script.ts'
+import { zshScript } from './completion/zsh-script.ts'
+import { print } from './print.ts'
+
+const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript }
+type Shell = keyof typeof scripts
+
+export const command: Command = {
+  description: `Prints a script that completes the commands and options of logferry in a shell. The script needs no other program,
+and runs no Node while you type. Run the command again after an update of logferry.
+
+  bash  echo 'source <(logferry completion bash)' >> ~/.bashrc
+  zsh   logferry completion zsh > "\${fpath[1]}/_logferry"
+  fish  logferry completion fish > ~/.config/fish/completions/logferry.fish`,
+  argument: { name: 'shell', description: 'bash, zsh or fish', choices: Object.keys(scripts) },
+  options: {},
+  async run({ shell }, commands) {
+    if (shell === undefined) throw new Misuse('no shell given: name bash, zsh or fish')
+    const completed = await Promise.all(
+      Object.entries(commands).map(async ([words, { summary, load }]): Promise<CompletedCommand> => {
+        const { options, argument } = (await load()).command
+        return { words, summary, options, argument }
+      }),
+    )
+    print(scripts[shell as Shell](completed))
+    return 0
+  },
+}

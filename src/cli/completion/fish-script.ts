@@ -1,0 +1,51 @@
+import type { OptionForm } from '../command.ts'
+import { type CompletedCommand, lastWord, topCommands } from './completed-command.ts'
+
+/** Returns a script for fish 3 or later. */
+export function fishScript(commands: readonly CompletedCommand[]): string {
+  const tops = topCommands(commands)
+  const isFirst = "-n '__fish_use_subcommand'"
+  const lines = [
+    '# Completes logferry in fish:  logferry completion fish > ~/.config/fish/completions/logferry.fish',
+    '',
+    'complete -c logferry -f',
+    `complete -c logferry ${isFirst} -l version -s v -d 'show the version of logferry'`,
+    "complete -c logferry -l help -s h -d 'show the help'",
+    `complete -c logferry ${isFirst} -a help -d 'show the help of a command'`,
+    ...tops.map(({ name, summary }) => `complete -c logferry ${isFirst} -a ${name} -d ${quoted(summary)}`),
+    ...tops.flatMap(({ name, members }) => {
+      const others = members.map(lastWord).join(' ')
+      const condition = quoted(`__fish_seen_subcommand_from ${name}; and not __fish_seen_subcommand_from ${others}`)
+      return members.map(
+        member => `complete -c logferry -n ${condition} -a ${lastWord(member)} -d ${quoted(member.summary)}`,
+      )
+    }),
+    ...commands.flatMap(linesOf),
+  ]
+  return lines.join('\n')
+}
+
+function linesOf({ words, options, argument }: CompletedCommand): string[] {
+  const condition = quoted(
+    words
+      .split(' ')
+      .map(word => `__fish_seen_subcommand_from ${word}`)
+      .join('; and '),
+  )
+  const named = Object.entries(options).map(([name, option]) => {
+    const values = option.value === undefined ? '' : ` -x${valuesOf(option)}`
+    return `complete -c logferry -n ${condition} -l ${name}${values} -d ${quoted(option.description)}`
+  })
+  const values = argument === undefined ? '' : valuesOf(argument)
+  return values === '' ? named : [...named, `complete -c logferry -n ${condition}${values}`]
+}
+
+function valuesOf({ choices, completes }: Pick<OptionForm, 'choices' | 'completes'>): string {
+  if (choices !== undefined) return ` -a ${quoted(choices.join(' '))}`
+  if (completes === undefined) return ''
+  return completes === 'files' ? " -a '(__fish_complete_path)'" : " -a '(__fish_complete_directories)'"
+}
+
+function quoted(text: string): string {
+  return `'${text.replace(/[\\']/g, '\\$&')}'`
+}

@@ -1,0 +1,215 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type DevOptions, devOptions, InvalidOption, optionOfService } from '../dev/dev-options.ts'
+import { DevService, defaultDataset } from '../dev/dev-service.ts'
+import { FaultMistake } from '../dev/faults/fault-text.ts'
+import { SnapshotFile } from '../dev/intake/snapshot-file.ts'
+import { runProgram } from '../dev/run-program.ts'
+import { runningService } from '../dev/running-service.ts'
+import { stableToken } from '../dev/stable-token.ts'
+import { toMessageLine } from '../text/short-line.ts'
+import { type Command, type Given, Misuse } from './command.ts'
+import { fileLines } from './file-lines.ts'
+import { print, printError } from './print.ts'
+
+export const command: Command = {
+  description: `Runs a local service with a page that shows your logs as they arrive. Press Ctrl-C to stop it.
+
+With a program after --, the program runs with the settings that it needs to ship to the service. The service ends with
+the program, and returns its exit code. If a dev service runs already, the program ships to that one.`,
+  options: {
+    port: { value: 'number', description: 'port to listen on (default: 4800; 0 for a free one)' },
+    host: { value: 'name', description: 'address to listen on (default: 127.0.0.1, reachable from this machine only)' },
+    limits: {
+      value: 'file',
+      completes: 'files',
+      description: 'JSON file with limits of the license to enforce, such as {"maxFields": 256}',
+    },
+    fault: {
+      value: 'fault',
+      isMultiple: true,
+      description: 'fault to start with, such as status=503,for=30s; can be given several times',
+    },
+    save: { value: 'file', completes: 'files', description: 'file to append the received events to, one line each' },
+    load: { value: 'file', completes: 'files', description: 'file of --save, or of events, to show from the start' },
+    'max-events': { value: 'number', description: 'number of events to keep (default: 100000)' },
+    'max-bytes': { value: 'size', description: 'memory for kept events (default: 128MiB)' },
+    keep: { description: 'keep the service running after the program has ended' },
+    token: { value: 'text', description: 'API token to accept (default: a random one, the same in each run)' },
+    'allow-host': {
+      value: 'name',
+      isMultiple: true,
+      description: 'another name under which browsers may open the page; can be given several times',
+    },
+    'allow-origin': {
+      value: 'origin',
+      isMultiple: true,
+      description: 'origin of a web page that may ingest, such as http://localhost:3000; can be given several times',
+    },
+    private: { description: 'ask for a key also on this machine, which other users may share' },
+  },
+  afterDashes: { name: 'program', description: 'program to run, and its arguments' },
+  async run(given) {
+    const options = optionsOf(given)
+    const limits = options.limitsFile === undefined ? undefined : await limitsIn(options.limitsFile)
+    const { token, problem } =
+      options.token === undefined ? stableToken() : { token: options.token, problem: undefined }
+    if (problem !== undefined) printError(`logferry: ${toMessageLine(problem)}`)
+    try {
+      return await serve(options, token, limits)
+    } catch (error) {
+      if (!isSystemError(error) && !isSystemError((error as Error).cause)) throw error
+      if (((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === 'EADDRINUSE') {
+        return joinService(given, options, token)
+      }
+      printError(`logferry: ${toMessageLine((error as Error).message)}`)
+      return 1
+    }
+  },
+}
+
+async function serve(options: DevOptions, token: string, limits: unknown): Promise<number> {
+  const snapshot = options.saveFile === undefined ? undefined : await SnapshotFile.open(options.saveFile, complain)
+  const service = await DevService.start({
+    ...options,
+    token,
+    version: ownVersion(),
+    snapshot,
+    lines: options.loadFile === undefined ? undefined : fileLines(options.loadFile),
+    onNotice: notice => printError(`logferry: ${toMessageLine(notice)}`),
+  })
+  try {
+    if (limits !== undefined) asMisuse('--limits', () => service.license.load(limits))
+    for (const fault of options.faults) service.startFault(fault)
+    return await untilEnd(service, options)
+  } finally {
+    await service.close('the dev service was stopped')
+    const unsaved = (await snapshot?.close()) ?? 0
+    if (unsaved > 0) complain(`--save: ${unsaved} events were not saved`)
+  }
+}
+
+/** Serves until the program has ended, or until the user stops the service. */
+async function untilEnd(service: DevService, { program, keepsRunning }: DevOptions): Promise<number> {
+  if (program === undefined) {
+    const ended = stopped()
+    print(welcome(service))
+    await ended
+    print(`\nEvents received: ${service.stored}`)
+    return 0
+  }
+  // Standard output is the program's.
+  printError(`logferry: your logs are at ${service.pageUrl}`)
+  const exitCode = await runProgram(program, service, complain)
+  if (keepsRunning) {
+    const ended = stopped()
+    complain(`the program has ended with ${exitCode}; its logs stay at ${service.pageUrl} until Ctrl-C`)
+    await ended
+  }
+  complain(`events received: ${service.stored}`)
+  return exitCode
+}
+
+/** Runs the program with the dev service that has the port already. */
+async function joinService(
+  given: Given,
+  { host, port, program, token: ownToken }: DevOptions,
+  token: string,
+): Promise<number> {
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+  const running = await runningService(url, token)
+  if (running === undefined) {
+    complain(`another program uses port ${port} of ${host}; choose a port with --port`)
+    return 1
+  }
+  if (running.token === undefined || (ownToken !== undefined && ownToken !== running.token)) {
+    complain(
+      `a dev service with another token runs at ${url}; give its token with --token, or choose a port with --port`,
+    )
+    return 1
+  }
+  const unheard = optionOfService(given)
+  if (unheard !== undefined) {
+    complain(
+      `a dev service runs at ${url} already, and --${unheard} does not change it; stop it, or choose a port with --port`,
+    )
+    return 1
+  }
+  if (program === undefined) {
+    complain(`a dev service runs at ${url} already`)
+    return 0
+  }
+  complain(`your logs are at ${url}, where a dev service runs already`)
+  return runProgram(program, { url, token: running.token }, complain)
+}
+
+function stopped(): Promise<unknown> {
+  return Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), once(process, 'SIGHUP')])
+}
+
+function welcome({ url, pageUrl, token }: DevService): string {
+  return `See your logs at ${pageUrl}
+
+Programs that use logferry ship here with:
+
+  export LOGFERRY_URL=${url}
+  export LOGFERRY_TOKEN=${token}
+  export LOGFERRY_DATASET=${defaultDataset}
+
+Other programs that use OpenTelemetry:
+
+  export OTEL_EXPORTER_OTLP_ENDPOINT=${url}
+  export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf
+
+In a terminal: logferry tail. For coding agents: logferry mcp --url ${url}
+
+Press Ctrl-C to stop.
+`
+}
+
+function optionsOf(given: Given): DevOptions {
+  try {
+    return devOptions(given)
+  } catch (error) {
+    throw error instanceof InvalidOption ? new Misuse(error.message) : error
+  }
+}
+
+async function limitsIn(path: string): Promise<unknown> {
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    throw new Misuse(`--limits: ${(error as Error).message}`)
+  }
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Misuse(
+      '--limits: the file must have a JSON object with fields of the license, such as {"maxFields": 256}',
+    )
+  }
+}
+
+function asMisuse(option: string, run: () => void): void {
+  try {
+    run()
+  } catch (error) {
+    throw error instanceof FaultMistake ? new Misuse(`${option}: ${error.message}`) : error
+  }
+}
+
+function complain(message: string): void {
+  printError(`logferry: ${toMessageLine(message)}`)
+}
+
+function ownVersion(): string {
+  const packageJson = join(import.meta.dirname, '../../package.json')
+  return (JSON.parse(readFileSync(packageJson, 'utf8')) as { version: string }).version
+}
+
+function isSystemError(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error
+}

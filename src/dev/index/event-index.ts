@@ -1,0 +1,390 @@
+import { systemTimeMs } from '../../time.ts'
+import { cutText } from '../live/cut-text.ts'
+import { HeldBudget } from '../live/held-lines.ts'
+import { messageOf } from '../live/message.ts'
+import { badgesOf, timeText } from '../live/row.ts'
+import { View } from '../live/view.ts'
+import type {
+  CostAnswer,
+  EditAnswer,
+  EditRequest,
+  EventDetail,
+  EventId,
+  EventsAnswer,
+  EventsRequest,
+  FacetAnswer,
+  FieldsAnswer,
+  GroupsAnswer,
+  KeptEvent,
+  Sort,
+  SuggestAnswer,
+  Summary,
+  TraceAnswer,
+  ViewQuery,
+} from '../protocol.ts'
+import { eventOfLine } from '../query/candidate.ts'
+import { editQuery } from '../query/edit-query.ts'
+import { suggestionsFor } from '../query/suggest.ts'
+import { Turns } from '../query/turns.ts'
+import { Arrivals } from './arrivals.ts'
+import { costOf } from './cost.ts'
+import { CountedNames } from './counted-names.ts'
+import { type Described, describe, undescribed } from './describe.ts'
+import { byTime, type Entry, entryBytes } from './entry.ts'
+import { EventRate } from './event-rate.ts'
+import { EventStore } from './event-store.ts'
+import { readEvents } from './events-answer.ts'
+import { facetOf } from './facet.ts'
+import { groupsOf } from './groups.ts'
+import type {
+  ArrivedEvent,
+  CostRequest,
+  EventIndexApi,
+  EventIndexOptions,
+  ExportRequest,
+  FieldsRequest,
+  GroupsRequest,
+  IndexStatus,
+} from './index-api.ts'
+import { maxViews } from './index-api.ts'
+import { levelOfRank } from './level-rank.ts'
+import { RecentFields } from './recent-fields.ts'
+import { Search } from './search.ts'
+import { SortedEntries } from './sorted-entries.ts'
+import { traceOf } from './trace.ts'
+import { spanIdOf, traceIdOf } from './trace-ids.ts'
+
+export type { ArrivedEvent, EventIndexOptions, LiveView } from './index-api.ts'
+
+/** Maximum length of the message of a kept event in an answer, in characters. */
+const maxMessageChars = 300
+const maxListedNames = 100
+const maxFieldRows = 4096
+
+/** The kept events, what is known of them, and the open lists: see `EventIndexApi`. */
+export class EventIndex implements EventIndexApi {
+  readonly epoch: string
+  readonly nowMs: () => number
+  readonly knownFields: RecentFields
+  readonly turns = new Turns()
+  readonly heldBudget = new HeldBudget()
+  readonly #maxEvents: number
+  readonly #maxBytes: number
+  readonly #store: EventStore
+  #byTime = new SortedEntries(byTime)
+  readonly #datasets = new CountedNames()
+  readonly #sources = new CountedNames()
+  readonly #statements = new CountedNames()
+  readonly #rate = new EventRate()
+  readonly #arrivals = new Arrivals()
+  readonly #views = new Map<string, View>()
+  /** The views as an array, for the loop over them with each event. */
+  #openViews: readonly View[] = []
+  #viewNumber = 0
+  #newest = 0
+  #newestAt = Number.NEGATIVE_INFINITY
+  #forgotten = 0
+  #errors = 0
+  readonly #startedAt: number
+
+  constructor({ maxEvents, maxBytes, epoch, nowMs = systemTimeMs }: EventIndexOptions) {
+    this.epoch = epoch
+    this.nowMs = nowMs
+    this.#maxEvents = maxEvents
+    this.#maxBytes = maxBytes
+    this.#startedAt = nowMs()
+    this.knownFields = new RecentFields(maxEvents)
+    this.#store = new EventStore({ maxEvents, maxBytes }, entry => this.#forget(entry))
+  }
+
+  get newest(): number {
+    return this.#newest
+  }
+
+  get oldest(): number {
+    return this.#store.oldest ?? this.#newest + 1
+  }
+
+  keptAfter(arrival: number): number {
+    return this.#store.after(arrival, Number.POSITIVE_INFINITY).length
+  }
+
+  add(arrived: ArrivedEvent): number {
+    const described = this.#describe(arrived)
+    const n = ++this.#newest
+    const bytes = entryBytes + memoryOf(arrived.line) + described.statement.length
+    this.#rate.add(this.nowMs(), arrived.line.length)
+    this.#newestAt = Math.max(this.#newestAt, described.at)
+    if (this.#store.hasRoomFor(bytes)) this.#keep(arrived, described, { n, bytes })
+    else this.#forgotten++
+    this.#arrivals.tell()
+    return n
+  }
+
+  #describe(arrived: ArrivedEvent): Described {
+    try {
+      this.knownFields.add(arrived.dataset, arrived.event)
+      return describe(arrived, this.#newestAt)
+    } catch {
+      return undescribed(arrived)
+    }
+  }
+
+  #keep(arrived: ArrivedEvent, described: Described, { n, bytes }: { n: number; bytes: number }): void {
+    const entry: Entry = {
+      n,
+      at: described.at,
+      receivedAt: arrived.receivedAt,
+      dataset: this.#datasets.named(arrived.dataset),
+      source: arrived.source === null ? null : this.#sources.named(arrived.source),
+      statement: this.#statements.named(described.statement),
+      rank: described.rank,
+      marks: described.marks,
+      skewMs: described.skewMs,
+      request: arrived.request ?? 0,
+      line: arrived.line,
+      bytes,
+      isKept: true,
+      lists: 0,
+      listsOfAnyLevel: 0,
+      pins: 0,
+    }
+    this.#datasets.add(entry.dataset, entry.line.length)
+    if (entry.source !== null) this.#sources.add(entry.source, entry.line.length)
+    this.#statements.add(entry.statement, entry.line.length)
+    if (isError(entry)) this.#errors++
+    this.#byTime.add(entry)
+    this.#store.add(entry)
+    if (!entry.isKept) return
+    for (const view of this.#openViews) view.arrived(entry, arrived.event)
+  }
+
+  #forget(entry: Entry): void {
+    this.#forgotten++
+    if (isError(entry)) this.#errors--
+    for (const view of this.#openViews) view.forgotten(entry)
+    this.#datasets.remove(entry.dataset, entry.line.length)
+    if (entry.source !== null) this.#sources.remove(entry.source, entry.line.length)
+    this.#statements.remove(entry.statement, entry.line.length)
+    this.#byTime.countForgotten()
+  }
+
+  clear(): number {
+    this.#store.clear()
+    this.#byTime = new SortedEntries(byTime)
+    this.knownFields.clear()
+    this.#newestAt = Number.NEGATIVE_INFINITY
+    for (const view of this.#openViews) view.cleared()
+    return this.#newest
+  }
+
+  // What views need
+
+  entries(sort: Sort): Entry[] {
+    return sort === 'time' ? [...this.#byTime.settled()] : this.#store.after(0, Number.POSITIVE_INFINITY)
+  }
+
+  find(n: number): Entry | undefined {
+    return this.#store.find(n)
+  }
+
+  counts(): { kept: number; forgotten: number; perSecond: number } {
+    const perSecond = this.#rate.perSecond(this.nowMs())
+    return { kept: this.#store.length, forgotten: this.#forgotten, perSecond }
+  }
+
+  clearBit(bit: number): void {
+    for (const entry of this.#byTime.settled()) {
+      entry.lists &= ~bit
+      entry.listsOfAnyLevel &= ~bit
+      entry.pins &= ~bit
+    }
+  }
+
+  closed(view: View): void {
+    this.#views.delete(view.id)
+    this.#openViews = [...this.#views.values()]
+  }
+
+  openView(query: Partial<ViewQuery> = {}): View | undefined {
+    if (this.#views.size >= maxViews) return undefined
+    const used = this.#openViews.reduce((bits, view) => bits | view.bit, 0)
+    let bit = 1
+    while (used & bit) bit <<= 1
+    const view = new View(this, { id: `v${++this.#viewNumber}`, bit }, query)
+    this.#views.set(view.id, view)
+    this.#openViews = [...this.#views.values()]
+    return view
+  }
+
+  view(id: string): View | undefined {
+    return this.#views.get(id)
+  }
+
+  // Answers
+
+  events(request: EventsRequest, signal?: AbortSignal): Promise<EventsAnswer> {
+    return readEvents(
+      {
+        store: this.#store,
+        search: this.#search(request.q ?? ''),
+        arrivals: this.#arrivals,
+        newest: () => this.#newest,
+        keptEvent: entry => this.#keptEvent(entry, entry.line),
+        epoch: this.epoch,
+      },
+      request,
+      signal,
+    )
+  }
+
+  event(id: EventId): EventDetail | undefined {
+    const found = this.#entryOf(id)
+    if (found === undefined) return undefined
+    const { entry, line } = found
+    const event = eventOfLine(line)
+    const detail: EventDetail = {
+      ...this.#keptEvent(entry, line),
+      time: timeText(event._time),
+      spanId: spanIdOf(event),
+      badges: badgesOf(entry, 0),
+      request: entry.request === 0 ? null : entry.request,
+      bytes: Buffer.byteLength(line),
+      statement: entry.statement.name,
+    }
+    if (entry.skewMs !== 0) detail.skewMs = entry.skewMs
+    return detail
+  }
+
+  #entryOf(id: EventId): { entry: Entry; line: string } | undefined {
+    const [epoch, number = ''] = id.split('.')
+    if (epoch !== this.epoch || !/^\d{1,15}$/.test(number)) return undefined
+    const entry = this.#store.find(Number(number))
+    if (entry !== undefined) return { entry, line: entry.line }
+    for (const view of this.#openViews) {
+      const held = view.held(Number(number))
+      if (held !== undefined) return held
+    }
+    return undefined
+  }
+
+  #keptEvent(entry: Entry, line: string): KeptEvent {
+    const event = eventOfLine(line)
+    return {
+      id: `${this.epoch}.${entry.n}`,
+      n: entry.n,
+      at: entry.at,
+      receivedAt: entry.receivedAt,
+      dataset: entry.dataset.name,
+      source: entry.source?.name ?? null,
+      level: levelOfRank(entry.rank),
+      message: cutText(messageOf(event), maxMessageChars),
+      traceId: traceIdOf(event),
+      line,
+    }
+  }
+
+  trace({ id, limit }: { id: string; limit?: number | undefined }): Promise<TraceAnswer> {
+    return traceOf(this.entries('time'), this.#search(''), {
+      id,
+      limit,
+      keptEvent: entry => this.#keptEvent(entry, entry.line),
+    })
+  }
+
+  groups(request: GroupsRequest): Promise<GroupsAnswer> {
+    const { q = '', mark = 0 } = request
+    const search = this.#search(q, mark)
+    return groupsOf(this.entries('time'), search, { ...request, nowMs: this.nowMs(), epoch: this.epoch })
+  }
+
+  facet({
+    q = '',
+    field,
+    limit,
+  }: {
+    q?: string | undefined
+    field: string
+    limit?: number | undefined
+  }): Promise<FacetAnswer> {
+    return facetOf(this.entries('arrival'), this.#search(q), { field, limit })
+  }
+
+  suggest({ q, at }: { q: string; at: number }): SuggestAnswer {
+    return suggestionsFor(q, at, {
+      fields: this.knownFields,
+      datasets: () => this.#datasets.sorted(),
+      sources: () => this.#sources.sorted(),
+    })
+  }
+
+  edit({ q, change }: EditRequest): EditAnswer {
+    return { q: editQuery(q, change) }
+  }
+
+  fields(request: FieldsRequest): FieldsAnswer {
+    const { dataset, prefix = '', limit = 200, maxFields } = request
+    const { rows, events } = this.knownFields.rows(dataset)
+    const matching = rows.filter(({ path }) => path.startsWith(prefix))
+    return {
+      dataset: dataset ?? '',
+      datasets: this.knownFields.datasets(),
+      events,
+      fields: matching.slice(0, Math.min(Math.max(limit, 0), maxFieldRows)),
+      total: rows.length,
+      maxFields,
+    }
+  }
+
+  cost({ q = '', limit, monthlyLimit }: CostRequest): Promise<CostAnswer> {
+    const bytesPerSecond = this.#rate.bytesPerSecond(this.nowMs(), this.#startedAt)
+    return costOf(this.entries('time'), this.#search(q), { limit, monthlyLimit, bytesPerSecond })
+  }
+
+  async *exportLines(request: ExportRequest): AsyncIterable<string> {
+    const { q = '', until = this.#newest, sort = 'time', since = 0, from = null, to = null } = request
+    const entries = this.entries(sort).filter(({ n, at }) => {
+      return n > since && n <= until && (from === null || at >= from) && (to === null || at <= to)
+    })
+    for await (const { matched } of this.#search(q).newestFirst(entries)) {
+      for (const entry of matched) if (entry.isKept) yield entry.line
+    }
+  }
+
+  summary(): Summary {
+    return {
+      epoch: this.epoch,
+      newest: this.#newest,
+      kept: this.#store.length,
+      forgotten: this.#forgotten,
+      errors: this.#errors,
+    }
+  }
+
+  status(): IndexStatus {
+    const named = (names: CountedNames) => names.sorted().slice(0, maxListedNames)
+    return {
+      ...this.summary(),
+      perSecond: this.#rate.perSecond(this.nowMs()),
+      datasets: named(this.#datasets).map(({ name, events, bytes }) => ({ name, events, bytes })),
+      sources: named(this.#sources).map(({ name, events }) => ({ name, events })),
+      maxEvents: this.#maxEvents,
+      maxBytes: this.#maxBytes,
+    }
+  }
+
+  #search(q: string, mark = 0): Search {
+    return new Search(q, { fields: this.knownFields, turns: this.turns, mark, nowMs: this.nowMs() })
+  }
+}
+
+const errorRank = 4
+
+function isError({ rank }: Entry): boolean {
+  return rank >= errorRank
+}
+
+/** Returns the memory of a text, in bytes: two for each character unless all of them are ASCII. */
+function memoryOf(text: string): number {
+  return Buffer.byteLength(text) === text.length ? text.length : 2 * text.length
+}

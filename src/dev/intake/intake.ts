@@ -1,0 +1,97 @@
+import type { ReceivedRequest } from '../../emulator/request-log.ts'
+import type { Ingest } from '../../emulator/routes/ingest.ts'
+import { monotonicMs, nextTurn } from '../../time.ts'
+import type { EventIndexApi } from '../index/index-api.ts'
+import type { RequestTrail } from './request-trail.ts'
+import { eventOfSavedLine, type SavedEvent, type SnapshotFile } from './snapshot-file.ts'
+import { sourceOf } from './source-of.ts'
+import type { UidTrail } from './uid-trail.ts'
+
+/** Maximum time that events are taken without a pause, in milliseconds. Other requests are served in the pause. */
+const sliceMs = 8
+/** Maximum size of an event that is kept, in bytes. A longer event is kept as an event that tells its size. */
+const maxEventBytes = 4_194_304
+
+type Fields = Readonly<Record<string, unknown>>
+
+export interface IntakeDeps {
+  readonly index: Pick<EventIndexApi, 'add'>
+  readonly trail: RequestTrail
+  readonly uids: UidTrail
+  readonly snapshot: SnapshotFile | undefined
+  /** Called when the events of a request are stored. */
+  readonly onStored: (count: { events: number; duplicates: number }) => void
+}
+
+/** Gives each stored event to all that count or keep it. */
+export class Intake {
+  readonly #deps: IntakeDeps
+
+  constructor(deps: IntakeDeps) {
+    this.#deps = deps
+  }
+
+  async store({ entry, dataset, events }: Ingest): Promise<void> {
+    const { index, trail, uids, snapshot, onStored } = this.#deps
+    const { n, isDuplicate } = trail.storing(entry)
+    let firstSource: string | null = null
+    let duplicates = 0
+    let unsaved: SavedEvent[] = []
+    let pauseAtMs = monotonicMs() + sliceMs
+    for (let at = 0; at < events.count; at += 1) {
+      const isTooLong = events.size(at) > maxEventBytes
+      const event: Fields = isTooLong ? tooLong(events.size(at), entry) : events.event(at)
+      const line = isTooLong ? JSON.stringify(event) : inOneLine(events.line(at))
+      const source = sourceOf(event)
+      const duplicate = uids.note(event) ?? isDuplicate
+      if (duplicate) duplicates += 1
+      if (at === 0) firstSource = source
+      const receivedAt = entry.atMs
+      index.add({ dataset, source, line, event, receivedAt, request: n, duplicate })
+      if (snapshot !== undefined) unsaved.push({ dataset, receivedAt, line })
+      if (monotonicMs() < pauseAtMs) continue
+      snapshot?.write(unsaved)
+      unsaved = []
+      await nextTurn()
+      pauseAtMs = monotonicMs() + sliceMs
+    }
+    snapshot?.write(unsaved)
+    trail.stored(entry, { source: firstSource, isDuplicate: isDuplicate || duplicates > 0 })
+    onStored({ events: events.count, duplicates })
+  }
+
+  /** Takes the lines of a saved file. Returns the numbers of events and of lines that are no event. */
+  async load(
+    lines: AsyncIterable<readonly (string | undefined)[]>,
+    nowMs: number,
+  ): Promise<{ loaded: number; unreadable: number }> {
+    let loaded = 0
+    let unreadable = 0
+    for await (const some of lines) {
+      for (const line of some) {
+        if (line?.trim() === '') continue
+        const saved = line === undefined || line.length > maxEventBytes ? undefined : eventOfSavedLine(line, nowMs)
+        if (saved === undefined) {
+          unreadable += 1
+          continue
+        }
+        const { dataset, receivedAt, event } = saved
+        const source = sourceOf(event)
+        const own = Buffer.from(saved.line).toString() // a slice would keep the whole line of the file
+        this.#deps.index.add({ dataset, source, line: own, event, receivedAt, request: null, duplicate: false })
+        loaded += 1
+      }
+    }
+    return { loaded, unreadable }
+  }
+}
+
+/** A JSON text may have line breaks between its tokens, and nowhere else. */
+function inOneLine(json: string): string {
+  return json.includes('\n') || json.includes('\r') ? json.replace(/[\r\n]+/g, ' ') : json
+}
+
+function tooLong(bytes: number, { atMs }: ReceivedRequest): Fields {
+  const message = `An event of ${bytes} bytes was stored. It is not shown, because it is longer than ${maxEventBytes} bytes.`
+  return { _time: new Date(atMs).toISOString(), level: 'warn', message }
+}

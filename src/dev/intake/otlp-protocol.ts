@@ -1,0 +1,128 @@
+import type { IncomingMessage } from 'node:http'
+import { type Answer, type Ending, json, refusal } from '../../emulator/answer.ts'
+import { drainBody } from '../../emulator/body.ts'
+import { BodyEvents } from '../../emulator/body-events.ts'
+import type { Exchange } from '../../emulator/exchange.ts'
+import type { BodyProblem } from '../../emulator/find-events.ts'
+import { mediaTypeOf } from '../../emulator/media-type.ts'
+import type { Ingest, IngestProtocol } from '../../emulator/routes/ingest.ts'
+import { eventsOfOtlp, type OtlpFormat, OtlpProblem, otlpResponse } from './otlp-logs.ts'
+
+/** Dataset of events that came by OTLP, which has no datasets. */
+export const otlpDataset = 'otlp'
+
+const protobufType = 'application/x-protobuf'
+const newline = Buffer.from('\n')
+
+export interface OtlpDeps {
+  /** Checks the credentials of a request. @returns the refusal, or the id of the organization */
+  readonly admit: (exchange: Exchange) => Answer | { readonly orgId: string }
+  readonly maxRequestEvents: number
+  /** Called for the first request with spans or metrics. */
+  readonly onDiscarded: (signal: string) => void
+}
+
+/** OTLP over HTTP: logs become events, and spans and metrics are discarded. */
+export class Otlp {
+  readonly #deps: OtlpDeps
+  readonly #protocol: IngestProtocol
+  readonly #discarded = new Map<string, number>()
+
+  constructor(deps: OtlpDeps) {
+    this.#deps = deps
+    this.#protocol = {
+      mediaTypes: [protobufType, 'application/json'],
+      admit: ingest => this.#admit(ingest),
+      findEvents: ingest => bodyEventsOf(ingest, deps.maxRequestEvents),
+      answer: ingest => logsAnswer(ingest),
+    }
+  }
+
+  /** Number of discarded requests by signal: `traces`, `metrics`. */
+  get discarded(): ReadonlyMap<string, number> {
+    return this.#discarded
+  }
+
+  ingestOf({ entry }: Exchange): { dataset: string; protocol: IngestProtocol } | undefined {
+    if (signalOf(entry.method, entry.path) !== 'logs') return undefined
+    return { dataset: otlpDataset, protocol: this.#protocol }
+  }
+
+  /**
+   * Answers spans and metrics with a 200 and discards them: the variable for the endpoint makes an SDK send all three.
+   * Their own variables are set by few programs.
+   */
+  async discard(exchange: Exchange): Promise<Ending | undefined> {
+    const { entry, request } = exchange
+    const signal = signalOf(entry.method, entry.path)
+    if (signal !== 'traces' && signal !== 'metrics') return undefined
+    const refused = this.#admit(exchange)
+    if (refused !== undefined) return refused
+    await drainBody(request, entry)
+    const count = this.#discarded.get(signal) ?? 0
+    this.#discarded.set(signal, count + 1)
+    if (count === 0) this.#deps.onDiscarded(signal)
+    return emptyAnswer(request)
+  }
+
+  #admit(exchange: Exchange): Answer | undefined {
+    const admitted = this.#deps.admit(exchange)
+    if ('kind' in admitted) return admitted
+    exchange.entry.orgId = admitted.orgId
+    return undefined
+  }
+}
+
+function signalOf(method: string, path: string): string | undefined {
+  return method === 'POST' ? /^\/v1\/(logs|traces|metrics)(?:\?|$)/.exec(path)?.[1] : undefined
+}
+
+function formatOf(request: IncomingMessage): OtlpFormat {
+  return mediaTypeOf(request) === protobufType ? 'protobuf' : 'json'
+}
+
+function bodyEventsOf({ body, request }: Ingest, maxRequestEvents: number): BodyEvents | BodyProblem {
+  try {
+    const events = eventsOfOtlp(body, formatOf(request))
+    if (events.length > maxRequestEvents) {
+      return { status: 413, code: 'too-many-events', message: `a request may have up to ${maxRequestEvents} records` }
+    }
+    const spans: number[] = []
+    const lines: Buffer[] = []
+    let offset = 0
+    for (const event of events) {
+      const line = Buffer.from(JSON.stringify(event))
+      lines.push(line, newline)
+      spans.push(offset, offset + line.length)
+      offset += line.length + 1
+    }
+    return new BodyEvents(Buffer.concat(lines), spans, events)
+  } catch (error) {
+    if (!(error instanceof OtlpProblem)) throw error
+    const code = error.status === 413 ? 'too-many-events' : 'malformed-json'
+    return { status: error.status, code, message: error.message }
+  }
+}
+
+function logsAnswer({ request, failures }: Ingest): Answer {
+  const format = formatOf(request)
+  const reason = failures[0]?.error ?? ''
+  return {
+    kind: 'answer',
+    status: 200,
+    headers: { 'content-type': format === 'json' ? 'application/json' : protobufType },
+    body: otlpResponse(format, failures.length, reason),
+    reason,
+  }
+}
+
+function emptyAnswer(request: IncomingMessage): Answer {
+  if (formatOf(request) === 'json') return json(200, {})
+  return { kind: 'answer', status: 200, headers: { 'content-type': protobufType }, body: '' }
+}
+
+export function unauthorizedOtlp(): Answer {
+  const message =
+    'OTLP from another machine needs the token: set OTEL_EXPORTER_OTLP_HEADERS to Authorization=Bearer%20<token>'
+  return refusal(403, 'forbidden', message)
+}

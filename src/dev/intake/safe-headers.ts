@@ -1,0 +1,33 @@
+import type { IncomingMessage } from 'node:http'
+
+/**
+ * Headers whose values are shown. Any other header may carry a key: the name of the header that has it is the choice of
+ * each vendor.
+ */
+const shown = new Set([
+  'accept',
+  'accept-encoding',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'date',
+  'expect',
+  'host',
+  'traceparent',
+  'transfer-encoding',
+  'user-agent',
+  'x-service-org-id',
+])
+const maxHeaders = 50
+const maxValueChars = 200
+
+/** Returns the headers of a request for people. */
+export function readHeaders({ headers }: IncomingMessage): [name: string, value: string][] {
+  return Object.entries(headers)
+    .slice(0, maxHeaders)
+    .map(([name, value]) => [
+      name.slice(0, maxValueChars),
+      shown.has(name) ? String(value).slice(0, maxValueChars) : '(not shown)',
+    ])
+}

@@ -1,0 +1,92 @@
+import { once } from 'node:events'
+import { createWriteStream, type WriteStream } from 'node:fs'
+
+/** Maximum bytes that wait for the disk. Events beyond them are not saved, and counted. */
+const maxWaitingBytes = 67_108_864
+
+/** One event of a saved file. */
+export interface SavedEvent {
+  readonly dataset: string
+  readonly receivedAt: number
+  /** The JSON of the event, in one line. */
+  readonly line: string
+}
+
+/** Appends events to a file as they arrive, one line of JSON each: `{dataset, receivedAt, event}`. */
+export class SnapshotFile {
+  readonly #stream: WriteStream
+  readonly #onProblem: (message: string) => void
+  #unsaved = 0
+  #isBroken = false
+
+  /** @param onProblem called with a message when the disk fails, or is too slow for the first time */
+  private constructor(stream: WriteStream, onProblem: (message: string) => void) {
+    this.#stream = stream
+    this.#onProblem = onProblem
+    stream.on('error', error => {
+      this.#isBroken = true
+      onProblem(`--save: no more events are saved: ${error.message}`)
+    })
+  }
+
+  /** Opens or creates the file, which only its owner may read. @throws any error of the disk */
+  static async open(path: string, onProblem: (message: string) => void): Promise<SnapshotFile> {
+    const stream = createWriteStream(path, { flags: 'a', mode: 0o600 })
+    await once(stream, 'open')
+    return new SnapshotFile(stream, onProblem)
+  }
+
+  write(events: readonly SavedEvent[]): void {
+    if (this.#isBroken) return
+    if (this.#stream.writableLength > maxWaitingBytes) {
+      if (this.#unsaved === 0) this.#onProblem('--save: the disk is too slow; some events are not saved')
+      this.#unsaved += events.length
+      return
+    }
+    this.#stream.write(events.map(savedLine).join(''))
+  }
+
+  /** Writes what still waits. @returns the number of events that were not saved because the disk was too slow */
+  async close(): Promise<number> {
+    if (!this.#isBroken) {
+      const ended = once(this.#stream, 'close').catch(() => {})
+      this.#stream.end()
+      await ended
+    }
+    return this.#unsaved
+  }
+}
+
+/** Reads a line of a saved file. Any other object is an event of the dataset `loaded`. */
+export function eventOfSavedLine(
+  line: string,
+  nowMs: number,
+): (SavedEvent & { event: Record<string, unknown> }) | undefined {
+  const value = objectIn(line)
+  if (value === undefined) return undefined
+  const { dataset, receivedAt, event } = value
+  if (typeof dataset === 'string' && typeof receivedAt === 'number' && isObject(event)) {
+    return { dataset, receivedAt, event, line: savedEvent.exec(line)?.[1] ?? JSON.stringify(event) }
+  }
+  return { dataset: 'loaded', receivedAt: nowMs, event: value, line: line.trim() }
+}
+
+/** The event in a line that `savedLine` has written, with the digits of its numbers as they were sent. */
+const savedEvent = /^\{"dataset":"(?:[^"\\]|\\.)*","receivedAt":\d+,"event":(\{.*\})\}\s*$/
+
+function savedLine({ dataset, receivedAt, line }: SavedEvent): string {
+  return `{"dataset":${JSON.stringify(dataset)},"receivedAt":${receivedAt},"event":${line}}\n`
+}
+
+function objectIn(line: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(line)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,91 @@
+import type { Entry } from '../index/entry.ts'
+import { SortedEntries } from '../index/sorted-entries.ts'
+import { isRepeat } from './snapshot.ts'
+
+/**
+ * The matches of one list, in order, while a scan of the events that were kept at its start goes on. The scan finds the
+ * newest first; events that arrive meanwhile are added.
+ */
+export class MatchList {
+  readonly #compare: (one: Entry, other: Entry) => number
+  /** Matches that arrived after the start of the scan; all matches once the scan is complete. */
+  #arrived: SortedEntries
+  /** Matches of the scan, the newest first. */
+  #scanned: Entry[] | undefined = []
+  #scannedForgotten = 0
+  /** Arrival number at the start of the scan. */
+  readonly #scannedUntil: number
+
+  constructor(compare: (one: Entry, other: Entry) => number, scannedUntil: number) {
+    this.#compare = compare
+    this.#arrived = new SortedEntries(compare)
+    this.#scannedUntil = scannedUntil
+  }
+
+  /** Number of the matches that are kept. */
+  get length(): number {
+    return this.#arrived.length + (this.#scanned?.length ?? 0) - this.#scannedForgotten
+  }
+
+  add(entry: Entry): void {
+    this.#arrived.add(entry)
+  }
+
+  addScanned(entries: readonly Entry[]): void {
+    for (const entry of entries) this.#scanned?.push(entry)
+  }
+
+  /** Must be called once for each match that is not kept any more. */
+  countForgotten(entry: Entry): void {
+    if (this.#scanned !== undefined && entry.n <= this.#scannedUntil) this.#scannedForgotten++
+    else this.#arrived.countForgotten()
+  }
+
+  /** Joins the matches of the scan and those that arrived meanwhile. */
+  completeScan(): void {
+    if (this.#scanned === undefined) return
+    const joined = new SortedEntries(
+      this.#compare,
+      this.#scanned.reverse().filter(entry => entry.isKept),
+    )
+    for (const entry of this.#arrived.settled()) joined.add(entry)
+    this.#arrived = joined
+    this.#scanned = undefined
+    this.#scannedForgotten = 0
+  }
+
+  /** Returns all matches so far in order, the oldest first. The array is valid until the list changes. */
+  oldestFirst(): readonly Entry[] {
+    return this.#scanned === undefined ? this.#arrived.settled() : [...this.newestFirst()].reverse()
+  }
+
+  /** Yields the kept matches, the newest first. */
+  *newestFirst(): Iterable<Entry> {
+    const arrived = this.#arrived.settled()
+    const scanned = this.#scanned ?? []
+    let at = arrived.length - 1
+    let place = 0
+    for (;;) {
+      const one = arrived[at]
+      const other = scanned[place]
+      if (one !== undefined && (other === undefined || this.#compare(one, other) > 0)) {
+        at--
+        yield one
+      } else if (other !== undefined) {
+        place++
+        if (other.isKept) yield other
+      } else return
+    }
+  }
+
+  /** Returns the number of rows if neighbors that repeat are one row. */
+  runs(): number {
+    let runs = 0
+    let last: Entry | undefined
+    for (const entry of this.newestFirst()) {
+      if (last === undefined || !isRepeat(last, entry)) runs++
+      last = entry
+    }
+    return runs
+  }
+}

@@ -1,0 +1,39 @@
+import type { EventObject } from '../query/candidate.ts'
+import { cutText } from './cut-text.ts'
+
+const maxMembers = 8
+const maxMemberChars = 60
+/** Fields that have a place of their own in a row. */
+const shownElsewhere = new Set([
+  '_time',
+  'level',
+  'message',
+  'trace_id',
+  'span_id',
+  'trace_flags',
+  'severity_number',
+  'severity_text',
+])
+
+/** Returns the message of an event, or a summary of an event that has none. */
+export function messageOf(event: EventObject): string {
+  for (const text of [event.message, event.msg, event.body, event.event_name]) {
+    if (typeof text === 'string' && text !== '') return text
+  }
+  const members: string[] = []
+  for (const name in event) {
+    if (!Object.hasOwn(event, name) || shownElsewhere.has(name)) continue
+    if (members.length === maxMembers) {
+      members.push('…')
+      break
+    }
+    members.push(`${cutText(name, maxMemberChars)}=${memberText(event[name])}`)
+  }
+  return members.join(' ')
+}
+
+function memberText(value: unknown): string {
+  if (typeof value === 'string') return cutText(value, maxMemberChars)
+  if (typeof value !== 'object' || value === null) return String(value)
+  return Array.isArray(value) ? '[…]' : '{…}'
+}

@@ -1,0 +1,123 @@
+import { type Entry, mark } from '../index/entry.ts'
+import { levelOfRank, levelText } from '../index/level-rank.ts'
+import { spanIdOf, traceIdOf } from '../index/trace-ids.ts'
+import type { Badge, Row } from '../protocol.ts'
+import { type EventObject, eventOfLine } from '../query/candidate.ts'
+import { FieldPath } from '../query/field-path.ts'
+import { cutText } from './cut-text.ts'
+import { messageOf } from './message.ts'
+
+const maxChars = 300
+const maxColumns = 12
+
+/** Makes the rows of one list. */
+export class RowMaker {
+  readonly #epoch: string
+  readonly #columns: readonly FieldPath[]
+  readonly #mark: number
+
+  constructor(epoch: string, { columns, mark: markedAt }: { columns: readonly string[]; mark: number }) {
+    this.#epoch = epoch
+    this.#columns = columns.slice(0, maxColumns).map(path => new FieldPath(path))
+    this.#mark = markedAt
+  }
+
+  /**
+   * @param line the line of the entry, which may be held although the entry is not kept any more
+   * @param repeats number of neighbors that the row stands for, and the time of the oldest one
+   */
+  row(entry: Entry, line: string, repeats: { count: number; since: number }): Row {
+    const event = eventOfLine(line)
+    const level = levelOfRank(entry.rank)
+    const text = levelText(event)
+    const row: Row = {
+      id: `${this.#epoch}.${entry.n}`,
+      n: entry.n,
+      at: entry.at,
+      time: timeText(event._time),
+      receivedAt: entry.receivedAt,
+      dataset: entry.dataset.name,
+      source: entry.source?.name ?? null,
+      level,
+      message: cutText(messageOf(event), maxChars),
+      traceId: short(traceIdOf(event)),
+      spanId: short(spanIdOf(event)),
+      cells: this.#columns.map(path => cellOf(event, path)),
+      badges: badgesOf(entry, this.#mark),
+      repeats: repeats.count,
+    }
+    if (text !== undefined && text !== level) row.levelText = cutText(text, maxChars)
+    if (entry.skewMs !== 0) row.skewMs = entry.skewMs
+    if (repeats.count > 1) row.since = repeats.since
+    return row
+  }
+
+  /** Returns the row of an event of which no more than its place is known. */
+  forgottenRow({ n, at, count, since }: { n: number; at: number; count: number; since: number }): Row {
+    const row: Row = {
+      id: `${this.#epoch}.${n}`,
+      n,
+      at,
+      time: null,
+      receivedAt: at,
+      dataset: '',
+      source: null,
+      level: null,
+      message: '',
+      traceId: null,
+      spanId: null,
+      cells: this.#columns.map(() => null),
+      badges: ['forgotten'],
+      repeats: count,
+    }
+    if (count > 1) row.since = since
+    return row
+  }
+}
+
+/** Returns the time as it was sent, as a text. */
+export function timeText(time: unknown): string | null {
+  if (typeof time === 'string') return cutText(time, maxChars)
+  return typeof time === 'number' ? String(time) : null
+}
+
+/** @param markedAt events that arrived later are new; 0 for none */
+export function badgesOf(entry: Entry, markedAt: number): Badge[] {
+  const badges: Badge[] = []
+  if (entry.marks & mark.late) badges.push('late')
+  if (entry.marks & mark.clock) badges.push('clock')
+  if (entry.marks & mark.noTime) badges.push('no-time')
+  if (entry.marks & mark.cut) badges.push('cut')
+  if (entry.marks & mark.duplicate) badges.push('duplicate')
+  if (markedAt > 0 && entry.n > markedAt) badges.push('new')
+  return badges
+}
+
+function cellOf(event: EventObject, path: FieldPath): string | null {
+  let cell: string | null = null
+  path.some(event, value => {
+    cell = jsonText(value)
+    return true
+  })
+  return cell
+}
+
+/** Returns the JSON text of a value, cut. A long text is cut before it is written. */
+function jsonText(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(cutText(value, maxChars))
+  if (typeof value !== 'object' || value === null) return String(value)
+  return cutText(summaryOfContainer(value), maxChars)
+}
+
+/** Returns an array of few scalars as it is, and of other containers their size. */
+function summaryOfContainer(value: object): string {
+  if (!Array.isArray(value)) return `{${Object.keys(value).length} fields}`
+  const isShort = value.length <= 10 && value.every(element => typeof element !== 'object' || element === null)
+  return isShort
+    ? JSON.stringify(value.map(element => (typeof element === 'string' ? cutText(element, 40) : element)))
+    : `[${value.length} elements]`
+}
+
+function short(text: string | null): string | null {
+  return text === null ? null : cutText(text, maxChars)
+}

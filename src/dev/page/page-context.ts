@@ -1,0 +1,69 @@
+import { createContext } from 'preact'
+import { useContext, useEffect, useState } from 'preact/hooks'
+import type { Actions } from './actions.ts'
+import { messageOf, wasAborted } from './api.ts'
+import type { Keyboard } from './keyboard.ts'
+import type { PageControl } from './page-control.ts'
+import type { State } from './state.ts'
+
+/** What every component may use. */
+export interface Page {
+  control: PageControl
+  actions: Actions
+  keyboard: Keyboard
+}
+
+export const PageContext = createContext<Page | null>(null)
+
+export function usePage(): Page {
+  const page = useContext(PageContext)
+  if (page === null) throw new Error('This component is not part of the page.')
+  return page
+}
+
+export interface Props {
+  state: State
+}
+
+export interface Loaded<Answer> {
+  answer: Answer | undefined
+  /** The sentence of the last failure. */
+  error: string | undefined
+  reload: () => void
+}
+
+/**
+ * Loads an answer when what it depends on changes, and again after `everyMs` while the tab is looked at. The last answer
+ * stays until the next is here.
+ */
+export function useAnswer<Answer>(
+  load: (signal: AbortSignal) => Promise<Answer>,
+  dependsOn: readonly unknown[],
+  everyMs?: number,
+): Loaded<Answer> {
+  const [answer, setAnswer] = useState<Answer>()
+  const [error, setError] = useState<string>()
+  const [turn, setTurn] = useState(0)
+  useEffect(() => {
+    const end = new AbortController()
+    let timer = 0
+    const read = async () => {
+      try {
+        if (document.visibilityState === 'visible') {
+          setAnswer(await load(end.signal))
+          setError(undefined)
+        }
+      } catch (reason) {
+        if (end.signal.aborted || wasAborted(reason)) return
+        setError(messageOf(reason))
+      }
+      if (everyMs !== undefined && !end.signal.aborted) timer = setTimeout(read, everyMs)
+    }
+    void read()
+    return () => {
+      clearTimeout(timer)
+      end.abort()
+    }
+  }, [...dependsOn, turn])
+  return { answer, error, reload: () => setTurn(turn + 1) }
+}

@@ -1,0 +1,244 @@
+/** The requests that arrived: what was in them, what the service answered, and which repeats which. */
+import { useState } from 'preact/hooks'
+import type { RequestRow } from '../protocol.ts'
+import { api } from './api.ts'
+import { bytes, clockTime, count, duration, plural } from './format.ts'
+import { LongText } from './json-tree.tsx'
+import { type Props, useAnswer } from './page-context.ts'
+import { Go, Plain, Text } from './parts.tsx'
+
+const pageSize = 100
+const refreshMs = 1500
+
+export function RequestsScreen({ state }: Props) {
+  const [status, setStatus] = useState('')
+  const [dataset, setDataset] = useState('')
+  const [retries, setRetries] = useState(false)
+  const [before, setBefore] = useState<number | undefined>()
+  const { answer, error } = useAnswer(
+    signal => api.requests({ status, dataset, retries: retries || undefined, before, limit: pageSize }, signal),
+    [status, dataset, retries, before],
+    before === undefined ? refreshMs : undefined,
+  )
+  const open = /^\d+$/.test(state.place.id) ? Number(state.place.id) : undefined
+  const ratio = answer === undefined || answer.wireBytes === 0 ? 1 : answer.bodyBytes / answer.wireBytes
+  const rows = answer?.requests ?? []
+  const times = rows.flatMap(({ at, tookMs }) => [at, at + (tookMs ?? 0)])
+  const span = { from: Math.min(...times), to: Math.max(...times) }
+  return (
+    <main class="screen" id="main">
+      <header class="screen-head">
+        <h1>Requests</h1>
+        {answer !== undefined && (
+          <p>
+            {plural(answer.total, 'request')} · {count(answer.refused)} refused · {bytes(answer.bodyBytes)} sent,{' '}
+            {bytes(answer.wireBytes)} on the wire
+            {ratio > 1.05 && ` (${ratio.toFixed(1)}× smaller)`}
+          </p>
+        )}
+        <label>
+          Status{' '}
+          <select value={status} onChange={event => setStatus(event.currentTarget.value)}>
+            <option value="">all</option>
+            <option value="2xx">2xx</option>
+            <option value="4xx">4xx</option>
+            <option value="5xx">5xx</option>
+            <option value="none">no answer</option>
+          </select>
+        </label>
+        <label>
+          Dataset{' '}
+          <select value={dataset} onChange={event => setDataset(event.currentTarget.value)}>
+            <option value="">all</option>
+            {(state.tick?.datasets ?? []).map(({ value }) => (
+              <option key={value} value={value}>
+                {value}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          <input type="checkbox" checked={retries} onChange={event => setRetries(event.currentTarget.checked)} />{' '}
+          retries only
+        </label>
+      </header>
+      {open !== undefined && <OpenRequest n={open} />}
+      {answer === undefined ? (
+        <Plain title={error ?? 'Loading …'} />
+      ) : rows.length === 0 ? (
+        <Plain title={answer.total === 0 ? 'No request has arrived yet.' : 'No request matches.'} />
+      ) : (
+        <div class="table-scroll">
+          <table class="requests">
+            <thead>
+              <tr>
+                <th scope="col">Time</th>
+                <th scope="col">Status</th>
+                <th scope="col">Dataset</th>
+                <th scope="col" class="number">
+                  Events
+                </th>
+                <th scope="col" class="number">
+                  Wire
+                </th>
+                <th scope="col" class="number">
+                  Body
+                </th>
+                <th scope="col">Encoding</th>
+                <th scope="col" class="number">
+                  Took
+                </th>
+                <th scope="col">Waterfall</th>
+                <th scope="col">Note</th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map(row => (
+                <Line key={row.n} row={row} span={span} isOpen={row.n === open} />
+              ))}
+            </tbody>
+          </table>
+          <p class="pager">
+            {before !== undefined && (
+              <button type="button" onClick={() => setBefore(undefined)}>
+                Newest
+              </button>
+            )}
+            {answer.next !== null && (
+              <button type="button" onClick={() => setBefore(answer.next ?? undefined)}>
+                Older
+              </button>
+            )}
+          </p>
+        </div>
+      )}
+    </main>
+  )
+}
+
+function Status({ status }: { status: number | null }) {
+  const kind = status === null ? 'none' : status < 300 ? 'good' : status < 500 ? 'refused' : 'broken'
+  return <span class={`status ${kind}`}>{status ?? 'none'}</span>
+}
+
+interface Span {
+  from: number
+  to: number
+}
+
+function Line({ row, span, isOpen }: { row: RequestRow; span: Span; isOpen: boolean }) {
+  const { n, at, status, dataset, events, wireBytes, bodyBytes, encoding, tookMs, kind, path } = row
+  const width = Math.max(span.to - span.from, 1)
+  const left = `${((at - span.from) / width) * 100}%`
+  const length = `${((tookMs ?? 0) / width) * 100}%`
+  return (
+    <tr class={isOpen ? 'open' : ''}>
+      <td>
+        <Go place={{ screen: 'requests', id: isOpen ? '' : String(n) }} label={`Request ${n}, ${clockTime(at)}`}>
+          {clockTime(at)}
+        </Go>
+      </td>
+      <td>
+        <Status status={status} />
+      </td>
+      <td>
+        {dataset === null ? (
+          <span class="quiet">
+            <Text text={kind === 'other' ? path : kind} />
+          </span>
+        ) : (
+          <Text text={dataset} />
+        )}
+      </td>
+      <td class="number">{count(events)}</td>
+      <td class="number">{bytes(wireBytes)}</td>
+      <td class="number">{bytes(bodyBytes)}</td>
+      <td>
+        <Text text={encoding} />
+      </td>
+      <td class="number">{tookMs === null ? '–' : duration(tookMs)}</td>
+      <td>
+        <span class="waterfall" aria-hidden="true">
+          <span class={status === null || status >= 400 ? 'refused' : ''} style={{ left, width: length }} />
+        </span>
+      </td>
+      <td class="wide">
+        <Note row={row} />
+      </td>
+    </tr>
+  )
+}
+
+function Note({ row }: { row: RequestRow }) {
+  const { reason, retryOf, duplicate, fault } = row
+  return (
+    <>
+      {retryOf !== undefined && (
+        <>
+          ↺ retry of <Go place={{ screen: 'requests', id: String(retryOf.n) }}>#{retryOf.n}</Go>, waited{' '}
+          {duration(retryOf.waitedMs)}{' '}
+        </>
+      )}
+      {duplicate && <span class="badge">duplicate: stored twice</span>} {reason !== '' && <Text text={reason} />}
+      {fault && <span class="badge">fault</span>}
+    </>
+  )
+}
+
+function OpenRequest({ n }: { n: number }) {
+  const { answer, error } = useAnswer(signal => api.request(n, signal), [n])
+  if (answer === undefined) return <Plain title={error ?? 'Loading …'} />
+  const { method, path, headers, bodyStart, source, reason, status, at } = answer
+  return (
+    <section class="open-request" aria-label={`Request ${n}`}>
+      <header>
+        <h2>
+          #{n} <Status status={status} /> <Text text={`${method} ${path}`} />
+        </h2>
+        <Go class="button" place={{ screen: 'requests', id: '' }}>
+          Close
+        </Go>
+        <Go class="button" place={{ screen: 'events', id: '', q: `request:${n}`, from: null, to: null, sel: 0 }}>
+          Its events
+        </Go>
+      </header>
+      <p>
+        {clockTime(at)}
+        {source !== null && (
+          <>
+            {' '}
+            · source <Text text={source} />
+          </>
+        )}
+        {reason !== '' && (
+          <>
+            {' '}
+            · <Text text={reason} />
+          </>
+        )}
+      </p>
+      <table class="headers">
+        <tbody>
+          {headers.map(([name, value], index) => (
+            <tr key={index}>
+              <th scope="row">
+                <Text text={name} />
+              </th>
+              <td>
+                <Text text={value} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {bodyStart !== null && (
+        <>
+          <h3>Beginning of the body</h3>
+          <pre>
+            <LongText text={bodyStart} highlight={null} name="body" />
+          </pre>
+        </>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,247 @@
+import { mark } from '../index/entry.ts'
+import { timeOfValue } from '../index/event-time.ts'
+import { noRank, rankOfSpelling, rankOfWord } from '../index/level-rank.ts'
+import type { Candidate } from './candidate.ts'
+import { clockTime } from './clock-time.ts'
+import { someText } from './event-texts.ts'
+import { FieldPath } from './field-path.ts'
+import type { Comparison, QueryNode, TermNode, TermTest } from './query-node.ts'
+import { conjuncts } from './read-query.ts'
+import { numberComparison, numberOf, type ValueTest, valueTest, WildcardPattern } from './value-test.ts'
+import { isVirtualField, type VirtualField } from './virtual-fields.ts'
+
+export type EntryTest = (candidate: Candidate) => boolean
+
+export interface CompiledQuery {
+  /** The test of the whole query. */
+  readonly test: EntryTest
+  /** The test without the clauses about levels, for the counts by level. */
+  readonly testAnyLevel: EntryTest
+  /** The test of the clauses about levels. It decides for events that pass the other one. */
+  readonly testLevel: EntryTest
+  /** True if the query has patterns of the user, which may take any time. */
+  readonly hasRegex: boolean
+}
+
+export interface QueryContext {
+  /** `is:new` means: arrived after this number. */
+  readonly mark: number
+  /** The present time, for clock times of today. */
+  readonly nowMs: number
+}
+
+const always: EntryTest = () => true
+
+export function compileQuery(node: QueryNode, context: QueryContext): CompiledQuery {
+  const clauses = conjuncts(node)
+  const [ofLevel, others] = [clauses.filter(isAboutLevel), clauses.filter(clause => !isAboutLevel(clause))]
+  const compile = (nodes: readonly QueryNode[]) => allOf(nodes.map(clause => compiled(clause, context)))
+  const testLevel = compile(ofLevel)
+  const testAnyLevel = compile(others)
+  return {
+    test: ofLevel.length === 0 ? testAnyLevel : candidate => testLevel(candidate) && testAnyLevel(candidate),
+    testAnyLevel,
+    testLevel,
+    hasRegex: hasRegex(node),
+  }
+}
+
+function isAboutLevel(node: QueryNode): boolean {
+  if (node.kind === 'term') return node.field === 'level'
+  if (node.kind === 'not') return isAboutLevel(node.node)
+  return node.kind !== 'all' && node.nodes.every(isAboutLevel)
+}
+
+function hasRegex(node: QueryNode): boolean {
+  if (node.kind === 'term') return node.test.kind === 'regex'
+  if (node.kind === 'not') return hasRegex(node.node)
+  return node.kind !== 'all' && node.nodes.some(hasRegex)
+}
+
+/** A test and how much it costs: 0 for what the entry knows, 1 for a search in the line, more for patterns. */
+interface Costed {
+  readonly test: EntryTest
+  readonly cost: number
+}
+
+function compiled(node: QueryNode, context: QueryContext): Costed {
+  switch (node.kind) {
+    case 'all':
+      return { test: always, cost: 0 }
+    case 'not': {
+      const { test, cost } = compiled(node.node, context)
+      return { test: candidate => !test(candidate), cost }
+    }
+    case 'term':
+      return compiledTerm(node, context)
+    default: {
+      const parts = cheapestFirst(node.nodes.map(part => compiled(part, context)))
+      const cost = Math.max(...parts.map(part => part.cost))
+      const tests = parts.map(part => part.test)
+      if (node.kind === 'and') return { test: candidate => tests.every(test => test(candidate)), cost }
+      return { test: candidate => tests.some(test => test(candidate)), cost }
+    }
+  }
+}
+
+function allOf(parts: Costed[]): EntryTest {
+  const tests = cheapestFirst(parts).map(part => part.test)
+  const [first = always, second] = tests
+  if (second === undefined) return first
+  return candidate => tests.every(test => test(candidate))
+}
+
+function cheapestFirst(parts: readonly Costed[]): Costed[] {
+  return [...parts].sort((one, other) => one.cost - other.cost)
+}
+
+function compiledTerm({ field, test }: TermNode, context: QueryContext): Costed {
+  if (field === null) return compiledText(test)
+  const ofEvent = fieldTest(field, test)
+  if (!isVirtualField(field)) return ofEvent
+  const ofEntry = virtualTest(field, test, context)
+  if (ofEntry === undefined) return ofEvent
+  // The levels and times of events were read when they arrived, and are compared as they were read.
+  if (test.kind === 'compare' || test.kind === 'range') return { test: ofEntry, cost: 0 }
+  if (field !== 'level') return { test: candidate => ofEntry(candidate) || ofEvent.test(candidate), cost: 0 }
+  return {
+    test: candidate => (candidate.entry.rank === noRank ? ofEvent.test(candidate) : ofEntry(candidate)),
+    cost: 0,
+  }
+}
+
+function compiledText(test: TermTest): Costed {
+  switch (test.kind) {
+    case 'text':
+      return test.text === '' ? { test: always, cost: 0 } : textSearch(test.text, test.quotes === "'")
+    case 'wildcard': {
+      const pattern = new WildcardPattern(test.parts, 'part')
+      return { test: candidate => someText(candidate.event, text => pattern.test(text)), cost: 2 }
+    }
+    case 'regex': {
+      const regex = new RegExp(test.source, test.flags)
+      return { test: candidate => someText(candidate.event, text => regex.test(text)), cost: 3 }
+    }
+    default:
+      return { test: always, cost: 0 } // only a field can be compared, and each event has some value
+  }
+}
+
+function textSearch(text: string, isExact: boolean): Costed {
+  const searched = isExact ? text : text.toLowerCase()
+  const contains = (value: string) => (isExact ? value : value.toLowerCase()).includes(searched)
+  // A line may write a number in another way than we do.
+  const mayBeOfNumber = /^[-+.\de]+$/.test(searched.toLowerCase())
+  // These characters are always written with a backslash.
+  const isInLine = !mayBeOfNumber && !/[\\"\p{Cc}]|\p{Surrogate}/u.test(text)
+  return {
+    test: candidate => {
+      if (isInLine && !candidate.hasEscapes) {
+        if (!(isExact ? candidate.entry.line : candidate.lowerLine).includes(searched)) return false
+      }
+      return someText(candidate.event, contains)
+    },
+    cost: 1,
+  }
+}
+
+function fieldTest(field: string, test: TermTest): Costed {
+  const path = new FieldPath(field)
+  const { mark: textOfName } = path
+  const isTrue = test.kind === 'regex' ? regexTest(test.source, test.flags) : valueTest(test, field)
+  return {
+    test: candidate => {
+      if (!candidate.hasEscapes && !candidate.entry.line.includes(textOfName)) return false
+      return path.some(candidate.event, isTrue)
+    },
+    cost: test.kind === 'regex' ? 3 : 1,
+  }
+}
+
+function regexTest(source: string, flags: string): ValueTest {
+  const regex = new RegExp(source, flags)
+  return value => (typeof value !== 'object' || value === null) && regex.test(String(value))
+}
+
+/** Returns the test of what is known of an event without its line, or `undefined` if nothing of it can match. */
+function virtualTest(field: VirtualField, test: TermTest, context: QueryContext): EntryTest | undefined {
+  switch (field) {
+    case 'level':
+      return levelTest(test)
+    case 'is':
+      return test.kind === 'text' ? badgeTest(test.text.toLowerCase(), context) : undefined
+    case '_time':
+      return timeTest(test, context)
+    case 'request': {
+      const isTrue = virtualValueTest(field, test)
+      return ({ entry }) => entry.request > 0 && isTrue(entry.request)
+    }
+    case 'dataset': {
+      const isTrue = virtualValueTest(field, test)
+      return ({ entry }) => isTrue(entry.dataset.name)
+    }
+    case 'source': {
+      const isTrue = virtualValueTest(field, test)
+      return ({ entry }) => entry.source !== null && isTrue(entry.source.name)
+    }
+  }
+}
+
+function virtualValueTest(field: string, test: TermTest): ValueTest {
+  return test.kind === 'regex' ? regexTest(test.source, test.flags) : valueTest(test, field)
+}
+
+function levelTest(test: TermTest): EntryTest | undefined {
+  if (test.kind === 'exists') return ({ entry }) => entry.rank >= 0
+  if (test.kind === 'text') {
+    const rank = rankOfSpelling(test.text) ?? rankOfNumber(test.text)
+    return rank === undefined ? undefined : ({ entry }) => entry.rank === rank
+  }
+  if (test.kind === 'compare') {
+    const isTrue = rankComparison(test.comparison, test.text)
+    return isTrue && (({ entry }) => entry.rank >= 0 && isTrue(entry.rank))
+  }
+  if (test.kind !== 'range') return undefined
+  const min = rankComparison(test.includesMin ? '>=' : '>', test.min)
+  const max = rankComparison(test.includesMax ? '<=' : '<', test.max)
+  return min && max && (({ entry }) => entry.rank >= 0 && min(entry.rank) && max(entry.rank))
+}
+
+function rankOfNumber(text: string): number | undefined {
+  return numberOf(text) === undefined ? undefined : rankOfWord(text)
+}
+
+function rankComparison(sign: Comparison, text: string): ((rank: number) => boolean) | undefined {
+  const rank = rankOfWord(text)
+  return rank === undefined ? undefined : numberComparison(sign, rank)
+}
+
+function badgeTest(word: string, context: QueryContext): EntryTest | undefined {
+  if (word === 'new') return ({ entry }) => entry.n > context.mark
+  const bit = badgeBits.get(word)
+  return bit === undefined ? undefined : ({ entry }) => (entry.marks & bit) !== 0
+}
+
+const badgeBits: ReadonlyMap<string, number> = new Map([
+  ['late', mark.late],
+  ['clock', mark.clock],
+  ['no-time', mark.noTime],
+  ['cut', mark.cut],
+  ['duplicate', mark.duplicate],
+])
+
+/** The time is compared as the list orders it. */
+function timeTest(test: TermTest, context: QueryContext): EntryTest | undefined {
+  const timeOf = (text: string) => clockTime(text, context.nowMs) ?? timeOfValue(text) ?? timeOfValue(numberOf(text))
+  if (test.kind === 'compare') {
+    const time = timeOf(test.text)
+    const isTrue = time === undefined ? undefined : numberComparison(test.comparison, time)
+    return isTrue && (({ entry }) => isTrue(entry.at))
+  }
+  if (test.kind !== 'range') return undefined
+  const [min, max] = [timeOf(test.min), timeOf(test.max)]
+  if (min === undefined || max === undefined) return undefined
+  const isAfter = numberComparison(test.includesMin ? '>=' : '>', min)
+  const isBefore = numberComparison(test.includesMax ? '<=' : '<', max)
+  return ({ entry }) => isAfter(entry.at) && isBefore(entry.at)
+}

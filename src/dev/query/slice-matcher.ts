@@ -1,0 +1,84 @@
+import { monotonicMs } from '../../time.ts'
+import type { Entry } from '../index/entry.ts'
+import { Candidate } from './candidate.ts'
+import type { CompiledQuery } from './compile-query.ts'
+import { RegexGuard } from './regex-guard.ts'
+
+/** Maximum time of one slice, in milliseconds. Requests are served between slices. */
+const maxSliceMs = 6
+/** Number of characters of lines after which the clock is read. */
+const charsPerCheck = 16_384
+/** Number that is added to the length of each line, for the time that an entry takes anyway. */
+const charsPerEntry = 256
+/** Number of slices that a pattern may exceed before the query is given up. */
+const maxTimeouts = 2
+
+export interface Matches {
+  readonly matched: Entry[]
+  /** The entries that match the query without its clauses about levels. */
+  readonly anyLevel: Entry[]
+  /** The entries that were forgotten before they could be tested. */
+  readonly lost: Entry[]
+}
+
+export function noMatches(): Matches {
+  return { matched: [], anyLevel: [], lost: [] }
+}
+
+/** Tests entries in slices of a few milliseconds. */
+export class SliceMatcher {
+  readonly #query: CompiledQuery
+  readonly #guard: RegexGuard | undefined
+  #timeouts = 0
+  #at = 0
+
+  constructor(query: CompiledQuery) {
+    this.#query = query
+    this.#guard = query.hasRegex ? new RegexGuard() : undefined
+  }
+
+  /** True if a pattern of the query has taken too long. All later entries count as not matching. */
+  get isTooSlow(): boolean {
+    return this.#timeouts >= maxTimeouts
+  }
+
+  /**
+   * Tests entries from one place on, in steps of 1 or -1, until the end of the array or of the slice. Adds the matching
+   * ones to `found`. Returns the place of the next entry.
+   */
+  run(entries: readonly Entry[], start: number, step: 1 | -1, found: Matches): number {
+    const end = step === 1 ? entries.length : -1
+    this.#at = start
+    if (this.#guard === undefined) {
+      this.#test(entries, end, step, found)
+    } else if (this.isTooSlow) {
+      return end
+    } else if (!this.#guard.run(() => this.#test(entries, end, step, found))) {
+      this.#timeouts++
+      return this.isTooSlow ? end : this.#at + step
+    }
+    return this.#at
+  }
+
+  #test(entries: readonly Entry[], end: number, step: number, { matched, anyLevel, lost }: Matches): void {
+    const { testAnyLevel, testLevel } = this.#query
+    const stopAt = monotonicMs() + maxSliceMs
+    for (let untilCheck = charsPerCheck; this.#at !== end; this.#at += step) {
+      const entry = entries[this.#at] as Entry
+      if (!entry.isKept) {
+        lost.push(entry)
+        continue
+      }
+      untilCheck -= entry.line.length + charsPerEntry
+      if (untilCheck < 0) {
+        if (monotonicMs() > stopAt) return
+        untilCheck = charsPerCheck
+      }
+      const candidate = new Candidate(entry)
+      if (!testAnyLevel(candidate)) continue
+      const isMatch = testLevel(candidate)
+      anyLevel.push(entry)
+      if (isMatch) matched.push(entry)
+    }
+  }
+}

@@ -1,0 +1,156 @@
+import { timeOfValue } from '../index/event-time.ts'
+import type { Comparison, TermTest, WildcardPart } from './query-node.ts'
+
+export type ValueTest = (value: unknown) => boolean
+
+/** No text is longer than another one by this factor if both are equal in lower case, or as numbers with few zeros. */
+const maxLengthRatio = 16
+
+const numeric = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,6})?$/i
+
+/** Returns the number that a text is, or `undefined` if the text is no number. */
+export function numberOf(text: string): number | undefined {
+  return text.length <= 64 && numeric.test(text) ? Number(text) : undefined
+}
+
+/** Returns the test of the values of a field. */
+export function valueTest(test: Exclude<TermTest, { kind: 'regex' }>, field: string): ValueTest {
+  switch (test.kind) {
+    case 'text':
+      return equality(test.text, test.quotes, isIdName(field))
+    case 'wildcard': {
+      const pattern = new WildcardPattern(test.parts, 'whole')
+      return value => isScalar(value) && pattern.test(String(value))
+    }
+    case 'exists':
+      return () => true
+    case 'compare':
+      return comparison(test.comparison, test.text)
+    case 'range': {
+      const min = comparison(test.includesMin ? '>=' : '>', test.min)
+      const max = comparison(test.includesMax ? '<=' : '<', test.max)
+      return value => min(value) && max(value)
+    }
+  }
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value !== 'object' || value === null
+}
+
+/** True for a field whose values are identifiers: they are found by their beginning. */
+function isIdName(name: string): boolean {
+  return /(?:^|[._-])id$|[a-z]I[dD]$/i.test(name)
+}
+
+/**
+ * A text equals a value without regard to case, unless it is in single quotes. Without quotes, it equals a number of the
+ * same value, even if the number is in a text.
+ */
+function equality(text: string, quotes: string, isId: boolean): ValueTest {
+  const lower = text.toLowerCase()
+  const number = numberOf(text)
+  const isPrefix = isId && /^[\w-]{8,}$/.test(text)
+  return value => {
+    if (typeof value === 'string') {
+      if (value === text) return true
+      if (quotes === "'" || (!isPrefix && value.length > maxLengthRatio * text.length)) return false
+      const lowerValue = value.toLowerCase()
+      if (lowerValue === lower || (isPrefix && lowerValue.startsWith(lower))) return true
+      return quotes === '' && number !== undefined && numberOf(value) === number
+    }
+    if (!isScalar(value)) return false
+    return (typeof value === 'number' && value === number) || String(value) === text
+  }
+}
+
+function comparison(sign: Comparison, text: string): ValueTest {
+  const number = numberOf(text)
+  if (number !== undefined) {
+    const isTrue = numberComparison(sign, number)
+    return value => {
+      if (typeof value === 'number') return isTrue(value)
+      const other = typeof value === 'string' ? numberOf(value) : undefined
+      return other !== undefined && isTrue(other)
+    }
+  }
+  const time = timeOfValue(text)
+  if (time !== undefined) {
+    const isTrue = numberComparison(sign, time)
+    return value => {
+      const other = timeOfValue(value)
+      return other !== undefined && isTrue(other)
+    }
+  }
+  switch (sign) {
+    case '>':
+      return value => typeof value === 'string' && value > text
+    case '>=':
+      return value => typeof value === 'string' && value >= text
+    case '<':
+      return value => typeof value === 'string' && value < text
+    case '<=':
+      return value => typeof value === 'string' && value <= text
+  }
+}
+
+export function numberComparison(sign: Comparison, bound: number): (value: number) => boolean {
+  switch (sign) {
+    case '>':
+      return value => value > bound
+    case '>=':
+      return value => value >= bound
+    case '<':
+      return value => value < bound
+    case '<=':
+      return value => value <= bound
+  }
+}
+
+/** Tells whether a text is like a pattern of wildcards. */
+export class WildcardPattern {
+  readonly #parts: readonly WildcardPart[]
+
+  /** @param extent whether the whole text must be like the pattern, or a part is enough */
+  constructor(parts: readonly WildcardPart[], extent: 'whole' | 'part') {
+    const lower = parts.map(part => (typeof part === 'object' ? { literal: part.literal.toLowerCase() } : part))
+    this.#parts = extent === 'whole' ? lower : ['*', ...lower, '*']
+  }
+
+  /** Takes time in proportion to the lengths of text and pattern: only the latest `*` is ever tried again. */
+  test(text: string): boolean {
+    const lower = text.toLowerCase()
+    const parts = this.#parts
+    let part = 0
+    let at = 0
+    let starPart = -1
+    let starAt = 0
+    for (;;) {
+      const next = parts[part]
+      if (next === undefined && at === lower.length) return true
+      if (next === '*') {
+        starPart = part++
+        starAt = at
+        continue
+      }
+      if (next === '?' && at < lower.length) {
+        at++
+        part++
+        continue
+      }
+      if (typeof next === 'object' && lower.startsWith(next.literal, at)) {
+        at += next.literal.length
+        part++
+        continue
+      }
+      if (starPart < 0 || starAt >= lower.length) return false
+      part = starPart + 1
+      at = ++starAt
+      const after = parts[part]
+      if (typeof after !== 'object') continue
+      at = lower.indexOf(after.literal, at)
+      if (at < 0) return false
+      starAt = at
+    }
+  }
+}

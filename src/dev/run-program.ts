@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import { defaultDataset } from './dev-service.ts'
+
+/** What the program needs to ship to the dev service. */
+export interface ProgramTarget {
+  readonly url: string
+  readonly token: string
+}
+
+const notFound = 127
+const notExecutable = 126
+const signalBase = 128
+
+const forwarded = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const
+
+/** Signals that a terminal sends to every process of its foreground group, so that the program has them already. */
+const ofTerminal: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT']
+
+/**
+ * Runs a program with the environment of the dev service, and waits for its end.
+ *
+ * @returns its exit code, as a shell has it: 128 and the number of the signal that ended it, 127 if it was not found
+ */
+export function runProgram(
+  [command = '', ...args]: readonly string[],
+  target: ProgramTarget,
+  onProblem: (message: string) => void,
+): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>()
+  const child = spawn(command, args, { stdio: 'inherit', env: programEnvironment(process.env, target) })
+  const forward = (signal: NodeJS.Signals): void => {
+    if (!(process.stdin.isTTY && ofTerminal.includes(signal))) child.kill(signal)
+  }
+  for (const signal of signalsHere()) process.on(signal, forward)
+  child.once('error', (error: NodeJS.ErrnoException) => {
+    if (child.pid !== undefined) return // a signal could not be sent
+    onProblem(`cannot run ${command}: ${error.code === 'ENOENT' ? 'command not found' : error.message}`)
+    resolve(error.code === 'ENOENT' ? notFound : notExecutable)
+  })
+  child.once('exit', (code, signal) => {
+    resolve(code ?? signalBase + (signal === null ? 0 : constants.signals[signal]))
+  })
+  return promise.finally(() => {
+    for (const signal of signalsHere()) process.off(signal, forward)
+  })
+}
+
+/**
+ * Returns the environment of the program. The endpoint for all signals of OpenTelemetry is set only if it is not set
+ * already: spans and metrics go on to where they went before.
+ */
+export function programEnvironment(env: NodeJS.ProcessEnv, { url, token }: ProgramTarget): NodeJS.ProcessEnv {
+  const { LOGFERRY_DATASET = defaultDataset, OTEL_EXPORTER_OTLP_ENDPOINT = url } = env
+  const hasOwnEndpoint = env.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined
+  const protocol = 'http/protobuf'
+  return {
+    ...env,
+    LOGFERRY_URL: url,
+    LOGFERRY_TOKEN: token,
+    LOGFERRY_DATASET,
+    OTEL_EXPORTER_OTLP_ENDPOINT,
+    ...(!hasOwnEndpoint && { OTEL_EXPORTER_OTLP_PROTOCOL: protocol }),
+    OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: `${url}/v1/logs`,
+    OTEL_EXPORTER_OTLP_LOGS_PROTOCOL: protocol,
+    OTEL_EXPORTER_OTLP_LOGS_HEADERS: `Authorization=Bearer%20${encodeURIComponent(token)}`,
+  }
+}
+
+function signalsHere(): readonly NodeJS.Signals[] {
+  return process.platform === 'win32' ? ['SIGINT', 'SIGTERM', 'SIGHUP'] : forwarded
+}

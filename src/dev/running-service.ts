@@ -1,0 +1,32 @@
+import { abortAfter } from '../time.ts'
+import { paths, writeHeader } from './protocol.ts'
+
+const probeMs = 3000
+
+/** The dev service that runs at an address already. */
+export interface RunningService {
+  readonly url: string
+  /** The token that it accepts, or `undefined` if it asks for a key that this user does not have. */
+  readonly token: string | undefined
+}
+
+/** Returns the dev service at an address, or `undefined` if another program listens there. */
+export async function runningService(url: string, token: string): Promise<RunningService | undefined> {
+  const headers = { authorization: `Bearer ${token}`, [writeHeader]: '1', 'content-type': 'application/json' }
+  try {
+    const answer = await fetch(`${url}${paths.setup}`, {
+      method: 'POST',
+      headers,
+      body: '{}',
+      redirect: 'error',
+      signal: abortAfter(probeMs),
+    })
+    const body: unknown = await answer.json()
+    if (typeof body !== 'object' || body === null) return undefined
+    if (answer.status === 401 && 'code' in body && body.code === 'key-required') return { url, token: undefined }
+    if (answer.status !== 200 || !('token' in body) || !('otlpEndpoint' in body)) return undefined
+    return typeof body.token === 'string' ? { url, token: body.token } : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,168 @@
+/** Programs that know nothing of this package: real exporters of OpenTelemetry, in JSON and in Protocol Buffers. */
+import { gzipSync } from 'node:zlib'
+import { SeverityNumber } from '@opentelemetry/api'
+import { OTLPLogExporter as JsonExporter } from '@opentelemetry/exporter-logs-otlp-http'
+import { OTLPLogExporter as ProtobufExporter } from '@opentelemetry/exporter-logs-otlp-proto'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import { LoggerProvider, SimpleLogRecordProcessor } from '@opentelemetry/sdk-logs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { paths, type RequestsAnswer, type ServiceStatus } from '../../src/dev/protocol.ts'
+import { type Dev, startDev } from './service.ts'
+
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+
+describe('OTLP', () => {
+  let dev: Dev
+  beforeAll(async () => {
+    dev = await startDev()
+  })
+  afterAll(async () => {
+    await dev?.[Symbol.asyncDispose]()
+  })
+
+  it.each([
+    ['JSON', 'json', JsonExporter],
+    ['Protocol Buffers', 'protobuf', ProtobufExporter],
+  ] as const)('by a real exporter in %s becomes events as our own exporter writes them', async (_, name, Exporter) => {
+    const exporter = new Exporter({ url: `${dev.url}/v1/logs`, compression: 'gzip' as never })
+    const provider = new LoggerProvider({
+      resource: resourceFromAttributes({ 'service.name': `shop-${name}`, 'service.version': '1.2' }),
+      processors: [new SimpleLogRecordProcessor({ exporter })],
+    })
+    provider.getLogger('billing', '3').emit({
+      timestamp: [1_763_800_000, 123_000_001],
+      severityNumber: SeverityNumber.ERROR2,
+      severityText: 'ERROR2',
+      body: 'payment failed',
+      attributes: {
+        'http.response.status': 504,
+        'log.tags': ['a', 'b'],
+        ratio: 0.5,
+        isLast: true,
+        nested: { deep: { er: [1, { x: 'y' }] } },
+        ['__proto__']: 'harmless',
+      },
+    })
+    await provider.forceFlush()
+    await provider.shutdown()
+    const { events } = await dev.events({ q: `source:shop-${name}` })
+    expect(events).toHaveLength(1)
+    expect(events[0]).toMatchObject({
+      dataset: 'otlp',
+      source: `shop-${name}`,
+      level: 'error',
+      message: 'payment failed',
+    })
+    const event = JSON.parse(events[0]?.line as string)
+    expect(event).toMatchObject({
+      _time: '2025-11-22T08:26:40.123000001Z',
+      level: 'error',
+      severity_number: 18,
+      severity_text: 'ERROR2',
+      attributes: {
+        http: { response: { status: 504 } },
+        log: { tags: ['a', 'b'] },
+        ratio: 0.5,
+        isLast: true,
+        nested: { deep: { er: [1, { x: 'y' }] } },
+      },
+      resource: { service: { name: `shop-${name}`, version: '1.2' } },
+      scope: { name: 'billing', version: '3' },
+    })
+    const { requests } = await dev.get<RequestsAnswer>(paths.requests, { limit: 1 })
+    expect(requests[0]).toMatchObject({ kind: 'otlp', status: 200, encoding: 'gzip', events: 1 })
+  })
+
+  it('keeps ids, large numbers, bytes and names of prototypes', async () => {
+    const any = (value: object) => ({ value })
+    const record = {
+      timeUnixNano: '1763800000000000000',
+      severityNumber: 9,
+      traceId: traceId.toUpperCase(),
+      spanId: '00f067aa0ba902b7',
+      body: { kvlistValue: { values: [{ key: '__proto__', ...any({ boolValue: true }) }] } },
+      attributes: [
+        { key: 'big', ...any({ intValue: '9223372036854775807' }) },
+        { key: 'small', ...any({ intValue: '-5' }) },
+        { key: 'bytes', ...any({ bytesValue: 'aGk=' }) },
+        { key: 'odd', ...any({ doubleValue: 'NaN' }) },
+        { key: 'empty' },
+      ],
+      unknown: 1,
+    }
+    const { status, body } = await otlpJson({ resourceLogs: [{ scopeLogs: [{ logRecords: [record] }] }] })
+    expect([status, body]).toEqual([200, '{}'])
+    const [event] = (await dev.events({ q: `trace_id:${traceId}` })).events
+    expect(event?.traceId).toBe(traceId)
+    expect(event?.line).toContain('"body":{"__proto__":true}')
+    expect(JSON.parse(event?.line as string).attributes).toEqual({
+      big: '9223372036854775807',
+      small: -5,
+      bytes: 'aGk=',
+      odd: 'NaN',
+      empty: null,
+    })
+  })
+
+  it.each([
+    ['not JSON', '{', 400],
+    ['another message', '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"soon"}]}]}]}', 400],
+    ['nested too deeply', `{"x":${'['.repeat(5000)}${']'.repeat(5000)}}`, 400],
+    ['too many objects', `{"resourceLogs":[${'{},'.repeat(600_000)}{}]}`, 413],
+  ])('that is %s is refused, and nothing is stored', async (_, text, status) => {
+    const before = await dev.get<ServiceStatus>(paths.status)
+    expect((await otlp(text, 'application/json')).status).toBe(status)
+    expect((await dev.get<ServiceStatus>(paths.status)).newest).toBe(before.newest)
+  })
+
+  it.each([
+    ['no message at all', Buffer.from('zzzz'), 400],
+    ['a group without end', Buffer.from([0x0b, 0x0b, 0x0b]), 400],
+    ['a length beyond the end', Buffer.from([0x0a, 0xff, 0x01]), 400],
+    ['millions of empty messages', gzipSync(messages(0x12, 600_000)), 413],
+    ['values within values', deepValue(2000), 413],
+  ])('in Protocol Buffers that is %s is refused', async (name, bytes, status) => {
+    const encoding = name.startsWith('millions') ? { 'content-encoding': 'gzip' } : undefined
+    expect((await otlp(bytes, 'application/x-protobuf', encoding)).status).toBe(status)
+  })
+
+  it('with spans and metrics is answered 200 and discarded, with one notice for each', async () => {
+    for (const path of ['/v1/traces', '/v1/metrics', '/v1/traces']) {
+      const options = { method: 'POST', headers: { 'content-type': 'application/x-protobuf' }, body: 'anything' }
+      expect(await dev.raw(path, options)).toMatchObject({ status: 200, body: '' })
+    }
+    const notices = dev.process.stderr().match(/A program sends (traces|metrics) too/g)
+    expect(notices).toEqual(['A program sends traces too', 'A program sends metrics too'])
+  })
+
+  function otlp(body: string | Uint8Array, type: string, headers: Readonly<Record<string, string>> = {}) {
+    return dev.raw('/v1/logs', { method: 'POST', headers: { 'content-type': type, ...headers }, body })
+  }
+
+  function otlpJson(request: object) {
+    return otlp(JSON.stringify(request), 'application/json')
+  }
+})
+
+/** Resource logs, one of whose scope logs has many empty records. */
+function messages(tag: number, count: number): Uint8Array {
+  const records = Buffer.alloc(2 * count)
+  for (let at = 0; at < records.length; at += 2) records[at] = tag
+  return field(0x0a, field(0x12, records))
+}
+
+/** A record whose body is a list in a list, many times over. */
+function deepValue(depth: number): Uint8Array {
+  let value: Uint8Array = Buffer.alloc(0)
+  for (let level = 0; level < depth; level += 1) value = field(0x2a, field(0x0a, value))
+  return field(0x0a, field(0x12, field(0x12, field(0x2a, value))))
+}
+
+function field(tag: number, content: Uint8Array): Uint8Array {
+  const length: number[] = []
+  for (let rest = content.length; ; rest >>>= 7) {
+    length.push(rest > 0x7f ? (rest & 0x7f) | 0x80 : rest)
+    if (rest <= 0x7f) break
+  }
+  return Buffer.concat([Buffer.from([tag, ...length]), content])
+}

@@ -1,0 +1,278 @@
+/** The parts of the page that need no browser: what it makes of texts, JSON, addresses and colors. */
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { facetState, shownLevels } from '../../src/dev/page/facet-state.ts'
+import { escapeUnseen, type JsonNode, jsonText, nodeAt, parseJson } from '../../src/dev/page/json-nodes.ts'
+import { addressOf, home, type Place, placeOf } from '../../src/dev/page/place.ts'
+import { isStack, stackParts } from '../../src/dev/page/stack-parts.ts'
+import { type Parent, treeLines } from '../../src/dev/page/tree-lines.ts'
+import { highlightOf, type Piece, visiblePieces } from '../../src/dev/page/visible-text.ts'
+
+const esc = '\u001b'
+
+function plain(pieces: readonly Piece[]): string {
+  return pieces.map(({ text, kind }) => (kind === 'label' ? `<${text}>` : text)).join('')
+}
+
+describe('text from outside', () => {
+  it.each([
+    ['a\u202etxt.exe', 'a<⟦RLO⟧>txt.exe'],
+    ['a\u2066b\u2069', 'a<⟦LRI⟧>b<⟦PDI⟧>'],
+    ['zero\u200bwidth\ufeff', 'zero<⟦ZWSP⟧>width<⟦BOM⟧>'],
+    ['nul\u0000 bell\u0007', 'nul<␀> bell<␇>'],
+    ['half \ud83d of one', 'half <�> of one'],
+    ['c1 \u009b31m', 'c1 <⟦U+009B⟧>31m'],
+    [`${esc}]8;;https://evil.example${esc}\\link`, '<␛>]8;;https://evil.example<␛>\\link'],
+    [`${esc}[2J${esc}[1;1H`, '<␛>[2J<␛>[1;1H'],
+    ['two\nlines\tand a tab', 'two<↵>lines<⇥>and a tab'],
+    ['tag \u{e0041}', 'tag <⟦U+E0041⟧>'],
+    ['family 👨‍👩‍👧 and ❤️', 'family 👨‍👩‍👧 and ❤️'],
+  ])('shows %j with a label for each character that would not be seen', (text, shown) => {
+    expect(plain(visiblePieces(text))).toBe(shown)
+  })
+
+  it('keeps line breaks and tabs where a text has several lines', () => {
+    expect(plain(visiblePieces('a\r\n\tb\u0000', { lines: true }))).toBe('a\n\tb<␀>')
+  })
+
+  it('maps colors of a terminal to names, and forgets them at a reset', () => {
+    expect(
+      visiblePieces(`${esc}[1;31mred${esc}[0m plain ${esc}[38;5;46mgreen${esc}[39m${esc}[38;2;90;90;255mblue`),
+    ).toEqual([
+      { text: 'red', kind: 'text', color: 'red', bold: true },
+      { text: ' plain ', kind: 'text' },
+      { text: 'green', kind: 'text', color: 'green' },
+      { text: 'blue', kind: 'text', color: 'blue' },
+    ])
+  })
+
+  it('marks what was searched, without regard to case, and takes no text as a pattern', () => {
+    const highlight = highlightOf(['TIMED out', '.*'])
+    const marked = visiblePieces('it Timed Out .* twice', { highlight }).filter(({ match }) => match)
+    expect(marked.map(({ text }) => text)).toEqual(['Timed Out', '.*'])
+  })
+
+  it('loses no visible character and lets no invisible one through', () => {
+    const unseen =
+      /(?!\p{RGI_Emoji})[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/v
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), text => {
+        const shown = visiblePieces(text)
+          .map(piece => piece.text)
+          .join('')
+        expect(unseen.test(shown)).toBe(false)
+        for (const char of text.match(/[a-z0-9]/gi) ?? []) expect(text.includes(esc) || shown.includes(char)).toBe(true)
+      }),
+    )
+  })
+})
+
+describe('JSON', () => {
+  it('is read as JSON.parse reads it, and written so that JSON.parse reads the same', () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 8 }), json => {
+        const node = parseJson(json) as JsonNode
+        expect(JSON.parse(jsonText(node))).toEqual(JSON.parse(json))
+      }),
+    )
+  })
+
+  it('is refused where JSON.parse refuses it', () => {
+    const almost = fc
+      .tuple(fc.json(), fc.nat(), fc.constantFrom('', ',', '"', '}', '[', ':', '\\', '0', ' ', '\n'))
+      .map(
+        ([json, at, insert]) =>
+          json.slice(0, at % (json.length + 1)) + insert + json.slice((at % (json.length + 1)) + 1),
+      )
+    fc.assert(
+      fc.property(almost, text => {
+        let isJson = true
+        try {
+          JSON.parse(text)
+        } catch {
+          isJson = false
+        }
+        expect(parseJson(text) !== undefined).toBe(isJson)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('keeps all digits of a number, names that repeat, and a name that is __proto__', () => {
+    const node = parseJson('{"id":12345678901234567890,"__proto__":{"a":1},"x":1,"x":2}') as Parent
+    expect(jsonText(node, '')).toBe('{\n"id": 12345678901234567890,\n"__proto__": {\n"a": 1\n},\n"x": 1,\n"x": 2\n}')
+    expect(Object.prototype).not.toHaveProperty('a')
+    expect(nodeAt(node, '__proto__.a')).toEqual({ kind: 'number', text: '1' })
+  })
+
+  it('may be 10,000 levels deep', () => {
+    const deep = `${'['.repeat(10_000)}1${']'.repeat(10_000)}`
+    const node = parseJson(deep) as Parent
+    expect(jsonText(node, '').replace(/\n/g, '')).toBe(deep)
+    const all = new Map<string, boolean>()
+    for (let key = '/0', depth = 0; depth < 500; depth++, key += '/0') all.set(key, true)
+    expect(treeLines(node, all, new Map())).toHaveLength(501)
+  })
+
+  it('is copied without a character that acts or hides', () => {
+    expect(escapeUnseen('{"a":"\u202e\u009b","b":"\u{e0041}"}')).toBe('{"a":"\\u202e\\u009b","b":"\\udb40\\udc41"}')
+  })
+})
+
+describe('the tree of an event', () => {
+  it('shows 200 children at a time', () => {
+    const root = parseJson(`{"list":[${Array.from({ length: 1000 }, (_, at) => at).join(',')}]}`) as Parent
+    const opened = new Map([['/0', true]])
+    expect(treeLines(root, opened, new Map()).at(-1)).toMatchObject({ more: 800 })
+    expect(treeLines(root, opened, new Map([['/0', 2]]))).toHaveLength(1 + 400 + 1)
+  })
+
+  it('names a value as a query does', () => {
+    const root = parseJson('{"http":{"status":504},"tags":["blue"]}') as Parent
+    const paths = treeLines(root, new Map(), new Map()).map(({ path }) => path)
+    expect(paths).toEqual(['http', 'http.status', 'tags', 'tags'])
+  })
+})
+
+describe('a stack', () => {
+  const stack = `TypeError: no
+    at pay (/app/src/pay.ts:42:7)
+    at process.processTicksAndRejections (node:internal/process/task_queues:105:5)
+    at async Layer.handle (/app/node_modules/express/lib/router/layer.js:95:5)
+    at serve (/app/src/serve.ts:1:1)
+  [cause]: Error: deeper`
+
+  it('tells frames of the application from those of Node and packages', () => {
+    expect(isStack(stack)).toBe(true)
+    expect(isStack('at noon\nat night')).toBe(false)
+    expect(stackParts(stack).map(({ kind, lines }) => [kind, lines.length])).toEqual([
+      ['text', 1],
+      ['own', 1],
+      ['foreign', 2],
+      ['own', 1],
+      ['text', 1],
+    ])
+  })
+})
+
+describe('the address', () => {
+  it('brings back the place that it was made of', () => {
+    const places = fc.record({
+      screen: fc.constantFrom('events', 'groups', 'requests', 'trace', 'event'),
+      id: fc.string({ unit: 'grapheme' }).filter(id => !/^\.{1,2}$/.test(id)),
+      q: fc.string({ unit: 'grapheme' }),
+      off: fc.array(fc.string({ minLength: 1, unit: 'grapheme' }), { maxLength: 3 }),
+      sort: fc.constantFrom('time', 'arrival'),
+      since: fc.nat(),
+      from: fc.option(fc.integer({ min: 1, max: 2e12 })),
+      to: fc.option(fc.integer({ min: 1, max: 2e12 })),
+      group: fc.boolean(),
+      columns: fc.array(fc.stringMatching(/^[\w.]+$/), { maxLength: 12 }),
+      mark: fc.nat(),
+      sel: fc.integer({ min: 1, max: 1e9 }),
+      epoch: fc.stringMatching(/^[a-z0-9]{1,8}$/),
+      lines: fc.constantFrom(1, 3),
+    }) as fc.Arbitrary<Place>
+    fc.assert(
+      fc.property(places, place => {
+        expect(placeOf(new URL(addressOf(place), 'http://127.0.0.1:4800'))).toEqual(place)
+      }),
+    )
+  })
+
+  it('can be read and edited by people', () => {
+    const place: Place = { ...home, q: 'level:error http.status:504', columns: ['http.status', 'dur'], group: false }
+    expect(addressOf(place)).toBe('/dev/events?q=level:error+http.status:504&group=0&cols=http.status,dur')
+  })
+
+  it('is the list if it makes no sense', () => {
+    expect(placeOf(new URL('http://a/dev/nonsense?since=-1&from=x&sort=up&rows=7'))).toEqual(home)
+  })
+})
+
+describe('the boxes of a facet', () => {
+  const clausesOf = (...texts: string[]) => texts.map(text => ({ text, start: 0, end: text.length, label: text }))
+
+  it.each([
+    [['level:>=warn'], ['warn', 'error', 'fatal']],
+    [['level:error'], ['error']],
+    [['(level:error OR level:fatal)'], ['error', 'fatal']],
+    [
+      ['-level:debug', '-level:trace'],
+      ['info', 'warn', 'error', 'fatal'],
+    ],
+  ])('show the levels that %j lets through', (texts, levels) => {
+    expect(shownLevels(clausesOf(...texts))).toEqual(levels)
+  })
+
+  it('are all checked if no clause is about the field', () => {
+    expect(shownLevels(clausesOf('timeout', 'dataset:a'))).toBeNull()
+    expect(facetState(clausesOf('timeout'), 'dataset')).toEqual({ only: [], excluded: [] })
+  })
+
+  it('show the values that clauses include and exclude, quoted or not', () => {
+    const clauses = clausesOf('(source:api OR source:"a b")', '-source:web')
+    expect(facetState(clauses, 'source')).toMatchObject({ only: ['api', 'a b'], excluded: [{ value: 'web' }] })
+  })
+})
+
+describe('the colors', () => {
+  const css = readFileSync(new URL('../../src/dev/page/tokens.css', import.meta.url), 'utf8')
+  const tokens = new Map(
+    [...css.matchAll(/--([\w-]+): light-dark\((#[\da-f]{6}), (#[\da-f]{6})\);/g)].map(
+      ([, name = '', light = '', dark = '']) => [name, [light, dark]] as const,
+    ),
+  )
+  const texts = ['text', 'muted', 'accent', 'fatal', 'error', 'warn', 'info', 'good']
+  const banners = ['banner-info', 'banner-good', 'banner-warn', 'banner-alert', 'match']
+
+  describe.each([
+    ['light', 0],
+    ['dark', 1],
+  ] as const)('of the %s theme', (_, theme) => {
+    const color = (name: string) => tokens.get(name)?.[theme] ?? ''
+
+    it.each(texts.flatMap(text => ['page', 'raised', 'selected'].map(ground => [text, ground])))(
+      'let %s be read on %s',
+      (text, ground) => {
+        expect(contrast(color(text), color(ground))).toBeGreaterThanOrEqual(4.5)
+      },
+    )
+
+    it.each(banners)('let text be read on %s', ground => {
+      expect(contrast(color('text'), color(ground))).toBeGreaterThanOrEqual(7)
+    })
+
+    it.each([
+      ['warn', 'banner-warn'],
+      ['error', 'banner-alert'],
+      ['page', 'text'],
+      ['page', 'fatal'],
+      ['on-accent', 'accent'],
+    ])('let %s be read on %s', (text, ground) => {
+      expect(contrast(color(text), color(ground))).toBeGreaterThanOrEqual(4.5)
+    })
+
+    it('let the border of a control and the focus be seen', () => {
+      for (const ground of ['page', 'raised', 'selected']) {
+        expect(contrast(color('control'), color(ground))).toBeGreaterThanOrEqual(3)
+        expect(contrast(color('accent'), color(ground))).toBeGreaterThanOrEqual(3)
+      }
+    })
+  })
+})
+
+/** Ratio of two colors, as WCAG 2 defines it. */
+function contrast(one: string, other: string): number {
+  const [darker = 0, lighter = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b)
+  return (lighter + 0.05) / (darker + 0.05)
+}
+
+function luminance(color: string): number {
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map(at => {
+    const part = Number.parseInt(color.slice(at, at + 2), 16) / 255
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4
+  })
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+}

@@ -1,0 +1,182 @@
+/** `logferry dev -- program` as it is built. */
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { logferry, startLogferry } from '../support/logferry.ts'
+import { setupOf, startDev } from './service.ts'
+
+let home: string
+let environment: Record<string, string>
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), 'logferry-state-'))
+  environment = { HOME: home, XDG_STATE_HOME: home }
+})
+afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+function run(script: string, args: readonly string[] = ['--port', '0'], env: Record<string, string> = {}) {
+  return logferry(['dev', ...args, '--', process.execPath, '-e', script], { ...environment, ...env })
+}
+
+describe('logferry dev -- program', () => {
+  it('gives the program what it needs to ship, and keeps its output apart', async () => {
+    const names = ['LOGFERRY_URL', 'LOGFERRY_TOKEN', 'LOGFERRY_DATASET', 'OTEL_EXPORTER_OTLP_ENDPOINT']
+    const { code, stdout, stderr } = await run(
+      `console.log(JSON.stringify(${JSON.stringify(names)}.map(n => process.env[n])))`,
+    )
+    const [url, token, dataset, endpoint] = JSON.parse(stdout)
+    expect(code).toBe(0)
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+    expect(token).toMatch(/^dev-[\w-]{32}$/)
+    expect([dataset, endpoint]).toEqual(['local', url])
+    expect(stderr).toContain(`your logs are at ${url}/`)
+    expect(stderr).not.toContain(token)
+  })
+
+  it('leaves spans and metrics where they went, if the program has an endpoint of its own', async () => {
+    const script = 'console.log(process.env.OTEL_EXPORTER_OTLP_ENDPOINT, process.env.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT)'
+    const { stdout } = await run(script, undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' })
+    expect(stdout).toMatch(/^http:\/\/collector:4318 http:\/\/127\.0\.0\.1:\d+\/v1\/logs\n$/)
+  })
+
+  it('receives what the program logs', async () => {
+    const script = `fetch(process.env.LOGFERRY_URL + '/v1/datasets/d/ingest', { method: 'POST', body: '[{},{}]', headers: {
+      authorization: 'Bearer ' + process.env.LOGFERRY_TOKEN, 'content-type': 'application/json' } })`
+    expect((await run(script)).stderr).toContain('events received: 2')
+  })
+
+  it.each([
+    ['process.exit(0)', 0],
+    ['process.exit(7)', 7],
+    ['process.kill(process.pid, "SIGKILL")', 128 + 9],
+    ['process.kill(process.pid, "SIGTERM"); setTimeout(() => {}, 1e4)', 128 + 15],
+  ])('ends as the program does: %s', async (script, code) => {
+    expect((await run(script)).code).toBe(code)
+  })
+
+  it('ends with 127 if the program is not found, and 126 if it cannot run', async () => {
+    const missing = await logferry(['dev', '--port', '0', '--', 'no-such-program'], environment)
+    expect(missing).toMatchObject({ code: 127, stdout: '' })
+    expect(missing.stderr).toContain('cannot run no-such-program: command not found')
+    expect((await logferry(['dev', '--port', '0', '--', home], environment)).code).toBe(126)
+  })
+
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('passes %s on, and waits for the program', async signal => {
+    const script = `process.on('${signal}', () => setTimeout(() => { console.log('done'); process.exit(9) }, 100)); console.log('ready'); setInterval(() => {}, 1e4)`
+    await using running = startLogferry(['dev', '--port', '0', '--', process.execPath, '-e', script], environment)
+    await running.until(/ready/)
+    expect(await running.end(signal)).toBe(9)
+    expect(running.stdout()).toBe('ready\ndone\n')
+  })
+
+  it('with --keep shows the logs until it is stopped, and still returns the code of the program', async () => {
+    const args = ['dev', '--port', '0', '--keep', '--', process.execPath, '-e', 'process.exit(3)']
+    await using running = startLogferry(args, environment)
+    await running.until(/the program has ended with 3; its logs stay at http/)
+    const url = /your logs are at (\S+)\//.exec(running.stderr())?.[1]
+    expect((await fetch(`${url}/dev/api/summary`)).status).toBe(200)
+    expect(await running.end('SIGINT')).toBe(3)
+  })
+})
+
+describe('a second logferry dev on the same port', () => {
+  it('joins the first, ships there, and leaves it running', async () => {
+    await using dev = await startDev([], environment)
+    const port = new URL(dev.url).port
+    const script = 'console.log(process.env.LOGFERRY_URL, process.env.LOGFERRY_TOKEN); process.exit(5)'
+    const { code, stdout, stderr } = await run(script, ['--port', port])
+    expect({ code, stdout }).toEqual({ code: 5, stdout: `${dev.url} ${dev.token}\n` })
+    expect(stderr).toContain('where a dev service runs already')
+    expect((await setupOf(dev)).token).toBe(dev.token)
+    expect(await logferry(['dev', '--port', port], environment)).toMatchObject({ code: 0 })
+  })
+
+  it('says what it cannot do to the first', async () => {
+    await using dev = await startDev([], environment)
+    const port = new URL(dev.url).port
+    const changed = await logferry(['dev', '--port', port, '--max-events', '5'], environment)
+    expect(changed).toMatchObject({ code: 1, stderr: expect.stringContaining('--max-events does not change it') })
+    const other = await run('', ['--port', port, '--token', 'another-token'])
+    expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('another token') })
+  })
+
+  it('joins a private one with its token', async () => {
+    await using dev = await startDev(['--private'], environment)
+    const { code } = await run('process.exit(6)', ['--port', new URL(dev.url).port])
+    expect(code).toBe(6)
+  })
+
+  it('says so and ends with 1 if another program has the port', async () => {
+    const server = createServer(socket => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}'))
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    try {
+      const { port } = server.address() as { port: number }
+      const { code, stderr } = await run('', ['--port', String(port)])
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: `logferry: another program uses port ${port} of 127.0.0.1; choose a port with --port\n`,
+      })
+    } finally {
+      server.close()
+    }
+  })
+})
+
+describe('logferry dev', () => {
+  it('exits with 2 for an invalid option, and says what is expected', async () => {
+    const { code, stdout, stderr } = await logferry(['dev', '--fault', 'status=200'], environment)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain("--fault 'status=200': status must be from 300 to 599")
+  })
+
+  it.each([
+    ['[1]', '--limits: the file must have an object'],
+    ['{', '--limits: the file must have a JSON object'],
+  ])('exits with 2 for limits like %s', async (text, problem) => {
+    const file = join(home, `limits-${Buffer.from(text).toString('hex')}.json`)
+    writeFileSync(file, text)
+    const { code, stderr } = await logferry(['dev', '--port', '0', '--limits', file], environment)
+    expect(code).toBe(2)
+    expect(stderr).toContain(problem)
+  })
+
+  it('enforces the limits of a file', async () => {
+    const file = join(home, 'limits.json')
+    writeFileSync(file, '{"maxFields": 1}')
+    await using dev = await startDev(['--limits', file], environment)
+    expect(JSON.parse((await dev.ingest([{ a: 1 }, { b: 1 }])).body)).toMatchObject({ ingested: 1, failed: 1 })
+  })
+
+  it('has the same token in each run, in a file that only its user may read', async () => {
+    const stateHome = mkdtempSync(join(tmpdir(), 'logferry-state-'))
+    const own = { XDG_STATE_HOME: stateHome, HOME: stateHome }
+    try {
+      const tokens: string[] = []
+      for (const _ of [1, 2]) {
+        await using dev = await startDev([], own)
+        tokens.push(dev.token)
+      }
+      expect(tokens[0]).toBe(tokens[1])
+      expect(statSync(join(stateHome, 'logferry', 'dev-token')).mode & 0o777).toBe(0o600)
+      await using dev = await startDev(['--token', 'my-own-token'], own)
+      expect(dev.token).toBe('my-own-token')
+    } finally {
+      rmSync(stateHome, { recursive: true })
+    }
+  })
+
+  it('uses a token of this run, and says why, if other users may have read the file', async () => {
+    const stateHome = mkdtempSync(join(tmpdir(), 'logferry-state-'))
+    const own = { XDG_STATE_HOME: stateHome, HOME: stateHome }
+    try {
+      await (await startDev([], own))[Symbol.asyncDispose]()
+      chmodSync(join(stateHome, 'logferry', 'dev-token'), 0o644)
+      await using dev = await startDev([], own)
+      expect(dev.process.stderr()).toContain('the token is for this run only: other users may read or write')
+    } finally {
+      rmSync(stateHome, { recursive: true })
+    }
+  })
+})
