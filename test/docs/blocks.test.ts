@@ -23,6 +23,7 @@ const notRun: readonly string[] = [
   'README.md: installs packages',
   'benchmarks/README.md: measures for minutes',
   'docs/comparison.md: measures for minutes',
+  'docs/examples.md: installs packages',
   'docs/production.md: needs a proxy',
   'docs/quick-start.md: installs packages',
 ]
@@ -70,7 +71,8 @@ describe('code blocks', () => {
 
   it('name scripts of npm that exist', () => {
     const names = blocks.flatMap(({ source }) => [...source.matchAll(/\bnpm run ([\w:-]+)/g)].map(([, name]) => name))
-    const { scripts } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
+    const packages = ['package.json', 'examples/apps/package.json'].map(file => readFileSync(root + file, 'utf8'))
+    const scripts = Object.assign({}, ...packages.map(text => JSON.parse(text).scripts))
     expect(names.filter(name => !Object.hasOwn(scripts, name as string))).toEqual([])
   })
 

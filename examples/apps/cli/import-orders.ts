@@ -2,8 +2,8 @@
  * A program for the command line. Its user reads standard output; the service gets a full account of each run, also of
  * one that fails or is interrupted. Nothing has to be awaited: however the program ends, its events are delivered first.
  *
- *     npm run cli -- cli/orders.csv
- *     npm run cli -- missing.csv
+ *     npx logferry dev -- npm run cli -- cli/orders.csv
+ *     npx logferry dev -- npm run cli -- missing.csv
  */
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'

@@ -3,7 +3,7 @@
  * and all share the directory of one spool. With `durability: 'disk'` even a killed worker loses no event: another
  * process of the cluster delivers what the worker has left on disk.
  *
- *     npm run cluster
+ *     npx logferry dev -- npm run cluster
  *     curl http://127.0.0.1:3000/orders/42
  *     curl http://127.0.0.1:3000/crash    # kill -9 in the middle of a request
  */

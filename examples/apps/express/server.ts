@@ -2,7 +2,7 @@
  * An Express app. Every event of a request carries the trace id of that request, although only the middleware knows the
  * id. Debug events are shipped only for requests that fail.
  *
- *     npm run express
+ *     npx logferry dev -- npm run express
  *     curl http://127.0.0.1:3000/orders/42    # ships one event
  *     curl http://127.0.0.1:3000/orders/13    # fails, and ships its debug event as well
  */

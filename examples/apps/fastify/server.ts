@@ -3,7 +3,7 @@
  * answers, errors) are shipped, each with the trace id of its request. Debug events are shipped only for requests that
  * fail.
  *
- *     npm run fastify
+ *     npx logferry dev -- npm run fastify
  *     curl http://127.0.0.1:3000/orders/42    # ships two events of Fastify
  *     curl http://127.0.0.1:3000/orders/13    # fails, and ships its debug event as well
  */

@@ -1,7 +1,7 @@
 /**
  * Invokes the handler with each line of standard input as the body of a request, and prints the answer.
  *
- *     echo '{ "id": 42 }' | npm run lambda
+ *     echo '{ "id": 42 }' | npx logferry dev -- npm run lambda
  */
 import { randomUUID } from 'node:crypto'
 import { createInterface } from 'node:readline'

@@ -1,7 +1,7 @@
 /**
  * A Next.js app: route handlers and pages log through Winston, and Next reports each error of a page here.
  *
- *     npm run next
+ *     npx logferry dev -- npm run next
  *     curl http://127.0.0.1:3000/orders/42    # a route handler, ships one event
  *     curl http://127.0.0.1:3000/orders/13    # fails, and ships its debug event as well
  *     curl http://127.0.0.1:3000/             # a page that logs

@@ -1,7 +1,7 @@
 /**
  * Adds orders to the queue, as a web app would for each request.
  *
- *     npm run queue:add -- 10
+ *     npx logferry dev -- npm run queue:add -- 10
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'

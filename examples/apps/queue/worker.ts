@@ -2,8 +2,8 @@
  * A worker of a BullMQ queue. Every event of a job carries the job, its attempt, and the trace id of the request that has
  * placed the order. SIGTERM ends the worker after the jobs under way; another worker does the others.
  *
- *     npm run queue:worker
- *     npm run queue:add -- 10    # in another terminal; the first attempt at order 3 fails
+ *     npx logferry dev -- npm run queue:worker
+ *     npx logferry dev -- npm run queue:add -- 10    # in another terminal; the first attempt at order 3 fails
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'

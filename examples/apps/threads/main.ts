@@ -5,7 +5,7 @@
  * the main thread asks its threads to end. `worker.terminate()`, or `process.exit()` in the main thread, would end them at
  * once, and lose what they have not delivered.
  *
- *     npm run threads
+ *     npx logferry dev -- npm run threads
  */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'

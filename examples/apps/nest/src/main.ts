@@ -3,7 +3,7 @@
  * them each uncaught error with its cause. Every event of a request carries its trace id, and debug events are shipped
  * only for requests that fail.
  *
- *     npm run nest
+ *     npx logferry dev -- npm run nest
  *     curl http://127.0.0.1:3000/orders/42    # ships one event
  *     curl http://127.0.0.1:3000/orders/13    # fails, and ships its debug event as well
  */
