@@ -43,7 +43,7 @@ const code = defineConfig({
     dir: 'dist',
     format: 'cjs',
     entryFileNames: '[name].cjs',
-    chunkFileNames: chunk => (chunk.moduleIds.some(isOfCommand) ? 'cli/[name].cjs' : 'shared/[name].cjs'),
+    chunkFileNames: chunk => (isOfCommand(chunk.facadeModuleId) ? 'cli/[name].cjs' : 'shared/[name].cjs'),
     codeSplitting: {
       groups: [
         {
@@ -187,7 +187,7 @@ function inputs(pathOf) {
 }
 
 function isOfCommand(id) {
-  return id.includes('/src/cli/')
+  return id?.includes('/src/cli/') === true
 }
 
 /** The name of the package that an import names, which may name a part of it. */
