@@ -49,6 +49,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
       'org',
       'emulator',
       'dev/',
+      'shipper/',
       'spool/',
       'org/',
       'accounting/severity',
@@ -59,7 +60,14 @@ const parts: Readonly<Record<string, MayLoad>> = {
       'time',
       'time-limits',
     ],
-    packages: ['commander'],
+    packages: [
+      'commander',
+      'valibot',
+      'zod',
+      '@modelcontextprotocol/server',
+      '@modelcontextprotocol/server/stdio',
+      '@modelcontextprotocol/server/validators/cf-worker',
+    ],
   },
   // The one wiring
   'shipper/': { parts: [...stages, 'http/', ...common] },

@@ -28,7 +28,8 @@ describe('the script for bash', () => {
   it.each([
     [['em'], 'emulator'],
     [['--v'], '--version'],
-    [['spool', 'se'], 'send'],
+    [['spool', ''], 'ls', 'show', 'verify', 'export', 'send', 'resend-rejected'],
+    [['spool', 's'], 'send', 'show'],
     [['dev', '--', 'node', 'a'], 'a file', 'a spool'],
     [['emulator', '--po'], '--port'],
     [['emulator', '--port', '4']],

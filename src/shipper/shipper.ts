@@ -636,3 +636,14 @@ function levelOf(event: Readonly<Record<string, unknown>>): Severity {
 export function createShipper(options?: ShipperOptions): Shipper {
   return new Shipper(resolveOptions(options, process.env))
 }
+
+/**
+ * Creates a shipper that delivers the events which a spool holds for one destination to another address.
+ *
+ * @param destination the destination of the events, as the names of their directories have it
+ * @internal
+ */
+export function createShipperInPlaceOf(destination: string, options: ShipperOptions): Shipper {
+  const { spool, ...others } = resolveOptions(options, process.env)
+  return new Shipper({ ...others, spool: spool && { ...spool, destination } })
+}
