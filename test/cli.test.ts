@@ -18,7 +18,7 @@ describe.concurrent('logferry', () => {
     expect(stdout).toMatch(/^Usage: logferry <command>/)
     expect(stdout).toMatch(/^ {2}emulator /m)
     expect(stdout).toMatch(/^ {2}check /m)
-    expect(stdout).toMatch(/^ {2}spool .*: ls, send$/m)
+    expect(stdout).toMatch(/^ {2}spool .*: ls, show, verify, export, send,\n +resend-rejected$/m)
   })
 
   it('prints its version', async () => {
@@ -32,7 +32,7 @@ describe.concurrent('logferry', () => {
     [['help', 'chek'], "unknown command 'chek'. Did you mean check?", ''],
     [['chek', '--url', 'http://a'], "unknown command 'chek'. Did you mean check?", ''],
     [['--loud'], "unknown option '--loud'", ''],
-    [['spool'], "incomplete command 'spool'. Try 'logferry spool ls' or 'logferry spool send'.", 'spool'],
+    [['spool'], "incomplete command 'spool'. Try 'logferry spool ls' or 'logferry spool show'", 'spool'],
     [['spool', 'lss', '/tmp'], "unknown command 'lss'. Did you mean ls?", 'spool'],
     [['check', '--loud'], "unknown option '--loud'", 'check'],
     [['check', '--dateset', 'a'], "unknown option '--dateset'. Did you mean --dataset?", 'check'],
@@ -187,7 +187,9 @@ describe.concurrent('logferry emulator', () => {
     const { code, stdout, stderr } = await logferry(['emulator', '--port', `${port}`])
     other.close()
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toBe(`logferry: the emulator cannot listen on port ${port} of 127.0.0.1: the port is in use\n`)
+    expect(stderr).toBe(
+      `logferry: the emulator cannot listen on port ${port} of 127.0.0.1: the port is in use. Choose another address with --port or --host.\n`,
+    )
   })
 })
 

@@ -200,6 +200,13 @@ export class View implements LiveView {
     for (const entry of this.#list.newestFirst()) if (entry.n > until) this.#countFresh(entry)
   }
 
+  /** Adds a match that the scan has found to a pinned list. */
+  #addToPin(pin: Snapshot, entry: Entry): void {
+    pin.append(entry)
+    if (entry.n > pin.until) this.#countFresh(entry)
+    else if (pin.events <= maxHeldEvents) entry.pins |= this.bit
+  }
+
   #unpin(): void {
     if (this.#pin === undefined) return
     for (const n of this.#pin.newest(maxHeldEvents)) {
@@ -368,8 +375,8 @@ export class View implements LiveView {
     for (const entry of found.anyLevel) this.#countLevel(entry)
     for (const entry of found.matched) {
       entry.lists |= this.bit
-      this.#pin?.append(entry)
       this.#latest?.append(entry)
+      if (this.#pin !== undefined) this.#addToPin(this.#pin, entry)
     }
     this.#list.addScanned(found.matched)
     this.#runs = undefined

@@ -6,6 +6,8 @@ import { fieldText, quoted, valueText } from './quoted-text.ts'
 /** Maximum length of a value that a clause contains whole, in characters. A longer one is found by its beginning. */
 const maxValueChars = 300
 const beginningChars = 200
+/** Maximum number of characters in this beginning that are hard to see. */
+const maxWildcards = 16
 
 interface Clause {
   readonly text: string
@@ -124,12 +126,20 @@ function textValue(value: string): string {
     const isNumber = /^[-+.\d]/.test(value)
     return isNumber ? quoted(value) : valueText(value)
   }
-  // Characters that are hard to see stand for any character.
-  const beginning = value.slice(0, beginningChars).replace(/[^\p{L}\p{N}]/gu, char => {
-    if (char === ' ') return '\\ '
-    return /[!-~]/.test(char) ? `\\${char}` : '?'.repeat(char.length)
-  })
-  return `${beginning}*`
+  return `${beginningOf(value)}*`
+}
+
+/** Returns the beginning of a text as a pattern. Characters that are hard to see stand for any character. */
+function beginningOf(value: string): string {
+  let beginning = ''
+  let wildcards = 0
+  for (const char of value.slice(0, beginningChars)) {
+    const isSeen = /[\p{L}\p{N} !-~]/u.test(char)
+    if (!isSeen && ++wildcards > maxWildcards) break
+    if (isSeen) beginning += /[\p{L}\p{N}]/u.test(char) ? char : `\\${char}`
+    else beginning += '?'.repeat(char.length)
+  }
+  return beginning
 }
 
 /** Returns the clause for the chosen levels: none if all of them are, a minimum if they are the highest ones. */
