@@ -25,6 +25,7 @@ describe('the Express app under pm2, with a request under way when pm2 is stoppe
         PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
         HOME: home,
         PM2_HOME: home,
+        PM2_DISABLE_VERSION_CHECK: 'true',
       },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
