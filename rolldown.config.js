@@ -52,9 +52,9 @@ const code = defineConfig({
         { name: 'emulator', test: /src\/emulator/, priority: 3 },
         { name: 'core', test: /src\/(index|shipper|record|batch|delivery|exit)/, priority: 2 },
         { name: 'dev-events', test: /src\/dev\/(protocol|index|query|live\/(?!live-))|liqe|nearley/, priority: 2 },
-        { name: 'dev', test: /src\/dev\/|@bufbuild/, priority: 1 },
+        { name: 'dev-service', test: /src\/dev\/|@bufbuild/, priority: 1 },
         { name: 'number-ranges', test: /src\/cli\/number-ranges/, priority: 2 }, // `audit` needs nothing else of dev
-        { name: 'mcp', test: /src\/cli\/mcp\/|@modelcontextprotocol|node_modules\/zod/, priority: 2 },
+        { name: 'mcp-server', test: /src\/cli\/mcp\/|@modelcontextprotocol|node_modules\/zod/, priority: 2 },
         // Each command is a chunk of its own, which loads when the command runs.
         {
           name: 'command-line',
