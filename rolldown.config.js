@@ -35,12 +35,15 @@ const getterOfExport =
 const code = defineConfig({
   input: { ...inputs(name => `src/${name}.ts`), 'cli/main': 'src/cli/main.ts' },
   external: id => isPackage(id) && !Object.hasOwn(bundled, packageOf(id)),
+  resolve: {
+    alias: { '@modelcontextprotocol/server/_shims': new URL('src/cli/mcp/sdk-shims.ts', import.meta.url).pathname },
+  },
   platform: 'node',
   output: {
     dir: 'dist',
     format: 'cjs',
     entryFileNames: '[name].cjs',
-    chunkFileNames: chunk => (chunk.moduleIds.some(isOfCommand) ? 'cli/[name].cjs' : 'shared/[name].cjs'),
+    chunkFileNames: chunk => (isOfCommand(chunk.facadeModuleId) ? 'cli/[name].cjs' : 'shared/[name].cjs'),
     codeSplitting: {
       groups: [
         {
@@ -184,7 +187,7 @@ function inputs(pathOf) {
 }
 
 function isOfCommand(id) {
-  return id.includes('/src/cli/')
+  return id?.includes('/src/cli/') === true
 }
 
 /** The name of the package that an import names, which may name a part of it. */

@@ -26,6 +26,10 @@ export const commands: Commands = {
     summary: 'check each step from this machine to the service, and name the remedy for each failure',
     load: () => import('./check.ts'),
   },
+  pipe: {
+    summary: 'ship the lines that a program writes, whatever its language',
+    load: () => import('./pipe.ts'),
+  },
   'spool ls': {
     summary: 'list the events that wait in the spool of an application',
     load: () => import('./spool-ls.ts'),

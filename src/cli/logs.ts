@@ -41,12 +41,12 @@ Exits with 0, also if no event matches; with 1 if the service or the spool canno
   },
   async run(given) {
     const printEvents = printerOf(given)
+    const find = searchOf(given)
     const signal = stopSignal()
     let found: FoundEvents
     try {
-      found = await find(given, signal)
+      found = await find(signal)
     } catch (error) {
-      if (error instanceof Misuse) throw error
       if (signal.aborted) return 0
       if (!(error instanceof ServiceTrouble)) return explainUnreadable(error, String(given.spool))
       printError(`logferry: ${toMessageLine(error.message)}`)
@@ -60,7 +60,12 @@ Exits with 0, also if no event matches; with 1 if the service or the spool canno
   },
 }
 
-function find(given: Given, signal: AbortSignal): Promise<FoundEvents> {
+/**
+ * Returns the search that the options ask for.
+ *
+ * @throws Misuse
+ */
+function searchOf(given: Given): (signal: AbortSignal) => Promise<FoundEvents> {
   const search: Search = {
     q: queryOf(given),
     dataset: datasetOf(given),
@@ -69,9 +74,12 @@ function find(given: Given, signal: AbortSignal): Promise<FoundEvents> {
     limit: integerOf(given, 'limit', { usual: usualLimit, min: 1, max: maxLimit }),
   }
   const directory = spoolOf(given)
-  if (directory === undefined) return newestEvents(new DevClient(devAddressOf(given)), search, signal)
+  if (directory === undefined) {
+    const client = new DevClient(devAddressOf(given))
+    return signal => newestEvents(client, search, signal)
+  }
   if (given.url !== undefined) throw new Misuse('--url and --spool exclude each other. Give one of them.')
-  return newestInSpool(directory, search, signal)
+  return signal => newestInSpool(directory, search, signal)
 }
 
 function timeOf(given: Given, name: string): number | undefined {

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { toPrintableLines } from '../text/short-line.ts'
+import { toPrintableLines, toShortLine } from '../text/short-line.ts'
 
 /** A part of a line with a style. A terminal shows it in this style; elsewhere the text stands alone. */
 export interface StyledText {
@@ -54,6 +54,11 @@ export function bold(title: string): string {
 /** Prints a help, which is a text of this package with styles in it. */
 export function printHelp(text: string): void {
   process.stdout.write(text)
+}
+
+/** Replaces the last line of the terminal on standard error. An empty text removes the line. */
+export function printStatus(text: string): void {
+  process.stderr.write(`\r${toShortLine(text)}\u001b[K`)
 }
 
 /**

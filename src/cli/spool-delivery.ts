@@ -1,7 +1,8 @@
 import type { Shipper } from '../index.ts'
-import { clearInterval, clearTimeout, maxTimeoutMs, monotonicMs, setInterval, setTimeout } from '../time.ts'
+import { clearInterval, clearTimeout, maxTimeoutMs, setInterval, setTimeout } from '../time.ts'
 import { printError } from './print.ts'
 import { counted } from './spool.ts'
+import { standstill } from './standstill.ts'
 
 /** Maximum time without progress before a command gives up, in seconds, if --timeout is not given. */
 const patienceSeconds = 60
@@ -49,16 +50,5 @@ export async function deliver(
     clearInterval(progress)
     await shipper.close({ timeoutMs: 0 })
     process.off('SIGINT', stop).off('SIGTERM', stop)
-  }
-}
-
-/** Returns a function that returns true if no event was read or settled for `forMs` milliseconds. */
-function standstill(shipper: Shipper, forMs: number): () => boolean {
-  let [last, sinceMs] = [0, monotonicMs()]
-  return () => {
-    const { accepted, delivered, dropped } = shipper.stats()
-    const now = accepted + delivered + dropped
-    if (now !== last) [last, sinceMs] = [now, monotonicMs()]
-    return monotonicMs() - sinceMs >= forMs
   }
 }

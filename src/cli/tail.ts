@@ -35,9 +35,10 @@ Exits with 0, also if the reader of its output ends; with 1 if the service or th
   },
   async run(given) {
     const printEvents = printerOf(given)
+    const arrivals = arrivalsOf(given)
     const signal = stopSignal()
     try {
-      for await (const { notices, events, reading } of arrivalsOf(given, signal)) {
+      for await (const { notices, events, reading } of arrivals(signal)) {
         if (reading !== undefined) printReading(reading)
         for (const notice of notices) printError(`logferry: ${toMessageLine(notice)}`)
         printEvents(events)
@@ -53,11 +54,19 @@ Exits with 0, also if the reader of its output ends; with 1 if the service or th
   },
 }
 
-function arrivalsOf(given: Given, signal: AbortSignal): AsyncGenerator<Arrival> {
-  const wanted = { q: queryOf(given), dataset: datasetOf(given), signal }
+/**
+ * Returns what the options ask to follow.
+ *
+ * @throws Misuse
+ */
+function arrivalsOf(given: Given): (signal: AbortSignal) => AsyncGenerator<Arrival> {
   const last = integerOf(given, 'last', { usual: 0, min: 0, max: maxLast })
+  const wanted = { q: queryOf(given), dataset: datasetOf(given), last }
   const directory = spoolOf(given)
-  if (directory === undefined) return follow(new DevClient(devAddressOf(given)), { ...wanted, last })
+  if (directory === undefined) {
+    const client = new DevClient(devAddressOf(given))
+    return signal => follow(client, { ...wanted, signal })
+  }
   if (given.url !== undefined) throw new Misuse('--url and --spool exclude each other. Give one of them.')
-  return followSpool(directory, { ...wanted, last })
+  return signal => followSpool(directory, { ...wanted, signal })
 }

@@ -54,7 +54,7 @@ function logging(directory: string, options: string, count: number, then: string
   `
 }
 
-/** Returns a program that goes on running, but is blocked, so that it adopts nothing. */
+/** Starts a program that goes on running, but is blocked, so that it adopts nothing. */
 export function startLogging(directory: string, count: number) {
   const stay = 'console.log("logged"); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)'
   return startNode(['--input-type=module', '--eval', logging(directory, '', count, stay)])
