@@ -71,6 +71,21 @@ describe('a fault', () => {
     expect(requests.at(-1)).toMatchObject({ status: null, fault: true, reason: 'the connection was reset' })
   })
 
+  it('that limits the size of a body shows how a batch is split, part by part', async () => {
+    await using dev = await startDev()
+    const logs = dev.shipper()
+    await start(dev, { kind: 'max-bytes', maxBytes: 2000, forS: 600 })
+    for (let n = 0; n < 40; n += 1) logs.ship({ n, text: 'x'.repeat(20) })
+    await logs.flush()
+    const { requests } = await dev.get<RequestsAnswer>(paths.requests)
+    const whole = requests.at(-1)
+    expect(whole).toMatchObject({ status: 413, fault: true, events: 40 })
+    const parts = requests.filter(({ retryOf }) => retryOf?.n === whole?.n)
+    expect(parts.length).toBeGreaterThanOrEqual(2)
+    expect(requests.filter(({ status }) => status === 200).every(({ duplicate }) => !duplicate)).toBe(true)
+    expect((await faults(dev)).running[0]?.report).toMatchObject({ arrived: 40, duplicates: 0, lost: 0 })
+  })
+
   it('that loses events is told from one that delays them', async () => {
     await using dev = await startDev()
     const uid = (n: number) => ({ log: { record: { uid: `abcdefghijklm-${n}` } } })
