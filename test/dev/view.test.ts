@@ -220,6 +220,13 @@ describe('an open list', () => {
     index.add(arrived({ _time: time(2400) }))
     index.add(arrived({ _time: time(4000) }))
     expect(await view.state()).toMatchObject({ matchedEvents: 2 })
+    // The chart shows all times, so that another one can be chosen.
+    expect(
+      view
+        .tick()
+        .chart.counts.flat()
+        .reduce((sum, count) => sum + count),
+    ).toBe(5)
   })
 
   it('says why it is empty', async () => {

@@ -31,8 +31,8 @@ export class MatchList {
     this.#arrived.add(entry)
   }
 
-  addScanned(entries: readonly Entry[]): void {
-    for (const entry of entries) this.#scanned?.push(entry)
+  addScanned(entry: Entry): void {
+    this.#scanned?.push(entry)
   }
 
   /** Must be called once for each match that is not kept any more. */
@@ -54,13 +54,8 @@ export class MatchList {
     this.#scannedForgotten = 0
   }
 
-  /** Returns all matches so far in order, the oldest first. The array is valid until the list changes. */
-  oldestFirst(): readonly Entry[] {
-    return this.#scanned === undefined ? this.#arrived.settled() : [...this.newestFirst()].reverse()
-  }
-
-  /** Yields the kept matches, the newest first. */
-  *newestFirst(): Iterable<Entry> {
+  /** Calls a function with each kept match, the newest first, until the function returns false. */
+  newestFirst(visit: (entry: Entry) => boolean): void {
     const arrived = this.#arrived.settled()
     const scanned = this.#scanned ?? []
     let at = arrived.length - 1
@@ -68,13 +63,15 @@ export class MatchList {
     for (;;) {
       const one = arrived[at]
       const other = scanned[place]
+      let next: Entry
       if (one !== undefined && (other === undefined || this.#compare(one, other) > 0)) {
+        next = one
         at--
-        yield one
       } else if (other !== undefined) {
+        next = other
         place++
-        if (other.isKept) yield other
       } else return
+      if (next.isKept && !visit(next)) return
     }
   }
 
@@ -82,10 +79,11 @@ export class MatchList {
   runs(): number {
     let runs = 0
     let last: Entry | undefined
-    for (const entry of this.newestFirst()) {
+    this.newestFirst(entry => {
       if (last === undefined || !isRepeat(last, entry)) runs++
       last = entry
-    }
+      return true
+    })
     return runs
   }
 }
