@@ -1,6 +1,5 @@
 import type { Entry } from '../index/entry.ts'
 import { SortedEntries } from '../index/sorted-entries.ts'
-import { isRepeat } from './snapshot.ts'
 
 /**
  * The matches of one list, in order, while a scan of the events that were kept at its start goes on. The scan finds the
@@ -56,7 +55,7 @@ export class MatchList {
 
   /** Calls a function with each kept match, the newest first, until the function returns false. */
   newestFirst(visit: (entry: Entry) => boolean): void {
-    const arrived = this.#arrived.settled()
+    const arrived = this.#arrived.merged()
     const scanned = this.#scanned ?? []
     let at = arrived.length - 1
     let place = 0
@@ -75,15 +74,11 @@ export class MatchList {
     }
   }
 
-  /** Returns the number of rows if neighbors that repeat are one row. */
-  runs(): number {
-    let runs = 0
-    let last: Entry | undefined
-    this.newestFirst(entry => {
-      if (last === undefined || !isRepeat(last, entry)) runs++
-      last = entry
-      return true
-    })
-    return runs
+  /** Returns the kept matches, the oldest first. The array is valid until the list changes. */
+  oldestFirst(): readonly Entry[] {
+    if (this.#scanned === undefined) return this.#arrived.settled()
+    const entries: Entry[] = []
+    this.newestFirst(entry => entries.push(entry) > 0)
+    return entries.reverse()
   }
 }

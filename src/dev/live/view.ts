@@ -16,11 +16,11 @@ import { type ReadQuery, readQuery } from '../query/read-query.ts'
 import type { KnownFields } from '../query/resolve-names.ts'
 import { DrawnCounts } from './drawn-counts.ts'
 import type { HeldEvent } from './held-lines.ts'
+import { type ListFacts, levelCounts, listFacts } from './list-facts.ts'
 import { ListMatches, type MatchesHost } from './list-matches.ts'
 import { type PinHost, PinnedList } from './pinned-list.ts'
 import { RowMaker } from './row.ts'
 import { isRepeat, type Run, Snapshot } from './snapshot.ts'
-import { levelCounts, tickFacts } from './tick-facts.ts'
 import { changedQuery, defaultViewQuery, hasOtherMatches } from './view-query.ts'
 
 /** Number of rows in a frame, and maximum number in an answer. */
@@ -56,8 +56,9 @@ export class View implements LiveView {
   #pin: PinnedList | undefined
   /** The latest list that was read by rank without a pin. */
   #latest: Snapshot | undefined
-  /** Number of the rows, if it is known and repeats are one row. */
-  #runs: number | undefined
+  /** What was known of all matches when they were counted last, and whether they have changed since. */
+  #facts: ListFacts | undefined
+  #areFactsOld = true
   readonly #drawn = new DrawnCounts()
   #isFrameDue = true
   #onChange: (() => void) | undefined
@@ -121,7 +122,6 @@ export class View implements LiveView {
   }
 
   #changeGrouping(): void {
-    this.#runs = undefined
     this.#latest = undefined
     this.#isFrameDue = true
     if (this.#pin !== undefined) this.#startPin(this.#pin.snapshot.until)
@@ -151,7 +151,7 @@ export class View implements LiveView {
   forgotten(entry: Entry): void {
     this.#pin?.forgotten(entry)
     this.#matches.forgotten(entry)
-    this.#runs = this.#matches.list.length > maxExactlyCounted ? this.#runs : undefined
+    this.#areFactsOld = true
   }
 
   /** Begins anew after all events have been forgotten. */
@@ -176,7 +176,7 @@ export class View implements LiveView {
   }
 
   #changed(): void {
-    if (this.#runs !== undefined && this.#matches.list.length <= maxExactlyCounted) this.#runs = undefined
+    this.#areFactsOld = true
     if (this.#isFrameDue || this.#pin !== undefined) return
     this.#isFrameDue = true
     this.#onChange?.()
@@ -193,7 +193,7 @@ export class View implements LiveView {
   #restart(): void {
     this.#matches.close()
     this.#latest = undefined
-    this.#runs = undefined
+    this.#facts = undefined
     this.#fieldsVersion = this.#host.knownFields.version
     this.#matches = this.#newMatches()
     this.#drawn.restart(this.#host.newest)
@@ -301,9 +301,17 @@ export class View implements LiveView {
 
   #rowCount(): number {
     if (this.#pin !== undefined) return this.#pin.snapshot.rows
-    if (!this.#query.group) return this.#matches.list.length
-    this.#runs ??= this.#matches.list.runs()
-    return this.#runs
+    const { list } = this.#matches
+    if (!this.#query.group) return list.length
+    const known = this.#facts
+    return known !== undefined && list.length > maxExactlyCounted ? known.runs : this.#presentFacts().runs
+  }
+
+  /** Counts the matches if they have changed. */
+  #presentFacts(): ListFacts {
+    if (this.#facts === undefined || this.#areFactsOld) this.#facts = listFacts(this.#matches, this.#host.nowMs())
+    this.#areFactsOld = false
+    return this.#facts
   }
 
   // Messages of the stream
@@ -328,7 +336,7 @@ export class View implements LiveView {
     const now = this.#host.nowMs()
     this.#lookAtNames()
     this.#pin?.expire()
-    this.#runs = undefined
+    const { datasets, sources, chart } = this.#presentFacts()
     const { matchedPerSecond, notDrawnPerSecond, late } = this.#drawn.endTick(now)
     const reading = this.#reading()
     const isOther = JSON.stringify(reading) !== JSON.stringify(this.#shownReading)
@@ -347,7 +355,9 @@ export class View implements LiveView {
       matchedPerSecond,
       notDrawnPerSecond: this.#pin === undefined ? notDrawnPerSecond : 0,
       levels: levelCounts(this.#matches.levels),
-      ...tickFacts(this.#matches, now),
+      datasets,
+      sources,
+      chart,
       late,
       ...(isOther ? { reading } : {}),
     }
