@@ -43,6 +43,18 @@ describe('logferry bench', () => {
     await shipper.close()
   })
 
+  it('prints its result as JSON with --json, and its progress to standard error', async () => {
+    await using emulator = await startEmulator()
+    const { code, stdout, stderr } = await bench(emulator, ['--events', '6000', '--seconds', '15', '--json'])
+    expect(code).toBe(0)
+    const { trials, proposal, isUncertain } = JSON.parse(stdout)
+    expect(trials).toHaveLength(6)
+    expect(trials[0]).toMatchObject({ maxBatchBytes: 262_144, delivered: expect.any(Number) })
+    expect(proposal).toMatchObject({ maxBatchBytes: expect.any(Number), reasons: expect.any(Object) })
+    expect(isUncertain).toBe(true)
+    expect(stderr).toMatch(/^Sending up to 6,000 events/)
+  })
+
   it('measures how long the service takes to answer', async () => {
     await using emulator = await startEmulator()
     emulator.faults.latencyMs = 300

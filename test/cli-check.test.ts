@@ -1,6 +1,9 @@
 /** `logferry check` as it is built, with failures made on purpose: it names each, and what to do. */
 import { execFile, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -284,6 +287,20 @@ describe.concurrent('logferry check, TLS:', () => {
       expect(of('tls')?.values).toMatchObject({ isPrivate: true, daysLeft: expect.any(Number) })
       expect((await check(environmentOf(emulator), ['--ca', ca])).code).toBe(0)
     })
+  })
+
+  it('a server that wants a client certificate', async () => {
+    const asking = { ...tlsOf(trusted), ca: tlsOf(wrongHost).cert, requestCert: true }
+    const server = createServer(asking, (request, response) => request.resume().on('end', () => response.end('{}')))
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const ca = ['--ca', pathOf(`${trusted}cert.pem`)]
+    const { bad, of } = await check(environmentOf({ url, token: 'some-secret' }), ca)
+    expect(bad).toEqual(['answer'])
+    expect(of('answer')?.remedy).toMatch(/--cert and --key/)
+    const own = ['--cert', pathOf(`${wrongHost}cert.pem`), '--key', pathOf(`${wrongHost}key.pem`)]
+    expect((await check(environmentOf({ url, token: 'some-secret' }), [...ca, ...own])).bad).toEqual([])
+    server.close()
   })
 
   it('verification that is turned off', async () => {

@@ -3,7 +3,7 @@ import { type Emulator, startEmulator } from '../emulator.ts'
 import { toMessageLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
 import { print, printError } from './print.ts'
-import { tail } from './tail.ts'
+import { printArrivals } from './print-arrivals.ts'
 
 /**
  * Maximum size of the stored events with --tail, in bytes. It is low because --tail reads the stored events again and
@@ -39,7 +39,7 @@ Open its address in a browser to see the events.`,
     // With --tail, standard output carries only events, so that the user can pipe them.
     const announce = given.tail === true ? printError : print
     announce(welcome(emulator, token ?? emulator.token))
-    const stopTail = given.tail === true ? tail(emulator, print) : undefined
+    const stopTail = given.tail === true ? printArrivals(emulator, print) : undefined
     await end
     stopTail?.()
     await emulator.close()

@@ -39,6 +39,7 @@ import { type License, openLicense } from './license-limits.ts'
 import { MinSeverity } from './min-severity.ts'
 import { openPipeline, type Pipeline } from './pipeline.ts'
 import { Receipts } from './receipts.ts'
+import { Room } from './room.ts'
 import type { ShipperStats } from './shipper-stats.ts'
 import { SpoolCoordinator } from './spool-coordinator.ts'
 import { checkedMaxStatements, lineCounter, noUsage, openUsageMeter, type ShipperUsage } from './usage-of.ts'
@@ -83,6 +84,12 @@ export class Shipper {
   readonly #pipeline: Pipeline
   /** @internal */
   readonly heldEvents: HeldEvents
+  /**
+   * For a caller that can wait until there is room for an event.
+   *
+   * @internal
+   */
+  readonly room: Room
   readonly #drain: Drain
   readonly #atExit: ShipperAtExit
   readonly #refusedEvents: RefusedEvents
@@ -108,6 +115,7 @@ export class Shipper {
     this.#sender = new Sender(options, this.#compression, diagnostics.redact)
     this.#pipeline = this.#openPipeline()
     const { memory, batchQueue, delivery, rateLimiter, spool } = this.#pipeline
+    this.room = new Room({ memory, batchQueue, spool: spool?.spool, maxSpoolBytes: options.spool?.maxBytes })
     this.heldEvents = new HeldEvents({
       memory,
       ledger,
@@ -548,9 +556,13 @@ export class Shipper {
       onAdopted: () => this.#atExit.register(),
       onSettled: () => {
         this.heldEvents.resume()
+        this.room.resume()
         this.#atExit.unregisterIfDone()
       },
-      onRoom: () => this.heldEvents.resume(),
+      onRoom: () => {
+        this.heldEvents.resume()
+        this.room.resume()
+      },
       onAnswer: headers => this.#license?.limits.onAnswer(headers),
       onDelivered: dataset => this.#shipSummary(dataset),
     })
@@ -623,4 +635,15 @@ function levelOf(event: Readonly<Record<string, unknown>>): Severity {
  */
 export function createShipper(options?: ShipperOptions): Shipper {
   return new Shipper(resolveOptions(options, process.env))
+}
+
+/**
+ * Creates a shipper that delivers the events which a spool holds for one destination to another address.
+ *
+ * @param destination the destination of the events, as the names of their directories have it
+ * @internal
+ */
+export function createShipperInPlaceOf(destination: string, options: ShipperOptions): Shipper {
+  const { spool, ...others } = resolveOptions(options, process.env)
+  return new Shipper({ ...others, spool: spool && { ...spool, destination } })
 }

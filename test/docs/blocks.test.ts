@@ -3,7 +3,16 @@
  * emulator. The comment above a block says what it needs and what it causes; `blocks.ts` describes it.
  */
 import { execFile, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -23,6 +32,7 @@ const notRun: readonly string[] = [
   'README.md: installs packages',
   'benchmarks/README.md: measures for minutes',
   'docs/comparison.md: measures for minutes',
+  'docs/dev.md: needs a dev service on its usual port',
   'docs/production.md: needs a proxy',
   'docs/quick-start.md: installs packages',
 ]
@@ -92,9 +102,7 @@ describe.concurrent('code blocks cause what their comments say', () => {
     await using elsewhere = await startElsewhere()
     await using redis = block.needsRedis ? await startRedis() : undefined
     const ownFolder = folderOf(block)
-    for (const { file, source } of run.filter(({ page, file }) => page === block.page && file !== undefined)) {
-      writeFileSync(`${ownFolder}/${file}`, source)
-    }
+    writeFiles(block, ownFolder)
     if (block.folder !== undefined) await preparationOf(block.folder)(ownFolder, emulator)
     const environment = {
       ...elsewhere.environment,
@@ -118,6 +126,18 @@ describe.concurrent('code blocks cause what their comments say', () => {
     expect(arrived >= min && arrived <= max, `${arrived} events arrived, not ${min} to ${max}. ${said}`).toBe(true)
   })
 })
+
+/** Writes the files of the page of a block, with everything that they can import beside them. */
+function writeFiles({ page }: Block, folder: string): void {
+  const files = run.filter(({ page: own, file }) => own === page && file !== undefined)
+  if (files.length === 0) return
+  for (const { file, source } of files) writeFileSync(`${folder}/${file}`, source)
+  mkdirSync(`${folder}/node_modules`)
+  for (const name of readdirSync(`${root}node_modules`)) {
+    symlinkSync(`${root}node_modules/${name}`, `${folder}/node_modules/${name}`)
+  }
+  symlinkSync(root, `${folder}/node_modules/logferry`)
+}
 
 /** A folder of its own for each block. */
 function folderOf(block: Block): string {

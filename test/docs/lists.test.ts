@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { root } from '../../docs/pages.ts'
+import { allChecks } from '../../src/cli/checks/all-checks.ts'
 import { createShipper } from '../../src/index.ts'
 import type { Meter, MeterProvider } from '../../src/options/meter-provider.ts'
 import { headingsOf, sourceOf } from './markdown.ts'
@@ -118,5 +119,18 @@ describe('docs/metrics.md', () => {
     await shipper.close()
     const rows = rowsOf('docs/metrics.md', '## OpenTelemetry metrics').filter(([name]) => name?.startsWith('`otel.sdk'))
     expect(rows.map(([name = '', kind = '']) => `${name}: ${kind}`.replaceAll('`', '')).sort()).toEqual(metrics.sort())
+  })
+})
+
+describe('docs/check.md', () => {
+  it('has a row for every check, and no other', () => {
+    const headings = [
+      '## Checks of this machine\n',
+      '## Checks of the way to the service\n',
+      '## Checks of the service\n',
+    ]
+    const rows = headings.flatMap(heading => rowsOf('docs/check.md', heading))
+    const names = rows.map(([name]) => namesIn(name)[0])
+    expect(names.toSorted()).toEqual(allChecks.map(({ name }) => name).toSorted())
   })
 })

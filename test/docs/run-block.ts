@@ -57,8 +57,11 @@ export function runInProcess(path: string, surroundings: Surroundings): Promise<
 
 /** Runs the commands of a block with bash, which ends at the first that fails. */
 export function runInShell(block: Block, surroundings: Surroundings): Promise<EndedBlock> {
-  const { folder } = surroundings
-  const script = block.source.replaceAll('/var/spool/', `${folder}/spool/`)
+  const { folder, environment } = surroundings
+  const script = block.source
+    .replaceAll('/var/spool/', `${folder}/spool/`)
+    .replaceAll('LOGFERRY_URL=https://…', `LOGFERRY_URL=${environment.LOGFERRY_URL}`)
+    .replaceAll('LOGFERRY_TOKEN=…', `LOGFERRY_TOKEN=${environment.LOGFERRY_TOKEN}`)
   const bash = spawn('bash', ['-eu', '-o', 'pipefail', '-c', script], processOptions(surroundings))
   return ended(bash, block.until)
 }
@@ -73,11 +76,14 @@ function processOptions({ folder, environment }: Surroundings): SpawnOptions {
   }
 }
 
-/** Makes a folder with `npx` and `node`: `npx logferry` is the command as it is built here, and Node is that of the tests. */
+/**
+ * Makes a folder with `npx` and `node`. `npx logferry` is the command as it is built here, and Node is that of the tests. A dev
+ * service takes a free port, because its usual one may be in use.
+ */
 function commandsFolder(folder: string): string {
   const path = `${folder}/.commands`
   mkdirSync(path, { recursive: true })
-  const npx = `#!/bin/sh\n[ "$1" = logferry ] || exit 127\nshift\nexec ${process.execPath} ${root}dist/cli/main.cjs "$@"\n`
+  const npx = `#!/bin/sh\n[ "$1" = logferry ] || exit 127\nshift\n[ "$1" != dev ] || { shift; set -- dev --port 0 "$@"; }\nexec ${process.execPath} ${root}dist/cli/main.cjs "$@"\n`
   for (const [name, script] of Object.entries({ npx, node: `#!/bin/sh\nexec ${process.execPath} "$@"\n` })) {
     writeFileSync(`${path}/${name}`, script)
     chmodSync(`${path}/${name}`, 0o755)

@@ -8,6 +8,7 @@ export interface RunningProcess extends AsyncDisposable {
   stderr(): string
   /** Waits until the output matches. */
   until(pattern: RegExp): Promise<void>
+  signal(signal: NodeJS.Signals): void
   /** Waits for the end, after a signal if one is given. Returns the exit code. */
   end(signal?: NodeJS.Signals): Promise<number | null>
 }
@@ -33,6 +34,9 @@ export function startNode(args: readonly string[], environment: Record<string, s
         const goesOn = await Promise.race([once(child, 'printed').then(() => true), closed.then(() => false)])
         if (!goesOn) throw new Error(`ended without printing ${pattern}: ${printed.stdout}${printed.stderr}`)
       }
+    },
+    signal(signal) {
+      child.kill(signal)
     },
     async end(signal) {
       if (signal !== undefined) child.kill(signal)

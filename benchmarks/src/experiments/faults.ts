@@ -19,6 +19,7 @@ import type { Case, Experiment, Measured } from './experiment.ts'
 
 const subjects = [
   'logferry-winston',
+  'logferry-otel-processor',
   'logferry-otel-exporter',
   'axiom-winston',
   'winston-http',

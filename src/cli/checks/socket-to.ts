@@ -1,6 +1,7 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
 import { connect, type Socket } from 'node:net'
+import { deadline } from '../../time-limits.ts'
 import { basicAuth } from './proxy-address.ts'
 
 export interface Target {
@@ -21,11 +22,11 @@ export class TunnelRefused extends Error {
 /** Opens a connection. Nothing is sent over it. The caller destroys the socket. */
 export function socketTo({ host, port }: Target, timeoutMs: number): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
-  const socket = connect({ host, port, timeout: timeoutMs })
-  socket.once('connect', () => resolve(socket.setTimeout(0)))
-  socket.once('timeout', () => socket.destroy(timedOut(timeoutMs)))
-  socket.once('error', reject)
-  return promise
+  const socket = connect({ host, port })
+  const stopClock = deadline(timeoutMs, () => socket.destroy(timedOut(timeoutMs)))
+  socket.once('connect', () => resolve(socket))
+  socket.on('error', reject)
+  return promise.finally(stopClock)
 }
 
 /**
@@ -43,7 +44,6 @@ export function tunnelTo({ host, port }: Target, proxy: URL, timeoutMs: number):
     port: proxy.port || (proxy.protocol === 'https:' ? 443 : 80),
     path,
     headers: { host: path, ...basicAuth(proxy) },
-    timeout: timeoutMs,
     agent: new Agent({ proxyEnv: {} }), // no proxy on the way to the proxy
   })
   request.once('connect', ({ statusCode = 0 }, socket: Socket) => {
@@ -55,10 +55,10 @@ export function tunnelTo({ host, port }: Target, proxy: URL, timeoutMs: number):
     response.destroy()
     reject(new TunnelRefused(response.statusCode ?? 0))
   })
-  request.once('timeout', () => request.destroy(timedOut(timeoutMs)))
   request.once('error', reject)
+  const stopClock = deadline(timeoutMs, () => request.destroy(timedOut(timeoutMs)))
   request.end()
-  return promise
+  return promise.finally(stopClock)
 }
 
 export function timedOut(timeoutMs: number): Error {

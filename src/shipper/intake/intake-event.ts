@@ -13,6 +13,8 @@ export interface IntakeEvent {
   resource: Uint8Array | undefined
   /** The result of `JSON.stringify` for the fields, if the caller has it and they are plain data. */
   preSerialized: string | undefined
+  /** True if the line must have `preSerialized` as it is, unless the event is changed or does not fit. */
+  readonly keepsText?: true
 }
 
 /**

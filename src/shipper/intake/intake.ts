@@ -4,7 +4,7 @@ import type { Acknowledgement } from '../../batch/acknowledgements.ts'
 import type { BatchQueue } from '../../batch/batch-queue.ts'
 import { drainIfExiting } from '../../exit/exit-hooks.ts'
 import type { ResolvedOptions } from '../../options/resolved-options.ts'
-import { eventToLine, type Line } from '../../record/event-to-line.ts'
+import { eventToLine, type Line, textToLine } from '../../record/event-to-line.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
 import type { Redaction } from '../../record/redaction.ts'
 import { tailFields } from '../../record/resource-tail.ts'
@@ -204,7 +204,12 @@ export class Intake {
     if (tail !== resource) this.altered.cut++
     const nonFinite = resource === undefined ? 'null' : 'text' // OpenTelemetry has numbers that JSON does not have
     const maxBytes = this.#maxEventBytes - 1
-    return this.#toLine(event, this.#heads.of(intake), tail, maxBytes, this.altered, preSerialized, nonFinite)
+    const head = this.#heads.of(intake)
+    if (intake.keepsText && preSerialized !== undefined && this.#deps.redaction === undefined) {
+      const line = textToLine(preSerialized, event, head, tail, maxBytes)
+      if (line !== undefined) return line
+    }
+    return this.#toLine(event, head, tail, maxBytes, this.altered, preSerialized, nonFinite)
   }
 
   /** Returns a resource unless it is too long: it must not displace the event itself. */
