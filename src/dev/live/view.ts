@@ -21,7 +21,7 @@ import { ListMatches, type MatchesHost } from './list-matches.ts'
 import { type PinHost, PinnedList } from './pinned-list.ts'
 import { RowMaker } from './row.ts'
 import { isRepeat, type Run, Snapshot } from './snapshot.ts'
-import { changedQuery, defaultViewQuery, hasOtherMatches } from './view-query.ts'
+import { asksForNew, changedQuery, defaultViewQuery, hasOtherMatches } from './view-query.ts'
 
 /** Number of rows in a frame, and maximum number in an answer. */
 const maxRows = 200
@@ -387,6 +387,9 @@ export class View implements LiveView {
       const { since, from, to } = this.#query
       const isBounded = since > 0 || from !== null || to !== null
       notes.push({ text: `No event matches${isBounded ? ' in the chosen time' : ''}.` })
+      if (this.#query.mark === 0 && asksForNew.test(this.#query.q)) {
+        notes.push({ text: 'Set a mark first: `is:new` finds the events that arrive after the mark.' })
+      }
     }
     return { ...reading, notes }
   }
