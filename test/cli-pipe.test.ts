@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { type Emulator, startEmulator } from '../src/emulator.ts'
 import { unprintable } from './support/hostile-text.ts'
 import { logferry } from './support/logferry.ts'
+import { runProgram } from './support/run-script.ts'
 import { pipe, startPipe } from './support/start-pipe.ts'
 import { until } from './support/until.ts'
 
@@ -197,6 +198,16 @@ describe.concurrent('logferry pipe', () => {
     expect(numbersIn(emulator)).toEqual(Array.from({ length: 201 }, (_, n) => n))
   })
 
+  it('reads for --read-on seconds after a signal if the input does not end', async () => {
+    await using emulator = await startEmulator()
+    await using running = startPipe(emulator, ['--tee', '--read-on', '0.3'])
+    running.stdin.write('{"n":1}\n')
+    await until(() => running.output().length > 0, 'the line comes out')
+    running.kill('SIGTERM')
+    await running.until(/^Read 1 line, delivered 1 event\.$/m)
+    expect(await running.end()).toBe(0)
+  })
+
   it('is not disturbed by SIGPIPE', async () => {
     await using emulator = await startEmulator()
     await using running = startPipe(emulator, ['--tee'])
@@ -251,6 +262,20 @@ describe.concurrent('logferry pipe', () => {
     await until(() => running.output().length > 0, 'the line comes out')
     expect(numbersIn(emulator)).toEqual([1])
     expect(await running.end()).toBe(0)
+  })
+
+  it.runIf(fs.existsSync('/usr/bin/script'))('shows its progress on a terminal, below its messages', async () => {
+    await using emulator = await startEmulator()
+    const command = 'sleep 1.2 | "$NODE" dist/cli/main.cjs pipe --dataset d'
+    const { code, stdout } = await runProgram('/usr/bin/script', ['-qec', command, '/dev/null'], {
+      NODE: process.execPath,
+      LOGFERRY_URL: emulator.url,
+      LOGFERRY_TOKEN: emulator.token,
+      TERM: 'xterm',
+    })
+    expect(code).toBe(0)
+    expect(stdout).toContain('\r0 lines read (0/s), 0 delivered, 0 waiting\u001b[K')
+    expect(stdout).toContain('\r\u001b[KRead 0 lines, delivered 0 events.\r\n')
   })
 
   it('exits with 1 if the service refuses an event, and says so', async () => {
