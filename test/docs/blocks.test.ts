@@ -19,7 +19,7 @@ import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import { root } from '../../docs/pages.ts'
 import { startEmulator } from '../../src/emulator.ts'
-import { allBlocks, type Block, placeOf, runnable, shown } from './blocks.ts'
+import { allBlocks, type Block, blockOf, placeOf, runnable, shown } from './blocks.ts'
 import { startElsewhere } from './elsewhere.ts'
 import { folders } from './folders.ts'
 import { checkedPages, fencesOf } from './markdown.ts'
@@ -87,6 +87,15 @@ describe('code blocks', () => {
     expect(names.filter(name => !Object.hasOwn(scripts, name as string))).toEqual([])
   })
 
+  it('are not run with a comment that means nothing', () => {
+    const fence = { page: 'a.md', line: 1, language: 'ts', source: '' }
+    expect(blockOf({ ...fence, comment: 'block: with shipper; 2 to 3 events' })).toMatchObject({
+      preludes: ['shipper'],
+      events: [2, 3],
+    })
+    expect(() => blockOf({ ...fence, comment: 'block: 1 evnt' })).toThrow("a.md:1: the comment says '1 evnt'")
+  })
+
   it('compile with the types of the package', { timeout: 60_000 }, async () => {
     const tsc = `${root}node_modules/typescript/bin/tsc`
     for (const project of compilerProjects(written)) {
@@ -117,13 +126,14 @@ describe.concurrent('code blocks cause what their comments say', () => {
       LOG_HASH_KEY: 'a key of 16 bytes or more',
     }
     const whenDone = block.requestsElsewhere > 0 ? elsewhere.whenRequested(block.requestsElsewhere) : undefined
-    const { exitCode, stderr } = await runBlock(block, { folder: ownFolder, environment, whenDone })
+    const { exitCode, stdout, stderr } = await runBlock(block, { folder: ownFolder, environment, whenDone })
     await whenDone
     const said = `${stderr}\n${placeOf(block)}`
     expect({ exitCode, said }).toEqual({ exitCode: block.exitCode, said })
     const warnings = [...stderr.matchAll(/\[(LOGFERRY_\w+)\] LogferryWarning/g)].map(([, code]) => code)
     expect({ warnings, said }).toEqual({ warnings: block.warnings, said })
     if (block.language !== 'sh' && block.warnings.length === 0 && !block.printsErrors) expect(stderr).toBe('')
+    if (block.prints !== undefined) expect(stdout + stderr).toMatch(block.prints)
     const [min, max] = block.events
     const arrived = emulator.stats().stored
     expect(arrived >= min && arrived <= max, `${arrived} events arrived, not ${min} to ${max}. ${said}`).toBe(true)
