@@ -5,12 +5,6 @@ import type { Emulator } from '../../src/emulator.ts'
 import { createShipper } from '../../src/index.ts'
 import { leaveInSpool } from '../support/spool-left.ts'
 
-const app = `import { LogferryTransport } from 'logferry/winston'
-import winston from 'winston'
-
-winston.createLogger({ transports: [new LogferryTransport()] }).info('hello')
-`
-
 /** Puts the package and everything that is installed with it where programs in a folder find them. */
 export async function linkPackages(folder: string): Promise<void> {
   await mkdir(`${folder}/node_modules`)
@@ -21,12 +15,6 @@ export async function linkPackages(folder: string): Promise<void> {
 }
 
 export const folders: Readonly<Record<string, (folder: string, emulator: Emulator) => Promise<void>>> = {
-  /** A program that logs once. */
-  async app(folder) {
-    await linkPackages(folder)
-    await writeFile(`${folder}/app.js`, app)
-  },
-
   /** The spool of a process that ended while the service was away, with three events. */
   async spool(folder, emulator) {
     await mkdir(`${folder}/spool`, { recursive: true, mode: 0o700 })
