@@ -1,12 +1,11 @@
 import { resolve } from 'node:path'
 import { toMessageLine } from '../text/short-line.ts'
-import { systemTimeMs } from '../time.ts'
-import { type Command, type Given, Misuse } from './command.ts'
+import { type Command, Misuse } from './command.ts'
 import { datasetOf, formatOptions, integerOf, printerOf, printReading } from './events/reader-options.ts'
 import type { FoundEvents } from './events/search.ts'
 import { newestInSpool } from './events/spool-events.ts'
 import { stopSignal } from './events/stop.ts'
-import { timeArgument } from './events/time-argument.ts'
+import { timeOption } from './events/time-argument.ts'
 import { printError } from './print.ts'
 import { explainUnreadable } from './spool.ts'
 
@@ -42,8 +41,8 @@ Exits with 0, also if no event matches; with 1 if the spool cannot be read.`,
     const search = {
       q: query.join(' '),
       dataset: datasetOf(given),
-      from: timeOf(given, 'since'),
-      to: timeOf(given, 'until'),
+      from: timeOption(given, 'since'),
+      to: timeOption(given, 'until'),
       limit: integerOf(given, 'limit', { usual: usualLimit, min: 1, max: maxLimit }),
     }
     let found: FoundEvents
@@ -57,9 +56,4 @@ Exits with 0, also if no event matches; with 1 if the spool cannot be read.`,
     for (const notice of found.notices) printError(`logferry: ${toMessageLine(notice)}`)
     return found.events.length === 0 && given['exit-code'] === true ? noMatch : 0
   },
-}
-
-function timeOf(given: Given, name: string): number | undefined {
-  const time = given[name]
-  return time === undefined ? undefined : timeArgument(name, String(time), systemTimeMs(), given.utc === true)
 }
