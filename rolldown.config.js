@@ -52,11 +52,11 @@ const code = defineConfig({
         { name: 'emulator', test: /src\/emulator/, priority: 3 },
         { name: 'core', test: /src\/(index|shipper|record|batch|delivery|exit)/, priority: 2 },
         { name: 'dev-events', test: /src\/dev\/(protocol|index|query|live\/(?!live-))/, priority: 2 },
-        { name: 'dev', test: /src\/dev\/|@bufbuild/, priority: 1 },
+        { name: 'dev-service', test: /src\/dev\/|@bufbuild/, priority: 1 },
         { name: 'file-lines', test: /src\/cli\/(file-lines|number-ranges)/, priority: 2 }, // all that `audit` shares with dev
         { name: 'events', test: /src\/cli\/events\//, priority: 2 },
         { name: 'sending', test: /src\/cli\/(service|standstill|spool-delivery)\.ts/, priority: 2 },
-        { name: 'mcp', test: /src\/cli\/mcp\/|@modelcontextprotocol|node_modules\/zod/, priority: 2 },
+        { name: 'mcp-server', test: /src\/cli\/mcp\/|@modelcontextprotocol|node_modules\/zod/, priority: 2 },
         // Each command is a chunk of its own, which loads when the command runs.
         {
           name: 'command-line',

@@ -136,6 +136,12 @@ describe('the dev service', () => {
     expect(body).toBe('{"n":3,"keep":true}\n{"n":1,"keep":true}\n')
   })
 
+  it('lets its token read the license, as a program with the option limits does', async () => {
+    const { orgId } = await setupOf(dev)
+    const { status, body } = await dev.raw(`/v2/orgs/${orgId}`, { headers: { authorization: `Bearer ${dev.token}` } })
+    expect([status, JSON.parse(body).license.maxFields]).toEqual([200, 1024])
+  })
+
   it('sends a test event through the same door as an application', async () => {
     await dev.post(paths.testEvent)
     expect((await dev.events({ q: 'dataset:local' })).events).toHaveLength(1)
@@ -173,7 +179,8 @@ describe('the dev service', () => {
     await using live = await dev.live({ q })
     expect(JSON.stringify(await live.next('hello'))).not.toContain(dev.token)
     expect(JSON.stringify(await live.next('tick'))).not.toContain(dev.token)
-    expect(await setupOf(dev)).toEqual({ url: dev.url, token: dev.token, dataset: 'local', otlpEndpoint: dev.url })
+    const { url, token } = dev
+    expect(await setupOf(dev)).toEqual({ url, token, dataset: 'local', otlpEndpoint: url, orgId: 'emulated-org' })
   })
 
   it.each([

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Entry, mark } from '../../src/dev/index/entry.ts'
 import { levelRank } from '../../src/dev/index/level-rank.ts'
+import { cutText } from '../../src/dev/live/cut-text.ts'
 import type { EditRequest, Level } from '../../src/dev/protocol.ts'
 import { Candidate } from '../../src/dev/query/candidate.ts'
 import { compileQuery } from '../../src/dev/query/compile-query.ts'
@@ -22,6 +23,7 @@ describe('a click', () => {
     ['user:ann x', { kind: 'or', path: 'user', value: '"bob"' }, '(user:ann OR user:bob) x'],
     ['(user:ann OR user:bob) x', { kind: 'or', path: 'user', value: '"eve"' }, '(user:ann OR user:bob OR user:eve) x'],
     ['x', { kind: 'or', path: 'user', value: '"eve"' }, 'x user:eve'],
+    ['', { kind: 'only', path: 'cart', value: '{3 fields}' }, 'cart:*'],
     ['x', { kind: 'exists', path: 'a b' }, 'x "a b":*'],
     ['x level:info', { kind: 'levels', levels: ['error', 'fatal'] }, 'x level:>=error'],
     ['x level:info', { kind: 'levels', levels: ['debug'] }, 'x level:debug'],
@@ -73,6 +75,15 @@ describe('a click', () => {
       expect(test('only')).toBe(true)
       expect(test('exclude')).toBe(false)
     }
+  })
+
+  it('on a value that its row has cut finds the event', () => {
+    const text = 'ab cd '.repeat(100)
+    const { node } = readQuery(
+      editQuery('', { kind: 'only', path: 'a', value: JSON.stringify(cutText(text, 300)) }),
+      known,
+    )
+    expect(compileQuery(node, { mark: 0, nowMs }).test(new Candidate(entryOf(JSON.stringify({ a: text }))))).toBe(true)
   })
 
   it('on levels finds exactly the chosen ones', () => {

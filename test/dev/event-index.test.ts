@@ -157,6 +157,12 @@ describe('the index', () => {
     ])
     expect(groups[1]?.spark.reduce((sum, count) => sum + count)).toBe(10)
     expect(await index.groups({ q: 'level:error' })).toMatchObject({ total: 1 })
+    expect(await index.groups({ since: 10 })).toMatchObject({ total: 1, groups: [{ statement: 'failed' }] })
+    const bounded = await index.facet({ field: 'level', from: nowMs - 16_000, to: nowMs - 15_000 })
+    expect(bounded.values).toEqual([
+      { value: '"info"', label: 'info', count: 2 },
+      { value: '"error"', label: 'error', count: 1 },
+    ])
   })
 
   it('finds what costs most, with a query that finds its events', async () => {

@@ -118,6 +118,30 @@ describe('an open list', () => {
     expect(index.event('test.2001')).toBeUndefined()
   })
 
+  it('holds forgotten events for ten minutes, and 32 MiB of them', async () => {
+    let now = nowMs
+    const index = newIndex({ maxEvents: 40, nowMs: () => now })
+    addAll(
+      index,
+      Array.from({ length: 40 }, (_, n) => ({ n, text: 'x'.repeat(1024 * 1024) })),
+    )
+    const view = opened(index, { group: false })
+    await completed(view)
+    await view.change({ pinned: true })
+    addAll(
+      index,
+      Array.from({ length: 40 }, (_, n) => ({ n })),
+    )
+    const forgotten = async () => {
+      const { rows } = await view.rows({ until: 40, from: 0, n: 40 })
+      return rows.filter(({ badges }) => badges.includes('forgotten')).length
+    }
+    expect(await forgotten()).toBe(9)
+    now += 601_000
+    view.tick()
+    expect(await forgotten()).toBe(40)
+  })
+
   it('accounts for every event: drawn, not drawn and filtered out are all that arrived', async () => {
     const index = newIndex({ nowMs: later })
     const view = opened(index, { q: 'payment', group: false })
@@ -220,6 +244,13 @@ describe('an open list', () => {
     index.add(arrived({ _time: time(2400) }))
     index.add(arrived({ _time: time(4000) }))
     expect(await view.state()).toMatchObject({ matchedEvents: 2 })
+    // The chart shows all times, so that another one can be chosen.
+    expect(
+      view
+        .tick()
+        .chart.counts.flat()
+        .reduce((sum, count) => sum + count),
+    ).toBe(5)
   })
 
   it('says why it is empty', async () => {
@@ -264,6 +295,8 @@ describe('an open list', () => {
     expect(await opened(index, { mark: 1, q: 'is:new' }).state()).toMatchObject({
       rows: [{ n: 2, badges: ['no-time', 'new'] }],
     })
+    const { reading } = await opened(index, { q: 'is:new' }).state()
+    expect(reading.notes.map(({ text }) => text)).toContainEqual(expect.stringContaining('Set a mark first'))
   })
 })
 

@@ -93,6 +93,8 @@ export class Actions {
     const target = Math.min(Math.max(rank, 0), last)
     this.#control.store.set({ cursor: { rank: target, column: cursor?.column ?? -1 } })
     this.#control.reveal(target)
+    // The keys of the list act from now on, and not those of what was clicked last.
+    document.getElementById('list')?.focus({ preventScroll: true })
     const row = this.#control.rows.row(target)
     if (place.sel !== 0 && row !== undefined && row.n !== place.sel) this.#control.visit({ sel: row.n }, 'replace')
   }

@@ -29,7 +29,7 @@ export class ApiError extends Error {
   readonly code: string
 
   constructor({ code, message }: ErrorAnswer) {
-    super(message)
+    super(message.charAt(0).toUpperCase() + message.slice(1))
     this.name = 'ApiError'
     this.code = code
   }

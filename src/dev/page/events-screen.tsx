@@ -88,6 +88,10 @@ function List({ state, isHidden }: Props & { isHidden: boolean }) {
         tabIndex={0}
         aria-label={listLabel(state)}
         aria-readonly="true"
+        onMouseDown={event => {
+          // Shift would select text from the last click to this one.
+          if (event.shiftKey || event.altKey) event.preventDefault()
+        }}
         onClick={onClick}
         onPointerOver={event => {
           const place = list.current?.placeOf(event.target)

@@ -378,7 +378,7 @@ export class PageControl {
     const { kept, forgotten } = tick
     // A pause also stops the chart and the facets.
     const shown = isPaused(mode) && before !== null ? { ...tick, chart: before.chart } : tick
-    this.store.set({ tick: shown, kept, forgotten })
+    this.store.set({ tick: shown, kept, forgotten, ...(tick.reading && { reading: tick.reading }) })
     if (mode.kind === 'following') {
       const { matched, complete, read } = tick
       this.store.set({ matched, matchedEvents: tick.matchedEvents ?? matched, complete, read })

@@ -92,6 +92,7 @@ export function QueryBox({ state }: Props) {
 
   const run = (q: string) => {
     clearTimeout(applyTimer.current)
+    setText(q)
     shown.current = q
     control.submit(q)
     close()

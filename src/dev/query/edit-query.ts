@@ -3,8 +3,11 @@ import { all, type QueryNode } from './query-node.ts'
 import { parseQuery } from './query-parser.ts'
 import { fieldText, quoted, valueText } from './quoted-text.ts'
 
-/** Maximum length of a value that a clause contains whole, in characters. A longer one is found by its beginning. */
-const maxValueChars = 300
+/**
+ * Maximum length of a value that a clause contains whole, in characters. A longer one is found by its beginning. Rows cut
+ * their values at 300 characters, so a value of that length may be a part.
+ */
+const maxValueChars = 250
 const beginningChars = 200
 /** Maximum number of characters in this beginning that are hard to see. */
 const maxWildcards = 16
@@ -104,7 +107,10 @@ function withAlternative(clauses: readonly Clause[], path: string, added: string
   return texts.toSpliced(at, 1, `(${inner} OR ${added})`)
 }
 
-/** Returns the clause that finds a value, which is given as JSON. Containers are found by their presence. */
+/**
+ * Returns the clause that finds a value, which is given as JSON. Containers are found by their presence, also if no more
+ * than a summary of them is given.
+ */
 function valueClause(path: string, json: string): string {
   const name = fieldText(path)
   const value = parsed(json)
@@ -117,7 +123,7 @@ function parsed(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch {
-    return json // the reader has sent the text itself
+    return /^[[{]/.test(json) ? {} : json // a summary of a container, or a text without its quotes
   }
 }
 

@@ -3,7 +3,7 @@ import { json } from '../../emulator/answer.ts'
 import { FaultMistake } from '../faults/fault-text.ts'
 import type { LicenseSettings } from '../faults/license-settings.ts'
 import type { RunningFaults } from '../faults/running-faults.ts'
-import type { EventIndexApi } from '../index/index-api.ts'
+import type { EventIndexApi, Selection } from '../index/index-api.ts'
 import type { RequestTrail } from '../intake/request-trail.ts'
 import type { LiveStreams } from '../live/live-streams.ts'
 import { type EventDetail, type FaultsAnswer, paths, type ServiceStatus, type SetupAnswer } from '../protocol.ts'
@@ -174,8 +174,7 @@ function routesOf(deps: ApiDeps): Record<keyof typeof paths, Route> {
     groups: {
       get: ({ parameters }) =>
         index.groups({
-          q: parameters.text('q'),
-          since: parameters.integer('since', 0, maxArrival),
+          ...selectionOf(parameters),
           mark: parameters.integer('mark', 0, maxArrival),
           limit: parameters.integer('limit', 1, maxEvents),
         }),
@@ -183,7 +182,7 @@ function routesOf(deps: ApiDeps): Record<keyof typeof paths, Route> {
     facet: {
       get: ({ parameters }) =>
         index.facet({
-          q: parameters.text('q'),
+          ...selectionOf(parameters),
           field: parameters.requiredText('field'),
           limit: parameters.integer('limit', 1, maxEvents),
         }),
@@ -242,12 +241,9 @@ function routesOf(deps: ApiDeps): Record<keyof typeof paths, Route> {
     export: {
       get: async ({ response, parameters }) => {
         const lines = index.exportLines({
-          q: parameters.text('q'),
+          ...selectionOf(parameters),
           until: parameters.integer('until', 0, maxArrival),
           sort: parameters.oneOf('sort', ['time', 'arrival']),
-          since: parameters.integer('since', 0, maxArrival),
-          from: parameters.number('from') ?? null,
-          to: parameters.number('to') ?? null,
         })
         const headers = { 'content-disposition': 'attachment; filename="logferry-events.ndjson"' }
         await sendLines(response, redacted(lines, deps.redact), headers)
@@ -292,4 +288,13 @@ async function eventAtTime(index: EventIndexApi, time: string): Promise<EventDet
 
 async function* redacted(lines: AsyncIterable<string>, redact: (text: string) => string): AsyncGenerator<string> {
   for await (const line of lines) yield redact(line)
+}
+
+function selectionOf(parameters: Parameters): Selection {
+  return {
+    q: parameters.text('q'),
+    since: parameters.integer('since', 0, maxArrival),
+    from: parameters.number('from'),
+    to: parameters.number('to'),
+  }
 }

@@ -12,7 +12,7 @@ interface Hashes {
 }
 
 /** Paths of the page. The page reads its state from the address. */
-const pagePath = /^\/dev\/(events|groups|requests|fields|cost|faults)$|^\/dev\/(trace|event|requests)\/[^/]+$/
+const pagePath = /^\/dev\/(events|groups|requests|fields|cost|faults)$|^\/dev\/(trace|event|requests|fields)\/[^/]+$/
 
 export function isPagePath(path: string): boolean {
   return pagePath.test(path)

@@ -1,0 +1,86 @@
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { expect } from 'vitest'
+import type { Dev } from './service.ts'
+
+export interface PageOptions {
+  readonly width?: number
+  readonly height?: number
+  readonly theme?: 'light' | 'dark'
+}
+
+/** A tab of a real browser that shows the page of a dev service. */
+export interface Tab extends AsyncDisposable {
+  readonly page: Page
+  readonly context: BrowserContext
+  /** What the browser has said in its console, and errors of scripts. */
+  readonly complaints: string[]
+  /** Addresses that the page has asked for. */
+  readonly requests: string[]
+  /** The message of each row that is on the screen. */
+  messages(): Promise<string[]>
+  /** Waits until the first rows have these messages. */
+  shows(...messages: string[]): Promise<void>
+  /** Presses keys, one after the other. */
+  press(...keys: string[]): Promise<void>
+  /** Waits until the text of the query is this. */
+  hasQuery(q: string): Promise<void>
+  /** Types a query in place of the one that stands there, and runs it. */
+  search(q: string): Promise<void>
+}
+
+export function startBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
+}
+
+export async function openTab(browser: Browser, dev: Dev, path = 'events', options: PageOptions = {}): Promise<Tab> {
+  const { width = 1440, height = 900, theme = 'light' } = options
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: theme,
+    reducedMotion: 'reduce',
+    permissions: ['clipboard-read', 'clipboard-write'],
+  })
+  const page = await context.newPage()
+  page.setDefaultTimeout(10_000)
+  const complaints: string[] = []
+  const requests: string[] = []
+  page.on('console', message => complaints.push(`${message.type()}: ${message.text()}`))
+  page.on('pageerror', error => complaints.push(String(error)))
+  page.on('request', request => requests.push(request.url()))
+  await page.goto(`${dev.url}/dev/${path}`)
+  const messages = () => page.locator('#list .space > .row:visible .text').allTextContents()
+  return {
+    page,
+    context,
+    complaints,
+    requests,
+    messages,
+    async shows(...expected) {
+      await expect
+        .poll(async () => (await rowsInOrder(page)).slice(0, Math.max(expected.length, 1)), { timeout: 10_000 })
+        .toEqual(expected.length === 0 ? [] : expected)
+    },
+    async press(...keys) {
+      for (const key of keys) await page.keyboard.press(key)
+    },
+    async hasQuery(q) {
+      await expect.poll(() => page.locator('#query').inputValue(), { timeout: 10_000 }).toBe(q)
+    },
+    async search(q) {
+      await page.locator('#query').fill(q)
+      await page.locator('#query').press('Enter')
+      await page.locator('#query').press('Escape')
+    },
+    [Symbol.asyncDispose]: () => context.close(),
+  }
+}
+
+/** The messages of the rows, from the newest: the elements of the rows are recycled, so their order means nothing. */
+function rowsInOrder(page: Page): Promise<string[]> {
+  return page.locator('#list .space > .row:visible').evaluateAll(rows =>
+    rows
+      .map(row => [Number(row.ariaRowIndex), row.querySelector('.text')?.textContent ?? ''] as const)
+      .sort(([one], [other]) => one - other)
+      .map(([, text]) => text),
+  )
+}

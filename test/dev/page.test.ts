@@ -1,0 +1,405 @@
+/** The page of `logferry dev` in a real browser: each feature as its user would use it. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { paths } from '../../src/dev/protocol.ts'
+import { openTab, startBrowser, type Tab } from './browser.ts'
+import { type Dev, startDev } from './service.ts'
+
+const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
+const stack = `TypeError: no such order
+    at pay (/app/src/pay.ts:42:7)
+    at process.processTicksAndRejections (node:internal/process/task_queues:105:5)
+    at async Layer.handle (/app/node_modules/express/lib/router/layer.js:95:5)`
+
+/** Eight events of two programs, oldest first. */
+function eventsOfShop(): object[] {
+  const at = Date.now() - 60_000
+  const time = (n: number) => new Date(at + n * 1000).toISOString()
+  return [
+    { level: 'debug', message: 'cache miss', service: 'shop' },
+    { level: 'info', message: 'health check', service: 'shop', http: { status: 200 } },
+    {
+      level: 'info',
+      message: 'order placed',
+      service: 'shop',
+      http: { status: 201 },
+      order: { id: 42, items: ['a', 'b'] },
+    },
+    {
+      level: 'info',
+      message: 'POST /pay',
+      service: 'api',
+      http: { status: 200 },
+      trace_id: trace,
+      span_id: '00f1aa00f1aa00f1',
+    },
+    { level: 'warn', message: 'retrying payment', service: 'pay', trace_id: trace, span_id: '91c2bb91c2bb91c2' },
+    {
+      level: 'error',
+      message: 'payment timed out',
+      service: 'pay',
+      http: { status: 504 },
+      trace_id: trace,
+      span_id: '91c2bb91c2bb91c2',
+      error: { type: 'TypeError', stack },
+    },
+    { level: 'fatal', message: 'uncaught ECONNREFUSED', service: 'pay', http: { status: 502 } },
+    { level: 'info', message: 'health check', service: 'api', http: { status: 200 } },
+  ].map((event, n) => ({ _time: time(n), ...event }))
+}
+
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser?.close())
+
+describe('an empty page', () => {
+  it('says how to send logs, copies the token that it does not show, and shows the first event by itself', async () => {
+    await using dev = await startDev()
+    await using tab = await openTab(browser, dev)
+    const { page } = tab
+    await page.getByText('No event has arrived yet.').waitFor()
+    const shell = page.getByRole('button', { name: /^Copy: In the shell/ })
+    await shell.click()
+    await page.getByText('Copied, with the token.').waitFor()
+    const copied = await page.evaluate('navigator.clipboard.readText()')
+    expect(copied).toBe(
+      `export LOGFERRY_URL=${dev.url}\nexport LOGFERRY_DATASET=local\nexport LOGFERRY_TOKEN=${dev.token}`,
+    )
+    expect(await page.content()).not.toContain(dev.token)
+    await page.getByRole('button', { name: 'Any OTLP program' }).click()
+    await page.getByText(`export OTEL_EXPORTER_OTLP_ENDPOINT=${dev.url}`).waitFor()
+
+    await page.getByRole('button', { name: 'Send a test event' }).click()
+    await page.getByRole('grid').waitFor()
+    await expect.poll(() => tab.messages()).toHaveLength(1)
+    const logs = dev.shipper('orders')
+    logs.ship({ level: 'info', message: 'from a real shipper' })
+    await logs.flush()
+    await expect.poll(() => tab.messages()).toContain('from a real shipper')
+    expect(tab.complaints).toEqual([])
+  })
+})
+
+describe('the page', () => {
+  let dev: Dev
+  let tab: Tab
+  beforeAll(async () => {
+    dev = await startDev()
+    await dev.ingest(eventsOfShop(), 'shop')
+    await dev.ingest([{ level: 'info', message: 'token checked', service: 'auth' }], 'auth')
+    tab = await openTab(browser, dev, 'events')
+  })
+  afterAll(async () => {
+    await tab?.[Symbol.asyncDispose]()
+    await dev?.[Symbol.asyncDispose]()
+  })
+  beforeEach(async () => {
+    // A link of the page: it changes the place without loading the page again.
+    await tab.press('Escape', 'Escape', 'Escape')
+    await tab.page.getByRole('link', { name: 'logferry dev' }).click()
+    await tab.shows('token checked', 'health check', 'uncaught ECONNREFUSED')
+  })
+
+  it('shows events newest first, and filters while a query is typed', async () => {
+    const { page } = tab
+    await tab.press('/')
+    await page.keyboard.type('level:>=error', { delay: 10 })
+    await tab.shows('uncaught ECONNREFUSED', 'payment timed out')
+    await page.getByText('2 of 9 match').waitFor()
+    await page.getByRole('button', { name: 'Remove level ≥ error' }).waitFor()
+    await page.waitForURL(/\?q=level:/)
+  })
+
+  it('suggests fields and their values, and takes one with Tab', async () => {
+    const { page } = tab
+    await tab.press('/')
+    await page.keyboard.type('http.sta')
+    await page
+      .getByRole('option', { name: /http\.status/ })
+      .first()
+      .waitFor()
+    await tab.press('Tab')
+    await expect.poll(() => page.locator('#query').inputValue()).toMatch(/^http\.status:/)
+    await page.getByRole('option', { name: /^504/ }).click()
+    await tab.hasQuery('http.status:504')
+    await tab.shows('payment timed out')
+    await tab.press('Enter', 'Escape')
+  })
+
+  it('switches a clause off and on by its chip, and removes it', async () => {
+    const { page } = tab
+    await tab.search('service:pay level:error')
+    await tab.shows('payment timed out')
+    await page
+      .getByRole('button', { name: 'level = error', exact: true })
+      .or(page.locator('.chip button[aria-pressed=true]').nth(1))
+      .first()
+      .click()
+    await tab.hasQuery('service:pay')
+    await tab.shows('uncaught ECONNREFUSED', 'payment timed out', 'retrying payment')
+    await page.locator('.chip.off button[aria-pressed=false]').click()
+    await tab.shows('payment timed out')
+    await page.locator('.chip .remove').first().click()
+    await tab.hasQuery('level:error')
+  })
+
+  it('says why nothing matches, and offers what would', async () => {
+    const { page } = tab
+    await tab.search('http.staus:504')
+    await page.getByRole('heading', { name: 'No event matches.' }).waitFor()
+    await page
+      .getByText(/no event has a field/i)
+      .first()
+      .waitFor()
+    await page.getByRole('button', { name: 'Show everything' }).click()
+    await tab.shows('token checked')
+  })
+
+  it('includes and excludes values by the boxes of a facet', async () => {
+    const { page } = tab
+    const facets = page.getByRole('complementary', { name: 'Facets' })
+    await facets.getByRole('checkbox', { name: 'info' }).click()
+    await tab.shows('uncaught ECONNREFUSED', 'payment timed out', 'retrying payment', 'cache miss')
+    await facets.getByRole('button', { name: 'error' }).click()
+    await tab.shows('payment timed out')
+    await tab.search('')
+    await facets.getByRole('checkbox', { name: 'pay' }).click()
+    await tab.hasQuery('-source:pay')
+    await expect.poll(() => facets.getByRole('checkbox', { name: 'pay' }).isChecked()).toBe(false)
+    await facets.getByRole('checkbox', { name: 'pay' }).click()
+    await tab.hasQuery('')
+    await facets.getByRole('textbox').fill('http.status')
+    await facets.getByRole('textbox').press('Enter')
+    await facets.getByRole('button', { name: '504' }).click()
+    await tab.shows('payment timed out')
+    await facets.getByRole('button', { name: 'Remove http.status' }).click()
+  })
+
+  it('excludes a value by Alt-click, adds one by Shift-click, and has a menu for the rest', async () => {
+    const { page } = tab
+    await page
+      .locator('.row .text', { hasText: 'health check' })
+      .first()
+      .click({ modifiers: ['Alt'] })
+    await tab.hasQuery('-message:"health check"')
+    await page.getByRole('button', { name: 'Clear the query' }).click()
+    await page.locator('.row:visible .text', { hasText: 'token checked' }).click({ modifiers: ['Shift'] })
+    await tab.hasQuery('message:"token checked"')
+    await page.getByRole('button', { name: 'Clear the query' }).click()
+    await tab.shows('token checked', 'health check')
+    await page.locator('.row:visible .text', { hasText: 'cache miss' }).hover()
+    await page.getByRole('button', { name: 'What to do with this value' }).click()
+    await tab.press('ArrowDown', 'Enter')
+    await tab.hasQuery('-message:"cache miss"')
+  })
+
+  it('opens an event beside the list as a tree, as JSON and as it was sent', async () => {
+    const { page } = tab
+    await page.locator('.row:visible .text', { hasText: 'payment timed out' }).click()
+    const panel = page.getByRole('complementary', { name: 'Event' })
+    await panel.getByRole('heading', { name: 'payment timed out' }).waitFor()
+    await panel.getByRole('treeitem', { name: /status\s*504/ }).waitFor()
+    await panel.getByText('at pay (/app/src/pay.ts:42:7)').first().waitFor()
+    await panel.getByRole('button', { name: '2 frames of Node and packages' }).first().click()
+    await panel.getByText('node_modules/express').first().waitFor()
+    await panel.getByRole('button', { name: 'JSON' }).click()
+    await panel.getByText('"status": 504').waitFor()
+    await panel.getByRole('button', { name: 'Raw line' }).click()
+    await panel.getByText('"http":{"status":504}').waitFor()
+    await panel.getByRole('button', { name: 'Copy' }).click()
+    await page.getByText('JSON copied.').waitFor()
+    const copied = JSON.parse(String(await page.evaluate('navigator.clipboard.readText()')))
+    expect(copied).toMatchObject({ message: 'payment timed out', http: { status: 504 } })
+    await panel.getByRole('button', { name: 'Tree' }).click()
+    await panel.getByRole('treeitem', { name: /status\s*504/ }).hover()
+    await panel.getByRole('button', { name: 'column' }).click()
+    await page.getByRole('columnheader', { name: 'http.status' }).waitFor()
+    expect(new URL(page.url()).searchParams.get('cols')).toBe('http.status')
+    await panel.getByRole('treeitem', { name: /status\s*504/ }).hover()
+    await panel.getByRole('button', { name: 'only' }).click()
+    await tab.hasQuery('http.status:504')
+    await tab.press('Escape')
+    await expect.poll(() => panel.count()).toBe(0)
+  })
+
+  it('brings back the view by a reload, the Back button and a pasted link', async () => {
+    const { page } = tab
+    await tab.search('service:pay')
+    await tab.shows('uncaught ECONNREFUSED', 'payment timed out', 'retrying payment')
+    await page.locator('.row:visible .text', { hasText: 'retrying payment' }).click()
+    const heading = page.getByRole('complementary', { name: 'Event' }).getByRole('heading')
+    await heading.waitFor()
+    await page.reload()
+    await tab.hasQuery('service:pay')
+    await tab.shows('uncaught ECONNREFUSED', 'payment timed out', 'retrying payment')
+    await expect.poll(() => heading.textContent()).toBe('retrying payment')
+    await using other = await openTab(browser, dev, page.url().slice(`${dev.url}/dev/`.length))
+    await other.shows('uncaught ECONNREFUSED', 'payment timed out', 'retrying payment')
+    await other.page.getByRole('complementary', { name: 'Event' }).getByText('retrying payment').first().waitFor()
+    await page.goBack()
+    await expect.poll(() => heading.count()).toBe(0)
+    await tab.hasQuery('service:pay')
+    await page.goBack()
+    await tab.hasQuery('')
+    await tab.shows('token checked')
+  })
+
+  it('does the work of a day by keys alone', async () => {
+    const { page } = tab
+    await tab.press('e', 'Enter')
+    const panel = page.getByRole('complementary', { name: 'Event' })
+    await panel.getByRole('heading', { name: 'uncaught ECONNREFUSED' }).waitFor()
+    await tab.press('e')
+    await panel.getByRole('heading', { name: 'payment timed out' }).waitFor()
+    await tab.press('w')
+    await panel.getByRole('heading', { name: 'retrying payment' }).waitFor()
+    await tab.press('k')
+    await panel.getByRole('heading', { name: 'payment timed out' }).waitFor()
+    await tab.press('y')
+    await page.getByText('JSON copied.').waitFor()
+    await tab.press('t')
+    await page.getByRole('heading', { name: `Trace ${trace}` }).waitFor()
+    await page.getByText('3 events, 2 sources').waitFor()
+    const rows = await page.locator('table.trace tbody tr .wide').allTextContents()
+    expect(rows).toEqual(['POST /pay', 'retrying payment', 'payment timed out'])
+    await tab.press('Escape')
+    await tab.press('Escape', 'g', 'j', 'x')
+    await tab.hasQuery('-message:"health check"')
+    await tab.shows('token checked', 'uncaught ECONNREFUSED')
+    await tab.press('g', 'f')
+    await tab.hasQuery('message:"token checked"')
+    await tab.press('2')
+    await page.getByRole('heading', { name: 'Requests' }).waitFor()
+    await tab.press('1')
+    await tab.press('?')
+    await page.getByRole('dialog').getByText('next, previous error').waitFor()
+    await tab.press('Escape')
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
+  })
+
+  it('shows the context of an event: the same time without the filter', async () => {
+    await tab.search('level:fatal')
+    await tab.shows('uncaught ECONNREFUSED')
+    await tab.press('j', 'v')
+    await tab.hasQuery('')
+    await tab.page.getByRole('button', { name: 'Show all times' }).first().waitFor()
+    await expect.poll(() => tab.messages()).toContain('payment timed out')
+    expect(await tab.messages()).not.toContain('token checked')
+  })
+
+  it('selects a time by the arrow keys', async () => {
+    const { page } = tab
+    await tab.press('b')
+    const from = page.getByRole('slider', { name: /^from/ })
+    await from.waitFor()
+    await expect.poll(() => from.evaluate(element => element === element.ownerDocument.activeElement)).toBe(true)
+    await tab.press('Home', 'PageUp', 'PageUp', 'PageUp', 'PageUp', 'Enter')
+    await page.getByRole('button', { name: 'Show all times' }).first().waitFor()
+    await tab.shows('token checked')
+    expect(await tab.messages()).toHaveLength(1)
+  })
+
+  it('selects a time by a drag on the chart', async () => {
+    const { page } = tab
+    const box = await page.locator('.u-over').boundingBox()
+    if (box === null) throw new Error('The chart is not on the screen.')
+    await page.mouse.move(box.x + 2, box.y + 20)
+    await page.mouse.down()
+    await page.mouse.move(box.x + box.width / 2, box.y + 24, { steps: 4 })
+    await page.mouse.up()
+    await page.getByRole('button', { name: 'Show all times' }).first().waitFor()
+    await expect.poll(() => tab.messages()).toContain('order placed')
+    expect(await tab.messages()).not.toContain('token checked')
+  })
+
+  it('hides what has come so far, and brings it back', async () => {
+    const { page } = tab
+    await tab.press('c')
+    await page.getByRole('heading', { name: 'No event matches.' }).waitFor()
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await tab.shows('token checked', 'health check')
+  })
+
+  it('groups events by their statement, with links to an example', async () => {
+    const { page } = tab
+    await page.getByRole('link', { name: 'Groups' }).click()
+    await page.getByText('8 groups').waitFor()
+    const first = page.locator('tbody tr').first()
+    await first.getByText('uncaught ECONNREFUSED').waitFor()
+    await first.getByRole('link', { name: 'last' }).click()
+    await page.getByRole('treeitem', { name: /message\s*uncaught/ }).waitFor()
+    await page.getByRole('heading', { name: 'uncaught ECONNREFUSED' }).waitFor()
+  })
+
+  it('shows the request that brought an event, and the events of a request', async () => {
+    const { page } = tab
+    await page.getByRole('link', { name: 'Requests' }).click()
+    await page.locator('table.requests tbody tr').first().getByRole('link').click()
+    const request = page.getByRole('region', { name: /^Request \d+$/ })
+    await request.getByText(/POST \/v1\/datasets\/\w+\/ingest/).waitFor()
+    expect(await request.textContent()).not.toContain(dev.token)
+    await request.getByRole('link', { name: 'Its events' }).click()
+    await expect.poll(() => tab.messages()).toContain('token checked')
+    await page.getByText('1 of 9 match').waitFor()
+  })
+
+  it('counts fields and bytes, and leads from there to the events', async () => {
+    const { page } = tab
+    await page.getByRole('link', { name: 'Fields' }).click()
+    await page.getByRole('link', { name: 'shop' }).click()
+    const field = page.locator('tbody tr', { hasText: 'http.status' })
+    await field.getByText('number').waitFor()
+    await page.reload()
+    await field.getByText('number').waitFor()
+    await page.getByRole('link', { name: 'Cost' }).click()
+    const statement = page.locator('tbody tr', { hasText: 'order placed' })
+    await statement.getByRole('link', { name: 'Show events' }).click()
+    await tab.shows('order placed')
+  })
+
+  it('exports what matches as it was sent', async () => {
+    const { page } = tab
+    await tab.search('service:pay level:error')
+    await tab.shows('payment timed out')
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Export' }).click(),
+    ])
+    const chunks: Buffer[] = []
+    for await (const chunk of await download.createReadStream()) chunks.push(chunk)
+    const lines = Buffer.concat(chunks).toString().trim().split('\n')
+    expect(lines.map(line => JSON.parse(line).message)).toEqual(['payment timed out'])
+  })
+
+  it('remembers the theme and other settings, and nothing that was logged', async () => {
+    const { page } = tab
+    await page.getByRole('button', { name: /^Theme/ }).click()
+    await page.getByRole('button', { name: /^Theme/ }).click()
+    await page.reload()
+    await expect.poll(() => page.locator('html').getAttribute('data-theme')).toBe('dark')
+    const stored = String(await page.evaluate('JSON.stringify(localStorage)'))
+    expect(stored).not.toContain('ECONNREFUSED')
+    expect(stored).not.toContain(dev.token)
+    await page.getByRole('button', { name: /^Theme/ }).click()
+  })
+
+  it('leaves single keys alone if they are switched off', async () => {
+    const { page } = tab
+    await tab.press('?')
+    await page.getByRole('checkbox', { name: 'Single keys act on the page' }).uncheck()
+    await tab.press('Escape', 'c', '2')
+    await tab.shows('token checked', 'health check')
+    expect(new URL(page.url()).pathname).toBe('/dev/events')
+    await page.getByRole('button', { name: 'Keys and settings' }).click()
+    await page.getByRole('checkbox', { name: 'Single keys act on the page' }).check()
+    await tab.press('Escape')
+  })
+
+  it('has said nothing in the console of the browser, and asked nobody else for anything', () => {
+    expect(tab.complaints).toEqual([])
+    expect(tab.requests.filter(url => !url.startsWith(`${dev.url}/dev/`))).toEqual([])
+    expect(tab.requests.some(url => url.includes(paths.live))).toBe(true)
+  })
+})
