@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { type Emulator, type EmulatorOptions, startEmulator } from '../src/emulator.ts'
 import { startFaultServer } from './support/fault-server.ts'
-import { unprintable } from './support/hostile-text.ts'
+import { hostileText, unprintable } from './support/hostile-text.ts'
 import { logferry } from './support/logferry.ts'
 import { startProxy } from './support/proxy.ts'
 
@@ -421,6 +421,25 @@ describe.concurrent('logferry check, the service:', () => {
     expect(of('clock')?.status).toBe('skipped')
   })
 
+  it('a server that repeats the token, and sends texts against the terminal', async () => {
+    const token = 'a-secret-of-tests'
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      const message = hostileText(`Bearer ${token}`, Buffer.from(token).toString('base64'))
+      request.answer('403 Forbidden', JSON.stringify({ message }))
+    })
+    for (const args of [['check'], ['check', '--json']]) {
+      const { code, stdout } = await logferry(args, environmentOf({ url: server.url, token }))
+      expect(code).toBe(1)
+      expect(stdout).toMatch(/refuses the API token \(status 403/)
+      expect(stdout).not.toMatch(unprintable)
+      expect(stdout).not.toMatch(/^logferry: forged/m)
+      expect(stdout).not.toContain(token)
+      expect(stdout).not.toContain(Buffer.from(token).toString('base64'))
+      expect(stdout.length).toBeLessThan(10_000)
+    }
+  })
+
   it('an event that is refused', async () => {
     await emulated(async emulator => {
       emulator.faults.rejectEvents(() => true, 'too many fields')
@@ -502,6 +521,22 @@ describe.concurrent('logferry check, the organization:', () => {
       },
       { org: org as EmulatorOptions['org'] },
     )
+  })
+
+  it('a foreign region that the name of the host tells', async () => {
+    const options: EmulatorOptions = { org: { license: { regions: ['us-east-1'] } }, allowedHosts: ['eu.example'] }
+    await using emulator = await startEmulator(options)
+    await using proxy = await startProxy(emulator.url)
+    const environment = {
+      ...withOrganization(emulator),
+      LOGFERRY_URL: 'http://eu.example',
+      HTTP_PROXY: `http://127.0.0.1:${proxy.port}`,
+      NODE_USE_ENV_PROXY: '1',
+    }
+    const { bad, of } = await check(environment, ['--allow-insecure'])
+    expect(bad).toEqual(['options', 'region']) // the first one for want of TLS
+    expect(of('proxy')?.detail).toBe(`http://127.0.0.1:${proxy.port} leads to eu.example`)
+    expect(of('region')?.detail).toBe('the address is that of the region eu, but the license is for us-east-1')
   })
 
   it('a token that may not read it, which is no failure', async () => {

@@ -92,6 +92,7 @@ describe('an invalid option', () => {
     [{ 'spool-max-bytes': '16777216' }, '--spool-max-bytes needs --spool'],
     [{ spool: 's', 'spool-max-bytes': '16777216' }, '--spool-max-bytes must be at least 2 × --buffer-bytes (67108864)'],
     [{ spool: 's', 'buffer-bytes': '999999999' }, '--spool-max-bytes must be at least 2 × --buffer-bytes (1999999998)'],
+    [{ 'read-on': '-1' }, "--read-on must be a number of seconds from 0 to 1000000, not '-1'"],
     [{ timeout: '1m' }, "--timeout must be a number of seconds from 0 to 1000000, not '1m'"],
   ])('%j is refused with what is expected', (given, problem) => {
     expect(() => pipeOptionsOf(given)).toThrow(problem)

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { type Emulator, startEmulator } from '../src/emulator.ts'
 import { unprintable } from './support/hostile-text.ts'
 import { logferry } from './support/logferry.ts'
+import { runProgram } from './support/run-script.ts'
 import { pipe, startPipe } from './support/start-pipe.ts'
 import { until } from './support/until.ts'
 
@@ -147,11 +148,29 @@ describe.concurrent('logferry pipe', () => {
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(1_000_000)
   })
 
-  it('reads no faster than the service takes the events, and loses none', { timeout: 60_000 }, async () => {
+  it('leaves out what is nested too deep, and says so', async () => {
+    await using emulator = await startEmulator()
+    const { code, stderr } = await pipe(emulator, `{"n":1,"a":${'['.repeat(100)}${']'.repeat(100)}}\n`)
+    expect(code).toBe(0)
+    expect(stderr).toContain('Nested too deep: 1 event, without the inner parts\n')
+    expect(emulator.lines('d')[0]).toMatch(/"n":1,"a":\[{60,}"\[Depth\]"\]/)
+  })
+
+  it.each([
+    ['memory', []],
+    ['a spool', ['--durability', 'memory']],
+    ['a spool for every event', ['--durability', 'disk']],
+  ])('reads no faster than there is room, and loses no event: with %s', { timeout: 60_000 }, async (_, durability) => {
     await using emulator = await startEmulator({ maxStoredBytes: 256 * MiB })
+    using spool = makeDirectory()
+    const inSpool = ['--spool', spool.path, '--spool-max-bytes', `${16 * MiB}`, ...durability]
     emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
-    await using running = startPipe(emulator, ['--buffer-bytes', `${8 * MiB}`])
-    const count = 40_000
+    await using running = startPipe(emulator, [
+      '--buffer-bytes',
+      `${8 * MiB}`,
+      ...(durability.length > 0 ? inSpool : []),
+    ])
+    const count = 80_000
     const written = writeNumbers(running.stdin, count, 'x'.repeat(200))
     await running.until(/Reading is paused: [\d,]+ events must be delivered first\./)
     expect(running.stdin.writableNeedDrain).toBe(true)
@@ -160,7 +179,7 @@ describe.concurrent('logferry pipe', () => {
     await written
     expect(await running.end()).toBe(0)
     expect(numbersIn(emulator)).toEqual(Array.from({ length: count }, (_, n) => n))
-    expect(running.stderr()).toContain('Read 40,000 lines, delivered 40,000 events.\n')
+    expect(running.stderr()).toContain('Read 80,000 lines, delivered 80,000 events.\n')
   })
 
   it('ships on when the reader of its output goes away', async () => {
@@ -195,6 +214,16 @@ describe.concurrent('logferry pipe', () => {
     await writeNumbers(running.stdin, 200, '', 100)
     expect(await running.end('{"n":200}')).toBe(0)
     expect(numbersIn(emulator)).toEqual(Array.from({ length: 201 }, (_, n) => n))
+  })
+
+  it('reads for --read-on seconds after a signal if the input does not end', async () => {
+    await using emulator = await startEmulator()
+    await using running = startPipe(emulator, ['--tee', '--read-on', '0.3'])
+    running.stdin.write('{"n":1}\n')
+    await until(() => running.output().length > 0, 'the line comes out')
+    running.kill('SIGTERM')
+    await running.until(/^Read 1 line, delivered 1 event\.$/m)
+    expect(await running.end()).toBe(0)
   })
 
   it('is not disturbed by SIGPIPE', async () => {
@@ -251,6 +280,20 @@ describe.concurrent('logferry pipe', () => {
     await until(() => running.output().length > 0, 'the line comes out')
     expect(numbersIn(emulator)).toEqual([1])
     expect(await running.end()).toBe(0)
+  })
+
+  it.runIf(fs.existsSync('/usr/bin/script'))('shows its progress on a terminal, below its messages', async () => {
+    await using emulator = await startEmulator()
+    const command = 'sleep 1.2 | "$NODE" dist/cli/main.cjs pipe --dataset d'
+    const { code, stdout } = await runProgram('/usr/bin/script', ['-qec', command, '/dev/null'], {
+      NODE: process.execPath,
+      LOGFERRY_URL: emulator.url,
+      LOGFERRY_TOKEN: emulator.token,
+      TERM: 'xterm',
+    })
+    expect(code).toBe(0)
+    expect(stdout).toContain('\r0 lines read (0/s), 0 delivered, 0 waiting\u001b[K')
+    expect(stdout).toContain('\r\u001b[KRead 0 lines, delivered 0 events.\r\n')
   })
 
   it('exits with 1 if the service refuses an event, and says so', async () => {

@@ -187,7 +187,9 @@ describe.concurrent('logferry emulator', () => {
     const { code, stdout, stderr } = await logferry(['emulator', '--port', `${port}`])
     other.close()
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toBe(`logferry: the emulator cannot listen on port ${port} of 127.0.0.1: the port is in use\n`)
+    expect(stderr).toBe(
+      `logferry: the emulator cannot listen on port ${port} of 127.0.0.1: the port is in use. Choose another address with --port or --host.\n`,
+    )
   })
 })
 

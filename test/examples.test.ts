@@ -97,6 +97,19 @@ describe('examples', () => {
   })
 })
 
+describe('docs/examples.md', () => {
+  const page = readFileSync(new URL('docs/examples.md', root), 'utf8')
+  const { scripts } = JSON.parse(readFileSync(new URL('examples/apps/package.json', root), 'utf8'))
+
+  it.each(examples)('lists %s', name => {
+    expect(page).toContain(`| [${name}](../examples/${name}) | `)
+  })
+
+  it.each(Object.keys(scripts).filter(name => !['types', 'queue:add'].includes(name)))('lists the app %s', name => {
+    expect(page).toContain(`| [\`${name}\`](../examples/apps/`)
+  })
+})
+
 describe('the first example of the README', () => {
   it.each([
     [true, /^delivered\n$/],

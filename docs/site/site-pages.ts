@@ -28,8 +28,9 @@ export function sitePages(contents = readContents()): SitePage[] {
   ]
   const sources = new Set<string>()
   const isPage = new Set(pages.map(({ file }) => file))
-  const made = pages.map(({ title, file, summary }) => {
+  const made = pages.map(({ file, summary }) => {
     const source = readFileSync(`${root}${file}`, 'utf8')
+    const title = (/^# (.*)$/m.exec(source)?.[1] ?? file).replaceAll('`', '')
     const body = forSite(source, file, linked => {
       if (!isPage.has(linked)) sources.add(linked)
     })

@@ -174,6 +174,6 @@ function numberOf(given: Given, name: string, fallback: number, min: number): nu
 
 function complain(what: string, trials: readonly Trial[] = []): 1 {
   const warnings = new Set(trials.flatMap(trial => trial.warnings.map(({ message }) => message)))
-  printError([what, ...warnings].join('\n'))
+  printError([what, ...warnings, "Run 'logferry check' with the same settings to find the reason."].join('\n'))
   return 1
 }

@@ -31,7 +31,7 @@ the program, and returns its exit code. If a dev service runs already, the progr
     fault: {
       value: 'fault',
       isMultiple: true,
-      description: 'fault to start with, such as status=503,for=30s; can be given several times',
+      description: 'fault to start with, such as status=503,for=30s',
     },
     save: { value: 'file', completes: 'files', description: 'file to append the received events to, one line each' },
     load: { value: 'file', completes: 'files', description: 'file of --save, or of events, to show from the start' },
@@ -42,12 +42,12 @@ the program, and returns its exit code. If a dev service runs already, the progr
     'allow-host': {
       value: 'name',
       isMultiple: true,
-      description: 'another name under which browsers may open the page; can be given several times',
+      description: 'another name under which browsers may open the page',
     },
     'allow-origin': {
       value: 'origin',
       isMultiple: true,
-      description: 'origin of a web page that may ingest, such as http://localhost:3000; can be given several times',
+      description: 'origin of a web page that may ingest, such as http://localhost:3000',
     },
     tail: { description: 'print the events as they arrive' },
     private: { description: 'ask for a key also on this machine, which other users may share' },

@@ -26,7 +26,7 @@ Open its address in a browser to see the events.`,
       isMultiple: true,
       description:
         'another name that applications may use for this machine, such as that of a container; loopback names and ' +
-        '--host are always allowed; can be given several times',
+        '--host are always allowed',
     },
     token: { value: 'text', description: 'API token to accept (default: a random one)' },
     tail: { description: 'print the dataset and the JSON of each event as it arrives' },
@@ -62,7 +62,7 @@ async function started(given: Given, token: string | undefined): Promise<Emulato
     return await startEmulator({ host, allowedHosts, port, tokens, maxStoredBytes })
   } catch (error) {
     if (!isSystemError((error as Error).cause)) throw error
-    printError(`logferry: ${toMessageLine((error as Error).message)}`)
+    printError(`logferry: ${toMessageLine((error as Error).message)}. Choose another address with --port or --host.`)
     return undefined
   }
 }

@@ -29,7 +29,7 @@ export const command: Command = {
 The query has the language of the page: logferry logs --since 10m 'level:>=warn http.status:>=500 "timed out" -health'
 
 Exits with 0, also if no event matches; with 1 if the service or the spool cannot be read.`,
-  argument: queryArgument,
+  arguments: [queryArgument],
   options: {
     since: { value: 'time', description: 'print later events only: 10m (ago), 1h30m, 10:42, 2026-11-21T10:42:07Z' },
     until: { value: 'time', description: 'print earlier events only' },

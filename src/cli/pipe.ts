@@ -1,8 +1,8 @@
 import { createShipper, type Shipper } from '../index.ts'
 import { monotonicMs } from '../time.ts'
 import type { Command } from './command.ts'
-import { chunksOf } from './pipe/chunks-of.ts'
 import { deliver, patienceSeconds } from './pipe/deliver.ts'
+import { Input } from './pipe/input.ts'
 import { LineSplitter } from './pipe/line-splitter.ts'
 import { LinesToEvents } from './pipe/lines-to-events.ts'
 import {
@@ -11,6 +11,7 @@ import {
   minBufferBytes,
   type PipeOptions,
   pipeOptionsOf,
+  readOnSeconds,
   severities,
 } from './pipe/pipe-options.ts'
 import { Progress } from './pipe/progress.ts'
@@ -22,8 +23,6 @@ import { printError } from './print.ts'
 import { datasetOption, serviceOptions } from './service.ts'
 import { counted } from './spool.ts'
 
-/** Maximum time for which the input is read on after a signal, in seconds. */
-const readOnSeconds = 10
 /** Maximum bytes of a line. Of a longer line, the beginning is shipped. */
 const maxLineBytes = 16_777_216
 
@@ -32,7 +31,7 @@ export const command: Command = {
 Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_DATASET.
 
 While the memory for waiting events is full, the input is not read, so that nothing is dropped. After SIGINT, SIGTERM or
-SIGHUP, it is read until it ends, for ${readOnSeconds} seconds at most, and delivered. A second signal stops at once.
+SIGHUP, it is read until it ends, for --read-on seconds at most, and delivered. A second signal stops at once.
 
 Exits with 0 if everything has arrived, with 1 if not; the summary on standard error says what has not.`,
   options: {
@@ -77,6 +76,10 @@ Exits with 0 if everything has arrived, with 1 if not; the summary on standard e
         'disk (default with --spool): each event is in the spool before its line is passed on; memory: events go to the ' +
         'spool only if memory is short',
     },
+    'read-on': {
+      value: 'seconds',
+      description: `maximum time for which the input is read after a signal (default: ${readOnSeconds})`,
+    },
     timeout: {
       value: 'seconds',
       description: `maximum time for delivery after the end of the input (default: until nothing was delivered for ${patienceSeconds} s)`,
@@ -101,7 +104,8 @@ function shipperOf(options: PipeOptions): Shipper | undefined {
 }
 
 /** Ships standard input to its end, and returns the exit code. */
-async function pipe(shipper: Shipper, { lines, isTee, isOnDisk, spoolDirectory, timeoutMs }: PipeOptions) {
+async function pipe(shipper: Shipper, options: PipeOptions): Promise<number> {
+  const { lines, isTee, isOnDisk, spoolDirectory, readOnMs, timeoutMs } = options
   const { stdin, stdout, stderr } = process
   const startedAtMs = monotonicMs()
   const splitter = new LineSplitter(maxLineBytes)
@@ -110,7 +114,7 @@ async function pipe(shipper: Shipper, { lines, isTee, isOnDisk, spoolDirectory, 
   const isShown = stderr.isTTY && !stdin.isTTY && !(isTee && stdout.isTTY) && process.env.TERM !== 'dumb'
   using progress = new Progress(isShown, () => statusOf(shipper, shipping, events.lines, startedAtMs))
   using stop = new Stop({
-    readOnMs: readOnSeconds * 1000,
+    readOnMs,
     onFirst: () => progress.say('Reading and delivering the rest. A second signal stops at once.'),
   })
   const shipping = new ShipLines({
@@ -123,16 +127,12 @@ async function pipe(shipper: Shipper, { lines, isTee, isOnDisk, spoolDirectory, 
   stderr.on('error', () => {}) // without its reader, delivery goes on
   shipper.on('warning', ({ message }) => progress.say(message))
 
-  let inputError: NodeJS.ErrnoException | undefined
-  try {
-    for await (const chunk of chunksOf(stdin, stop.reading)) {
-      for (const text of splitter.push(chunk)) await shipping.ship(text)
-      if (tee === undefined) continue
-      if (isOnDisk) await shipping.whenSafe()
-      await tee.write(chunk, stop.reading)
-    }
-  } catch (error) {
-    inputError = error as NodeJS.ErrnoException
+  if (stdin.isTTY) progress.say('Reading from the terminal. Press Ctrl-D at the end.')
+  const input = new Input(stdin, stop.reading)
+  for await (const chunk of input.chunks()) {
+    for (const text of splitter.push(chunk)) await shipping.ship(text)
+    if (tee === undefined || (isOnDisk && !(await shipping.whenSafe()))) continue
+    await tee.write(chunk, stop.reading)
   }
   for (const text of splitter.end()) await shipping.ship(text)
   const ending = await deliver(shipper, timeoutMs, stop.all)
@@ -147,7 +147,7 @@ async function pipe(shipper: Shipper, { lines, isTee, isOnDisk, spoolDirectory, 
     tooLong: splitter.tooLong,
     maxLineBytes,
     spoolDirectory,
-    inputError,
+    inputError: input.error,
     teeError: tee?.failure,
     isTeeDeserted: tee?.isDeserted === true,
   }

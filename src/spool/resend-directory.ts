@@ -172,6 +172,7 @@ export class ResendDirectory {
     } finally {
       fs.closeSync(file)
     }
+    syncDirectory(this.#root) // the file may be new
   }
 
   #removeFiles(): void {
@@ -208,6 +209,19 @@ function keyOf(file: string, line: number): string {
 /** Returns the keys in a file. One that is cut off may be the beginning of another, and does not count. */
 function keysIn(bytes: Buffer | undefined): Set<string> {
   return new Set(bytes?.toString('utf8').split('\n').slice(0, -1))
+}
+
+/** Makes the names in a directory survive a power failure, on platforms that can. */
+function syncDirectory(path: string): void {
+  let directory: number | undefined
+  try {
+    directory = fs.openSync(path, O_RDONLY)
+    fs.fsyncSync(directory)
+  } catch {
+    // Windows opens no directory, and some file systems do not sync one.
+  } finally {
+    if (directory !== undefined) fs.closeSync(directory)
+  }
 }
 
 /** True if the last line of a file has no end: its process died while it wrote. */

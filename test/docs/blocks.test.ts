@@ -19,7 +19,7 @@ import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import { root } from '../../docs/pages.ts'
 import { startEmulator } from '../../src/emulator.ts'
-import { allBlocks, type Block, placeOf, runnable, shown } from './blocks.ts'
+import { allBlocks, type Block, blockOf, placeOf, runnable, shown } from './blocks.ts'
 import { startElsewhere } from './elsewhere.ts'
 import { folders } from './folders.ts'
 import { checkedPages, fencesOf } from './markdown.ts'
@@ -27,15 +27,16 @@ import { startRedis } from './redis.ts'
 import { type EndedBlock, runInProcess, runInShell, runInThread, type Surroundings } from './run-block.ts'
 import { compilerProjects, type WrittenBlock, writeBlocks } from './written-blocks.ts'
 
-/** The blocks that do not run, by page, with the reason that the comment gives. */
-const notRun: readonly string[] = [
-  'README.md: installs packages',
-  'benchmarks/README.md: measures for minutes',
-  'docs/comparison.md: measures for minutes',
-  'docs/dev.md: needs a dev service on its usual port',
-  'docs/production.md: needs a proxy',
-  'docs/quick-start.md: installs packages',
-]
+/** The blocks that do not run: by page, the reason that the comment gives. */
+const notRun: Readonly<Record<string, string>> = {
+  'README.md': 'installs packages',
+  'benchmarks/README.md': 'measures for minutes',
+  'docs/comparison.md': 'measures for minutes',
+  'docs/dev.md': 'needs a dev service on its usual port',
+  'docs/examples.md': 'installs packages',
+  'docs/production.md': 'needs a proxy',
+  'docs/quick-start.md': 'installs packages',
+}
 
 const hasBenchmarks = existsSync(`${root}benchmarks/node_modules/@axiomhq/winston`)
 const hasRedis = spawnSync('redis-server', ['--version']).status === 0
@@ -64,8 +65,9 @@ describe('code blocks', () => {
   })
 
   it('all run, but for a few that say why they cannot', () => {
-    const said = blocks.flatMap(({ page, notRun: reason }) => (reason === undefined ? [] : [`${page}: ${reason}`]))
-    expect([...new Set(said)].sort()).toEqual(notRun.toSorted())
+    for (const block of blocks.filter(({ notRun }) => notRun !== undefined)) {
+      expect(`${placeOf(block)}: ${block.notRun}`).toBe(`${placeOf(block)}: ${notRun[block.page]}`)
+    }
     expect(run.length).toBeGreaterThan(40)
   })
 
@@ -80,8 +82,18 @@ describe('code blocks', () => {
 
   it('name scripts of npm that exist', () => {
     const names = blocks.flatMap(({ source }) => [...source.matchAll(/\bnpm run ([\w:-]+)/g)].map(([, name]) => name))
-    const { scripts } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
+    const packages = ['package.json', 'examples/apps/package.json'].map(file => readFileSync(root + file, 'utf8'))
+    const scripts = Object.assign({}, ...packages.map(text => JSON.parse(text).scripts))
     expect(names.filter(name => !Object.hasOwn(scripts, name as string))).toEqual([])
+  })
+
+  it('are not run with a comment that means nothing', () => {
+    const fence = { page: 'a.md', line: 1, language: 'ts', source: '' }
+    expect(blockOf({ ...fence, comment: 'block: with shipper; 2 to 3 events' })).toMatchObject({
+      preludes: ['shipper'],
+      events: [2, 3],
+    })
+    expect(() => blockOf({ ...fence, comment: 'block: 1 evnt' })).toThrow("a.md:1: the comment says '1 evnt'")
   })
 
   it('compile with the types of the package', { timeout: 60_000 }, async () => {
@@ -114,13 +126,14 @@ describe.concurrent('code blocks cause what their comments say', () => {
       LOG_HASH_KEY: 'a key of 16 bytes or more',
     }
     const whenDone = block.requestsElsewhere > 0 ? elsewhere.whenRequested(block.requestsElsewhere) : undefined
-    const { exitCode, stderr } = await runBlock(block, { folder: ownFolder, environment, whenDone })
+    const { exitCode, stdout, stderr } = await runBlock(block, { folder: ownFolder, environment, whenDone })
     await whenDone
     const said = `${stderr}\n${placeOf(block)}`
     expect({ exitCode, said }).toEqual({ exitCode: block.exitCode, said })
     const warnings = [...stderr.matchAll(/\[(LOGFERRY_\w+)\] LogferryWarning/g)].map(([, code]) => code)
     expect({ warnings, said }).toEqual({ warnings: block.warnings, said })
     if (block.language !== 'sh' && block.warnings.length === 0 && !block.printsErrors) expect(stderr).toBe('')
+    if (block.prints !== undefined) expect(stdout + stderr).toMatch(block.prints)
     const [min, max] = block.events
     const arrived = emulator.stats().stored
     expect(arrived >= min && arrived <= max, `${arrived} events arrived, not ${min} to ${max}. ${said}`).toBe(true)

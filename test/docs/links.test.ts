@@ -24,9 +24,9 @@ describe('the table of contents', () => {
     expect(files.filter(file => file.startsWith('docs/')).sort()).toEqual(pages.map(name => `docs/${name}`).sort())
   })
 
-  it('names each page as the page names itself', () => {
+  it('names each page as the page names itself, or with the first words of that', () => {
     for (const { file, title } of sections.flatMap(({ pages }) => pages)) {
-      expect(`${file}: ${headingsOf(file)[0]}`).toBe(`${file}: ${title}`)
+      expect(headingsOf(file)[0]?.startsWith(title), `${file}: ${headingsOf(file)[0]}, not ${title}`).toBe(true)
     }
   })
 

@@ -31,7 +31,7 @@ export async function pipeKills({ lines, kills }: PipeKills, progress: Progress 
     { keepsRequests: false },
   )
   const target = { url: server.url, token: 'a-token-of-tests' }
-  const args = ['--tee', '--spool', directory, '--allow-insecure']
+  const args = ['--tee', '--spool', directory]
   try {
     let safe = 0
     for (let killed = 0; killed < kills; killed++) {

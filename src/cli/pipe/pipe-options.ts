@@ -23,7 +23,9 @@ const spooledBufferBytes = 33_554_432
 const spoolPerBuffer = 2
 const minSpoolBytes = spoolPerBuffer * minBufferBytes
 const usualSpoolBytes = 1_073_741_824
-const maxTimeoutSeconds = 1_000_000
+const maxSeconds = 1_000_000
+/** Default of --read-on. */
+export const readOnSeconds = 10
 
 /** The command line, checked. */
 export interface PipeOptions {
@@ -33,6 +35,8 @@ export interface PipeOptions {
   readonly spoolDirectory: string | undefined
   /** True if each event is on disk before its line is passed on. */
   readonly isOnDisk: boolean
+  /** Maximum time for which the input is read on after a signal. */
+  readonly readOnMs: number
   /** Maximum time for delivery after the end of the input; `undefined` to go on while events are delivered. */
   readonly timeoutMs: number | undefined
 }
@@ -74,7 +78,8 @@ export function pipeOptionsOf(given: Given): PipeOptions {
     isTee: given.tee === true,
     spoolDirectory,
     isOnDisk,
-    timeoutMs: timeoutMsOf(given),
+    readOnMs: millisecondsOf(given, 'read-on') ?? readOnSeconds * 1000,
+    timeoutMs: millisecondsOf(given, 'timeout'),
   }
 }
 
@@ -127,9 +132,10 @@ function checkSpoolBytes(spoolBytes: number, bufferBytes: number): void {
   )
 }
 
-function timeoutMsOf({ timeout }: Given): number | undefined {
-  if (timeout === undefined) return undefined
-  const seconds = /^\d+(\.\d+)?$/.test(String(timeout)) ? Number(timeout) : Number.NaN
-  if (seconds >= 0 && seconds <= maxTimeoutSeconds) return seconds * 1000
-  throw new Misuse(`--timeout must be a number of seconds from 0 to ${maxTimeoutSeconds}, not '${timeout}'`)
+function millisecondsOf(given: Given, name: string): number | undefined {
+  const value = given[name]
+  if (value === undefined) return undefined
+  const seconds = /^\d+(\.\d+)?$/.test(String(value)) ? Number(value) : Number.NaN
+  if (seconds <= maxSeconds) return seconds * 1000
+  throw new Misuse(`--${name} must be a number of seconds from 0 to ${maxSeconds}, not '${value}'`)
 }

@@ -35,12 +35,13 @@ export class ShipLines {
   }
 
   /**
-   * Resolves when a kill of the process would lose no event: each one is on disk or, if the disk cannot be used,
-   * delivered.
+   * Resolves to true when a kill of the process would lose no event: each one is on disk or, if the disk cannot be
+   * used, delivered. Resolves to false if `signal` is aborted before.
    */
-  async whenSafe(): Promise<void> {
+  async whenSafe(): Promise<boolean> {
     const { shipper, signal } = this.#options
     while (!shipper.room.isEveryEventSafe && !signal.aborted) await shipper.flush({ timeoutMs: retryEveryMs })
+    return shipper.room.isEveryEventSafe
   }
 
   /** Ships lines from `start` on until there is no room. Returns the index of the first line that was not shipped. */
