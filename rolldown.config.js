@@ -17,6 +17,9 @@ const bundled = {
   liqe: 'LICENSE',
   nearley: 'LICENSE.txt',
   'ts-error': 'LICENSE',
+  zod: 'LICENSE',
+  '@modelcontextprotocol/server': 'LICENSE',
+  '@modelcontextprotocol/core': 'LICENSE',
 }
 
 const getterOfExport =
@@ -32,12 +35,15 @@ const getterOfExport =
 const code = defineConfig({
   input: { ...inputs(name => `src/${name}.ts`), 'cli/main': 'src/cli/main.ts' },
   external: id => isPackage(id) && !Object.hasOwn(bundled, packageOf(id)),
+  resolve: {
+    alias: { '@modelcontextprotocol/server/_shims': new URL('src/cli/mcp/sdk-shims.ts', import.meta.url).pathname },
+  },
   platform: 'node',
   output: {
     dir: 'dist',
     format: 'cjs',
     entryFileNames: '[name].cjs',
-    chunkFileNames: 'shared/[name].cjs',
+    chunkFileNames: chunk => (isOfCommand(chunk.facadeModuleId) ? 'cli/[name].cjs' : 'shared/[name].cjs'),
     codeSplitting: {
       groups: [
         {
@@ -50,6 +56,8 @@ const code = defineConfig({
         { name: 'core', test: /src\/(index|shipper|record|batch|delivery|exit)/, priority: 2 },
         { name: 'dev-events', test: /src\/dev\/(protocol|index|query|live\/(?!live-))|liqe|nearley/, priority: 2 },
         { name: 'dev', test: /src\/dev\/|@bufbuild/, priority: 1 },
+        { name: 'number-ranges', test: /src\/cli\/number-ranges/, priority: 2 }, // `audit` needs nothing else of dev
+        { name: 'mcp', test: /src\/cli\/mcp\/|@modelcontextprotocol|node_modules\/zod/, priority: 2 },
         // Each command is a chunk of its own, which loads when the command runs.
         {
           name: 'command-line',
@@ -176,6 +184,10 @@ function minified(css) {
 
 function inputs(pathOf) {
   return Object.fromEntries(entryPoints.map(name => [name, pathOf(name)]))
+}
+
+function isOfCommand(id) {
+  return id?.includes('/src/cli/') === true
 }
 
 /** The name of the package that an import names, which may name a part of it. */

@@ -1,6 +1,9 @@
 import { toMessageLine } from './text/short-line.ts'
 
-/** Stable codes of the errors and warnings of this package. Match on these codes, never on the text. */
+/**
+ * Stable codes of the errors and warnings of this package. Match on these codes, never on the text. The page
+ * `docs/troubleshooting.md` has a section for each code: its meaning, causes and remedies.
+ */
 export type ErrorCode =
   /**
    * An option or an argument is missing or malformed. Thrown by the constructor or method that gets it. Exception: a

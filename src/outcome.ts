@@ -1,6 +1,6 @@
 /** One event that the service refused while it accepted other events of the batch. */
 export interface EventFailure {
-  /** The event's time stamp, as the service repeats it. Nothing else in the answer identifies the event. */
+  /** The event's timestamp, as the service repeats it. Nothing else in the answer identifies the event. */
   readonly timestamp: string | undefined
   readonly reason: string
 }

@@ -3,7 +3,7 @@ import { builtinModule } from './options/node-version.ts'
 /**
  * Node's own timers and clocks. Test frameworks (Jest, Sinon, Vitest, node:test) replace the globals with fakes.
  * Delivery must not follow a fake clock. If the clock stood still or jumped, a batch would be sent again and again, and
- * a flush would never end. Therefore no other module uses the globals. Only the time stamp of an event follows the
+ * a flush would never end. Therefore no other module uses the globals. Only the timestamp of an event follows the
  * application's clock: see `record/clock.ts`.
  *
  * The timers come from Node's modules, because a test may have replaced the globals before this module is loaded.

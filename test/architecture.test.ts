@@ -1,7 +1,7 @@
 /**
- * How the parts of the product may depend on one another. Read from `src` without its types, so that what is left is what
- * runs; a type may be imported from anywhere, with the exceptions in `notEvenForTypes`. That there are no cycles is checked
- * by Biome (`noImportCycles`).
+ * The permitted dependencies between the parts of the product. They are read from `src` without its types, so that only
+ * the code that runs counts. A type may be imported from anywhere, with the exceptions in `notEvenForTypes`. Biome
+ * checks that there are no cycles (`noImportCycles`).
  */
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -14,13 +14,13 @@ import { describe, expect, it } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
 
 interface MayLoad {
-  /** Parts of the product: a folder, or one file. A part may always load what is in itself. */
+  /** Parts of the product: a folder, or one file. A part may always load its own modules. */
   parts: readonly string[]
   /** Packages from the registry. */
   packages?: readonly string[]
 }
 
-/** What stands below every stage. Text from outside may come in anywhere, and is made harmless in one way. */
+/** The parts below every stage. Text from outside may come in anywhere, and is made harmless in one way. */
 const common = [
   'errors',
   'outcome',
@@ -42,10 +42,32 @@ const parts: Readonly<Record<string, MayLoad>> = {
   index: { parts: ['shipper/', ...common] },
   org: { parts: ['org/', 'http/', ...common] },
   emulator: { parts: ['emulator/'] },
-  // What applications import, and the spool: showing what waits in it is no task of theirs.
+  // The commands load what applications import, and parts that applications do not need, such as tools for the spool.
   'cli/': {
-    parts: ['index', 'org', 'emulator', 'dev/', 'spool/', 'options/node-version', 'text/', 'time'],
-    packages: ['commander'],
+    parts: [
+      'index',
+      'org',
+      'emulator',
+      'dev/',
+      'shipper/',
+      'spool/',
+      'org/',
+      'accounting/severity',
+      'delivery/request',
+      'http/',
+      'options/',
+      'text/',
+      'time',
+      'time-limits',
+    ],
+    packages: [
+      'commander',
+      'valibot',
+      'zod',
+      '@modelcontextprotocol/server',
+      '@modelcontextprotocol/server/stdio',
+      '@modelcontextprotocol/server/validators/cf-worker',
+    ],
   },
   // The one wiring
   'shipper/': { parts: [...stages, 'http/', ...common] },
@@ -53,7 +75,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'record/': { parts: ['accounting/severity', 'stack-reserve', 'time', 'time-limits'], packages: ['logform'] },
   'batch/': { parts: common },
   'delivery/': { parts: ['http/', ...common] },
-  // It asks owners of directories whether they live: by connections, which are not traced either.
+  // The spool connects to the owners of directories to learn if they live. These connections are not traced either.
   'spool/': { parts: ['http/without-tracing', ...common] },
   'exit/': { parts: ['http/worker-client', ...common] },
   'org/': { parts: ['http/', 'fields/', ...common], packages: ['valibot'] },
@@ -101,7 +123,7 @@ const notEvenForTypes: readonly (readonly [from: string, to: string])[] = [
   ['http/', 'options/'],
 ]
 
-/** What importing an entry point may load; a log call may load more. */
+/** The parts that importing an entry point may load. A log call may load more. */
 const core = ['index', 'shipper/', ...stages, 'http/', ...common]
 const entryPoints: Readonly<Record<string, MayLoad>> = {
   '.': { parts: core, packages: ['valibot'] },
@@ -188,7 +210,10 @@ const fakeable = {
     /\bDate\.now\b|\bnew Date\(\)|\bperformance\b|\bhrtime\b|\bnextTick\b|\bAbortSignal\.timeout\b|node:(?:timers|perf_hooks)/g,
 }
 
-/** The one that has them; the clock of events, which follows the application's; the worker's, where nothing is faked. */
+/**
+ * The module with the timers and clocks; the clock of events, which follows the application's; the worker's, which no
+ * test fakes.
+ */
 const withClocks = ['time.ts', 'record/clock.ts', 'http/request-worker.ts']
 
 describe('timers and clocks', () => {
@@ -202,6 +227,15 @@ describe('timers and clocks', () => {
         return [...timers, ...(source.match(fakeable.others) ?? [])].map(name => `src/${file}: ${name}`)
       })
     expect(wrong).toEqual([])
+  })
+})
+
+describe('drops', () => {
+  it('are counted and reported in one place', () => {
+    const places = files.filter(file => {
+      return /\bledger\.drop\(|\bemit\(\s*'dropped'/.test(readFileSync(new URL(file, src), 'utf8'))
+    })
+    expect(places).toEqual(['accounting/drops.ts'])
   })
 })
 
@@ -228,7 +262,7 @@ function importsOf(path: string): Import[] {
     })
 }
 
-/** The modules of `src` that a file names, for values or for types. */
+/** Returns the modules of `src` that a file names, for values or for types. */
 function namedBy(path: string): Import[] {
   const source = withoutComments(readFileSync(new URL(path, src), 'utf8'))
   return [...source.matchAll(/\b(?:from |import\()'(\.[^']+)'/g)].map(([, name = '']) => {

@@ -1,4 +1,4 @@
-/** What the benchmarks count and compute, not how fast anything is: a benchmark is never a timed test. */
+/** The counts and computations of the benchmarks, not their speed: a benchmark is never a timed test. */
 import { describe, expect, it } from 'vitest'
 import { commandLine, wanted } from '../benchmarks/src/command-line.ts'
 import type { Measured } from '../benchmarks/src/experiments/experiment.ts'

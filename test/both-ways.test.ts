@@ -5,7 +5,7 @@ import winston from 'winston'
 import Transport from 'winston-transport'
 import { startShipping } from './support/shipping.ts'
 
-/** As the transport that OpenTelemetry's instrumentation adds to each logger. */
+/** Logs as the transport does that OpenTelemetry's instrumentation adds to each logger. */
 class BridgeTransport extends Transport {
   readonly #provider: LoggerProvider
   readonly #scope: string
@@ -22,7 +22,7 @@ class BridgeTransport extends Transport {
   }
 }
 
-/** The warnings of a transport that logs beside OpenTelemetry's. What has been found is forgotten for each. */
+/** Returns the warnings of a transport that logs beside OpenTelemetry's. Each call forgets earlier findings. */
 async function warningsOf(scope: string, order: 'first' | 'last', way: 'processor' | 'exporter') {
   vi.resetModules()
   const { LogferryTransport } = await import('../src/winston.ts')

@@ -1,4 +1,6 @@
-/** The ways to hear of an event besides `onRejected` and warnings: listeners, channels, and counts by dataset. */
+/**
+ * The ways to hear of diagnostic events besides `onRejected` and warnings: listeners, channels, and counts by dataset.
+ */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

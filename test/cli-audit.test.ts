@@ -19,7 +19,7 @@ async function audit(lines: readonly string[], ...options: readonly string[]) {
   await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-audit-'))
   const path = join(directory.path, 'export.ndjson')
   await writeFile(path, lines.map(line => `${line}\n`).join(''))
-  return await logferry(['audit', path, ...options]) // before the directory is removed
+  return await logferry(['audit', path, ...options]) // runs before the directory is removed
 }
 
 describe.concurrent('logferry audit', () => {

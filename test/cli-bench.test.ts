@@ -1,4 +1,4 @@
-/** `logferry bench`: what it sends, what it says, and how its proposal follows from what the service does. */
+/** `logferry bench`: the events that it sends, its output, and how its proposal follows from the service. */
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { bestSize, propose } from '../src/cli/bench-proposal.ts'
@@ -41,6 +41,18 @@ describe('logferry bench', () => {
     ])
     expect(stdout).toMatch(/at least one row stands for (a single request|\d requests) only/)
     await shipper.close()
+  })
+
+  it('prints its result as JSON with --json, and its progress to standard error', async () => {
+    await using emulator = await startEmulator()
+    const { code, stdout, stderr } = await bench(emulator, ['--events', '6000', '--seconds', '15', '--json'])
+    expect(code).toBe(0)
+    const { trials, proposal, isUncertain } = JSON.parse(stdout)
+    expect(trials).toHaveLength(6)
+    expect(trials[0]).toMatchObject({ maxBatchBytes: 262_144, delivered: expect.any(Number) })
+    expect(proposal).toMatchObject({ maxBatchBytes: expect.any(Number), reasons: expect.any(Object) })
+    expect(isUncertain).toBe(true)
+    expect(stderr).toMatch(/^Sending up to 6,000 events/)
   })
 
   it('measures how long the service takes to answer', async () => {

@@ -28,8 +28,9 @@ describe('the script for bash', () => {
   it.each([
     [['em'], 'emulator'],
     [['--v'], '--version'],
-    [['spool', ''], 'ls', 'send'],
-    [['spool', 's'], 'send'],
+    [['spool', ''], 'ls', 'show', 'verify', 'export', 'send', 'resend-rejected'],
+    [['spool', 's'], 'send', 'show'],
+    [['dev', '--', 'node', 'a'], 'a file', 'a spool'],
     [['emulator', '--po'], '--port'],
     [['emulator', '--port', '4']],
     [['spool', 'ls', 'a'], 'a spool'],
@@ -42,8 +43,13 @@ describe('the script for bash', () => {
     expect(completed(...words).toSorted()).toEqual(expected.toSorted())
   })
 
+  it('offers programs after --', () => {
+    expect(completed('dev', '--port', '1', '--', 'tru')).toContain('true')
+  })
+
   it('offers the commands first', () => {
     expect(completed('')).toEqual(expect.arrayContaining(['emulator', 'check', 'spool', 'help']))
+    expect(completed('spool', '')).toEqual(expect.arrayContaining(['ls', 'send']))
   })
 })
 

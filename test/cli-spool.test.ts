@@ -1,4 +1,4 @@
-/** The commands of the spool as they are built and installed, on what real processes have left. */
+/** The spool commands of the built package, with files that real processes have left. */
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,11 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { type Emulator, startEmulator } from '../src/emulator.ts'
 import { unprintable } from './support/hostile-text.ts'
 import { logferry, startLogferry } from './support/logferry.ts'
-import { runScript } from './support/run-script.ts'
-import { startNode } from './support/start-node.ts'
-
-/** Where nobody listens. */
-const nowhere = 'http://127.0.0.1:1'
+import { environmentFor, leaveByClose, leaveByKill, makeSpool, nowhere, startLogging } from './support/spool-of-test.ts'
 
 describe.concurrent('logferry spool ls', () => {
   it('lists the events of a killed process, and changes nothing', async () => {
@@ -54,7 +50,8 @@ describe.concurrent('logferry spool ls', () => {
     expect(oldestMs).toBeGreaterThanOrEqual(startedAtMs)
     expect(newestMs).toBeGreaterThanOrEqual(oldestMs)
     expect(newestMs).toBeLessThanOrEqual(Date.now())
-    const left = { directory: spool.directory, rejected: 0, foreignDirectories: 0, leftBehind: counts, inUse: none }
+    const refused = { rejected: 0, resending: 0 }
+    const left = { directory: spool.directory, ...refused, foreignDirectories: 0, leftBehind: counts, inUse: none }
     expect(others).toEqual(left)
   })
 
@@ -120,7 +117,7 @@ describe.concurrent('logferry spool ls', () => {
     await leaveByKill(spool.directory, '', 2)
     const [name = ''] = fs.readdirSync(spool.directory)
     fs.chownSync(join(spool.directory, name), 65_534, 65_534)
-    fs.mkdirSync(join(spool.directory, 'lost+found')) // of a volume, say, and of no concern
+    fs.mkdirSync(join(spool.directory, 'lost+found')) // such as the directory of a volume, which is ignored
     fs.chownSync(join(spool.directory, 'lost+found'), 65_534, 65_534)
     const { code, stdout } = await logferry(['spool', 'ls', spool.directory])
     expect(code).toBe(0)
@@ -313,12 +310,15 @@ describe.concurrent('logferry spool send', () => {
 })
 
 describe.concurrent('misuse of logferry spool', () => {
-  it.each(['ls', 'send'])('exits with 1 if the directory does not exist: %s', async command => {
-    const directory = join(tmpdir(), 'logferry-no-such-directory')
-    const stderr = `logferry: the directory ${directory} does not exist. Check the path.\n`
-    expect(await logferry(['spool', command, directory])).toEqual({ code: 1, stdout: '', stderr })
-    expect(fs.existsSync(directory)).toBe(false)
-  })
+  it.each(['ls', 'show', 'verify', 'export', 'send', 'resend-rejected'])(
+    'exits with 1 if the directory does not exist: %s',
+    async command => {
+      const directory = join(tmpdir(), 'logferry-no-such-directory')
+      const stderr = `logferry: the directory ${directory} does not exist. Check the path.\n`
+      expect(await logferry(['spool', command, directory])).toEqual({ code: 1, stdout: '', stderr })
+      expect(fs.existsSync(directory)).toBe(false)
+    },
+  )
 
   it.each([
     [['spool', 'ls'], "no directory given. Give the directory of the application's option spool.", 'spool ls'],
@@ -329,7 +329,13 @@ describe.concurrent('misuse of logferry spool', () => {
       'spool ls',
     ],
     [['spool', 'ls', 'one', '--directory', 'two'], 'directory is given twice', 'spool ls'],
-    [['spool', 'send', 'one', '--json'], "unknown option '--json'", 'spool send'],
+    [['spool', 'send', 'one', '--fields', 'n'], "unknown option '--fields'", 'spool send'],
+    [['spool', 'send', 'one', '--yes'], '--yes has an effect with --to only', 'spool send'],
+    [['spool', 'send', 'one', '--to', 'there'], '--to must be the address of a service', 'spool send'],
+    [['spool', 'send', 'one', '--to', 'http://a', '--url', 'http://b'], '--to and --url exclude', 'spool send'],
+    [['spool', 'show'], 'no directory given.', 'spool show'],
+    [['spool', 'show', 'one', '--json', '--logfmt'], '--json and --logfmt exclude each other', 'spool show'],
+    [['spool', 'resend-rejected'], 'no directory given.', 'spool resend-rejected'],
     [['spool', 'send', 'one', '--timeout', 'soon'], '--timeout must be a number of seconds above 0, up', 'spool send'],
     [['spool', 'send', 'one', '--timeout', '0'], '--timeout must be a number of seconds above 0, up', 'spool send'],
   ])('exits with 2 for %j, and names the command whose help to read', async (args, problem, name) => {
@@ -348,74 +354,6 @@ describe.concurrent('misuse of logferry spool', () => {
     expect(stdout).toMatch(new RegExp(`^Usage: logferry ${usage} `))
   })
 })
-
-interface SpoolOfTest extends Disposable {
-  readonly directory: string
-  /** Every file in it, with its size. */
-  files(): string[]
-  segments(): string[]
-  /** Overwrites a byte in the middle of the first segment. */
-  damage(): void
-}
-
-function makeSpool(): SpoolOfTest {
-  const around = fs.mkdtempSync(join(tmpdir(), 'logferry-cli-'))
-  const directory = join(around, 'spool')
-  fs.mkdirSync(directory)
-  const names = () => fs.readdirSync(directory, { recursive: true, encoding: 'utf8' }).sort()
-  const segments = () =>
-    names()
-      .filter(name => name.endsWith('.segment'))
-      .map(name => join(directory, name))
-  return {
-    directory,
-    files: () => names().map(name => `${name} ${fs.statSync(join(directory, name)).size}`),
-    segments,
-    damage() {
-      const [path = ''] = segments()
-      const bytes = fs.readFileSync(path)
-      bytes.writeUInt8(bytes.readUInt8(bytes.length >> 1) ^ 1, bytes.length >> 1)
-      fs.writeFileSync(path, bytes)
-    },
-    [Symbol.dispose]: () => fs.rmSync(around, { recursive: true }),
-  }
-}
-
-/** A program that logs so many events while the service is down, each on disk before its log call returns. */
-function logging(directory: string, options: string, count: number, then: string, url = nowhere): string {
-  const fixed = `baseUrl: '${url}', token: 'another-token', dataset: 'd', durability: 'disk'`
-  return `
-    import { createShipper } from 'logferry'
-    const spool = { directory: ${JSON.stringify(directory)} }
-    const shipper = createShipper({ ${fixed}, spool, ${options} }).on('warning', () => {})
-    for (let n = 0; n < ${count}; n++) shipper.ship({ level: 'info', n })
-    ${then}
-  `
-}
-
-/** One that goes on running, but stands still: it does not look for what others have left. */
-function startLogging(directory: string, count: number) {
-  const stay = 'console.log("logged"); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)'
-  return startNode(['--input-type=module', '--eval', logging(directory, '', count, stay)])
-}
-
-async function leaveByKill(directory: string, options: string, count: number, url?: string): Promise<void> {
-  const { signal } = await runScript(logging(directory, options, count, "process.kill(process.pid, 'SIGKILL')", url))
-  expect(signal).toBe('SIGKILL')
-}
-
-async function leaveByClose(directory: string, count: number, emulator?: Emulator): Promise<void> {
-  const close = 'await shipper.close({ timeoutMs: 100 })'
-  const options = "durability: 'memory', exitTimeoutMs: 0"
-  emulator?.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
-  const { code } = await runScript(logging(directory, options, count, close, emulator?.url))
-  emulator?.faults.clear()
-  expect(code).toBe(0)
-}
-
-function environmentFor({ url, token }: Pick<Emulator, 'url' | 'token'>): Record<string, string> {
-  return { LOGFERRY_URL: url, LOGFERRY_TOKEN: token }
-}
 
 function send(directory: string, service: Emulator) {
   return logferry(['spool', 'send', directory], environmentFor(service))

@@ -1,10 +1,11 @@
-/** The command as it is built and installed, in processes of its own. */
+/** The built command, in separate processes. */
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { get } from 'node:http'
 import { createServer } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
-import { type Emulator, startEmulator } from '../src/emulator.ts'
 import { createOrgClient } from '../src/org.ts'
 import { unprintable } from './support/hostile-text.ts'
 import { logferry, startLogferry } from './support/logferry.ts'
@@ -17,7 +18,7 @@ describe.concurrent('logferry', () => {
     expect(stdout).toMatch(/^Usage: logferry <command>/)
     expect(stdout).toMatch(/^ {2}emulator /m)
     expect(stdout).toMatch(/^ {2}check /m)
-    expect(stdout).toMatch(/^ {2}spool .*: ls, send$/m)
+    expect(stdout).toMatch(/^ {2}spool .*: ls, show, verify, export, send,\n +resend-rejected$/m)
   })
 
   it('prints its version', async () => {
@@ -31,7 +32,7 @@ describe.concurrent('logferry', () => {
     [['help', 'chek'], "unknown command 'chek'. Did you mean check?", ''],
     [['chek', '--url', 'http://a'], "unknown command 'chek'. Did you mean check?", ''],
     [['--loud'], "unknown option '--loud'", ''],
-    [['spool'], "incomplete command 'spool'. Try 'logferry spool ls' or 'logferry spool send'.", 'spool'],
+    [['spool'], "incomplete command 'spool'. Try 'logferry spool ls' or 'logferry spool show'", 'spool'],
     [['spool', 'lss', '/tmp'], "unknown command 'lss'. Did you mean ls?", 'spool'],
     [['check', '--loud'], "unknown option '--loud'", 'check'],
     [['check', '--dateset', 'a'], "unknown option '--dateset'. Did you mean --dataset?", 'check'],
@@ -71,17 +72,15 @@ describe.concurrent('logferry', () => {
     expect(stderr.split('\n')[0]).toContain('2J logferry: forged')
   })
 
-  it.each([
-    [['spool', 'ls', '/no/such\u001b[2J\nlogferry: forged\u009b']],
-    [['check', '--url', 'http://\u001b[2J\nlogferry: forged\u009b']],
-    [['check', '--url', 'http://127.0.0.1:1', '--dataset', 'a\u009b2J\u202e\u2028logferry: forged']],
-    [['emulator', '--host', '256.0.0.1']],
-  ])('repeats valid arguments that fail in printable characters: %j', async args => {
-    const { code, stdout, stderr } = await logferry(args, { LOGFERRY_TOKEN: 'some-token', LOGFERRY_DATASET: 'd' })
-    expect(code).toBe(1)
-    expect(stdout + stderr).not.toMatch(unprintable)
-    expect(stderr).not.toMatch(/^logferry: forged/m)
-  })
+  it.each([[['spool', 'ls', '/no/such\u001b[2J\nlogferry: forged\u009b']], [['emulator', '--host', '256.0.0.1']]])(
+    'repeats valid arguments that fail in printable characters: %j',
+    async args => {
+      const { code, stdout, stderr } = await logferry(args, { LOGFERRY_TOKEN: 'some-token', LOGFERRY_DATASET: 'd' })
+      expect(code).toBe(1)
+      expect(stdout + stderr).not.toMatch(unprintable)
+      expect(stderr).not.toMatch(/^logferry: forged/m)
+    },
+  )
 
   it.each([
     ['emulator --help', 'emulator'],
@@ -97,96 +96,18 @@ describe.concurrent('logferry', () => {
     expect(stdout).toMatch(new RegExp(`^Usage: logferry ${usage} `))
   })
 
+  it('ends quietly if its output is no longer read', () => {
+    const main = fileURLToPath(new URL('../dist/cli/main.cjs', import.meta.url))
+    const script = '"$0" "$1" check | true; echo $PIPESTATUS'
+    const { stdout, stderr } = spawnSync('bash', ['-c', script, process.execPath, main], { encoding: 'utf8' })
+    expect({ stdout, stderr }).toEqual({ stdout: '0\n', stderr: '' })
+  })
+
   it.each(['20.20.2', '22.18.0'])('says that Node %s is too old', async version => {
     const pretend = `data:text/javascript,Object.defineProperty(process.versions,'node',{value:'${version}'})`
     const { code, stdout, stderr } = await logferry(['--version'], {}, ['--import', pretend])
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(`logferry needs Node ${packageJson.engines.node}; this is Node ${version} (`)
-  })
-})
-
-describe.concurrent('logferry check', () => {
-  let emulator: Emulator
-  let environment: Record<string, string>
-  beforeAll(async () => {
-    emulator = await startEmulator()
-    environment = { LOGFERRY_URL: emulator.url, LOGFERRY_TOKEN: emulator.token, LOGFERRY_DATASET: 'from-environment' }
-  })
-  afterAll(() => emulator.close())
-
-  it('delivers one event, with the options of the environment', async () => {
-    const where = `dataset 'from-environment' at ${emulator.url}`
-    const stdout = `Delivered to ${where}: one event with the message 'logferry check'.\n`
-    expect(await logferry(['check'], environment)).toEqual({ code: 0, stdout, stderr: '' })
-    expect(emulator.events('from-environment')).toMatchObject([{ level: 'info', message: 'logferry check' }])
-  })
-
-  it('prefers --url and --dataset to the environment', async () => {
-    const elsewhere = { ...environment, LOGFERRY_URL: 'http://127.0.0.1:1' }
-    const { code } = await logferry(['check', '--url', emulator.url, '--dataset', 'from-option'], elsewhere)
-    expect(code).toBe(0)
-    expect(emulator.eventCount('from-option')).toBe(1)
-  })
-
-  it('uses plain http to a host other than loopback only with --allow-insecure', async () => {
-    const url = emulator.url.replace('127.0.0.1', '[::ffff:127.0.0.1]')
-    expect(url).not.toBe(emulator.url)
-    const check = ['check', '--url', url, '--dataset', 'insecure']
-    const refused = await logferry(check, environment)
-    expect(refused).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/baseUrl.*must be an https:.*allowInsecure/),
-    })
-    expect(await logferry([...check, '--allow-insecure'], environment)).toMatchObject({ code: 0 })
-  })
-
-  it.each([
-    ['a wrong token', { LOGFERRY_TOKEN: 'wrong-secret' }, /the service answers 403.*Check that the token/],
-    ['a wrong path', { LOGFERRY_URL: '/nowhere' }, /the service answers 404.*Check the dataset name and baseUrl/],
-    ['no server', { LOGFERRY_URL: 'http://127.0.0.1:1' }, /the service is not accepting events.*check the network/],
-    ['no token', { LOGFERRY_TOKEN: '' }, /option `token` must be.*LOGFERRY_TOKEN must be set; got nothing/],
-    ['no dataset', { LOGFERRY_DATASET: '' }, /option `dataset` must be.*LOGFERRY_DATASET must be set; got nothing/],
-    ['an invalid address', { LOGFERRY_URL: 'ftp://host' }, /option `baseUrl` must be an http\(s\) address/],
-    ['a malformed token', { LOGFERRY_TOKEN: 'wrong secret' }, /option `token` must be a token of visible ASCII/],
-  ])('exits with 1 for %s, and names the remedy', async (_, change, message) => {
-    const changed: Record<string, string> = { ...environment, ...change }
-    if (changed.LOGFERRY_URL === '/nowhere') changed.LOGFERRY_URL = `${emulator.url}/nowhere`
-    const { code, stdout, stderr } = await logferry(['check'], changed)
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(message)
-    expect(stderr).not.toMatch(/secret/)
-  })
-
-  it.concurrent('reports that no answer came', async () => {
-    await using slow = await startEmulator()
-    slow.faults.latencyMs = 60_000
-    const given = { ...environment, LOGFERRY_URL: slow.url, LOGFERRY_TOKEN: slow.token }
-    const { code, stderr } = await logferry(['check'], given)
-    expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr: `Not delivered to dataset 'from-environment' at ${slow.url}.\n\nNo answer within 10 s. Check the address of the service and the network.\n`,
-    })
-  })
-
-  it.concurrent('reports the last answer if the event was neither accepted nor refused', async () => {
-    await using slow = await startEmulator()
-    slow.faults.latencyMs = 3500
-    slow.faults.answerNext(9, { status: 503, body: { message: 'try later' } })
-    const given = { ...environment, LOGFERRY_URL: slow.url, LOGFERRY_TOKEN: slow.token }
-    const { code, stderr } = await logferry(['check'], given)
-    expect(code).toBe(1)
-    expect(stderr).toMatch(/\n\nNot accepted within 10 s\. The last answer was 503 try later\.\n$/)
-  })
-
-  it('passes on the reason why the service refused the event', async () => {
-    await using strict = await startEmulator()
-    strict.faults.rejectEvents(() => true, 'too many fields')
-    const given = { ...environment, LOGFERRY_URL: strict.url, LOGFERRY_TOKEN: strict.token }
-    const { code, stderr } = await logferry(['check'], given)
-    expect(code).toBe(1)
-    expect(stderr).toMatch(
-      /An application would get this warning:\n {2}logferry: the service refused 1 event .*too many fields/,
-    )
   })
 })
 
@@ -266,11 +187,13 @@ describe.concurrent('logferry emulator', () => {
     const { code, stdout, stderr } = await logferry(['emulator', '--port', `${port}`])
     other.close()
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toBe(`logferry: the emulator cannot listen on port ${port} of 127.0.0.1: the port is in use\n`)
+    expect(stderr).toBe(
+      `logferry: the emulator cannot listen on port ${port} of 127.0.0.1: the port is in use. Choose another address with --port or --host.\n`,
+    )
   })
 })
 
-/** What the emulator says to put into the environment. */
+/** Returns the environment variables that the emulator prints. */
 async function environmentOf({ until, stdout, stderr }: RunningProcess): Promise<Record<string, string>> {
   await until(/Press Ctrl-C to stop/)
   const assignments = (stdout() + stderr()).matchAll(/^ {2}export (LOGFERRY_\w+)=(.*)$/gm)

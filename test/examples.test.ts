@@ -1,4 +1,4 @@
-/** The examples as users run them: each in a process of its own, with the package as it is built. */
+/** The examples as users run them: each in a separate process, with the built package. */
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { startEmulator } from '../src/emulator.ts'
 import { runScript } from './support/run-script.ts'
 
-/** What the output of each example shows. */
+/** The output that each example must show. */
 const shown: Readonly<Record<string, readonly RegExp[]>> = {
   'demo.ts': [
     /order: \{ id: 42, customer: \{ id: 1234, plan: 'team' \} \}/,
@@ -97,6 +97,19 @@ describe('examples', () => {
   })
 })
 
+describe('docs/examples.md', () => {
+  const page = readFileSync(new URL('docs/examples.md', root), 'utf8')
+  const { scripts } = JSON.parse(readFileSync(new URL('examples/apps/package.json', root), 'utf8'))
+
+  it.each(examples)('lists %s', name => {
+    expect(page).toContain(`| [${name}](../examples/${name}) | `)
+  })
+
+  it.each(Object.keys(scripts).filter(name => !['types', 'queue:add'].includes(name)))('lists the app %s', name => {
+    expect(page).toContain(`| [\`${name}\`](../examples/apps/`)
+  })
+})
+
 describe('the first example of the README', () => {
   it.each([
     [true, /^delivered\n$/],
@@ -131,7 +144,7 @@ describe('the demo', () => {
   })
 })
 
-/** Rejects, with what it printed, when the example exits with anything but 0. */
+/** Rejects with the output if the example does not exit with 0. */
 function run(name: string): Promise<{ stdout: string; stderr: string }> {
   const environment = { PATH: process.env.PATH } // colours and LOGFERRY_… of whoever runs the tests stay out
   return promisify(execFile)(process.execPath, [`examples/${name}`], { cwd: root, env: environment, timeout: 15_000 })

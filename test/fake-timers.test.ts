@@ -1,6 +1,6 @@
 /**
- * Applications fake timers and clocks in their tests. What they log meanwhile is sent all the same: once, and on the time
- * of the machine. Jest is in test/package/consumers/commonjs, as it runs modules in a context of its own.
+ * Applications fake timers and clocks in their tests. Their events are sent all the same: once, and on the time of the
+ * machine. Jest is in test/package/consumers/commonjs, because it runs modules in a separate context.
  */
 import { once } from 'node:events'
 import { mkdtempDisposable } from 'node:fs/promises'
@@ -29,7 +29,7 @@ const fakers: Readonly<Record<string, () => Fakes>> = {
     return { advance: ms => vi.advanceTimersByTime(ms), restore: () => vi.useRealTimers() }
   },
   'sinon.useFakeTimers': () => {
-    // Node's sockets stand still while `nextTick` is faked, whatever is done here.
+    // Node's sockets stop while `nextTick` is faked. No code of the product can change that.
     const clock = sinon.install({ now, toNotFake: ['nextTick', 'queueMicrotask'] })
     return { advance: ms => clock.tick(ms), restore: () => clock.uninstall() }
   },
@@ -47,7 +47,7 @@ beforeEach(async () => {
 })
 afterEach(() => emulator.close())
 
-/** A pause on the machine's time, for requests to be made and answered. */
+/** Pauses on the machine's time, so that requests are made and answered. */
 const pauseMs = 15
 
 describe.each(Object.entries(fakers))('with the timers and clocks of %s', (_, fake) => {
@@ -69,10 +69,10 @@ describe.each(Object.entries(fakers))('with the timers and clocks of %s', (_, fa
     logger.end()
     await finished
 
-    const events = emulator.events('faked').sort((a, b) => Number(a.n) - Number(b.n)) // retried ones come later
+    const events = emulator.events('faked').sort((a, b) => Number(a.n) - Number(b.n)) // retried events arrive later
     expect(events.map(({ n }) => n)).toEqual([...Array(20).keys()])
     const times = events.map(({ _time }) => String(_time).slice(0, 19))
-    expect([times[0], times[1]]).toEqual(['2001-01-01T00:00:00', '2001-01-01T01:00:00']) // as the application has it
+    expect([times[0], times[1]]).toEqual(['2001-01-01T00:00:00', '2001-01-01T01:00:00']) // the application's clock
     expect(emulator.requests().length).toBeLessThan(20)
   })
 
@@ -82,7 +82,7 @@ describe.each(Object.entries(fakers))('with the timers and clocks of %s', (_, fa
       logger.info('logged', { n })
       await delay(pauseMs)
     }
-    expect(emulator.eventCount('faked')).toBeGreaterThan(0) // batches go by their age
+    expect(emulator.eventCount('faked')).toBeGreaterThan(0) // batches depend on their age
     const finished = once(logger, 'finish')
     logger.end()
     await finished

@@ -12,7 +12,7 @@ import { startShipping } from './support/shipping.ts'
 
 type Fields = Record<string, unknown>
 
-/** The uid of an event, wherever it is. */
+/** Returns the uid of an event, wherever the event has it. */
 function uidOf(event: Fields): string {
   const nested = (event.log as { record?: { uid?: unknown } } | undefined)?.record?.uid
   return String(nested ?? event['log.record.uid'])
@@ -60,7 +60,7 @@ describe('identify', () => {
   })
 
   it.each<[string, Fields, (number: number) => Fields]>([
-    ['a time stamp of its own', { _time: 'then', n: 1 }, () => ({ _time: 'then', n: 1 })],
+    ['a timestamp of its own', { _time: 'then', n: 1 }, () => ({ _time: 'then', n: 1 })],
     ['a field log', { log: 'a text', n: 1 }, () => ({ log: 'a text', n: 1 })],
     ['a field log with a record', { log: { record: { id: 5 } } }, () => ({ log: { record: { id: 5 } } })],
     ['both', { _time: 'then', log: {} }, () => ({ _time: 'then', log: {} })],
@@ -79,7 +79,7 @@ describe('identify', () => {
     expect(line.split('"log":')).toHaveLength(line.includes('"log.record.uid"') && !('log' in event) ? 1 : 2)
   })
 
-  it('has its place beside a time stamp in the field log', async () => {
+  it('has its place beside a timestamp in the field log', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ identify: true, timeField: 'log' })
     shipper.ship({ n: 1 })
@@ -173,7 +173,7 @@ describe('identify', () => {
         level: 'info',
         get inner() {
           shipper.ship({ level: 'error', n: 'inner' })
-          return text // for which there is no memory, most times
+          return text // mostly, memory has no room for this text
         },
       })
     }

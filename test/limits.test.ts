@@ -11,7 +11,7 @@ import { type Shipping, startShipping } from './support/shipping.ts'
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 
-/** A shipper that keeps to the license of an emulator that enforces it. */
+/** Creates a shipper that keeps to the license of an emulator that enforces it. */
 async function startLimited(
   license: NonNullable<OrgOverrides['license']>,
   { limits, org, ...options }: ShipperOptions & { org?: OrgOverrides } = {},
@@ -22,7 +22,7 @@ async function startLimited(
   return Object.assign(shipping, { shipper })
 }
 
-/** Waits until the license has been read, or has turned out not to be readable. */
+/** Waits until the license has been read, or could not be read. */
 async function whenRead(shipper: Shipper): Promise<void> {
   for (let tries = 0; tries < 500; tries++) {
     const { readAt, problem } = shipper.stats().limits ?? {}
@@ -68,8 +68,9 @@ describe('apiRateLimitPerSecond', () => {
     expect(await shipper.flush({ timeoutMs: 15_000 })).toEqual({ complete: true, pending: 0 })
     expect(emulator.eventCount('d')).toBe(160_000)
     expect(shipper.stats().dropped).toBe(0)
-    // None on a quiet machine. Beside other tests a request may reach the emulator late, and so in a second that is full;
-    // it slows down then. That one process alone uses the whole rate is shown on a virtual clock (simulation.test.ts).
+    // No refusal on a quiet machine. Beside other tests, a request may reach the emulator late, in a second that is
+    // full, and the process slows down. simulation.test.ts shows on a virtual clock that one process alone uses the
+    // whole rate.
     expect(emulator.stats().refusedByLimit.apiRateLimitPerSecond).toBeLessThanOrEqual(2)
     const rate = ((times.length - 1) / ((times.at(-1) as number) - (times[0] as number))) * 1000
     expect(rate).toBeGreaterThan(1.5)
@@ -218,7 +219,7 @@ describe('other fields of the license', () => {
   })
 })
 
-/** The limits in force where the service answers an organization with these fields. */
+/** Returns the limits in force if the service answers an organization with these fields. */
 async function readWith({ license, ...fields }: { license?: object }) {
   await using shipping = await startShipping()
   const whole = { apiRateLimitPerSecond: 40, maxFields: 20, monthlyIngestGb: 5 }
@@ -317,11 +318,11 @@ describe('close()', () => {
     'ends the reading of the license, %d ms after its start, without further requests or warnings',
     async ms => {
       await using shipping = await startShipping()
-      await using service = await startService(() => {}) // which never answers
+      await using service = await startService(() => {}) // a service that never answers
       const shipper = shipping.ship(limitsAt(service.url))
       await sleep(ms)
       await shipper.close()
-      await sleep(300) // for what was on its way to the service
+      await sleep(300) // time for requests in transit to arrive
       const { length } = service.requests
       await sleep(1500)
       expect(service.requests).toHaveLength(length)

@@ -31,7 +31,7 @@ function nestedProxies(): object {
   return proxy
 }
 
-/** Each member of what it returns is a new object of the same kind, without end. */
+/** Returns an object whose `toJSON` returns new objects of the same kind, without end. */
 function endless(): object {
   return { toJSON: () => [endless(), endless()] }
 }
@@ -95,16 +95,19 @@ const graphs: readonly [string, () => unknown][] = [
   ['all there is in the process', () => [globalThis, process]],
 ]
 
-/** Processor time of this thread for one log call, after a first one: what others do meanwhile does not count. */
+/**
+ * Returns the processor time of this thread for one log call, after a first one. The work of other threads does not
+ * count.
+ */
 function callMs(log: () => void): number {
   log()
   const before = process.threadCpuUsage()
   for (let i = 0; i < 4; i++) log()
-  const { user, system } = process.threadCpuUsage(before) // counted in ticks of 4 ms here and there
+  const { user, system } = process.threadCpuUsage(before) // counted in ticks of 4 ms on some machines
   return (user + system) / 4000
 }
 
-const asIs = winston.format(info => info)() // Winston's default would make JSON of it all, which takes its time
+const asIs = winston.format(info => info)() // Winston's default would make JSON of all of it, which takes long
 
 const ways: readonly [string, (shipper: Shipper) => (value: unknown) => void][] = [
   ['ship', shipper => value => void shipper.ship({ message: 'm', value, after: { small: 1n } })],
@@ -125,7 +128,7 @@ const ways: readonly [string, (shipper: Shipper) => (value: unknown) => void][] 
   ],
 ]
 
-/** What has been logged, by whichever way. */
+/** Returns the logged events, whichever way they came. */
 function loggedIn({ emulator }: Shipping): Record<string, unknown>[] {
   return emulator.events('d').map(event => (event.body ?? event) as Record<string, unknown>)
 }
@@ -137,7 +140,7 @@ describe.each(ways)('a log call of %s takes less than 50 ms', (_, loggerOf) => {
     const log = loggerOf(shipper)
     for (let i = 0; i < 500; i++) log(i)
     const value = graph()
-    expect(callMs(() => log(value))).toBeLessThan(100) // 50 where nothing else runs beside it
+    expect(callMs(() => log(value))).toBeLessThan(100) // 50 if nothing else runs beside it
     await shipper.flush()
     expect(loggedIn(shipping).at(-1)?.after).toEqual({ small: '1' })
   })
@@ -155,7 +158,7 @@ describe('a log call with functions that shape events takes less than 50 ms', ()
     const log = (value: unknown): void => void shipper.ship({ message: 'm', value, after: { small: 1n } })
     for (let i = 0; i < 500; i++) log(i)
     const value = graph()
-    expect(callMs(() => log(value))).toBeLessThan(100) // 50 where nothing else runs beside it
+    expect(callMs(() => log(value))).toBeLessThan(100) // 50 if nothing else runs beside it
     await shipper.flush()
     expect(loggedIn(shipping).at(-1)).toMatchObject({ request_id: 'r-1', after: { small: '1' } })
   })
@@ -223,7 +226,7 @@ it('an event that is not plain data is sent whole if it fits', async () => {
   expect(shipper.stats()).toMatchObject({ cut: 0, stubbed: 0 })
 })
 
-/** An object whose getter calls `log` each time that it is read, `times` times. */
+/** Returns an object whose getter calls `log` each time it is read, `times` times. */
 function logging(log: (value: object) => void, times = 1): object {
   const value = {
     get child() {
@@ -363,7 +366,7 @@ describe('a clock of the application', () => {
         log(2)
       })
       Object.defineProperty(Date, 'now', system)
-      if (called !== undefined && way === 'OpenTelemetry') return // its SDK asks the clock itself
+      if (called !== undefined && way === 'OpenTelemetry') return // its SDK reads the clock itself
       expect(called).toBeUndefined()
       await shipper.flush()
       const times = shipping.emulator.events('d').map(({ _time }) => _time as string)

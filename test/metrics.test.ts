@@ -1,4 +1,4 @@
-/** Metrics as the SDK of OpenTelemetry collects them. */
+/** Metrics as OpenTelemetry's SDK collects them. */
 import { type MeterProvider as ApiMeterProvider, metrics } from '@opentelemetry/api'
 import { type DataPoint, DataPointType, type Histogram, MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics'
 import { describe, expect, it } from 'vitest'
@@ -6,7 +6,7 @@ import { createShipper, type ShipperOptions } from '../src/index.ts'
 import { startShipping } from './support/shipping.ts'
 import { until } from './support/until.ts'
 
-/** A reader that only collects, when the test asks for it. */
+/** A reader that collects only on demand. */
 class Reader extends MetricReader {
   protected override async onShutdown(): Promise<void> {}
   protected override async onForceFlush(): Promise<void> {}
@@ -24,7 +24,7 @@ function startMetrics() {
   }
   return {
     meterProvider,
-    /** Every instrument: its kind, its unit, and whether it only grows. */
+    /** Returns every instrument: its kind, its unit, and whether it only grows. */
     async instruments() {
       const found = await collect()
       return Object.fromEntries(
@@ -34,13 +34,13 @@ function startMetrics() {
         ]),
       )
     },
-    /** Values of an instrument by `error.type`, with '' for none. */
+    /** Returns the values of an instrument by `error.type`; '' stands for none. */
     async values(name: string): Promise<Record<string, unknown>> {
       const metric = (await collect()).find(({ descriptor }) => descriptor.name === name)
       const points = (metric?.dataPoints ?? []) as DataPoint<unknown>[]
       return Object.fromEntries(points.map(({ attributes, value }) => [attributes['error.type'] ?? '', value]))
     },
-    /** Attributes of all values of an instrument, with the number of requests of a histogram. */
+    /** Returns the attributes of all values of an instrument, with the number of requests of a histogram. */
     async points(name: string): Promise<(Attributes & { value: unknown })[]> {
       const metric = (await collect()).find(({ descriptor }) => descriptor.name === name)
       return ((metric?.dataPoints ?? []) as DataPoint<unknown>[]).map(({ attributes, value }) => {

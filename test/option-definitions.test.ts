@@ -1,4 +1,7 @@
-/** Texts that the compiler cannot compare with the definitions of the options: the tables of the pages, the docstrings. */
+/**
+ * Texts that the compiler cannot compare with the definitions of the options: the tables of the pages, and the
+ * docstrings.
+ */
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -48,7 +51,7 @@ it('a marker that names no table is an error', () => {
   )
 })
 
-/** The docstrings of the properties of an interface, by the name of the property. */
+/** Returns the docstrings of the properties of an interface, by property name. */
 function docstrings(source: string, name: string): Map<string, string> {
   const [, body = ''] = new RegExp(`interface ${name}\\b[^{]*\\{(.*?)\\n\\}`, 's').exec(source) ?? []
   const found = body.matchAll(/^\s+\/\*\*((?:(?!\*\/).)*)\*\/\n\s+(\w+)\??: /gms)

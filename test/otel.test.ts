@@ -134,7 +134,7 @@ describe.each(ways)('%s', (_, processorFor) => {
   })
 })
 
-/** A logger whose resource is pending until `host` is resolved. */
+/** Returns a logger whose resource is pending until `host` is resolved. */
 function loggingUntilHostIsKnown(shipper: Shipper) {
   const host = Promise.withResolvers<string>()
   const resource = resourceFromAttributes({ 'host.id': host.promise })
@@ -409,7 +409,7 @@ describe('data of a record', () => {
   })
 })
 
-/** The records that the SDK makes of what `log` emits. */
+/** Returns the records that the SDK makes for the calls in `log`. */
 async function recordsOf(log: (logger: ReturnType<LoggerProvider['getLogger']>) => void): Promise<OtelLogRecord[]> {
   const records: OtelLogRecord[] = []
   const catcher = {
@@ -484,7 +484,8 @@ describe('the exporter', () => {
       return answer
     }
     expect(await answerAmongOthers({ bad: true })).toEqual({ code: 0 })
-    expect(shipper.stats().drops).toMatchObject({ rejected: { info: 1 } }) // the one that travelled with them
+    // The refused event, which was in the same batch.
+    expect(shipper.stats().drops).toMatchObject({ rejected: { info: 1 } })
     shipping.emulator.faults.rejectEvents(({ message }) => message === 'n 1', 'no')
     expect(await answerAmongOthers({})).toMatchObject({ code: 1, error: { message: /1 of 3 records were dropped/ } })
   })

@@ -1,4 +1,7 @@
-/** An application may load a library that adds to `Object.prototype`, or be attacked so: what is inherited is no option. */
+/**
+ * An application may load a library that adds to `Object.prototype`, or may be attacked in this way. Inherited
+ * properties are no options.
+ */
 import { afterEach, describe, expect, it } from 'vitest'
 import { createShipper } from '../src/index.ts'
 import { resolveOptions } from '../src/options/resolve.ts'
@@ -19,7 +22,7 @@ function pollute(members: object, enumerable = true): void {
   }
 }
 
-/** What `read` gives while `Object.prototype` has more members; it must not wait for anything. */
+/** Returns the result of `read` while `Object.prototype` has more members. `read` must not wait for anything. */
 function whilePolluted<T>(members: object, read: () => T, enumerable = true): T {
   pollute(members, enumerable)
   try {

@@ -1,4 +1,4 @@
-/** What a user sees of a service that refuses requests for their rate: over real sockets, by the public interface. */
+/** The behavior that users see if a service limits their requests: over real sockets, through the public interface. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { LimitsOptions, Shipper, ShipperOptions } from '../src/index.ts'
@@ -7,7 +7,7 @@ import { until } from './support/until.ts'
 
 const dataset = (event: Readonly<Record<string, unknown>>) => `d${event.of}`
 
-/** Logs an event to each of so many datasets every 100 ms, until it is told to stop. */
+/** Logs an event to each of the datasets every 100 ms, until it is stopped. */
 function logSteadily(shipper: Shipper, datasets: number): () => number {
   let logged = 0
   const timer = setInterval(() => {
@@ -19,7 +19,7 @@ function logSteadily(shipper: Shipper, datasets: number): () => number {
   }
 }
 
-/** Refuses everything for so long. */
+/** Refuses all requests for this time. */
 async function refuseFor(ms: number, { emulator }: Shipping): Promise<void> {
   emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 429 })
   await sleep(ms)
@@ -48,7 +48,7 @@ describe.concurrent('a service that refuses all requests for seconds without Ret
     const { requests } = shipper.stats()
     expect(requests).toBeLessThan(200)
     await sleep(10_000)
-    // 20 datasets of ten events a second each, of which none is much older than its batch may be.
+    // 20 datasets of ten events a second each. No event is much older than the maximum age of a batch.
     expect(shipper.stats().pending).toBeLessThan(20 * 10 * 2)
     const logged = stop()
     expect(await shipper.close()).toEqual({ complete: true, pending: 0 })

@@ -1,4 +1,4 @@
-/** Redaction beside the options that keep, fold, count or number events: the secret is found nowhere. */
+/** Redaction together with the options that keep, fold, count or number events: the secret appears nowhere. */
 import { describe, expect, it } from 'vitest'
 import type { ShipperOptions } from '../src/index.ts'
 import { type Shipping, startShipping } from './support/shipping.ts'
@@ -25,7 +25,7 @@ describe('redaction', () => {
     expect(await shipper.flush()).toMatchObject({ complete: true })
     const events = shipping.emulator.events('d')
     expect(events.map(({ level }) => level)).toEqual(['info', 'error'])
-    expect(new Set(events.map(({ password }) => password)).size).toBe(1) // hashed once, also if it was held
+    expect(new Set(events.map(({ password }) => password)).size).toBe(1) // hashed once, even if the event was held
     expect(received(shipping)).not.toContain(secret)
   })
 
@@ -51,6 +51,20 @@ describe('redaction', () => {
     expect(typeof event.labels).toBe('string')
     expect(JSON.parse(event.labels).password).toBe(event.password)
     expect(received(shipping)).not.toContain(secret)
+  })
+
+  it('finds a secret in an object that was logged before without one, beside a guard of fields', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ ...options, fields: { max: 50 } })
+    const session: Record<string, unknown> = { level: 'info', message: 'begins', user: { id: 7 } }
+    shipper.ship(session)
+    session.password = secret
+    session.message = `goes on with ${secret}`
+    shipper.ship(session)
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toMatchObject([{ message: 'begins', user: { id: 7 } }, { user: { id: 7 } }])
+    expect(received(shipping)).not.toContain(secret)
+    expect(session.password).toBe(secret)
   })
 
   it('keeps secrets out of the log statements of usage()', async () => {

@@ -1,4 +1,4 @@
-/** Redaction as users meet it: the secret is found nowhere, whichever way an event comes and wherever it goes. */
+/** Redaction as users see it: the secret appears nowhere, however an event comes and wherever it goes. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,14 +18,14 @@ const redact = ['password', '**.token', 'user.email', 'headers.*', '*_secret', '
 /** The same paths, at any depth. */
 const everywhere = ['password', 'token', '**.user.email', '**.headers.*', '*_secret', '**.items[*].card']
 
-/** All that the service has got. */
+/** Returns everything that the service has received. */
 const received = ({ emulator }: Shipping) =>
   emulator
     .datasets()
     .flatMap(dataset => emulator.lines(dataset))
     .join('\n')
 
-/** What an application logs, with the secret wherever a path leads, and other values beside it. */
+/** Events of an application, with the secret at each path, and other values beside it. */
 const logged = () => ({
   password: secret,
   deep: [{ token: { value: secret } }],
@@ -144,7 +144,7 @@ describe('a record of OpenTelemetry', () => {
     const hashes = received(shipping).match(/hash:\w{32}/g) ?? []
     expect(hashes.length).toBeGreaterThan(10)
     const strings = shipping.emulator.events('d').filter(({ password }) => password !== undefined)
-    expect(received(shipping)).toContain(`"name":"${strings[0]?.password}"`) // of the host
+    expect(received(shipping)).toContain(`"name":"${strings[0]?.password}"`) // the name of the host
   })
 })
 

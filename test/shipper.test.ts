@@ -48,7 +48,8 @@ describe('events', () => {
     }
     const shipper = shipping.ship({ compression: 'none', maxBatchBytes: 2000, maxConcurrentRequests: 64, dispatcher })
     for (const n of range(1000)) shipper.ship({ level: 'info', n, text: `event ${n}` })
-    while (shipper.stats().pending > 0) expect(await shipper.flush()).toMatchObject({ complete: true }) // each may log one more
+    // Each flush may log one more event.
+    while (shipper.stats().pending > 0) expect(await shipper.flush()).toMatchObject({ complete: true })
     await agent.close()
     const events = shipping.emulator.events('d')
     const logged = events.filter(({ level }) => level === 'info')
@@ -323,7 +324,7 @@ describe('when the service misbehaves', () => {
     const shipper = shipping.ship({ maxBatchEvents: 10, requestTimeoutMs: 300, maxConcurrentRequests: 2 })
     for (const n of range(100)) shipper.ship({ n })
     expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
-    // Its headers said 200: the batch is stored, and is not sent again.
+    // Its headers said 200, so the batch is stored, and is not sent again.
     expect(sorted(shipping.emulator.events('d').map(({ n }) => n))).toEqual(range(100))
   })
 

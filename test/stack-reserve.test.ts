@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { openBatchBytes, reserveStack } from '../src/stack-reserve.ts'
 
-/** Calls `reach` in the last frame of a recursion in which so much of the stack is left. */
+/** Calls `reach` in the last frame of a recursion that leaves so much of the stack. */
 function inLastFrameWith(bytes: number, reach: () => void): void {
   let isReached = false
   const descend = (): void => {
@@ -9,7 +9,7 @@ function inLastFrameWith(bytes: number, reach: () => void): void {
     try {
       descend()
     } catch {
-      // Here the reserve was there, one frame below it was not.
+      // The stack had the reserve in this frame, and not in the frame below.
     }
     if (isReached) return
     isReached = true

@@ -1,4 +1,4 @@
-/** What a user sees of the bytes of log statements, and of rules for fields. */
+/** The bytes of log statements, and rules for fields, as users see them. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { LoggerProvider } from '@opentelemetry/sdk-logs'
@@ -9,12 +9,12 @@ import { LogferryLogRecordProcessor } from '../src/otel.ts'
 import { LogferryTransport } from '../src/winston.ts'
 import { startShipping } from './support/shipping.ts'
 
-/** Bytes of the stored events of a dataset, as they were sent: without the newline. */
+/** Returns the bytes of the stored events of a dataset, as they were sent: without the newline. */
 function bytesOf(events: readonly object[]): number {
   return events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)), 0)
 }
 
-/** Logs by each way of logging: calls `log` with a level, a message and fields. */
+/** Calls `log` with a level, a message and fields, by each way of logging. */
 const ways: readonly [
   string,
   (shipper: Shipper) => (level: string, message: string, fields: object) => void,

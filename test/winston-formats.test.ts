@@ -6,7 +6,7 @@ import { startShipping } from './support/shipping.ts'
 
 const { align, cli, combine, errors, json, logstash, metadata, prettyPrint, simple, splat, timestamp } = winston.format
 
-/** What arrives at the service of what `log` logs with a format. */
+/** Returns the events that arrive at the service for the log calls in `log`, with a format. */
 async function arrived(format: winston.Logform.Format | undefined, log: (logger: winston.Logger) => void) {
   await using shipping = await startShipping()
   const transport = new LogferryTransport({ shipper: shipping.ship() })

@@ -116,6 +116,12 @@ export class BatchQueue {
     return this.#unsettled.size
   }
 
+  /** True if every line that was added is settled, or in the store. */
+  get isEveryLineSafe(): boolean {
+    for (const batch of this.#unsettled) if (!batch.isSafe) return false
+    return true
+  }
+
   pausedQueue(): DatasetQueue | undefined {
     for (const queue of this.#queues.values()) {
       if (queue.pause !== undefined && (queue.pause.isProbing || !queue.isEmpty)) return queue

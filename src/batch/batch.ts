@@ -133,6 +133,11 @@ export class Batch {
     return this.#shared.unsettled
   }
 
+  /** True if every line of the batch before any split is settled, or in the store. */
+  get isSafe(): boolean {
+    return this.#shared.unsettled === 0 || this.#shared.isKnownStored
+  }
+
   /** True if a caller waits for a line of the batch before any split. */
   get isAwaited(): boolean {
     return !this.#shared.acknowledgements.isEmpty

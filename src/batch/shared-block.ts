@@ -35,6 +35,11 @@ export class SharedBlock {
     return this.copies.length > 0 && this.copies.every(copy => copy.isComplete && copy.exists)
   }
 
+  /** True if the store has every line, as far as is known without a look at the store. */
+  get isKnownStored(): boolean {
+    return this.copies.length > 0 && this.copies.every(copy => copy.isComplete && !copy.hasVanished)
+  }
+
   get isInMemory(): boolean {
     return this.#block.length > 0
   }

@@ -57,7 +57,9 @@ function problemOf(error: unknown): string | undefined {
   if (error instanceof TooScattered)
     return 'has its events so much out of order that the gaps exceed memory: sort it by time'
   const { code } = error as NodeJS.ErrnoException
-  return code === undefined ? undefined : `cannot be read (${code})`
+  return code === undefined
+    ? undefined
+    : `cannot be read (${code}). ${code === 'ENOENT' ? 'Check the path.' : 'Check the file and its permissions.'}`
 }
 
 function inWords({ lines, unidentified, unreadable, shippers }: AuditReport): string {

@@ -1,4 +1,5 @@
 import type { ShipperOptions } from '../index.ts'
+import { escapeJson } from '../text/escape-json.ts'
 import { toShortLine } from '../text/short-line.ts'
 import { bestSize, MiB, type Proposal, propose, shownMs } from './bench-proposal.ts'
 import { benchEvent, type Trial, tryOut } from './bench-trial.ts'
@@ -33,6 +34,7 @@ Takes its options from the environment, as an application does: LOGFERRY_URL, LO
       description: 'maximum number of events to send, at least 1000 (default: 200000, about 100 MB before compression)',
     },
     seconds: { value: 'number', description: 'maximum time, at least 1 (default: 60)' },
+    json: { description: 'print the trials and the proposal as JSON, and the progress to standard error' },
   },
   async run(given) {
     const events = numberOf(given, 'events', 200_000, 1000)
@@ -44,7 +46,9 @@ Takes its options from the environment, as an application does: LOGFERRY_URL, LO
 
     const first = await reached(options)
     if (typeof first === 'string') return complain(first)
-    announce(given, events, seconds)
+    // With --json, standard output carries only the result.
+    const tell = given.json === true ? printError : print
+    announce(given, { events, seconds, tell })
     const { events: warmUpEvents, timeoutMs } = perTrial
     const warming = { events: Math.floor(warmUpEvents * warmUp), timeoutMs: timeoutMs * warmUp }
     await tryOut(options, { maxBatchBytes: MiB, maxConcurrentRequests: usualConnections, ...warming })
@@ -52,7 +56,7 @@ Takes its options from the environment, as an application does: LOGFERRY_URL, LO
     for (const size of sizesTried) {
       const trial = await attempt(size, usualConnections)
       sizes.push(trial)
-      print(rowOf(trial))
+      tell(rowOf(trial))
     }
     const size = bestSize(sizes)
     if (size === undefined) return complain('Nothing was delivered.', sizes)
@@ -60,13 +64,19 @@ Takes its options from the environment, as an application does: LOGFERRY_URL, LO
     for (const count of connectionsTried) {
       const trial = await attempt(size.maxBatchBytes, count)
       connections.push(trial)
-      print(rowOf(trial))
+      tell(rowOf(trial))
     }
     const eventBytes = size.bytesPerSecond / size.eventsPerSecond
     const proposal = propose(sizes, connections, eventBytes)
     if (proposal === undefined) return complain('Nothing was delivered.', connections)
+    const trials = [...sizes, ...connections.slice(1)]
+    const fewest = Math.min(...trials.map(({ requests }) => requests))
+    if (given.json === true) {
+      const isUncertain = fewest < enoughRequests
+      print(escapeJson(JSON.stringify({ trials, proposal, isUncertain }, null, 2)))
+      return 0
+    }
     print(`\n${snippet(proposal)}`)
-    const fewest = Math.min(...[...sizes, ...connections].map(({ requests }) => requests))
     if (fewest < enoughRequests) print(`\n${doubt(fewest)}`)
     return 0
   },
@@ -91,14 +101,20 @@ async function reached(options: ShipperOptions): Promise<string | undefined> {
   }
 }
 
-function announce({ url, dataset }: Given, events: number, seconds: number): void {
+interface Announced {
+  readonly events: number
+  readonly seconds: number
+  readonly tell: (text: string) => void
+}
+
+function announce({ url, dataset }: Given, { events, seconds, tell }: Announced): void {
   const { LOGFERRY_URL, LOGFERRY_DATASET } = process.env
   const megabytes = Math.round((events * (JSON.stringify(benchEvent(1000)).length + 50)) / 1e6)
-  print(
+  tell(
     `Sending up to ${shown(events)} events (about ${shown(megabytes)} MB before compression) to dataset ` +
       `'${toShortLine(String(dataset ?? LOGFERRY_DATASET))}' at ${toShortLine(String(url ?? LOGFERRY_URL))}, for ${seconds} s at most. Ctrl-C stops it.\n`,
   )
-  print(columns(['batches', 'connections', 'events/s', 'MB/s', 'answer', 'requests', 'sent again', '']))
+  tell(columns(['batches', 'connections', 'events/s', 'MB/s', 'answer', 'requests', 'sent again', '']))
 }
 
 function rowOf(trial: Trial): string {
@@ -158,6 +174,6 @@ function numberOf(given: Given, name: string, fallback: number, min: number): nu
 
 function complain(what: string, trials: readonly Trial[] = []): 1 {
   const warnings = new Set(trials.flatMap(trial => trial.warnings.map(({ message }) => message)))
-  printError([what, ...warnings].join('\n'))
+  printError([what, ...warnings, "Run 'logferry check' with the same settings to find the reason."].join('\n'))
   return 1
 }

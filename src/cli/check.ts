@@ -1,78 +1,115 @@
-import { createShipper, type Shipper, type Warning } from '../index.ts'
+import { readFileSync } from 'node:fs'
+import type { ShipperOptions, TlsOptions } from '../index.ts'
+import { escapeJson } from '../text/escape-json.ts'
 import { toShortLine } from '../text/short-line.ts'
-import type { Command, Given } from './command.ts'
-import { print, printError } from './print.ts'
+import { jsonOf, lineOf, summaryOf } from './checks/report.ts'
+import { type Result, runChecks } from './checks/run-checks.ts'
+import type { CheckSettings } from './checks/session.ts'
+import { type Command, type Given, Misuse } from './command.ts'
+import { print } from './print.ts'
 import { datasetOption, serviceOf, serviceOptions } from './service.ts'
 
-/** Maximum wait until the service accepts or refuses the event, in milliseconds. */
-const timeoutMs = 10_000
+const usualTimeoutSeconds = 10
+const maxTimeoutSeconds = 600
+const maxPathChars = 1000
 
 export const command: Command = {
-  description: `Sends one test event, and reports the result. Exits with 0 if the event was delivered, with 1 if not.
+  description: `Checks each step from this machine to the service: options, proxy, DNS, connection, TLS, clock, token, organization and
+license, region, speed, compression. Sends one test event. Each failure names its remedy; docs/check.md explains them.
 
-Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_DATASET.`,
-  options: { ...serviceOptions, ...datasetOption },
+Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_DATASET,
+LOGFERRY_REGION, LOGFERRY_ORG_ID. LOGFERRY_ACCESS_TOKEN reads the organization, if LOGFERRY_TOKEN may not. Run it where
+the application runs, as its user.
+
+Exits with 0 if nothing failed, with 1 if a check failed. A warning is no failure.`,
+  options: {
+    ...serviceOptions,
+    ...datasetOption,
+    personal: { description: 'LOGFERRY_TOKEN is a personal access token, of the organization LOGFERRY_ORG_ID' },
+    ca: { value: 'file', description: 'private CA in PEM, as the option tls.ca has it', completes: 'files' },
+    cert: {
+      value: 'file',
+      description: 'client certificate in PEM, as the option tls.cert has it',
+      completes: 'files',
+    },
+    key: { value: 'file', description: 'its key in PEM, as the option tls.key has it', completes: 'files' },
+    spool: {
+      value: 'directory',
+      description: 'check this spool, too: it is created if it is missing',
+      completes: 'directories',
+    },
+    app: {
+      value: 'directory',
+      description: 'the application, to look for a second way of its logs in package.json (default: this directory)',
+      completes: 'directories',
+    },
+    probe: { description: 'measure the accepted size of a request: sends up to 32 MB, but no events' },
+    timeout: { value: 'seconds', description: `maximum wait for an answer (default: ${usualTimeoutSeconds})` },
+    json: { description: 'print JSON' },
+  },
   async run(given) {
-    const shipper = shipperOf(given)
-    if (shipper === undefined) return 1
-    const warnings = await shipOne(shipper)
-    const { delivered } = shipper.stats()
-    const { LOGFERRY_URL, LOGFERRY_DATASET } = process.env
-    const where = `dataset '${shown(given.dataset ?? LOGFERRY_DATASET)}' at ${shown(given.url ?? LOGFERRY_URL)}`
-    if (delivered === 1) print(`Delivered to ${where}: one event with the message 'logferry check'.`)
-    else printError(`Not delivered to ${where}.`)
-    for (const { message } of warnings) printError(`\nAn application would get this warning:\n  ${message}`)
-    if (delivered === 0 && warnings.length === 0) printError(`\n${untilTimeout(shipper.lastTrouble)}`)
-    return delivered === 1 ? 0 : 1
+    const settings = settingsOf(given)
+    const results: Result[] = []
+    for await (const result of runChecks(settings)) {
+      results.push(result)
+      if (given.json !== true) print(lineOf(result))
+    }
+    if (given.json === true) print(escapeJson(jsonOf(results)))
+    else {
+      print('')
+      print(summaryOf(results))
+    }
+    return results.some(({ status }) => status === 'fail') ? 1 : 0
   },
 }
 
-function shown(text: unknown): string {
-  return toShortLine(String(text))
-}
-
-function untilTimeout(lastTrouble: string | undefined): string {
-  const seconds = timeoutMs / 1000
-  if (lastTrouble === undefined)
-    return `No answer within ${seconds} s. Check the address of the service and the network.`
-  return `Not accepted within ${seconds} s. The last answer was ${lastTrouble}.`
-}
-
-/**
- * Creates the shipper with the options of an application, but with short retries and timeouts, because the user waits
- * for the result. Prints the reason and returns `undefined` if an option is invalid.
- */
-function shipperOf(given: Given): Shipper | undefined {
-  try {
-    return createShipper({
-      ...serviceOf(given),
-      dataset: given.dataset as string | undefined,
-      maxRetryDelayMs: 100,
-      requestTimeoutMs: 5000,
-      exitOnSignals: false, // the user does not want to wait any longer
-    })
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== 'LOGFERRY_INVALID_OPTION') throw error
-    printError((error as Error).message)
-    return undefined
+function settingsOf(given: Given): CheckSettings {
+  const tls = tlsOf(given)
+  const { LOGFERRY_TOKEN, LOGFERRY_ACCESS_TOKEN } = process.env
+  const options: ShipperOptions = {
+    ...serviceOf(given),
+    dataset: given.dataset as string | undefined,
+    ...(tls && { tls }),
+    ...(given.personal === true && { personalAccessToken: LOGFERRY_TOKEN }),
+  }
+  return {
+    options,
+    environment: process.env,
+    accessToken: LOGFERRY_ACCESS_TOKEN || undefined,
+    spool: textOf(given, 'spool'),
+    application: textOf(given, 'app') ?? '.',
+    probesSize: given.probe === true,
+    timeoutMs: timeoutMsOf(given),
   }
 }
 
-/**
- * Ships one event, and waits until it is settled, a warning arrives, or the time is up. Returns the warnings that an
- * application would get.
- */
-async function shipOne(shipper: Shipper): Promise<Warning[]> {
-  const warnings: Warning[] = []
-  const troubled = new Promise<void>(resolve => {
-    shipper.on('warning', warning => {
-      warnings.push(warning)
-      resolve()
-    })
-  })
-  shipper.ship({ level: 'info', message: 'logferry check' })
-  await Promise.race([shipper.flush({ timeoutMs }), troubled])
-  const soFar = [...warnings]
-  await shipper.close({ timeoutMs: 0 }) // drops a pending event, and would add a warning about the drop
-  return soFar
+function textOf(given: Given, name: string): string | undefined {
+  const text = given[name] as string | undefined
+  if (text === '') throw new Misuse(`--${name} must be a path, not an empty text`)
+  return text
+}
+
+function tlsOf(given: Given): TlsOptions | undefined {
+  const [ca, cert, key] = ['ca', 'cert', 'key'].map(name => fileOf(given, name))
+  return ca === undefined && cert === undefined && key === undefined ? undefined : { ca, cert, key }
+}
+
+function fileOf(given: Given, name: string): string | undefined {
+  const path = textOf(given, name)
+  if (path === undefined) return undefined
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new Misuse(
+      `--${name} must be a file that can be read, not '${toShortLine(path, undefined, maxPathChars)}' (${code})`,
+    )
+  }
+}
+
+function timeoutMsOf({ timeout }: Given): number {
+  if (timeout === undefined) return usualTimeoutSeconds * 1000
+  const seconds = /^\d+(\.\d+)?$/.test(String(timeout)) ? Number(timeout) : Number.NaN
+  if (seconds >= 0.1 && seconds <= maxTimeoutSeconds) return seconds * 1000
+  throw new Misuse(`--timeout must be a number of seconds from 0.1 to ${maxTimeoutSeconds}, not '${timeout}'`)
 }

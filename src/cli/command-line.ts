@@ -60,14 +60,19 @@ function unfolded(text: string): string {
   return text.replace(/(?<!\n)\n(?![\n ])/g, ' ')
 }
 
-function optionOf(name: string, { description, value, isMultiple, choices }: OptionForm, parser: Parser): Option {
-  const option = new Option(`--${name}${value === undefined ? '' : ` <${value}>`}`, description)
-  if (choices !== undefined) return option.choices(choices)
+function optionOf(name: string, form: OptionForm, parser: Parser): Option {
+  const { description, value, isMultiple = false, choices } = form
+  const flags = `--${name}${value === undefined ? '' : ` <${value}>`}`
+  const option = new Option(flags, isMultiple ? `${description}; can be given several times` : description)
+  if (choices !== undefined) option.choices(choices) // names them in the help
   if (value === undefined) return option
   return option.argParser((given: string, previous: unknown): unknown => {
     // The user has left out the value, and gone on with the next option.
     if (parser.options.some(({ long }) => long === given)) throw new InvalidArgumentError('It is an option itself.')
-    return isMultiple === true ? [...((previous as string[] | undefined) ?? []), given] : given
+    if (choices !== undefined && !choices.includes(given)) {
+      throw new InvalidArgumentError(`Allowed choices are ${choices.join(', ')}.`)
+    }
+    return isMultiple ? [...((previous as string[] | undefined) ?? []), given] : given
   })
 }
 
@@ -91,7 +96,7 @@ function givenTo(parser: Parser, { argument, options }: Command): Given {
 }
 
 /** Returns the message of the parser as a sentence of ours; `undefined` if the parser has shown the help or version. */
-export function problemIn({ exitCode, message }: CommanderError): string | undefined {
-  if (exitCode === 0) return undefined
+export function problemIn({ code, exitCode, message }: CommanderError): string | undefined {
+  if (exitCode === 0 || code === 'commander.help') return undefined
   return message.replace(/^error: (command-argument )?/, '').replace(/\n\((Did you mean .*\?)\)$/s, '. $1')
 }

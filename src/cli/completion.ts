@@ -21,8 +21,8 @@ and runs no Node while you type. Run the command again after an update of logfer
     if (shell === undefined) throw new Misuse('no shell given: name bash, zsh or fish')
     const completed = await Promise.all(
       Object.entries(commands).map(async ([words, { summary, load }]): Promise<CompletedCommand> => {
-        const { options, argument } = (await load()).command
-        return { words, summary, options, argument }
+        const { options, argument, afterDashes } = (await load()).command
+        return { words, summary, options, argument, runsProgram: afterDashes !== undefined }
       }),
     )
     print(scripts[shell as Shell](completed))

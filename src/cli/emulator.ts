@@ -3,7 +3,7 @@ import { type Emulator, startEmulator } from '../emulator.ts'
 import { toMessageLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
 import { print, printError } from './print.ts'
-import { tail } from './tail.ts'
+import { printArrivals } from './print-arrivals.ts'
 
 /**
  * Maximum size of the stored events with --tail, in bytes. It is low because --tail reads the stored events again and
@@ -26,7 +26,7 @@ Open its address in a browser to see the events.`,
       isMultiple: true,
       description:
         'another name that applications may use for this machine, such as that of a container; loopback names and ' +
-        '--host are always allowed; can be given several times',
+        '--host are always allowed',
     },
     token: { value: 'text', description: 'API token to accept (default: a random one)' },
     tail: { description: 'print the dataset and the JSON of each event as it arrives' },
@@ -39,7 +39,7 @@ Open its address in a browser to see the events.`,
     // With --tail, standard output carries only events, so that the user can pipe them.
     const announce = given.tail === true ? printError : print
     announce(welcome(emulator, token ?? emulator.token))
-    const stopTail = given.tail === true ? tail(emulator, print) : undefined
+    const stopTail = given.tail === true ? printArrivals(emulator, print) : undefined
     await end
     stopTail?.()
     await emulator.close()
@@ -62,7 +62,7 @@ async function started(given: Given, token: string | undefined): Promise<Emulato
     return await startEmulator({ host, allowedHosts, port, tokens, maxStoredBytes })
   } catch (error) {
     if (!isSystemError((error as Error).cause)) throw error
-    printError(`logferry: ${toMessageLine((error as Error).message)}`)
+    printError(`logferry: ${toMessageLine((error as Error).message)}. Choose another address with --port or --host.`)
     return undefined
   }
 }

@@ -15,6 +15,8 @@ if (problem !== undefined) {
   if (args.length === 1 && (args[0] === '--version' || args[0] === '-v')) {
     console.log(version) // Loading the command line takes longer than all of this.
   } else {
+    process.stdout.on('error', leaveClosedPipe)
+    process.exitCode = 1 // until the command has a result
     // No `await` here: CommonJS has no top-level `await`.
     import('./run.ts')
       .then(({ run }) => run(args, version))
@@ -22,4 +24,11 @@ if (problem !== undefined) {
         process.exitCode = exitCode
       })
   }
+}
+
+/** Ends the process if the reader of its output has ended, as `head` does. Commands may have listeners of their own. */
+function leaveClosedPipe(error: NodeJS.ErrnoException): void {
+  if (process.stdout.listenerCount('error') > 1) return
+  if (error.code !== 'EPIPE') throw error
+  process.exit(0)
 }

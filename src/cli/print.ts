@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { toPrintableLines } from '../text/short-line.ts'
+import { toPrintableLines, toShortLine } from '../text/short-line.ts'
 
 /** A part of a line with a style. A terminal shows it in this style; elsewhere the text stands alone. */
 export interface StyledText {
@@ -7,7 +7,23 @@ export interface StyledText {
   readonly text: string
 }
 
-export type Style = 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cyan'
+export type Style = 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cyan' | 'blue' | 'fatal'
+
+/** A line whose parts have styles. */
+export type StyledLine = readonly (string | StyledText)[]
+
+type Look = Parameters<typeof styleText>[0]
+
+const looks: Readonly<Record<Style, Look>> = {
+  bold: 'bold',
+  dim: 'dim',
+  green: 'green',
+  yellow: 'yellow',
+  red: 'red',
+  cyan: 'cyan',
+  blue: 'blue',
+  fatal: ['magenta', 'inverse'],
+}
 
 /**
  * Prints a text to standard output. Commands print only through this module, so that no text can control the terminal.
@@ -25,7 +41,7 @@ export function printError(text: string | readonly (string | StyledText)[]): voi
 function styled(parts: readonly (string | StyledText)[], stream: NodeJS.WriteStream): string {
   const shown = parts.map(part => {
     if (typeof part === 'string') return toPrintableLines(part)
-    return styleText(part.style, toPrintableLines(part.text), { stream })
+    return styleText(looks[part.style], toPrintableLines(part.text), { stream })
   })
   return shown.join('')
 }
@@ -38,4 +54,23 @@ export function bold(title: string): string {
 /** Prints a help, which is a text of this package with styles in it. */
 export function printHelp(text: string): void {
   process.stdout.write(text)
+}
+
+/** Replaces the last line of the terminal on standard error. An empty text removes the line. */
+export function printStatus(text: string): void {
+  process.stderr.write(`\r${toShortLine(text)}\u001b[K`)
+}
+
+/**
+ * Prints lines with styles to standard output, in one write. Each part is made harmless before it gets its style, so
+ * that no text can control the terminal.
+ */
+export function printLines(lines: readonly StyledLine[], hasColors: boolean): void {
+  if (lines.length > 0) console.log(lines.map(line => line.map(part => shown(part, hasColors)).join('')).join('\n'))
+}
+
+function shown(part: string | StyledText, hasColors: boolean): string {
+  if (typeof part === 'string') return toPrintableLines(part)
+  const text = toPrintableLines(part.text)
+  return hasColors ? styleText(looks[part.style], text, { validateStream: false }) : text
 }

@@ -48,11 +48,17 @@ function inWords(directory: string, contents: SpoolContents): string {
     shown.length === 0 ? `No events wait in ${toShortLine(directory, undefined, maxPathChars)}.` : table(shown),
     damaged > 0 && `${counted(damaged, 'record is', 'records are')} damaged or missing.`,
     contents.rejected > 0 && `${counted(contents.rejected, 'refused event')} in rejected.ndjson.`,
+    contents.resending > 0 && resendingNotice(contents.resending),
     foreign(contents),
     left > 0 &&
       'The next process that ships to the same service delivers what is left behind, or `logferry spool send` does.',
   ]
   return paragraphs.filter(Boolean).join('\n\n')
+}
+
+function resendingNotice(count: number): string {
+  const are = counted(count, 'of them is', 'of them are')
+  return `${are} in rejected.resend: \`logferry spool resend-rejected\` is running, or was interrupted. Run it again.`
 }
 
 const heads = [

@@ -1,29 +1,25 @@
-import { join } from 'node:path'
 import { createShipper, type Shipper } from '../index.ts'
-import { deadLettersName } from '../spool/file-names.ts'
-import type { SpoolContents } from '../spool/inspect.ts'
+import { createShipperInPlaceOf } from '../shipper/shipper.ts'
+import { destinationIn, isFor, nameOfDestination } from '../spool/file-names.ts'
+import type { ProcessContents, SpoolContents } from '../spool/inspect.ts'
 import { toShortLine } from '../text/short-line.ts'
-import { clearInterval, clearTimeout, maxTimeoutMs, monotonicMs, setInterval, setTimeout } from '../time.ts'
+import { monotonicMs } from '../time.ts'
 import { type Command, type Given, Misuse } from './command.ts'
+import { isConfirmed } from './confirm.ts'
 import { print, printError } from './print.ts'
 import { serviceOf, serviceOptions } from './service.ts'
+import { counted, directoryOf, leftBehind, lookInto, maxPathChars, spoolDirectory, sum, timeoutMsOf } from './spool.ts'
+import { deliver, type Ending, timeoutOption } from './spool-delivery.ts'
 import {
-  counted,
-  directoryOf,
-  foreign,
-  inUse,
-  leftBehind,
-  lookInto,
-  maxPathChars,
-  spoolDirectory,
-  sum,
-} from './spool.ts'
-
-/** Maximum time without progress before the command gives up, in seconds, if --timeout is not given. */
-const patienceSeconds = 60
-
-const maxTimeoutSeconds = 1_000_000
-const progressEveryMs = 5000
+  addCounts,
+  countsOf,
+  isSomethingLeft,
+  nothingDelivered,
+  othersInWords,
+  type SendReport,
+  sendReportInJson,
+  sendReportInWords,
+} from './spool-send-report.ts'
 
 export const command: Command = {
   description: `Delivers the events that ended processes left in a spool, each to its own dataset. Events of running
@@ -32,150 +28,149 @@ spool, and events that were in flight may arrive twice.
 
 Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_ORG_ID.
 
+With --to, events go to the given address, whichever service they are for, and so leave the spool. Events that are not
+delivered stay there for their own service.
+
 Exits with 0 if nothing is left behind, with 1 if something is. Events that the service refuses are moved to
 rejected.ndjson in the spool.`,
   ...spoolDirectory,
   options: {
     ...spoolDirectory.options,
     ...serviceOptions,
-    timeout: {
-      value: 'seconds',
-      description: `maximum time (default: until nothing was delivered for ${patienceSeconds} s)`,
-    },
+    to: { value: 'address', description: 'send the events for every service to this address; asks first' },
+    yes: { description: 'with --to: do not ask' },
+    timeout: timeoutOption,
+    json: { description: 'print the result as JSON' },
   },
   async run(given) {
     const directory = directoryOf(given)
     const timeoutMs = timeoutMsOf(given)
+    checkTarget(given)
     const before = await lookInto(directory)
     if (before === undefined) return 1
+    const show = given.json === true ? sendReportInJson : sendReportInWords
     if (leftBehind(before).length === 0) {
-      print(`Nothing is left behind in ${toShortLine(directory, undefined, maxPathChars)}.`)
-      return reportOthers(before) ? 1 : 0
+      const report = {
+        directory,
+        counts: nothingDelivered,
+        ending: 'done',
+        rest: [],
+        elsewhere: [],
+        after: before,
+      } as const
+      print(given.json === true ? sendReportInJson(report) : nothingLeft(report))
+      return isSomethingLeft(report) ? 1 : 0
     }
-    const shipper = shipperOf(given, directory)
-    if (shipper === undefined) return 1
-    const { destination } = shipper
-    const ending = await deliver(shipper, sum(leftBehind(before, destination)).events, timeoutMs)
-    reportCounts(shipper, directory)
-    const after = await lookInto(directory)
-    if (after === undefined) return 1
-    const isSomethingLeft = reportRest(after, destination, ending)
-    const isForElsewhere = reportElsewhere(after, destination)
-    return reportOthers(after) || isSomethingLeft || isForElsewhere ? 1 : 0
+    const report = await (given.to === undefined ? sendOwn : sendAll)(given, directory, before, timeoutMs)
+    if (report === undefined) return 1
+    print(show(report))
+    return isSomethingLeft(report) ? 1 : 0
   },
 }
 
-function timeoutMsOf({ timeout }: Given): number | undefined {
-  if (timeout === undefined) return undefined
-  const seconds = /^\d+(\.\d+)?$/.test(String(timeout)) ? Number(timeout) : Number.NaN
-  if (seconds > 0 && seconds <= maxTimeoutSeconds) return seconds * 1000
-  throw new Misuse(`--timeout must be a number of seconds above 0, up to ${maxTimeoutSeconds}, not '${timeout}'`)
+function nothingLeft({ directory, after }: SendReport): string {
+  const path = toShortLine(directory, undefined, maxPathChars)
+  return [`Nothing is left behind in ${path}.`, ...othersInWords(after)].join('\n')
+}
+
+/** Sends the events for the service that the options name. */
+async function sendOwn(
+  given: Given,
+  directory: string,
+  before: SpoolContents,
+  timeoutMs: number | undefined,
+): Promise<SendReport | undefined> {
+  const shipper = shipperOf(given, directory)
+  if (shipper === undefined) return undefined
+  const { destination } = shipper
+  const ending = await deliver(shipper, sum(leftBehind(before, destination)).events, timeoutMs)
+  const after = await lookInto(directory)
+  if (after === undefined) return undefined
+  const rest = leftBehind(after, destination)
+  const elsewhere = leftBehind(after).filter(process => !rest.includes(process))
+  return { directory, counts: countsOf(shipper), ending, rest, elsewhere, after }
+}
+
+/**
+ * Sends the events for every service to the address of `--to`, one destination after the other. Each shipper takes the
+ * place of one for that destination, so that the events that stay remain addressed to their own service, whenever this
+ * process ends.
+ */
+async function sendAll(
+  given: Given,
+  directory: string,
+  before: SpoolContents,
+  timeoutMs: number | undefined,
+): Promise<SendReport | undefined> {
+  const processes = leftBehind(before)
+  if (!(await isConfirmed(questionAbout(processes, String(given.to)), given))) {
+    printError('Nothing was sent.')
+    return undefined
+  }
+  const startedAtMs = monotonicMs()
+  let ending: Ending = 'done'
+  let counts = nothingDelivered
+  for (const destination of destinationsOf(processes)) {
+    const shipper = shipperOf(given, directory, destination)
+    if (shipper === undefined) return undefined
+    const ours = leftBehind(before, shipper.destination)
+    const leftMs = timeoutMs === undefined ? undefined : Math.max(timeoutMs - (monotonicMs() - startedAtMs), 0)
+    ending = await deliver(shipper, sum(ours).events, leftMs)
+    counts = addCounts(counts, countsOf(shipper))
+    if (ending !== 'done') break
+  }
+  const after = await lookInto(directory)
+  return after && { directory, counts, ending, rest: leftBehind(after), elsewhere: [], after }
+}
+
+/** Returns the destinations of directories; `undefined` for those that fit any. */
+function destinationsOf(processes: readonly ProcessContents[]): Set<string | undefined> {
+  const destinations = new Set<string | undefined>()
+  for (const { name } of processes) {
+    const destination = destinationIn(name)
+    // A name that no version of this package has made is left where it is.
+    if (destination === undefined || isFor(nameOfDestination(destination), name)) destinations.add(destination)
+  }
+  return destinations
+}
+
+function questionAbout(processes: readonly ProcessContents[], to: string): string {
+  const services = new Set(processes.map(({ destination = 'any service' }) => toShortLine(destination)))
+  const named = [...services].slice(0, maxNamed).join(', ')
+  const others = services.size > maxNamed ? ` and ${counted(services.size - maxNamed, 'other')}` : ''
+  return `Send ${counted(sum(processes).events, 'event')} for ${named}${others} to ${toShortLine(to)} instead?`
+}
+
+/** Maximum number of services in the question. */
+const maxNamed = 5
+
+/** @throws Misuse */
+function checkTarget({ to, url, yes }: Given): void {
+  if (to !== undefined && url !== undefined) throw new Misuse('--to and --url exclude each other. Give one of them.')
+  if (to === undefined && yes === true) throw new Misuse('--yes has an effect with --to only. Give both.')
+  if (to === undefined || URL.canParse(String(to))) return
+  throw new Misuse('--to must be the address of a service, such as https://logs.example.com')
 }
 
 /**
  * Creates the shipper with the options of an application, but without a size limit that could drop events, and with
  * short retry delays. Prints the reason and returns `undefined` if an option is invalid.
+ *
+ * @param destination the destination of the events, if it is not the service of the options
  */
-function shipperOf(given: Given, directory: string): Shipper | undefined {
+function shipperOf(given: Given, directory: string, destination?: string): Shipper | undefined {
+  const options = {
+    ...serviceOf(given.to === undefined ? given : { ...given, url: given.to }),
+    dataset: 'none', // required but unused: the command logs nothing, and each spooled event has its own dataset
+    spool: { directory, maxBytes: Number.MAX_SAFE_INTEGER },
+    maxRetryDelayMs: 5000,
+    exitTimeoutMs: 0, // the command closes the shipper before the process ends
+  }
   try {
-    return createShipper({
-      ...serviceOf(given),
-      dataset: 'none', // required but unused: the command logs nothing, and each spooled event has its own dataset
-      spool: { directory, maxBytes: Number.MAX_SAFE_INTEGER },
-      maxRetryDelayMs: 5000,
-      exitTimeoutMs: 0, // the command closes the shipper before the process ends
-    })
+    return destination === undefined ? createShipper(options) : createShipperInPlaceOf(destination, options)
   } catch (error) {
     if ((error as { code?: unknown }).code !== 'LOGFERRY_INVALID_OPTION') throw error
     printError((error as Error).message)
     return undefined
   }
-}
-
-/** The reason why delivery ended. */
-type Ending = 'done' | 'the command was stopped' | 'the time was up' | 'the service did not accept them'
-
-/** Delivers the orphaned events, prints progress and warnings to standard error, and closes the shipper. */
-async function deliver(shipper: Shipper, total: number, timeoutMs: number | undefined): Promise<Ending> {
-  const { promise: brokenOff, resolve: breakOff } = Promise.withResolvers<Ending>()
-  let isOver = false
-  shipper.on('warning', ({ code, message }) => {
-    if (!isOver || code === 'LOGFERRY_DROPPED') printError(message)
-  })
-  const stop = () => breakOff('the command was stopped')
-  process.once('SIGINT', stop).once('SIGTERM', stop)
-  const deadline = setTimeout(() => breakOff('the time was up'), timeoutMs ?? maxTimeoutMs)
-  const isStuck = standstill(shipper, timeoutMs === undefined ? patienceSeconds * 1000 : maxTimeoutMs)
-  const progress = setInterval(() => {
-    printError(`Delivered so far: ${counted(shipper.stats().delivered, 'event')}`)
-    if (isStuck()) breakOff('the service did not accept them')
-  }, progressEveryMs)
-  printError(`Delivering ${counted(total, 'event')} …`)
-  const ending = await Promise.race([shipper.flush({ timeoutMs: maxTimeoutMs }).then(() => 'done' as const), brokenOff])
-  isOver = true // the report says what stays in the spool
-  clearTimeout(deadline)
-  clearInterval(progress)
-  await shipper.close({ timeoutMs: 0 })
-  process.off('SIGINT', stop).off('SIGTERM', stop)
-  return ending
-}
-
-/** Returns a function that returns true if no event was read or settled for `forMs` milliseconds. */
-function standstill(shipper: Shipper, forMs: number): () => boolean {
-  let [last, sinceMs] = [0, monotonicMs()]
-  return () => {
-    const { accepted, delivered, dropped } = shipper.stats()
-    const now = accepted + delivered + dropped
-    if (now !== last) [last, sinceMs] = [now, monotonicMs()]
-    return monotonicMs() - sinceMs >= forMs
-  }
-}
-
-function reportCounts(shipper: Shipper, directory: string): void {
-  const { delivered, dropped, drops } = shipper.stats()
-  const droppedAs = (reason: keyof typeof drops) =>
-    Object.values(drops[reason] ?? {}).reduce((total, count) => total + count, 0)
-  const refused = droppedAs('rejected') + droppedAs('too-large')
-  const lost = dropped - refused
-  print(`Delivered: ${counted(delivered, 'event')}`)
-  if (refused > 0)
-    print(
-      `Refused by the service: ${counted(refused, 'event')}, now in ${toShortLine(join(directory, deadLettersName), undefined, maxPathChars)}`,
-    )
-  if (lost > 0) print(`Lost: ${counted(lost, 'event')}; the warnings say why`)
-}
-
-/** Prints the number of orphaned events that remain, and the reason. Returns true if any remain. */
-function reportRest(contents: SpoolContents, destination: string | undefined, ending: Ending): boolean {
-  const rest = leftBehind(contents, destination)
-  const { length } = rest
-  if (length === 0) return false
-  const { events } = sum(rest)
-  const why = ending === 'done' ? 'they were left meanwhile or could not be read' : ending
-  print(`Still there: ${counted(events, 'event')} in ${counted(length, 'directory', 'directories')}, because ${why}`)
-  return true
-}
-
-/** Prints the orphaned events for other services. Returns true if there are any. */
-function reportElsewhere(contents: SpoolContents, destination: string | undefined): boolean {
-  const ours = leftBehind(contents, destination)
-  const elsewhere = leftBehind(contents).filter(process => !ours.includes(process))
-  for (const { name, events, destination } of elsewhere) {
-    print(
-      `Left alone: ${counted(events, 'event')} for another service (${toShortLine(String(destination))}), in ${name}`,
-    )
-  }
-  return elsewhere.length > 0
-}
-
-/**
- * Prints the events of running processes, and the number of directories of other users. Returns true if there are
- * directories of other users; running processes deliver their own events.
- */
-function reportOthers(contents: SpoolContents): boolean {
-  const { events } = sum(inUse(contents))
-  if (events > 0) print(`Left alone: ${counted(events, 'event')} of running processes`)
-  const others = foreign(contents)
-  if (others !== undefined) print(others)
-  return others !== undefined
 }

@@ -33,6 +33,16 @@ export function directoryOf({ directory }: Given): string {
   return resolve(String(directory))
 }
 
+const maxTimeoutSeconds = 1_000_000
+
+/** @throws Misuse */
+export function timeoutMsOf({ timeout }: Given): number | undefined {
+  if (timeout === undefined) return undefined
+  const seconds = /^\d+(\.\d+)?$/.test(String(timeout)) ? Number(timeout) : Number.NaN
+  if (seconds > 0 && seconds <= maxTimeoutSeconds) return seconds * 1000
+  throw new Misuse(`--timeout must be a number of seconds above 0, up to ${maxTimeoutSeconds}, not '${timeout}'`)
+}
+
 const userRemedy = 'Run this as the user that the application runs as.'
 
 /** Reads the contents of a spool. Prints the reason and returns `undefined` if the spool cannot be read. */
@@ -40,20 +50,37 @@ export async function lookInto(directory: string): Promise<SpoolContents | undef
   try {
     return await spoolContents(directory)
   } catch (error) {
-    const path = toShortLine(directory, undefined, maxPathChars)
-    if (error instanceof UnsafePath) {
-      const reason = toShortLine(error.message, undefined, maxPathChars)
-      printError(`logferry: ${path} is not used, because ${reason}. ${userRemedy}`)
-      return undefined
-    }
-    const { code, syscall } = error as NodeJS.ErrnoException
-    if (syscall === undefined) throw error
-    const exists = code !== 'ENOENT' && code !== 'ENOTDIR'
-    printError(
-      `logferry: ${exists ? `${path} cannot be read (${code}). ${userRemedy}` : `the directory ${path} does not exist. Check the path.`}`,
-    )
+    explainUnreadable(error, directory)
     return undefined
   }
+}
+
+/** Prints the reason why a spool cannot be read. Returns the exit code. Throws any error that is not of the disk. */
+export function explainUnreadable(error: unknown, directory: string): 1 {
+  const path = toShortLine(directory, undefined, maxPathChars)
+  if (error instanceof UnsafePath) {
+    const reason = toShortLine(error.message, undefined, maxPathChars)
+    printError(`logferry: ${path} is not used, because ${reason}. ${userRemedy}`)
+    return 1
+  }
+  const { code, syscall } = error as NodeJS.ErrnoException
+  if (syscall === undefined) throw error
+  const exists = code !== 'ENOENT' && code !== 'ENOTDIR'
+  printError(
+    `logferry: ${exists ? `${path} cannot be read (${code}). ${userRemedy}` : `the directory ${path} does not exist. Check the path.`}`,
+  )
+  return 1
+}
+
+/**
+ * Returns the directory of the option `--spool`; `undefined` without the option.
+ *
+ * @throws Misuse
+ */
+export function spoolOf({ spool }: Given): string | undefined {
+  if (spool === undefined) return undefined
+  if (spool === '') throw new Misuse("--spool must be the directory of an application's option spool")
+  return resolve(String(spool))
 }
 
 /**

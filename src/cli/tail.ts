@@ -1,30 +1,72 @@
-import type { Emulator } from '../emulator.ts'
-import { escapeJson } from '../text/escape-json.ts'
-import { toShortLine } from '../text/short-line.ts'
-import { clearInterval, setInterval } from '../time.ts'
+import { toMessageLine } from '../text/short-line.ts'
+import { type Command, type Given, Misuse } from './command.ts'
+import { DevClient, devAddressOf, ServiceTrouble } from './events/dev-client.ts'
+import { type Arrival, follow } from './events/follow.ts'
+import {
+  datasetOf,
+  formatOptions,
+  integerOf,
+  printerOf,
+  printReading,
+  queryArgument,
+  queryOf,
+  sourceOptions,
+} from './events/reader-options.ts'
+import { followSpool } from './events/spool-events.ts'
+import { stopSignal } from './events/stop.ts'
+import { printError } from './print.ts'
+import { explainUnreadable, spoolOf } from './spool.ts'
 
-const intervalMs = 100
+const maxLast = 100_000
 
-/** Prints each event that arrives on one line. Returns a function that prints the last events and then stops. */
-export function tail(emulator: Emulator, print: (line: string) => void): () => void {
-  let seen: ReadonlyMap<string, number> = new Map()
+export const command: Command = {
+  description: `Prints the events that arrive at a running 'logferry dev', oldest first, until Ctrl-C. No event is left
+out: events that the service forgot before they could be read are told on standard error, and so are times without a
+connection.
 
-  function look(): void {
-    const counts = new Map(emulator.datasets().map(dataset => [dataset, emulator.eventCount(dataset)]))
-    const seenBefore = seen
-    seen = counts
-    for (const [dataset, count] of counts) {
-      const before = seenBefore.get(dataset) ?? 0
-      const fresh = count < before ? count : count - before // a dataset that was forgotten starts at 0 again
-      if (fresh === 0) continue
-      for (const line of emulator.lines(dataset).slice(-fresh))
-        print(`${toShortLine(dataset)} ${escapeJson(line).replaceAll('\n', ' ')}`)
+The query has the language of the page: logferry tail 'level:>=warn http.status:>=500 "timed out" -health'
+
+Exits with 0, also if the reader of its output ends; with 1 if the service or the spool cannot be read.`,
+  argument: queryArgument,
+  options: {
+    last: { value: 'number', description: 'print so many earlier events first (default: 0)' },
+    ...sourceOptions,
+    ...formatOptions,
+  },
+  async run(given) {
+    const printEvents = printerOf(given)
+    const arrivals = arrivalsOf(given)
+    const signal = stopSignal()
+    try {
+      for await (const { notices, events, reading } of arrivals(signal)) {
+        if (reading !== undefined) printReading(reading)
+        for (const notice of notices) printError(`logferry: ${toMessageLine(notice)}`)
+        printEvents(events)
+        if (signal.aborted) break
+      }
+    } catch (error) {
+      if (signal.aborted) return 0
+      if (!(error instanceof ServiceTrouble)) return explainUnreadable(error, String(given.spool))
+      printError(`logferry: ${toMessageLine(error.message)}`)
+      return 1
     }
-  }
+    return 0
+  },
+}
 
-  const timer = setInterval(look, intervalMs)
-  return () => {
-    clearInterval(timer)
-    look()
+/**
+ * Returns what the options ask to follow.
+ *
+ * @throws Misuse
+ */
+function arrivalsOf(given: Given): (signal: AbortSignal) => AsyncGenerator<Arrival> {
+  const last = integerOf(given, 'last', { usual: 0, min: 0, max: maxLast })
+  const wanted = { q: queryOf(given), dataset: datasetOf(given), last }
+  const directory = spoolOf(given)
+  if (directory === undefined) {
+    const client = new DevClient(devAddressOf(given))
+    return signal => follow(client, { ...wanted, signal })
   }
+  if (given.url !== undefined) throw new Misuse('--url and --spool exclude each other. Give one of them.')
+  return signal => followSpool(directory, { ...wanted, signal })
 }

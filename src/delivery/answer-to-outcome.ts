@@ -9,7 +9,7 @@ import type { EventFailure, Outcome } from '../outcome.ts'
 import type { Redact } from '../text/short-line.ts'
 import { maxAnswerBytes } from './request.ts'
 
-/** Maximum length of a time stamp, in characters. An RFC 3339 time stamp with nanoseconds and an offset has 35. */
+/** Maximum length of a timestamp, in characters. An RFC 3339 timestamp with nanoseconds and an offset has 35. */
 const maxTimestampChars = 64
 
 /**

@@ -41,7 +41,7 @@ export interface DeliveryDeps {
   readonly ledger: Ledger
   readonly diagnostics: Diagnostics
   readonly maxConcurrentRequests: number
-  /** Name of the field that holds an event's time stamp. */
+  /** Name of the field that holds an event's timestamp. */
   readonly timeField: string
   /** Called when lines have been delivered or dropped. */
   readonly onSettled: () => void

@@ -20,13 +20,13 @@ export interface FailedLine {
 }
 
 /**
- * Finds the lines to which failures refer, by their time stamps: an answer has no other reference to an event. Time
- * stamps made by this package are unique; time stamps that events bring along may not be.
+ * Finds the lines to which failures refer, by their timestamps: an answer has no other reference to an event. Time
+ * stamps made by this package are unique; timestamps that events bring along may not be.
  *
- * If more events have a time stamp than failures name it, none of these events counts as the failed one. The reason
+ * If more events have a timestamp than failures name it, none of these events counts as the failed one. The reason
  * then says so.
  *
- * @param timeField name of the time stamp field, at the root of events
+ * @param timeField name of the timestamp field, at the root of events
  */
 export function failedLines(batch: Batch, failures: readonly EventFailure[], timeField: string): FailedLine[] {
   const named = new Map<string, number>()
@@ -43,7 +43,7 @@ export function failedLines(batch: Batch, failures: readonly EventFailure[], tim
   })
 }
 
-/** Returns the lines of the batch that have one of these time stamps, by time stamp. */
+/** Returns the lines of the batch that have one of these timestamps, by timestamp. */
 function linesAt(batch: Batch, times: ReadonlyMap<string, unknown>, timeField: string): Map<string, Line[]> {
   const lines = new Map<string, Line[]>()
   const stamp = `{${JSON.stringify(timeField)}:"`
@@ -62,11 +62,11 @@ function linesAt(batch: Batch, times: ReadonlyMap<string, unknown>, timeField: s
 }
 
 /**
- * A line from the spool, written by a process with another `timeField`. It begins with a time stamp of this package.
+ * A line from the spool, written by a process with another `timeField`. It begins with a timestamp of this package.
  */
 const stampOfOthers = /^\{"[^"\\]+":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z)"/
 
-/** @param stamp the beginning of every line whose time stamp this package made */
+/** @param stamp the beginning of every line whose timestamp this package made */
 function timeOf(json: string, timeField: string, stamp: string): string | undefined {
   const end = json.startsWith(stamp) ? json.indexOf('"', stamp.length) : -1
   const text = json.slice(stamp.length, end)

@@ -6,7 +6,7 @@ import { withoutTrailing } from '../text/without-trailing.ts'
 
 /** Maximum number of bytes of an answer to a batch, however many events the batch has. */
 const answerBytesCeiling = 16_777_216
-/** Bytes of an answer for each refused event: a time stamp, a reason, and their names. */
+/** Bytes of an answer for each refused event: a timestamp, a reason, and their names. */
 const bytesOfFailure = 512
 
 const newline = 0x0a

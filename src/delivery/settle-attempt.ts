@@ -1,5 +1,6 @@
 import type { Diagnostics, Rejected, Retried } from '../accounting/diagnostics.ts'
-import { countOne, type DropOrigin, type DropReason, type DropsBySeverity, type Ledger } from '../accounting/ledger.ts'
+import { dropPending } from '../accounting/drops.ts'
+import { countOne, type DropReason, type DropsBySeverity, type Ledger } from '../accounting/ledger.ts'
 import type { Loss } from '../batch/acknowledgements.ts'
 import type { Batch } from '../batch/batch.ts'
 import type { DatasetQueue } from '../batch/dataset-queue.ts'
@@ -32,7 +33,7 @@ export interface AttemptSettlerDeps {
   readonly compression: Compression
   readonly ledger: Ledger
   readonly diagnostics: Diagnostics
-  /** Name of the field that holds an event's time stamp. */
+  /** Name of the field that holds an event's timestamp. */
   readonly timeField: string
   /** Called when lines have been delivered or dropped. */
   readonly onSettled: () => void
@@ -174,7 +175,7 @@ export class AttemptSettler {
       countOne(bySeverity, line?.severity)
       if (diagnostics.has('rejected')) diagnostics.emit('rejected', rejection(batch.dataset, line?.json, 200, reason))
     }
-    this.#countDropped('rejected', bySeverity, { dataset: batch.dataset, wasSent: true })
+    dropPending(this.#deps, { reason: 'rejected', bySeverity, dataset: batch.dataset, wasSent: true })
     const allReasons = [...reasons].slice(0, 3).join('; ')
     diagnostics.warn(...rejected(batch.dataset, failed, allReasons))
     const losses = new Map<number, Loss>()
@@ -314,7 +315,8 @@ export class AttemptSettler {
   }
 
   #drop(batch: Batch, loss: Loss & { reason: DropReason }): void {
-    this.#countDropped(loss.reason, batch.bySeverity, { dataset: batch.dataset, wasSent: batch.attempts.count > 0 })
+    const { dataset, bySeverity, attempts } = batch
+    dropPending(this.#deps, { reason: loss.reason, bySeverity, dataset, wasSent: attempts.count > 0 })
     this.#settle(batch, () => loss)
     this.#deps.onSettled()
   }
@@ -322,10 +324,6 @@ export class AttemptSettler {
   #settle(batch: Batch, lossOf: (line: number) => Loss | undefined): void {
     if (batch.attempts.refusal !== undefined) this.#deps.queueFor(batch.dataset).onRefusedSettled(batch.count)
     batch.settle(lossOf)
-  }
-
-  #countDropped(reason: DropReason, bySeverity: DropsBySeverity, origin: DropOrigin): void {
-    this.#deps.diagnostics.emit('dropped', this.#deps.ledger.drop(reason, bySeverity, origin))
   }
 }
 

@@ -17,7 +17,7 @@ import { RequestTrail } from './intake/request-trail.ts'
 import type { SnapshotFile } from './intake/snapshot-file.ts'
 import { UidTrail } from './intake/uid-trail.ts'
 import { LiveStreams } from './live/live-streams.ts'
-import type { FaultSettings, RequestRow, ServiceStatus, SetupAnswer } from './protocol.ts'
+import type { FaultSettings, KeptEvent, RequestRow, ServiceStatus, SetupAnswer } from './protocol.ts'
 import { eventPredicate } from './query/event-predicate.ts'
 import { safeHeaders, send } from './routes/answers.ts'
 import { Api } from './routes/api.ts'
@@ -32,6 +32,7 @@ const maxRequestEvents = 200_000
 const faultTellingMs = 1000
 const maxSampleChars = 300
 const homePath = '/dev/events'
+const arrivalsWaitMs = 30_000
 
 export interface DevServiceOptions {
   readonly host: string
@@ -128,6 +129,30 @@ export class DevService {
   /** @throws FaultMistake */
   startFault(fault: FaultSettings): void {
     this.#faults?.start(fault)
+  }
+
+  /** Yields the events that arrive from now on until the signal is aborted, many at a time and without the token. */
+  async *arrivals(signal: AbortSignal): AsyncGenerator<{ events: readonly KeptEvent[]; forgotten: number }> {
+    for (let after = this.index.newest; ; ) {
+      const isOver = signal.aborted
+      const waitMs = isOver ? 0 : arrivalsWaitMs
+      const { events, next, forgotten } = await this.index.events({ after, order: 'asc', waitMs }, signal)
+      after = next ?? after
+      if (isOver && events.length === 0) return
+      if (events.length > 0 || forgotten > 0) yield { events: events.map(event => this.#redactEvent(event)), forgotten }
+    }
+  }
+
+  #redactEvent(event: KeptEvent): KeptEvent {
+    const redact = (text: string): string => this.#redact(text)
+    const { source, message, dataset, line } = event
+    return {
+      ...event,
+      dataset: redact(dataset),
+      source: source && redact(source),
+      message: redact(message),
+      line: redact(line),
+    }
   }
 
   async close(reason: string): Promise<void> {

@@ -25,7 +25,10 @@ export const paths = {
   rows: '/dev/api/rows',
   /** `EventsRequest`; answers `EventsAnswer`. For readers that page by arrival number. */
   events: '/dev/api/events',
-  /** `{ id }`, an `EventId`; answers `EventDetail`. `part=raw` answers the line as it was sent. */
+  /**
+   * `{ id, t }`, an `EventId`; answers `EventDetail`. `part=raw` answers the line as it was sent. `t`, the `_time` of the
+   * event, finds it again after a restart that has loaded the events from a file.
+   */
   event: '/dev/api/event',
   /** `{ id, limit }`; answers `TraceAnswer`. */
   trace: '/dev/api/trace',

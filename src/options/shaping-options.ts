@@ -56,7 +56,7 @@ export interface ShapingOptions {
    * Returns the event to ship: the given event, which the function may change, or another one. If the result is
    * `undefined` or `null`, the event is dropped, and counted with the reason `transform`.
    *
-   * The function gets the event as it will be shipped, except for the time stamp. The event is a copy: changes reach
+   * The function gets the event as it will be shipped, except for the timestamp. The event is a copy: changes reach
    * neither the application's objects nor other transports. Only `resource` and `scope` of an OpenTelemetry record are
    * shared and frozen: replace them as a whole.
    *

@@ -51,7 +51,7 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
    */
   compression?: Encoding | undefined
   /**
-   * Name of the field for the time stamp, which is RFC 3339 with nanoseconds. 1 to 200 characters. An event that has
+   * Name of the field for the timestamp, which is RFC 3339 with nanoseconds. 1 to 200 characters. An event that has
    * this field keeps its own value.
    *
    * @defaultValue '_time'
@@ -309,7 +309,7 @@ export const shipperOptions = {
     check: FieldNameSchema,
     values: 'string',
     default: '_time',
-    summary: 'name of the field for the time stamp',
+    summary: 'name of the field for the timestamp',
   }),
   limits: group<LimitsOptions>({
     options: limitsOptions,

@@ -52,6 +52,26 @@ export function eventToLine(
   }
 }
 
+/**
+ * Returns the line of an event of plain data with its text as it is, so that numbers keep digits that JavaScript would
+ * lose. Returns `undefined` if the event is nested too deep, is too long, or has a number out of range.
+ *
+ * @param text JSON of the event, which has members, without white space around it
+ */
+export function textToLine(
+  text: string,
+  event: object,
+  head: Uint8Array | undefined,
+  tail: Uint8Array | undefined,
+  maxBytes: number,
+): Line | undefined {
+  const writer = isTaken ? new LineWriter() : shared // plain data runs no code that could log meanwhile
+  const maxEventBytes = maxBytes - writer.begin(head) - (tail?.length ?? 0)
+  if (!isPlainData(event, maxEventBytes, 'text') || !writer.writeJson(text, maxEventBytes)) return undefined
+  const length = writer.end(tail)
+  return { bytes: writer.bytes, length }
+}
+
 /** Returns the JSON of an event, without head and tail. */
 export function eventToJson(event: object, maxBytes: number, altered: Alterations, nonFinite?: NonFinite): string {
   const { bytes, length } = eventToLine(event, undefined, undefined, maxBytes, altered, undefined, nonFinite)

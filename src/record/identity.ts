@@ -40,7 +40,7 @@ function uidIn(log: Fields): boolean {
 }
 
 /**
- * Writes the first bytes of lines with a time stamp and a uid: `{"_time":"…","log":{"record":{"uid":"…-42"}}`. Like
+ * Writes the first bytes of lines with a timestamp and a uid: `{"_time":"…","log":{"record":{"uid":"…-42"}}`. Like
  * `Timestamper`, it returns the same bytes each time, and writes only the digits that change.
  */
 export class IdentityStamper {
@@ -94,7 +94,7 @@ export class IdentityStamper {
   }
 }
 
-/** Returns the member with the uid of an event that has its own time stamp, or a field `log`. */
+/** Returns the member with the uid of an event that has its own timestamp, or a field `log`. */
 export function uidMember(place: 'nested' | 'dotted', prefix: string, number: number): string {
   return place === 'nested' ? `"log":${nestedUid(prefix, String(number))}` : `"log.record.uid":"${prefix}-${number}"`
 }

@@ -5,7 +5,7 @@ const formattedText = Symbol.for('message')
 const maxLength = 10_000_000
 
 /**
- * Returns the message and the time stamp that `format.logstash()` has taken out of an info and left only in its text.
+ * Returns the message and the timestamp that `format.logstash()` has taken out of an info and left only in its text.
  * The members of that text are sorted, so these two stand at the end.
  */
 export function logstashFields(info: Info): Info {

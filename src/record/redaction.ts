@@ -43,6 +43,8 @@ export class Redaction implements RedactionRules {
   /** Events that were redacted before. A second time would hash their hashes. */
   readonly #redacted = new WeakSet<object>()
   #hasRedacted = false
+  /** True if the last line is that of plain data of which nothing was redacted. */
+  #isUnchanged = false
   /** Redacted tails, by tail. */
   readonly #tails = new WeakMap<Uint8Array, Uint8Array>()
 
@@ -73,6 +75,7 @@ export class Redaction implements RedactionRules {
     try {
       const ownTail = tail && this.#tail(tail, maxBytes, altered)
       if (this.#hasRedacted && this.#redacted.has(event)) {
+        this.#isUnchanged = true
         return eventToLine(event, head, ownTail, maxBytes, altered, undefined, nonFinite)
       }
       if (this.#isTaken) return this.#line(new LineWriter(this), event, head, ownTail, maxBytes, altered, nonFinite)
@@ -94,8 +97,26 @@ export class Redaction implements RedactionRules {
    * @throws whatever redacting throws
    */
   asSent(event: object, maxBytes: number, altered: Alterations): object {
+    return this.#parsed(this.#lineOf(event, maxBytes, altered))
+  }
+
+  /**
+   * Returns the event itself if it is plain data without anything to redact; otherwise as `asSent`.
+   *
+   * @throws whatever redacting throws
+   */
+  redacted(event: object, maxBytes: number, altered: Alterations): object {
+    const line = this.#lineOf(event, maxBytes, altered)
+    return this.#isUnchanged ? event : this.#parsed(line)
+  }
+
+  #lineOf(event: object, maxBytes: number, altered: Alterations): Line {
     const line = this.toLine(event, undefined, undefined, maxBytes, altered)
     if (line === undefined) throw this.failure
+    return line
+  }
+
+  #parsed(line: Line): object {
     const sent = JSON.parse(line.bytes.toString('utf8', 0, line.length)) as object
     this.noteRedacted(sent)
     return sent
@@ -160,11 +181,13 @@ export class Redaction implements RedactionRules {
     const maxEventBytes = maxBytes - headLength - (tail?.length ?? 0)
     if (this.#texts !== undefined) this.#begin()
     if (writer.write(event, maxEventBytes)) {
+      this.#isUnchanged = !writer.hasRedacted
       const length = writer.end(tail)
       return { bytes: writer.bytes, length }
     }
     // The writer's copy of the head: an event that was logged meanwhile has overwritten the head itself.
     const ownHead = head && Buffer.from(writer.bytes.subarray(0, headLength))
+    this.#isUnchanged = false
     const copy = this.#copy(eventToPlain(event, maxEventBytes, effortOfLogCall(), altered, nonFinite))
     return copyToLine(copy, ownHead, tail, maxBytes, altered)
   }

@@ -17,7 +17,7 @@ export class Timestamper {
   #shownSecond = -1
   #shownDigits = 0
 
-  /** @param rest further members after the time stamp, beginning with a comma */
+  /** @param rest further members after the timestamp, beginning with a comma */
   constructor(fieldName: string, sequence: Sequence = processSequence, rest = '') {
     const opening = `{${JSON.stringify(fieldName)}:"`
     this.#sequence = sequence

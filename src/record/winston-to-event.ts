@@ -21,7 +21,7 @@ const isEnumerable = Object.prototype.propertyIsEnumerable
  * - A message that is an Error: its text is the message, and the Error moves to `error`. A message that is another
  *   object moves to `body`. If a text follows that object, the object's fields move to the root, and the text is the
  *   message. A message that is a number: its text.
- * - A message that `format.logstash()` has taken out: put back, and so is the time stamp.
+ * - A message that `format.logstash()` has taken out: put back, and so is the timestamp.
  * - `logger.error('context', error)`: the fields of the Error that Winston lost, in `error`.
  * - Other arguments that Winston lost: in `splat`.
  * - A colored level: the level that was logged.

@@ -64,8 +64,10 @@ export function fieldStep(rules: FieldRules, redaction: Redaction | undefined): 
   return (intake, dataset) => {
     reserveStack(fewCallsBytes)
     if (intake.resource !== undefined) rules.know(dataset, tailFields(intake.resource))
-    replaceFields(intake, rules.fold(dataset, intake.event))
-    redaction?.noteRedacted(intake.event)
+    const folded = rules.fold(dataset, intake.event)
+    if (folded === intake.event) return undefined // the application's own object may change before it is logged again
+    replaceFields(intake, folded)
+    redaction?.noteRedacted(folded)
     return undefined
   }
 }
@@ -78,7 +80,7 @@ export function fieldStep(rules: FieldRules, redaction: Redaction | undefined): 
 export function redactStep(redaction: Redaction, maxEventBytes: number, altered: Alterations): HoldingStep {
   return intake => {
     reserveStack(fewCallsBytes)
-    replaceFields(intake, redaction.asSent(intake.event, maxEventBytes, altered))
+    replaceFields(intake, redaction.redacted(intake.event, maxEventBytes, altered))
     return undefined
   }
 }

@@ -39,6 +39,7 @@ import { type License, openLicense } from './license-limits.ts'
 import { MinSeverity } from './min-severity.ts'
 import { openPipeline, type Pipeline } from './pipeline.ts'
 import { Receipts } from './receipts.ts'
+import { Room } from './room.ts'
 import type { ShipperStats } from './shipper-stats.ts'
 import { SpoolCoordinator } from './spool-coordinator.ts'
 import { checkedMaxStatements, lineCounter, noUsage, openUsageMeter, type ShipperUsage } from './usage-of.ts'
@@ -83,6 +84,12 @@ export class Shipper {
   readonly #pipeline: Pipeline
   /** @internal */
   readonly heldEvents: HeldEvents
+  /**
+   * For a caller that can wait until there is room for an event.
+   *
+   * @internal
+   */
+  readonly room: Room
   readonly #drain: Drain
   readonly #atExit: ShipperAtExit
   readonly #refusedEvents: RefusedEvents
@@ -108,6 +115,7 @@ export class Shipper {
     this.#sender = new Sender(options, this.#compression, diagnostics.redact)
     this.#pipeline = this.#openPipeline()
     const { memory, batchQueue, delivery, rateLimiter, spool } = this.#pipeline
+    this.room = new Room({ memory, batchQueue, spool: spool?.spool, maxSpoolBytes: options.spool?.maxBytes })
     this.heldEvents = new HeldEvents({
       memory,
       ledger,
@@ -158,7 +166,7 @@ export class Shipper {
     })
     const altered = this.#altered
     const fields = options.fields && fieldRulesOf(options.fields, { options, diagnostics, altered })
-    const meter = options.countUsage ? openUsageMeter() : undefined
+    const meter = options.countUsage ? openUsageMeter(redaction) : undefined
     this.#fieldRules = fields
     this.#usageMeter = meter
     this.#usageReports = meter && this.#openReports(meter)
@@ -185,7 +193,7 @@ export class Shipper {
         ledger,
         diagnostics,
         license: this.#license,
-        countLine: lineCounter({ license: this.#license, meter, reports: this.#usageReports, redaction }),
+        countLine: lineCounter({ license: this.#license, meter, reports: this.#usageReports }),
         refused: this.#refusedEvents,
         shaping: shapingOf({ options, diagnostics, altered: this.#altered }),
         redaction,
@@ -211,7 +219,7 @@ export class Shipper {
    * Takes an event for delivery, and never throws. The event is serialized at once: later changes of the object do not
    * matter.
    *
-   * An event without a time stamp in `timeField` gets one. Its `level` determines the severity: low severities are
+   * An event without a timestamp in `timeField` gets one. Its `level` determines the severity: low severities are
    * dropped first when memory is short. Names of npm, syslog and CLI levels count, in upper or lower case; any other
    * level counts as info.
    *
@@ -548,9 +556,13 @@ export class Shipper {
       onAdopted: () => this.#atExit.register(),
       onSettled: () => {
         this.heldEvents.resume()
+        this.room.resume()
         this.#atExit.unregisterIfDone()
       },
-      onRoom: () => this.heldEvents.resume(),
+      onRoom: () => {
+        this.heldEvents.resume()
+        this.room.resume()
+      },
       onAnswer: headers => this.#license?.limits.onAnswer(headers),
       onDelivered: dataset => this.#shipSummary(dataset),
     })
@@ -623,4 +635,15 @@ function levelOf(event: Readonly<Record<string, unknown>>): Severity {
  */
 export function createShipper(options?: ShipperOptions): Shipper {
   return new Shipper(resolveOptions(options, process.env))
+}
+
+/**
+ * Creates a shipper that delivers the events which a spool holds for one destination to another address.
+ *
+ * @param destination the destination of the events, as the names of their directories have it
+ * @internal
+ */
+export function createShipperInPlaceOf(destination: string, options: ShipperOptions): Shipper {
+  const { spool, ...others } = resolveOptions(options, process.env)
+  return new Shipper({ ...others, spool: spool && { ...spool, destination } })
 }

@@ -1,5 +1,6 @@
 import type { Diagnostics, Spooled } from '../accounting/diagnostics.ts'
-import type { DropOrigin, DropReason, DropsBySeverity, Ledger } from '../accounting/ledger.ts'
+import { type Drop, dropPending } from '../accounting/drops.ts'
+import type { Ledger } from '../accounting/ledger.ts'
 import type { Loss } from '../batch/acknowledgements.ts'
 import { Batch } from '../batch/batch.ts'
 import type { BatchQueue } from '../batch/batch-queue.ts'
@@ -149,7 +150,7 @@ export class SpoolCoordinator {
 
   /** Drops lines of a batch that are missing in the spool. */
   onLost(count: number, dataset: string | undefined): void {
-    this.#drop('spool-damaged', { unknown: count }, { dataset })
+    this.#drop({ reason: 'spool-damaged', bySeverity: { unknown: count }, dataset })
     const what = dataset === undefined ? '' : ` for dataset ${quoted(dataset)}`
     this.#warn(`the spool in ${this.#directory} is damaged. Lost events${what}: ${count}. Check the disk.`, 'damaged')
   }
@@ -182,7 +183,7 @@ export class SpoolCoordinator {
   #dropOldest(): boolean {
     const batch = this.#deps.batchQueue().takeOldestStored()
     if (batch === undefined) return false
-    this.#drop('spool-full', batch.bySeverity, { dataset: batch.dataset, wasSent: batch.attempts.count > 0 })
+    this.#drop(dropOf(batch, 'spool-full'))
     batch.settle(() => full)
     this.#warn(`the spool is full. Its oldest events are dropped. ${fullRemedy}`)
     return true
@@ -198,8 +199,7 @@ export class SpoolCoordinator {
       if (what === 'taken') this.#deps.ledger.handOff(batch.count, batch.handOff() - batch.count)
       else {
         lost += batch.count
-        const { dataset, attempts } = batch
-        this.#drop('spool-damaged', batch.bySeverity, { dataset, wasSent: attempts.count > 0 })
+        this.#drop(dropOf(batch, 'spool-damaged'))
         batch.settle(() => vanished)
       }
     }
@@ -211,10 +211,8 @@ export class SpoolCoordinator {
     else this.#warn(`files in ${path} were removed or replaced. ${again} ${cleanerRemedy}`, what)
   }
 
-  #drop(reason: DropReason, bySeverity: DropsBySeverity, origin: DropOrigin): void {
-    const { ledger, diagnostics } = this.#deps
-    const dropped = ledger.drop(reason, bySeverity, origin)
-    this.#emitSoon(() => diagnostics.emit('dropped', dropped))
+  #drop(drop: Drop): void {
+    dropPending(this.#deps, drop, emit => this.#emitSoon(emit))
   }
 
   /** Keeps intact records that must not be sent, in the same file as events that the service refused. */
@@ -266,6 +264,10 @@ export class SpoolCoordinator {
     queueMicrotask(() => this.emitPending())
     this.#isEmitScheduled = true // after the call, which fails where the stack ends
   }
+}
+
+function dropOf({ bySeverity, dataset, attempts }: Batch, reason: Drop['reason']): Drop {
+  return { reason, bySeverity, dataset, wasSent: attempts.count > 0 }
 }
 
 const nothing = { count: 0, byteLength: 0 }

@@ -11,8 +11,9 @@ import type { License } from './license-limits.ts'
 import type { UsageReports } from './usage-reports.ts'
 
 /** Creates a meter of the bytes of each log statement. */
-export function openUsageMeter(): UsageMeter {
+export function openUsageMeter(redaction: Redaction | undefined): UsageMeter {
   return new UsageMeter({
+    shown: redaction && (event => redaction.statementOf(event)),
     scopeName: resource => (tailFields(resource) as { scope?: { name?: unknown } }).scope?.name,
     nowMs: systemTimeMs,
   })
@@ -42,17 +43,16 @@ interface LineCounterDeps {
   readonly license: License | undefined
   readonly meter: UsageMeter | undefined
   readonly reports: UsageReports | undefined
-  readonly redaction: Redaction | undefined
 }
 
 /**
  * Returns the function that counts a line that has got its place in a batch, or `undefined` if nothing counts lines. It
  * is composed once, so that counts that are off cost nothing.
  */
-export function lineCounter({ license, meter, reports, redaction }: LineCounterDeps): LineCounter | undefined {
+export function lineCounter({ license, meter, reports }: LineCounterDeps): LineCounter | undefined {
   const ofLicense: LineCounter | undefined =
     license && ((_, { severity }, bytes) => license.limits.count(severity, bytes))
-  const ofUsage = meter && usageCounter(meter, reports, redaction)
+  const ofUsage = meter && usageCounter(meter, reports)
   if (ofLicense === undefined || ofUsage === undefined) return ofLicense ?? ofUsage
   return (dataset, intake, bytes) => {
     ofLicense(dataset, intake, bytes)
@@ -60,18 +60,8 @@ export function lineCounter({ license, meter, reports, redaction }: LineCounterD
   }
 }
 
-function usageCounter(
-  meter: UsageMeter,
-  reports: UsageReports | undefined,
-  redaction: Redaction | undefined,
-): LineCounter {
-  const count: LineCounter =
-    redaction === undefined
-      ? (dataset, intake, bytes) => meter.add(dataset, intake, bytes)
-      : (dataset, intake, bytes) => {
-          const { severity, resource } = intake
-          meter.add(dataset, { event: redaction.statementOf(intake.event), severity, resource }, bytes)
-        }
+function usageCounter(meter: UsageMeter, reports: UsageReports | undefined): LineCounter {
+  const count: LineCounter = (dataset, intake, bytes) => meter.add(dataset, intake, bytes)
   if (reports === undefined) return count
   return (dataset, intake, bytes) => {
     count(dataset, intake, bytes)

@@ -3,6 +3,7 @@
  *
  *     <spool>/rejected.ndjson                                  events that must not be sent again
  *     <spool>/rejected.1.ndjson                                older ones
+ *     <spool>/rejected.resend/                                 the ones that a command is sending again
  *     <spool>/20261121T104103Z-4f2a9c1b-<destination>/         the directory of one process
  *     <spool>/20261121T104103Z-…/000000000001.segment          the lines of one batch
  *     <spool>/20261121T104103Z-…/lock                          the lock of the owner
@@ -88,3 +89,6 @@ export function isFor(destination: string, directory: string): boolean {
   const named = directoryPattern.exec(directory)?.groups?.destination
   return named === undefined || named === destination
 }
+
+/** Directory of the refused events that `logferry spool resend-rejected` is sending. */
+export const resendName = 'rejected.resend'

@@ -5,6 +5,8 @@ import { type Disk, nodeDisk } from './disk.ts'
 import { destinationIn, isDeadLettersName } from './file-names.ts'
 import { noFollow } from './node-fs.ts'
 import { assertPrivate } from './private-directory.ts'
+import { writtenAt } from './read-spool.ts'
+import { countTaken } from './resend-directory.ts'
 import { maxSegmentBytes, readSegment } from './segment-format.ts'
 import { directoriesIn, type SegmentFile, segmentsIn } from './spool-directory.ts'
 
@@ -12,8 +14,10 @@ import { directoriesIn, type SegmentFile, segmentsIn } from './spool-directory.t
 export interface SpoolContents {
   /** Directories of the spool, oldest first. */
   readonly processes: readonly ProcessContents[]
-  /** Number of events in `rejected.ndjson` and `rejected.1.ndjson`. */
+  /** Number of events in `rejected.ndjson` and `rejected.1.ndjson`, and of those that are being sent again. */
   readonly rejected: number
+  /** Number of refused events that a command is sending again, or has not put back because it was interrupted. */
+  readonly resending: number
   /** Number of directories of other users. Only these users can deliver the events in them. */
   readonly foreignDirectories: number
 }
@@ -59,7 +63,8 @@ export async function spoolContents(root: string): Promise<SpoolContents> {
   const foreignDirectories = await countForeignDirectories(root)
   const processes: ProcessContents[] = []
   for (const name of await directoriesIn(root, nodeDisk)) processes.push(await processContents(root, name))
-  return { processes, rejected: await countDeadLetters(root), foreignDirectories }
+  const resending = countTaken(root)
+  return { processes, rejected: (await countDeadLetters(root)) + resending, resending, foreignDirectories }
 }
 
 async function processContents(root: string, name: string): Promise<ProcessContents> {
@@ -109,7 +114,7 @@ async function segmentContents(directory: string, { name, bytes }: SegmentFile):
   const path = join(directory, name)
   if (bytes > maxSegmentBytes) return unreadable
   try {
-    const writtenMs = timeOfFile(await fs.promises.stat(path))
+    const writtenMs = writtenAt(await fs.promises.stat(path))
     const { dataset, lines, severities, lost } = readSegment(await nodeDisk.read(path))
     const timesMs = severities.length === 0 ? [] : endsOf(lines).map(line => timeOf(line) ?? writtenMs)
     return { dataset, events: severities.length, damaged: lost, timesMs }
@@ -117,14 +122,6 @@ async function segmentContents(directory: string, { name, bytes }: SegmentFile):
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     return unreadable
   }
-}
-
-/**
- * Returns the creation time of the file, as far as it is known. The owner updates the modification time to keep the
- * file from cleaners, and some file systems record no creation time.
- */
-function timeOfFile({ birthtimeMs, mtimeMs }: fs.Stats): number {
-  return birthtimeMs > 0 ? Math.min(birthtimeMs, mtimeMs) : mtimeMs
 }
 
 /** Returns the first and the last of lines that each end in a newline. */

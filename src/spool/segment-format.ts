@@ -123,6 +123,37 @@ export interface SegmentContent {
   readonly refused: readonly RefusedRecord[]
 }
 
+/** A part of a segment, for a reader that explains damage. */
+export type SegmentPart =
+  | { readonly kind: 'line'; readonly record: SegmentRecord }
+  | { readonly kind: 'end'; readonly lines: number }
+  /** Bytes that are no record. */
+  | { readonly kind: 'damaged'; readonly from: number; readonly to: number }
+
+/** Yields the parts of a segment in their order, and leaves the bytes as they are. Takes linear time, as `SegmentReader`. */
+export function* partsOf(bytes: Buffer): Generator<SegmentPart> {
+  for (let at = 0; at < bytes.length; ) {
+    const record = recordAt(bytes, at)
+    if (record === undefined) {
+      const from = at
+      do at = nextMark(bytes, at + 1)
+      while (at < bytes.length && recordAt(bytes, at) === undefined)
+      yield { kind: 'damaged', from, to: at }
+      continue
+    }
+    at = record.end
+    if (record.severity === endOfSegment) yield { kind: 'end', lines: record.number }
+    else yield { kind: 'line', record }
+  }
+}
+
+/** True if the last record is the end record: the segment does not grow any more. */
+export function isSealed(bytes: Buffer): boolean {
+  const at = bytes.lastIndexOf(mark)
+  const last = at === -1 ? undefined : recordAt(bytes, at)
+  return last?.severity === endOfSegment && last.end === bytes.length
+}
+
 /** Returns the reason why a line must not be sent, or `undefined` if it may be sent. */
 export type Refusal = (record: SegmentRecord) => string | undefined
 

@@ -16,6 +16,8 @@ export interface CountedEvent {
 export interface UsageMeterDeps {
   /** Returns the name of the scope in a record's resource and scope. */
   readonly scopeName: (resource: Uint8Array) => unknown
+  /** Returns the fields that name the statement of an event, as they may be shown. By default the event itself. */
+  readonly shown?: ((event: object) => object) | undefined
   /** Returns the present time, in milliseconds since 1970. */
   readonly nowMs: () => number
   readonly random?: () => number
@@ -74,7 +76,7 @@ export class UsageMeter {
     count.bytes += bytes
     const message = (counted.event as { message?: unknown } | null)?.message
     const slot = this.#slots.slotOf(message, (count.id << 3) + counted.severity)
-    if (this.#slots.isSample(slot, bytes)) this.#sample(slot, bytes, { message, counted, dataset: count.id })
+    if (this.#slots.isSample(slot, bytes)) this.#sample(slot, bytes, counted, count.id)
   }
 
   /** Begins to count anew. */
@@ -113,9 +115,10 @@ export class UsageMeter {
     return count
   }
 
-  #sample(slot: number, bytes: number, sampled: { message: unknown; counted: CountedEvent; dataset: number }): void {
-    const text = textOf(sampled.message, sampled.counted, this.#deps.scopeName)
-    const key = `${sampled.dataset}\n${levelOf(sampled.counted)}\n${text}`
+  #sample(slot: number, bytes: number, counted: CountedEvent, dataset: number): void {
+    const { shown, scopeName } = this.#deps
+    const sampled = shown === undefined ? counted : { ...counted, event: shown(counted.event) }
+    const key = `${dataset}\n${levelOf(sampled)}\n${textOf(sampled, scopeName)}`
     this.#slots.settle(slot, bytes, this.#statements.find(key).id)
   }
 
@@ -210,9 +213,9 @@ function textOfKey(key: string | undefined): string | undefined {
 }
 
 /** Returns the text of a statement whose message is a text; otherwise its event name or scope, in brackets. */
-function textOf(message: unknown, { event, resource }: CountedEvent, scopeName: UsageMeterDeps['scopeName']): string {
+function textOf({ event, resource }: CountedEvent, scopeName: UsageMeterDeps['scopeName']): string {
+  const { message, event_name: eventName } = (event ?? {}) as { message?: unknown; event_name?: unknown }
   if (typeof message === 'string') return statementText(message)
-  const { event_name: eventName } = (event ?? {}) as { event_name?: unknown }
   const name = typeof eventName === 'string' ? eventName : resource && scopeName(resource)
   return typeof name === 'string' && name !== '' ? `[${statementText(name)}]` : '[no message]'
 }

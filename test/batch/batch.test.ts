@@ -28,7 +28,7 @@ const copyOf = (lines: Buffer, severities: Uint8Array): StoredBatch => ({
   handOff: () => {},
   remove: () => {},
 })
-/** A store that keeps what is written to it. */
+/** A store that keeps everything written to it. */
 const remembering: BatchStore = {
   isReady: true,
   open: () => undefined,
@@ -151,7 +151,7 @@ describe('memory', () => {
     const blocks = taken([8 * KiB, MiB, 4 * MiB, 3 * MiB, 2 * MiB])
     for (const block of blocks) from.free(block)
     const again = taken([2 * MiB, 4 * MiB, 3 * MiB, MiB, 8 * KiB])
-    // 10 MiB came back, the oldest of it first; of 8 KiB nothing is kept.
+    // 10 MiB came back, the oldest bytes first. No block of 8 KiB is kept.
     expect(again.map(block => blocks.indexOf(block))).toEqual([4, -1, 3, -1, -1])
     expect(from.usedBytes).toBe(10 * MiB + 8 * KiB)
   })

@@ -1,4 +1,4 @@
-/** An application that puts values into the names of datasets: what is kept of them has a bound. */
+/** An application that puts values into the names of datasets: the memory for these names has a bound. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
@@ -8,7 +8,7 @@ import { startFaultServer } from '../support/fault-server.ts'
 import { until } from '../support/until.ts'
 
 const names = 300_000
-/** 6 MB are in use at the start, and 250 to 300 bytes a name would show as 75 MB. */
+/** 6 MB are in use at the start. At 250 to 300 bytes a name, kept names would take 75 MB. */
 const fewBytes = 12 * 1_048_576
 
 setFlagsFromString('--expose-gc')

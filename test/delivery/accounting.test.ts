@@ -71,7 +71,8 @@ describe('in any history of log calls, answers, flushes and abandoned deliveries
           expect(flushesWaiting).toBe(0)
           expect(ledger.pending).toBe(0)
           expect(memory.usedBytes).toBe(0)
-          // What was abandoned in flight may stand at the service as well; nothing else is there twice, and nothing is missing.
+          // The service may also have events that were abandoned in flight. No other event arrives twice, and none is
+          // missing.
           const seen = [...numbers(arrived), ...refused.map(({ event }) => event?.n as number)]
           expect(new Set(seen).size).toBe(seen.length)
           expect(new Set([...seen, ...gone])).toEqual(new Set(Array.from({ length: logged }, (_, n) => n)))

@@ -6,7 +6,7 @@ const now = Date.parse('2026-11-21T12:00:00Z')
 const outcome = (status: number, body: string | Uint8Array = '', headers: Record<string, string> = {}) =>
   answerToOutcome({ status, headers, body: Buffer.from(body as string) }, 10, now)
 
-/** A body that refuses two of ten events, and how much of it has come. */
+/** A body that refuses two of ten events, and the part of it that has arrived. */
 const refusal = JSON.stringify({
   ingested: 8,
   failed: 2,

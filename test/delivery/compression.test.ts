@@ -8,7 +8,7 @@ import { randomFrom } from '../support/random.ts'
 const compressors = new Compressors()
 const random = randomFrom(1)
 const noise = Buffer.from(Array.from({ length: 16_400 }, () => random() * 256))
-/** With which a frame of zstd begins. */
+/** The first bytes of a zstd frame. */
 const magic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 
 describe.each([
@@ -33,7 +33,7 @@ describe.each([
   })
 })
 
-/** Independent of the codecs under test: every encoding needs its function here. */
+/** Decompression by other code than the codecs under test. Every encoding needs a function here. */
 const decompressSync: Readonly<Record<Compressed, (bytes: Buffer) => Buffer>> = {
   zstd: zstdDecompressSync,
   gzip: gunzipSync,

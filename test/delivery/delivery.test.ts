@@ -220,7 +220,7 @@ describe('when events would fill more than 40 requests per second', () => {
       if (n % 20 === 0) await vi.advanceTimersByTimeAsync(5)
     }
     await vi.advanceTimersByTimeAsync(1000)
-    // As many as were under way, and the one that shows that it was no passing trouble.
+    // The requests in flight, and the request that shows that the trouble lasts.
     expect(sent.filter(request => bytesOf(request) > 25_000).length).toBeLessThanOrEqual(5)
     expect(warnings).toHaveLength(1)
     expect(sorted(numbers(arrived))).toEqual(range(4000))

@@ -9,7 +9,7 @@ const limits = {
   maxUnlimitedBytes: 4e6,
 }
 
-/** A process that has logged and sent for some seconds, looked at every five, and its demand after that. */
+/** A process that has logged and sent for some seconds, with a look every five, and its demand after that. */
 function demandAfter(
   seconds: number,
   perSecond: { events: number; requests: number },

@@ -1,6 +1,6 @@
 import type { Lease } from '../../src/delivery/rate-limiter.ts'
 
-/** A slot at `firstSlotMs` and another one every `periodMs` after it. */
+/** Returns a slot at `firstSlotMs`, and another one every `periodMs` after it. */
 export function every(periodMs: number, firstSlotMs = 0): Lease {
   return {
     perSecond: 1000 / periodMs,

@@ -19,7 +19,7 @@ describe('the line of a failure', () => {
     const batch = batchOf({ _time: stamp(1) }, { _time: stamp(120_000_000) }, { _time: stamp(0) })
     expect(find(batch, [stamp(120_000_000), '2026-11-21T10:00:00.12Z', '2026-11-21T10:00:00Z'])).toEqual([
       [1, 'no'],
-      [undefined, 'no'], // there is one such event, and two failures
+      [undefined, 'no'], // one such event, and two failures
       [2, 'no'],
     ])
   })

@@ -5,7 +5,10 @@ import { every } from './every.ts'
 const accepted = { throttled: false }
 const refused = { throttled: true }
 
-/** Starts requests as soon as they may start and the timer, late by `lateMs`, says so; each is answered at once. */
+/**
+ * Starts requests as soon as they may start and the timer, which is late by `lateMs`, has run. Each is answered at
+ * once.
+ */
 function starts(pace: RateLimiter, fromMs: number, untilMs: number, lateMs: () => number = () => 0): number[] {
   const at: number[] = []
   for (let nowMs = fromMs; nowMs < untilMs; ) {
@@ -21,7 +24,7 @@ function starts(pace: RateLimiter, fromMs: number, untilMs: number, lateMs: () =
   return at
 }
 
-/** Most of them in any window of a second. */
+/** Returns the maximum number of times in any window of a second. */
 function maxInASecond(atMs: readonly number[]): number {
   let first = 0
   let most = 0
@@ -270,7 +273,7 @@ describe('among other processes', () => {
     answer(0, 40)
     answer(100, 10)
     expect(pace.headerLimit).toBe(10)
-    answer(200, 40) // to a request that was under way
+    answer(200, 40) // to a request that was in flight
     expect(pace.headerLimit).toBe(10)
     answer(1200, 40)
     expect(pace.headerLimit).toBe(40)

@@ -1,6 +1,6 @@
 /**
- * How soon a process is back at work when a service that refused requests for their rate is well again: `Pace` on a virtual
- * clock, with more to send than it may, and nobody else on the limit.
+ * How soon a process is back at full speed after a service that limited its requests has recovered: `RateLimiter` on a
+ * virtual clock, with more to send than the limit allows, and no other process on the limit.
  */
 import { describe, expect, it } from 'vitest'
 import { RateLimiter } from '../../src/delivery/rate-limiter.ts'
@@ -8,16 +8,16 @@ import { fixedWindow, randomFrom, VirtualClock } from '../org/simulation.ts'
 import { every } from './every.ts'
 
 interface Scene {
-  /** Requests that come due in a second. */
+  /** Requests that become due in a second. */
   readonly demandPerSecond: number
-  /** The license's limit, kept by the service and known to the process. */
+  /** The license's limit, which the service enforces and the process knows. */
   readonly limitPerSecond?: number
   readonly isRefused: (nowMs: number) => boolean
   readonly untilMs: number
   readonly prepare?: (pace: RateLimiter) => void
 }
 
-/** Gives the times at which requests were accepted and refused. */
+/** Returns the times at which requests were accepted and refused. */
 async function run({ demandPerSecond, limitPerSecond, isRefused, untilMs, prepare }: Scene) {
   const clock = new VirtualClock()
   const random = randomFrom(1)
@@ -188,7 +188,7 @@ describe('reading the license', () => {
 })
 
 describe('slots missed because the event loop is late', () => {
-  /** Always something to send, and timers late by up to 60 ms. */
+  /** Always has something to send, with timers late by up to 60 ms. */
   function startsOf(pace: RateLimiter): number[] {
     const random = randomFrom(3)
     const atMs: number[] = []

@@ -1,4 +1,7 @@
-/** Batches and the slots of a lease: each slot is used while there is something to send, and no event waits for a second one. */
+/**
+ * Batches and the slots of a lease: each slot is used while there is something to send, and no event waits for a second
+ * slot.
+ */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { RateLimiter } from '../../src/delivery/rate-limiter.ts'
 import { every } from './every.ts'

@@ -15,7 +15,7 @@ export interface Sent {
   readonly encoding: Encoding
 }
 
-/** What a service answers to one request. */
+/** The answer of a service to one request. */
 export type Service = (sent: Sent, count: number) => Outcome | Promise<Outcome>
 
 export const delivered: Outcome = { kind: 'delivered' }
@@ -29,7 +29,7 @@ export const rejected: Outcome = { kind: 'rejected', status: 400, reason: 'bad' 
 export const blocked: Outcome = { kind: 'blocked', status: 403, reason: 'no' }
 export const tooLarge: Outcome = { kind: 'too-large' }
 
-/** The product's own pipeline, with a service made of a function in place of the network. */
+/** The product's own pipeline, with a function as the service in place of the network. */
 export function pipelineTo(
   service: Service,
   {
@@ -108,5 +108,5 @@ export function pipelineTo(
   }
 }
 
-/** The lines' numbers, as they were logged. */
+/** Returns the numbers of the lines, in the order of logging. */
 export const numbers = (lines: readonly string[]): number[] => lines.map(line => JSON.parse(line).n)

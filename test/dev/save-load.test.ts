@@ -14,13 +14,14 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }))
 describe('--save and --load', () => {
   it('bring the events of an earlier run back, each as it was sent and when it arrived', async () => {
     const file = join(directory, 'events.ndjson')
+    const time = '2026-11-22T10:42:07.123000001Z'
     const sent = '{"n":1.0,\n "__proto__":{"a":"\\u2028"}}'
     let receivedAt: number | undefined
     {
       await using dev = await startDev(['--save', file])
       const headers = { authorization: `Bearer ${dev.token}`, 'content-type': 'application/json' }
       await dev.raw('/v1/datasets/a%22b/ingest', { method: 'POST', headers, body: `[${sent}]` })
-      await dev.ingest([{ n: 2, service: 'shop' }])
+      await dev.ingest([{ _time: time, n: 2, service: 'shop' }])
       receivedAt = (await dev.events({ order: 'asc', after: 0 })).events[0]?.receivedAt
       expect(await dev.process.end('SIGTERM')).toBe(0)
     }
@@ -35,6 +36,8 @@ describe('--save and --load', () => {
       ['a"b', null],
       ['d', 'shop'],
     ])
+    const link = await dev.raw(`/dev/api/event?id=earlier.2&t=${time}`)
+    expect(JSON.parse(link.body)).toMatchObject({ id: events[1]?.id, request: null })
     expect(events[0]).toMatchObject({ line: sent.replace('\n', ' '), receivedAt })
     await dev.ingest([{ n: 3 }])
     await dev.process.end('SIGTERM')

@@ -43,8 +43,9 @@ export async function startDev(args: readonly string[] = [], environment: Record
     ...environment,
   })
   await running.until(/Press Ctrl-C/)
-  const url = /LOGFERRY_URL=(\S+)/.exec(running.stdout())?.[1] as string
-  const token = /LOGFERRY_TOKEN=(\S+)/.exec(running.stdout())?.[1] as string
+  const printed = running.stdout() + running.stderr()
+  const url = /LOGFERRY_URL=(\S+)/.exec(printed)?.[1] as string
+  const token = /LOGFERRY_TOKEN=(\S+)/.exec(printed)?.[1] as string
   const shippers: Shipper[] = []
   const get = async <T>(path: string, query: Readonly<Record<string, string | number>> = {}): Promise<T> => {
     const answer = await fetch(`${url}${path}?${searchOf(query)}`)

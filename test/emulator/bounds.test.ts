@@ -1,4 +1,6 @@
-/** A few kilobytes may unpack to millions of events, or of levels: the emulator says no before it does the work. */
+/**
+ * A few kilobytes may unpack to millions of events, or of levels. The emulator refuses them before it does the work.
+ */
 import { zstdCompressSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from 'vitest'
 import { startEmulator } from '../../src/emulator.ts'
@@ -17,7 +19,7 @@ interface Refused {
   message: string
 }
 
-/** Processor time rather than time, which is also that of others on the machine; in milliseconds. */
+/** Returns processor time, in milliseconds. Elapsed time would include the work of other processes. */
 async function measured<T>(run: () => Promise<T>): Promise<{ result: T; cpuMs: number }> {
   const before = process.cpuUsage()
   const result = await run()

@@ -11,7 +11,9 @@ beforeEach(() => {
   faults.clear()
 })
 
-/** The statuses of several posts, one after the other; `reset` for a connection that ended without an answer. */
+/**
+ * Returns the statuses of several posts, one after the other; `reset` for a connection that ended without an answer.
+ */
 async function statuses(count: number, body?: object): Promise<(number | 'reset')[]> {
   const seen: (number | 'reset')[] = []
   for (let sent = 0; sent < count; sent += 1) {

@@ -6,7 +6,7 @@ import { exchangeRaw, jsonOf } from './wire.ts'
 const emulator = await startEmulator()
 afterAll(() => emulator.close())
 
-/** The answer to a request with these headers, for the page of what arrived. */
+/** Requests the page of received events with these headers, and returns the answer. */
 function get(from: Emulator, ...headers: string[]): Promise<string> {
   const head = ['GET / HTTP/1.1', ...headers, 'Connection: close', '', ''].join('\r\n')
   return exchangeRaw(from, socket => socket.write(head))

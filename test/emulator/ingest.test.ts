@@ -201,7 +201,7 @@ describe('a body over a limit is a 413, and the emulator keeps running', () => {
     expect(await response.json()).toMatchObject({ message: 'a body may have up to 100000 bytes' })
   })
 
-  /** Sends chunks for as long as they are wanted, and reads nothing before. */
+  /** Sends chunks for as long as the server takes them, and reads nothing before. */
   const sendChunks = async (own: Emulator, socket: Socket, connection: string, chunks: number): Promise<void> => {
     const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536, ' '), Buffer.from('\r\n')])
     socket.pause()

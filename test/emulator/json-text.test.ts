@@ -32,7 +32,7 @@ it.each([
   expect(whereJsonBreaks(text)).toBe(index)
 })
 
-/** Valid JSON, and valid JSON with one character put somewhere or taken away. */
+/** Valid JSON, and valid JSON with one character inserted or removed. */
 const almostJson = fc
   .tuple(fc.json({ maxDepth: 3 }), fc.nat(), fc.constantFrom('', ...'{}[]",:\\ \n1-e.tn'), fc.nat(1))
   .map(([text, at, char, removed]) => {

@@ -10,12 +10,12 @@ const emulator = await startEmulator({ orgs: otherOrgs })
 const initially = emulator.org()
 const bytesAMonth = 1000
 
-/** Mid-month, a quarter into a second. */
+/** The middle of a month, a quarter into a second. */
 const now = new Date(initially.license.billingPeriodStart).getTime() + 14 * 86_400_000 + 250
 
 afterAll(() => emulator.close())
 beforeEach(() => {
-  // The limits go by the time of a request, and the sockets by timers, which stay real.
+  // Limits depend on the time of a request, and sockets depend on timers, which stay real.
   vi.useFakeTimers({ toFake: ['Date'], now })
   emulator.clear()
   emulator.changeOrg({ ...initially, license: { ...initially.license, ...ordinary } })
@@ -46,7 +46,7 @@ async function ingest(body: Sent['body'], sent: Sent = {}): Promise<Ingested> {
   return (await (await post(emulator, { ...sent, body: body ?? [] })).json()) as Ingested
 }
 
-/** The headers of an answer that tell of a limit. */
+/** Returns the rate-limit headers of an answer. */
 function told({ headers }: Response): Record<string, string> {
   const names = /^x-(ratelimit|ingestlimit)-|^retry-after$/
   return Object.fromEntries([...headers].filter(([name]) => names.test(name)))

@@ -10,7 +10,7 @@ export interface Sent {
   headers?: Record<string, string>
 }
 
-/** Sends a body to the ingest endpoint: JSON when it is an object or a list, as it is otherwise. */
+/** Sends a body to the ingest endpoint: an object or a list as JSON, anything else unchanged. */
 export function post(
   emulator: Emulator,
   { dataset = 'checkout', body = [{ n: 1 }], ...sent }: Sent = {},
@@ -25,12 +25,12 @@ export function post(
       ...(sent.encoding && { 'content-encoding': sent.encoding }),
       ...sent.headers,
     },
-    // As bytes, because fetch would name a media type of its own for a string.
+    // Sends bytes, because fetch would add its own media type to a string.
     body: Buffer.from(raw ? (body as string) : JSON.stringify(body)),
   })
 }
 
-/** Sends bytes over a plain socket and resolves to everything that comes back until the connection ends. */
+/** Sends bytes over a plain socket. Resolves to everything that comes back until the connection ends. */
 export function exchangeRaw(emulator: Emulator, send: (socket: net.Socket) => void): Promise<string> {
   return new Promise(resolve => {
     const socket = net.connect(emulator.port, '127.0.0.1', () => send(socket))
@@ -43,7 +43,7 @@ export function exchangeRaw(emulator: Emulator, send: (socket: net.Socket) => vo
   })
 }
 
-/** The JSON body of a raw answer. */
+/** Returns the JSON body of a raw answer. */
 export function jsonOf(answer: string): unknown {
   return JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))
 }

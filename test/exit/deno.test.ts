@@ -1,4 +1,4 @@
-/** Deno ends without the events of Node that deliver what is pending. */
+/** Deno ends without Node's events that deliver pending events. */
 import { spawnSync } from 'node:child_process'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'

@@ -1,4 +1,7 @@
-/** At the end many datasets do not wait for one another: a service that takes its time would have no time for all. */
+/**
+ * At the end of the process, datasets do not wait for one another. Otherwise a slow service would leave no time for
+ * some.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -20,7 +23,10 @@ interface Many {
   readonly timeoutMs: number
 }
 
-/** Runs a process that logs two events for each dataset, and ends. Returns how many arrived, and of which datasets in turn. */
+/**
+ * Runs a process that logs two events for each dataset, and ends. Returns the number of arrivals, and their datasets in
+ * order.
+ */
 async function endWith(
   end: (timeoutMs: number) => string,
   { datasets, latencyMs, timeoutMs }: Many,
@@ -48,17 +54,17 @@ describe('a process with events for 500 datasets', () => {
   it.each(ends)(
     'delivers them within exitTimeoutMs, oldest first, although each request takes 60 ms: by %s',
     async (_, end) => {
-      // By four connections it takes 7.5 s.
+      // Over four connections, it takes 7.5 s.
       const { count, places } = await endWith(end, { datasets: 500, latencyMs: 60, timeoutMs: 4000 })
       expect(count).toBe(1000)
       const furthestOff = Math.max(...places.map((place, at) => Math.abs(place - at)))
-      expect(furthestOff).toBeLessThan(100) // those of one moment may overtake one another
+      expect(furthestOff).toBeLessThan(100) // requests of the same moment may overtake one another
     },
   )
 })
 
 describe('a process with 4,000 events for 2,000 datasets', () => {
-  // Takes less than 2 s on two processors that have nothing else to do.
+  // Takes less than 2 s on two idle processors.
   it.each(ends)('delivers all of them: by %s', { timeout: 40_000 }, async (_, end) => {
     expect((await endWith(end, { datasets: 2000, latencyMs: 0, timeoutMs: 30_000 })).count).toBe(4000)
   })

@@ -12,7 +12,7 @@ const winstonLogger = (transport = '', logger = '') => `
   const logger = winston.createLogger({ transports: [transport], ${logger} })
 `
 
-/** Runs a script against an emulator and returns how it ended and what arrived. */
+/** Runs a script against an emulator. Returns its end and the events that arrived. */
 async function run(source: string) {
   await using shipping = await startShipping()
   const { url, token } = shipping.emulator

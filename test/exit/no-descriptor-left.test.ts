@@ -1,4 +1,4 @@
-/** A process that may open few files, and has opened all of them, keeps its events all the same. */
+/** A process that has opened as many files as it may keeps its events all the same. */
 import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,10 @@ import { core, environmentFor, inOrder, upTo } from './running.ts'
 
 const isWindows = process.platform === 'win32'
 
-/** Runs a program while the service is down, and may have 64 files open; then one that delivers what it has left. */
+/**
+ * Runs a program that may have 64 files open while the service is down, then a program that delivers the remaining
+ * events.
+ */
 async function endWithFewFiles(options: string, program: string): Promise<{ ended: Ended; numbers: number[] }> {
   await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-few-'))
   await using emulator = await startEmulator()
@@ -93,7 +96,7 @@ describe.skipIf(isWindows)("durability: 'disk' with hundreds of datasets", () =>
       process.kill(process.pid, 'SIGKILL')`,
     )
     const [taken, isInTrouble] = JSON.parse(ended.stdout)
-    expect(taken).toBeLessThanOrEqual(14) // and two that it held before
+    expect(taken).toBeLessThanOrEqual(14) // and two that the process held before
     expect(isInTrouble).toBe(false)
     expect(numbers).toEqual(upTo(3000))
   })

@@ -1,6 +1,6 @@
 /**
- * Log calls where the stack ends, in a recursion whose caller catches the RangeError as a web framework does: each is
- * accepted or dropped as a whole, and what is logged afterwards is delivered.
+ * Log calls at the end of the stack, in a recursion whose caller catches the RangeError as a web framework does. Each
+ * event is accepted or dropped as a whole, and later events are delivered.
  */
 import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,7 @@ import { core, environmentFor, inOrder, upTo, winston } from './running.ts'
 const overflows = 12
 const afterwards = 200
 
-/** A logger for each call: one in whose own frames the stack ends hands nothing to any transport any more. */
+/** Returns a logger for each call, because a logger in whose own frames the stack ends passes nothing on any more. */
 const winstonLoggers = (options: string, format: string) => `
   ${winston(options)}
   transport.setMaxListeners(0)
@@ -32,7 +32,7 @@ const otel = (processor: string) => `
   const call = n => logger.emit({ body: 'hello', attributes: { n } })
 `
 
-/** Each makes one log call with `call(n)`; what it has to do for the events to be accepted before the end. */
+/** Each way makes one log call with `call(n)`. Some ways need further steps before events are accepted. */
 const loggers: readonly (readonly [name: string, source: (options: string) => string, beforeEnd: string])[] = [
   ['the core', options => `${core(options)} const call = n => shipper.ship({ level: 'info', n })`, ''],
   [
@@ -76,8 +76,8 @@ const loggers: readonly (readonly [name: string, source: (options: string) => st
 ]
 
 /**
- * Makes a log call in each of the last frames before the stack ends, again and again; then ordinary ones, and ends.
- * What a call throws is noted if it comes from within the product: the first frame of a call may not fit on the stack.
+ * Makes a log call in each of the last frames before the stack ends, again and again, then ordinary calls, and ends.
+ * Notes an error that a call throws from within the product. The first frame of a call may not fit on the stack.
  */
 const program = (beforeEnd = '') => `
   const thrown = []
@@ -137,7 +137,7 @@ const program = (beforeEnd = '') => `
   })
   process.exit()
 
-  // The first line is the message, the second the function for whose frame there was no room.
+  // The first line is the message. The second line names the function whose frame had no room.
   function isWithin([, , ...callers]) {
     return callers.some(line => line.includes('/dist/') && !line.includes('node_modules'))
   }
@@ -171,7 +171,7 @@ ${program(beforeEnd)}`
       expect(told).toEqual({ dropped: stats.dropped, delivered: stats.delivered })
       expect(['error', 'dataset']).toEqual(expect.arrayContaining(Object.keys(stats.drops)))
       const events = emulator.datasets().flatMap(name => emulator.events(name))
-      // What is in flight at process.exit() is sent again.
+      // Events in flight at process.exit() are sent again.
       expect(new Set(events.map(({ _time }) => _time)).size).toBe(stats.delivered)
       const numbers = events.map(({ n, attributes }) => (n ?? (attributes as { n?: number } | undefined)?.n) as number)
       expect(inOrder([...new Set(numbers.filter(n => n >= 0))])).toEqual(upTo(afterwards))

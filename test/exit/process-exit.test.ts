@@ -130,7 +130,7 @@ describe.concurrent('the end by process.exit()', () => {
     const { numbers } = await run(
       `${core('maxBatchEvents: 500, maxConcurrentRequests: 1')}
       log(0, 1000)
-      // The first 500 are stored, and not answered for.
+      // The first 500 events are stored, but not answered.
       setInterval(() => shipper.stats().requestsInFlight > 0 && setTimeout(() => process.exit(), 300), 10)
     `,
       { prepare: ({ faults }) => Object.assign(faults, { latencyMs: firstAnswerLate() }) },
@@ -162,7 +162,8 @@ describe.concurrent('the end by process.exit()', () => {
     expect([code, numbers]).toEqual([0, [0, 1, 2, 3]])
   })
 
-  // Node would stop a thread that is left, and wait for it, while V8 may wait for Node: 3 % of processes on a busy machine hung.
+  // Node would stop a remaining thread and wait for it, while V8 may wait for Node: 3 % of processes on a busy machine
+  // hung.
   it.runIf(process.platform === 'linux')('leaves no thread behind after the exit handlers', async () => {
     const { stdout, numbers } = await run(`
       import { readdirSync } from 'node:fs'
@@ -352,7 +353,7 @@ describe.concurrent('trouble while the process ends', () => {
   })
 })
 
-/** The first request is stored and not answered for, the others at once. */
+/** Stores the first request without an answer, and answers the others at once. */
 function firstAnswerLate(): () => number {
   let requests = 0
   return () => (requests++ === 0 ? 5000 : 0)

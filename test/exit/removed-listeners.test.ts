@@ -1,4 +1,6 @@
-/** An application that takes all listeners off the end of the process takes away what delivers there. */
+/**
+ * An application that removes all listeners for the end of the process removes the listeners that deliver events, too.
+ */
 import { describe, expect, it } from 'vitest'
 import { core, run, upTo } from './running.ts'
 
@@ -26,7 +28,7 @@ const program = (remove: string, end: string) => `
 
 describe.concurrent.each(removals)('a process with all listeners removed, %s', (what, remove) => {
   it.each(ends)('delivers by %s, and warns once', async (_, end) => {
-    if (what === 'of all events' && end === 'process.exit()') return // they come back after that tick
+    if (what === 'of all events' && end === 'process.exit()') return // the listeners come back after that tick
     const { code, stdout, numbers } = await run(program(remove, end))
     expect([code, numbers]).toEqual([0, upTo(20)])
     if (end !== 'process.exit()') expect(stdout).toBe('LOGFERRY_EXIT\n')

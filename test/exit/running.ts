@@ -1,12 +1,12 @@
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator.ts'
 import { type Ended, runNode } from '../support/run-script.ts'
 
-/** What a process has to know to ship to dataset `d` of an emulator, or of a server that is none. */
+/** Returns the environment of a process that ships to dataset `d` of an emulator, or of another server. */
 export function environmentFor(to: Pick<Emulator, 'url'> & { token?: string }): Record<string, string> {
   return { LOGFERRY_URL: to.url, LOGFERRY_TOKEN: to.token ?? 'some-token', LOGFERRY_DATASET: 'd' }
 }
 
-/** The package as it is built: without types to strip, a process starts in half the time. */
+/** The built package: without types to strip, a process starts in half the time. */
 export const core = (options = '') => `
   import { createShipper } from 'logferry'
   const shipper = createShipper({ ${options} })
@@ -22,7 +22,7 @@ export const winston = (options = '') => `
   const log = (from, to = from + 1) => { for (let n = from; n < to; n++) logger.info('hello', { n }) }
 `
 
-/** How a process has ended, and the numbers of the events that had arrived by then. */
+/** The end of a process, and the numbers of the events that had arrived by then. */
 export interface Delivered extends Ended {
   readonly numbers: number[]
   readonly requests: number

@@ -1,4 +1,4 @@
-/** What is pending when a signal ends the process, or would. */
+/** Pending events when a signal ends the process, or would end it. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { numbersIn } from '../support/emulated.ts'
 import { startRawServer } from '../support/raw-server.ts'
 import { environmentFor, inOrder, core as plainCore, winston as plainWinston, run, upTo } from './running.ts'
 
-/** Nothing is sent before the signal, however late it comes. */
+/** Nothing is sent before the signal, however late the signal comes. */
 const core = (options = '') => plainCore(`maxBatchAgeMs: 60_000, ${options}`)
 const winston = (options = '') => plainWinston(`maxBatchAgeMs: 60_000, ${options}`)
 
@@ -31,7 +31,7 @@ interface Target extends Pick<Emulator, 'url'> {
   readonly token?: string
 }
 
-/** Runs a program that stays alive, sends it signals once it is ready, and waits for its end. */
+/** Runs a program that stays alive, sends signals when it is ready, and waits for its end. */
 function stop(program: string, to: Target, ...sent: readonly NodeJS.Signals[]): Promise<Stopped> {
   const source = `${program}; console.log('ready'); setInterval(() => {}, 1000)`
   return stopCommand([process.execPath, '--input-type=module', '--eval', source], to, pid => {
@@ -174,7 +174,7 @@ describe.concurrent('a signal that the application handles', () => {
 
   it('delivers every event once if the handler ends the process within milliseconds', async () => {
     await using emulator = await startEmulator()
-    emulator.faults.latencyMs = 100 // events are stored, and the answer is under way
+    emulator.faults.latencyMs = 100 // events are stored while the answer is still delayed
     const source = `
       ${winston()}
       async function shutDown(signal) {

@@ -1,4 +1,4 @@
-/** With a spool, what the end of a process has no time or no means to deliver is delivered by the next one. */
+/** With a spool, the next process delivers the events that a process cannot deliver at its end. */
 import { mkdtempDisposable, readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { core, environmentFor, inOrder, upTo, winston } from './running.ts'
 
 const kept = /(\d+ events?) could not be delivered .*\. Delivery continues from the spool/
 
-/** Runs a program while the service is down, then one that only delivers what is there. */
+/** Runs a program while the service is down, then a program that only delivers spooled events. */
 async function endInTrouble(program: (options: string) => string, args = ['--input-type=module']) {
   await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
   await using emulator = await startEmulator()

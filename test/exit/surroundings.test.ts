@@ -1,4 +1,7 @@
-/** What surrounds a process must not matter to its last delivery: certificates, preloads, module systems, bundlers, permissions. */
+/**
+ * Surroundings that must not affect the last delivery of a process: certificates, preloads, module systems, bundlers,
+ * permissions.
+ */
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'

@@ -6,7 +6,7 @@ import { nestAttributes } from '../../src/record/nested.ts'
 
 type Fields = Record<string, unknown>
 
-/** What is found in the line of an event. */
+/** Returns the parsed line of an event. */
 function asSent(event: object): Fields {
   return JSON.parse(eventToJson(event, 1_000_000, { stubbed: 0, cut: 0 }))
 }
@@ -20,7 +20,7 @@ function guardOf(
   return { guard, onOver }
 }
 
-/** A guard that has room for `count` fields of events besides those that always have room. */
+/** Returns a guard with room for `count` fields besides those that always have room. */
 function guardWithRoomFor(count: number, options?: Parameters<typeof guardOf>[1]) {
   const { guard, onOver } = guardOf(1, options)
   guard.fold('logs', {})
@@ -28,7 +28,7 @@ function guardWithRoomFor(count: number, options?: Parameters<typeof guardOf>[1]
   return { guard, onOver }
 }
 
-/** Every field of an event with its value. */
+/** Returns every field of an event with its value. */
 function leaves(value: unknown, path?: string): [path: string, value: unknown][] {
   const isGroup = typeof value === 'object' && value !== null && !Array.isArray(value)
   const members = isGroup ? Object.entries(value) : []
@@ -40,7 +40,9 @@ function pathsOf(event: object): string[] {
   return leaves(event).map(([path]) => path)
 }
 
-/** The values that the overflow text of an event has for each path; none when it is a text that was logged. */
+/**
+ * Returns the values for each path in the overflow text of an event; none if the text was logged by the application.
+ */
 function overflowOf(event: Fields): Fields {
   try {
     return JSON.parse(String(event.overflow))
@@ -325,7 +327,7 @@ describe('whatever is logged', () => {
       for (const path of pathsOf(sent)) paths.add(path)
       expect(JSON.stringify(sent)).toContain(`v${i}`)
     }
-    expect(guard.fieldCount('logs')).toBe(251) // the rest is left to others
+    expect(guard.fieldCount('logs')).toBe(251) // the rest is left for other processes
     expect(paths.size).toBeGreaterThan(240)
     expect(paths.size).toBeLessThanOrEqual(251)
     expect(paths).toContain('user.prefs.k200')

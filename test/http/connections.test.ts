@@ -58,7 +58,7 @@ describe('connections of logferry', () => {
     const server = await startRawServer(socket => socket.write(ok))
     const connections = new Connections(server.url, 1)
     for (const _ of [1, 2, 3]) await ask(connections, post(server.url))
-    await turnOfTheLoop() // the socket goes back to the agent
+    await turnOfTheLoop() // the socket returns to the agent
     expect(queryObjects(ClientRequest)).toBe(0)
     await connections.close()
     await server.close()

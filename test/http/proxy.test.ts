@@ -14,7 +14,7 @@ import { runScript } from '../support/run-script.ts'
 const file = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8')
 const ours = { key: file('../support/tls/wrong-host.key.pem'), cert: file('../support/tls/wrong-host.cert.pem') }
 const others = { key: file('../emulator/tls/key.pem'), cert: file('../emulator/tls/cert.pem') }
-/** The name in our certificate; no DNS server knows it. */
+/** The name in our certificate, which no DNS server knows. */
 const host = 'elsewhere.example'
 const token = 'xaat-token-of-tests'
 const password = 'word-of-the-proxy'
@@ -22,7 +22,7 @@ const password = 'word-of-the-proxy'
 const startService = () => startEmulator({ allowedHosts: [host], tls: ours })
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
 
-/** Ships 7 events; gives the warnings until they are delivered, or until there is one. */
+/** Ships 7 events. Returns the warnings until the events are delivered, or until the first warning. */
 async function ship(options: ShipperOptions): Promise<{ delivered: number; warnings: string }> {
   const shipper = createShipper({ token, dataset: 'd', baseUrl: `https://${host}`, tls: { ca: ours.cert }, ...options })
   const warnings: Warning[] = []
@@ -39,7 +39,7 @@ async function ship(options: ShipperOptions): Promise<{ delivered: number; warni
   return { delivered, warnings: soFar }
 }
 
-/** The environment of a process that ships to the service by the proxies of the environment. */
+/** Returns the environment of a process that reaches the service through proxies. */
 const environment = (emulator: Pick<Emulator, 'token'>, proxy: ForwardProxy): Record<string, string> => ({
   LOGFERRY_URL: `https://${host}`,
   LOGFERRY_TOKEN: emulator.token,

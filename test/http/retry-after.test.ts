@@ -14,7 +14,7 @@ describe('Retry-After', () => {
     [inTwoMinutes, undefined, 120_000],
     ['Sat, 21 Nov 2026 11:00:00 GMT', undefined, 0],
     ['Fri, 31 Dec 9999 23:59:59 GMT', undefined, 3_600_000],
-    // The server's clock is an hour ahead, then an hour behind, of ours: its own Date header tells.
+    // The server's clock is an hour ahead of ours, then an hour behind, as its own Date header shows.
     ['Sat, 21 Nov 2026 13:02:00 GMT', 'Sat, 21 Nov 2026 13:00:00 GMT', 120_000],
     ['Sat, 21 Nov 2026 11:02:00 GMT', 'Sat, 21 Nov 2026 11:00:00 GMT', 120_000],
     [inTwoMinutes, 'no date', 120_000],

@@ -10,7 +10,9 @@ const pem = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8
 const server = { key: pem('../emulator/tls/key.pem'), cert: pem('../emulator/tls/cert.pem') }
 const otherAuthority = pem('../support/tls/wrong-host.cert.pem')
 
-/** Once a connection is made, the thread is busy: what arrives meanwhile it sees in one turn, the order to end first. */
+/**
+ * When a connection is made, the thread is busy. It sees what arrives meanwhile in one turn, the order to end first.
+ */
 const busyOnceConnected = `
   const { Socket } = require('node:net')
   const { connect } = Socket.prototype
@@ -19,7 +21,10 @@ const busyOnceConnected = `
     return connect.apply(this, args)
   }`
 
-/** What reaches a server with another's certificate, where the thread is told to end before the server answers. */
+/**
+ * Returns the bytes that reach a server with another certificate if the thread is told to end before the server
+ * answers.
+ */
 async function heardWhileEnding(start: (url: string) => { worker: Worker; end: () => void }): Promise<string> {
   let heard = ''
   let end = (): void => {}
@@ -43,7 +48,7 @@ async function heardWhileEnding(start: (url: string) => { worker: Worker; end: (
   const started = start(`https://127.0.0.1:${(listener.address() as AddressInfo).port}`)
   end = started.end
   await once(started.worker, 'exit')
-  await new Promise(resolve => setTimeout(resolve, 100)) // for what is on its way
+  await new Promise(resolve => setTimeout(resolve, 100)) // time for bytes in transit to arrive
   listener.close()
   expect(connections).toBe(1)
   return heard

@@ -124,7 +124,7 @@ describe('collapse', () => {
     expect(shipping.emulator.events('d')[1]).toMatchObject({ order: { id: 1 }, logferry: { own: true, repeated: {} } })
   })
 
-  it('takes the time stamps that events bring along', async () => {
+  it('takes the timestamps that events bring along', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ collapse: aMinute, timeField: 'timestamp' })
     for (const day of [1, 2, 3]) shipper.ship({ message: 'same', timestamp: `2026-01-0${day}T00:00:00Z` })

@@ -167,7 +167,7 @@ describe('hold', () => {
     })
     for (let n = 0; n < 20; n++) shipper.ship({ level: 'debug', trace_id: `${n % 3}`, n })
     await shipper.flush()
-    await shipper.close() // a listener that hears of the last drops may log one more
+    await shipper.close() // a listener for the last drops may log one more event
     const { accepted, delivered, dropped, pending, held } = shipper.stats()
     expect([accepted, held]).toEqual([delivered + dropped + pending, pending])
     expect(await shipper.close()).toEqual({ complete: true, pending: 0 })

@@ -1,4 +1,4 @@
-/** Summaries and held events when the process ends, and where the stack ends. */
+/** Summaries and held events at the end of the process, and at the end of the stack. */
 import { describe, expect, it } from 'vitest'
 import { startEmulator } from '../../src/emulator.ts'
 import { environmentFor } from '../exit/running.ts'
@@ -79,7 +79,7 @@ describe.concurrent('held events', () => {
   })
 
   it('do not hold up the end of a process that has nothing else to deliver', async () => {
-    const url = 'http://127.0.0.1:9' // nobody listens
+    const url = 'http://127.0.0.1:9' // a port without a server
     const source = `${logger('hold: {}')}; log('info', 'step', 'a')`
     for (const end of ['', 'process.exit()']) {
       const { code, stderr, ms } = await runScript(`${source}; ${end}`, environmentFor({ url }))
@@ -142,7 +142,7 @@ describe('log calls where the stack ends', () => {
       for (let n = 0; n < 100; n++) call(n)
       await shipper.close()
       await shipper.close()
-      // The first line is the message, the second the function for whose frame there was no room.
+      // The first line is the message. The second line names the function whose frame had no room.
       const isWithin = ([, , ...callers]) => callers.some(line => line.includes('/dist/'))
       problems.push(...thrown.map(({ stack }) => stack).filter(stack => isWithin(stack.split('\\n'))))
       console.log(JSON.stringify({ problems: problems.slice(0, 3), calls, told, stats: shipper.stats() }))

@@ -1,4 +1,4 @@
-/** Random log calls in random traces at random times, against models that are slow and obvious. */
+/** Random log calls in random traces at random times, compared with slow and obvious models. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Ledger } from '../../src/accounting/ledger.ts'
@@ -21,7 +21,7 @@ const intakeOf = (event: Fields, severity: Severity): IntakeEvent => ({
   preSerialized: undefined,
 })
 
-/** Held events as the shipper has them, with a queue that takes everything. */
+/** Held events as the shipper has them, with a queue that accepts everything. */
 function heldEventsOf() {
   const ledger = new Ledger()
   const memory = new MemoryBudget(64 * 1_048_576, 1_048_576)
@@ -216,7 +216,7 @@ describe('both', () => {
     )
   })
 
-  /** How often each event is shipped, or stood for by a summary. */
+  /** Returns how often each event is shipped, or counted by a summary. */
   function shippedByModel(events: readonly { trace_id: string | undefined; level: string; message: string }[]) {
     const counts: Record<string, number> = {}
     for (const [n, { trace_id, level, message }] of events.entries()) {

@@ -1,4 +1,4 @@
-/** What `collapse` and `hold` accept, and how they refuse anything else. */
+/** The values that `collapse` and `hold` accept, and the errors for all others. */
 import { describe, expect, it } from 'vitest'
 import { isIntended } from '../../src/accounting/ledger.ts'
 import { resolveOptions } from '../../src/options/resolve.ts'

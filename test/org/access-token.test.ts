@@ -6,7 +6,7 @@ import { startEmulator } from '../../src/emulator.ts'
 import { createOrgClient, type ObtainAccessToken, OrgError } from '../../src/org.ts'
 import { specifiedOrg, startService } from './service.ts'
 
-/** An emulator, a client, and a function that gives a token which is valid until `end()`. */
+/** An emulator, a client, and a function that returns a token which is valid until `end()`. */
 async function startTokens() {
   const emulator = await startEmulator()
   const asked: boolean[] = []
@@ -20,7 +20,7 @@ async function startTokens() {
   return {
     emulator,
     client,
-    /** What `renew` was each time that the function was called. */
+    /** The value of `renew` at each call of the function. */
     asked,
     end: () => emulator.revokeToken(valid ?? ''),
     get: () => client.get(emulator.orgId),

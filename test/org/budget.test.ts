@@ -6,7 +6,7 @@ const startMs = Date.parse('2026-11-01T00:00:00Z')
 const period = { startMs, endMs: startMs + 30 * day }
 const [debug, info, error] = [1, 2, 4]
 
-/** Ships so many bytes of each severity every ten seconds for some days: all of it, or as much as the budget keeps. */
+/** Ships so many bytes of each severity every ten seconds for some days: all bytes, or as many as the budget keeps. */
 function run(
   budget: Budget,
   days: number,

@@ -10,7 +10,7 @@ import { orgWith, specifiedOrg, startAnswering, startService } from './service.t
 const token = 'xAPT-secret-0123456789'
 
 beforeEach(() => {
-  vi.spyOn(Math, 'random').mockReturnValue(0) // no waiting between attempts
+  vi.spyOn(Math, 'random').mockReturnValue(0) // no wait between attempts
 })
 
 async function failure(baseUrl: string, options: OrgClientOptions = {}): Promise<OrgError> {

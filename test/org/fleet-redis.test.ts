@@ -1,6 +1,6 @@
 /**
- * The fleet on a real Redis, through both client libraries. Where there is no `redis-server` these tests are skipped:
- * `apt-get install -y redis-server` brings it.
+ * The fleet on a real Redis, through both client libraries. Without `redis-server`, these tests are skipped (`apt-get
+ * install -y redis-server`).
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +20,7 @@ const isInstalled = spawnSync('redis-server', ['--version']).status === 0
 if (!isInstalled) console.warn('skipped: no redis-server here; install it with: apt-get install -y redis-server')
 
 const leaseMs = 300
-/** A process that tells nothing, and asks for nothing. */
+/** A process that reports nothing, and asks for nothing. */
 const nothing: Report = {
   needed: 0,
   wanted: 0,
@@ -203,7 +203,7 @@ function join(redis: RedisClient): Member {
   return { fleet, troubles, lease: () => lease, renewedMs: () => renewedMs }
 }
 
-/** Equal shares, and slots as far apart as the limit has them. */
+/** Checks for equal shares, and for slots as far apart as the limit requires. */
 function expectShares(members: readonly Member[]): void {
   const nowMs = performance.now()
   const slots: number[] = []

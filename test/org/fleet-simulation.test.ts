@@ -1,13 +1,13 @@
 /**
- * What the fleet is for, at the sizes it is for: up to 500 processes that come, go and die, on licenses of 5 to 1,000 requests
- * per second, with Redis' script run by Lua. Prints what it measured.
+ * The fleet at its full scale: up to 500 processes that come, go and die, on licenses of 5 to 1,000 requests per
+ * second. Lua runs the script for Redis. Prints its measurements.
  */
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { World } from './simulated-world.ts'
 
 vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
 
-/** What Redis does for 500 processes takes a while here, and longer beside other tests. */
+/** The work of Redis for 500 processes takes a while here, and longer beside other tests. */
 vi.setConfig({ testTimeout: 180_000 })
 const secondsOfMany = 80
 
@@ -75,7 +75,7 @@ describe('processes that lease their shares', () => {
   })
 
   it.each([
-    [5, 6], // each has its turn every five seconds
+    [5, 6], // each process has its turn every five seconds
     [40, 3],
   ])(
     'one that joins twenty others on %d per second makes its first request within %d seconds',

@@ -22,10 +22,10 @@ afterEach(() => {
 
 interface Member {
   readonly fleet: Fleet
-  /** What the process was given, and when. */
+  /** The leases that the process was given, with their times. */
   readonly given: { atMs: number; lease: Lease | undefined }[]
   readonly troubles: string[]
-  /** What it knows of the limit, and what it could use. */
+  /** The limit that the process knows of, and its demand. */
   limitPerSecond: number | undefined
   headerLimit: number | undefined
   wanted: number
@@ -68,7 +68,7 @@ function rateOf(member: Member): number {
   return lastOf(member)?.perSecond ?? Number.NaN
 }
 
-/** Slots that the member has in a time from now on. */
+/** Returns the slots of the member in a time from now on. */
 function slotsOf(member: Member, ms: number): number[] {
   const slots: number[] = []
   const lease = lastOf(member)

@@ -6,7 +6,7 @@ import { type Service, specifiedOrg, startAnswering, startService } from './serv
 
 afterEach(() => vi.unstubAllEnvs())
 
-/** What one `get` with these options asked of the service. */
+/** Returns the requests that one `get` with these options made. */
 async function asked(options: (service: Service) => OrgClientOptions, id = 'acme') {
   await using service = await startAnswering(200, specifiedOrg)
   await using client = createOrgClient(options(service))
@@ -138,7 +138,7 @@ describe('with the emulator', () => {
 })
 
 describe('close', () => {
-  // Left alone, an idle connection ends after 4 s.
+  // An idle connection ends after 4 s by itself.
   it('waits for calls in progress, and then closes their connections', { timeout: 2000 }, async () => {
     const closed = Promise.withResolvers<void>()
     const asked = Promise.withResolvers<() => void>()

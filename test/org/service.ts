@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { License, Org } from '../../src/org.ts'
 
-/** A service that answers as a test says; nobody has to obey the specification here. */
+/** A service that answers as a test says. It need not follow the specification. */
 export interface Service extends AsyncDisposable {
   readonly url: string
-  /** What was asked: method, path, headers and body. */
+  /** The requests: method, path, headers and body. */
   readonly requests: readonly Received[]
 }
 
@@ -45,7 +45,7 @@ export function startAnswering(status: number, body: unknown, headers: Record<st
   return startService(response => response.writeHead(status, headers).end(text))
 }
 
-/** A valid answer with other fields; `undefined` leaves one out, in `license` too. */
+/** Returns a valid answer with other fields. `undefined` omits a field, in `license` too. */
 export function orgWith(fields: Record<string, unknown> = {}): Record<string, unknown> {
   return { ...specifiedOrg, ...fields }
 }
@@ -77,7 +77,7 @@ const specifiedLicense: Required<License> = {
   storageAllowanceGB: 11,
 }
 
-/** Every field of the specification's two tables. */
+/** Returns every field of the specification's two tables. */
 export const specifiedOrg: Required<Org> & { license: Required<License> } = {
   id: 'acme',
   name: 'Acme',

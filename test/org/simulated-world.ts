@@ -8,7 +8,7 @@ const limitPerSecond = 100
 const secondsAlone = 600
 const secondsWithRedis = 120
 
-/** A simulated service, and the processes that come and go. */
+/** A simulated service, and processes that come and go. */
 export class World {
   readonly random = randomFrom(1)
   readonly clock = new VirtualClock()
@@ -28,7 +28,7 @@ export class World {
     const world = new World(settings)
     world.seconds = seconds
     world.#redis = await SimulatedRedis.start(world.clock, world.random)
-    stubTime(world.clock) // a process that joins before the clock runs starts at its zero
+    stubTime(world.clock) // a process that joins before the clock runs starts at time 0
     let processes = 0
     vi.stubGlobal('crypto', { randomUUID: () => `process-${++processes}` })
     return world
@@ -38,7 +38,7 @@ export class World {
     return this.#redis as SimulatedRedis
   }
 
-  /** @param demandPerSecond requests that it could use; more than there is, unless told */
+  /** @param demandPerSecond number of requests that the process could use; more than the limit by default */
   join(share = 1, demandPerSecond = Number.POSITIVE_INFINITY): void {
     const client = new Client(this.clock, this.service, this.random, demandPerSecond)
     client.pace.setLimit(this.service.limitPerSecond * share)
@@ -51,7 +51,7 @@ export class World {
     for (let i = 0; i < processes; i++) this.clock.after(1000 * this.random(), () => this.join(1, demandPerSecond))
   }
 
-  /** Joins as a process does that has to read the license first, in requests that count as well. */
+  /** Joins as a process does that must read the license first. Its reads count as requests. */
   joinAndRead(): void {
     const client = new Client(this.clock, this.service, this.random)
     this.clients.push(client)
@@ -67,19 +67,19 @@ export class World {
     client.pump()
   }
 
-  /** @param index of the process, in the order in which they joined */
+  /** @param index index of the process, in the order of joining */
   leave(index: number): void {
     this.clients[index]?.stop()
     void this.fleets[index]?.close()
   }
 
-  /** From then on nothing is heard of it. */
+  /** Kills the process. */
   kill(index: number): void {
     this.clients[index]?.stop()
     this.#dead.add(index)
   }
 
-  /** From time to time the oldest leaves and a new one joins. */
+  /** Lets the oldest process leave and a new one join, from time to time. */
   renewEvery(ms: number, index = 0, end: 'left' | 'killed' = 'left'): void {
     this.clock.after(ms, () => {
       if (end === 'left') this.leave(index)
@@ -93,7 +93,7 @@ export class World {
     await this.clock.runUntil(this.seconds * 1000, this.#redis !== undefined)
   }
 
-  /** Utilisation from then on when those at the start have found their shares. */
+  /** Returns the share of the limit in use, from the time when the first processes have found their shares. */
   measured(title: string): { rejected: number; utilisation: number; longestGapMs: number } {
     const rejected = this.service.rejected(0, this.seconds)
     const utilisation = this.service.utilisation(this.#redis === undefined ? 60 : 20, this.seconds)

@@ -3,8 +3,8 @@ import type { IoredisClient } from '../../src/options/redis-client.ts'
 import type { VirtualClock } from './simulation.ts'
 
 /**
- * The commands that the fleet's script uses, on tables of Lua. Numbers that Redis gives or takes are texts; what it has not
- * is `false`. Redis runs Lua 5.1, and this is 5.4: what the script does on a real one is checked in fleet-redis.test.ts.
+ * The commands that the fleet's script uses, on tables of Lua. Numbers from and to Redis are texts. A missing value is
+ * `false`. Redis runs Lua 5.1, and this is 5.4. fleet-redis.test.ts checks the script on a real Redis.
  */
 const redisInLua = `
 unpack = table.unpack
@@ -54,15 +54,15 @@ function run(script, atMs, key1, key2, ...)
 end
 `
 
-/** One for all tests of a file, as starting it takes a while. */
+/** One Lua engine for all tests of a file, because its start takes a while. */
 let engine: Promise<LuaEngine> | undefined
 
-/** A Redis on the virtual clock, which runs the fleet's script and no other. */
+/** A Redis on the virtual clock, which runs only the fleet's script. */
 export class SimulatedRedis implements IoredisClient {
   calls = 0
-  /** What becomes of calls. */
+  /** The fate of calls. */
   state: 'there' | 'refusing' | 'hanging' = 'there'
-  /** What is answered in place of the truth, made of it. */
+  /** Returns a wrong answer, made of the correct one. */
   lie: ((truth: unknown) => unknown) | undefined
   readonly #clock: VirtualClock
   readonly #random: () => number
@@ -102,7 +102,7 @@ export class SimulatedRedis implements IoredisClient {
     return this.lie === undefined ? answer : this.lie(answer)
   }
 
-  /** As after a restart without a dump. */
+  /** Forgets everything, as after a restart without a dump. */
   forget(): void {
     this.#forgetInLua()
   }
@@ -113,7 +113,7 @@ export class SimulatedRedis implements IoredisClient {
     return text.split('\n').map(value => (value.startsWith('n') ? Number(value.slice(1)) : value.slice(1)))
   }
 
-  /** The way there or back. */
+  /** Delay of a call on the way to Redis, or back. */
   #pass(): Promise<void> {
     return new Promise(resolve => void this.#clock.after(0.2 + 2 * this.#random(), resolve))
   }

@@ -1,6 +1,6 @@
 /**
- * What the pace is for, at the sizes it is for: up to 500 processes with all the backlog they could want, for ten minutes, on
- * a license of 100 requests per second. Prints what it measured.
+ * The rate limiter at its full scale: up to 500 processes with an endless backlog, for ten minutes, on a license of 100
+ * requests per second. Prints its measurements.
  */
 import { describe, expect, it } from 'vitest'
 import { World } from './simulated-world.ts'

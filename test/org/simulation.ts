@@ -1,6 +1,7 @@
 /**
- * Many processes, each with all the backlog it could want, and one service that limits their requests, on a virtual
- * clock. What is ours in it is real (`Pace`, `Breaker`, and what the tests add); the network and the timers are not.
+ * Many processes, each with an endless backlog, and one service that limits their requests, on a virtual clock. The
+ * parts of the product are real (`RateLimiter`, `Breaker`, and the parts that tests add). The network and the timers
+ * are not.
  */
 import { setImmediate } from 'node:timers/promises'
 import { vi } from 'vitest'
@@ -9,7 +10,7 @@ import { Breaker } from '../../src/delivery/breaker.ts'
 import { Demand } from '../../src/delivery/demand.ts'
 import { type PacedAnswer, RateLimiter } from '../../src/delivery/rate-limiter.ts'
 
-/** Numbers from 0 to 1, the same ones each time (mulberry32). */
+/** Returns a generator of numbers from 0 to 1, the same ones each time (mulberry32). */
 export function randomFrom(seed: number): () => number {
   let state = seed
   return () => {
@@ -26,7 +27,7 @@ interface Due {
   isCancelled: boolean
 }
 
-/** Runs what is due in the order of time: a binary heap. */
+/** Runs due functions in the order of their times: a binary heap. */
 export class VirtualClock {
   nowMs = 0
   readonly #heap: Due[] = []
@@ -45,7 +46,7 @@ export class VirtualClock {
     return due
   }
 
-  /** @param settles whether what runs waits for promises, which then go on after each step */
+  /** @param settles true if functions wait for promises, which then continue after each step */
   async runUntil(untilMs: number, settles = false): Promise<void> {
     for (let due = this.#heap[0]; due !== undefined && due.atMs <= untilMs; due = this.#heap[0]) {
       this.#removeFirst()
@@ -73,7 +74,7 @@ export class VirtualClock {
   }
 }
 
-/** Puts the clock in place of `performance.now` and the timers, for what is to run on it as it is. */
+/** Replaces `performance.now` and the timers by the clock, for code that runs unchanged. */
 export function stubTime(clock: VirtualClock): void {
   vi.stubGlobal('performance', { now: () => clock.nowMs })
   vi.stubGlobal('setTimeout', (run: () => void, ms: number) => ({ due: clock.after(ms, run), unref: returnThis }))
@@ -96,10 +97,10 @@ function returnThis<T>(this: T): T {
   return this
 }
 
-/** How a service limits requests: what becomes of one, and how many more there is room for. */
+/** A service's limit on requests: the decision about one request, and the room that is left. */
 export type Limiter = (nowMs: number) => { readonly admitted: boolean; readonly remaining: number }
 
-/** Counts in the seconds of the clock; what is refused takes no place. */
+/** Counts in the seconds of the clock. Refused requests take no room. */
 export function fixedWindow(limitPerSecond: number): Limiter {
   let second = -1
   let taken = 0
@@ -114,7 +115,7 @@ export function fixedWindow(limitPerSecond: number): Limiter {
   }
 }
 
-/** A bucket that holds a second's tokens, and refills evenly. */
+/** A bucket with the tokens of one second, which refills evenly. */
 export function tokenBucket(limitPerSecond: number): Limiter {
   let tokens = limitPerSecond
   let atMs = 0
@@ -130,13 +131,13 @@ export function tokenBucket(limitPerSecond: number): Limiter {
 export interface ServiceSettings {
   readonly limitPerSecond: number
   readonly limiter?: (limitPerSecond: number) => Limiter
-  /** Whether answers carry rate-limit headers. */
+  /** True if answers have rate-limit headers. */
   readonly tellsRemaining?: boolean
   /** The `Retry-After` of its 429s, in milliseconds. */
   readonly retryAfterMs?: number | undefined
 }
 
-/** A service with a limit, counting what it takes and what it refuses in each second. */
+/** A service with a limit. It counts the accepted and the refused requests of each second. */
 export class Service {
   readonly licensePerSecond: number
   limitPerSecond: number
@@ -157,7 +158,7 @@ export class Service {
     this.#retryAfterMs = 'retryAfterMs' in settings ? settings.retryAfterMs : 1000
   }
 
-  /** Another limit than the license names, as the headers of the answers tell. */
+  /** A limit other than the license's. The headers of the answers show it. */
   setLimit(limitPerSecond: number): void {
     this.limitPerSecond = limitPerSecond
     this.#limiter = this.#makeLimiter(limitPerSecond)
@@ -176,12 +177,12 @@ export class Service {
     }
   }
 
-  /** Part of the limit that was used, from one second to another. */
+  /** Returns the share of the limit in use, from one second to another. */
   utilisation(fromSecond: number, toSecond: number, limitPerSecond = this.limitPerSecond): number {
     return sum(this.taken, fromSecond, toSecond) / (limitPerSecond * (toSecond - fromSecond))
   }
 
-  /** Part of the requests that was refused. */
+  /** Returns the share of the requests that was refused. */
   rejected(fromSecond: number, toSecond: number): number {
     const refused = sum(this.refused, fromSecond, toSecond)
     return refused / (refused + sum(this.taken, fromSecond, toSecond))
@@ -195,14 +196,14 @@ function sum(counts: readonly number[], from: number, to: number): number {
 }
 
 /**
- * One process: sends as delivery does, four requests at a time, as soon as pace and breaker let it. With a demand of its own
- * it has something to send again each time so long after it was sent.
+ * One process. It sends as delivery does, four requests at a time, as soon as its rate limiter and its breaker allow.
+ * With a demand of its own, it has something to send again a fixed time after each request.
  */
 export class Client {
   readonly pace: RateLimiter
   readonly startedMs: number
   readonly startsMs: number[] = []
-  /** Of each request, how long it had something to send before. */
+  /** The time that each request had to wait before it started. */
   readonly waitsMs: number[] = []
   readonly demand: Demand
   successes = 0
@@ -252,7 +253,7 @@ export class Client {
     if (this.#inFlight < 4) this.#wakeAt(notBeforeMs())
   }
 
-  /** An event each time that it has something to send, or a thousand a request. */
+  /** An event each time that the process has something to send, or a thousand events per request. */
   #load(): BatchLoad {
     const isHeavy = this.#demandPerSecond === Number.POSITIVE_INFINITY
     const waitingEvents = isHeavy ? 100_000 : 0
@@ -265,7 +266,7 @@ export class Client {
     this.#isStopped = true
   }
 
-  /** Longest time between two successes; also from the start to the first, and from the last to now. */
+  /** Returns the longest time between two successes, including the time to the first and since the last. */
   longestGapMs(): number {
     if (!this.#isStopped) this.#noteGap(this.#clock.nowMs)
     return this.#longestGapMs
@@ -300,7 +301,7 @@ export class Client {
     this.#longestGapMs = Math.max(this.#longestGapMs, nowMs - this.#lastSuccessMs)
   }
 
-  /** As timers go: late by up to two milliseconds. */
+  /** Timers are late by up to two milliseconds, as real timers are. */
   #wakeAt(atMs: number): void {
     if (this.#isStopped || atMs >= this.#wakeMs) return
     this.#wakeMs = atMs

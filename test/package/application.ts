@@ -8,13 +8,13 @@ import { inject } from 'vitest'
 const consumers = join(import.meta.dirname, 'consumers')
 const tsc = join(import.meta.dirname, '../../node_modules/typescript/bin/tsc')
 
-/** How a consumer's compiler finds modules: as Node does, or as a bundler does. */
+/** The way in which a consumer's compiler finds modules: as Node does, or as a bundler does. */
 const moduleOptions = {
   nodenext: ['--module', 'nodenext'],
   bundler: ['--module', 'preserve', '--moduleResolution', 'bundler'],
 }
 
-/** A consumer of the tarball, in a folder of its own outside the repository. */
+/** A consumer of the tarball, in a separate folder outside the repository. */
 export class Application {
   readonly folder: string
 
@@ -36,14 +36,14 @@ export class Application {
     return application
   }
 
-  /** Runs a command in the folder, and gives what it printed. A command that fails throws all its output. */
+  /** Runs a command in the folder, and returns its output. A command that fails throws all its output. */
   async run(command: string, ...args: string[]): Promise<string> {
     try {
       const { stdout } = await promisify(execFile)(command, args, { cwd: this.folder, timeout: 240_000 })
       return stdout
     } catch (error) {
       const { stdout, stderr } = error as { stdout: string; stderr: string }
-      throw new Error(`${command} ${args.join(' ')}\n${stdout}${stderr}`) // no cause: it would print all of it again
+      throw new Error(`${command} ${args.join(' ')}\n${stdout}${stderr}`) // no cause, which would print all of it again
     }
   }
 
@@ -51,7 +51,7 @@ export class Application {
     return this.run(process.execPath, ...args)
   }
 
-  /** Checks files as a strict consumer does, the declarations of every package included. */
+  /** Checks files as a strict consumer does, including the declarations of every package. */
   async typeCheck(moduleResolution: keyof typeof moduleOptions, ...filesAndOptions: string[]): Promise<void> {
     const strict = ['--ignoreConfig', '--noEmit', '--strict', '--skipLibCheck', 'false']
     const platform = ['--target', 'es2022', '--types', 'node', ...moduleOptions[moduleResolution]]

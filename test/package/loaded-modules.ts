@@ -1,6 +1,6 @@
 /**
- * `node loaded-modules.ts SPECIFIER` imports a module and prints, as JSON, every module that this loads: its URL, and
- * the URL of the module that asked for it.
+ * `node loaded-modules.ts SPECIFIER` imports a module and prints, as JSON, every module that this import loads: its
+ * URL, and the URL of the importing module.
  */
 import { registerHooks } from 'node:module'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import { Application } from './application.ts'
 
-/** Both ends of the ranges of peer dependencies, and what OpenTelemetry has between them. */
+/** Both ends of the ranges of peer dependencies, and the versions of OpenTelemetry in between. */
 const applications = [
   {
     with: 'OpenTelemetry 3.x',
@@ -19,7 +19,7 @@ const applications = [
     with: 'the oldest versions supported',
     dependencies: ['@opentelemetry/api@1.4.0', '@opentelemetry/sdk-logs@0.200.0', 'winston@3.8.0'],
     sdk: 'sdk-0.200.mjs',
-    typeCheck: ['types.ts'], // the SDK's own declarations do not stand up to exactOptionalPropertyTypes
+    typeCheck: ['types.ts'], // the SDK's own declarations fail with exactOptionalPropertyTypes
   },
 ]
 

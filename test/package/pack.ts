@@ -1,4 +1,4 @@
-/** Packs what stands in `dist`, once for all checks. */
+/** Packs the content of `dist`, once for all checks. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

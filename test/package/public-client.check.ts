@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import { Application } from './application.ts'
 
-/** Clients of a public service with this kind of API, not written here: they say whether the emulator speaks it. */
+/** Clients of a public service with this kind of API, written by others. They show if the emulator speaks that API. */
 describe('a public client', () => {
   let application: Application
 

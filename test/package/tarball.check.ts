@@ -18,8 +18,15 @@ describe('the tarball', () => {
     expect(readdirSync(installed).sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'package.json'])
     const files = readdirSync(join(installed, 'dist'), { recursive: true, withFileTypes: true })
     const names = files.filter(file => file.isFile()).map(file => file.name)
-    expect(names.filter(name => !/^[a-z-]+(\.js|\.cjs|\.d\.ts|\.d\.cts)$/.test(name))).toEqual(['valibot-LICENSE.md'])
-    expect(names.length).toBeLessThan(35) // the code once, and declarations of what is public
+    const others = names.filter(name => !/^[a-z-]+(\.js|\.cjs|\.d\.ts|\.d\.cts)$/.test(name))
+    const licenses = others.filter(name => /-LICENSES?\.(md|txt)$/.test(name)).sort()
+    expect(licenses).toEqual(
+      expect.arrayContaining(['commander-LICENSE.md', 'page-LICENSES.txt', 'valibot-LICENSE.md']),
+    )
+    expect(others.filter(name => !licenses.includes(name)).sort()).toEqual(['page.html', 'page.json'])
+    const ofCommands = readdirSync(join(installed, 'dist/cli'))
+    const code = names.length - ofCommands.length - others.length
+    expect(code).toBeLessThan(35) // the code once, and the declarations of the public API
   })
 
   it('has no getters among its exports, which would need a frame where the stack ends', () => {

@@ -3,11 +3,14 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { Application } from './application.ts'
 
-/** The oldest version that the declarations are checked with, the last of each major one, and today's. */
+/**
+ * The versions of TypeScript that check the declarations: the oldest, the last of each major version, and the current
+ * one.
+ */
 const compilers = ['5.0', '5.9', '6.0', '7.0']
 const typesOfNode = ['20', '22', '24']
 
-/** How TypeScript is told to find modules, and which versions can be told so without a word against it. */
+/** The settings for finding modules, and the versions that accept them without a deprecation. */
 const moduleOptions = {
   'commonjs, node10': { options: ['--module', 'commonjs', '--moduleResolution', 'node10'], until: '5.9' },
   'commonjs, bundler': { options: ['--module', 'commonjs', '--moduleResolution', 'bundler'], from: '6.0' },
@@ -15,7 +18,7 @@ const moduleOptions = {
   bundler: { options: ['--module', 'esnext', '--moduleResolution', 'bundler'] },
 }
 
-/** Declarations of Node for TypeScript before 5.2 end with version 22, and those have faults of their own there. */
+/** Declarations of Node for TypeScript before 5.2 end with version 22, and have errors of their own there. */
 const pairs = compilers.flatMap(compiler => typesOfNode.map(types => ({ compiler, types })))
 const soundPairs = pairs.filter(({ compiler, types }) => !(compiler === '5.0' && types === '24'))
 
@@ -53,7 +56,7 @@ describe('the declarations', () => {
     expect(await faults(compiler, '20', [...options, 'types.ts'])).toEqual([])
   })
 
-  /** What a compiler says of anything but the declarations of Node. */
+  /** Returns the compiler's messages, except those about the declarations of Node. */
   async function faults(compiler: string, types: string, options: readonly string[]): Promise<string[]> {
     const tsc = join(tools.folder, `node_modules/typescript-${compiler}/bin/tsc`)
     const ignored = compiler < '6' ? [] : ['--ignoreConfig']

@@ -1,4 +1,4 @@
-/** The packed tarball, installed by applications that are not in this repository: `npm run test:package`. */
+/** The packed tarball, installed by applications outside this repository: `npm run test:package`. */
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({

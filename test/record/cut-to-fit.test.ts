@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { eventToJson } from '../../src/record/event-to-line.ts'
 
-/** The line of an event that is too large for `maxBytes`. */
+/** Returns the line of an event that is too large for `maxBytes`. */
 function cut(event: object, maxBytes: number) {
   const altered = { stubbed: 0, cut: 0 }
   const json = eventToJson(event, maxBytes, altered)
@@ -69,7 +69,7 @@ describe('an event that is too large', () => {
       const start = fields.message.split('... [')[0] as string
       expect(text.startsWith(start)).toBe(true)
       if (!/[\ud800-\udfff]$/.test(text.at(start.length - 1) as string)) continue
-      expect((text.codePointAt(start.length - 1) as number) > 0xffff).toBe(false) // not within a pair
+      expect((text.codePointAt(start.length - 1) as number) > 0xffff).toBe(false) // not within a surrogate pair
       expect(bytes).toBeGreaterThan(maxBytes - 60)
     }
   })

@@ -7,7 +7,7 @@ import { SafeCopy } from '../../src/record/safe-copy.ts'
 
 const maxBytes = 1_000_000
 
-/** What is found in the line of an event, and how the event was altered. */
+/** Returns the parsed line of an event, and the alterations of the event. */
 function sent(event: unknown, limit = maxBytes) {
   const altered = { stubbed: 0, cut: 0 }
   const json = eventToJson(event as object, limit, altered)
@@ -16,7 +16,7 @@ function sent(event: unknown, limit = maxBytes) {
   return { fields: JSON.parse(json), json, ...altered }
 }
 
-/** What is found for a value that was logged as metadata. */
+/** Returns the parsed line for a value that was logged as metadata. */
 function found(value: unknown): unknown {
   return sent({ level: 'info', message: 'm', value }).fields.value
 }

@@ -7,7 +7,7 @@ import { LineWriter } from '../../src/record/line-writer.ts'
 const bytesOf = (text: string | undefined) => (text === undefined ? undefined : Buffer.from(text))
 const textOf = ({ bytes, length }: Line) => bytes.toString('utf8', 0, length)
 
-/** The line of an event, and how the event was altered. */
+/** Returns the line of an event, and the alterations of the event. */
 function made(
   event: object,
   { head, tail, maxBytes = 1_000_000 }: { head?: string; tail?: string; maxBytes?: number } = {},
@@ -17,12 +17,12 @@ function made(
   return { text: textOf(line), length: line.length, ...altered }
 }
 
-/** Plain data is written one way only: as `JSON.stringify` does. */
+/** Checks that plain data is written as `JSON.stringify` writes it. */
 function expectAsIs(event: object): void {
   expect(made(event)).toMatchObject({ text: JSON.stringify(event), stubbed: 0, cut: 0 })
 }
 
-/** The same in a buffer that is as small as it ever is. */
+/** Does the same in a buffer of minimum size. */
 function expectGrown(event: object): void {
   const writer = new LineWriter()
   writer.begin(undefined)
@@ -295,11 +295,11 @@ describe('a line', () => {
     const event = {
       a: 'before',
       get b() {
-        head.write('{"t":"2"') // as the time stamps of events share their bytes
+        head.write('{"t":"2"') // timestamps of events share their bytes in the same way
         others.push(textOf(eventToLine({ other: 'x'.repeat(50) }, head, undefined, 1000, { stubbed: 0, cut: 0 })))
         return 'read'
       },
-      c: 1n, // has the event read a second time
+      c: 1n, // makes the event be read a second time
     }
     expect(textOf(eventToLine(event, head, undefined, 1000, { stubbed: 0, cut: 0 }))).toBe(
       '{"t":"1","a":"before","b":"read","c":"1"}',

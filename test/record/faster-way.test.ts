@@ -8,13 +8,13 @@ interface Uses {
   fails?: (isSecond: boolean) => boolean
 }
 
-/** A way to choose, and a clock that goes on only while one of the ways is at work. */
+/** A choice between two ways, and a clock that runs only while one of them is at work. */
 function choice(msOf: (isSecond: boolean) => number) {
   let nowMs = 0
   let msOfWay = msOf
   const ways = new FasterWay(() => nowMs)
   return {
-    /** Uses it so many times, and says how often the second way was used. */
+    /** Makes so many choices, and returns how often the second way was chosen. */
     use(times: number, { bytes, fails }: Uses = {}): number {
       let seconds = 0
       for (let i = 0; i < times; i++) {

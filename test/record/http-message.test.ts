@@ -24,7 +24,7 @@ async function startLogging() {
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
-/** Answers one request, which is what `handle` is given; returns the response that the client got. */
+/** Answers one request, which `handle` gets. Returns the response that the client got. */
 async function serveOne(handle: Handler, headers: object = secrets): Promise<IncomingMessage> {
   const server = createServer(handle).listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -1,6 +1,6 @@
 /**
- * The line that Winston's `format.json()` makes of an info is shipped as it is where it is certain to say the same. It is
- * told by its fields, which that format sorts by name.
+ * The line that Winston's `format.json()` makes of an info is shipped unchanged if it certainly has the same content.
+ * The order of its fields shows which line was shipped, because that format sorts them by name.
  */
 import { once } from 'node:events'
 import { context, trace } from '@opentelemetry/api'
@@ -23,7 +23,9 @@ interface Given {
   before?: winston.transport
 }
 
-/** A logger that has logged until lines are made use of where they can be; what follows is shipped in the order logged. */
+/**
+ * Returns a logger that has logged until lines may be reused. Later events are shipped in the order of their log calls.
+ */
 async function startLogging({ logger: options, transport: transportOptions, before }: Given = {}) {
   await knowFormat()
   const shipping = await startShipping()
@@ -40,7 +42,7 @@ async function startLogging({ logger: options, transport: transportOptions, befo
 
 let isKnown = false
 
-/** The function of `format.json()` is loaded while the first events are logged. */
+/** Waits until the function of `format.json()` is loaded, which happens while the first events are logged. */
 async function knowFormat(): Promise<void> {
   if (isKnown) return
   isKnown = true

@@ -4,7 +4,7 @@ import { eventToJson } from '../../src/record/event-to-line.ts'
 import { isPlainData } from '../../src/record/is-plain-data.ts'
 import { nestAttributes } from '../../src/record/nested.ts'
 
-/** Attributes as they are found in a line. */
+/** Returns attributes as a line has them. */
 function found(attributes: object): Record<string, unknown> {
   return JSON.parse(eventToJson(nestAttributes(attributes), 5_000_000, { stubbed: 0, cut: 0 }))
 }
@@ -109,7 +109,7 @@ describe('laws', () => {
   })
 })
 
-/** The value at a dotted path whose segments may be nested or joined; `undefined` when there is none. */
+/** Returns the value at a dotted path whose segments may be nested or joined; `undefined` if it has none. */
 function follow(group: unknown, path: string): unknown {
   if (typeof group !== 'object' || group === null) return undefined
   if (Object.hasOwn(group, path)) return (group as Record<string, unknown>)[path]

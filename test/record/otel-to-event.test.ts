@@ -11,7 +11,7 @@ import {
   severityOfRecord,
 } from '../../src/record/otel-to-event.ts'
 
-/** The record that a processor is given for what is emitted. */
+/** Returns the record that a processor gets for an emitted one. */
 function recordOf(emitted: LogRecord, resource?: Resource): ReadableLogRecord {
   const records: ReadableLogRecord[] = []
   const processor = {
@@ -36,7 +36,7 @@ function tailOf(record: OtelLogRecord) {
 
 const spanContext = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', traceFlags: 1 }
 
-/** A record such as another SDK might hand over. */
+/** A record as another SDK might pass it. */
 function made(fields: Partial<Record<keyof OtelLogRecord, unknown>>): OtelLogRecord {
   return {
     hrTime: [1, 0],

@@ -6,7 +6,7 @@ import { resolveRedact } from '../../src/options/resolve-redact.ts'
 import { eventToJson } from '../../src/record/event-to-line.ts'
 import { Redaction } from '../../src/record/redaction.ts'
 
-/** A segment of a path as these tests think of it: `*` and `**`, a name with stars, an item, any item. */
+/** A segment of a path in these tests: `*` and `**`, a name with stars, an item, any item. */
 type Segment = { name: string } | { item: number | '*' } | '**'
 type Key = string | number
 
@@ -38,7 +38,7 @@ describe('a slow and obvious implementation', () => {
     return pattern
   }
 
-  /** True if a path of the event is that of the pattern. */
+  /** Returns true if a path of the event matches the pattern. */
   function matches(segments: readonly Segment[], path: readonly Key[]): boolean {
     const [segment, ...rest] = segments
     const [key, ...below] = path
@@ -51,7 +51,7 @@ describe('a slow and obvious implementation', () => {
     return typeof key === 'number' && matches(segments, below)
   }
 
-  /** The path itself, and with names split at their dots. */
+  /** Returns the path itself, and the path with names split at their dots. */
   function spellings([key, ...below]: readonly Key[]): Key[][] {
     if (key === undefined) return [[]]
     const heads: Key[][] = typeof key === 'string' && key.includes('.') ? [[key], key.split('.')] : [[key]]

@@ -10,7 +10,7 @@ function timestamper(fieldName = '_time', clock = () => now): Timestamper {
   return new Timestamper(fieldName, new Sequence(clock))
 }
 
-/** The time in a head, which must be the start of a JSON object. */
+/** Returns the time in a head, which must be the start of a JSON object. */
 function timeIn(head: Uint8Array, fieldName = '_time'): string {
   return JSON.parse(`${Buffer.from(head).toString()}}`)[fieldName]
 }

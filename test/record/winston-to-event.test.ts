@@ -10,7 +10,7 @@ const trace = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169
 
 type Info = Record<PropertyKey, unknown>
 
-/** The infos that a transport is given for what `log` logs. */
+/** Returns the infos that a transport gets for the log calls in `log`. */
 function infosOf(log: (logger: winston.Logger) => void, options: winston.LoggerOptions = {}): Info[] {
   const infos: Info[] = []
   class Capture extends Transport {
@@ -23,7 +23,7 @@ function infosOf(log: (logger: winston.Logger) => void, options: winston.LoggerO
   return infos
 }
 
-/** What is found in the line for what `log` logs. */
+/** Returns the parsed line for the log call in `log`. */
 function found(log: (logger: winston.Logger) => void, options?: winston.LoggerOptions) {
   const [info] = infosOf(log, options)
   return line(winstonToEvent(info as Info, undefined))

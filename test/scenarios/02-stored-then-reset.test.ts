@@ -20,7 +20,8 @@ describe.concurrent('scenario 2: a batch is stored, and the connection ends befo
     logs.log(0, 1000, { text: 'x'.repeat(50) })
     expect(await logs.close()).toEqual({ complete: true, pending: 0 })
     expect(tally(server.numbers, 1000)).toEqual({ lost: 0, twice: 300 })
-    // As it stood at the head of the row: the first batch three times over, or others between.
+    // The first batch keeps its place at the head of the queue: it arrives three times in a row, or with others in
+    // between.
     const bodies = new Set(server.requests.map(request => request.body.toString('base64')))
     expect([server.requests.length, bodies.size]).toEqual([13, 10])
     expect(logs.stats()).toMatchObject({ delivered: 1000, retries: 3 })

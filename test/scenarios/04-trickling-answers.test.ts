@@ -5,7 +5,7 @@ import { until } from '../support/until.ts'
 
 const deadlineMs = 1000
 
-/** Sends a byte every 50 ms, which no deadline between two bytes would notice. */
+/** Sends a byte every 50 ms. No deadline between two bytes would notice. */
 function trickle({ socket }: WireRequest, bytes: string): void {
   let sent = 0
   const clock = setInterval(() => socket.write(bytes.charAt(sent++ % bytes.length)), 50)
@@ -20,7 +20,7 @@ describe.concurrent('scenario 4: an answer trickles', () => {
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
       if (request.index > 0) return request.take()
-      if (part === 'headers') return trickle(request, bytes) // is not stored, so that each event comes once
+      if (part === 'headers') return trickle(request, bytes) // stores nothing, so that each event arrives once
       request.store()
       request.socket.write(bytes)
       trickle(request, '{')
@@ -32,7 +32,7 @@ describe.concurrent('scenario 4: an answer trickles', () => {
     const [slow, ...others] = server.requests
     await until(() => slow?.endedAtMs !== undefined, 'the slow connection is closed')
     const endedAtMs = slow?.endedAtMs as number
-    expect(endedAtMs - (slow?.atMs as number)).toBeGreaterThan(deadlineMs / 2) // the server may have seen it late
+    expect(endedAtMs - (slow?.atMs as number)).toBeGreaterThan(deadlineMs / 2) // the server may have noticed it late
     expect(others.filter(({ atMs }) => atMs < endedAtMs).length).toBeGreaterThanOrEqual(8)
     expect(tally(server.numbers, 1000)).toEqual(allOnce)
     expect(logs.stats().retries).toBe(retries)

@@ -6,7 +6,7 @@ import { runScript } from '../support/run-script.ts'
 
 const exitTimeoutMs = 1500
 
-/** Where nothing comes back from. */
+/** An address that never answers. */
 const holes: Readonly<Record<string, (socket: Socket) => void>> = {
   'reads, and never answers': () => {},
   'accepts, and never reads': socket => socket.pause(),
@@ -14,7 +14,7 @@ const holes: Readonly<Record<string, (socket: Socket) => void>> = {
 
 const ends = { 'by itself': '', 'by process.exit()': 'process.exit()', 'by an exception': `throw new Error('boom')` }
 
-/** More than the buffers of a connection hold, where nobody reads. */
+/** More bytes than the buffers of a connection hold while the server does not read. */
 const much = `for (let n = 0; n < 2000; n++) shipper.ship({ n, text: 'x'.repeat(4000) })`
 
 describe.concurrent('scenario 5: a black hole at the end of the process', () => {

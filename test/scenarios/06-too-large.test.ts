@@ -7,7 +7,7 @@ const page = '<html><head><title>413 Request Entity Too Large</title></head></ht
 
 const lengthOf = ({ head }: WireRequest) => Number(/content-length: (\d+)/i.exec(head)?.[1])
 
-/** How a server refuses a body that is too large for it. */
+/** The ways in which a server refuses a body that is too large. */
 const refusals: Readonly<Record<string, (request: WireRequest) => void>> = {
   'once it has read it': request => {
     if (request.isWhole) request.answer('413 Payload Too Large', page, 'content-type: text/html')
@@ -30,7 +30,7 @@ const refusals: Readonly<Record<string, (request: WireRequest) => void>> = {
 
 describe.concurrent('scenario 6: a batch is too large for the service', () => {
   it.each(Object.keys(refusals))('refused %s: split, each event arrives once', async way => {
-    const limit = way === 'by a reset alone' ? 200_000 : maxBytes // only large batches are suspected where no 413 is read
+    const limit = way === 'by a reset alone' ? 200_000 : maxBytes // without a 413, only large batches are suspected
     await using server = await startFaultServer(request => {
       if (lengthOf(request) > limit) refusals[way]?.(request)
       else if (request.isWhole) request.take()

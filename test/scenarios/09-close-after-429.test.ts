@@ -1,4 +1,7 @@
-/** How long the service is left alone when it says so is in at-length.test.ts, and whole in `npm run soak`. */
+/**
+ * at-length.test.ts tests how long the service gets no request when it asks for a wait; `npm run soak` does so at full
+ * length.
+ */
 import { describe, expect, it } from 'vitest'
 import { startFaultServer } from '../support/fault-server.ts'
 import { allOnce, tally, watched } from '../support/laws.ts'

@@ -10,7 +10,7 @@ describe.concurrent('scenario 10: the token is refused', () => {
     const kept = logs.log(0, 5000, { text: 'x'.repeat(500) })
     await logs.flush(200)
     const { drops, requests } = logs.stats()
-    expect(requests).toBeLessThanOrEqual(4) // what was under way when the first refusal came
+    expect(requests).toBeLessThanOrEqual(4) // requests in flight at the first refusal
     expect(drops).toEqual({ memory: { info: 5000 - kept } })
     expect([kept > 1000, kept < 5000]).toEqual([true, true])
     emulator.faults.clear()

@@ -1,4 +1,4 @@
-/** 100 processes for each end are `npm run soak`, ten are in at-length.test.ts. */
+/** `npm run soak` runs 100 processes for each end, at-length.test.ts runs ten. */
 import { describe, expect, it } from 'vitest'
 import { core, inOrder, run, upTo, winston } from '../exit/running.ts'
 

@@ -12,7 +12,7 @@ import { leaveInSpool } from '../support/spool-left.ts'
 
 const temporary = () => mkdtempDisposable(join(tmpdir(), 'logferry-17-'))
 
-/** A file system of its own, for those who may mount one. */
+/** A separate file system, for users who may mount one. */
 function mounted(path: string, options: string): Disposable | undefined {
   mkdirSync(path)
   try {

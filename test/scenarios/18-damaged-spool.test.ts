@@ -1,4 +1,4 @@
-/** Every byte, one by one, is in test/spool/segment-format.test.ts; here whole processes read what is damaged. */
+/** test/spool/segment-format.test.ts damages every byte, one by one. Here whole processes read damaged files. */
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import { leaveInSpool } from '../support/spool-left.ts'
 
 const count = 200
 
-/** What happens to the bytes of a file, at a place in it; and how many events that may cost at the most. */
+/** A kind of damage to the bytes of a file at an offset, and the maximum number of events that it may cost. */
 const damages = {
   flipped: (bytes: Buffer, at: number): readonly [Buffer, number] => {
     bytes[at] = (bytes[at] as number) ^ 0x55

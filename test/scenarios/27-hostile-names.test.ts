@@ -5,7 +5,7 @@ import { LogferryLogRecordProcessor } from '../../src/otel.ts'
 import { LogferryTransport } from '../../src/winston.ts'
 import { emulated } from '../support/emulated.ts'
 
-/** Each with a value of its own, to be found again wherever it lands. */
+/** Each name has a value of its own, by which its field is found wherever it lands. */
 const names = [
   '__proto__.polluted',
   'a.__proto__.polluted',
@@ -33,7 +33,7 @@ describe.concurrent('scenario 27: hostile names of attributes and metadata', () 
     const provider = new LoggerProvider({
       processors: [new LogferryLogRecordProcessor({ shipper: scene.logs.shipper })],
     })
-    // The SDK itself loses attributes of these two names.
+    // The SDK itself loses attributes with these two names.
     const known = names
       .map((name, index) => [name, index] as const)
       .filter(([name]) => !['__proto__', ''].includes(name))
@@ -66,7 +66,7 @@ describe.concurrent('scenario 27: hostile names of attributes and metadata', () 
 function expectFound(lines: readonly string[], indices: readonly number[]): void {
   const text = lines.join('\n')
   for (const index of indices) {
-    // An event of which the name alone is larger than an event may be is cut, and says so.
+    // An event whose name alone exceeds the maximum size is cut, and marked as cut.
     const isTooLong = (names[index] as string).length >= 1_000_000
     expect(text, `the value of name ${index}`).toContain(isTooLong ? '"cut":true' : valueNumbered(index))
   }

@@ -6,7 +6,7 @@ import { runScript } from '../support/run-script.ts'
 
 const statuses = [300, 301, 302, 303, 307, 308]
 
-/** A server that redirects its first request to another that should never hear of anything. */
+/** A server that redirects its first request to another server, which must never get a request. */
 async function redirecting(status: number, locationOf: (elsewhere: string) => string) {
   const elsewhere = await startFaultServer(request => request.isWhole && request.take())
   const location = locationOf(elsewhere.url)
@@ -35,7 +35,7 @@ describe.concurrent('scenario 29: a redirect is never followed', () => {
     expect(warning.code).toBe('LOGFERRY_PAUSED')
     expect(warning.message).toContain(`redirects to ${server.elsewhere.url})`)
     expect(warning.message).not.toContain('secret')
-    expect(await logs.close()).toEqual({ complete: true, pending: 0 }) // put right meanwhile
+    expect(await logs.close()).toEqual({ complete: true, pending: 0 }) // the redirect has ended meanwhile
     expect(tally(server.numbers, 10)).toEqual(allOnce)
   })
 

@@ -10,7 +10,7 @@ import { runScript } from '../support/run-script.ts'
 
 const token = 'xaat-0123456789-do-not-show'
 
-/** A service that says the token back in every way it can, and then takes events. */
+/** A service that repeats the token in every possible way, and then accepts events. */
 const tellTale = () =>
   startFaultServer(request => {
     if (!request.isWhole) return

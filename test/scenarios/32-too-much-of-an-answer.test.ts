@@ -6,7 +6,7 @@ import { watched } from '../support/laws.ts'
 
 const maxBytes = 32 * 1_048_576
 
-/** Writes without end, as fast as the other side reads. */
+/** Writes without end, as fast as the client reads. */
 function flood({ socket }: WireRequest, head: string, piece: string, onWritten: (bytes: number) => void): void {
   socket.write(head)
   const pump = (): void => {
@@ -53,7 +53,7 @@ describe.concurrent('scenario 32: an endless answer is read up to a limit, and i
   })
 })
 
-// One after the other from here: the memory of the process is what is looked at.
+// The following tests run one after the other, because they measure the memory of the process.
 describe('scenario 32: an answer in pieces of one byte', () => {
   it('takes no more memory than one in large pieces', async () => {
     let maxBytes = 0
@@ -65,7 +65,7 @@ describe('scenario 32: an answer in pieces of one byte', () => {
       })
     })
     await using logs = watched({ baseUrl: server.url })
-    logs.log(0, 2000) // of whose answer a megabyte is read
+    logs.log(0, 2000) // a megabyte of their answer is read
     const before = process.memoryUsage().heapUsed
     expect(await logs.flush()).toEqual({ complete: true, pending: 0 })
     expect(maxBytes - before).toBeLessThan(2 ** 27)

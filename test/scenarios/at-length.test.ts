@@ -1,8 +1,8 @@
-/** Scenarios that take their time, in short. Whole, they are `npm run soak`. */
+/** The long scenarios at a small scale. `npm run soak` runs them whole. */
 import { describe, expect, it } from 'vitest'
 import { longScenarios } from '../soak/scenarios.ts'
 
-/** Of the ten lots of the chaos, one is enough here. */
+/** Of the ten seeds of the chaos, one is enough here. */
 const inShort = longScenarios.filter(
   ({ number }, index) => number !== 'chaos' || longScenarios[index - 1]?.number !== 'chaos',
 )

@@ -1,4 +1,4 @@
-/** The service behind a real proxy, which answers in its place, with its own pages. Skipped where there is no nginx. */
+/** The service behind a real proxy, which answers some requests itself, with its own pages. Skipped without nginx. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -101,7 +101,7 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
       expect(await logs.close()).toEqual({ complete: true, pending: 0 })
       const { lost, twice } = tally(numbersIn(emulator), logged)
       expect(lost).toBe(0)
-      expect(twice).toBeLessThanOrEqual(4 * 4 * 20) // of each kill, what was under way
+      expect(twice).toBeLessThanOrEqual(4 * 4 * 20) // the requests in flight at each kill
     }))
 
   it.each([
@@ -211,7 +211,7 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
   })
 })
 
-/** A CA, an intermediate one, a certificate for 127.0.0.1 with its chain, and a CA that has nothing to do with them. */
+/** Makes a CA, an intermediate CA, a certificate for 127.0.0.1 with its chain, and an unrelated CA. */
 function certificates() {
   const directory = mkdtempSync(join(tmpdir(), 'logferry-ca-'))
   const at = (name: string) => join(directory, name)

@@ -1,4 +1,6 @@
-/** The law that only a process of its own can show: after `close()` nothing of ours is left open, in whatever trouble. */
+/**
+ * A law that only a separate process can show: after `close()`, the shipper leaves nothing open, whatever the trouble.
+ */
 import type { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { core, environmentFor } from '../exit/running.ts'
@@ -6,8 +8,8 @@ import { type FaultServer, startFaultServer, type WireRequest } from '../support
 import { runScript } from '../support/run-script.ts'
 
 /**
- * Says what is open once close() has ended, and whether the process then ends by itself. Sockets that do not keep it alive
- * are not among its resources: each is noted as it connects.
+ * Prints the open resources after `close()`, and shows whether the process then ends by itself. Node does not list
+ * sockets that do not keep the process alive, so each socket is noted as it connects.
  */
 const source = (options: string) => `${core(options)}
   import { Socket } from 'node:net'
@@ -21,7 +23,7 @@ const source = (options: string) => `${core(options)}
   log(0, 1000)
   await shipper.flush({ timeoutMs: 300 })
   await shipper.close({ timeoutMs: 100 })
-  await new Promise(resolve => setTimeout(resolve, 50)) // for what is cancelled to say so
+  await new Promise(resolve => setTimeout(resolve, 50)) // time for canceled work to report its end
   const pipes = ['PipeWrap', 'TTYWrap']
   console.log(JSON.stringify({
     resources: process.getActiveResourcesInfo().filter(name => !pipes.includes(name)),

@@ -1,4 +1,4 @@
-/** Whatever the service, Redis or a directory says: nothing of it stops us, and nothing that we print does any harm. */
+/** Texts of the service, of Redis and of directories: none stops delivery, and none does harm when it is printed. */
 import { EventEmitter } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,14 +19,17 @@ import { until } from '../support/until.ts'
 
 const token = 'xaat-0123456789-do-not-show'
 const accessToken = 'access-0123456789-do-not-show'
-/** The token as a service may repeat it, and then hostile text; the token is cut in two where texts are cut. */
+/**
+ * Returns the token as a service may repeat it, followed by hostile text. The places where texts are cut fall within
+ * the token.
+ */
 const hostile = hostileText(
   `said ${token.toUpperCase()} `,
   `${Buffer.from(token).toString('hex')} xaat-<b>0123456789</b>-do-not-show ${'y'.repeat(60)}${token}`,
 )
 const forbidden = /xaat-|access-0|do-not-show|78616174/i
 
-/** Fails where a text would do harm to those who print it. */
+/** Fails if a printed text would do harm. */
 function expectHarmless(told: string, maxChars = 2010): void {
   expect(told.length).toBeLessThan(maxChars)
   expect(told).not.toMatch(unprintable)
@@ -34,7 +37,7 @@ function expectHarmless(told: string, maxChars = 2010): void {
   expect(told).not.toMatch(forbidden)
 }
 
-/** Answers each request by the next of these, and then takes everything. */
+/** Answers each request with the next of these answers, and then accepts everything. */
 const answering = (...answers: ((request: WireRequest) => void)[]) =>
   startFaultServer(request => {
     if (!request.isWhole) return
@@ -58,7 +61,7 @@ describe('text from the service', () => {
     await using logs = watched({ baseUrl: server.url, token })
     logs.log(0)
     await logs.flush(300)
-    if (status === '400') await logs.close(0) // until then, the event may not be to blame
+    if (status === '400') await logs.close(0) // the event counts as the cause only at the end
     const { message } = await logs.whenWarned()
     expect(message).toContain('[token]')
     for (const told of [...logs.warnings.map(warning => warning.message), ...logs.rejections.map(one => one.reason)]) {
@@ -212,7 +215,7 @@ describe('a refused event with a timestamp of its own', () => {
     ]
     await using server = await answering(request => request.answer('200 OK', JSON.stringify({ failed: 2, failures })))
     await using logs = watched({ baseUrl: server.url, token, spool: { directory } })
-    // The first member of each is the time stamp of the one that follows.
+    // The first member of each line is the timestamp of the next line.
     for (const [n, time] of times.entries()) logs.log(n, n + 1, { previous: times[n + 1], _time: time })
     logs.alsoLogged(1)
     logs.shipper.ship({ orderedAt: times[1], n: 4, _time: times[0] })

@@ -1,4 +1,4 @@
-/** Faults that the list of scenarios does not name: what servers, proxies and networks do besides. */
+/** Faults of servers, proxies and networks that the list of scenarios does not name. */
 import { randomBytes } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'
 const pem = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8')
 const loopback = { key: pem('../emulator/tls/key.pem'), cert: pem('../emulator/tls/cert.pem') }
 
-/** Writes a text one byte at a time, each in a packet of its own. */
+/** Writes a text one byte at a time, each byte in its own packet. */
 function bytewise(socket: Socket, text: string): void {
   const bytes = Buffer.from(text)
   let sent = 0
@@ -22,7 +22,7 @@ function bytewise(socket: Socket, text: string): void {
   next()
 }
 
-/** Ships 300 events in three batches to a server that does this with the first requests, and that takes the others. */
+/** Ships 300 events in three batches to a server that applies a fault to the first requests, and accepts the others. */
 async function shipThrough(fault: (request: WireRequest) => void, faults = 1, options = {}) {
   await using server = await startFaultServer(request => {
     if (request.index < faults) fault(request)
@@ -317,7 +317,7 @@ describe.concurrent('connections', () => {
     expect(await logs.flush(300)).toEqual({ complete: false, pending: 10 })
     await until(() => logs.stats().requests >= 3, 'a third attempt')
     expect(await logs.close(50)).toEqual({ complete: false, pending: 0 })
-    for (const socket of sockets) socket.resume() // or the end of a connection would not be seen
+    for (const socket of sockets) socket.resume() // a paused socket would not report the end of its connection
     await server.whenDeserted()
   })
 
@@ -329,7 +329,7 @@ describe.concurrent('connections', () => {
           if (index > 1) return
           socket.pause()
           const clock = setInterval(() => socket.read(1), 20)
-          setTimeout(() => socket.resume(), 1500) // or the end of the connection would not be seen
+          setTimeout(() => socket.resume(), 1500) // a paused socket would not report the end of its connection
           socket.on('close', () => clearInterval(clock))
         },
       },

@@ -10,7 +10,7 @@ export type Log = (level: 'debug' | 'info' | 'error', message: string) => void
 
 const severityNumbers = { debug: 5, info: 9, error: 17 }
 
-/** Winston's default format would make JSON of each info, and can be left out. */
+/** Keeps infos as they are. Winston's default format would make JSON of each info. */
 const asIs = winston.format(info => info)()
 
 function otel(processor: LogferryLogRecordProcessor | SimpleLogRecordProcessor): Log {
@@ -18,7 +18,7 @@ function otel(processor: LogferryLogRecordProcessor | SimpleLogRecordProcessor):
   return (level, message) => logger.emit({ severityNumber: severityNumbers[level], body: message })
 }
 
-/** A record as the SDK gives it to an exporter. */
+/** Returns a record as the SDK passes it to an exporter. */
 export function otelRecord(body: string, fields: Partial<OtelLogRecord> = {}): OtelLogRecord {
   return {
     hrTime: [1_700_000_000, 0],

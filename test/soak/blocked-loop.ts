@@ -11,11 +11,11 @@ export interface BlockedLoop {
   readonly rounds: number
 }
 
-/** Scenario 20: the event loop stands still for longer than a request may take, while answers lie in the sockets. */
+/** Scenario 20: the event loop is blocked for longer than a request may take, while answers wait in the sockets. */
 export async function blockedLoop(scale: BlockedLoop, progress: Progress = noProgress): Promise<Figures> {
   const { perSecond, blockedMs, rounds } = scale
   await using emulator = await startEmulator()
-  // Long enough that there are always requests under way, so that the loop is blocked in the middle of some.
+  // Long enough that requests are always in flight, so that the loop is blocked during some of them.
   emulator.faults.latencyMs = 150
   const { url: baseUrl, token } = emulator
   const options = { baseUrl, token, maxBatchAgeMs: 20, requestTimeoutMs: Math.ceil(blockedMs / 2) }

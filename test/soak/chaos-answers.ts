@@ -1,20 +1,22 @@
 import { gzipSync } from 'node:zlib'
 import type { WireRequest } from '../support/fault-server.ts'
 
-/** One way to answer a request, or not to. Called for each piece of a request that arrives; most wait for the whole. */
+/**
+ * One way to answer a request, or not to answer it. Called for each piece of a request; most ways wait for the whole.
+ */
 export type Treatment = (request: WireRequest, isPoison: (line: string) => boolean) => void
 
 const page = '<html><head><title>Error</title></head><body><script>alert(1)</script>\u001b[31mno</body></html>'
 const json = (value: object) => JSON.stringify(value)
 
-/** Answers once the whole request is there; nothing of it is stored. */
+/** Answers when the whole request has arrived, and stores nothing. */
 function refuse(status: string, body: string | Buffer = '', ...headers: string[]): Treatment {
   return request => {
     if (request.isWhole) request.answer(status, body, ...headers)
   }
 }
 
-/** Stores the request, then does that. */
+/** Stores the request, and then calls `then`. */
 function store(then: (request: WireRequest) => void): Treatment {
   return request => {
     if (!request.isWhole) return
@@ -23,7 +25,7 @@ function store(then: (request: WireRequest) => void): Treatment {
   }
 }
 
-/** What a service that is well does. A request with an event that it refuses gets a 400. */
+/** Answers as a healthy service does. A request with an event that it refuses gets a 400. */
 export const well: Treatment = (request, isPoison) => {
   if (!request.isWhole) return
   const lines = request.lines()
@@ -31,7 +33,7 @@ export const well: Treatment = (request, isPoison) => {
   else request.take()
 }
 
-/** What a service that is well and names the events that it refuses does. */
+/** Answers as a healthy service does that names the events that it refuses. */
 const naming: Treatment = (request, isPoison) => {
   if (!request.isWhole) return
   const poison = request.lines().filter(isPoison)
@@ -48,7 +50,7 @@ const statuses = [
 ]
 const bodies = ['', page, json({ message: 'no' }), '{"message":"half', json({ message: '\u001b[2J'.repeat(5000) })]
 
-/** Troubles by name; each lasts for a while. Those that end in a status take a body of any kind. */
+/** Troubles by name. Each lasts for a while. A trouble that ends in a status takes a body of any kind. */
 export const troubles: Readonly<Record<string, Treatment>> = {
   ...Object.fromEntries(statuses.map((status, n) => [status, refuse(status, bodies[n % bodies.length])])),
   '301 to another host': refuse('301 Moved', '', 'location: http://127.0.0.2:9/'),

@@ -1,6 +1,6 @@
 /**
- * A process of the chaos: several shippers of every kind, which log in bursts, flush and close at random. It tells what has
- * been logged after each burst, by a write that kill -9 cannot undo. Run by chaos.ts.
+ * A process of the chaos: several shippers of every kind, which log in bursts, flush and close at random. After each
+ * burst, it reports what it has logged, by a write that kill -9 cannot undo. chaos.ts runs it.
  */
 import { writeSync } from 'node:fs'
 import { createHistogram } from 'node:perf_hooks'
@@ -61,7 +61,7 @@ class Logger {
     })
   }
 
-  /** Logs what the service has no reason to refuse. */
+  /** Logs events that the service has no reason to refuse. */
   beat(): void {
     while (isPoison(this.number * numbersEach + this.#logged)) this.#logged++
     this.shipper.ship({ level: 'info', n: this.number * numbersEach + this.#logged++ })
@@ -111,7 +111,7 @@ const tell = (isDone: boolean): void => {
   writeSync(1, `${JSON.stringify(report)}\n`)
 }
 
-/** Work of this thread since the last turn of the loop; waiting for a processor does not count. */
+/** Returns the work of this thread since the last turn of the loop. Waiting for a processor does not count. */
 let usedAt = process.threadCpuUsage()
 let inCallsMs = 0
 const watch = setInterval(() => {
@@ -139,8 +139,8 @@ while (!isToEnd && performance.now() < endAtMs) {
   tell(false)
   await sleep(random() * 10)
 }
-// The last one has all that the others have left: a request for each dataset of each of them, of which there may be 100,000.
-// It logs meanwhile: an event that is refused is dropped only if the service takes others at that time.
+// The last process delivers what the others have left: a request for each dataset of each process, up to 100,000. It
+// logs meanwhile, because a refused event is dropped only if the service accepts others at that time.
 if (job.forMs === 0) {
   const heart = setInterval(() => loggers[0]?.beat(), 1000)
   await Promise.all(loggers.map(({ shipper }) => shipper.flush({ timeoutMs: 600_000 })))
@@ -149,4 +149,4 @@ if (job.forMs === 0) {
 await Promise.all(loggers.map(logger => logger.close(60_000)))
 clearInterval(watch)
 tell(true)
-process.disconnect() // with nothing left open, the process ends here
+process.disconnect() // the process ends here, because nothing is left open

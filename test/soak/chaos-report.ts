@@ -1,41 +1,43 @@
-/** What a process of the chaos is told, and what it tells. */
+/** The orders to a process of the chaos, and its report. */
 
 export interface ChaosJob {
   readonly seed: number
   readonly url: string
   readonly directory: string
-  /** Which process it is. */
+  /** Index of the process. */
   readonly index: number
-  /** It logs for so long; with 0 it only delivers what others have left. */
+  /** Time for which the process logs. With 0, it only delivers what other processes have left. */
   readonly forMs: number
 }
 
-/** What is known of one shipper, from its own process. */
+/** The state of one shipper, according to its own process. */
 export interface ChaosShipper {
   readonly number: number
-  /** Where it keeps its events: in memory alone, in a spool for want of memory, or all of them on disk. */
+  /** The place of its events: memory alone, a spool for events that memory cannot hold, or all events on disk. */
   readonly kind: 'memory' | 'spool' | 'disk'
-  /** Log calls that have returned. */
+  /** Number of log calls that have returned. */
   readonly logged: number
   readonly accepted: number
   readonly delivered: number
   readonly dropped: number
   readonly pending: number
-  /** Of those that are pending, what `close()` has left in the spool. */
+  /** Number of pending events that `close()` has left in the spool. */
   readonly left: number
   readonly bufferedBytes: number
   readonly maxBufferedBytes: number
-  /** Events that were told as refused while it was not closed, and that no service had a reason to refuse. */
+  /**
+   * Number of events reported as refused while the shipper was open, although the service had no reason to refuse them.
+   */
   readonly wronglyRejected: number
 }
 
 export interface ChaosReport {
   readonly shippers: readonly ChaosShipper[]
-  /** 99.9 % of the log calls took no longer, in milliseconds. */
+  /** Time within which 99.9 % of the log calls returned, in milliseconds. */
   readonly callMs: number
   /**
-   * The longest time that the thread was at work between two turns of the event loop, besides the log calls, in milliseconds:
-   * how many of them the application makes in a turn is its own affair.
+   * The longest time that the thread worked between two turns of the event loop, in milliseconds. Log calls do not
+   * count, because the application decides how many it makes in a turn.
    */
   readonly stallMs: number
   readonly rssBytes: number
@@ -43,10 +45,10 @@ export interface ChaosReport {
 }
 
 export const shippersEach = 3
-/** Each shipper has numbers of its own. */
+/** Each shipper has its own range of numbers. */
 export const numbersEach = 10_000_000
 
-/** Events with these numbers are refused by the service, whenever it looks at them. */
+/** The service refuses events with these numbers every time it gets them. */
 export function isPoison(number: number): boolean {
   return number % 2000 === 1999
 }

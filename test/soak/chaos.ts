@@ -12,18 +12,18 @@ import { brokenOf, type Figures, noProgress, type Progress } from './figures.ts'
 
 export interface Chaos {
   readonly seed: number
-  /** Processes, of which one in three is killed. */
+  /** Number of processes. One in three is killed. */
   readonly processes: number
-  /** Of these, so many side by side. */
+  /** Number of processes that run at the same time. */
   readonly atOnce: number
-  /** Each lives for so long at the most. */
+  /** Maximum life of a process. */
   readonly maxLifeMs: number
-  /** Whether times are held against their bounds: where each process, and the service, has a processor to itself. */
+  /** True if times are compared with their bounds. Each process, and the service, then needs a processor for itself. */
   readonly isTimed: boolean
 }
 
 const MiB = 1_048_576
-/** What a process takes besides the memory for events. */
+/** Memory of a process besides the memory for events. */
 const maxOtherBytes = 150 * MiB + 100 * MiB // and what Node takes before the first log call
 const isPoisoned = (line: string): boolean => line.includes('"poison":true')
 
@@ -62,7 +62,7 @@ export async function chaos(scale: Chaos, progress: Progress = noProgress): Prom
   }
 }
 
-/** Lets a process live for a while, and then be killed, be stopped for a while, or go on. */
+/** Lets a process live for a while. Then the process is killed, is stopped for a while, or goes on. */
 async function mishap(one: ChaosProcess, random: () => number, maxLifeMs: number): Promise<void> {
   await sleep(random() * maxLifeMs)
   const fate = random()
@@ -70,7 +70,7 @@ async function mishap(one: ChaosProcess, random: () => number, maxLifeMs: number
   if (fate < 2 / 3) await one.suspend(random() * 500)
 }
 
-/** How the service is: well and in trouble by turns, or either from request to request. */
+/** The state of the service: well and in trouble by turns, or changing from request to request. */
 class Weather {
   readonly #random: () => number
   readonly #names = Object.keys(troubles)
@@ -84,7 +84,7 @@ class Weather {
 
   readonly #treatments = new WeakMap<object, Treatment>()
 
-  /** A request is treated in one way from its head to its end. */
+  /** Treats a request in the same way from its head to its end. */
   treat(request: Parameters<Treatment>[0], isPoison: Parameters<Treatment>[1]): void {
     const treatment = this.#treatments.get(request) ?? this.#now()
     this.#treatments.set(request, treatment)
@@ -152,12 +152,12 @@ class ChaosProcess {
     this.#process.kill('SIGCONT')
   }
 
-  /** Resolves when it has come to its end by itself, or was killed. */
+  /** Resolves when the process has ended by itself, or was killed. */
   async whenEnded(): Promise<void> {
     await this.#closed
   }
 
-  /** Has it deliver what it has, and waits for its end. */
+  /** Makes the process deliver its events, and waits for its end. */
   async end(): Promise<void> {
     if (this.#process.connected) this.#process.send('end', () => {})
     await this.#closed
@@ -173,7 +173,7 @@ class ChaosProcess {
   }
 }
 
-/** What has arrived against what the processes say. */
+/** Compares the arrivals with the reports of the processes. */
 function judge(
   processes: readonly ChaosProcess[],
   numbers: readonly number[],
@@ -183,7 +183,7 @@ function judge(
   const arrived = new Map<number, Set<number>>()
   let twice = 0
   for (const number of numbers) {
-    if (number === undefined) continue // what tells of events that were dropped
+    if (number === undefined) continue // an event that reports drops
     const shipper = Math.floor(number / numbersEach)
     const seen = arrived.get(shipper) ?? new Set()
     arrived.set(shipper, seen)
@@ -201,7 +201,7 @@ function judge(
       dropped += shipper.dropped
       const hadInMemory = one.wasKilled && shipper.kind !== 'disk'
       if (!hadInMemory) missing += missingHere
-      // What a spool has may be dropped by another process, which counts it.
+      // Another process may drop events of a spool, and then counts them.
       if (!hadInMemory && shipper.kind === 'memory') lost += Math.max(missingHere - shipper.dropped, 0)
       for (const law of brokenBy(shipper, one.wasKilled)) broken.add(law)
     }

@@ -1,21 +1,21 @@
-/** One request as the service saw it, by the service's own clock. */
+/** One request according to the service, by the service's own clock. */
 export interface Arrival {
-  /** When its headers had arrived, in milliseconds since the epoch. */
+  /** Time at which its headers had arrived, in milliseconds since 1970. */
   readonly atMs: number
-  /** Name of the process that made it. */
+  /** Name of the process that made the request. */
   readonly process: string
   readonly kind: 'ingest' | 'read'
   readonly isAccepted: boolean
-  /** Time since its oldest event was logged, in milliseconds; `undefined` without a numbered event, or if refused. */
+  /** Age of its oldest event, in milliseconds; `undefined` without a numbered event, or if the request was refused. */
   readonly oldestAgeMs: number | undefined
 }
 
 /** Counts how often each number from 0 on has arrived. */
 export class SeenNumbers {
   #times = new Uint8Array(1024)
-  /** Numbers that have arrived. */
+  /** Number of different numbers that have arrived. */
   distinct = 0
-  /** Arrivals beyond the first of each number. */
+  /** Number of arrivals beyond the first of each number. */
   twice = 0
 
   add(n: number): void {

@@ -1,4 +1,4 @@
-/** The accounting of the fleet's soak, on records made by hand. */
+/** The accounting of the fleet's soak, with records made by hand. */
 import { expect, it } from 'vitest'
 import { type Arrival, SeenNumbers } from './fleet-arrivals.ts'
 import { Books, type Life } from './fleet-books.ts'

@@ -1,44 +1,47 @@
 import type { Arrival } from './fleet-arrivals.ts'
 
-/** A time that is looked at by itself, in milliseconds since the epoch. */
+/** A period that is judged separately, in milliseconds since 1970. */
 export interface Span {
   readonly fromMs: number
   readonly toMs: number
 }
 
-/** The life of one process, and what it says of its events. */
+/** The life of one process, and its report about its events. */
 export interface Life {
   readonly name: string
-  /** Has something to send at every moment of its life. */
+  /** True if the process has something to send at every moment of its life. */
   readonly isFull: boolean
-  /** When it began to log, in milliseconds since the epoch. */
+  /** Time at which the process began to log, in milliseconds since 1970. */
   readonly startedAtMs: number
-  /** When it was killed or told to end; `undefined` if neither. */
+  /** Time at which the process was killed or told to end; `undefined` if neither. */
   readonly endedAtMs: number | undefined
-  /** What it logged and dropped; `undefined` if it was killed, so that nothing is known. */
+  /** Numbers of logged and dropped events; `undefined` if the process was killed, so that they are unknown. */
   readonly logged: number | undefined
   readonly dropped: number
-  /** Numbers that the service has, and arrivals beyond the first of each. */
+  /** Number of events that the service has, and number of arrivals beyond the first of each. */
   readonly distinct: number
   readonly twice: number
 }
 
-/** What came of one span, as the service saw it. */
+/** The result of one period, according to the service. */
 export interface SpanFigures {
-  /** Requests that were taken, reads of the organization included, and those that were refused. */
+  /** Accepted requests, including reads of the organization, and refused requests. */
   readonly taken: number
   readonly refused: number
-  /** Of all that were made, from 0 to 1. */
+  /** Share of all requests that were refused, from 0 to 1. */
   readonly refusedPart: number
-  /** Most requests refused in one second of the clock. */
+  /** Maximum number of requests refused in one second of the clock. */
   readonly maxRefusedPerSecond: number
   readonly takenPerSecond: number
-  /** Longest time that a process had something to send and no request of it was taken, in milliseconds. */
+  /** Longest time that a process had something to send without an accepted request, in milliseconds. */
   readonly longestWaitMs: number
   readonly longestWaiting: string | undefined
-  /** Ages of the oldest event of each request that was taken, in milliseconds. */
+  /** Ages of the oldest event of each accepted request, in milliseconds. */
   readonly ageMs: Quantiles
-  /** Requests taken of the process served best and of the one served worst, of equals that lived throughout. */
+  /**
+   * Accepted requests of the process with the most, and of the process with the fewest. All compared processes have the
+   * same load and lived throughout.
+   */
   readonly best: number
   readonly worst: number
 }
@@ -51,17 +54,17 @@ export interface Quantiles {
 
 export interface Loss {
   readonly logged: number
-  /** Neither arrived nor dropped, of processes that ended well. */
+  /** Number of events that neither arrived nor were dropped, of processes that ended in an orderly way. */
   readonly lost: number
   readonly twice: number
   readonly dropped: number
 }
 
-/** What a run of the fleet has come to, worked out from the service's records alone. */
+/** The result of a run of the fleet, computed from the records of the service alone. */
 export class Books {
   readonly arrivals: readonly Arrival[]
   readonly lives: readonly Life[]
-  /** Times of accepted ingest requests with the age of each one's oldest event, by process, in order. */
+  /** Times of accepted ingest requests, with the age of the oldest event of each, by process, in order. */
   readonly #accepted = new Map<string, { readonly atMs: number; readonly oldestAgeMs: number }[]>()
 
   constructor(arrivals: readonly Arrival[], lives: readonly Life[]) {
@@ -73,12 +76,12 @@ export class Books {
     }
   }
 
-  /** Reads of the organization, refused ones included. */
+  /** Reads of the organization, including refused reads. */
   get reads(): number {
     return this.arrivals.filter(({ kind }) => kind === 'read').length
   }
 
-  /** From the first request to the last, in milliseconds. */
+  /** Time from the first request to the last, in milliseconds. */
   get durationMs(): number {
     return (this.arrivals.at(-1)?.atMs ?? 0) - (this.arrivals[0]?.atMs ?? 0)
   }
@@ -103,13 +106,13 @@ export class Books {
     }
   }
 
-  /** Ages of the oldest events of requests of these processes that were taken within the span. */
+  /** Returns the ages of the oldest events of the requests of these processes that were accepted in the period. */
   ages(span: Span, which: (life: Life) => boolean): Quantiles {
     const accepted = this.lives.filter(which).flatMap(({ name }) => this.#acceptedOf(name))
     return quantiles(accepted.filter(({ atMs }) => isWithin(atMs, span)).map(({ oldestAgeMs }) => oldestAgeMs))
   }
 
-  /** Each second of the span: requests taken, refused, and reads among both. */
+  /** Returns for each second of the period: accepted requests, refused requests, and reads among both. */
   perSecond({ fromMs, toMs }: Span): { taken: number; refused: number; reads: number }[] {
     const seconds = Array.from({ length: Math.ceil((toMs - fromMs) / 1000) }, () => ({
       taken: 0,
@@ -127,8 +130,9 @@ export class Books {
   }
 
   /**
-   * Times from the start of each process that started within the span, or from its first event if that was later, to its
-   * first request that was taken, in milliseconds. A process that got none waited until its end, or until the span's.
+   * Returns the times from the start of each process that started in the period to its first accepted request, in
+   * milliseconds. If the first event was logged later than the start, the time begins with that event. A process
+   * without an accepted request waited until its end, or until the end of the period.
    */
   firstRequests(span: Span): Quantiles {
     const started = this.lives.filter(({ startedAtMs }) => isWithin(startedAtMs, span))
@@ -141,7 +145,7 @@ export class Books {
     )
   }
 
-  /** A process that was killed may have lost anything: only those that ended well are counted. */
+  /** Counts only processes that ended in an orderly way, because a killed process may have lost any event. */
   get loss(): Loss {
     const loss = { logged: 0, lost: 0, twice: 0, dropped: 0 }
     for (const { logged, dropped, distinct, twice } of this.lives) {
@@ -158,7 +162,7 @@ export class Books {
     return this.#accepted.get(name) ?? []
   }
 
-  /** What was waited before the span is not counted, nor is what a process waited after its end. */
+  /** A wait before the period does not count, nor does a wait after the end of the process. */
   #longestWait(span: Span): { longestWaitMs: number; longestWaiting: string | undefined } {
     let longestWaitMs = 0
     let longestWaiting: string | undefined

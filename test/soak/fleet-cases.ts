@@ -8,19 +8,19 @@ import type { FleetStage, JudgedSpan, Troupe } from './fleet-stage.ts'
 export interface FleetCase {
   readonly name: string
   readonly what: string
-  /** Of the license, in force and in the headers of answers, where `service` does not say otherwise. */
+  /** Limit of the license. It is in force and in the headers of answers, unless `service` says otherwise. */
   readonly limitPerSecond: number
   readonly service?: Partial<ServiceSettings>
   /** Set-up of the clients of Redis; `'none'` for processes that do not share. */
   readonly redisClients?: 'default' | 'fast' | 'none'
-  /** After which the license is read again, in milliseconds; an hour if left out. */
+  /** Time after which the license is read again, in milliseconds; an hour by default. */
   readonly refreshMs?: number
-  /** The same number whatever is asked for. */
+  /** Number of processes, whatever the command line asks for. */
   readonly processes?: number
   play(stage: FleetStage, processes: number): Promise<Played>
 }
 
-/** What was played, and how it is judged once everything has arrived. */
+/** The records of a case, and its judgment once everything has arrived. */
 export interface Played {
   readonly held: Held
   readonly span: JudgedSpan
@@ -28,7 +28,7 @@ export interface Played {
   judge(books: Books): { readonly laws: Laws; readonly notes: readonly string[] }
 }
 
-/** Always more to send than the process's share, in requests of few events. */
+/** Always more to send than the share of the process, in requests of few events. */
 const full: Troupe = { demand: { kind: 'full', pendingEvents: 10 }, options: { maxBatchEvents: 1, maxBatchAgeMs: 50 } }
 /** Enough for 100 requests a second. */
 const fast: Troupe = { ...full, demand: { kind: 'full', pendingEvents: 50 } }
@@ -40,7 +40,7 @@ const warmUpSeconds = 20
 const aloneWarmUpSeconds = 60
 const judgedSeconds = 40
 const startSeconds = 5
-/** From start to the first request, in milliseconds. */
+/** Maximum time from the start to the first request, in milliseconds. */
 const maxFirstMs = 3000
 
 async function warmUp(stage: FleetStage, count: number, troupe: Troupe, seconds = warmUpSeconds): Promise<void> {
@@ -48,7 +48,7 @@ async function warmUp(stage: FleetStage, count: number, troupe: Troupe, seconds 
   await stage.pass(seconds, 'warming up')
 }
 
-/** Judged by the laws for processes with more to send than they may, and by those of the case. */
+/** Judges by the laws for processes with more to send than the limit allows, and by the laws of the case. */
 function held(
   by: Held,
   span: JudgedSpan,
@@ -81,15 +81,17 @@ function fullDemand(name: string, limitPerSecond: number, more: Partial<FleetCas
 
 interface Replacement {
   readonly everyMs: number
-  /** The first to begin are the first to end, each once; or they are drawn by lot. */
+  /**
+   * `'by age'`: the first process to begin is the first to end, and each ends once. `'by lot'`: the choice is random.
+   */
   readonly order: 'by lot' | 'by age'
-  /** Each of these ends by SIGTERM and a close; the others are killed: none, every other one, or all. */
+  /** Processes that end by SIGTERM and a close: none, every other one, or all. The others are killed. */
   readonly closed: 'none' | 'every other' | 'all'
-  /** How many are replaced, of so many processes. */
+  /** Returns the number of processes to replace, from the number of all processes. */
   readonly count: (processes: number) => number
 }
 
-/** Processes end, and each is replaced at once by one that is loaded already. */
+/** Processes end, and a loaded process replaces each of them at once. */
 function churn(name: string, what: string, { everyMs, order, closed, count }: Replacement): FleetCase {
   return {
     name,
@@ -119,7 +121,10 @@ function churn(name: string, what: string, { everyMs, order, closed, count }: Re
   }
 }
 
-/** The limit changes while all have more to send; what happens until that is learned is told, not judged. */
+/**
+ * The limit changes while all processes have more to send. The time until they know the new limit is reported, not
+ * judged.
+ */
 function changed(name: string, from: number, to: number, where: 'headers' | 'license'): FleetCase {
   const learnSeconds = where === 'headers' ? 10 : 15
   const inForce = (perSecond: number) => ({ enforcedPerSecond: perSecond, headerPerSecond: perSecond })
@@ -139,7 +144,7 @@ function changed(name: string, from: number, to: number, where: 'headers' | 'lic
   }
 }
 
-/** Redis goes away and comes back empty. */
+/** Redis goes away, and comes back empty. */
 function outage(clients: 'default' | 'fast', how: 'stopped' | 'killed'): FleetCase {
   return {
     name: `outage-${clients}-${how}`,
@@ -194,7 +199,7 @@ function joining(limitPerSecond: number): FleetCase {
   }
 }
 
-/** The service refuses everything for a while; the load is to be back soon afterwards. */
+/** The service refuses everything for a while. The load must be back soon afterwards. */
 function refusal(name: string, by: 'fleet' | 'alone'): FleetCase {
   return {
     name,
@@ -213,7 +218,9 @@ function refusal(name: string, by: 'fleet' | 'alone'): FleetCase {
   }
 }
 
-/** The same for two processes that read the license every second: at a limit of 2, that alone would use it up. */
+/**
+ * The same for two processes that read the license every second. At a limit of 2, these reads alone would use it up.
+ */
 function refusalWithReads(limitPerSecond: 2 | 40): FleetCase {
   const isFull = limitPerSecond === 40
   return {
@@ -247,7 +254,7 @@ function refusalWithReads(limitPerSecond: 2 | 40): FleetCase {
   }
 }
 
-/** Refuses everything for 15 s; returns when it ended. */
+/** Refuses everything for 15 s. Returns the time of the end. */
 async function refuseAll(stage: FleetStage): Promise<number> {
   await stage.service.change({ isRefusingAll: true })
   await stage.pass(14.5, 'all refused')
@@ -407,7 +414,7 @@ function newcomers(books: Books, span: Span): string {
   return `newcomers' first request after ${seconds(p50)}/${seconds(max)} s`
 }
 
-/** When five seconds in a row reached nine tenths of the limit for the first time. */
+/** Returns the time at which five seconds in a row first reached nine tenths of the limit. */
 function backAfter(books: Books, span: Span, limitPerSecond: number): string {
   const taken = books.perSecond(span).map(second => second.taken)
   const isBack = (index: number) => {

@@ -4,16 +4,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ShipperOptions } from '../../src/index.ts'
 
-/** What a process logs. */
+/** The load of a process. */
 export type Demand =
-  /** So much that this many events are pending at every moment. */
+  /** Number of events that are pending at every moment. */
   | { readonly kind: 'full'; readonly pendingEvents: number }
-  /** An event after each time drawn by lot from these, in milliseconds. */
+  /** Range of the random time between two events, in milliseconds. */
   | { readonly kind: 'now and then'; readonly minMs: number; readonly maxMs: number }
-  /** At a steady rate. */
+  /** Events per second, at a steady rate. */
   | { readonly kind: 'steady'; readonly eventsPerSecond: number }
 
-/** The client of Redis, and whether it is set up as its library has it or to fail at once while Redis is away. */
+/**
+ * The client library of Redis, and its set-up: the defaults of the library, or an immediate failure while Redis is
+ * away.
+ */
 export interface ClientOf {
   readonly library: 'ioredis' | 'redis'
   readonly settings: 'default' | 'fast'
@@ -21,15 +24,15 @@ export interface ClientOf {
 }
 
 export interface ChildJob {
-  /** The process's name, and that of its dataset. */
+  /** Name of the process, and of its dataset. */
   readonly name: string
   readonly seed: number
   readonly demand: Demand
-  /** Without it, the process shares nothing with others. */
+  /** The client of Redis. Without one, the process shares nothing with others. */
   readonly redis: ClientOf | undefined
   readonly options: ShipperOptions
   readonly limits: { readonly orgId: string; readonly refreshMs: number }
-  /** Blocks the event loop once a second for a time from these, in milliseconds. */
+  /** Range of the time for which the event loop is blocked once a second, in milliseconds. */
   readonly blocks: { readonly minMs: number; readonly maxMs: number } | undefined
 }
 
@@ -37,13 +40,13 @@ export type ChildOrder = { readonly kind: 'go' } | { readonly kind: 'measure' } 
 
 export type ChildReply =
   | { readonly kind: 'ready' }
-  /** By the clock that the service has, too: milliseconds since the epoch. */
+  /** Time by the clock that the service also uses, in milliseconds since 1970. */
   | { readonly kind: 'gone'; readonly atMs: number }
-  /** How late its event loop was since the last measure, 99 % and most, in milliseconds. */
+  /** Delay of the event loop since the last measurement, 99th percentile and maximum, in milliseconds. */
   | { readonly kind: 'measured'; readonly lateMs: number; readonly maxLateMs: number }
   | ({ readonly kind: 'ended' } & ChildReport)
 
-/** What a process says of itself when it has ended well. */
+/** The report of a process that has ended in an orderly way. */
 export interface ChildReport {
   readonly logged: number
   readonly dropped: number
@@ -51,7 +54,7 @@ export interface ChildReport {
   readonly warnings: readonly string[]
 }
 
-/** A process of the fleet. It loads and connects first; its life begins when it is told to go. */
+/** A process of the fleet. It loads and connects first. Its life begins with the order to go. */
 export class FleetChild implements Disposable {
   readonly name: string
   readonly demand: Demand
@@ -90,7 +93,7 @@ export class FleetChild implements Disposable {
     return this.#startedAtMs
   }
 
-  /** When it was killed or told to end, in milliseconds since the epoch. */
+  /** Time at which the process was killed or told to end, in milliseconds since 1970. */
   get endedAtMs(): number | undefined {
     return this.#endedAtMs
   }
@@ -99,12 +102,12 @@ export class FleetChild implements Disposable {
     return this.#isKilled
   }
 
-  /** What it said at its end; `undefined` if it was killed. */
+  /** Its report at the end; `undefined` if it was killed. */
   get report(): ChildReport | undefined {
     return this.#report
   }
 
-  /** Resolves once it has loaded and connected. */
+  /** Resolves when the process has loaded and connected. */
   async ready(): Promise<void> {
     await this.#reply('ready')
   }
@@ -127,7 +130,7 @@ export class FleetChild implements Disposable {
     this.#process.kill('SIGKILL')
   }
 
-  /** Has it deliver what it has, and end; by a signal if one is given. */
+  /** Makes the process deliver its events and end; by a signal if one is given. */
   async end(signal?: 'SIGTERM'): Promise<void> {
     this.#endedAtMs ??= Date.now()
     if (signal === undefined) this.#order({ kind: 'end' })

@@ -1,17 +1,20 @@
 import type { Books, SpanFigures } from './fleet-books.ts'
 import type { JudgedSpan } from './fleet-stage.ts'
 
-/** What processes may be held to: a fleet that shares through Redis, with processes that come and go, or none at all. */
+/**
+ * The kind of processes, which decides their laws: a fleet that shares through Redis, the same with processes that come
+ * and go, or processes that share nothing.
+ */
 export type Held = 'fleet' | 'churn' | 'alone'
 
 export type Laws = Readonly<Record<string, boolean>>
 
-/** What a machine with other work to do may add to any time, in milliseconds. */
+/** Time that a busy machine may add to any measured time, in milliseconds. */
 export const toleranceMs = 300
 
 const maxWaitMs = 30_000
 
-/** The laws for all processes that have more to send than they may. */
+/** The laws for processes that always have more to send than the limit allows. */
 export function lawsOf(held: Held, figures: SpanFigures, limitPerSecond: number): Laws {
   const maxRefusedPart = held === 'alone' ? 0.1 : 0.01
   return {
@@ -22,15 +25,15 @@ export function lawsOf(held: Held, figures: SpanFigures, limitPerSecond: number)
   }
 }
 
-/** The laws on events, for every case. */
+/** The laws about events, for every case. */
 export function lawsOnEvents({ loss }: Books): Laws {
   return { 'nothing lost': loss.lost === 0, 'nothing twice': loss.twice === 0, 'nothing dropped': loss.dropped === 0 }
 }
 
 /**
- * The laws on calls to Redis, and on reads of the license, which one process makes for all.
+ * The laws about calls to Redis, and about reads of the license, which one process makes for all.
  *
- * @param refreshMs after which the license is read again
+ * @param refreshMs time after which the license is read again
  */
 export function lawsOnCalls(held: Held, span: JudgedSpan, books: Books, refreshMs: number): Laws {
   if (held === 'alone') return {}
@@ -44,7 +47,7 @@ export function lawsOnCalls(held: Held, span: JudgedSpan, books: Books, refreshM
   }
 }
 
-/** Clients that connect make calls that are not the product's. */
+/** Clients make calls of their own when they connect. */
 function callsOf(held: Held, { scripts, reads }: NonNullable<JudgedSpan['redisPerSecond']>): number {
   return held === 'churn' ? scripts : Math.max(scripts, reads)
 }

@@ -1,6 +1,6 @@
 /**
- * A process of the fleet: uses the built package as an application does, and logs what its job asks for. Run by
- * fleet-child.ts, which talks to it over IPC.
+ * A process of the fleet. It uses the built package as an application does, and logs what its orders ask for.
+ * fleet-child.ts runs it, and talks to it over IPC.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createShipper, type Shipper, type ShipperOptions } from 'logferry'
@@ -25,7 +25,7 @@ process.on('message', (order: ChildOrder) => {
   else void end()
 })
 process.on('SIGTERM', () => void end())
-process.on('disconnect', () => process.exit()) // at its end, or if the harness has died
+process.on('disconnect', () => process.exit()) // at the end of the case, or if the harness has died
 reply({ kind: 'ready' })
 
 function reply(message: ChildReply): void {
@@ -63,7 +63,7 @@ function fill(pendingEvents: number): void {
   while (!isEnding && logged - settled < pendingEvents) log()
 }
 
-/** The first event after a part of the time, so that processes started together do not log together. */
+/** Logs the first event after a random part of the interval, so that processes started together do not log together. */
 function logNowAndThen(minMs: number, maxMs: number): void {
   const next = (): void => {
     if (isEnding) return
@@ -82,7 +82,7 @@ function logSteadily(eventsPerSecond: number): void {
   }, 5)
 }
 
-/** Stands still without the processor, which other processes need. */
+/** Blocks the event loop without using the processor, which other processes need. */
 function block(): void {
   const { minMs, maxMs } = blocks as NonNullable<typeof blocks>
   if (!isEnding) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, between(minMs, maxMs))
@@ -106,7 +106,9 @@ async function end(): Promise<void> {
 
 type FleetRedis = NonNullable<NonNullable<ShipperOptions['limits']>['fleet']>['redis']
 
-/** Connects as the README of either library has it; `fast` as an application does that must not wait for Redis. */
+/**
+ * Connects as the README of each library shows. With `fast`, connects as an application that must not wait for Redis.
+ */
 async function connect({ library, settings, port }: ClientOf): Promise<{ redis: FleetRedis; close(): void }> {
   const isFast = settings === 'fast'
   const host = '127.0.0.1'

@@ -4,17 +4,17 @@ import { createServer } from 'node:net'
 import { promisify } from 'node:util'
 import { raisePriority } from './raise-priority.ts'
 
-/** What clients have asked of Redis since it was started. */
+/** The calls that clients have made since Redis started. */
 export interface RedisCalls {
-  /** Scripts and functions that were run; commands inside of them are not counted. */
+  /** Number of scripts and functions. Commands inside of them do not count. */
   readonly scripts: number
-  /** Times that Redis read from a client's connection: about one for each call of any kind. */
+  /** Number of reads from a client's connection: about one for each call of any kind. */
   readonly reads: number
 }
 
 const scriptCommands = /^cmdstat_(?:eval|evalsha|fcall)(?:_ro)?:calls=(\d+)/gm
 
-/** A Redis of the scenario's own, on a port of its own, that keeps nothing on disk. */
+/** A Redis server for one scenario, on a port of its own. It keeps nothing on disk. */
 export class RedisServer implements Disposable {
   readonly port: number
   #process: ChildProcess
@@ -29,7 +29,7 @@ export class RedisServer implements Disposable {
     this.#process = process
   }
 
-  /** Stops it in the middle of everything: connections stay open, and nothing answers. */
+  /** Stops the server with SIGSTOP: connections stay open, and no request is answered. */
   stop(): void {
     this.#process.kill('SIGSTOP')
   }
@@ -40,7 +40,7 @@ export class RedisServer implements Disposable {
     await ended
   }
 
-  /** Starts it anew, on the same port and empty. */
+  /** Starts the server again, on the same port and empty. */
   async startEmpty(): Promise<void> {
     this.#process = await startOn(this.port)
   }

@@ -1,6 +1,6 @@
 /**
- * The service of the fleet scenarios, in a process of its own: one limit for all requests, in windows of one second that
- * begin with the seconds of the clock. Started by fleet-service.ts, which talks to it over IPC.
+ * The service of the fleet scenarios, in a process of its own. One limit holds for all requests, in windows of one
+ * second that begin with the seconds of the clock. fleet-service.ts starts it, and talks to it over IPC.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -13,7 +13,7 @@ const latencyMs = 10
 
 let settings = JSON.parse(process.env.FLEET_SERVICE as string) as ServiceSettings
 let second = 0
-/** Requests admitted in the present second. */
+/** Requests accepted in the present second. */
 let admitted = 0
 const arrivals: Arrival[] = []
 const seen = new Map<string, SeenNumbers>()
@@ -24,7 +24,7 @@ loopDelay.enable()
 const server = createServer((request, response) => {
   void answer(request, response)
 })
-server.keepAliveTimeout = 65_000 // as gateways have it
+server.keepAliveTimeout = 65_000 // the usual setting of gateways
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo
   reply({ kind: 'listening', url: `http://127.0.0.1:${port}` })
@@ -102,7 +102,10 @@ function datasetOf(request: IncomingMessage): string {
   return decodeURIComponent(String(request.url).split('/')[3] ?? '')
 }
 
-/** Counts the numbered events of a body; returns when the oldest was logged. The product's own events have no number. */
+/**
+ * Counts the numbered events of a body. Returns the time of the oldest one. Events of the product itself have no
+ * number.
+ */
 function take(name: string, body: string): number | undefined {
   let numbers = seen.get(name)
   if (numbers === undefined) {

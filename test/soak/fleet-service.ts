@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import type { Arrival } from './fleet-arrivals.ts'
 import { raisePriority } from './raise-priority.ts'
 
-/** Limits in requests per second; each can be changed by itself. */
+/** Limits in requests per second. Each can be changed separately. */
 export interface ServiceSettings {
-  /** What the organization's license says. */
+  /** The limit in the organization's license. */
   readonly licensePerSecond: number
-  /** What the service in fact takes, reads of the organization included. */
+  /** The limit in force, which includes reads of the organization. */
   readonly enforcedPerSecond: number
-  /** What the headers of answers say; `undefined` for no such headers. */
+  /** The limit in the headers of answers; `undefined` for no such headers. */
   readonly headerPerSecond: number | undefined
   readonly isRefusingAll: boolean
 }
@@ -20,9 +20,9 @@ export type ServiceOrder =
 
 export interface ServiceReport {
   readonly arrivals: readonly Arrival[]
-  /** Of each process: numbers that have arrived, and arrivals beyond the first of each. */
+  /** For each process: number of events that have arrived, and number of arrivals beyond the first of each. */
   readonly numbers: Readonly<Record<string, { readonly distinct: number; readonly twice: number }>>
-  /** How late its event loop was, 99 %, in milliseconds. */
+  /** Delay of its event loop, 99th percentile, in milliseconds. */
   readonly lateMs: number
 }
 
@@ -33,7 +33,7 @@ export type ServiceReply =
 
 export const orgId = 'fleet-org'
 
-/** The service in a process of its own, which nothing that the harness does can delay. */
+/** The service in a process of its own, so that no work of the harness can delay it. */
 export class FleetService implements Disposable {
   readonly url: string
   readonly #process: ChildProcess
@@ -55,7 +55,7 @@ export class FleetService implements Disposable {
     this.url = url
   }
 
-  /** Resolves once the change is in force. */
+  /** Resolves when the change is in force. */
   async change(settings: Partial<ServiceSettings>): Promise<void> {
     await this.#ask({ kind: 'change', settings })
   }

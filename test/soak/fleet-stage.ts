@@ -8,11 +8,11 @@ import { RedisServer } from './fleet-redis.ts'
 import { FleetService, orgId, type ServiceReport, type ServiceSettings } from './fleet-service.ts'
 
 export interface StageSettings {
-  /** For what is drawn by lot. */
+  /** Seed for the random choices. */
   readonly seed: number
   readonly limitPerSecond: number
   readonly service: Partial<ServiceSettings>
-  /** Without it, the processes know nothing of each other. */
+  /** Set-up of the clients of Redis. Without Redis, the processes know nothing of each other. */
   readonly redisClients: 'default' | 'fast' | undefined
   readonly refreshMs: number
 }
@@ -23,22 +23,25 @@ export interface Troupe {
   readonly options?: ChildJob['options']
 }
 
-/** A span that is judged, and what was measured meanwhile besides what the service has recorded. */
+/** A period that is judged, and the measurements besides the records of the service. */
 export interface JudgedSpan extends Span {
-  /** Calls to Redis per process and second: scripts, and reads of any kind. `undefined` if it was not there throughout. */
+  /**
+   * Calls to Redis per process and second: scripts, and reads of any kind. `undefined` if Redis was not available all
+   * the time.
+   */
   readonly redisPerSecond: { readonly scripts: number; readonly reads: number } | undefined
-  /** How late event loops of processes were that did not block theirs: 99 %, of the worst, in milliseconds. */
+  /** Delay of the event loops that no process blocked on purpose: the worst 99th percentile, in milliseconds. */
   readonly lateMs: number
-  /** Part of the machine's time that was used, from 0 to 1. */
+  /** Share of the machine's processor time in use, from 0 to 1. */
   readonly busy: number
 }
 
-/** Processes that load side by side. */
+/** Number of processes that load at the same time. */
 const loadAtOnce = 3
-/** Reads of Redis that are due to the harness: the end of the connection that asked first, and what the next one asked. */
+/** Reads of Redis that the harness causes: the end of the connection of its last question, and its next question. */
 const readsOfOurs = 2
 
-/** Where a case is played: a service, a Redis, and the processes of the fleet. */
+/** The stage of a case: a service, a Redis server, and the processes of the fleet. */
 export class FleetStage implements AsyncDisposable {
   readonly service: FleetService
   readonly redis: RedisServer | undefined
@@ -75,12 +78,12 @@ export class FleetStage implements AsyncDisposable {
     this.random = randomFrom(settings.seed)
   }
 
-  /** Processes that have begun and not ended. */
+  /** The processes that have begun and not ended. */
   get working(): FleetChild[] {
     return this.children.filter(({ startedAtMs, endedAtMs }) => startedAtMs !== undefined && endedAtMs === undefined)
   }
 
-  /** Has processes load and connect, a few at a time, so that they need the processor only for their work later on. */
+  /** Makes processes load and connect, a few at a time, so that later they need the processor for their work only. */
   async load(count: number, troupe: Troupe): Promise<FleetChild[]> {
     const loaded: FleetChild[] = []
     while (loaded.length < count) {
@@ -92,7 +95,7 @@ export class FleetStage implements AsyncDisposable {
     return loaded
   }
 
-  /** Has processes that are loaded begin, spread over this time. */
+  /** Makes loaded processes begin, spread over this time. */
   async begin(children: readonly FleetChild[], withinMs: number): Promise<void> {
     await Promise.all(
       children.map(async (child, index) => {
@@ -102,7 +105,7 @@ export class FleetStage implements AsyncDisposable {
     )
   }
 
-  /** Lets time pass, up to the beginning of a second of the service's clock. */
+  /** Waits, up to the beginning of a second of the service's clock. */
   async pass(seconds: number, what: string): Promise<void> {
     const untilMs = Math.ceil(Date.now() / 1000 + seconds) * 1000
     for (let leftMs = untilMs - Date.now(); leftMs > 0; leftMs = untilMs - Date.now()) {
@@ -111,7 +114,7 @@ export class FleetStage implements AsyncDisposable {
     }
   }
 
-  /** Judges so many seconds from now, while the given happens. */
+  /** Judges the next seconds, while `meanwhile` runs. */
   async judge(seconds: number, meanwhile?: () => Promise<void>): Promise<JudgedSpan> {
     const fromMs = await this.#onTheSecond()
     await this.#measure()
@@ -135,14 +138,14 @@ export class FleetStage implements AsyncDisposable {
     }
   }
 
-  /** Looks at so many seconds from now, without anything that Redis or the processes must be there for. */
+  /** Judges the next seconds without measurements that need Redis or the processes. */
   async watch(seconds: number): Promise<Span> {
     const fromMs = await this.#onTheSecond()
     await this.pass(seconds - 0.5, 'watched')
     return { fromMs, toMs: Math.round(Date.now() / 1000) * 1000 }
   }
 
-  /** Ends all processes, each of which delivers what it has, and returns what the service has recorded. */
+  /** Ends all processes, each of which delivers its events, and returns the records of the service. */
   async close(): Promise<{ books: Books; report: ServiceReport }> {
     this.progress('ending')
     await Promise.all(this.children.filter(({ endedAtMs }) => endedAtMs === undefined).map(child => child.end()))
@@ -190,7 +193,7 @@ export class FleetStage implements AsyncDisposable {
     return fromMs
   }
 
-  /** How late the event loops of processes that work were since the last time. */
+  /** Returns the greatest delay of the event loops of working processes since the last call, in milliseconds. */
   async #measure(): Promise<number> {
     const unblocked = this.working.filter(({ isBlocked }) => !isBlocked)
     const measured = await Promise.all(unblocked.map(child => child.measure()))

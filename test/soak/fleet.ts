@@ -6,13 +6,13 @@ import { FleetStage, type JudgedSpan } from './fleet-stage.ts'
 
 export interface Fleet {
   readonly seed: number
-  /** Processes, where the case does not need a number of its own. */
+  /** Number of processes, unless the case needs a number of its own. */
   readonly processes: number
 }
 
 /**
- * Processes that share a license through Redis, or do without: real processes, a real Redis, and a service that counts for
- * itself, by its own clock.
+ * Processes that share a license, with or without Redis: real processes, a real Redis, and a service that counts for
+ * itself by its own clock.
  */
 export async function fleet(one: FleetCase, scale: Fleet, progress: Progress = noProgress): Promise<Figures> {
   const { limitPerSecond, service = {}, redisClients = 'default', refreshMs = 3_600_000 } = one
@@ -72,7 +72,7 @@ function described(books: Books, span: JudgedSpan, limitPerSecond: number): stri
   ]
 }
 
-/** Of each second: taken, and after a minus, refused. */
+/** Returns the requests of each second: the accepted ones and, after a minus, the refused ones. */
 function secondsOf(books: Books, span: JudgedSpan): string {
   return books
     .perSecond(span)

@@ -11,8 +11,8 @@ export interface HalfRefused {
 }
 
 /**
- * Scenario 12: half of the answers, at random, are a 503. What is necessary is a request for each batch, and one more for
- * each 503; how few batches there could be is told by the size of the events.
+ * Scenario 12: half of the answers, at random, are a 503. The necessary requests are one for each batch, and one more
+ * for each 503. The size of the events tells the minimum number of batches.
  */
 export async function halfRefused(scale: HalfRefused, progress: Progress = noProgress): Promise<Figures> {
   const { events, perSecond } = scale

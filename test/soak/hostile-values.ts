@@ -11,7 +11,10 @@ export interface HostileValues {
 
 type Random = () => number
 
-/** A value that somebody has logged somewhere, most of which JSON cannot take; `depth` bounds how they nest. */
+/**
+ * Returns a value that an application has logged at some time. JSON cannot represent most of them. `depth` limits their
+ * nesting.
+ */
 const hostile: readonly ((random: Random, depth: number) => unknown)[] = [
   () => undefined,
   () => Number.NaN,
@@ -67,7 +70,7 @@ function pick(random: Random, depth = 0): unknown {
   return hostile[Math.floor(random() * hostile.length)]?.(random, depth)
 }
 
-/** Scenario 22: events from 1 byte to 5 MB that hold whatever a value can be. */
+/** Scenario 22: events from 1 byte to 5 MB with values of every kind. */
 export async function hostileValues(
   { events, seed }: HostileValues,
   progress: Progress = noProgress,
@@ -92,7 +95,7 @@ export async function hostileValues(
   const lines = emulator.lines('d')
   const numbers = lines.map(line => (JSON.parse(line) as { n?: number }).n)
   const longest = lines.reduce((most, line) => Math.max(most, Buffer.byteLength(line)), 0)
-  // An event that was cut may have lost its number; it is there all the same.
+  // An event that was cut may have lost its number, but it has arrived.
   return {
     events,
     lost: events - lines.length,

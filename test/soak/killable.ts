@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { until } from '../support/until.ts'
 
-/** Each process logs events with numbers from its own stretch, so long that none gets to its end. */
+/** Each process logs events with numbers from its own range. The range is so long that no process reaches its end. */
 export const numbersEach = 1_000_000
 
 /**
- * A process that logs to a spool with `durability: 'disk'`, in bursts, as long as it lives; after each burst it says how
- * many log calls have returned. It is the built package: with no types to strip it starts in half the time.
+ * A process that logs to a spool with `durability: 'disk'`, in bursts, until it is killed. After each burst, it prints
+ * how many log calls have returned. It uses the built package: without types to strip, it starts in half the time.
  */
 const source = `
   import { writeSync } from 'node:fs'
@@ -26,7 +26,7 @@ const source = `
   }
   const end = async () => {
     writeSync(1, JSON.stringify(await shipper.close({ timeoutMs: 60_000 })) + '\\n')
-    process.disconnect() // with nothing left open, the process ends here
+    process.disconnect() // the process ends here, because nothing is left open
   }
   process.on('message', end)
   burst()
@@ -35,9 +35,12 @@ const source = `
 export interface KillableOptions {
   readonly url: string
   readonly directory: string
-  /** Which process it is; numbers are counted from `index * numbersEach`. */
+  /** Index of the process. Its numbers start at `index * numbersEach`. */
   readonly index: number
-  /** It logs no more than these, and then waits; with 0 it only delivers what others have left, and ends. */
+  /**
+   * Maximum number of events. The process then waits. With 0, it only delivers what other processes have left, and
+   * ends.
+   */
   readonly most: number
   readonly maxBurst: number
 }
@@ -65,17 +68,17 @@ export class Killable {
     this.#closed = once(this.#process, 'close')
   }
 
-  /** How many of its log calls have returned, as far as it came to say so. */
+  /** Number of log calls that have returned, according to the last report of the process. */
   get logged(): number {
     return Number(this.#lines.findLast(line => /^\d+$/.test(line)) ?? 0)
   }
 
-  /** What it has said that is no number. */
+  /** The line of its output that is not a number. */
   get result(): string | undefined {
     return this.#lines.find(line => line.startsWith('{'))
   }
 
-  /** Resolves when it logs, and rejects when it cannot. */
+  /** Resolves when the process logs. Rejects if it cannot. */
   async started(): Promise<void> {
     await until(() => this.#lines.length > 0 || this.#stderr !== '', 'the process has started')
     if (this.#stderr !== '') throw new Error(this.#stderr)
@@ -90,7 +93,7 @@ export class Killable {
     await this.#closed
   }
 
-  /** Has it deliver what it has, and what others have left. */
+  /** Makes the process deliver its own events and those that other processes have left. */
   async end(): Promise<void> {
     this.#process.send('end')
     await this.#closed

@@ -7,7 +7,7 @@ import { until } from '../support/until.ts'
 import { brokenOf, type Figures, noProgress, type Progress } from './figures.ts'
 import { Killable, numbersEach } from './killable.ts'
 
-/** The service, and a directory for the spool; both go at the end. */
+/** The service, and a directory for the spool. Both are removed at the end. */
 async function stage() {
   const directory = await mkdtemp(join(tmpdir(), 'logferry-kills-'))
   let share503 = 0
@@ -22,7 +22,7 @@ async function stage() {
   return {
     directory,
     server,
-    /** Which share of the requests is answered with 503 from now on. */
+    /** Sets the share of the requests that are answered with 503 from now on. */
     refuse(share: number): void {
       share503 = share
     },
@@ -33,9 +33,9 @@ async function stage() {
   }
 }
 
-/** How the events have arrived whose log calls are known to have returned. */
+/** Returns how the events have arrived whose log calls are known to have returned. */
 function arrivals(numbers: readonly number[], processes: readonly Killable[]) {
-  // One bit for each number: there are more than a Set can hold.
+  // One bit for each number, because a Set cannot hold so many.
   const seen = new Map(processes.map(({ index }) => [index, new Uint8Array(numbersEach / 8)]))
   let twice = 0
   for (const number of numbers) {
@@ -60,11 +60,11 @@ function has(bits: Uint8Array, n: number): boolean {
 
 export interface Kills {
   readonly kills: number
-  /** A process lives for so long at the most. */
+  /** Maximum life of a process. */
   readonly maxLifeMs: number
 }
 
-/** Scenario 13: processes are killed at random while they log and deliver; the next ones deliver what is left. */
+/** Scenario 13: processes are killed at random while they log and deliver. The next processes deliver what is left. */
 export async function killsWhileLogging(
   { kills, maxLifeMs }: Kills,
   progress: Progress = noProgress,
@@ -84,7 +84,7 @@ export async function killsWhileLogging(
   return await conclude(on, processes, 'killed while they logged')
 }
 
-/** Scenario 14: processes are killed while they take over, read, deliver and remove what others have left. */
+/** Scenario 14: processes are killed while they adopt, read, deliver and remove the events of other processes. */
 export async function killsWhileInheriting(
   { kills, maxLifeMs }: Kills,
   progress: Progress = noProgress,
@@ -96,14 +96,14 @@ export async function killsWhileInheriting(
     if ((await readdir(directory)).length === 0) loggers.push(...(await leaveEvents(on, loggers.length)))
     const heir = new Killable({ url: server.url, directory, index: 0, most: 0, maxBurst: 1 })
     await heir.started()
-    await sleep(Math.random() ** 2 * maxLifeMs) // many of them early, when they have just begun to take over
+    await sleep(Math.random() ** 2 * maxLifeMs) // many early, when the process has just begun to adopt
     await heir.kill()
     progress(`${heirs + 1} of ${kills} adopters killed, ${server.numbers.length} events arrived`)
   }
   return await conclude(on, loggers, `${kills} adopters of ${loggers.length} processes killed`)
 }
 
-/** Has three processes log while the service is down, and kills them. */
+/** Makes three processes log while the service is down, and kills them. */
 async function leaveEvents(on: Awaited<ReturnType<typeof stage>>, firstIndex: number): Promise<Killable[]> {
   const { directory, server } = on
   on.refuse(1)
@@ -117,7 +117,9 @@ async function leaveEvents(on: Awaited<ReturnType<typeof stage>>, firstIndex: nu
   return loggers
 }
 
-/** Scenario 23: eight processes share a spool, and four are killed: the others deliver what these have left, once. */
+/**
+ * Scenario 23: eight processes share a spool, and four are killed. The others deliver the events of these four, once.
+ */
 export async function orphans({ eventsEach }: { readonly eventsEach: number }): Promise<Figures> {
   await using on = await stage()
   const { directory, server } = on

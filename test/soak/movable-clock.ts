@@ -1,4 +1,7 @@
-/** The machine's clock, to be moved. To be imported before the product, which keeps `Date.now` as it is when it is loaded. */
+/**
+ * A clock of the machine that can be moved. Import this module before the product, which keeps the `Date.now` that it
+ * finds.
+ */
 const { now } = Date
 let movedByMs = 0
 

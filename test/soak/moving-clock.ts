@@ -7,14 +7,17 @@ import { SteadyChild } from './steady-child.ts'
 
 export interface MovingClock {
   readonly perSecond: number
-  /** How long the process logs between one thing and the next. */
+  /** Time of logging between two changes. */
   readonly stepMs: number
   readonly suspendedMs: number
 }
 
 const aDayMs = 86_400_000
 
-/** Scenario 19: the wall clock of a process moves by days, in good times and in an outage, and then the process is suspended. */
+/**
+ * Scenario 19: the wall clock of a process moves by days, while the service is well and in an outage. Then the process
+ * is suspended.
+ */
 export async function movingClock(scale: MovingClock, progress: Progress = noProgress): Promise<Figures> {
   const { perSecond, stepMs, suspendedMs } = scale
   await using emulator = await startEmulator()

@@ -11,7 +11,7 @@ export interface OneLicense {
   readonly minUtilisation: number
 }
 
-/** A client that has found little room makes a request in 20 seconds, and each has up to six batches left. */
+/** A client that has found little room makes a request every 20 seconds, and each client has up to six batches left. */
 const drainTimeoutMs = 300_000
 
 /** The first seconds, in which clients find their shares, are not judged. */

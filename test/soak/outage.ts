@@ -15,14 +15,14 @@ export type Trouble = (typeof troubles)[number]
 
 export interface Outage {
   readonly perSecond: number
-  /** Logging before the outage: what RSS is measured against, once the process has warmed up. */
+  /** Time of logging before the outage. RSS is measured against its end, when the process has warmed up. */
   readonly beforeMs: number
   readonly outageMs: number
-  /** Logging after it. */
+  /** Time of logging after the outage. */
   readonly afterMs: number
-  /** In turns, for equal parts of the outage. */
+  /** The troubles, in turn, for equal parts of the outage. */
   readonly troubles: readonly Trouble[]
-  /** What the shipper gets besides the address and a spool. */
+  /** Options of the shipper besides the address and a spool. */
   readonly options?: ShipperOptions
   readonly maxRequests: number
   readonly maxRssGrowthBytes: number
@@ -93,9 +93,9 @@ async function log(child: SteadyChild, forMs: number, what: string, progress: Pr
   }
 }
 
-/** The service at one address, up or in trouble. */
+/** The service at one address, well or in trouble. */
 class Service implements AsyncDisposable {
-  /** What those before the present server have stored. */
+  /** Numbers that earlier servers at this address have stored. */
   readonly #storedEarlier: number[] = []
   #trouble: Trouble | undefined
   #server: FaultServer | undefined
@@ -118,8 +118,8 @@ class Service implements AsyncDisposable {
 
   async fail(trouble: Trouble): Promise<void> {
     this.#trouble = trouble
-    await sleep(200) // the answers for what was stored are read
-    await this.#stop() // connections made in better times end, as when a machine goes down
+    await sleep(200) // time to read the answers for stored requests
+    await this.#stop() // ends the existing connections too, as when a machine goes down
     if (trouble !== 'refuses connections') await this.#listen()
   }
 

@@ -16,11 +16,11 @@ export interface ProcessEnds {
   readonly end: keyof typeof ends
   readonly processes: number
   readonly eventsEach: number
-  /** How long each may be held up at its end; beside other tests, a machine may need longer than the default. */
+  /** Maximum delay of each end. Beside other tests, a machine may need longer than the default. */
   readonly exitTimeoutMs?: number
 }
 
-/** Scenario 15: fresh processes that log and end in that tick, eight at a time. */
+/** Scenario 15: fresh processes log and end in the same tick, eight at a time. */
 export async function processEnds(scale: ProcessEnds, progress: Progress = noProgress): Promise<Figures> {
   const { processes, eventsEach, exitTimeoutMs = 2000 } = scale
   const [end, exitCode] = ends[scale.end]

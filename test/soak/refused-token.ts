@@ -10,7 +10,7 @@ export interface RefusedToken {
   readonly perSecond: number
 }
 
-/** Probes are a second apart at first, then two, four, … up to a minute, each less up to half of it. */
+/** Probes are 1 s apart at first, then 2 s, 4 s, … up to a minute. Each wait may be shorter by up to a half. */
 function maxProbes(durationMs: number): number {
   let probes = 1
   for (let [atMs, delayMs] = [0, 1000]; atMs < durationMs; delayMs = Math.min(2 * delayMs, 60_000)) {
@@ -20,7 +20,7 @@ function maxProbes(durationMs: number): number {
   return probes
 }
 
-/** Scenario 10: the token is refused for a while, and then put right. */
+/** Scenario 10: the service refuses the token for a while, and then accepts it. */
 export async function refusedToken(scale: RefusedToken, progress: Progress = noProgress): Promise<Figures> {
   const { status, durationMs, perSecond } = scale
   await using emulator = await startEmulator()

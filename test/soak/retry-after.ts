@@ -6,11 +6,11 @@ import { brokenOf, type Figures, noProgress, type Progress } from './figures.ts'
 export interface RetryAfter {
   readonly status: 429 | 503
   readonly seconds: number
-  /** A date is read off the clock of the service, which is wrong by so much against ours. */
+  /** The service writes a date by its own clock, which differs from ours by this time. */
   readonly form: 'seconds' | { readonly clockSkewMs: number }
 }
 
-/** Scenario 9: the service asks for patience, while logging goes on. */
+/** Scenario 9: the service asks for a wait, while logging goes on. */
 export async function retryAfter(scale: RetryAfter, progress: Progress = noProgress): Promise<Figures> {
   const { status, seconds, form } = scale
   let refusedAtMs = 0
@@ -32,7 +32,7 @@ export async function retryAfter(scale: RetryAfter, progress: Progress = noProgr
   const { complete } = await logs.flush(seconds * 1000 + 20_000)
   const { lost, twice } = tally(server.numbers, events)
   const waitedMs = (server.requests[1]?.atMs ?? Number.NaN) - refusedAtMs
-  // A date has whole seconds: up to one of them has passed when it is written.
+  // A date has whole seconds, so up to a second has passed when it is written.
   const minMs = (form === 'seconds' ? seconds : seconds - 1) * 1000
   await logs.close()
   await server.whenDeserted()

@@ -11,26 +11,28 @@ import { killsWhileInheriting, killsWhileLogging, orphans } from './kills.ts'
 import { movingClock } from './moving-clock.ts'
 import { oneLicense } from './one-license.ts'
 import { outage, troubles } from './outage.ts'
+import { pipeKills } from './pipe-kills.ts'
 import { ends, processEnds } from './process-ends.ts'
 import { refusedToken } from './refused-token.ts'
 import { type RetryAfter, retryAfter } from './retry-after.ts'
 
-/** A scenario that takes a while: in short for every `npm test`, and whole for `npm run soak`. */
+/** A scenario that takes a while: short for every `npm test`, and whole for `npm run soak`. */
 export interface LongScenario {
   /**
-   * Its number in the list of scenarios; 'outage' is the one of 60 seconds, 'chaos' is everything at once, 'fleet' is
-   * processes that share a license, 'dev' is the service of `logferry dev`.
+   * Number in the list of scenarios, or a name: 'outage' lasts 60 seconds, 'chaos' is everything at once, 'fleet' is
+   * processes that share a license, 'dev' is the service of `logferry dev`, and 'pipe' is the
+   * command of that name.
    */
-  readonly number: number | 'outage' | 'chaos' | 'fleet' | 'dev'
+  readonly number: number | 'outage' | 'chaos' | 'fleet' | 'dev' | 'pipe'
   readonly what: string
-  /** Name of the case, if the scenario has several that are run by name. */
+  /** Name of the case, if the scenario has several cases that are run by name. */
   readonly name?: string
-  /** What it is in short; without it, the scenario is too long for `npm test` at any scale. */
+  /** The small scale, in words. Without it, the scenario is too long for `npm test` at any scale. */
   readonly inShort?: string
   short?(): Promise<Figures>
   /**
-   * @param seed of what is drawn by lot, if it is not to be the scenario's own
-   * @param processes of a fleet
+   * @param seed seed of the random choices, in place of the scenario's own
+   * @param processes number of processes of a fleet
    */
   whole(progress: Progress, seed?: number, processes?: number): Promise<Figures>
 }
@@ -80,6 +82,13 @@ export const longScenarios: readonly LongScenario[] = [
       whole: progress => refusedToken({ status, durationMs: 10 * aMinuteMs, perSecond: 500 }, progress),
     }),
   ),
+  {
+    number: 'pipe',
+    what: 'logferry pipe killed while it reads a million lines, with a spool: no line is missing that came out',
+    inShort: '40,000 lines, 3 kills',
+    short: () => pipeKills({ lines: 40_000, kills: 3 }),
+    whole: progress => pipeKills({ lines: 1_000_000, kills: 40 }, progress),
+  },
   {
     number: 12,
     what: 'half of the answers 503 at random: no request beyond the necessary ones',

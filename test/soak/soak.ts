@@ -1,8 +1,9 @@
 /**
- * The long scenarios, whole: `npm run soak`, or some of them: `npm run soak -- --only 12 --only outage`. With `--short` at
- * the scale of `npm test`. `--only chaos --seed 123` runs the chaos once, drawn by that lot. `--only fleet --case full` runs
- * the cases of the fleet whose names begin so, `--processes 20` with so many processes. Shows progress, ends with a table, and
- * with exit code 1 when a law is broken.
+ * Runs the long scenarios whole: `npm run soak`. `-- --only 12 --only outage` runs some of them. `--short` runs them at
+ * the scale of `npm test`. `--only chaos --seed 123` runs the chaos once, with that seed. `--only fleet --case full`
+ * runs the cases of the fleet whose names begin with that word, and `--processes 20` sets their number of processes.
+ *
+ * Shows progress, and ends with a table. The exit code is 1 if a law is broken.
  */
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -35,7 +36,10 @@ if (chosen.length === 0) {
   process.exit(2)
 }
 
-/** A seed is for what is drawn by lot, and each of its own of one scenario stands for all of them. */
+/**
+ * Returns true for the scenarios that the options ask for. A seed selects only scenarios with random choices, and the
+ * first of several that differ in their seed alone.
+ */
 function isChosen({ number, name, short }: LongScenario, index: number): boolean {
   if (values.short && short === undefined) return false
   if (values.only !== undefined && !values.only.includes(String(number))) return false
@@ -44,7 +48,7 @@ function isChosen({ number, name, short }: LongScenario, index: number): boolean
   return number === 'chaos' && longScenarios[index - 1]?.number !== 'chaos'
 }
 
-/** By its whole name, or together with the others whose names begin so. */
+/** Returns true if the name equals the given one or, if no name does, begins with it. */
 function isNamed(name: string | undefined, asked: string): boolean {
   const isWhole = longScenarios.some(one => one.name === asked)
   return isWhole ? name === asked : name?.startsWith(`${asked}-`) === true

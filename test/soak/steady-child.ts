@@ -5,11 +5,11 @@ import { until } from '../support/until.ts'
 
 export interface Job {
   readonly options: ShipperOptions
-  /** Events. */
+  /** Events per second. */
   readonly perSecond: number
-  /** A field of each event, for its size. */
+  /** Text of a field of each event, which sets its size. */
   readonly text: string
-  /** Longest wait for delivery at the end. */
+  /** Maximum time for delivery at the end. */
   readonly flushTimeoutMs: number
 }
 
@@ -18,7 +18,7 @@ export type Order =
   | { readonly kind: 'move the clock'; readonly byMs: number }
   | { readonly kind: 'block'; readonly forMs: number }
 
-/** What the process says of itself, five times a second. */
+/** The report of the process, five times a second. */
 export interface Report {
   readonly logged: number
   readonly stats: ShipperStats
@@ -27,7 +27,7 @@ export interface Report {
   readonly isDone: boolean
 }
 
-/** A process of its own that logs at a steady rate, so that its memory is its own, and its event loop can be stopped. */
+/** A separate process that logs at a steady rate, so that its memory can be measured and its event loop stopped. */
 export class SteadyChild implements Disposable {
   readonly #process: ChildProcess
   readonly #closed: Promise<unknown[]>
@@ -63,12 +63,12 @@ export class SteadyChild implements Disposable {
     this.#process.kill(signal)
   }
 
-  /** Waits until so many events have been logged. */
+  /** Waits until this number of events has been logged. */
   async whenLogged(count: number, timeoutMs = 20_000): Promise<void> {
     await until(() => this.logged >= count, `the process has logged ${count} events ${this.#stderr}`, timeoutMs)
   }
 
-  /** Has it deliver what it has, and returns its last report once it has ended by itself. */
+  /** Makes the process deliver its events. Returns its last report when it has ended by itself. */
   async end(timeoutMs: number): Promise<Report> {
     this.order({ kind: 'end' })
     await until(() => this.latest?.isDone === true || this.#hasFailed, 'the process is done', timeoutMs)

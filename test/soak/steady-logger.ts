@@ -1,6 +1,6 @@
 /**
- * A process that logs at a steady rate, told what to do over its IPC channel, and that reports there. Run by
- * steady-child.ts.
+ * A process that logs at a steady rate. It gets its orders over the IPC channel, and sends its reports there.
+ * steady-child.ts runs it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import './movable-clock.ts' // before the product
@@ -45,4 +45,4 @@ await logs.flush(flushTimeoutMs)
 await logs.close(0)
 clearInterval(clock)
 report(true)
-process.disconnect() // with nothing left open, the process ends here
+process.disconnect() // the process ends here, because nothing is left open

@@ -26,6 +26,6 @@ it('events on disk alone wait no longer than requests have to, even if no other 
   batchQueue.queueFor('d').putIntoStored(Batch.stored('d', new Uint8Array([2]), 8, copy, memory))
   expect(batchQueue.wakeAtMs()).toBe(0)
   batchQueue.dequeue(0)
-  expect(batchQueue.wakeAtMs()).toBe(Number.POSITIVE_INFINITY) // until it has been read
+  expect(batchQueue.wakeAtMs()).toBe(Number.POSITIVE_INFINITY) // until the batch has been read
   await expect.poll(() => delivery.inFlight).toBe(1)
 })

@@ -15,7 +15,7 @@ const range = (count: number) => Array.from({ length: count }, (_, n) => n)
 const at = (n: number) => join(root, `${n}.segment`)
 const text = (n: number) => fs.readFileSync(at(n), 'utf8')
 
-/** The real disk, with a count of the descriptors that it has given, and of those that it will still give. */
+/** The real disk, with the number of descriptors that it has given, and the number that it will still give. */
 function countingDisk() {
   const open = new Set<number>()
   const counts = { left: Number.POSITIVE_INFINITY, reopened: 0, most: 0 }
@@ -101,7 +101,7 @@ describe('files written at the same time', () => {
   it('are written while the process has only the reserved descriptors', () => {
     const { disk, open, counts } = countingDisk()
     const files = filesOn(disk)
-    counts.left = 2 // which it has
+    counts.left = 2 // the reserve
     const all = range(5).map(n => files.create(at(n)))
     for (const file of all) expect(write(file, 'x')).toBe(true)
     expect(open.size).toBeLessThanOrEqual(2)

@@ -1,4 +1,4 @@
-/** What stands in a spool was written by this package, or was not: whatever it is, it costs no more than itself. */
+/** Files in a spool that this package has not written. Whatever they hold, they cost no more than themselves. */
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ beforeEach(() => {
 })
 afterEach(() => fs.rmSync(join(directory, '..'), { recursive: true }))
 
-/** A record with a checksum that is right, whatever it holds. */
+/** Makes a record with a correct checksum and any content. */
 function record(dataset: string, number: number, line: string): Buffer {
   const [name, bytes] = [Buffer.from(dataset), Buffer.from(line)]
   const target = Buffer.alloc(recordBytes(name, bytes.length))
@@ -29,7 +29,7 @@ function endRecord(dataset: string, count: number): Buffer {
   return target
 }
 
-/** Leaves segments as a process that is no more does. */
+/** Leaves segments as a process does that has ended. */
 function leave(...segments: readonly (readonly Buffer[])[]): string[] {
   const path = join(directory, '20200101T000000Z-00000001')
   fs.mkdirSync(path, { recursive: true, mode: 0o700 })
@@ -59,7 +59,7 @@ describe('a spool with records that logferry did not write', () => {
     leave(...names.map(name => [record(name, 0, '{"n":0}\n'), endRecord(name, 1)]), [record('d', 0, '{"n":1}\n')])
     const shipper = shipping.ship({ spool: { directory } })
     expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
-    const slashes = '../../v1/admin' // can be the name of a dataset: it is one segment of the path
+    const slashes = '../../v1/admin' // a valid name of a dataset: it is one segment of the path
     expect(shipping.emulator.datasets().sort()).toEqual([slashes, 'd'])
     expect(
       shipping.emulator.requests().every(({ path }) => /^\/v1\/datasets\/(d|[.%0-9A-Fv]+admin)\/ingest$/.test(path)),
@@ -109,7 +109,8 @@ describe('a spool with records that logferry did not write', () => {
     const startedAtMs = performance.now()
     const shipper = shipping.ship({ spool: { directory } })
     expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
-    expect(performance.now() - startedAtMs).toBeLessThan(3000) // of each file, a minute, where every fake head is followed
+    // A minute for each file if every fake head were followed.
+    expect(performance.now() - startedAtMs).toBeLessThan(3000)
     expect(shipper.stats()).toMatchObject({ delivered: 1, drops: { 'spool-damaged': { unknown: 4 } } })
   })
 
@@ -122,7 +123,7 @@ describe('a spool with records that logferry did not write', () => {
     expect(shipper.stats()).toMatchObject({ accepted: 1, delivered: 1 })
     expect(shipping.warnings).toContainEqual(expect.objectContaining({ message: expect.stringContaining('(EFBIG)') }))
     expect(fs.existsSync(huge)).toBe(true)
-    expect(shipper.stats().spool).toMatchObject({ bytes: 0 }) // nor does it take the room of what is logged
+    expect(shipper.stats().spool).toMatchObject({ bytes: 0 }) // it takes no room from logged events either
   })
 })
 

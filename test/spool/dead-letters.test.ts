@@ -23,7 +23,7 @@ function lettersIn(file: string): Record<string, unknown>[] {
     .map(line => JSON.parse(line))
 }
 
-/** Has the closing of the file fail, as it does on a network's disk that could not write. */
+/** Makes the closing of the file fail, as a network disk does that could not write. */
 function closeBehindItsBack(): void {
   const open = fs.readdirSync('/proc/self/fd').find(file => {
     const link = join('/proc/self/fd', file)
@@ -197,7 +197,7 @@ describe('rejected.ndjson', () => {
     expect(fs.readFileSync(target, 'utf8')).toBe('private')
     fs.unlinkSync(path)
     writer.write(letter(1), new Date(0))
-    fs.linkSync(path, join(directory, 'other')) // while it is open
+    fs.linkSync(path, join(directory, 'other')) // while the file is open
     writer.write(letter(2), new Date(0))
     expect(numbersIn(path)).toEqual([1])
     writer.close()

@@ -16,32 +16,32 @@ type Operation =
 
 interface File {
   readonly identity: string
-  /** What the processes see. */
+  /** The content that processes see. */
   bytes: Buffer
-  /** What a failure of power leaves in any case; `undefined` while it may leave nothing. */
+  /** The content that a power failure leaves in any case; `undefined` while it may leave nothing. */
   synced: Buffer | undefined
 }
 
-/** What a process has of the disk, until it is killed. */
+/** The disk as one process has it, until the process is killed. */
 export interface Mount {
   readonly disk: Disk
-  /** Its claims are free, and what its code still does reaches nothing. */
+  /** Frees the claims of the process. Its code reaches nothing any more. */
   kill(): void
 }
 
 /**
- * A disk in memory that forgets what was not synced when the power fails, and fails as it is told. Everything a process
- * writes is seen by the others at once, and outlives the process.
+ * A disk in memory that forgets unsynced content when the power fails, and fails on demand. Other processes see each
+ * write at once, and the write outlives its process.
  */
 export class FakeDisk {
-  /** The code of the error that an operation ends in. */
+  /** The error code with which operations fail. */
   readonly faults = new Map<Operation, string>()
-  /** What it still takes; a write that has more comes to its end in the middle, as those of a disk do. */
+  /** Bytes that the disk still takes. A larger write stops in the middle, as on a real disk. */
   freeBytes = Number.POSITIVE_INFINITY
   readonly #files = new Map<string, File>()
   readonly #directories = new Set<string>()
   readonly #claims = new Map<string, { readonly process: object }>()
-  /** What has been removed since the power failed last: it may come back. */
+  /** The files removed since the last power failure, which may bring them back. */
   readonly #removed = new Map<string, File>()
   #filesMade = 0
 
@@ -106,7 +106,7 @@ export class FakeDisk {
       },
       close: number => {
         const { path } = open.get(number) ?? notOpen()
-        open.delete(number) // it is closed even when that fails
+        open.delete(number) // the file is closed even if that fails
         meet('close', path)
       },
       sync: async path => {
@@ -162,7 +162,10 @@ export class FakeDisk {
     return { disk, kill }
   }
 
-  /** Of each file stays what was synced, and of the rest any part: `share` of it, then `share` of that as zeros. */
+  /**
+   * Keeps the synced content of each file, and any part of the rest: `share` of it, then `share` of the remainder as
+   * zeros.
+   */
   failPower(share: () => number): void {
     for (const [path, file] of this.#removed)
       if (share() < 0.5 && file.synced !== undefined) this.#files.set(path, file)
@@ -181,13 +184,13 @@ export class FakeDisk {
     }
   }
 
-  /** Every file that there is, by its path: as it is, or what a failure of power would leave of it in any case. */
+  /** Returns every file by its path: as it is, or as a power failure would leave it in any case. */
   images(what: 'seen' | 'synced'): Map<string, Buffer> {
     const all = [...this.#files].map(([path, file]) => [path, what === 'seen' ? file.bytes : file.synced] as const)
     return new Map(all.filter((entry): entry is readonly [string, Buffer] => entry[1] !== undefined))
   }
 
-  /** Removes, as a cleaner of old files does, some of the files, directories with all that is in them, or signs of owners. */
+  /** Removes some files, directories with their content, or signs of owners, as a cleaner of old files does. */
   clean(what: 'files' | 'directories' | 'signs', isMeant: () => boolean): void {
     const directories = new Set(what === 'directories' ? [...this.#directories].filter(isMeant) : [])
     for (const path of directories) this.#directories.delete(path)
@@ -201,7 +204,7 @@ export class FakeDisk {
     }
   }
 
-  /** Changes what a file holds. */
+  /** Changes the content of a file. */
   damage(path: string, change: (bytes: Buffer) => Buffer): void {
     const file = this.#fileAt(path)
     file.bytes = change(Buffer.from(file.bytes))
@@ -211,7 +214,7 @@ export class FakeDisk {
     return [...this.#directories]
   }
 
-  /** The directories that somebody has claimed. */
+  /** Returns the claimed directories. */
   get claimed(): readonly string[] {
     return [...this.#claims.keys()]
   }

@@ -5,7 +5,7 @@ import { Spool } from '../../src/spool/spool.ts'
 import { FakeDisk } from './fake-disk.ts'
 
 const files = 20_000
-/** Segments that batches stand for at a time, and those that are handed over together. */
+/** Maximum number of segments held: those that stand for a batch at a time, and those that are adopted together. */
 const maxHeld = 16_384 + 1024
 
 const disk = new FakeDisk()

@@ -142,10 +142,10 @@ async function make(world: World, step: Step): Promise<void> {
   }
 }
 
-/** Bytes that are kept for the end of a segment while it is open. */
+/** Bytes reserved for the end of a segment while it is open. */
 const endBytes = recordBytes(Buffer.from('a'), 0)
 
-/** What holds at every moment. */
+/** Checks the laws that hold at every moment. */
 function check(world: World, { options: { maxBytes, durability } }: History): void {
   expect(world.invented).toEqual([])
   for (const { ledger, memory, spooling, arrived } of world.processes) {
@@ -153,7 +153,8 @@ function check(world: World, { options: { maxBytes, durability } }: History): vo
     expect(ledger.delivered).toBe(arrived.length)
     expect(ledger.handedOff).toBeGreaterThanOrEqual(0)
     expect(ledger.pending).toBeGreaterThanOrEqual(ledger.handedOff)
-    // While more is taken over than there is room for, and its oldest has not been dropped yet, it may be twice as much.
+    // The spool may be twice as large while more is adopted than there is room for, and before its oldest batch is
+    // dropped.
     if (!world.hasFaults) expect(spooling.stats().bytes).toBeLessThanOrEqual(2 * maxBytes)
   }
   const used = world.processes.reduce((sum, { spooling }) => sum + spooling.stats().bytes, 0)
@@ -169,20 +170,20 @@ function check(world: World, { options: { maxBytes, durability } }: History): vo
   // A power failure may bring back segments that had been removed.
   const maxWritten = world.hasCrashed ? 2 * maxBytes : maxBytes
   for (const bytes of written.values()) expect(bytes).toBeLessThanOrEqual(maxWritten)
-  // Until its owner notices that another has a directory, it adds to what the other has counted.
+  // Until an owner notices that another process has its directory, it adds to what that process has counted.
   if (!world.isCleaned) expect(onDisk).toBeLessThanOrEqual(used)
   if (!world.hasFaults) expect(used - onDisk).toBeLessThanOrEqual(endBytes * files.size)
-  // As long as there is room on the disk, memory has room.
+  // While the disk has room, memory has room.
   if (!world.hasFaults && maxBytes > 4_000_000) {
     for (const { ledger } of world.processes) expect(ledger.drops().memory).toBeUndefined()
   }
   if (durability === 'memory' || world.hasFaults || world.hasCrashed || world.dropped() > 0) return
-  if (world.processes.some(({ warnings }) => warnings.length > 0)) return // of a full spool
+  if (world.processes.some(({ warnings }) => warnings.length > 0)) return // the spool was full
   const seen = world.onDisk('seen')
   expect(world.missing().filter(n => !seen.has(n))).toEqual([])
 }
 
-/** Everything heals, and one more process comes; then it all ends. */
+/** Ends all faults, starts one more process, and then ends everything. */
 async function settle(world: World): Promise<void> {
   world.disk.faults.clear()
   world.disk.freeBytes = Number.POSITIVE_INFINITY
@@ -199,7 +200,7 @@ async function live(history: History): Promise<World> {
   world.start()
   for (const step of history.steps) {
     await make(world, step)
-    // A turn for what begins at once, of which an inheritance is a part.
+    // A turn for work that begins at once, such as a part of an adoption.
     await vi.advanceTimersByTimeAsync(1)
     check(world, history)
   }
@@ -225,7 +226,7 @@ const runs = { numRuns: soakRuns(100) }
 const histories = (step: fc.Arbitrary<Step>) =>
   fc.record({ options, answers, steps: fc.array(step, { maxLength: 30 }) })
 
-/** Was found in some ten thousand: the last event waited for ever. */
+/** A case found in some ten thousand: the last event waited forever. */
 const loggedWhileAProbeIsBrokenOff: History = {
   options: { maxBytes: 65_536, durability: 'memory' },
   answers: [{ kind: 'blocked', status: 403, reason: 'no' }],
@@ -245,11 +246,12 @@ describe('in any history of log calls, answers, flushes, ends and starts of proc
         const world = await live(history)
         const missing = world.missing().length
         expect(world.dropped()).toBeGreaterThanOrEqual(missing)
-        expect(world.dropped()).toBeLessThanOrEqual(missing + world.mayComeTwice.size) // it has arrived, unknown to us
+        // The event has arrived, and the process does not know.
+        expect(world.dropped()).toBeLessThanOrEqual(missing + world.mayComeTwice.size)
         expect(world.repeated()).toEqual([])
         expectAllSettled(world)
         expect(world.disk.directories).toEqual([])
-        // What one has left another has taken over, and nobody else.
+        // Only one process has adopted the events that another process left.
         const left = world.processes.reduce((sum, { ledger }) => sum + ledger.handedOff, 0)
         const takenOver = world.processes.reduce((sum, { ledger, logged }) => sum + ledger.accepted - logged.size, 0)
         expect(takenOver).toBe(left)

@@ -1,4 +1,4 @@
-/** Of each directory of a spool one process at a time is the owner, and it notices what others do to it. */
+/** Each directory of a spool has one owner at a time, which notices what other programs do to it. */
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ afterEach(() => fs.rmSync(join(directory, '..'), { recursive: true }))
 
 const index = new URL('../../src/index.ts', import.meta.url).href
 const range = (count: number) => Array.from({ length: count }, (_, n) => n)
-/** An owner looks after its directory once a second; the machine may be slow. */
+/** An owner checks its directory once a second. The machine may be slow. */
 const noticedAfterMs = 1500
 
 function startShipper(emulator: Emulator, source: string): RunningProcess {
@@ -30,13 +30,13 @@ function startShipper(emulator: Emulator, source: string): RunningProcess {
     import { join } from 'node:path'
     const { createShipper } = await import(${JSON.stringify(index)})
     const directory = ${JSON.stringify(directory)}
-    // It sends nothing in the time of a test, so that all that arrives was on disk.
+    // The process sends nothing during a test, so everything that arrives was on disk.
     const shipper = createShipper({ spool: { directory }, dataset: 'd', durability: 'disk', maxBatchAgeMs: 60_000 })`
   const environment = { LOGFERRY_URL: emulator.url, LOGFERRY_TOKEN: emulator.token }
   return startNode(['--input-type=module', '--eval', start + source], environment)
 }
 
-/** Logs all the time, and says how many log calls have returned. */
+/** Logs all the time, and prints the number of returned log calls. */
 async function startOwner(emulator: Emulator, meanwhile = ''): Promise<RunningProcess> {
   const owner = startShipper(
     emulator,
@@ -52,7 +52,7 @@ async function startOwner(emulator: Emulator, meanwhile = ''): Promise<RunningPr
   return owner
 }
 
-/** Kills an owner, and gives the numbers of the events whose log calls had returned. */
+/** Kills an owner. Returns the numbers of the events whose log calls had returned. */
 async function kill(owner: RunningProcess): Promise<number[]> {
   await owner.end('SIGKILL')
   const said = owner.stdout().split('\n').slice(0, -1)
@@ -132,7 +132,7 @@ describe('an owner that is killed a second after', () => {
     const [first] = fs.readdirSync(directory)
     const other = shipping.ship({ spool: { directory } })
     remove(ownDirectory(), '.alive', 'lock')
-    await other.flush() // at once, before the owner has put that right
+    await other.flush() // at once, before the owner has repaired it
     const takenOver = other.stats().spool?.adopted ?? 0
     expect(takenOver).toBeGreaterThan(0)
     await sleep(noticedAfterMs)
@@ -180,7 +180,7 @@ describe('a process whose lock and socket are removed', () => {
     disk.clean('signs', () => true)
     await second.adoptOrphans(listeners)
     expect([inherited, second.usedBytes]).toEqual([[1], first.usedBytes])
-    await sleep(50) // so that its claim is due
+    await sleep(50) // until its claim is due
     first.skipBackoff()
     expect([states, first.usedBytes]).toEqual([['taken'], 0])
     expect(first.write('d', line, new Uint8Array(1))?.exists).toBe(true)

@@ -1,4 +1,4 @@
-/** A spool that other users could change is not used: they could have our events sent elsewhere, and files of ours written. */
+/** A spool that other users could change is not used: they could redirect our events, or make us write files. */
 import { execFileSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ beforeEach(() => {
 })
 afterEach(() => fs.rmSync(home, { recursive: true }))
 
-/** A directory, with a parent: both ours, and for us alone but for what is said. */
+/** Makes a directory and its parent. Both belong to us, and to us alone unless the options say otherwise. */
 interface Made {
   readonly mode?: number
   readonly user?: number
@@ -103,7 +103,7 @@ describe.runIf(isRoot && canMount())('a volume of root', () => {
   it('is accepted with its group, as a container gets it', () => {
     const volume = mount(`mode=2777,uid=0,gid=${group}`)
     assertPrivate(volume)
-    make('volume/spool', { mode: 0o2770, group }) // as the group of a volume is applied to all that is in it
+    make('volume/spool', { mode: 0o2770, group }) // a volume applies its group to everything in it
     assertPrivate(join(volume, 'spool'))
     make('volume/all', { mode: 0o777 })
     expect(() => assertPrivate(join(volume, 'all'))).toThrow(/any user may write/)

@@ -7,11 +7,11 @@ import { soakRuns } from './soak-runs.ts'
 
 interface Written {
   readonly bytes: Buffer
-  /** Where the record of each line begins; then where the last of them ends. */
+  /** Offset of the record of each line; the last number is the end of the last record. */
   readonly starts: readonly number[]
 }
 
-/** A segment as its process leaves it: `complete`, or as it is while lines are still added. */
+/** A segment as its process leaves it: `complete`, or still open for lines. */
 function segmentOf(dataset: string, lines: readonly string[], isComplete: boolean): Written {
   const name = Buffer.from(dataset)
   const all = lines.map(line => Buffer.from(line))
@@ -72,10 +72,13 @@ describe('a segment', () => {
   })
 })
 
-/** A head, a dataset of one character, `{}` and its newline. */
+/** Bytes of a head, a dataset of one character, `{}` and its newline. */
 const minRecordBytes = 24
 
-/** Short ones, one that holds the mark as text does, one with characters of each length, one longer than the others. */
+/**
+ * Short lines, a line with the mark in a text, a line with characters of each length, and a line longer than the
+ * others.
+ */
 const lines = [
   '{"n":0}\n',
   '{"n":1,"mark":"ÿþLF"}\n',
@@ -87,7 +90,9 @@ const complete = segmentOf(dataset, lines, true)
 const open = segmentOf(dataset, lines, false)
 const ends = [...complete.starts.slice(1), complete.bytes.length]
 
-/** The records that have a byte from `from` to before `to`; the last number stands for the end of the segment. */
+/**
+ * Returns the records that have a byte from `from` to before `to`. The last number stands for the end of the segment.
+ */
 function recordsAt({ bytes, starts }: Written, from: number, to: number): number[] {
   return starts.flatMap((start, number) => {
     const end = starts[number + 1] ?? bytes.length
@@ -99,7 +104,7 @@ function without(numbers: readonly number[]): string[] {
   return lines.filter((_, number) => !numbers.includes(number))
 }
 
-/** What a segment must give when these records are damaged, and nothing is missing at its end. */
+/** Returns the expected content of a segment if these records are damaged, and nothing is missing at its end. */
 function expectLost(bytes: Uint8Array, damaged: readonly number[]): void {
   const { lines: found, lost } = read(bytes)
   const kept = without(damaged)
@@ -127,7 +132,7 @@ describe('scenario 18: damage costs only the damaged lines, and they are counted
       for (const change of changes) {
         const bytes = changed(complete, at, change)
         expectLost(bytes, recordsAt(complete, at, at + 1))
-        // Nor is the end taken for a line that is lost when it is what the damage hits.
+        // A damaged end does not count as a lost line either.
         expect(read(bytes).lost).toBe(at < (ends[lines.length - 1] as number) ? 1 : 0)
       }
     }
@@ -147,7 +152,8 @@ describe('scenario 18: damage costs only the damaged lines, and they are counted
       const torn = length - (complete.starts[whole] as number)
       if (torn === 0) expect(lost).toBe(0)
       else if (whole < lines.length) expect(lost).toBe(1)
-      else expect(lost).toBe(torn < 12 ? 1 : 0) // from there on it shows that what is torn is the end, and no line
+      // From offset 12 on, the torn record shows that it is the end, and not a line.
+      else expect(lost).toBe(torn < 12 ? 1 : 0)
     }
   })
 
@@ -172,10 +178,10 @@ describe('scenario 18: damage costs only the damaged lines, and they are counted
         const bytes = Buffer.concat([complete.bytes.subarray(0, from), complete.bytes.subarray(to)])
         const damaged = recordsAt(complete, from, to)
         const { lines: found, lost } = read(bytes)
-        // Where both ends of the range are alike, one record may be whole again.
+        // If both ends of the range are alike, one record may be intact again.
         for (const one of without(damaged)) expect(found).toContain(one)
         expectSomeOf(found, lines)
-        // So much may be missing that the rest could never have held what it says there was.
+        // If very much is missing, the rest could not have held as many lines as it claims.
         const counted = Math.min(lines.length, Math.floor(bytes.length / minRecordBytes))
         if (to <= (ends[lines.length - 1] as number)) expect(lost).toBe(Math.max(counted - countOf(found), 0))
         else expectTornTail(bytes)
@@ -260,7 +266,7 @@ describe('scenario 18: damage costs only the damaged lines, and they are counted
   })
 })
 
-/** Where the end is damaged, lines before a later intact one are counted, and of those after the last of them, one. */
+/** If the end is damaged, lines before a later intact line are counted, and one line after the last intact line. */
 function expectTornTail(bytes: Buffer): void {
   const { lines: found, lost } = read(bytes)
   const last = countOf(found) === 0 ? -1 : lines.indexOf(found.at(-1) as string)
@@ -279,7 +285,7 @@ function countOf(found: readonly string[]): number {
 }
 
 describe('a crafted segment', () => {
-  /** A record as its writer would make it, whatever it is told to hold. */
+  /** Makes a record as its writer would, with any content. */
   function record(dataset: string | Uint8Array, number: number, line: string | Uint8Array): Buffer {
     const [name, bytes] = [Buffer.from(dataset as string), Buffer.from(line as string)]
     const target = Buffer.alloc(recordBytes(name, bytes.length))
@@ -352,6 +358,6 @@ describe('a crafted segment', () => {
     const bytes = Buffer.alloc(mebibytes * 1_048_576, piece)
     const startedAtMs = performance.now()
     expect(read(bytes)).toMatchObject({ severities: [], lost: 1 })
-    expect(performance.now() - startedAtMs).toBeLessThan(500) // 5 to 30 ms alone; each checksum to the end, 50 s
+    expect(performance.now() - startedAtMs).toBeLessThan(500) // 5 to 30 ms alone; 50 s if each checksum went to the end
   })
 })

@@ -33,7 +33,7 @@ function options(more: ShipperOptions = {}): ShipperOptions {
   }
 }
 
-/** Counts the files that are made from now on, each of which takes so many milliseconds. */
+/** Counts the files created from now on. Each creation takes so many milliseconds. */
 function filesMade(eachMs = 0): () => number {
   const { openSync } = process.getBuiltinModule('node:fs')
   let count = 0
@@ -71,7 +71,7 @@ describe.each(['memory', 'disk'] as const)(
       await using shipping = await startShipping()
       shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
       const shipper = shipping.ship(options({ durability }))
-      shipper.ship({ level: 'info', n: 0, pad }) // which makes the directory as well
+      shipper.ship({ level: 'info', n: 0, pad }) // makes the directory as well
       const count = filesMade()
       let [most, maxBuffered] = [0, 0]
       for (let n = 1; n < events; n++) {
@@ -157,9 +157,9 @@ it('close() leaves hundreds of batches in the spool without blocking the event l
   }
   expect(await closed).toEqual({ complete: false, pending: datasets })
   expect(shipper.stats()).toMatchObject({ dropped: 0, spool: { handedOff: datasets } })
-  await expect.poll(() => shipper.stats().bufferedBytes).toBe(0) // what was just being read is let go of
+  await expect.poll(() => shipper.stats().bufferedBytes).toBe(0) // a segment that was being read is released
   expect(count()).toBeGreaterThan(0.8 * datasets)
-  expect(most).toBeLessThan(40) // what was in flight comes last, in one turn
+  expect(most).toBeLessThan(40) // the requests in flight come last, in one turn
 })
 
 it('records that wait for their resource are released once other batches have spilled, even if nothing is delivered', async () => {

@@ -18,7 +18,7 @@ beforeEach(() => {
 })
 afterEach(() => fs.rmSync(join(directory, '..'), { recursive: true }))
 
-/** Little memory, so that little is needed to fill it, and no long waits. */
+/** Little memory, which few events fill, and short waits. */
 function small(spool: Partial<ShipperOptions['spool']> = {}): ShipperOptions {
   return {
     spool: { directory, ...spool },
@@ -30,7 +30,7 @@ function small(spool: Partial<ShipperOptions['spool']> = {}): ShipperOptions {
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 const down = (emulator: Emulator) => emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
-/** Only once the service has refused what was on its way when a shipper closed. */
+/** Ends the outage, after the service has refused the requests in flight at a close. */
 async function upAfterClose(emulator: Emulator): Promise<void> {
   await sleep(200)
   emulator.faults.clear()
@@ -47,7 +47,7 @@ function arrived(emulator: Emulator, dataset = 'd'): number[] {
 
 const ascending = (numbers: readonly number[]) => [...numbers].sort((one, other) => one - other)
 
-/** Paths of the files below the spool, of those with this ending. */
+/** Returns the paths of the files in the spool that have this ending. */
 function files(ending = ''): string[] {
   if (!fs.existsSync(directory)) return []
   const all = fs.readdirSync(directory, { recursive: true, withFileTypes: true })
@@ -67,7 +67,7 @@ function expectBooksToBalance(shipper: Shipper): void {
   expect(byReason.reduce((sum, count) => sum + count, 0)).toBe(dropped)
 }
 
-/** A directory as a process leaves it: segments of so many lines each. */
+/** Makes a directory as a process leaves it: segments with these numbers of lines. */
 function leave(name: string, segments: number, lines: number, line: (n: number) => object): void {
   const path = join(directory, name)
   fs.mkdirSync(path, { recursive: true, mode: 0o700 })
@@ -212,7 +212,7 @@ it('a directory removed while its events are also in memory costs no event, and 
   const shipper = shipping.ship({ ...small(), durability: 'disk' })
   log(shipper, 150)
   fs.rmSync(directory, { recursive: true })
-  await sleep(1200) // what is complete is made to survive a failure of power by now
+  await sleep(1200) // complete segments are synced by now
   expect(shipper.stats().spool?.isInTrouble).toBe(false)
   for (const part of range(16)) for (const i of range(250)) shipper.ship({ n: 150 + part * 250 + i, pad })
   expect(shipper.stats().drops).toEqual({})
@@ -277,9 +277,9 @@ describe('close() while the service is down', () => {
       const { pending, spool } = shipper.stats()
       expect(spool?.handedOff).toBe(pending)
       await upAfterClose(shipping.emulator)
-      // One flush may take longer than a poll does by default, and reports may be pending after it.
+      // One flush may take longer than the default time of a poll, and reports may be pending after it.
       await expect.poll(async () => (await shipper.flush()).pending, { timeout: 10_000 }).toBe(0)
-      const reports = shipping.emulator.events('d').filter(({ n }) => n === undefined) // that memory was short
+      const reports = shipping.emulator.events('d').filter(({ n }) => n === undefined) // reports of short memory
       expect(shipping.emulator.eventCount('d') - reports.length).toBe(pending)
       await shipper.close()
       expect(fs.readdirSync(directory)).toEqual([])
@@ -293,7 +293,7 @@ describe('close() while the service is down', () => {
     const shipper = shipping.ship({ ...small({ maxBytes }), durability: 'disk' })
     log(shipper, 1500)
     await shipper.close({ timeoutMs: 0 })
-    await sleep(1000) // the names of directories tell seconds
+    await sleep(1000) // the names of directories have whole seconds
     shipper.ship({ n: 0, pad })
     await expect.poll(() => shipper.stats().spool?.handedOff).toBe(0)
     for (const i of range(1000)) shipper.ship({ level: 'info', n: 2000 + i, pad })
@@ -316,7 +316,7 @@ describe('close() while the service is down', () => {
     await first.close({ timeoutMs: 0 })
     const second = shipping.ship({ ...small(), durability: 'disk' })
     await expect.poll(() => second.stats().spool?.adopted).toBeGreaterThan(900)
-    await first.flush() // which looks for what is to be had
+    await first.flush() // looks for directories to adopt
     log(first, 1000)
     await first.close({ timeoutMs: 0 })
     expect(first.stats().drops).toEqual({})
@@ -329,7 +329,7 @@ describe('close() while the service is down', () => {
     const shipper = shipping.ship({ ...small(), durability: 'disk' })
     log(shipper, 100)
     const closed = shipper.close({ timeoutMs: 0 })
-    shipper.on('warning', () => shipper.ship({ n: 100 })) // when what is left has been told of
+    shipper.on('warning', () => shipper.ship({ n: 100 })) // at the warning about the events that are left
     await closed
     await upAfterClose(shipping.emulator)
     await expect.poll(async () => (await shipper.flush()).pending).toBe(0)
@@ -435,7 +435,7 @@ describe('orphaned events', () => {
     const shipper = shipping.ship({ spool: { directory } })
     expect(await shipper.flush({ timeoutMs: 20_000 })).toEqual({ complete: true, pending: 0 })
     expect(ascending(arrived(shipping.emulator))).toEqual(range(3300))
-    expect(shipper.stats().requests).toBeLessThanOrEqual(55) // of the 100 directories, two to four in each
+    expect(shipper.stats().requests).toBeLessThanOrEqual(55) // two to four of the 100 directories in each request
     expect(fs.readdirSync(directory)).toEqual([])
   })
 
@@ -623,7 +623,7 @@ describe('orphaned events', () => {
 })
 
 describe('scenario 17: a disk that fails', () => {
-  /** The application logs on, memory takes what it can, and the rest is counted. */
+  /** The application goes on logging, memory takes as many events as it can, and the others are counted. */
   async function expectToLiveWithout(shipper: Shipper, emulator: Emulator, warnings: readonly { message: string }[]) {
     for (const _ of range(10)) {
       log(shipper, 200)

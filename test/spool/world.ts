@@ -5,7 +5,7 @@ import { SpoolCoordinator } from '../../src/shipper/spool-coordinator.ts'
 import { delivered, numbers, pipelineTo } from '../delivery/wired.ts'
 import { FakeDisk } from './fake-disk.ts'
 
-/** An answer of the service: an outcome, or that it has stored the events and the answer is lost. */
+/** An answer of the service: an outcome, or storage of the events with a lost answer. */
 export type ServiceAnswer = Outcome | 'stored, then reset'
 
 export interface WorldOptions {
@@ -17,15 +17,15 @@ export interface WorldOptions {
 /** A process that ships. */
 export interface Process extends Omit<ReturnType<typeof pipelineTo>, 'dropped'> {
   readonly spooling: SpoolCoordinator
-  /** Numbers of the events that it has logged. */
+  /** Numbers of the events that the process has logged. */
   readonly logged: ReadonlySet<number>
-  /** Drops of events whose log call returned true, or that were taken over. */
+  /** Drops of events whose log call returned true, or that were adopted. */
   dropped(): number
   logText(dataset: string, severity: Severity, text: string): void
   flush(): void
-  /** Does what `close()` does when there is no time left. */
+  /** Does what `close()` does if no time is left. */
   close(): void
-  /** Is no more. */
+  /** Ends the process at once. */
   end(): void
 }
 
@@ -34,30 +34,30 @@ const destination = 'http://127.0.0.1/'
 export const maxBatchBytes = 16_384
 export const maxBufferedBytes = 8 * maxBatchBytes
 
-/** Processes that share one spool and one service, and what must become of each event. */
+/** Processes that share one spool and one service, and the expected fate of each event. */
 export class World {
   readonly disk = new FakeDisk()
   readonly processes: Process[] = []
-  /** The line of every event that was logged, by its number. */
+  /** The line of every logged event, by its number. */
   readonly lines: string[] = []
   /** Numbers of the events whose log call returned true. */
   readonly accepted = new Set<number>()
-  /** How often each event has arrived at the service. */
+  /** Number of arrivals of each event at the service. */
   readonly arrivals = new Map<number, number>()
-  /** Lines that arrived and had never been logged. */
+  /** Lines that arrived although they were never logged. */
   readonly invented: string[] = []
-  /** What a crash may cost: it was in memory alone. */
+  /** Events that a crash may cost, because they were in memory alone. */
   readonly mayBeMissing = new Set<number>()
-  /** What a crash may bring once more: it was on the disk. */
+  /** Events that a crash may deliver again, because they were on disk. */
   readonly mayComeTwice = new Set<number>()
-  /** What the service says next; then it takes everything. */
+  /** The next answers of the service. After these, it accepts everything. */
   answers: ServiceAnswer[] = []
-  /** Flushes that nobody has answered yet. */
+  /** Number of flushes that are still waiting. */
   flushing = 0
   droppedByTheDead = 0
   hasFaults = false
   hasCrashed = false
-  /** Whether something has been removed that a process needs. */
+  /** True if a file was removed that a process needs. */
   isCleaned = false
   readonly #options: WorldOptions
 
@@ -68,7 +68,7 @@ export class World {
   start(): void {
     const { directory, maxBytes, durability } = this.#options
     const mount = this.disk.mount()
-    /** How often what was in flight has been broken off before the service had it. */
+    /** Number of requests that were aborted before the service had them. */
     let breaks = 0
     const row = pipelineTo(
       async ({ lines }) => {
@@ -122,7 +122,7 @@ export class World {
         breaks++
         this.flushing -= flushing
         mount.kill()
-        // No request or clock of it goes on. What it counts from here on is nobody's.
+        // The requests and timers of the process have ended. What it counts from now on does not matter.
         row.delivery.abandon('closed')
         spooling.close()
         this.processes.splice(this.processes.indexOf(process), 1)
@@ -131,24 +131,25 @@ export class World {
     this.processes.push(process)
   }
 
-  /** A process is no more; what it has given to the system is still there. */
+  /** Ends a process. What it has given to the system stays. */
   kill(process: Process): void {
     this.hasCrashed = true
     const onDisk = this.onDisk('seen')
     this.#crash([process], onDisk, onDisk)
   }
 
-  /** The power fails: every process is no more, and what was not synced may be there or not. */
+  /** The power fails: every process ends, and unsynced content may be lost. */
   failPower(share: () => number): void {
     this.hasCrashed = true
     const [synced, seen] = [this.onDisk('synced'), this.onDisk('seen')]
     this.#crash([...this.processes], synced, seen)
-    for (const n of this.accepted) if (!synced.has(n)) this.mayBeMissing.add(n) // of those that were no more before, too
+    // Also events of processes that had ended before.
+    for (const n of this.accepted) if (!synced.has(n)) this.mayBeMissing.add(n)
     this.disk.failPower(share)
     for (const n of this.onDisk('seen')) this.mayComeTwice.add(n)
   }
 
-  /** Numbers of the events that stand whole in a file, found without the product's own reading. */
+  /** Returns the numbers of the events that are intact in a file, found without the product's own reader. */
   onDisk(what: 'seen' | 'synced'): Set<number> {
     const found = new Set<number>()
     for (const bytes of this.disk.images(what).values()) {
@@ -160,12 +161,12 @@ export class World {
     return found
   }
 
-  /** Events that were accepted and have not arrived, though no crash excuses it. */
+  /** Returns the accepted events that have not arrived, although no crash excuses it. */
   missing(): number[] {
     return [...this.accepted].filter(n => !this.arrivals.has(n) && !this.mayBeMissing.has(n))
   }
 
-  /** Events that have arrived more than once, though no crash and no lost answer excuses it. */
+  /** Returns the events that have arrived more than once, although no crash and no lost answer excuses it. */
   repeated(): number[] {
     return [...this.arrivals].filter(([n, count]) => count > 1 && !this.mayComeTwice.has(n)).map(([n]) => n)
   }

@@ -2,7 +2,7 @@ import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/em
 import type { ShipperOptions } from '../../src/index.ts'
 import { type Watched, watched } from './laws.ts'
 
-/** An emulator, and a shipper to its dataset `d` that is held to the laws; `await using` ends both. */
+/** An emulator, and a shipper to its dataset `d` that is checked against the laws. `await using` ends both. */
 export interface Emulated extends AsyncDisposable {
   readonly emulator: Emulator
   readonly logs: Watched

@@ -6,43 +6,43 @@ import { until } from './until.ts'
 
 /** A request, as far as it has arrived. */
 export interface WireRequest {
-  /** Counted from 0 over all connections. */
+  /** Index of the request, from 0, over all connections. */
   readonly index: number
-  /** Counted from 0. */
+  /** Index of its connection, from 0. */
   readonly connection: number
   readonly socket: Socket
-  /** When its head had arrived, and when its connection ended; monotonic, in milliseconds. */
+  /** Times at which its head had arrived, and at which its connection ended; monotonic, in milliseconds. */
   readonly atMs: number
   readonly endedAtMs: number | undefined
-  /** Its first line and its headers. */
+  /** The request line and the headers. */
   readonly head: string
-  /** What has come of its body. */
+  /** The part of the body that has arrived. */
   readonly body: Buffer
   readonly isWhole: boolean
-  /** Its events, once it is whole. */
+  /** Returns the events of a complete request. */
   lines(): string[]
-  /** Stores its events, but for those that are left out. */
+  /** Stores the events, except those for which `isLeftOut` returns true. */
   store(isLeftOut?: (line: string) => boolean): void
   /** Sends an answer with a `content-length`; `headers` are lines without their line breaks. */
   answer(status: string, body?: string | Buffer, ...headers: readonly string[]): void
-  /** Stores its events and answers 200. */
+  /** Stores the events, and answers 200. */
   take(): void
 }
 
-/** The service, as far as bytes are concerned, with a script for what happens to each request: faults below HTTP. */
+/** The service at the level of bytes, for faults below HTTP. A script decides what happens to each request. */
 export interface FaultServer extends AsyncDisposable {
   readonly url: string
   readonly port: number
-  /** Empty when they are not kept. */
+  /** The requests so far; empty if they are not kept. */
   readonly requests: readonly WireRequest[]
   readonly requestCount: number
-  /** Connections made so far. */
+  /** Number of connections so far. */
   readonly connections: number
   /** Numbers (`n`) of the events stored, in the order of their arrival. */
   readonly numbers: readonly number[]
-  /** Waits until the client has let go of every connection, and fails after five seconds. */
+  /** Waits until the client has closed every connection, and fails after five seconds. */
   whenDeserted(): Promise<void>
-  /** Ends it: connections are reset, and new ones refused. */
+  /** Ends the server: connections are reset, and new ones are refused. */
   close(): Promise<void>
 }
 
@@ -50,9 +50,9 @@ export interface FaultServerOptions {
   readonly host?: string
   readonly port?: number
   readonly tls?: { readonly key: string; readonly cert: string }
-  /** Whether requests are kept, with their bodies. `true` by default; at volume it takes memory. */
+  /** True, the default, if requests are kept with their bodies. Many requests take much memory. */
   readonly keepsRequests?: boolean
-  /** Sees each connection first. */
+  /** Called with each new connection, before its first request. */
   readonly onConnection?: (socket: Socket, index: number) => void
 }
 
@@ -185,7 +185,7 @@ class Received implements WireRequest {
   }
 }
 
-/** The events of a body in newline-delimited JSON. */
+/** Returns the events of a body of newline-delimited JSON. */
 function linesIn(body: Buffer, encoding: string | undefined): string[] {
   const plain = encoding === 'zstd' ? zstdDecompressSync(body) : encoding === 'gzip' ? gunzipSync(body) : body
   return plain.toString('utf8').trimEnd().split('\n')

@@ -1,6 +1,7 @@
 /**
- * What holds of a shipper whatever happens to it (the first lines of every scenario), checked from outside: what we have
- * logged and what its listeners have heard against what it says of itself. For tests, and for programs that are none.
+ * The laws that hold for a shipper at every moment (the first lines of every scenario), checked from outside: the
+ * logged events and the calls of listeners are compared with the shipper's statistics. Tests use this module, and other
+ * programs too.
  */
 import assert from 'node:assert/strict'
 import {
@@ -15,30 +16,30 @@ import {
 } from '../../src/index.ts'
 import { until } from './until.ts'
 
-/** A shipper that is held to the laws: at every step of its own, every 20 ms, and whenever somebody asks. */
+/** A shipper that is checked against the laws: at every step of its own, every 20 ms, and on demand. */
 export interface Watched extends AsyncDisposable {
   readonly shipper: Shipper
   readonly warnings: readonly Warning[]
   readonly rejections: readonly Rejected[]
   readonly drops: readonly Dropped[]
-  /** Largest `bufferedBytes` seen. */
+  /** Maximum of `bufferedBytes` so far. */
   readonly peakBufferedBytes: number
-  /** Logs the events numbered so, up to and without `to`; returns how many the shipper kept. */
+  /** Logs the events with the numbers from `from` to before `to`. Returns the number of kept events. */
   log(from: number, to?: number, fields?: Readonly<Record<string, unknown>>): number
-  /** Says that so many events were logged by other means, in this tick. */
+  /** Notes that so many events were logged in another way, in this tick. */
   alsoLogged(count: number): void
-  /** Takes the stats, and fails when they break a law. */
+  /** Returns the statistics. Fails if they break a law. */
   stats(): ShipperStats
-  /** The first warning, once it is given. */
+  /** Resolves to the first warning. */
   whenWarned(): Promise<Warning>
-  /** Flushes or closes the shipper, and holds the result against the stats. */
+  /** Flushes or closes the shipper, and compares the result with the statistics. */
   flush(timeoutMs?: number): Promise<FlushResult>
   close(timeoutMs?: number): Promise<FlushResult>
 }
 
 export const maxBufferedBytes = 64 * 1_048_576
 
-/** Makes a shipper to dataset `d`. A law that was broken meanwhile shows when it is asked for anything. */
+/** Creates a shipper to dataset `d`. The next call of any of its methods reports a law that was broken meanwhile. */
 export function watched(options: ShipperOptions): Watched {
   const given: ShipperOptions = { token: 'a-token-of-tests', dataset: 'd', maxBufferedBytes, ...options }
   const shipper = createShipper(given)
@@ -57,7 +58,7 @@ export function watched(options: ShipperOptions): Watched {
     const now = shipper.stats()
     peakBufferedBytes = Math.max(peakBufferedBytes, now.bufferedBytes)
     const byReason = Object.values(now.drops).flatMap(bySeverity => Object.values(bySeverity))
-    const isShort = now.drops.memory !== undefined // and it adds events of its own that say so
+    const isShort = now.drops.memory !== undefined // the shipper then adds events that report the drops
     assert.ok(now.accepted === logged || (isShort && now.accepted > logged), `accepted ${now.accepted} of ${logged}`)
     assert.equal(now.delivered, delivered, 'delivered, as its listeners heard')
     assert.equal(now.dropped, dropped, 'dropped, as its listeners heard')
@@ -67,7 +68,7 @@ export function watched(options: ShipperOptions): Watched {
     assert.ok(now.bufferedBytes >= 0 && now.bufferedBytes <= most, `${now.bufferedBytes} bytes buffered of ${most}`)
     return now
   }
-  /** For where nobody would see it throw. */
+  /** Keeps the error of a check that no caller would see. */
   const hold = (law: () => unknown): void => {
     try {
       law()
@@ -132,11 +133,11 @@ export function watched(options: ShipperOptions): Watched {
   }
 }
 
-/** How the events numbered from 0 up to and without `count` have arrived. */
+/** The arrivals of the events with the numbers from 0 to before `count`. */
 export interface Tally {
   /** Numbers that did not arrive. */
   readonly lost: number
-  /** Arrivals beyond the first. */
+  /** Number of arrivals beyond the first of each number. */
   readonly twice: number
 }
 

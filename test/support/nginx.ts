@@ -13,14 +13,14 @@ if (!isNginxInstalled) console.warn('skipped: no nginx here; install it with: ap
 
 export interface Nginx extends AsyncDisposable {
   readonly url: string
-  /** Starts it again at the same address. */
+  /** Starts nginx again at the same address. */
   restart(): Promise<void>
-  /** Ends it as a crash would. */
+  /** Kills nginx, as a crash would. */
   kill(): Promise<void>
 }
 
 export interface NginxOptions {
-  /** Where requests go. */
+  /** Address of the server behind nginx. */
   readonly upstream: string
   /** Directives inside `location /`, and inside `http`. */
   readonly location?: string
@@ -29,7 +29,7 @@ export interface NginxOptions {
   readonly tls?: { readonly key: string; readonly cert: string }
 }
 
-/** A real nginx in front of the service, with files of its own in a temporary folder. */
+/** A real nginx in front of the service, with its files in a temporary folder. */
 export async function startNginx(options: NginxOptions): Promise<Nginx> {
   const directory = mkdtempSync(join(tmpdir(), 'logferry-nginx-'))
   const port = await freePort()

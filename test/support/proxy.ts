@@ -3,19 +3,19 @@ import { createServer, type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
-/** A forward proxy that takes every host for one port of this machine. */
+/** A forward proxy that replaces every host by one port of this machine. */
 export interface ForwardProxy extends AsyncDisposable {
   readonly port: number
-  /** What it was asked for: `CONNECT host:port`, or a method and an absolute address. */
+  /** The requests so far: `CONNECT host:port`, or a method and an absolute address. */
   readonly asked: readonly string[]
-  /** Credentials that came with each. */
+  /** Credentials of each request. */
   readonly credentials: readonly (string | undefined)[]
 }
 
 interface Behavior {
-  /** Answers to whoever asks for a tunnel, in place of making it. */
+  /** Answers requests for a tunnel, in place of opening the tunnel. */
   readonly onConnect?: (socket: Duplex) => void
-  /** Answers a request in plain HTTP, in place of passing it on. */
+  /** The answer to plain HTTP requests, in place of forwarding them. */
   readonly answer?: { readonly status: number; readonly body: (request: IncomingMessage) => string }
 }
 

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 export interface RawServer {
   readonly url: string
   readonly sockets: readonly Socket[]
-  /** Bytes that each connection has sent, as text. */
+  /** The bytes that each connection has sent, as text. */
   readonly heard: readonly string[]
   close(): Promise<void>
 }

@@ -13,12 +13,12 @@ export function runScript(source: string, environment: Record<string, string> = 
   return runNode(['--input-type=module', '--eval', source], environment)
 }
 
-/** Runs Node with these arguments, and nothing in its environment but the path and what is given. */
+/** Runs Node with these arguments. Its environment has only the path and the given variables. */
 export function runNode(args: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
   return runProgram(process.execPath, args, environment)
 }
 
-/** The same with any program. */
+/** Does the same with any program. */
 export async function runProgram(
   program: string,
   args: readonly string[],

@@ -1,7 +1,7 @@
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator.ts'
 import { createShipper, type Shipper, type ShipperOptions, type Warning } from '../../src/index.ts'
 
-/** An emulator, and shippers that ship to its dataset `d`; `await using` ends both. */
+/** An emulator, and shippers to its dataset `d`. `await using` ends both. */
 export interface Shipping extends AsyncDisposable {
   readonly emulator: Emulator
   readonly warnings: Warning[]

@@ -2,7 +2,7 @@ import type { Emulator } from '../../src/emulator.ts'
 import { core, environmentFor } from '../exit/running.ts'
 import { type Ended, runScript } from './run-script.ts'
 
-/** Runs a process that logs so many events to a spool while the service is down, and ends by `process.exit()`. */
+/** Runs a process that logs `count` events to a spool while the service is down, and ends by `process.exit()`. */
 export async function leaveInSpool(directory: string, count: number, emulator: Emulator, prelude = ''): Promise<Ended> {
   emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
   const options = `spool: { directory: ${JSON.stringify(directory)} }, durability: 'disk', exitTimeoutMs: 100`

@@ -1,18 +1,19 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-/** A process of its own, as long as it runs; `await using` kills it. */
+/** A separate process, as long as it runs. `await using` kills it. */
 export interface RunningProcess extends AsyncDisposable {
   readonly pid: number
   stdout(): string
   stderr(): string
-  /** Waits until something that it has printed matches. */
+  /** Waits until the output matches. */
   until(pattern: RegExp): Promise<void>
-  /** Waits for the end, after a signal if there is one; gives the exit code. */
+  signal(signal: NodeJS.Signals): void
+  /** Waits for the end, after a signal if one is given. Returns the exit code. */
   end(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-/** Starts Node with these arguments, and nothing in its environment but the path and what is given. */
+/** Starts Node with these arguments. Its environment has only the path and the given variables. */
 export function startNode(args: readonly string[], environment: Record<string, string> = {}): RunningProcess {
   const env = { PATH: process.env.PATH, ...environment }
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -33,6 +34,9 @@ export function startNode(args: readonly string[], environment: Record<string, s
         const goesOn = await Promise.race([once(child, 'printed').then(() => true), closed.then(() => false)])
         if (!goesOn) throw new Error(`ended without printing ${pattern}: ${printed.stdout}${printed.stderr}`)
       }
+    },
+    signal(signal) {
+      child.kill(signal)
     },
     async end(signal) {
       if (signal !== undefined) child.kill(signal)

@@ -1,5 +1,5 @@
 /**
- * `src/time.ts` for a test that puts fakes in place of the globals, and means the product's timers and clocks:
+ * Replaces `src/time.ts` in a test that fakes the globals, if the fakes must reach the product's timers and clocks:
  *
  *     vi.mock('../src/time.ts', () => import('./support/time-of-globals.ts'))
  */

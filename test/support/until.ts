@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Waits until something holds, and fails with `what` when it does not within the time. */
+/** Waits until `holds` returns true. Fails with `what` after the timeout. */
 export async function until(holds: () => boolean, what: string, timeoutMs = 10_000): Promise<void> {
   const deadlineMs = performance.now() + timeoutMs
   while (!holds()) {

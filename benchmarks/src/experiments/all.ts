@@ -3,7 +3,9 @@ import { coldStart } from './cold-start.ts'
 import { compression } from './compression.ts'
 import { durability } from './durability.ts'
 import type { Experiment } from './experiment.ts'
+import { faults } from './faults.ts'
 import { loggers } from './loggers.ts'
+import { options } from './options.ts'
 import { paced } from './paced.ts'
 import { pieces } from './pieces.ts'
 import { scaling } from './scaling.ts'
@@ -24,5 +26,7 @@ export const experiments: readonly Experiment[] = [
   scaling,
   loggers,
   durability,
+  options,
   coldStart,
+  faults,
 ]

@@ -14,7 +14,7 @@ type WritableBlock = Buffer & { utf8Write(text: string, offset: number): number 
 
 /**
  * The least that shipping takes: JSON is written into a block of a mebibyte, and a full block is posted with undici. No
- * bounds, no accounting, no time stamps, no retry, no regard for what is answered. Not a library: a limit to measure by.
+ * bounds, no accounting, no timestamps, no retry, no regard for what is answered. Not a library: a limit to measure by.
  */
 export class BareLoop {
   readonly #pool: Pool

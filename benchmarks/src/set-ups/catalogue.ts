@@ -78,11 +78,34 @@ const limit: readonly SetUp[] = [
 ]
 
 const plain: Options = () => ({ compression: 'none' })
+const plus =
+  (options: Record<string, unknown>): Options =>
+  () => ({ compression: 'none', ...options })
 const zstd: Options = () => ({ compression: 'zstd' })
 const gzip: Options = () => ({ compression: 'gzip' })
 const limits: Options = () => ({ compression: 'none', limits: { orgId: 'benchmark', accessToken: 'benchmark' } })
 const spool: Options = ({ folder }) => ({ compression: 'none', spool: { directory: folder } })
 const disk: Options = target => ({ ...spool(target), durability: 'disk' })
+
+/** Five patterns of each kind that `redact` knows. No event of the benchmark has such a name. */
+const patterns = ['password', '**.token', 'headers.*', '*_secret', 'cards[*].number']
+/** A trace for ten events in a row. */
+const traced = () => {
+  let n = 0
+  return () => ({
+    trace_id: Math.trunc(n++ / 10)
+      .toString(16)
+      .padStart(32, '0'),
+  })
+}
+const everything = {
+  redact: patterns,
+  context: () => ({ tenant: 'acme' }),
+  transform: (event: Record<string, unknown>) => event,
+  sample: { debug: 0.5 },
+  fields: { max: 200 },
+  identify: true,
+}
 
 const core = (name: string, what: string, options: Options) =>
   logferry(name, what, async target => (await import('./logferry-core.ts')).open(target, options))
@@ -100,6 +123,22 @@ const exporter = (name: string, what: string, options: Options) =>
 const ours: readonly SetUp[] = [
   core('core', 'the core alone, shipper.ship()', plain),
   core('core-zstd', 'the core alone, zstd', zstd),
+  core('core-no-usage', 'the core alone, countUsage: false', plus({ countUsage: false })),
+  core('core-redact', 'redact: five patterns, none of which matches', plus({ redact: patterns })),
+  core('core-redact-match', 'redact: two names that each event has', plus({ redact: ['user.id', 'request.id'] })),
+  core('core-redact-text', 'redactText: one pattern', plus({ redactText: [/\b\d{4}-\d{4}-\d{4}-\d{4}\b/g] })),
+  core('core-context', 'context: one field', plus({ context: everything.context })),
+  core('core-transform', 'transform: returns the event', plus({ transform: everything.transform })),
+  core('core-sample', 'sample: a part of the debug events, of which there are none', plus({ sample: { debug: 0.5 } })),
+  core('core-collapse', 'collapse: each event repeats the one before', plus({ collapse: { windowMs: 1000 } })),
+  core('core-hold', 'hold: ten events for each trace', () => ({
+    compression: 'none',
+    context: traced(),
+    hold: { below: 'warn' },
+  })),
+  core('core-fields', 'fields: a maximum that is not reached', plus({ fields: { max: 200 } })),
+  core('core-identify', 'identify: true', plus({ identify: true })),
+  core('core-all', 'redact, context, transform, sample, fields and identify together', plus(everything)),
   winston('winston', 'Winston without a format', plain),
   winston('winston-zstd', 'Winston without a format, zstd', zstd),
   winston('winston-gzip', 'Winston without a format, gzip', gzip),

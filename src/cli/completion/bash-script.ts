@@ -20,6 +20,10 @@ _logferry() {
       *) break ;;
     esac
   done
+  # After --, a command line of another program follows
+  for ((; i < COMP_CWORD; i++)); do
+    if [[ \${COMP_WORDS[i]} == '--' ]]; then _logferry_names "$cur" "$( ((i == COMP_CWORD - 1)) && echo -c || echo -f)"; return; fi
+  done
   case "$path $prev" in
 ${commands.flatMap(valueCases).join('\n')}
   esac

@@ -7,6 +7,8 @@ export interface CompletedCommand {
   readonly summary: string
   readonly options: Readonly<Record<string, OptionForm>>
   readonly argument: ArgumentForm | undefined
+  /** True if a command line of another program follows after `--`. */
+  readonly runsProgram: boolean
 }
 
 /** The commands of one group, or one command that is in no group. */

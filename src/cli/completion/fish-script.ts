@@ -25,7 +25,7 @@ export function fishScript(commands: readonly CompletedCommand[]): string {
   return lines.join('\n')
 }
 
-function linesOf({ words, options, argument }: CompletedCommand): string[] {
+function linesOf({ words, options, argument, runsProgram }: CompletedCommand): string[] {
   const condition = quoted(
     words
       .split(' ')
@@ -37,7 +37,10 @@ function linesOf({ words, options, argument }: CompletedCommand): string[] {
     return `complete -c logferry -n ${condition} -l ${name}${values} -d ${quoted(option.description)}`
   })
   const values = argument === undefined ? '' : valuesOf(argument)
-  return values === '' ? named : [...named, `complete -c logferry -n ${condition}${values}`]
+  if (values !== '') named.push(`complete -c logferry -n ${condition}${values}`)
+  if (runsProgram)
+    named.push(`complete -c logferry -n 'contains -- -- (commandline -opc)' -F -a '(__fish_complete_command)'`)
+  return named
 }
 
 function valuesOf({ choices, completes }: Pick<OptionForm, 'choices' | 'completes'>): string {

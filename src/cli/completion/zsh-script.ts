@@ -50,7 +50,7 @@ ${members.map(member => argumentsCase(member, lastWord(member))).join('\n')}
       esac ;;`
 }
 
-function argumentsCase({ options, argument }: CompletedCommand, name: string): string {
+function argumentsCase({ options, argument, runsProgram }: CompletedCommand, name: string): string {
   const specs = Object.entries(options).map(([option, form]) => {
     const { value, description, isMultiple } = form
     const explained = `--${option}${value === undefined ? '' : '='}[${escaped(description)}]`
@@ -61,7 +61,8 @@ function argumentsCase({ options, argument }: CompletedCommand, name: string): s
   if (argument !== undefined) {
     all.push(quoted(`${argument.isVariadic === true ? '*' : '1'}:${argument.name}:${valuesOf(argument)}`))
   }
-  return `    ${name}) _arguments ${all.join(' ')} ;;`
+  if (runsProgram) all.push(quoted('*::program:_normal'))
+  return `    ${name}) _arguments -S ${all.join(' ')} ;;`
 }
 
 function valuesOf({ choices, completes }: Pick<OptionForm, 'choices' | 'completes'>): string {

@@ -1,7 +1,6 @@
 import { systemTimeMs } from '../../time.ts'
 import { cutText } from '../live/cut-text.ts'
 import { HeldBudget } from '../live/held-lines.ts'
-import { messageOf } from '../live/message.ts'
 import { badgesOf, timeText } from '../live/row.ts'
 import { View } from '../live/view.ts'
 import type {
@@ -31,6 +30,7 @@ import { costOf } from './cost.ts'
 import { CountedNames } from './counted-names.ts'
 import { type Described, describe, undescribed } from './describe.ts'
 import { byTime, type Entry, entryBytes } from './entry.ts'
+import { messageOf } from './event-message.ts'
 import { EventRate } from './event-rate.ts'
 import { EventStore } from './event-store.ts'
 import { readEvents } from './events-answer.ts'
@@ -42,9 +42,11 @@ import type {
   EventIndexApi,
   EventIndexOptions,
   ExportRequest,
+  FacetRequest,
   FieldsRequest,
   GroupsRequest,
   IndexStatus,
+  Selection,
 } from './index-api.ts'
 import { maxViews } from './index-api.ts'
 import { levelOfRank } from './level-rank.ts'
@@ -197,7 +199,6 @@ export class EventIndex implements EventIndexApi {
     for (const entry of this.#byTime.settled()) {
       entry.lists &= ~bit
       entry.listsOfAnyLevel &= ~bit
-      entry.pins &= ~bit
     }
   }
 
@@ -294,20 +295,12 @@ export class EventIndex implements EventIndexApi {
 
   groups(request: GroupsRequest): Promise<GroupsAnswer> {
     const { q = '', mark = 0 } = request
-    const search = this.#search(q, mark)
-    return groupsOf(this.entries('time'), search, { ...request, nowMs: this.nowMs(), epoch: this.epoch })
+    const entries = this.entries('time').filter(isIn(request))
+    return groupsOf(entries, this.#search(q, mark), { ...request, nowMs: this.nowMs(), epoch: this.epoch })
   }
 
-  facet({
-    q = '',
-    field,
-    limit,
-  }: {
-    q?: string | undefined
-    field: string
-    limit?: number | undefined
-  }): Promise<FacetAnswer> {
-    return facetOf(this.entries('arrival'), this.#search(q), { field, limit })
+  facet(request: FacetRequest): Promise<FacetAnswer> {
+    return facetOf(this.entries('arrival').filter(isIn(request)), this.#search(request.q ?? ''), request)
   }
 
   suggest({ q, at }: { q: string; at: number }): SuggestAnswer {
@@ -342,10 +335,9 @@ export class EventIndex implements EventIndexApi {
   }
 
   async *exportLines(request: ExportRequest): AsyncIterable<string> {
-    const { q = '', until = this.#newest, sort = 'time', since = 0, from = null, to = null } = request
-    const entries = this.entries(sort).filter(({ n, at }) => {
-      return n > since && n <= until && (from === null || at >= from) && (to === null || at <= to)
-    })
+    const { q = '', until = this.#newest, sort = 'time' } = request
+    const isSelected = isIn(request)
+    const entries = this.entries(sort).filter(entry => entry.n <= until && isSelected(entry))
     for await (const { matched } of this.#search(q).newestFirst(entries)) {
       for (const entry of matched) if (entry.isKept) yield entry.line
     }
@@ -376,6 +368,11 @@ export class EventIndex implements EventIndexApi {
   #search(q: string, mark = 0): Search {
     return new Search(q, { fields: this.knownFields, turns: this.turns, mark, nowMs: this.nowMs() })
   }
+}
+
+/** Returns the test whether an entry is of the arrivals and the time of a selection. */
+function isIn({ since = 0, from = null, to = null }: Selection): (entry: Entry) => boolean {
+  return ({ n, at }) => n > since && (from === null || at >= from) && (to === null || at <= to)
 }
 
 const errorRank = 4

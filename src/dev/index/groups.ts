@@ -1,10 +1,10 @@
 import { rangeOf, type TimeRange } from '../live/chart.ts'
 import { cutText } from '../live/cut-text.ts'
-import { messageOf } from '../live/message.ts'
 import type { Group, GroupsAnswer } from '../protocol.ts'
 import { type EventObject, eventOfLine } from '../query/candidate.ts'
 import type { CountedName } from './counted-names.ts'
 import type { Entry } from './entry.ts'
+import { messageOf } from './event-message.ts'
 import type { GroupsRequest } from './index-api.ts'
 import { levelOfRank } from './level-rank.ts'
 import type { Search } from './search.ts'
@@ -35,12 +35,11 @@ interface Counted {
 
 /** Groups the matches by dataset, level and statement. New groups come first, then the largest ones. */
 export async function groupsOf(
-  allEntries: readonly Entry[],
+  entries: readonly Entry[],
   search: Search,
   request: GroupsRequest & { readonly nowMs: number; readonly epoch: string },
 ): Promise<GroupsAnswer> {
-  const { since = 0, mark = 0, limit = defaultLimit, nowMs, epoch } = request
-  const entries = allEntries.filter(({ n }) => n > since)
+  const { mark = 0, limit = defaultLimit, nowMs, epoch } = request
   const range = rangeOf(entries) ?? { from: nowMs, to: nowMs }
   const groups = new Groups(range)
   for await (const { matched } of search.newestFirst(entries)) for (const entry of matched) groups.add(entry)

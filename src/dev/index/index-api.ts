@@ -77,7 +77,7 @@ export interface EventIndexApi {
   event(id: EventId): EventDetail | undefined
   trace(request: { id: string; limit?: number | undefined }): Promise<TraceAnswer>
   groups(request: GroupsRequest): Promise<GroupsAnswer>
-  facet(request: { q?: string | undefined; field: string; limit?: number | undefined }): Promise<FacetAnswer>
+  facet(request: FacetRequest): Promise<FacetAnswer>
   suggest(request: { q: string; at: number }): SuggestAnswer
   edit(request: EditRequest): EditAnswer
   fields(request: FieldsRequest): FieldsAnswer
@@ -96,9 +96,16 @@ export interface EventIndexApi {
 /** Maximum number of lists that are open at a time. */
 export const maxViews = 16
 
-export interface GroupsRequest {
+/** Which events an answer covers: those that a query matches, of some arrivals and a time. */
+export interface Selection {
   readonly q?: string | undefined
+  /** Only events that arrived after this number. */
   readonly since?: number | undefined
+  readonly from?: number | null | undefined
+  readonly to?: number | null | undefined
+}
+
+export interface GroupsRequest extends Selection {
   readonly mark?: number | undefined
   readonly limit?: number | undefined
 }
@@ -118,14 +125,15 @@ export interface CostRequest {
   readonly monthlyLimit: number | null
 }
 
-export interface ExportRequest {
-  readonly q?: string | undefined
+export interface FacetRequest extends Selection {
+  readonly field: string
+  readonly limit?: number | undefined
+}
+
+export interface ExportRequest extends Selection {
   /** Newest arrival number that is exported; all by default. */
   readonly until?: number | undefined
   readonly sort?: Sort | undefined
-  readonly since?: number | undefined
-  readonly from?: number | null | undefined
-  readonly to?: number | null | undefined
 }
 
 /** One open list: a query, its matches in order, and whether it follows or is pinned. */

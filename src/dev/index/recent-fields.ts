@@ -6,6 +6,8 @@ import { FieldCounts, type FieldStatistics, fieldTypes } from './field-statistic
 import { groupsNamedByIds, idInName } from './ids-in-names.ts'
 
 const maxSimilarNameChars = 64
+/** Maximum length of the name of a dataset, in characters. A longer name is cut. */
+const maxNameChars = 256
 const maxTopValues = 20
 
 /** A value of a field as JSON, and how many events had it. */
@@ -41,7 +43,7 @@ export class RecentFields implements KnownFields {
       this.#now = new FieldCounts()
       this.#events = 1
     }
-    this.#now.add(dataset, event)
+    this.#now.add(dataset.slice(0, maxNameChars), event)
   }
 
   clear(): void {
@@ -109,7 +111,7 @@ export class RecentFields implements KnownFields {
     let events = 0
     for (const counts of [this.#now, this.#before]) {
       for (const [name, fields] of counts.datasets) {
-        if (dataset !== undefined && name !== dataset) continue
+        if (dataset !== undefined && name !== dataset.slice(0, maxNameChars)) continue
         events += fields.events
         for (const group of groupsNamedByIds(fields.root)) suspects.add(group)
         collect(fields.root, byPath)

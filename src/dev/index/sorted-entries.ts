@@ -49,15 +49,10 @@ export class SortedEntries {
     return this.#entries
   }
 
-  /** Returns up to `max` of the kept entries, the last one first. */
-  last(max: number): Entry[] {
+  /** Returns the entries in order, some of which may not be kept any more. The array is valid until the list changes. */
+  merged(): readonly Entry[] {
     if (this.#unmerged.length > 0) this.#merge()
-    const found: Entry[] = []
-    for (let at = this.#entries.length - 1; at >= 0 && found.length < max; at--) {
-      const entry = this.#entries[at] as Entry
-      if (entry.isKept) found.push(entry)
-    }
-    return found
+    return this.#entries
   }
 
   #removeForgotten(): void {

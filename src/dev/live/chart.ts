@@ -9,6 +9,9 @@ const maxSamples = 400
 const outliers = 0.01
 const farFactor = 10
 
+/** Number of counts in a bucket: each level, and none. */
+const series = levels.length + 1
+
 const second = 1000
 const minute = 60 * second
 const hour = 60 * minute
@@ -29,14 +32,14 @@ export interface TimeRange {
  * 1970 would push the others into one bucket.
  */
 export function rangeOf(entries: readonly Entry[]): TimeRange | undefined {
-  if (entries.length === 0) return undefined
   const stride = Math.max(Math.floor(entries.length / maxSamples), 1)
   const times: number[] = []
   for (let at = entries.length - 1; at >= 0; at -= stride) times.push((entries[at] as Entry).at)
-  times.push((entries[0] as Entry).at)
+  if (entries[0] !== undefined) times.push(entries[0].at)
   times.sort((one, other) => one - other)
-  const first = times[0] as number
-  const to = times.at(-1) as number
+  const first = times[0]
+  const to = times.at(-1)
+  if (first === undefined || to === undefined) return undefined
   const usual = times[Math.ceil(times.length * outliers)] ?? first
   return { from: to - first > farFactor * (to - usual + minute) ? usual : first, to }
 }
@@ -48,17 +51,32 @@ function stepFor({ from, to }: TimeRange): number {
   return step ?? Math.ceil(least / (24 * hour)) * 24 * hour
 }
 
-/** Counts the entries of a range by time and level. Entries outside of the range are left out. */
-export function chartOf(entries: readonly Entry[], range: TimeRange): Chart {
-  const stepMs = stepFor(range)
-  const from = Math.floor(range.from / stepMs) * stepMs
-  const buckets = Math.min(Math.floor((range.to - from) / stepMs) + 1, maxBuckets + 1)
-  const counts = Array.from({ length: buckets }, () => new Array<number>(levels.length + 1).fill(0))
-  for (const { at, rank } of entries) {
-    const bucket = counts[Math.floor((at - from) / stepMs)]
-    if (bucket === undefined) continue
-    const level = rank < 0 ? levels.length : rank
-    bucket[level] = (bucket[level] as number) + 1
+/** Counts entries of a range by time and level. */
+export class ChartCounts {
+  readonly #from: number
+  readonly #stepMs: number
+  readonly #buckets: number
+  readonly #counts: Float64Array
+
+  constructor(range: TimeRange) {
+    this.#stepMs = stepFor(range)
+    this.#from = Math.floor(range.from / this.#stepMs) * this.#stepMs
+    this.#buckets = Math.min(Math.floor((range.to - this.#from) / this.#stepMs) + 1, maxBuckets + 1)
+    this.#counts = new Float64Array(this.#buckets * series)
   }
-  return { from, stepMs, counts }
+
+  /** Counts an entry, unless it is outside of the range. */
+  add({ at, rank }: Entry): void {
+    const bucket = Math.floor((at - this.#from) / this.#stepMs)
+    if (bucket < 0 || bucket >= this.#buckets) return
+    const place = bucket * series + (rank < 0 ? levels.length : rank)
+    this.#counts[place] = (this.#counts[place] as number) + 1
+  }
+
+  chart(): Chart {
+    const counts = Array.from({ length: this.#buckets }, (_, bucket) => [
+      ...this.#counts.subarray(bucket * series, (bucket + 1) * series),
+    ])
+    return { from: this.#from, stepMs: this.#stepMs, counts }
+  }
 }

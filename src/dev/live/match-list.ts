@@ -1,6 +1,5 @@
 import type { Entry } from '../index/entry.ts'
 import { SortedEntries } from '../index/sorted-entries.ts'
-import { isRepeat } from './snapshot.ts'
 
 /**
  * The matches of one list, in order, while a scan of the events that were kept at its start goes on. The scan finds the
@@ -31,8 +30,8 @@ export class MatchList {
     this.#arrived.add(entry)
   }
 
-  addScanned(entries: readonly Entry[]): void {
-    for (const entry of entries) this.#scanned?.push(entry)
+  addScanned(entry: Entry): void {
+    this.#scanned?.push(entry)
   }
 
   /** Must be called once for each match that is not kept any more. */
@@ -54,38 +53,32 @@ export class MatchList {
     this.#scannedForgotten = 0
   }
 
-  /** Returns all matches so far in order, the oldest first. The array is valid until the list changes. */
-  oldestFirst(): readonly Entry[] {
-    return this.#scanned === undefined ? this.#arrived.settled() : [...this.newestFirst()].reverse()
-  }
-
-  /** Yields the kept matches, the newest first. */
-  *newestFirst(): Iterable<Entry> {
-    const arrived = this.#arrived.settled()
+  /** Calls a function with each kept match, the newest first, until the function returns false. */
+  newestFirst(visit: (entry: Entry) => boolean): void {
+    const arrived = this.#arrived.merged()
     const scanned = this.#scanned ?? []
     let at = arrived.length - 1
     let place = 0
     for (;;) {
       const one = arrived[at]
       const other = scanned[place]
+      let next: Entry
       if (one !== undefined && (other === undefined || this.#compare(one, other) > 0)) {
+        next = one
         at--
-        yield one
       } else if (other !== undefined) {
+        next = other
         place++
-        if (other.isKept) yield other
       } else return
+      if (next.isKept && !visit(next)) return
     }
   }
 
-  /** Returns the number of rows if neighbors that repeat are one row. */
-  runs(): number {
-    let runs = 0
-    let last: Entry | undefined
-    for (const entry of this.newestFirst()) {
-      if (last === undefined || !isRepeat(last, entry)) runs++
-      last = entry
-    }
-    return runs
+  /** Returns the kept matches, the oldest first. The array is valid until the list changes. */
+  oldestFirst(): readonly Entry[] {
+    if (this.#scanned === undefined) return this.#arrived.settled()
+    const entries: Entry[] = []
+    this.newestFirst(entry => entries.push(entry) > 0)
+    return entries.reverse()
   }
 }

@@ -14,6 +14,9 @@ export const defaultViewQuery: ViewQuery = {
   mark: 0,
 }
 
+/** Is true of each query that depends on the mark. */
+export const asksForNew = /\bis\b.*new/is
+
 /** Returns the query with its defaults, or with the parts that change. Columns that are too many are left out. */
 export function changedQuery(query: ViewQuery, change: Partial<ViewQuery>): ViewQuery {
   const given = Object.fromEntries(
@@ -30,5 +33,5 @@ export function changedQuery(query: ViewQuery, change: Partial<ViewQuery>): View
 /** True if the change needs another list, and not only other rows. */
 export function hasOtherMatches(query: ViewQuery, other: ViewQuery): boolean {
   const parts = ['q', 'sort', 'since', 'from', 'to'] as const
-  return parts.some(part => query[part] !== other[part]) || (query.mark !== other.mark && /\bis:new\b/i.test(other.q))
+  return parts.some(part => query[part] !== other[part]) || (query.mark !== other.mark && asksForNew.test(other.q))
 }

@@ -1,137 +1,103 @@
 import { monotonicMs, nextTurn } from '../../time.ts'
-import { byArrival, byTime, type Entry } from '../index/entry.ts'
+import type { Entry } from '../index/entry.ts'
 import type { LiveView } from '../index/index-api.ts'
-import {
-  type LiveMessages,
-  levels,
-  type QueryReading,
-  type Row,
-  type RowsAnswer,
-  type RowsRequest,
-  type Sort,
-  type ViewChange,
-  type ViewQuery,
-  type ViewState,
+import type {
+  LiveMessages,
+  QueryReading,
+  Row,
+  RowsAnswer,
+  RowsRequest,
+  ViewChange,
+  ViewQuery,
+  ViewState,
 } from '../protocol.ts'
-import { Candidate, type EventObject } from '../query/candidate.ts'
-import { type CompiledQuery, compileQuery } from '../query/compile-query.ts'
+import type { EventObject } from '../query/candidate.ts'
 import { type ReadQuery, readQuery } from '../query/read-query.ts'
 import type { KnownFields } from '../query/resolve-names.ts'
-import { noMatches, SliceMatcher } from '../query/slice-matcher.ts'
-import type { Turns } from '../query/turns.ts'
-import { chartOf, rangeOf } from './chart.ts'
-import { type HeldBudget, type HeldEvent, HeldLines } from './held-lines.ts'
-import { MatchList } from './match-list.ts'
+import { DrawnCounts } from './drawn-counts.ts'
+import type { HeldEvent } from './held-lines.ts'
+import { type ListFacts, levelCounts, listFacts } from './list-facts.ts'
+import { ListMatches, type MatchesHost } from './list-matches.ts'
+import { type PinHost, PinnedList } from './pinned-list.ts'
 import { RowMaker } from './row.ts'
 import { isRepeat, type Run, Snapshot } from './snapshot.ts'
-import { changedQuery, defaultViewQuery, hasOtherMatches } from './view-query.ts'
+import { asksForNew, changedQuery, defaultViewQuery, hasOtherMatches } from './view-query.ts'
 
 /** Number of rows in a frame, and maximum number in an answer. */
 const maxRows = 200
 /** Time after which the state is answered even if the first rows are not known yet, in milliseconds. */
 const maxFirstRowsMs = 100
-/** Maximum number of the newest events of a pinned list that are held after they are forgotten, and for how long. */
-const maxHeldEvents = 10_000
-const maxHeldMs = 600_000
-/** Maximum number of values of a facet in a tick. */
-const maxFacetValues = 20
 /** A list with more events than this counts its rows only once a second, if repeats are one row. */
 const maxExactlyCounted = 20_000
-const errorRank = levels.indexOf('error')
-
-type Tick = ReturnType<LiveView['tick']>
 
 /** What a list needs of the index. */
-export interface ViewHost {
+export interface ViewHost extends MatchesHost, PinHost {
   readonly epoch: string
-  readonly newest: number
   readonly knownFields: KnownFields & { readonly version: number }
-  readonly turns: Turns
-  readonly heldBudget: HeldBudget
-  nowMs(): number
-  /** Returns a copy of all kept entries in order, the oldest first. */
-  entries(sort: Sort): Entry[]
-  find(n: number): Entry | undefined
   counts(): { kept: number; forgotten: number; perSecond: number }
-  /** Removes a list's bit from all entries. */
-  clearBit(bit: number): void
   closed(view: View): void
-}
-
-interface Scan {
-  readonly entries: readonly Entry[]
-  at: number
 }
 
 /** One open list: see `LiveView`. */
 export class View implements LiveView {
   readonly id: string
-  readonly #host: ViewHost
   /** The bit of this list in the entries. */
   readonly bit: number
-  readonly #held: HeldLines
-  #query: ViewQuery = defaultViewQuery
+  readonly #host: ViewHost
+  #query: ViewQuery
   /** Number of changes so far. */
   #revision = 0
   #read: ReadQuery
   #shownReading: QueryReading
-  #fieldsVersion = 0
-  #compiled: CompiledQuery
-  #matcher: SliceMatcher
+  /** Version of the known fields with which the query was read. */
+  #fieldsVersion: number
   #rowMaker: RowMaker
-  #list: MatchList
-  #scan: Scan | undefined
-  /** Arrivals that wait for a slice, because the query has patterns. */
-  #untested: Entry[] = []
-  #isWorking = false
-  #isClosed = false
-  /** Matches by level, without the clauses about levels; the last one counts events without a level. */
-  #levels: number[] = []
-  #pin: Snapshot | undefined
-  #pinnedAtMs = 0
+  #matches: ListMatches
+  #pin: PinnedList | undefined
   /** The latest list that was read by rank without a pin. */
   #latest: Snapshot | undefined
-  #fresh = 0
-  #freshErrors = 0
-  #runs: number | undefined
-  #frame = { isDue: true, newest: 0, matches: 0, late: 0 }
-  #second = { atMs: 0, matches: 0, drawn: 0, late: 0, lateFrom: 0, lateTo: 0 }
+  /** What was known of all matches when they were counted last, and whether they have changed since. */
+  #facts: ListFacts | undefined
+  #areFactsOld = true
+  readonly #drawn = new DrawnCounts()
+  #isFrameDue = true
   #onChange: (() => void) | undefined
+  #isClosed = false
 
   constructor(host: ViewHost, place: { id: string; bit: number }, query: Partial<ViewQuery>) {
     this.#host = host
     this.id = place.id
     this.bit = place.bit
-    this.#held = new HeldLines(host.heldBudget)
     this.#query = changedQuery(defaultViewQuery, query)
+    this.#fieldsVersion = host.knownFields.version
     this.#read = readQuery(this.#query.q, host.knownFields)
     this.#shownReading = this.#read.reading
-    this.#compiled = this.#newCompiled()
-    this.#matcher = new SliceMatcher(this.#compiled)
     this.#rowMaker = new RowMaker(host.epoch, this.#query)
-    this.#list = this.#newList()
-    this.#restart()
+    this.#matches = this.#newMatches()
   }
 
   // The state and its changes
 
   async state(): Promise<ViewState> {
     const endMs = monotonicMs() + maxFirstRowsMs
-    while (!this.#isComplete() && this.#list.length < maxRows && !this.#isClosed && monotonicMs() < endMs)
-      await nextTurn()
+    while (this.#needsFirstRows() && monotonicMs() < endMs) await nextTurn()
     this.#shownReading = this.#reading()
     return {
       ...this.#query,
       view: this.id,
       revision: this.#revision,
       reading: this.#shownReading,
-      pinnedAt: this.#pin?.until ?? null,
-      matched: this.#pin?.rows ?? this.#rowCount(),
-      matchedEvents: this.#pin?.events ?? this.#list.length,
-      complete: this.#isComplete(),
-      rows: this.#pin === undefined ? this.#newestRows().rows : this.#rowsOf(this.#pin.runs(0, maxRows)),
-      newest: this.#pin?.until ?? this.#host.newest,
+      pinnedAt: this.#pin?.snapshot.until ?? null,
+      matched: this.#rowCount(),
+      matchedEvents: this.#eventCount(),
+      complete: this.#matches.isComplete,
+      rows: this.#pin === undefined ? this.#newestRows().rows : this.#rowsOf(this.#pin.snapshot.runs(0, maxRows)),
+      newest: this.#pin?.snapshot.until ?? this.#host.newest,
     }
+  }
+
+  #needsFirstRows(): boolean {
+    return !this.#matches.isComplete && this.#matches.list.length < maxRows && !this.#isClosed
   }
 
   async change({ pinned, ...change }: Omit<ViewChange, 'view'>): Promise<ViewState> {
@@ -147,137 +113,45 @@ export class View implements LiveView {
   }
 
   #changeMatches(): void {
-    const until = this.#pin?.until
     const read = readQuery(this.#query.q, this.#host.knownFields)
-    if (read.isUnfinished && this.#query.q !== '') {
+    if (read.isUnfinished) {
       // The text is being typed: the list stays as it is until the text is a query again.
       this.#read = { ...this.#read, reading: { ...this.#read.reading, notes: [unfinishedNote(read)] } }
     } else this.#read = read
-    this.#restart()
-    if (until !== undefined) this.#startPin(until)
+    this.#restartAndPin()
   }
 
   #changeGrouping(): void {
-    this.#runs = undefined
     this.#latest = undefined
-    this.#frame.isDue = true
-    if (this.#pin !== undefined) this.#startPin(this.#pin.until)
-  }
-
-  close(): void {
-    if (this.#isClosed) return
-    this.#isClosed = true
-    this.#forgetMatches()
-    this.#held.clear()
-    this.#onChange = undefined
-    this.#host.closed(this)
+    this.#isFrameDue = true
+    if (this.#pin !== undefined) this.#startPin(this.#pin.snapshot.until)
   }
 
   onChange(listener: () => void): void {
     this.#onChange = listener
   }
 
-  // Pins
-
-  async #pinAt(until: number): Promise<void> {
-    const at = Math.min(Math.max(Math.trunc(until), 0), this.#host.newest)
-    while (this.#untested.some(entry => entry.n <= at) && !this.#isClosed) await nextTurn()
-    this.#startPin(at)
-  }
-
-  #startPin(until: number): void {
-    this.#unpin()
+  close(): void {
     if (this.#isClosed) return
-    const pin = this.#newSnapshot(until)
-    this.#pin = pin
-    this.#pinnedAtMs = this.#host.nowMs()
-    this.#fresh = 0
-    this.#freshErrors = 0
-    for (const n of pin.newest(maxHeldEvents)) {
-      const entry = this.#host.find(n)
-      if (entry !== undefined) entry.pins |= this.bit
-    }
-    for (const entry of this.#list.newestFirst()) if (entry.n > until) this.#countFresh(entry)
+    this.#isClosed = true
+    this.#matches.close()
+    this.#pin?.close()
+    this.#onChange = undefined
+    this.#host.closed(this)
   }
 
-  #unpin(): void {
-    if (this.#pin === undefined) return
-    for (const n of this.#pin.newest(maxHeldEvents)) {
-      const entry = this.#host.find(n)
-      if (entry !== undefined) entry.pins &= ~this.bit
-    }
-    this.#pin = undefined
-    this.#held.clear()
-    this.#fresh = 0
-    this.#freshErrors = 0
-    this.#frame.isDue = true
-  }
-
-  #newSnapshot(until: number): Snapshot {
-    const snapshot = new Snapshot(until, this.#query.group)
-    for (const entry of this.#list.newestFirst()) snapshot.append(entry)
-    return snapshot
-  }
-
-  /** Returns an event that this list holds although it is forgotten. */
-  held(n: number): HeldEvent | undefined {
-    return this.#held.find(n)
-  }
-
-  // Arrivals, and events that are forgotten
+  // Matches
 
   /** Takes an event that has just arrived. */
   arrived(entry: Entry, event: EventObject): void {
-    if (!this.#isInRange(entry)) return
-    if (this.#compiled.hasRegex) {
-      this.#untested.push(entry)
-      this.#work()
-      return
-    }
-    const candidate = new Candidate(entry, event)
-    if (!this.#compiled.testAnyLevel(candidate)) return
-    this.#countLevel(entry)
-    if (!this.#compiled.testLevel(candidate)) return
-    this.#addMatch(entry)
-    this.#tellChange()
-  }
-
-  #addMatch(entry: Entry): void {
-    entry.lists |= this.bit
-    this.#list.add(entry)
-    this.#runs = this.#list.length > maxExactlyCounted ? this.#runs : undefined
-    this.#frame.matches++
-    this.#second.matches++
-    if (this.#pin !== undefined) this.#countFresh(entry)
-    if ((entry.marks & 1) === 0) return
-    this.#frame.late++
-    const { late, lateFrom, lateTo } = this.#second
-    this.#second.late++
-    this.#second.lateFrom = late === 0 ? entry.at : Math.min(lateFrom, entry.at)
-    this.#second.lateTo = late === 0 ? entry.at : Math.max(lateTo, entry.at)
-  }
-
-  #countFresh(entry: Entry): void {
-    this.#fresh++
-    if (entry.rank >= errorRank) this.#freshErrors++
-  }
-
-  #countLevel(entry: Entry): void {
-    entry.listsOfAnyLevel |= this.bit
-    const at = entry.rank < 0 ? levels.length : entry.rank
-    this.#levels[at] = (this.#levels[at] as number) + 1
+    this.#matches.arrived(entry, event)
   }
 
   /** Takes note that an entry is being forgotten. Its line is there for the last time. */
   forgotten(entry: Entry): void {
-    if (entry.pins & this.bit) this.#held.hold(entry)
-    if (entry.listsOfAnyLevel & this.bit) {
-      const at = entry.rank < 0 ? levels.length : entry.rank
-      this.#levels[at] = (this.#levels[at] as number) - 1
-    }
-    if ((entry.lists & this.bit) === 0) return
-    this.#list.countForgotten(entry)
-    this.#runs = this.#list.length > maxExactlyCounted ? this.#runs : undefined
+    this.#pin?.forgotten(entry)
+    this.#matches.forgotten(entry)
+    this.#areFactsOld = true
   }
 
   /** Begins anew after all events have been forgotten. */
@@ -286,128 +160,108 @@ export class View implements LiveView {
     this.#restart()
   }
 
-  #isInRange({ n, at }: Entry): boolean {
-    const { since, from, to } = this.#query
-    return n > since && (from === null || at >= from) && (to === null || at <= to)
-  }
-
-  #tellChange(): void {
-    if (this.#frame.isDue || this.#pin !== undefined) return
-    this.#frame.isDue = true
-    this.#onChange?.()
-  }
-
-  // Scans
-
-  #newCompiled(): CompiledQuery {
-    return compileQuery(this.#read.node, { mark: this.#query.mark, nowMs: this.#host.nowMs() })
-  }
-
-  #newList(): MatchList {
-    return new MatchList(this.#query.sort === 'time' ? byTime : byArrival, this.#host.newest)
-  }
-
-  /** Looks for the matches anew. */
-  #restart(): void {
-    this.#forgetMatches()
-    this.#fieldsVersion = this.#host.knownFields.version
-    this.#compiled = this.#newCompiled()
-    this.#matcher = new SliceMatcher(this.#compiled)
-    this.#list = this.#newList()
-    const entries = this.#host.entries(this.#query.sort).filter(entry => this.#isInRange(entry))
-    this.#scan = { entries, at: entries.length - 1 }
-    this.#frame = { isDue: false, newest: this.#host.newest, matches: 0, late: 0 }
-    this.#tellChange()
-    this.#work()
-  }
-
-  #forgetMatches(): void {
-    this.#host.clearBit(this.bit)
-    this.#scan = undefined
-    this.#untested = []
-    this.#levels = new Array<number>(levels.length + 1).fill(0)
-    this.#pin = undefined
-    this.#held.clear()
-    this.#latest = undefined
-    this.#runs = undefined
-    this.#fresh = 0
-    this.#freshErrors = 0
-  }
-
-  /** Tests what is to be tested, in slices. */
-  #work(): void {
-    if (this.#isWorking) return
-    this.#isWorking = true
-    void this.#testAll().finally(() => {
-      this.#isWorking = false
+  #newMatches(): ListMatches {
+    const given = { bit: this.bit, query: this.#query, node: this.#read.node }
+    return new ListMatches(this.#host, given, {
+      onArrived: entry => {
+        this.#drawn.add(entry)
+        this.#pin?.countFresh(entry)
+      },
+      onScanned: entry => {
+        this.#pin?.addScanned(entry)
+        this.#latest?.append(entry)
+      },
+      onChanged: () => this.#changed(),
     })
   }
 
-  async #testAll(): Promise<void> {
-    while (!this.#isClosed && (this.#scan !== undefined || this.#untested.length > 0)) {
-      await this.#host.turns.next()
-      if (this.#isClosed) return
-      if (this.#untested.length > 0) this.#testArrivals()
-      if (this.#scan !== undefined) this.#scanSlice(this.#scan)
-    }
+  #changed(): void {
+    this.#areFactsOld = true
+    if (this.#isFrameDue || this.#pin !== undefined) return
+    this.#isFrameDue = true
+    this.#onChange?.()
   }
 
-  #testArrivals(): void {
-    const entries = this.#untested
-    const found = noMatches()
-    const next = this.#matcher.run(entries, 0, 1, found)
-    this.#untested = entries.slice(next)
-    for (const entry of found.anyLevel) if (entry.isKept) this.#countLevel(entry)
-    for (const entry of found.matched) if (entry.isKept) this.#addMatch(entry)
-    if (found.matched.length > 0) this.#tellChange()
+  /** Looks for the matches anew. A pinned list is pinned at the same arrival again. */
+  #restartAndPin(): void {
+    const until = this.#pin?.snapshot.until
+    this.#unpin()
+    this.#restart()
+    if (until !== undefined) this.#startPin(until)
   }
 
-  #scanSlice(scan: Scan): void {
-    const found = noMatches()
-    scan.at = this.#matcher.run(scan.entries, scan.at, -1, found)
-    for (const entry of found.anyLevel) this.#countLevel(entry)
-    for (const entry of found.matched) {
-      entry.lists |= this.bit
-      this.#pin?.append(entry)
-      this.#latest?.append(entry)
-    }
-    this.#list.addScanned(found.matched)
-    this.#runs = undefined
-    if (scan.at < 0) {
-      this.#scan = undefined
-      this.#list.completeScan()
-    }
-    this.#tellChange()
+  #restart(): void {
+    this.#matches.close()
+    this.#latest = undefined
+    this.#facts = undefined
+    this.#fieldsVersion = this.#host.knownFields.version
+    this.#matches = this.#newMatches()
+    this.#drawn.restart(this.#host.newest)
+    this.#isFrameDue = false
+    this.#changed()
   }
 
-  #isComplete(): boolean {
-    return this.#scan === undefined
+  // Pins
+
+  async #pinAt(until: number): Promise<void> {
+    const at = Math.min(Math.max(Math.trunc(until), 0), this.#host.newest)
+    while (this.#matches.isUntestedUpTo(at) && !this.#isClosed) await nextTurn()
+    this.#startPin(at)
   }
 
-  /** Part of the kept events that have been looked at. */
-  #readShare(): number {
-    if (this.#scan === undefined) return 1
-    return 1 - (this.#scan.at + 1) / this.#scan.entries.length
+  #startPin(until: number): void {
+    this.#unpin()
+    if (this.#isClosed) return
+    const pin = new PinnedList(this.#host, this.bit, this.#newSnapshot(until))
+    this.#matches.list.newestFirst(entry => {
+      if (entry.n > until) pin.countFresh(entry)
+      return true
+    })
+    this.#pin = pin
+  }
+
+  #unpin(): void {
+    if (this.#pin === undefined) return
+    this.#pin.close()
+    this.#pin = undefined
+    this.#isFrameDue = true
+  }
+
+  #newSnapshot(until: number): Snapshot {
+    const snapshot = new Snapshot(until, this.#query.group)
+    this.#matches.list.newestFirst(entry => {
+      snapshot.append(entry)
+      return true
+    })
+    return snapshot
+  }
+
+  /** Returns an event that this list holds although it is forgotten. */
+  held(n: number): HeldEvent | undefined {
+    return this.#pin?.held(n)
   }
 
   // Rows
 
   async rows({ until, from, n }: Omit<RowsRequest, 'view'>): Promise<RowsAnswer> {
-    const snapshot = this.#snapshotAt(until)
     const count = Math.min(n, maxRows)
-    while (!this.#isComplete() && snapshot.rows < from + count && !this.#isClosed) await nextTurn()
+    let snapshot = this.#snapshotAt(until)
+    while (!this.#matches.isComplete && snapshot.rows < from + count && !this.#isClosed) {
+      await nextTurn()
+      snapshot = this.#snapshotAt(until)
+    }
     return {
       from,
       rows: this.#rowsOf(snapshot.runs(from, count)),
       matched: snapshot.rows,
       matchedEvents: snapshot.events,
-      complete: this.#isComplete(),
-      read: this.#readShare(),
+      complete: this.#matches.isComplete,
+      read: this.#matches.readShare,
     }
   }
 
   #snapshotAt(until: number): Snapshot {
-    if (this.#pin?.until === until) return this.#pin
+    if (this.#pin?.snapshot.until === until) return this.#pin.snapshot
     if (this.#latest?.until !== until) this.#latest = this.#newSnapshot(until)
     return this.#latest
   }
@@ -416,7 +270,7 @@ export class View implements LiveView {
     return runs.map(run => {
       const entry = this.#host.find(run.n)
       if (entry !== undefined) return this.#rowMaker.row(entry, entry.line, run)
-      const held = this.#held.find(run.n)
+      const held = this.#pin?.held(run.n)
       return held === undefined ? this.#rowMaker.forgottenRow(run) : this.#rowMaker.row(held.entry, held.line, run)
     })
   }
@@ -425,94 +279,88 @@ export class View implements LiveView {
   #newestRows(after = 0): { rows: Row[]; drawn: number } {
     const runs: { entry: Entry; last: Entry; count: number }[] = []
     let drawn = 0
-    for (const entry of this.#list.newestFirst()) {
+    this.#matches.list.newestFirst(entry => {
       const run = runs.at(-1)
       if (run !== undefined && this.#query.group && isRepeat(run.last, entry)) {
         run.last = entry
         run.count++
       } else {
-        if (runs.length === maxRows) break
+        if (runs.length === maxRows) return false
         runs.push({ entry, last: entry, count: 1 })
       }
       if (entry.n > after) drawn++
-    }
+      return true
+    })
     const rows = runs.map(({ entry, last, count }) => this.#rowMaker.row(entry, entry.line, { count, since: last.at }))
     return { rows, drawn }
   }
 
+  #eventCount(): number {
+    return this.#pin?.snapshot.events ?? this.#matches.list.length
+  }
+
   #rowCount(): number {
-    if (!this.#query.group) return this.#list.length
-    this.#runs ??= this.#list.runs()
-    return this.#runs
+    if (this.#pin !== undefined) return this.#pin.snapshot.rows
+    const { list } = this.#matches
+    if (!this.#query.group) return list.length
+    const known = this.#facts
+    return known !== undefined && list.length > maxExactlyCounted ? known.runs : this.#presentFacts().runs
+  }
+
+  /** Counts the matches if they have changed. */
+  #presentFacts(): ListFacts {
+    if (this.#facts === undefined || this.#areFactsOld) this.#facts = listFacts(this.#matches, this.#host.nowMs())
+    this.#areFactsOld = false
+    return this.#facts
   }
 
   // Messages of the stream
 
   frame(): LiveMessages['rows'] | undefined {
-    if (this.#pin !== undefined || !this.#frame.isDue) return undefined
-    const { newest: after, matches, late } = this.#frame
-    const { rows, drawn } = this.#newestRows(after)
-    const drawnNow = Math.min(drawn, matches)
-    const { newest } = this.#host
-    this.#frame = { isDue: false, newest, matches: 0, late: 0 }
-    this.#second.drawn += drawnNow
+    if (this.#pin !== undefined || !this.#isFrameDue) return undefined
+    this.#isFrameDue = false
     this.#latest = undefined
+    const { rows, drawn } = this.#newestRows(this.#drawn.newest)
+    const { newest } = this.#host
     return {
       revision: this.#revision,
       rows,
       newest,
       matched: this.#rowCount(),
-      matchedEvents: this.#list.length,
-      skipped: matches - drawnNow,
-      late,
+      matchedEvents: this.#eventCount(),
+      ...this.#drawn.endFrame(newest, drawn),
     }
   }
 
-  tick(): Tick {
+  tick(): ReturnType<LiveView['tick']> {
     const now = this.#host.nowMs()
     this.#lookAtNames()
-    if (this.#pin !== undefined && now - this.#pinnedAtMs > maxHeldMs) this.#held.clear()
-    const entries = this.#list.oldestFirst()
-    this.#runs = undefined
-    const { matches, drawn, late, lateFrom, lateTo, atMs } = this.#second
-    const seconds = atMs === 0 ? 1 : Math.max((now - atMs) / 1000, 0.001)
-    this.#second = { atMs: now, matches: 0, drawn: 0, late: 0, lateFrom: 0, lateTo: 0 }
-    const { from, to } = this.#query
-    const range = rangeOf(entries) ?? { from: now, to: now }
-    const counted = this.#levels
-    const tick: Tick = {
+    this.#pin?.expire()
+    const { datasets, sources, chart } = this.#presentFacts()
+    const { matchedPerSecond, notDrawnPerSecond, late } = this.#drawn.endTick(now)
+    const reading = this.#reading()
+    const isOther = JSON.stringify(reading) !== JSON.stringify(this.#shownReading)
+    this.#shownReading = reading
+    return {
       revision: this.#revision,
       now,
       newest: this.#host.newest,
-      matched: this.#pin?.rows ?? this.#rowCount(),
-      matchedEvents: this.#pin?.events ?? this.#list.length,
-      complete: this.#isComplete(),
-      read: this.#readShare(),
-      fresh: this.#fresh,
-      freshErrors: this.#freshErrors,
+      matched: this.#rowCount(),
+      matchedEvents: this.#eventCount(),
+      complete: this.#matches.isComplete,
+      read: this.#matches.readShare,
+      fresh: this.#pin?.fresh ?? 0,
+      freshErrors: this.#pin?.freshErrors ?? 0,
       ...this.#host.counts(),
-      matchedPerSecond: Math.round(matches / seconds),
-      notDrawnPerSecond: this.#pin === undefined ? Math.round(Math.max(matches - drawn, 0) / seconds) : 0,
-      levels: {
-        trace: counted[0] ?? 0,
-        debug: counted[1] ?? 0,
-        info: counted[2] ?? 0,
-        warn: counted[3] ?? 0,
-        error: counted[4] ?? 0,
-        fatal: counted[5] ?? 0,
-        none: counted[6] ?? 0,
-      },
-      datasets: facetOf(entries, entry => entry.dataset.name),
-      sources: facetOf(entries, entry => entry.source?.name),
-      chart: chartOf(entries, { from: from ?? range.from, to: to ?? range.to }),
-      late: late === 0 ? null : { count: late, from: lateFrom, to: lateTo },
+      matchedPerSecond,
+      notDrawnPerSecond: this.#pin === undefined ? notDrawnPerSecond : 0,
+      levels: levelCounts(this.#matches.levels),
+      datasets,
+      sources,
+      chart,
+      late,
+      ...(isOther ? { reading } : {}),
     }
-    const reading = this.#reading()
-    if (JSON.stringify(reading) !== JSON.stringify(this.#shownReading)) {
-      this.#shownReading = reading
-      tick.reading = reading
-    }
-    return tick
   }
 
   /** Reads the query again if it names fields that events have only since then. */
@@ -521,49 +369,33 @@ export class View implements LiveView {
     if (this.#read.unknown.length === 0 || version === this.#fieldsVersion) return
     this.#fieldsVersion = version
     const read = readQuery(this.#query.q, this.#host.knownFields)
-    if (read.isUnfinished || JSON.stringify(read.reading) === JSON.stringify(this.#read.reading)) return
-    const isOther = read.reading.readAs !== this.#read.reading.readAs
+    if (read.isUnfinished) return
+    const hasOtherPaths = read.reading.readAs !== this.#read.reading.readAs
     this.#read = read
-    if (!isOther) return
-    const until = this.#pin?.until
-    this.#restart()
-    if (until !== undefined) this.#startPin(until)
+    if (hasOtherPaths) this.#restartAndPin()
   }
 
   /** Returns how the query was understood. An empty list has a note that says why. */
   #reading(): QueryReading {
     const { reading } = this.#read
     const notes = [...reading.notes]
-    if (this.#matcher.isTooSlow) {
+    if (this.#matches.isTooSlow) {
       notes.push({ text: 'Pattern too slow: the search was stopped, and not all events were looked at.' })
     }
-    const isEmpty = this.#isComplete() && this.#list.length === 0 && this.#host.counts().kept > 0
-    if (isEmpty) notes.push({ text: `No event matches${this.#hasRange() ? ' in the chosen time' : ''}.` })
+    const { isComplete, list } = this.#matches
+    if (isComplete && list.length === 0 && this.#host.counts().kept > 0) {
+      const { since, from, to } = this.#query
+      const isBounded = since > 0 || from !== null || to !== null
+      notes.push({ text: `No event matches${isBounded ? ' in the chosen time' : ''}.` })
+      if (this.#query.mark === 0 && asksForNew.test(this.#query.q)) {
+        notes.push({ text: 'Set a mark first: `is:new` finds the events that arrive after the mark.' })
+      }
+    }
     return { ...reading, notes }
-  }
-
-  #hasRange(): boolean {
-    const { since, from, to } = this.#query
-    return since > 0 || from !== null || to !== null
   }
 }
 
 function unfinishedNote({ reading }: ReadQuery): QueryReading['notes'][number] {
   const [note] = reading.notes
   return { ...note, text: 'The query is not complete yet: the list is that of the query before.' }
-}
-
-function facetOf(
-  entries: readonly Entry[],
-  nameOf: (entry: Entry) => string | undefined,
-): { value: string; count: number }[] {
-  const counts = new Map<string, number>()
-  for (const entry of entries) {
-    const name = nameOf(entry)
-    if (name !== undefined) counts.set(name, (counts.get(name) ?? 0) + 1)
-  }
-  const sorted = Array.from(counts, ([value, count]) => ({ value, count })).sort(
-    (one, other) => other.count - one.count,
-  )
-  return sorted.slice(0, maxFacetValues)
 }

@@ -1,4 +1,5 @@
 import { mark } from '../index/entry.ts'
+import { messageOf } from '../index/event-message.ts'
 import { timeOfValue } from '../index/event-time.ts'
 import { noRank, rankOfSpelling, rankOfWord } from '../index/level-rank.ts'
 import type { Candidate } from './candidate.ts'
@@ -24,7 +25,7 @@ export interface CompiledQuery {
 }
 
 export interface QueryContext {
-  /** `is:new` means: arrived after this number. */
+  /** `is:new` means: arrived after this number. 0 for none: then no event is new. */
   readonly mark: number
   /** The present time, for clock times of today. */
   readonly nowMs: number
@@ -97,6 +98,7 @@ function cheapestFirst(parts: readonly Costed[]): Costed[] {
 
 function compiledTerm({ field, test }: TermNode, context: QueryContext): Costed {
   if (field === null) return compiledText(test)
+  if (field === 'message') return messageTest(test)
   const ofEvent = fieldTest(field, test)
   if (!isVirtualField(field)) return ofEvent
   const ofEntry = virtualTest(field, test, context)
@@ -155,6 +157,21 @@ function fieldTest(field: string, test: TermTest): Costed {
       return path.some(candidate.event, isTrue)
     },
     cost: test.kind === 'regex' ? 3 : 1,
+  }
+}
+
+/** Tests the field `message`, or else the text that stands for it in the list. */
+function messageTest(test: TermTest): Costed {
+  const ofField = fieldTest('message', test)
+  const isTrue = virtualValueTest('message', test)
+  if (test.kind === 'exists') return ofField
+  return {
+    test: candidate => {
+      if (ofField.test(candidate)) return true
+      const { event } = candidate
+      return !Object.hasOwn(event, 'message') && isTrue(messageOf(event))
+    },
+    cost: Math.max(ofField.cost, 2),
   }
 }
 
@@ -217,7 +234,7 @@ function rankComparison(sign: Comparison, text: string): ((rank: number) => bool
 }
 
 function badgeTest(word: string, context: QueryContext): EntryTest | undefined {
-  if (word === 'new') return ({ entry }) => entry.n > context.mark
+  if (word === 'new') return ({ entry }) => context.mark > 0 && entry.n > context.mark
   const bit = badgeBits.get(word)
   return bit === undefined ? undefined : ({ entry }) => (entry.marks & bit) !== 0
 }

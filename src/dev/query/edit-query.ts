@@ -3,9 +3,14 @@ import { all, type QueryNode } from './query-node.ts'
 import { parseQuery } from './query-parser.ts'
 import { fieldText, quoted, valueText } from './quoted-text.ts'
 
-/** Maximum length of a value that a clause contains whole, in characters. A longer one is found by its beginning. */
-const maxValueChars = 300
+/**
+ * Maximum length of a value that a clause contains whole, in characters. A longer one is found by its beginning. Rows cut
+ * their values at 300 characters, so a value of that length may be a part.
+ */
+const maxValueChars = 250
 const beginningChars = 200
+/** Maximum number of characters in this beginning that are hard to see. */
+const maxWildcards = 16
 
 interface Clause {
   readonly text: string
@@ -102,7 +107,10 @@ function withAlternative(clauses: readonly Clause[], path: string, added: string
   return texts.toSpliced(at, 1, `(${inner} OR ${added})`)
 }
 
-/** Returns the clause that finds a value, which is given as JSON. Containers are found by their presence. */
+/**
+ * Returns the clause that finds a value, which is given as JSON. Containers are found by their presence, also if no more
+ * than a summary of them is given.
+ */
 function valueClause(path: string, json: string): string {
   const name = fieldText(path)
   const value = parsed(json)
@@ -115,7 +123,7 @@ function parsed(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch {
-    return json // the reader has sent the text itself
+    return /^[[{]/.test(json) ? {} : json // a summary of a container, or a text without its quotes
   }
 }
 
@@ -124,12 +132,20 @@ function textValue(value: string): string {
     const isNumber = /^[-+.\d]/.test(value)
     return isNumber ? quoted(value) : valueText(value)
   }
-  // Characters that are hard to see stand for any character.
-  const beginning = value.slice(0, beginningChars).replace(/[^\p{L}\p{N}]/gu, char => {
-    if (char === ' ') return '\\ '
-    return /[!-~]/.test(char) ? `\\${char}` : '?'.repeat(char.length)
-  })
-  return `${beginning}*`
+  return `${beginningOf(value)}*`
+}
+
+/** Returns the beginning of a text as a pattern. Characters that are hard to see stand for any character. */
+function beginningOf(value: string): string {
+  let beginning = ''
+  let wildcards = 0
+  for (const char of value.slice(0, beginningChars)) {
+    const isSeen = /[\p{L}\p{N} !-~]/u.test(char)
+    if (!isSeen && ++wildcards > maxWildcards) break
+    if (isSeen) beginning += /[\p{L}\p{N}]/u.test(char) ? char : `\\${char}`
+    else beginning += '?'.repeat(char.length)
+  }
+  return beginning
 }
 
 /** Returns the clause for the chosen levels: none if all of them are, a minimum if they are the highest ones. */

@@ -44,7 +44,7 @@ function testText(test: TermTest): string {
 }
 
 function escapedLiteral(literal: string): string {
-  return literal.replace(/[\s()*?\\"']/g, '\\$&')
+  return literal.replace(/[\s()*?\\"'!<>=/[{-]/g, '\\$&')
 }
 
 function boundText(text: string): string {

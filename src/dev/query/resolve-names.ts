@@ -23,7 +23,7 @@ export function resolveNames(node: QueryNode, fields: KnownFields): ResolvedQuer
   const unknown = new Set<string>()
   let isChanged = false
   const resolved = (name: string): string => {
-    if (isVirtualField(name) || fields.has(name)) return name
+    if (name === 'message' || isVirtualField(name) || fields.has(name)) return name
     const [path, other] = fields.endingWith(name)
     if (path === undefined || other !== undefined) {
       unknown.add(name)

@@ -3,10 +3,10 @@ import { json } from '../../emulator/answer.ts'
 import { FaultMistake } from '../faults/fault-text.ts'
 import type { LicenseSettings } from '../faults/license-settings.ts'
 import type { RunningFaults } from '../faults/running-faults.ts'
-import type { EventIndexApi } from '../index/index-api.ts'
+import type { EventIndexApi, Selection } from '../index/index-api.ts'
 import type { RequestTrail } from '../intake/request-trail.ts'
 import type { LiveStreams } from '../live/live-streams.ts'
-import { type FaultsAnswer, paths, type ServiceStatus, type SetupAnswer } from '../protocol.ts'
+import { type EventDetail, type FaultsAnswer, paths, type ServiceStatus, type SetupAnswer } from '../protocol.ts'
 import { abortOnClose } from './abort-on-close.ts'
 import { readJson, send, sendError, sendLines } from './answers.ts'
 import { isLoopbackAddress } from './guard.ts'
@@ -155,8 +155,10 @@ function routesOf(deps: ApiDeps): Record<keyof typeof paths, Route> {
         ),
     },
     event: {
-      get: ({ response, parameters }) => {
-        const event = index.event(parameters.requiredText('id'))
+      get: async ({ response, parameters }) => {
+        const time = parameters.text('t', 60)
+        const found = index.event(parameters.requiredText('id'))
+        const event = found ?? (time === undefined ? undefined : await eventAtTime(index, time))
         if (event === undefined) {
           throw new NotThere('no-such-event', 'this event is not kept any more, or belongs to an earlier run')
         }
@@ -172,8 +174,7 @@ function routesOf(deps: ApiDeps): Record<keyof typeof paths, Route> {
     groups: {
       get: ({ parameters }) =>
         index.groups({
-          q: parameters.text('q'),
-          since: parameters.integer('since', 0, maxArrival),
+          ...selectionOf(parameters),
           mark: parameters.integer('mark', 0, maxArrival),
           limit: parameters.integer('limit', 1, maxEvents),
         }),
@@ -181,7 +182,7 @@ function routesOf(deps: ApiDeps): Record<keyof typeof paths, Route> {
     facet: {
       get: ({ parameters }) =>
         index.facet({
-          q: parameters.text('q'),
+          ...selectionOf(parameters),
           field: parameters.requiredText('field'),
           limit: parameters.integer('limit', 1, maxEvents),
         }),
@@ -240,12 +241,9 @@ function routesOf(deps: ApiDeps): Record<keyof typeof paths, Route> {
     export: {
       get: async ({ response, parameters }) => {
         const lines = index.exportLines({
-          q: parameters.text('q'),
+          ...selectionOf(parameters),
           until: parameters.integer('until', 0, maxArrival),
           sort: parameters.oneOf('sort', ['time', 'arrival']),
-          since: parameters.integer('since', 0, maxArrival),
-          from: parameters.number('from') ?? null,
-          to: parameters.number('to') ?? null,
         })
         const headers = { 'content-disposition': 'attachment; filename="logferry-events.ndjson"' }
         await sendLines(response, redacted(lines, deps.redact), headers)
@@ -280,6 +278,23 @@ function routesOf(deps: ApiDeps): Record<keyof typeof paths, Route> {
   }
 }
 
+/** Finds the event of a link that was made by an earlier run, if events were loaded from a file: by its `_time`. */
+async function eventAtTime(index: EventIndexApi, time: string): Promise<EventDetail | undefined> {
+  const at = Date.parse(time)
+  if (Number.isNaN(at)) return undefined
+  const { events } = await index.events({ from: at - 1, to: at + 1, limit: maxRows })
+  return events.map(({ id }) => index.event(id)).find(event => event?.time === time)
+}
+
 async function* redacted(lines: AsyncIterable<string>, redact: (text: string) => string): AsyncGenerator<string> {
   for await (const line of lines) yield redact(line)
+}
+
+function selectionOf(parameters: Parameters): Selection {
+  return {
+    q: parameters.text('q'),
+    since: parameters.integer('since', 0, maxArrival),
+    from: parameters.number('from'),
+    to: parameters.number('to'),
+  }
 }

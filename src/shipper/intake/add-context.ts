@@ -39,7 +39,7 @@ export function contextStep(
 /**
  * Returns the event with further fields. A field that is `undefined` is not in the line, so the event does not have it.
  *
- * @param isOwn true for the name of a field that every event has of its own, besides its fields: the time stamp, for one
+ * @param isOwn true for the name of a field that every event has of its own, besides its fields: the timestamp, for one
  */
 function merged(event: object, fields: object, isOwn: (name: string) => boolean): object {
   const merged: Record<string, unknown> = { ...fields, ...event }

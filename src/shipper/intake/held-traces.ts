@@ -2,7 +2,7 @@ import type { Severity } from '../../accounting/severity.ts'
 
 /** An event that is held, without references to the caller's objects. */
 export interface HeldEvent {
-  /** The event as JSON, with its time stamp. */
+  /** The event as JSON, with its timestamp. */
   readonly json: Buffer
   readonly dataset: string
   readonly severity: Severity

@@ -7,12 +7,14 @@ export interface IntakeEvent {
   /** The event's fields. Replace them by `replaceFields` only. */
   event: object
   severity: Severity
-  /** Time of an event without a time stamp of its own: milliseconds since the epoch, or seconds and nanoseconds. */
+  /** Time of an event without a timestamp of its own: milliseconds since the epoch, or seconds and nanoseconds. */
   readonly time: number | readonly [number, number]
   /** Resource and scope of an OpenTelemetry record, as bytes that replace the closing brace of the event's JSON. */
   resource: Uint8Array | undefined
   /** The result of `JSON.stringify` for the fields, if the caller has it and they are plain data. */
   preSerialized: string | undefined
+  /** True if the line must have `preSerialized` as it is, unless the event is changed or does not fit. */
+  readonly keepsText?: true
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Acknowledgement } from '../../batch/acknowledgements.ts'
 import type { BatchQueue } from '../../batch/batch-queue.ts'
 import { drainIfExiting } from '../../exit/exit-hooks.ts'
 import type { ResolvedOptions } from '../../options/resolved-options.ts'
-import { eventToLine, type Line } from '../../record/event-to-line.ts'
+import { eventToLine, type Line, textToLine } from '../../record/event-to-line.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
 import type { Redaction } from '../../record/redaction.ts'
 import { tailFields } from '../../record/resource-tail.ts'
@@ -71,7 +71,7 @@ export class Intake {
   }
 
   /**
-   * Takes every event. The event's own time stamp takes precedence over its `time`.
+   * Takes every event. The event's own timestamp takes precedence over its `time`.
    *
    * @returns the reason why the event was dropped, or `undefined` if it was kept
    */
@@ -98,7 +98,7 @@ export class Intake {
   }
 
   /**
-   * Writes an event as JSON with its time stamp, for a step that holds the event. Leaves room for its resource. The
+   * Writes an event as JSON with its timestamp, for a step that holds the event. Leaves room for its resource. The
    * event is redacted before it is cut, so that no cut hides a part of a secret from the patterns.
    *
    * @throws the failure of the redaction
@@ -204,7 +204,12 @@ export class Intake {
     if (tail !== resource) this.altered.cut++
     const nonFinite = resource === undefined ? 'null' : 'text' // OpenTelemetry has numbers that JSON does not have
     const maxBytes = this.#maxEventBytes - 1
-    return this.#toLine(event, this.#heads.of(intake), tail, maxBytes, this.altered, preSerialized, nonFinite)
+    const head = this.#heads.of(intake)
+    if (intake.keepsText && preSerialized !== undefined && this.#deps.redaction === undefined) {
+      const line = textToLine(preSerialized, event, head, tail, maxBytes)
+      if (line !== undefined) return line
+    }
+    return this.#toLine(event, head, tail, maxBytes, this.altered, preSerialized, nonFinite)
   }
 
   /** Returns a resource unless it is too long: it must not displace the event itself. */

@@ -3,7 +3,7 @@ import { Timestamper } from '../../record/timestamp.ts'
 import type { UidSequence } from '../../record/uid-sequence.ts'
 import type { IntakeEvent } from './intake-event.ts'
 
-/** Makes the first bytes of a line, which replace the opening brace of the event's JSON: the time stamp. */
+/** Makes the first bytes of a line, which replace the opening brace of the event's JSON: the timestamp. */
 export class LineHeads {
   readonly #timeField: string
   readonly #timestamper: Timestamper
@@ -31,11 +31,11 @@ export class LineHeads {
   }
 }
 
-/** The heads of lines whose events are identified: the time stamp, and the uid. */
+/** The heads of lines whose events are identified: the timestamp, and the uid. */
 export class IdentifiedHeads extends LineHeads {
   readonly #uids: UidSequence
   readonly #stamper: IdentityStamper
-  /** True if the time stamp is in the field that the nested uid would be in. */
+  /** True if the timestamp is in the field that the nested uid would be in. */
   readonly #isLogTaken: boolean
 
   constructor(timeField: string, uids: UidSequence) {

@@ -1,5 +1,6 @@
 import type { Diagnostics } from '../../accounting/diagnostics.ts'
 import { DropSummary } from '../../accounting/drop-summary.ts'
+import { reportRefused } from '../../accounting/drops.ts'
 import {
   type DropReason,
   type DropsBySeverity,
@@ -91,15 +92,13 @@ export class RefusedEvents {
   }
 
   #report(reason: Refusal): void {
-    const { ledger, diagnostics } = this.#deps
-    const { count, bySeverity } = ledger.takeRefused(reason)
-    if (count === 0) return
+    const wasReporting = this.#isReporting // a listener may flush or close the shipper, which reports the rest
     this.#isReporting = true
     try {
-      diagnostics.emit('dropped', { reason, count, bySeverity, dataset: undefined, wasSent: false })
-      this.#warn(reason, count, bySeverity)
+      const { count, bySeverity } = reportRefused(this.#deps, reason)
+      if (count > 0) this.#warn(reason, count, bySeverity)
     } finally {
-      this.#isReporting = false
+      this.#isReporting = wasReporting
     }
   }
 

@@ -5,7 +5,7 @@ import type { IntakeEvent } from './intake-event.ts'
 import { lateTime, timeMsOf } from './late-time.ts'
 import type { EventTime } from './repeat-windows.ts'
 
-/** Maximum length of a time stamp that is repeated in a summary, in characters. */
+/** Maximum length of a timestamp that is repeated in a summary, in characters. */
 const maxTimeLength = 64
 
 /** Fields that a summary has besides those of the repeated event. */
@@ -15,7 +15,7 @@ export const summaryFields = [
   'logferry.repeated.last_time',
 ] as const
 
-/** Returns the time stamp that an event brings along, or else the time of its log call. */
+/** Returns the timestamp that an event brings along, or else the time of its log call. */
 export function eventTime(intake: IntakeEvent, timeField: string): EventTime {
   return ownTime(intake.event, timeField) ?? timeMsOf(intake)
 }

@@ -1,6 +1,6 @@
 import { openBatchBytes, reserveStack } from '../../stack-reserve.ts'
 
-/** The time of an event: its own time stamp, or milliseconds since 1970. */
+/** The time of an event: its own timestamp, or milliseconds since 1970. */
 export type EventTime = string | number
 
 /** Maximum number of windows. When there is one more, the oldest window ends early. */

@@ -19,7 +19,7 @@ const roomShare = 1 / 64
 export interface TraceHoldDeps {
   readonly options: ResolvedHold
   readonly heldEvents: HeldEvents
-  /** Writes an event as JSON with its time stamp. The bytes are valid until the next event is written. */
+  /** Writes an event as JSON with its timestamp. The bytes are valid until the next event is written. */
   readonly toJson: (intake: IntakeEvent, altered: Alterations) => Line
   readonly altered: Alterations
   /** Passes a released event on, to the steps after this one. */

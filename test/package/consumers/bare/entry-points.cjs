@@ -1,4 +1,4 @@
-// Every entry point that the installed package has, by the name it is imported with.
+// Every entry point of the installed package, by its import name.
 const packageJson = require('logferry/package.json')
 
 module.exports = Object.keys(packageJson.exports)

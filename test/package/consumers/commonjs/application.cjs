@@ -1,4 +1,4 @@
-// Bundled as CommonJS: ships one event, and says what arrived.
+// Bundled as CommonJS. Ships one event, and prints the events that arrived.
 const { createShipper } = require('logferry')
 const { startEmulator } = require('logferry/emulator')
 const { LogferryTransport } = require('logferry/winston')

@@ -1,4 +1,5 @@
-// Jest's fake timers, in force before the package is loaded where Jest is told so (`fakeTimers.enableGlobally`).
+// Jest's fake timers, which are in force before the package loads if the configuration says so
+// (`fakeTimers.enableGlobally`).
 const { once } = require('node:events')
 const { createShipper } = require('logferry')
 const { startEmulator } = require('logferry/emulator')
@@ -25,16 +26,16 @@ test('a shipper sends each event once while an hour passes between them, and end
   for (let n = 0; n < 20; n++) {
     shipper.ship({ n })
     jest.advanceTimersByTime(3_600_000)
-    if (n % 5 === 4) await emulator.waitForEvents('faked', n + 1) // batches go by their age
+    if (n % 5 === 4) await emulator.waitForEvents('faked', n + 1) // batches depend on their age
   }
   expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
   await shipper.close()
   expect(numbers()).toEqual([...Array(20).keys()])
-  expect(emulator.events('faked')[1]._time).toMatch('2001-01-01T01:00:00') // as the application has it
+  expect(emulator.events('faked')[1]._time).toMatch('2001-01-01T01:00:00') // the application's clock
   expect(emulator.requests().length).toBeLessThan(20)
 })
 
-// Jest fakes `process.nextTick`, too, for which Winston waits, whatever its transports.
+// Jest fakes `process.nextTick`, too. Winston waits for it, whatever its transports.
 test.each([
   ['runs ticks by itself', { advanceTimers: true }],
   ['leaves ticks alone', { doNotFake: ['nextTick'] }],

@@ -1,4 +1,4 @@
-// A suite of Jest in CommonJS, as Jest runs it by default: modules in a context of their own, without `import()`.
+// A Jest suite in CommonJS, as Jest runs it by default: modules have a separate context, without `import()`.
 const { once } = require('node:events')
 const { setTimeout } = require('node:timers/promises')
 const { LoggerProvider } = require('@opentelemetry/sdk-logs')

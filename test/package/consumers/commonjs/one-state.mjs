@@ -1,4 +1,4 @@
-// An application that imports the package, with a module that requires it: there is one copy of everything.
+// An application imports the package, and one of its modules requires it: both share one copy of all state.
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 
@@ -11,7 +11,8 @@ for (const name of names) {
   for (const key of Object.keys(required)) assert.equal(imported[key], required[key], `${key} of ${name}`)
 }
 
-// What one makes the other takes, time stamps are unique among both, and the end of the process delivers for both.
+// Each accepts the objects of the other, timestamps are unique among both, and the end of the process delivers for
+// both.
 const { startEmulator } = await import('logferry/emulator')
 const { createShipper } = await import('logferry')
 const { LogferryTransport } = require('logferry/winston')

@@ -1,4 +1,5 @@
-// `node otel.mjs processor|exporter SDK` logs 3,000 records, and compares what the service received.
+// `node otel.mjs processor|exporter SDK` logs 3,000 records, and compares them with the events that the service
+// received.
 import assert from 'node:assert/strict'
 import { ROOT_CONTEXT, trace } from '@opentelemetry/api'
 import { resourceFromAttributes } from '@opentelemetry/resources'

@@ -1,8 +1,8 @@
-// How the SDK is set up in 0.200.
+// Sets up the SDK of version 0.200.
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs'
 
 export const hasEventNames = false
-/** Since 0.215. */
+/** Exists since version 0.215. */
 export const forceFlushReachesExporter = false
 
 export function providerOf(options, processor) {

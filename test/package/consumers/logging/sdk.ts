@@ -1,4 +1,4 @@
-// How the SDK is set up today.
+// Sets up the current SDK.
 import {
   BatchLogRecordProcessor,
   LoggerProvider,

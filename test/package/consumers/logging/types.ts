@@ -1,4 +1,4 @@
-// What is assignable to what, in every version of winston and of the OpenTelemetry SDK that is supported.
+// Checks assignments between types in every supported version of winston and of the OpenTelemetry SDK.
 import type { LogRecordExporter, LogRecordProcessor } from '@opentelemetry/sdk-logs'
 import { createShipper } from 'logferry'
 import { startEmulator } from 'logferry/emulator'

@@ -1,4 +1,4 @@
-// Logs 3,000 times through Winston, and compares what the service received.
+// Logs 3,000 times through Winston, and compares the calls with the events that the service received.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { startEmulator } from 'logferry/emulator'

@@ -1,4 +1,5 @@
-// Uses every entry point as any version of TypeScript and any kind of module can: no `await` outside of functions.
+// Uses every entry point in a way that any version of TypeScript and any kind of module allows: no `await` outside of
+// functions.
 import { createShipper, type FlushResult, type Shipper, type ShipperOptions, type ShipperStats } from 'logferry'
 import { type Emulator, type EmulatorOptions, startEmulator } from 'logferry/emulator'
 import { createOrgClient, type License, type OrgClient, OrgError } from 'logferry/org'
@@ -13,14 +14,14 @@ export async function ship(): Promise<boolean> {
   shipper.on('rejected', ({ reason }) => reason.trim())
   const { complete, pending }: FlushResult = await shipper.flush({ timeoutMs: 1000 })
   const stats: ShipperStats = shipper.stats()
-  // A shipper is of one type, whatever entry point it goes through.
+  // A shipper has one type, whatever entry point it passes through.
   const ways = [new LogferryLogRecordExporter({ shipper }), new LogferryLogRecordProcessor({ shipper })]
   return complete && pending + stats.accepted === ways.length
 }
 
 export function logger(transportOptions: LogferryTransportOptions): string {
   const transport = new LogferryTransport(transportOptions)
-  transport.once('finish', () => undefined).end() // it is a stream of Node's
+  transport.once('finish', () => undefined).end() // it is a stream of Node
   // @ts-expect-error: nothing is of type any
   transport.shipper.launch()
   return transport.name

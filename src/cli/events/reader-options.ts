@@ -1,0 +1,111 @@
+/** Options that `tail`, `logs` and `spool show` share: which events to print, and how. */
+import type { QueryReading } from '../../dev/protocol.ts'
+import { isDatasetName } from '../../options/dataset-name.ts'
+import { SystemDate, systemTimeMs } from '../../time.ts'
+import { type Command, type Given, Misuse } from '../command.ts'
+import { print, printError, printLines } from '../print.ts'
+import { type ColorChoice, colorChoices, hasColors } from './color-choice.ts'
+import { HumanFormat } from './human.ts'
+import { toJsonLine } from './json.ts'
+import { toLogfmt } from './logfmt.ts'
+import type { ShownEvent } from './shown-event.ts'
+
+/** Which events are printed, and from where. */
+export const sourceOptions = {
+  url: {
+    value: 'address',
+    description: 'address of the dev service (default: LOGFERRY_URL, then http://127.0.0.1:4800)',
+  },
+  'allow-insecure': { description: 'allow plain http to another host: the token can be read on the way' },
+  spool: { value: 'directory', description: 'read a spool in place of a service', completes: 'directories' },
+  dataset: { value: 'name', description: 'print the events of this dataset only' },
+} as const satisfies Command['options']
+
+export const formatOptions = {
+  json: { description: 'print each event as it was sent, one line of JSON each' },
+  meta: { description: 'with --json: wrap each event in its dataset, its source and the time of its arrival' },
+  logfmt: { description: 'print each event as one line of logfmt' },
+  fields: { value: 'a,b.c', description: 'print these fields only' },
+  repeats: { description: 'print each repeat, in place of one line with ×12' },
+  color: {
+    value: 'when',
+    description: 'colors: on terminals unless NO_COLOR is set (auto), always or never',
+    choices: colorChoices,
+  },
+  utc: { description: 'print times in UTC, and read them so' },
+} as const satisfies Command['options']
+
+export const queryArgument = {
+  name: 'query',
+  description: 'a query, as on the page',
+  isVariadic: true,
+} as const satisfies Command['argument']
+
+/** Prints events to standard output. */
+export type PrintEvents = (events: readonly ShownEvent[]) => void
+
+/**
+ * Returns the function that prints events in the format that the options name.
+ *
+ * @throws Misuse
+ */
+export function printerOf(given: Given): PrintEvents {
+  const { json, meta, logfmt, repeats, utc } = given
+  if (json === true && logfmt === true) throw new Misuse('--json and --logfmt exclude each other. Give one of them.')
+  if (meta === true && json !== true) throw new Misuse('--meta has an effect with --json only. Give both.')
+  const fields = fieldsOf(given)
+  const isColored = hasColors((given.color ?? 'auto') as ColorChoice)
+  if (json === true) return eachOnItsLine(event => toJsonLine(event, { fields, hasMeta: meta === true }))
+  if (logfmt === true) return eachOnItsLine(event => toLogfmt(event, fields))
+  const options = { fields, isUtc: utc === true, showsRepeats: repeats === true }
+  const format = new HumanFormat(options, new SystemDate(systemTimeMs()))
+  return events => printLines(format.lines(events), isColored)
+}
+
+function eachOnItsLine(toLine: (event: ShownEvent) => string): PrintEvents {
+  return events => {
+    if (events.length > 0) print(events.map(toLine).join('\n'))
+  }
+}
+
+function fieldsOf({ fields }: Given): string[] | undefined {
+  if (fields === undefined) return undefined
+  const paths = String(fields)
+    .split(',')
+    .map(path => path.trim())
+  if (paths.every(path => path !== '')) return paths
+  throw new Misuse('--fields must be names of fields with commas between them, such as http.status,dur_ms')
+}
+
+/** Returns the query. The user may give it as several words. */
+export function queryOf({ query = '' }: Given): string {
+  return Array.isArray(query) ? query.join(' ') : String(query)
+}
+
+/** @throws Misuse */
+export function datasetOf({ dataset }: Given): string | undefined {
+  if (dataset === undefined || isDatasetName(dataset)) return dataset
+  throw new Misuse('--dataset must be the name of a dataset')
+}
+
+/**
+ * Reads an option that is an integer.
+ *
+ * @throws Misuse
+ */
+export function integerOf(given: Given, name: string, range: { usual: number; min: number; max: number }): number {
+  const { usual, min, max } = range
+  const text = given[name]
+  if (text === undefined) return usual
+  const number = /^\d+$/.test(String(text)) ? Number(text) : Number.NaN
+  if (number >= min && number <= max) return number
+  throw new Misuse(`--${name} must be an integer from ${min} to ${max.toLocaleString('en')}, not '${text}'`)
+}
+
+/** Tells on standard error how a query was understood, if it was not taken as it stands. */
+export function printReading({ readAs, notes }: Pick<QueryReading, 'readAs' | 'notes'>): void {
+  if (readAs !== undefined) printError(`logferry: the query was read as ${readAs}`)
+  for (const { text, didYouMean } of notes) {
+    printError(`logferry: ${text}${didYouMean === undefined ? '' : ` Did you mean ${didYouMean}?`}`)
+  }
+}

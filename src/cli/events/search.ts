@@ -1,0 +1,112 @@
+import type { EventsAnswer } from '../../dev/protocol.ts'
+import { type DevClient, ServiceTrouble } from './dev-client.ts'
+import type { ShownEvent } from './shown-event.ts'
+
+/** Which events are wanted. Times are milliseconds since 1970. */
+export interface Search {
+  readonly q: string
+  readonly dataset: string | undefined
+  readonly from: number | undefined
+  readonly to: number | undefined
+  /** Maximum number of events: the newest ones. */
+  readonly limit: number
+}
+
+export interface FoundEvents {
+  /** By their time, oldest first. */
+  readonly events: ShownEvent[]
+  /** Sentences about what is missing. */
+  readonly notices: readonly string[]
+  readonly reading: Pick<EventsAnswer['reading'], 'readAs' | 'notes'> | undefined
+}
+
+const pageEvents = 1000
+/** Maximum characters of lines that are held at a time. */
+const maxHeldChars = 268_435_456
+const maxRestarts = 3
+
+/** Reads the newest events that match from a dev service. */
+export async function newestEvents(client: DevClient, search: Search, signal: AbortSignal): Promise<FoundEvents> {
+  for (let restarts = 0; restarts < maxRestarts; restarts++) {
+    const found = await newestOfOneRun(client, search, signal)
+    if (found !== undefined) return found
+  }
+  throw new ServiceTrouble('the service restarts again and again. Look at the output of logferry dev.', false)
+}
+
+/** Returns `undefined` if the service has restarted in between. */
+async function newestOfOneRun(
+  client: DevClient,
+  { limit, ...wanted }: Search,
+  signal: AbortSignal,
+): Promise<FoundEvents | undefined> {
+  const read: ShownEvent[][] = []
+  let left = limit + 1 // one more than wanted tells if there are more
+  let chars = 0
+  let before: number | undefined
+  let first: EventsAnswer | undefined
+  do {
+    const page = await client.events({ ...wanted, before, order: 'desc', limit: Math.min(left, pageEvents) }, signal)
+    first ??= page
+    if (page.epoch !== first.epoch) return undefined
+    read.push(page.events)
+    left -= page.events.length
+    for (const { line } of page.events) chars += line.length
+    before = page.next ?? undefined
+  } while (before !== undefined && left > 0 && chars <= maxHeldChars)
+  const newest = new NewestEvents(limit)
+  for (const event of read.flat().reverse()) newest.add(event)
+  return { ...newest.result(), reading: first.reading }
+}
+
+/** Keeps the newest of the events that are added in any order, up to a number and a size. */
+export class NewestEvents {
+  readonly #limit: number
+  #events: ShownEvent[] = []
+  #chars = 0
+  #isCut = false
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** True once an event was left out. */
+  get isCut(): boolean {
+    return this.#isCut
+  }
+
+  add(event: ShownEvent): void {
+    this.#events.push(event)
+    this.#chars += event.line.length
+    if (this.#events.length > 2 * this.#limit || this.#chars > 2 * maxHeldChars) this.#cut()
+  }
+
+  /** Leaves out the oldest events beyond the limits. Of events of the same time, those that were added first are older. */
+  #cut(): void {
+    this.#events.sort((one, other) => one.at - other.at)
+    let [first, chars] = [this.#events.length, 0]
+    while (first > 0 && this.#events.length - first < this.#limit) {
+      const next = (this.#events[first - 1] as ShownEvent).line.length
+      if (chars + next > maxHeldChars) break
+      chars += next
+      first--
+    }
+    this.#isCut ||= first > 0
+    this.#events = this.#events.slice(first)
+    this.#chars = chars
+  }
+
+  /** Returns the events by their time, oldest first. Events of the same time keep the order in which they were added. */
+  result(): Pick<FoundEvents, 'events' | 'notices'> {
+    this.#cut()
+    const events = this.#events
+    return { events, notices: this.#isCut ? [cutNotice(events.length)] : [] }
+  }
+}
+
+function cutNotice(count: number): string {
+  return (
+    `these are the newest ${count.toLocaleString('en')} of the events that match. ` +
+    'Raise --limit, or narrow --since, --until or the query, for others.'
+  )
+}

@@ -1,0 +1,49 @@
+import { Misuse } from '../command.ts'
+
+const unitsMs = new Map([
+  ['ms', 1],
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+  ['w', 604_800_000],
+])
+
+/**
+ * Reads a time: a duration before now (`10m`, `1h30m`), a time of today (`10:42`, `10:42:07`), or a date with or
+ * without a time as in RFC 3339. Times without a zone are local, or UTC with `--utc`.
+ *
+ * @returns milliseconds since 1970
+ * @throws Misuse
+ */
+export function timeArgument(name: string, given: string, nowMs: number, isUtc: boolean): number {
+  const ms = durationMs(given)
+  const time = ms === undefined ? timeOf(given, nowMs, isUtc) : nowMs - ms
+  if (!Number.isNaN(new Date(time).getTime())) return time
+  throw new Misuse(`--${name} must be a duration such as 10m or 1h30m, or a time such as 10:42 or 2026-11-21T10:42:07Z`)
+}
+
+function durationMs(given: string): number | undefined {
+  if (!/^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$/.test(given)) return undefined
+  let total = 0
+  for (const [, count = '', unit = ''] of given.matchAll(/([\d.]+)(ms|[smhdw])/g)) {
+    total += Number(count) * (unitsMs.get(unit) ?? Number.NaN)
+  }
+  return total
+}
+
+function timeOf(given: string, nowMs: number, isUtc: boolean): number {
+  const clock = /^(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d{1,3}))?)?$/.exec(given)
+  if (clock === null) return dateOf(given, isUtc)
+  const [hours = 0, minutes = 0, seconds = 0, ms = 0] = clock.slice(1).map((part = '0') => Number(part))
+  if (hours > 23 || minutes > 59 || seconds > 59) return Number.NaN
+  const time = new Date(nowMs)
+  return isUtc ? time.setUTCHours(hours, minutes, seconds, ms) : time.setHours(hours, minutes, seconds, ms)
+}
+
+function dateOf(given: string, isUtc: boolean): number {
+  const date = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?(Z|[+-]\d\d:\d\d)?$/i.exec(given)
+  if (date === null) return Number.NaN
+  const [, day = '', clock = '00:00', zone = isUtc ? 'Z' : ''] = date
+  return Date.parse(`${day}T${clock}${zone.toUpperCase()}`)
+}

@@ -1,0 +1,80 @@
+import { join } from 'node:path'
+import type { ShipperStats } from '../../index.ts'
+import { deadLettersName } from '../../spool/file-names.ts'
+import { toShortLine } from '../../text/short-line.ts'
+import { counted, maxPathChars } from '../spool.ts'
+import type { Ending } from './deliver.ts'
+
+/** What has become of the input. */
+export interface PipeResult {
+  readonly stats: ShipperStats
+  readonly ending: Ending
+  readonly lines: number
+  readonly blank: number
+  readonly belowMinimum: number
+  readonly notJson: number
+  readonly firstNotJson: number
+  readonly tooLong: number
+  /** Maximum bytes of a line. */
+  readonly maxLineBytes: number
+  readonly spoolDirectory: string | undefined
+  /** The errors that ended the input or the output early. */
+  readonly inputError: NodeJS.ErrnoException | undefined
+  readonly teeError: NodeJS.ErrnoException | undefined
+  readonly isTeeDeserted: boolean
+}
+
+/** True if the whole input has arrived, as it should. */
+export function isComplete({ stats, notJson, inputError, teeError }: PipeResult): boolean {
+  return stats.pending + stats.dropped + notJson === 0 && inputError === undefined && teeError === undefined
+}
+
+/** Returns the summary: a line for the whole, and one for everything that is out of the ordinary. */
+export function reportOf(result: PipeResult): string {
+  const { stats, lines, blank, belowMinimum, notJson, firstNotJson, tooLong, maxLineBytes } = result
+  const adopted = stats.spool?.adopted ?? 0
+  const notes = [
+    inputNote(result.inputError),
+    teeNote(result),
+    adopted > 0 && `Adopted from the spool: ${counted(adopted, 'event')} of earlier processes`,
+    blank > 0 && `Skipped: ${counted(blank, 'blank line')}`,
+    belowMinimum > 0 && `Below the minimum severity: ${counted(belowMinimum, 'event')}`,
+    notJson > 0 &&
+      `Not a JSON object: ${counted(notJson, 'line')}, shipped as text (the first is line ${firstNotJson})`,
+    tooLong > 0 &&
+      `Longer than ${maxLineBytes.toLocaleString('en')} bytes: ${counted(tooLong, 'line')}, shipped in part`,
+    stats.cut > 0 && `Cut to fit: ${counted(stats.cut, 'event')}, marked with logferry.cut`,
+    ...lossNotes(result),
+  ]
+  const whole = `Read ${counted(lines, 'line')}, delivered ${counted(stats.delivered, 'event')}.`
+  return [whole, ...notes.filter(note => typeof note === 'string')].join('\n')
+}
+
+function lossNotes({ stats, ending, spoolDirectory }: PipeResult): (string | false)[] {
+  const refused = countOf(stats, 'rejected') + countOf(stats, 'too-large')
+  const lost = stats.dropped - refused
+  const file = spoolDirectory && toShortLine(join(spoolDirectory, deadLettersName), undefined, maxPathChars)
+  return [
+    refused > 0 &&
+      `Refused by the service: ${counted(refused, 'event')}${file === undefined ? '' : `, now in ${file}`}`,
+    lost > 0 &&
+      `Lost: ${counted(lost, 'event')}${ending === 'done' ? '' : `, because ${ending}`}; the warnings say more`,
+    stats.pending > 0 &&
+      `In the spool: ${counted(stats.pending, 'event')}, because ${ending}. The next process delivers them`,
+  ]
+}
+
+function countOf({ drops }: ShipperStats, reason: keyof ShipperStats['drops']): number {
+  return Object.values(drops[reason] ?? {}).reduce((total, count) => total + count, 0)
+}
+
+function inputNote(error: NodeJS.ErrnoException | undefined): string | false {
+  return error !== undefined && `The input could not be read to its end: ${toShortLine(error.code ?? error.message)}`
+}
+
+function teeNote({ teeError, isTeeDeserted }: PipeResult): string | false {
+  if (isTeeDeserted) return 'The reader of standard output went away; the input was read on without it'
+  return (
+    teeError !== undefined && `Standard output could not be written: ${toShortLine(teeError.code ?? teeError.message)}`
+  )
+}

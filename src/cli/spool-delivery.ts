@@ -1,0 +1,54 @@
+import type { Shipper } from '../index.ts'
+import { clearInterval, clearTimeout, maxTimeoutMs, setInterval, setTimeout } from '../time.ts'
+import { printError } from './print.ts'
+import { counted } from './spool.ts'
+import { standstill } from './standstill.ts'
+
+/** Maximum time without progress before a command gives up, in seconds, if --timeout is not given. */
+const patienceSeconds = 60
+
+export const timeoutOption = {
+  value: 'seconds',
+  description: `maximum time (default: until nothing was delivered for ${patienceSeconds} s)`,
+} as const
+
+const progressEveryMs = 5000
+
+/** The reason why delivery ended. */
+export type Ending = 'done' | 'the command was stopped' | 'the time was up' | 'the service did not accept them'
+
+/**
+ * Delivers events, prints progress and warnings to standard error, and closes the shipper.
+ *
+ * @param work resolves when the events are delivered; by default, those that the shipper finds in its spool
+ */
+export async function deliver(
+  shipper: Shipper,
+  total: number,
+  timeoutMs: number | undefined,
+  work: (shipper: Shipper) => Promise<unknown> = () => shipper.flush({ timeoutMs: maxTimeoutMs }),
+): Promise<Ending> {
+  const { promise: brokenOff, resolve: breakOff } = Promise.withResolvers<Ending>()
+  let isOver = false
+  shipper.on('warning', ({ code, message }) => {
+    if (!isOver || code === 'LOGFERRY_DROPPED') printError(message)
+  })
+  const stop = () => breakOff('the command was stopped')
+  process.once('SIGINT', stop).once('SIGTERM', stop)
+  const deadline = setTimeout(() => breakOff('the time was up'), timeoutMs ?? maxTimeoutMs)
+  const isStuck = standstill(shipper, timeoutMs === undefined ? patienceSeconds * 1000 : maxTimeoutMs)
+  const progress = setInterval(() => {
+    printError(`Delivered so far: ${counted(shipper.stats().delivered, 'event')}`)
+    if (isStuck()) breakOff('the service did not accept them')
+  }, progressEveryMs)
+  printError(`Delivering ${counted(total, 'event')} …`)
+  try {
+    return await Promise.race([work(shipper).then(() => 'done' as const), brokenOff])
+  } finally {
+    isOver = true // the report says what stays
+    clearTimeout(deadline)
+    clearInterval(progress)
+    await shipper.close({ timeoutMs: 0 })
+    process.off('SIGINT', stop).off('SIGTERM', stop)
+  }
+}

@@ -1,0 +1,101 @@
+import { join } from 'node:path'
+import type { Shipper } from '../index.ts'
+import { deadLettersName } from '../spool/file-names.ts'
+import type { ProcessContents, SpoolContents } from '../spool/inspect.ts'
+import { escapeJson } from '../text/escape-json.ts'
+import { toShortLine } from '../text/short-line.ts'
+import { counted, foreign, inUse, maxPathChars, sum } from './spool.ts'
+import type { Ending } from './spool-delivery.ts'
+
+/** Counts of events by their fate. */
+export interface Delivered {
+  readonly delivered: number
+  readonly refused: number
+  readonly lost: number
+}
+
+/** The result of `spool send`. */
+export interface SendReport {
+  readonly directory: string
+  readonly counts: Delivered
+  readonly ending: Ending
+  /** Directories that were to be sent, and are still there. */
+  readonly rest: readonly ProcessContents[]
+  /** Directories for other services. */
+  readonly elsewhere: readonly ProcessContents[]
+  readonly after: SpoolContents
+}
+
+export const nothingDelivered: Delivered = { delivered: 0, refused: 0, lost: 0 }
+
+export function countsOf(shipper: Shipper): Delivered {
+  const { delivered, dropped, drops } = shipper.stats()
+  const droppedAs = (reason: keyof typeof drops) =>
+    Object.values(drops[reason] ?? {}).reduce((total, count) => total + count, 0)
+  const refused = droppedAs('rejected') + droppedAs('too-large')
+  return { delivered, refused, lost: dropped - refused }
+}
+
+export function addCounts(one: Delivered, other: Delivered): Delivered {
+  return {
+    delivered: one.delivered + other.delivered,
+    refused: one.refused + other.refused,
+    lost: one.lost + other.lost,
+  }
+}
+
+/** True if events stay in the spool that are of no running process. */
+export function isSomethingLeft({ rest, elsewhere, after }: SendReport): boolean {
+  return rest.length > 0 || elsewhere.length > 0 || after.foreignDirectories > 0
+}
+
+export function sendReportInWords(report: SendReport): string {
+  const { directory, counts, rest, elsewhere } = report
+  const { delivered, refused, lost } = counts
+  const letters = toShortLine(join(directory, deadLettersName), undefined, maxPathChars)
+  const lines = [
+    `Delivered: ${counted(delivered, 'event')}`,
+    refused > 0 && `Refused by the service: ${counted(refused, 'event')}, now in ${letters}`,
+    lost > 0 && `Lost: ${counted(lost, 'event')}; the warnings say why`,
+    rest.length > 0 && restInWords(report),
+    ...elsewhere.map(elsewhereInWords),
+    ...othersInWords(report.after),
+  ]
+  return lines.filter(line => line !== false).join('\n')
+}
+
+export function sendReportInJson(report: SendReport): string {
+  const { directory, counts, ending, rest, elsewhere, after } = report
+  const named = (processes: readonly ProcessContents[]) =>
+    processes.map(({ name, events, destination }) => ({ name, events, destination }))
+  const left = {
+    stillThere: { because: rest.length === 0 ? undefined : reasonOf(ending), processes: named(rest) },
+    elsewhere: named(elsewhere),
+    inUse: sum(inUse(after)).events,
+    foreignDirectories: after.foreignDirectories,
+  }
+  return escapeJson(JSON.stringify({ directory, ...counts, ...left }, null, 2))
+}
+
+function restInWords({ rest, ending }: SendReport): string {
+  const directories = counted(rest.length, 'directory', 'directories')
+  return `Still there: ${counted(sum(rest).events, 'event')} in ${directories}, because ${reasonOf(ending)}`
+}
+
+function reasonOf(ending: Ending): string {
+  return ending === 'done' ? 'they were left meanwhile or could not be read' : ending
+}
+
+function elsewhereInWords({ name, events, destination }: ProcessContents): string {
+  return `Left alone: ${counted(events, 'event')} for another service (${toShortLine(String(destination))}), in ${name}`
+}
+
+/** Returns lines about the events of running processes, which deliver these themselves, and of other users. */
+export function othersInWords(contents: SpoolContents): string[] {
+  const { events } = sum(inUse(contents))
+  const others = foreign(contents)
+  return [
+    ...(events > 0 ? [`Left alone: ${counted(events, 'event')} of running processes`] : []),
+    ...(others === undefined ? [] : [others]),
+  ]
+}

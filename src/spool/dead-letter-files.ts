@@ -1,0 +1,130 @@
+import { isDatasetName } from '../options/dataset-name.ts'
+import { fs, isOurs, noFollow } from './node-fs.ts'
+import { UnsafePath } from './private-directory.ts'
+
+/** A line of a file of refused events. */
+export interface LetterLine {
+  /** Number of the line in its file, from 1. */
+  readonly number: number
+  readonly line: string
+}
+
+/** A refused event. */
+export interface Letter extends LetterLine {
+  readonly kind: 'event'
+  readonly dataset: string
+  readonly event: Readonly<Record<string, unknown>>
+  readonly status: unknown
+  readonly reason: string
+}
+
+/** A line that names no event: the service did not say which one it refused, or a record was no event. */
+export interface LetterWithoutEvent extends LetterLine {
+  readonly kind: 'no-event'
+  readonly dataset: string
+  readonly reason: string
+}
+
+/** A line that is no refused event, for example after an edit. */
+export interface UnreadableLetter extends LetterLine {
+  readonly kind: 'unreadable'
+  readonly reason: string
+}
+
+/** Maximum size of a file that is read, in bytes. Logferry starts a new file at 8 MiB. */
+export const maxLettersBytes = 67_108_864
+
+/** Flag to open without waiting, if a pipe is in place of the file. Windows has no such flag. */
+const nonBlocking = fs.constants.O_NONBLOCK ?? 0
+const newline = 0x0a
+
+/**
+ * Reads a file of refused events. Returns `undefined` if the file does not exist.
+ *
+ * @throws UnsafePath if the file may be another program's
+ * @throws any error from the disk
+ */
+export function readLettersFile(path: string): Buffer | undefined {
+  const file = openLetters(path, fs.constants.O_RDONLY)
+  if (file === undefined) return undefined
+  try {
+    const { size } = fs.fstatSync(file)
+    if (size > maxLettersBytes) throw new UnsafePath(`${path} has more than ${maxLettersBytes} bytes; split the file`)
+    return fs.readFileSync(file)
+  } finally {
+    fs.closeSync(file)
+  }
+}
+
+/**
+ * Opens a file of refused events. Returns `undefined` if the file does not exist.
+ *
+ * @throws UnsafePath if the file is a link, a pipe, or another user's
+ * @throws any error from the disk
+ */
+export function openLetters(path: string, flags: number): number | undefined {
+  let file: number
+  try {
+    file = fs.openSync(path, flags | noFollow | nonBlocking, 0o600)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return undefined
+    if (code === 'ELOOP' || code === 'ENXIO') throw new UnsafePath(`${path} is not a regular file`)
+    throw error
+  }
+  const stat = fs.fstatSync(file)
+  if (stat.isFile() && isOurs(stat.uid)) return file
+  fs.closeSync(file)
+  throw new UnsafePath(`${path} is not a regular file of this user`)
+}
+
+/** Yields the lines of a file of refused events. Blank lines are skipped, but have numbers. */
+export function* lettersIn(bytes: Buffer): Generator<Letter | LetterWithoutEvent | UnreadableLetter> {
+  for (const line of linesIn(bytes)) yield letterOf(line)
+}
+
+/** Yields the lines of a file that are not blank. */
+export function* linesIn(bytes: Buffer): Generator<LetterLine> {
+  let number = 0
+  for (let start = 0; start < bytes.length; ) {
+    const found = bytes.indexOf(newline, start)
+    const end = found === -1 ? bytes.length : found
+    const line = bytes.toString('utf8', start, end)
+    number++
+    if (line.trim() !== '') yield { number, line }
+    start = end + 1
+  }
+}
+
+function letterOf({ number, line }: LetterLine): Letter | LetterWithoutEvent | UnreadableLetter {
+  const unreadable = (reason: string) => ({ kind: 'unreadable', number, line, reason }) as const
+  const letter = parsed(line)
+  if (letter === undefined) return unreadable('it is no JSON')
+  if (!isObject(letter)) return unreadable('it is no JSON object')
+  const { dataset, event, status, reason } = { ...bare, ...letter }
+  if (!isDatasetName(dataset)) return unreadable('its dataset is missing, or no valid name')
+  const why = typeof reason === 'string' ? reason : ''
+  return isObject(event)
+    ? { kind: 'event', number, line, dataset, event, status, reason: why }
+    : { kind: 'no-event', number, line, dataset, reason: why }
+}
+
+/** What a letter has if it lacks a field; so that nothing is inherited. */
+const bare: Readonly<Record<'dataset' | 'event' | 'status' | 'reason', unknown>> = {
+  dataset: undefined,
+  event: undefined,
+  status: undefined,
+  reason: undefined,
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return undefined
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

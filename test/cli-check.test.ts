@@ -1,0 +1,625 @@
+/** `logferry check` as it is built, with failures made on purpose: it names each, and what to do. */
+import { execFile, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { type Emulator, type EmulatorOptions, startEmulator } from '../src/emulator.ts'
+import { startFaultServer } from './support/fault-server.ts'
+import { unprintable } from './support/hostile-text.ts'
+import { logferry } from './support/logferry.ts'
+import { startProxy } from './support/proxy.ts'
+
+const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+const tlsOf = (name: string) => ({
+  cert: readFileSync(pathOf(`${name}cert.pem`), 'utf8'),
+  key: readFileSync(pathOf(`${name}key.pem`), 'utf8'),
+})
+const expired = './support/tls/expired.'
+/** Its certificate is for `elsewhere.example`. */
+const wrongHost = './support/tls/wrong-host.'
+/** Its certificate is for `localhost` and 127.0.0.1. */
+const trusted = './emulator/tls/'
+
+const environmentOf = ({ url, token }: Pick<Emulator, 'url' | 'token'>): Record<string, string> => ({
+  LOGFERRY_URL: url,
+  LOGFERRY_TOKEN: token,
+  LOGFERRY_DATASET: 'd',
+})
+const withOrganization = (emulator: Emulator): Record<string, string> => ({
+  ...environmentOf(emulator),
+  LOGFERRY_ORG_ID: emulator.orgId,
+  LOGFERRY_ACCESS_TOKEN: emulator.accessToken,
+})
+
+interface Result {
+  readonly name: string
+  readonly status: 'ok' | 'warn' | 'fail' | 'skipped'
+  readonly detail: string
+  readonly remedy?: string
+  readonly values?: Readonly<Record<string, unknown>>
+}
+
+/** Runs the checks. `of` returns a result by its name; `bad` lists the names of those that warn or fail. */
+async function check(
+  environment: Record<string, string>,
+  args: readonly string[] = [],
+  nodeOptions?: readonly string[],
+) {
+  const { code, stdout, stderr } = await logferry(['check', '--json', ...args], environment, nodeOptions)
+  expect(stderr).toBe('')
+  for (const secret of [environment.LOGFERRY_TOKEN, environment.LOGFERRY_ACCESS_TOKEN]) {
+    if (secret) expect(stdout).not.toContain(secret)
+  }
+  const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Result[] }
+  expect(code).toBe(ok ? 0 : 1)
+  for (const { status, remedy = '' } of checks) {
+    if (status === 'warn' || status === 'fail') expect(remedy).toMatch(/^[A-Z].*[.):]/)
+  }
+  return {
+    code,
+    of: (name: string) => checks.find(one => one.name === name),
+    bad: checks.filter(({ status }) => status === 'warn' || status === 'fail').map(({ name }) => name),
+    skipped: checks.filter(({ status }) => status === 'skipped').map(({ name }) => name),
+  }
+}
+
+async function emulated<T>(use: (emulator: Emulator) => Promise<T>, options: EmulatorOptions = {}): Promise<T> {
+  await using emulator = await startEmulator(options)
+  return await use(emulator)
+}
+
+describe.concurrent('logferry check', () => {
+  it('prints one line for each check, and sends one event', async () => {
+    await emulated(async emulator => {
+      const { code, stdout, stderr } = await logferry(['check'], withOrganization(emulator))
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      const lines = stdout.trimEnd().split('\n')
+      expect(lines.at(-1)).toBe('Events are delivered.')
+      const names = lines.slice(0, -2).map(line => line.split(/ +/)[1])
+      expect(names.join(' ')).toBe(
+        'node options proxy dns connection tls answer clock token organization license region round-trip compression size ' +
+          'event spool duplicates',
+      )
+      expect(stdout).toMatch(/^ok {7}license {7}1,000 requests\/s, 1,000 GB a month \(.*, 1,024 fields, 100 datasets/m)
+      expect(stdout).toMatch(/^skipped {2}size {10}only with --probe/m)
+      expect(stdout).not.toContain(emulator.token)
+      expect(stdout).not.toContain('\u001b')
+      expect(emulator.events('d')).toMatchObject([{ level: 'info', message: 'logferry check' }])
+    })
+  })
+
+  it('has colors if FORCE_COLOR asks for them', async () => {
+    const { stdout } = await logferry(['check'], { FORCE_COLOR: '1' })
+    expect(stdout).toContain('\u001b[31mfail')
+  })
+
+  it('prefers --url and --dataset to the environment', async () => {
+    await emulated(async emulator => {
+      const elsewhere = { ...environmentOf(emulator), LOGFERRY_URL: 'http://127.0.0.1:1' }
+      const { code } = await check(elsewhere, ['--url', emulator.url, '--dataset', 'from-option'])
+      expect(code).toBe(0)
+      expect(emulator.eventCount('from-option')).toBe(1)
+    })
+  })
+
+  it.each([
+    [['--timeout', 'soon'], '--timeout must be a number of seconds from 0.1 to 600'],
+    [['--ca', '/no/such/file'], "--ca must be a file that can be read, not '/no/such/file' (ENOENT)"],
+    [['--spool', ''], '--spool must be a path'],
+  ])('exits with 2 for %j', async (args, problem) => {
+    const { code, stdout, stderr } = await logferry(['check', ...args])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(problem)
+  })
+})
+
+describe.concurrent('logferry check, options:', () => {
+  const complete = { LOGFERRY_URL: 'http://127.0.0.1:1', LOGFERRY_TOKEN: 'some-secret', LOGFERRY_DATASET: 'd' }
+
+  it.each([
+    ['no token', { LOGFERRY_TOKEN: '' }, /`token` must be/, /Set LOGFERRY_TOKEN/],
+    ['no dataset', { LOGFERRY_DATASET: '' }, /`dataset` must be/, /Set LOGFERRY_DATASET/],
+    [
+      'an address of another kind',
+      { LOGFERRY_URL: 'ftp://host' },
+      /`baseUrl` must be an http\(s\)/,
+      /Set LOGFERRY_URL/,
+    ],
+    ['plain http elsewhere', { LOGFERRY_URL: 'http://a.example' }, /must be an https: address/, /Set LOGFERRY_URL/],
+    [
+      'a malformed token',
+      { LOGFERRY_TOKEN: 'some secret' },
+      /`token` must be a token of visible ASCII/,
+      /Set LOGFERRY_/,
+    ],
+    ['an unknown region', { LOGFERRY_REGION: 'mars' }, /`region` must be 'us' or 'eu'/, /'us' or 'eu'/],
+  ])('%s', async (_, change, detail, remedy) => {
+    const { bad, of, skipped } = await check({ ...complete, ...change })
+    expect(bad).toEqual(['options'])
+    expect(of('options')?.detail).toMatch(detail)
+    expect(of('options')?.remedy).toMatch(remedy)
+    expect(of('event')?.detail).toBe("needs the check 'options', which failed")
+    expect(skipped).toContain('tls')
+  })
+
+  it('repeats no hostile text', async () => {
+    const url = 'http://\u001b[2J\nlogferry: forged\u009b'
+    const { code, stdout } = await logferry(['check', '--url', url, '--dataset', 'a\u009b2J\u202e\u2028b'], complete)
+    expect(code).toBe(1)
+    expect(stdout).not.toMatch(unprintable)
+    expect(stdout).not.toMatch(/^logferry: forged/m)
+  })
+
+  it('warns of plain http to another host', async () => {
+    await emulated(async emulator => {
+      const url = emulator.url.replace('127.0.0.1', '[::ffff:127.0.0.1]')
+      const { code, bad, of } = await check(environmentOf(emulator), ['--url', url, '--allow-insecure'])
+      expect({ code, bad }).toEqual({ code: 0, bad: ['options'] })
+      expect(of('options')).toMatchObject({ status: 'warn', detail: expect.stringMatching(/without TLS/) })
+    })
+  })
+})
+
+describe.concurrent('logferry check, the way to the service:', () => {
+  const complete = { LOGFERRY_TOKEN: 'some-secret', LOGFERRY_DATASET: 'd' }
+
+  it('an unknown host', async () => {
+    const { bad, of } = await check({ ...complete, LOGFERRY_URL: 'https://no-such-host.invalid' })
+    expect(bad).toEqual(['dns'])
+    expect(of('dns')?.detail).toMatch(/^no name server (knows|answered for) no-such-host\.invalid/)
+    expect(of('dns')?.remedy).toMatch(/^Check/)
+  })
+
+  it('a wrong port', async () => {
+    const { bad, of } = await check({ ...complete, LOGFERRY_URL: 'https://127.0.0.1:1' })
+    expect(bad).toEqual(['connection'])
+    expect(of('connection')?.detail).toBe('nothing listens at 127.0.0.1 on port 1 (ECONNREFUSED)')
+    expect(of('connection')?.remedy).toMatch(/^Check the port of LOGFERRY_URL/)
+  })
+
+  it('https where the service speaks http, and the other way around', async () => {
+    await emulated(async emulator => {
+      const { bad, of } = await check({ ...complete, LOGFERRY_URL: emulator.url.replace('http:', 'https:') })
+      expect(bad).toEqual(['tls'])
+      expect(of('tls')?.detail).toMatch(/does not speak TLS|closed the connection/)
+    })
+    await emulated(
+      async emulator => {
+        const { bad, of } = await check({ ...complete, LOGFERRY_URL: emulator.url.replace('https:', 'http:') })
+        expect(bad).toEqual(['answer'])
+        expect(of('answer')?.remedy).toMatch(/scheme/)
+      },
+      { tls: tlsOf(trusted) },
+    )
+  })
+
+  const throughProxy = (port: number) => ({
+    ...complete,
+    LOGFERRY_URL: 'https://elsewhere.example',
+    NODE_USE_ENV_PROXY: '1',
+    HTTPS_PROXY: `http://user:pass-phrase@127.0.0.1:${port}`,
+  })
+
+  it.each([
+    ['refuses the service', 403, /^Ask the operator of the proxy to allow elsewhere\.example/],
+    ['wants a password', 407, /^Put the user name and password of the proxy in its address/],
+    ['does not reach the service', 502, /^The proxy cannot reach the service/],
+  ])('a proxy that %s', async (_, status, remedy) => {
+    await using proxy = await startProxy('http://127.0.0.1:1', {
+      onConnect: socket => socket.end(`HTTP/1.1 ${status} No\r\ncontent-length: 0\r\n\r\n`),
+    })
+    const { bad, of } = await check(throughProxy(proxy.port))
+    expect(bad).toEqual(['proxy'])
+    const detail = `the proxy http://127.0.0.1:${proxy.port} refuses elsewhere.example (status ${status})`
+    expect(of('proxy')?.detail).toBe(detail)
+    expect(of('proxy')?.remedy).toMatch(remedy)
+  })
+
+  it('a proxy that is not there', async () => {
+    const { bad, of } = await check(throughProxy(1))
+    expect(bad).toEqual(['proxy'])
+    expect(of('proxy')?.detail).toBe('nothing listens at the proxy http://127.0.0.1:1 (ECONNREFUSED)')
+  })
+
+  it('a proxy that works, with a private CA, and no word of its password', async () => {
+    await using service = await startEmulator({ tls: tlsOf(wrongHost), allowedHosts: ['elsewhere.example'] })
+    await using proxy = await startProxy(service.url)
+    const environment = { ...throughProxy(proxy.port), LOGFERRY_TOKEN: service.token }
+    const args = ['check', '--json', '--ca', pathOf(`${wrongHost}cert.pem`)]
+    const { code, stdout } = await logferry(args, environment)
+    expect(code).toBe(0)
+    expect(stdout).toContain(`"http://127.0.0.1:${proxy.port} leads to elsewhere.example"`)
+    expect(stdout).toContain('not needed: the proxy looks up the name')
+    expect(stdout).not.toContain('pass-phrase')
+    expect(service.eventCount('d')).toBe(1)
+  })
+
+  it('a proxy that is set, but not used', async () => {
+    await emulated(async emulator => {
+      const url = emulator.url.replace('127.0.0.1', '[::ffff:127.0.0.1]')
+      const environment = { ...environmentOf(emulator), LOGFERRY_URL: url, HTTP_PROXY: 'http://127.0.0.1:1' }
+      const { code, of } = await check(environment, ['--allow-insecure'])
+      expect(code).toBe(0)
+      expect(of('proxy')).toMatchObject({ status: 'warn', detail: 'HTTP_PROXY is set, but Node does not use it' })
+    })
+  })
+})
+
+describe.concurrent('logferry check, TLS:', () => {
+  const withTls = (name: string, use: (emulator: Emulator) => Promise<void>) => emulated(use, { tls: tlsOf(name) })
+
+  it.each([
+    [
+      'an expired certificate',
+      expired,
+      [],
+      /^the certificate of .* expired on 20\d\d-\d\d-\d\d, \d+ days? ago/,
+      /^Renew/,
+    ],
+    ['an expired certificate of a known CA', expired, ['--ca', expired], / expired on .*CERT_HAS_EXPIRED/, /^Renew/],
+    ['an unknown CA', trusted, [], /which this machine does not trust/, /NODE_EXTRA_CA_CERTS.*tls\.ca/],
+    ['a certificate for another host', wrongHost, ['--ca', wrongHost], /is for elsewhere\.example, not/, /^Use a name/],
+  ])('%s', async (_, name, [option, ca], detail, remedy) => {
+    await withTls(name, async emulator => {
+      const args = option === undefined ? [] : [option, pathOf(`${ca}cert.pem`)]
+      const { bad, of } = await check(environmentOf(emulator), args)
+      expect(bad).toEqual(['tls'])
+      expect(of('tls')?.detail).toMatch(detail)
+      expect(of('tls')?.remedy).toMatch(remedy)
+      expect(of('event')?.status).toBe('skipped')
+      expect(emulator.stats().requests).toBe(0)
+    })
+  })
+
+  it('a private CA that is trusted', async () => {
+    await withTls(trusted, async emulator => {
+      const ca = pathOf(`${trusted}cert.pem`)
+      const { code, of } = await check({ ...environmentOf(emulator), NODE_EXTRA_CA_CERTS: ca })
+      expect(code).toBe(0)
+      expect(of('tls')).toMatchObject({
+        detail: expect.stringMatching(/a private authority, valid until .* days left\)$/),
+      })
+      expect(of('tls')?.values).toMatchObject({ isPrivate: true, daysLeft: expect.any(Number) })
+      expect((await check(environmentOf(emulator), ['--ca', ca])).code).toBe(0)
+    })
+  })
+
+  it('a server that wants a client certificate', async () => {
+    const asking = { ...tlsOf(trusted), ca: tlsOf(wrongHost).cert, requestCert: true }
+    const server = createServer(asking, (request, response) => request.resume().on('end', () => response.end('{}')))
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const ca = ['--ca', pathOf(`${trusted}cert.pem`)]
+    const { bad, of } = await check(environmentOf({ url, token: 'some-secret' }), ca)
+    expect(bad).toEqual(['answer'])
+    expect(of('answer')?.remedy).toMatch(/--cert and --key/)
+    const own = ['--cert', pathOf(`${wrongHost}cert.pem`), '--key', pathOf(`${wrongHost}key.pem`)]
+    expect((await check(environmentOf({ url, token: 'some-secret' }), [...ca, ...own])).bad).toEqual([])
+    server.close()
+  })
+
+  it('verification that is turned off', async () => {
+    await withTls(trusted, async emulator => {
+      const environment = { ...environmentOf(emulator), NODE_TLS_REJECT_UNAUTHORIZED: '0', NODE_NO_WARNINGS: '1' }
+      const { of } = await check({ ...environment, NODE_EXTRA_CA_CERTS: pathOf(`${trusted}cert.pem`) })
+      expect(of('tls')).toMatchObject({ status: 'warn', remedy: expect.stringMatching(/^Unset NODE_TLS_REJECT/) })
+    })
+  })
+})
+
+describe.concurrent('logferry check, the service:', () => {
+  it('a wrong token', async () => {
+    await emulated(async emulator => {
+      const { bad, of, skipped } = await check({ ...environmentOf(emulator), LOGFERRY_TOKEN: 'wrong-secret' })
+      expect(bad).toEqual(['token'])
+      expect(of('token')?.detail).toMatch(/refuses the API token \(status 403: the token is unknown\)/)
+      expect(of('token')?.remedy).toMatch(/^Check that LOGFERRY_TOKEN is valid and complete, may ingest into 'd'/)
+      expect(skipped).toContain('event')
+    })
+  })
+
+  it('a personal access token in the place of an API token', async () => {
+    const tokens = [{ kind: 'personal', token: 'personal-token' }] as const
+    await emulated(
+      async emulator => {
+        const environment = { ...withOrganization(emulator), LOGFERRY_TOKEN: 'personal-token' }
+        const wrong = await check(environment)
+        expect(wrong.bad).toEqual(['token'])
+        expect(wrong.of('token')).toMatchObject({ remedy: expect.stringMatching(/personalAccessToken.*--personal/) })
+        const right = await check(environment, ['--personal'])
+        expect(right.bad).toEqual([])
+        expect(right.of('token')?.detail).toBe("the personal access token may send events to 'd'")
+      },
+      { tokens },
+    )
+  })
+
+  it.each([
+    ['a path that is none', { status: 404 }, /no such dataset or path \(status 404/, /^Check the path of LOGFERRY_URL/],
+    [
+      'a redirect',
+      { status: 307, headers: { location: 'https://b.example/x' } },
+      /redirects to https:\/\/b\.example/,
+      /^Set/,
+    ],
+    ['a web page', { status: 200, body: '<html>Log in</html>' }, /is a web page/, /^Check the host and path/],
+    ['trouble', { status: 503, body: { message: 'later' } }, /has trouble \(status 503: later\)/, /^Try again later/],
+    ['the rate limit', { status: 429, headers: { 'retry-after': '30' } }, /rate limit .* for 30 s more/, /limits/],
+  ])('%s', async (_, answer, detail, remedy) => {
+    await emulated(async emulator => {
+      emulator.faults.answerNext(Number.POSITIVE_INFINITY, answer)
+      const { bad, of } = await check(environmentOf(emulator))
+      expect(bad).toEqual(['answer'])
+      expect(of('answer')?.detail).toMatch(detail)
+      expect(of('answer')?.remedy).toMatch(remedy)
+    })
+  })
+
+  it('no answer in time', async () => {
+    await emulated(async emulator => {
+      emulator.faults.latencyMs = 60_000
+      const { bad, of } = await check(environmentOf(emulator), ['--timeout', '0.5'])
+      expect(bad).toEqual(['answer'])
+      expect(of('answer')?.detail).toMatch(/ did not answer within 0\.5 s$/)
+      expect(of('answer')?.remedy).toMatch(/longer --timeout/)
+    })
+  })
+
+  it('slow answers', async () => {
+    await emulated(async emulator => {
+      let requests = 0
+      emulator.faults.latencyMs = () => (++requests <= 4 ? 1100 : 0)
+      const { code, bad, of } = await check(environmentOf(emulator))
+      expect({ code, bad }).toEqual({ code: 0, bad: ['round-trip'] })
+      expect(of('round-trip')?.detail).toMatch(/^an answer takes \d,\d{3} ms/)
+    })
+  })
+
+  it('a compression that is refused', async () => {
+    await emulated(async emulator => {
+      emulator.faults.refuseEncodings(['zstd'])
+      const { code, of } = await check(environmentOf(emulator))
+      expect(code).toBe(0)
+      expect(of('compression')).toMatchObject({
+        status: 'warn',
+        detail: 'accepts gzip; zstd is refused (status 415)',
+        remedy: expect.stringMatching(/^Set the option compression to 'gzip'/),
+      })
+    })
+  })
+
+  it('a size that is refused', async () => {
+    await emulated(async emulator => {
+      emulator.faults.maxBytes(600_000)
+      const { code, of } = await check(environmentOf(emulator), ['--probe'])
+      expect(code).toBe(0)
+      expect(of('size')).toMatchObject({
+        status: 'warn',
+        detail: 'accepts requests of 256 KiB; the next size tried is refused: status 413',
+        remedy: expect.stringMatching(/^Set maxBatchBytes to 262144/),
+      })
+      expect(emulator.eventCount('d')).toBe(1)
+    })
+  })
+
+  it('batches without events that are refused, as some services do', async () => {
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      const isEmpty = !request.head.includes('application/x-ndjson')
+      request.answer(isEmpty ? '400 Bad Request' : '200 OK', isEmpty ? '{"message":"no events"}' : '{}')
+    })
+    const { bad, of } = await check(environmentOf({ url: server.url, token: 'some-secret' }))
+    expect(bad).toEqual([])
+    expect(of('answer')?.detail).toBe('the service answers (status 400: no events)')
+    expect(of('compression')?.detail).toBe('accepts zstd and gzip')
+    expect(of('event')?.status).toBe('ok')
+    expect(of('clock')?.status).toBe('skipped')
+  })
+
+  it('an event that is refused', async () => {
+    await emulated(async emulator => {
+      emulator.faults.rejectEvents(() => true, 'too many fields')
+      const { bad, of } = await check(environmentOf(emulator))
+      expect(bad).toEqual(['event'])
+      expect(of('event')?.detail).toMatch(/refused 1 event .*too many fields/)
+    })
+  })
+
+  it.each([
+    ['ahead of', 3_600_000],
+    ['behind', -3_600_000],
+  ])('a clock that is an hour %s that of the service', async (side, ms) => {
+    await emulated(async emulator => {
+      const shift = `const now = Date.now; Date.now = () => now() + ${ms}`
+      const preload = ['--import', `data:text/javascript,${encodeURIComponent(shift)}`]
+      const { bad, of } = await check(environmentOf(emulator), [], preload)
+      expect(bad).toEqual(['clock'])
+      expect(of('clock')?.detail).toBe(`the clock of this machine is 60 minutes ${side} that of the service`)
+      expect(of('clock')?.remedy).toMatch(/NTP/)
+    })
+  })
+})
+
+describe.concurrent('logferry check, the organization:', () => {
+  const days = (count: number) => new Date(Date.now() + count * 86_400_000).toISOString()
+
+  it.each([
+    [
+      'a license that has expired',
+      { license: { expiresAt: days(-3) } },
+      'license',
+      'fail',
+      /^the license expired at/,
+      /Renew/,
+    ],
+    [
+      'a license that expires soon',
+      { license: { expiresAt: days(3) } },
+      'license',
+      'warn',
+      /^the license expires at/,
+      /Renew/,
+    ],
+    [
+      'a payment that failed',
+      { paymentStatus: 'failed' },
+      'organization',
+      'warn',
+      /payment failed/,
+      /Settle the payment/,
+    ],
+    [
+      'a payment that blocks',
+      { paymentStatus: 'blocked' },
+      'organization',
+      'fail',
+      /payment blocked/,
+      /Settle the payment/,
+    ],
+    [
+      'a foreign region',
+      { license: { regions: ['us-east-1'] } },
+      'region',
+      'fail',
+      /region eu, .* for us-east-1/,
+      /^Set LOGF/,
+    ],
+  ] as const)('%s', async (_, org, name, status, detail, remedy) => {
+    await emulated(
+      async emulator => {
+        const { bad, of } = await check({ ...withOrganization(emulator), LOGFERRY_REGION: 'eu' })
+        expect(bad).toEqual([name])
+        expect(of(name)).toMatchObject({
+          status,
+          detail: expect.stringMatching(detail),
+          remedy: expect.stringMatching(remedy),
+        })
+      },
+      { org: org as EmulatorOptions['org'] },
+    )
+  })
+
+  it('a token that may not read it, which is no failure', async () => {
+    await emulated(async emulator => {
+      const { code, bad, of } = await check({ ...environmentOf(emulator), LOGFERRY_ORG_ID: emulator.orgId })
+      expect({ code, bad }).toEqual({ code: 0, bad: ['organization'] })
+      expect(of('organization')?.remedy).toMatch(/LOGFERRY_ACCESS_TOKEN.*limits\.accessToken/)
+      expect(of('license')?.status).toBe('skipped')
+    })
+  })
+
+  it('an unknown id', async () => {
+    await emulated(async emulator => {
+      const { of } = await check({ ...withOrganization(emulator), LOGFERRY_ORG_ID: 'unknown' })
+      expect(of('organization')?.remedy).toMatch(/LOGFERRY_ORG_ID/)
+    })
+  })
+})
+
+describe.concurrent('logferry check, the spool:', () => {
+  /** Runs only this check to its end: the others fail for want of an address. */
+  const spoolCheck = async (directory: string) => (await check({}, ['--spool', directory])).of('spool')
+
+  it('leaves nothing behind', async () => {
+    using folder = temporaryFolder()
+    const result = await spoolCheck(join(folder.path, 'a', 'b'))
+    expect(result).toMatchObject({
+      status: expect.stringMatching(/ok|warn/),
+      detail: expect.stringMatching(/locks work/),
+    })
+    expect(readdirSync(folder.path)).toEqual([])
+  })
+
+  it('a file in the place of the directory', async () => {
+    using folder = temporaryFolder()
+    const file = join(folder.path, 'file')
+    writeFileSync(file, '')
+    expect(await spoolCheck(file)).toMatchObject({ status: 'fail', remedy: expect.stringMatching(/There is a file/) })
+    expect(await spoolCheck(join(file, 'spool'))).toMatchObject({
+      status: 'fail',
+      remedy: expect.stringMatching(/is a file/),
+    })
+  })
+
+  it.skipIf(process.platform === 'win32')('a directory that every user may write to', async () => {
+    using folder = temporaryFolder()
+    chmodSync(folder.path, 0o777)
+    expect(await spoolCheck(folder.path)).toMatchObject({
+      status: 'fail',
+      detail: expect.stringMatching(/any user may write to/),
+      remedy: expect.stringMatching(/chmod 700/),
+    })
+  })
+
+  const mayMount = spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0
+  it.runIf(mayMount).each([
+    ['a full disk', 'size=64k', /ENOSPC/, /^The disk is full/],
+    ['a file system that is read-only', 'ro', /EROFS/, /^The file system is read-only/],
+    ['little room', 'size=10m', /10\.0 MiB are free/, /spool\.maxBytes/],
+  ])('%s', async (_, mountOptions, detail, remedy) => {
+    using folder = temporaryFolder()
+    const main = pathOf('../dist/cli/main.cjs')
+    const script = `mount -t tmpfs -o mode=0700,${mountOptions} none "$1" && exec "$2" "$3" check --json --spool "$1"`
+    const args = ['-rm', 'sh', '-c', script, 'sh', folder.path, process.execPath, main]
+    const { promise, resolve } = Promise.withResolvers<string>()
+    execFile('unshare', args, { env: { PATH: process.env.PATH } }, (_error, stdout) => resolve(stdout))
+    const stdout = await promise
+    const result = (JSON.parse(stdout) as { checks: Result[] }).checks.find(({ name }) => name === 'spool')
+    expect(result?.detail).toMatch(detail)
+    expect(result?.remedy).toMatch(remedy)
+  })
+})
+
+describe.concurrent('logferry check, log calls that are shipped twice:', () => {
+  const winston = { winston: '3', logferry: '0', '@opentelemetry/instrumentation-winston': '0' }
+
+  /** Checks an application with these dependencies. */
+  async function duplicates(dependencies: Record<string, string>, environment: Record<string, string> = {}) {
+    using folder = temporaryFolder()
+    writeFileSync(join(folder.path, 'package.json'), JSON.stringify({ dependencies }))
+    const sender = join(folder.path, 'node_modules/@opentelemetry/winston-transport')
+    mkdirSync(sender, { recursive: true })
+    writeFileSync(join(sender, 'index.js'), '')
+    return (await check(environment, ['--app', folder.path])).of('duplicates')
+  }
+
+  it('names the second way, and how to switch it off', async () => {
+    expect(await duplicates(winston)).toMatchObject({
+      status: 'warn',
+      detail: expect.stringMatching(/^package\.json has @opentelemetry\/instrumentation-winston: .* shipped twice/),
+      remedy: expect.stringMatching(/OTEL_NODE_DISABLED_INSTRUMENTATIONS=winston.*disableLogSending/),
+    })
+  })
+
+  it('says if the second way leads to the same service', async () => {
+    const same = { LOGFERRY_URL: 'https://a.example', OTEL_EXPORTER_OTLP_ENDPOINT: 'https://a.example:4318' }
+    expect((await duplicates(winston, same))?.values).toMatchObject({ isSameService: true })
+  })
+
+  it.each([
+    ['the instrumentation is switched off', winston, { OTEL_NODE_DISABLED_INSTRUMENTATIONS: 'http, winston' }],
+    ['no logs are exported', winston, { OTEL_LOGS_EXPORTER: 'none' }],
+    ['only others are switched on', winston, { OTEL_NODE_ENABLED_INSTRUMENTATIONS: 'http' }],
+    ['OpenTelemetry is not there', { winston: '3' }, {}],
+  ])('is content if %s', async (_, dependencies, environment) => {
+    expect((await duplicates(dependencies, environment as Record<string, string>))?.status).toBe('ok')
+  })
+
+  it('is skipped without a package.json', async () => {
+    using folder = temporaryFolder()
+    expect((await check({}, ['--app', folder.path])).of('duplicates')).toMatchObject({
+      status: 'skipped',
+      detail: expect.stringMatching(/--app <directory>/),
+    })
+  })
+})
+
+function temporaryFolder(): Disposable & { readonly path: string } {
+  const path = mkdtempSync(join(tmpdir(), 'logferry-check-'))
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
+}

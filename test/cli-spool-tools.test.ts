@@ -1,0 +1,230 @@
+/** `logferry spool show`, `verify`, `export` and `send --to`, as they are built and installed. */
+import * as fs from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { startEmulator } from '../src/emulator.ts'
+import { recordBytes, writeEnd, writeRecord } from '../src/spool/segment-format.ts'
+import { hostileText, unprintable } from './support/hostile-text.ts'
+import { logferry, startLogferry } from './support/logferry.ts'
+import { environmentFor, leaveByClose, leaveByKill, makeSpool, nowhere, startLogging } from './support/spool-of-test.ts'
+
+/** Leaves a segment as another program may have made it, with checksums that are right. */
+function craft(directory: string, dataset: string, lines: readonly string[]): string {
+  const name = Buffer.from(dataset)
+  const records = lines.map((line, number) => {
+    const bytes = Buffer.from(line)
+    const target = Buffer.alloc(recordBytes(name, bytes.length))
+    writeRecord(target, 0, name, number, 4, bytes, 0, bytes.length)
+    return target
+  })
+  const end = Buffer.alloc(recordBytes(name, 0))
+  writeEnd(end, 0, name, lines.length)
+  const path = join(directory, '20200101T000000Z-00000001')
+  fs.mkdirSync(path, { mode: 0o700 })
+  fs.writeFileSync(join(path, '000000000001.segment'), Buffer.concat([...records, end]))
+  return path
+}
+
+describe.concurrent('logferry spool show', () => {
+  it('prints the events that match a query, oldest first, and changes nothing', async () => {
+    using spool = makeSpool()
+    await leaveByKill(spool.directory, 'dataset: ({ n }) => (n % 2 ? "odd" : "even")', 5)
+    const before = spool.files()
+    const { code, stdout, stderr } = await logferry(['spool', 'show', spool.directory, 'n:>=1', 'NOT n:3', '--json'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const events = stdout.trimEnd().split('\n')
+    expect(events.map(line => JSON.parse(line).n)).toEqual([1, 2, 4])
+    const human = await logferry(['spool', 'show', spool.directory, '--dataset', 'odd', '--utc', '--color', 'never'])
+    expect(human.stdout).toMatch(
+      /^\d\d:\d\d:\d\d\.\d{3} ○ INFO {2}odd {7}n=1\n {13}n=1\n.* ○ INFO {2}odd {7}n=3\n {13}n=3\n$/,
+    )
+    expect(spool.files()).toEqual(before)
+  })
+
+  it('exits with 0 if nothing matches, and with 3 if --exit-code asks for it', async () => {
+    using spool = makeSpool()
+    await leaveByKill(spool.directory, '', 2)
+    const args = ['spool', 'show', spool.directory, 'n:77']
+    expect(await logferry(args)).toMatchObject({ code: 0, stdout: '' })
+    expect(await logferry([...args, '--exit-code'])).toMatchObject({ code: 3, stdout: '' })
+  })
+
+  it('prints the newest events if there are more than --limit, and says so', async () => {
+    using spool = makeSpool()
+    await leaveByKill(spool.directory, '', 5)
+    const { stdout, stderr } = await logferry(['spool', 'show', spool.directory, '--limit', '2', '--logfmt'])
+    expect(stdout).toMatch(
+      /^time=\S+Z level=info dataset=d msg="n=3" n=3\ntime=\S+Z level=info dataset=d msg="n=4" n=4\n$/,
+    )
+    expect(stderr).toMatch(/these are the newest 2 of the events that match/)
+  })
+
+  it('shows the events of a running process, and leaves it its spool', async () => {
+    using spool = makeSpool()
+    await using running = startLogging(spool.directory, 4)
+    await running.until(/logged/)
+    const { stdout } = await logferry(['spool', 'show', spool.directory, '--json'])
+    expect(stdout.trimEnd().split('\n')).toHaveLength(4)
+    expect((await logferry(['spool', 'ls', spool.directory])).stdout).toMatch(/ in use +4 /)
+  })
+
+  it('prints no character that a terminal would obey, whatever is in an event', async () => {
+    using spool = makeSpool()
+    const text = hostileText('said')
+    const event = {
+      level: 'error',
+      message: text,
+      [text.slice(0, 300)]: text,
+      stack: `Error\n at ${text}`,
+      deep: [[[text]]],
+    }
+    const nested = `{"a":${'['.repeat(10_000)}${']'.repeat(10_000)}}\n`
+    craft(spool.directory, 'd\u202e\u009b2J', [`${JSON.stringify(event)}\n`, nested, '{"__proto__":{"x":1}}\n'])
+    for (const format of ['--color=always', '--json', '--logfmt', '--json --meta', '--fields=deep,a,__proto__.x']) {
+      const { code, stdout, stderr } = await logferry(['spool', 'show', spool.directory, ...format.split(' ')])
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: the colors are ours
+      expect(stdout.replace(/\u001b\[\d+m/g, '')).not.toMatch(unprintable)
+      expect(stdout).not.toMatch(/^ *logferry: forged/m)
+      if (format.startsWith('--json')) for (const line of stdout.trimEnd().split('\n')) JSON.parse(line)
+    }
+  })
+})
+
+describe.concurrent('logferry spool verify', () => {
+  it('exits with 0 if every event is intact, also those of a running process', async () => {
+    using spool = makeSpool()
+    await using running = startLogging(spool.directory, 4)
+    await running.until(/logged/)
+    await leaveByClose(spool.directory, 3)
+    const { code, stdout, stderr } = await logferry(['spool', 'verify', spool.directory])
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '7 events in 2 segments are intact.\n', stderr: '' })
+  })
+
+  it('exits with 1 for a damaged event, and names its place', async () => {
+    using spool = makeSpool()
+    await leaveByClose(spool.directory, 10)
+    spool.damage()
+    const before = spool.files()
+    const { code, stdout } = await logferry(['spool', 'verify', spool.directory])
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^\S+Z-[0-9a-f]{8}\/000000000001\.segment: bytes \d+ to \d+ are damaged$/m)
+    expect(stdout).toMatch(/^9 events in 1 segment are intact\.$/m)
+    expect(stdout).toMatch(/^1 event is damaged or missing\. Check the disk\.$/m)
+    expect(spool.files()).toEqual(before)
+  })
+
+  it('finds a segment whose end is missing, records that are no events, and lines that are no refused events', async () => {
+    using spool = makeSpool()
+    await leaveByClose(spool.directory, 3)
+    const [torn = ''] = spool.segments()
+    fs.truncateSync(torn, fs.statSync(torn).size - 40)
+    craft(spool.directory, 'd', ['{"n":1}\n', '[1]\n', 'text\n'])
+    const letters = '{"dataset":"d","event":{"n":1},"reason":"r"}\n\nnot json\n[]\n{"event":{}}\n'
+    fs.writeFileSync(join(spool.directory, 'rejected.ndjson'), letters)
+    const { code, stdout } = await logferry(['spool', 'verify', spool.directory, '--json'])
+    expect(code).toBe(1)
+    const { damaged, rejected, ...counts } = JSON.parse(stdout)
+    expect(counts).toMatchObject({ isIntact: false, segments: 2, events: 3, lost: 3, damagedSegments: 2 })
+    const noEvent = { kind: 'no-event', reason: 'it is not one JSON object on one line' }
+    expect(damaged).toMatchObject([
+      { dataset: 'd', events: 1, lost: 2, isSealed: true, problems: [noEvent, noEvent] },
+      { dataset: 'd', events: 2, lost: 1, isSealed: false, problems: [{ kind: 'damaged' }] },
+    ])
+    expect(rejected).toEqual([
+      {
+        file: 'rejected.ndjson',
+        letters: 4,
+        unreadableCount: 3,
+        unreadable: [
+          { line: 3, reason: 'it is no JSON' },
+          { line: 4, reason: 'it is no JSON object' },
+          { line: 5, reason: 'its dataset is missing, or no valid name' },
+        ],
+      },
+    ])
+  })
+})
+
+describe.concurrent('logferry spool export', () => {
+  it('writes each event as it would be sent, one line each', async () => {
+    using spool = makeSpool()
+    await using emulator = await startEmulator()
+    await leaveByKill(spool.directory, 'dataset: ({ n }) => (n % 2 ? "odd" : "even")', 5, emulator.url)
+    const { code, stdout, stderr } = await logferry(['spool', 'export', spool.directory])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const odd = await logferry(['spool', 'export', spool.directory, '--dataset', 'odd', '--meta'])
+    await logferry(['spool', 'send', spool.directory], environmentFor(emulator))
+    const sent = [...emulator.lines('even'), ...emulator.lines('odd')]
+    expect(stdout.trimEnd().split('\n').sort()).toEqual(sent.sort())
+    const written = odd.stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    const aTime = expect.stringMatching(/^\d{4}-.*Z$/)
+    expect(written).toEqual(emulator.events('odd').map(event => ({ dataset: 'odd', written: aTime, event })))
+  })
+
+  it('writes what is intact, and exits with 1 if something is damaged', async () => {
+    using spool = makeSpool()
+    await leaveByClose(spool.directory, 10)
+    spool.damage()
+    const { code, stdout, stderr } = await logferry(['spool', 'export', spool.directory])
+    expect({ code, count: stdout.trimEnd().split('\n').length }).toEqual({ code: 1, count: 9 })
+    expect(stderr).toMatch(/1 damaged event left out/)
+  })
+})
+
+describe.concurrent('logferry spool send --to', () => {
+  it('sends nothing to another address unless this is confirmed', async () => {
+    using spool = makeSpool()
+    await using emulator = await startEmulator()
+    await leaveByKill(spool.directory, '', 3)
+    const before = spool.files()
+    const args = ['spool', 'send', spool.directory, '--to', emulator.url]
+    const { code, stdout, stderr } = await logferry(args, { LOGFERRY_TOKEN: emulator.token })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(`Give --yes to confirm: Send 3 events for ${nowhere}/ to ${emulator.url} instead?`)
+    expect(spool.files()).toEqual(before)
+    expect(emulator.stats().requests).toBe(0)
+  })
+
+  it('sends the events for every service there, and reports as JSON', async () => {
+    using spool = makeSpool()
+    await using emulator = await startEmulator()
+    await leaveByKill(spool.directory, '', 2)
+    await leaveByKill(spool.directory, 'orgId: "another"', 3)
+    await leaveByKill(spool.directory, '', 4, emulator.url)
+    const args = ['spool', 'send', spool.directory, '--to', emulator.url, '--yes', '--json']
+    const { code, stdout } = await logferry(args, { LOGFERRY_TOKEN: emulator.token })
+    expect({ code, report: JSON.parse(stdout) }).toEqual({
+      code: 0,
+      report: {
+        directory: spool.directory,
+        ...{ delivered: 9, refused: 0, lost: 0 },
+        stillThere: { processes: [] },
+        elsewhere: [],
+        inUse: 0,
+        foreignDirectories: 0,
+      },
+    })
+    expect(emulator.eventCount('d')).toBe(9)
+    expect(spool.files()).toEqual([])
+  })
+
+  it('leaves what it cannot deliver to its own service', async () => {
+    using spool = makeSpool()
+    await using other = await startEmulator()
+    await using own = await startEmulator()
+    other.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    await leaveByKill(spool.directory, '', 3, own.url)
+    const args = ['spool', 'send', spool.directory, '--to', other.url, '--yes']
+    await using running = startLogferry(args, { LOGFERRY_TOKEN: other.token })
+    await running.until(/Delivered so far: 0 events/)
+    expect(await running.end('SIGINT')).toBe(1)
+    expect(running.stdout()).toMatch(/^Delivered: 0 events\nStill there: 3 events in 1 directory/)
+    const sent = await logferry(['spool', 'send', spool.directory], environmentFor(own))
+    expect(sent).toMatchObject({ code: 0, stdout: 'Delivered: 3 events\n' })
+    expect(own.eventCount('d')).toBe(3)
+  })
+})

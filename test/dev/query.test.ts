@@ -1,0 +1,355 @@
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { parse as parseWithLiqe } from 'liqe'
+import { describe, expect, it } from 'vitest'
+import type { Entry } from '../../src/dev/index/entry.ts'
+import { noRank } from '../../src/dev/index/level-rank.ts'
+import { Candidate } from '../../src/dev/query/candidate.ts'
+import { compileQuery } from '../../src/dev/query/compile-query.ts'
+import type { QueryNode } from '../../src/dev/query/query-node.ts'
+import { parseQuery } from '../../src/dev/query/query-parser.ts'
+import { readQuery } from '../../src/dev/query/read-query.ts'
+import { arrived, event, fieldName, matches, newIndex, nowMs, text } from './support/events.ts'
+import { isMatch, type Tree, textOf } from './support/slow-matcher.ts'
+
+const http = { http: { status: 504, url: '/api/pay/42' }, level: 'error', message: 'Payment timed out after 5000 ms' }
+const trace = { trace_id: '4bf92f3577b34da6a3ce929d0e0e4736' }
+
+const answers: [q: string, event: object | string, isMatching: boolean][] = [
+  ['', {}, true],
+  ['   ', http, true],
+  ['TIMED', http, true],
+  ['"timed out"', http, true],
+  ['"out timed"', http, false],
+  ["'Payment timed'", http, true],
+  ["'payment timed'", http, false],
+  ['status', http, false], // a name is no value
+  ['504', http, true],
+  ['level:error', http, true],
+  ['level:err', http, true],
+  ['level:ERROR', { level: 'err' }, true],
+  ['level:error', { severity_number: 18 }, true],
+  ['level:error', { level: 50 }, true],
+  ['level:error', { level: 'warn' }, false],
+  ['level:>=warn', http, true],
+  ['level:>=warn', { level: 'crit' }, true],
+  ['level:>=warn', { level: 'info' }, false],
+  ['level:<=info', { level: 'error' }, false],
+  ['level:<=info', { message: 'no level' }, false],
+  ['level:notice', { level: 'info' }, false],
+  ['level:notice', { level: 'notice' }, true],
+  ['-level:error', http, false],
+  ['http.status:504', http, true],
+  ['http.status:50', http, false],
+  ['http.status:>=500', http, true],
+  ['http.status>=500', http, true],
+  ['http.status=504', http, true],
+  ['http.status!=504', http, false],
+  ['http.status:!=500', http, true],
+  ['http.status:[500 TO 599]', http, true],
+  ['http.status:{504 TO 599]', http, false],
+  ['http.status:{500 TO 504}', http, false],
+  ['http.status:"504"', http, true],
+  ['http.status:504', { 'http.status': '504' }, true],
+  ['http.status:>=500', { http: { status: '504' } }, true],
+  ['http.url:/api/pay/42', http, true],
+  ['http.url:/api/*', http, true],
+  ['/api/pay/42', http, true],
+  ['user.email:*@example.com', { user: { email: 'Ann@Example.com' } }, true],
+  ['user.email:*@example.com', { user: { email: 'ann@example.com.au' } }, false],
+  ['pay*out', http, true],
+  ['-health', http, true],
+  ['NOT payment', http, false],
+  ['(level:error OR level:fatal) -dataset:auth', http, true],
+  ['(level:error OR level:fatal) -dataset:app', http, false],
+  ['level:(warn OR error)', http, true],
+  ['-(level:error payment)', http, false],
+  ['health OR level:error payment', http, true],
+  ['health OR level:error health', http, false],
+  ['message:/time(d )?out/i', http, true],
+  ['message:/^time/', http, false],
+  ['/TIMED/i', http, true],
+  ['message:"from pino"', { msg: 'from pino' }, true],
+  ['message:user=ann*', { level: 'info', user: 'ann', n: 1 }, true],
+  ['message:*', { msg: 'from pino' }, false],
+  ['user.id:*', { user: { id: null } }, true],
+  ['user.id:*', http, false],
+  ['-user.id:*', http, true],
+  ['ok:true', { ok: true }, true],
+  ['ok:true', { ok: false }, false],
+  ['cause:null', { cause: null }, true],
+  ['cause:null', {}, false],
+  ['tags:blue', { tags: ['red', 'blue'] }, true],
+  ['tags:green', { tags: ['red', 'blue'] }, false],
+  ['items.name:b', { items: [{ name: 'a' }, { name: 'b' }] }, true],
+  ['items.1.name:a', { items: [{ name: 'a' }, { name: 'b' }] }, false],
+  ['trace_id:4bf92f35', trace, true],
+  ['trace_id:4bf92f3', trace, false], // seven characters are no beginning of an id
+  ['trace_id:4bf92f3577b34da6a3ce929d0e0e4736', trace, true],
+  ['n:12345678901234567', { n: '12345678901234567' }, true],
+  ['ip:10.0.0.1', { ip: '10.0.0.1' }, true],
+  ['10.0.0.1', { ip: 'from 10.0.0.1' }, true],
+  ['http://x.de/?a=b', { url: 'see http://x.de/?a=b' }, true],
+  ['Error: broken', { message: 'Error: all is broken' }, true],
+  ['"a b":c', { 'a b': 'c' }, true],
+  ['größe:weiß', { größe: 'WEIß' }, true],
+  ['__proto__.x:1', '{"__proto__":{"x":1}}', true],
+  ['constructor:*', {}, false],
+  ['_time:>"10:42"', { _time: '2026-11-22T10:00:00Z' }, false],
+  ['_time:<2026-11-22T10:00:01Z', { _time: '2026-11-22T10:00:00Z' }, true],
+  ['dataset:app', {}, true],
+  ['dataset:ap*', {}, true],
+  ['source:api', {}, false],
+  ['request:812', { message: 'x' }, false],
+  ['timeout', http, false],
+  ['timeout', { message: 'Timeout!' }, true],
+  ['dataset:auth', http, false],
+  ['level:error payment', http, true],
+  ['is:new', {}, false],
+  ['is:late', {}, false],
+  ['is:no-time', {}, true],
+  ['is:cut', { logferry: { cut: true } }, true],
+  ['x:"\\u0041\\n"', { x: 'A\n' }, true],
+  ['5', '{"n":5e2}', true], // 500
+  ['500', '{"n":5e2}', true],
+  ['k', { unit: '\u212a' }, true], // the sign of Kelvin
+  ['"C:\\\\temp"', { path: 'C:\\temp' }, true],
+]
+
+describe('a query', () => {
+  it.each(answers)('%s, asked of %j, answers %s', async (q, given, isMatching) => {
+    expect(await matches(q, given)).toBe(isMatching)
+  })
+
+  it('is among these if the documentation names it', () => {
+    const page = readFileSync(new URL('../../docs/query.md', import.meta.url), 'utf8')
+    const documented = Array.from(page.matchAll(/^\| `([^`]+)` \|/gm), ([, q]) => q)
+    expect(documented.length).toBeGreaterThan(25)
+    expect(documented.filter(q => !answers.some(([tested]) => tested === q))).toEqual([])
+  })
+
+  it('knows the dataset, source, request and repetition of an event', async () => {
+    const others = { dataset: 'auth', source: 'api', request: 812, duplicate: true }
+    for (const q of ['dataset:auth', 'source:api', 'request:812', 'request:>=800', 'is:duplicate']) {
+      expect(await matches(q, {}, others)).toBe(true)
+    }
+  })
+
+  it('replaces a name that ends exactly one path, and shows the whole path', () => {
+    const index = newIndex()
+    index.add(arrived(http))
+    const view = index.openView({ q: 'status:504 staus:1' })
+    expect(view?.tick()).toMatchObject({ matched: 0 })
+    return expect(view?.state()).resolves.toMatchObject({
+      reading: {
+        readAs: 'http.status:504 staus:1',
+        notes: [{ text: 'No event has a field `staus`.', didYouMean: 'http.status' }, { text: 'No event matches.' }],
+      },
+    })
+  })
+
+  it.each([
+    ['a OR b c', 'a OR (b c)'],
+    ['a:(b OR c)', 'a:b OR a:c'],
+    ['a!=b', '-a:b'],
+    ['-(a b)', 'NOT (a b)'],
+    ['a>=5', 'a:>=5'],
+  ])('%s is shown as %s', (q, readAs) => {
+    const known = { has: () => true, endingWith: () => [], similarTo: () => undefined }
+    expect(readQuery(q, known).reading.readAs).toBe(readAs)
+  })
+
+  it.each([
+    ['a)', 'Searched as text: unexpected `)` at column 2', 2],
+    ['OR a', 'Searched as text: unexpected `OR` at column 1', 1],
+    ['a AND', 'Searched as text: unexpected end of the text at column 6', 6],
+    ['x:"open', 'Searched as text: unexpected end of the text: a quote is open at column 8', 8],
+    ['x:/(/', 'Searched as text: no valid pattern: /(/ at column 3', 3],
+    ['()', 'Searched as text: unexpected `)` at column 2', 2],
+  ])('%s is searched as text, with the reason', async (q, note, column) => {
+    const known = { has: () => true, endingWith: () => [], similarTo: () => undefined }
+    expect(readQuery(q, known).reading.notes).toEqual([{ text: note, column }])
+    expect(await matches(q, { message: `… ${q} …` })).toBe(true)
+    expect(await matches(q, { message: 'other' })).toBe(false)
+  })
+
+  it('has clauses that are parts of its text', () => {
+    const q = ' level:>=warn  -health AND (a OR b) '
+    const known = { has: () => true, endingWith: () => [], similarTo: () => undefined }
+    const { clauses } = readQuery(q, known).reading
+    expect(clauses.map(({ label }) => label)).toEqual(['level ≥ warn', 'not "health"', 'a OR b'])
+    for (const clause of clauses) expect(q.slice(clause.start, clause.end)).toBe(clause.text)
+  })
+})
+
+describe('random queries', () => {
+  const leaf: fc.Arbitrary<Tree> = fc.oneof(
+    fc.record({ kind: fc.constant('text' as const), text: text.filter(one => one !== ''), isExact: fc.boolean() }),
+    fc.record({ kind: fc.constant('equals' as const), field: fieldName, text, isExact: fc.boolean() }),
+    fc.record({ kind: fc.constant('exists' as const), field: fieldName }),
+    fc.record({
+      kind: fc.constant('compare' as const),
+      field: fieldName,
+      sign: fc.constantFrom('>' as const, '>=' as const, '<' as const, '<=' as const),
+      number: fc.constantFrom(0, 1, 42, 4.2, 500),
+    }),
+    fc.record({
+      kind: fc.constant('begins' as const),
+      field: fieldName,
+      text: text.filter(one => /^\p{L}/u.test(one)),
+    }),
+  )
+  const { tree } = fc.letrec<{ tree: Tree }>(tie => ({
+    tree: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      leaf,
+      fc.record({
+        kind: fc.constantFrom('and' as const, 'or' as const),
+        parts: fc.array(tie('tree'), { minLength: 1, maxLength: 3 }),
+      }),
+      fc.record({ kind: fc.constant('not' as const), part: tie('tree') }),
+    ),
+  }))
+  const known = { has: () => true, endingWith: () => [], similarTo: () => undefined }
+
+  it('match exactly the events that a slow, obvious matcher finds', () => {
+    const seed = Math.trunc(Math.random() * 2 ** 31)
+    const lines = fc.sample(event, { numRuns: 100, seed })
+    const events = lines.map(line => ({ line, parsed: JSON.parse(line), entry: entryOf(line) }))
+    let found = 0
+    for (const query of fc.sample(tree, { numRuns: 200, seed })) {
+      const { node, reading } = readQuery(textOf(query), known)
+      expect(reading.notes).toEqual([])
+      const { test } = compileQuery(node, { mark: 0, nowMs })
+      for (const { line, parsed, entry } of events) {
+        const isFound = test(new Candidate(entry))
+        if (isFound) found++
+        if (isFound !== isMatch(query, parsed)) expect.fail(`${textOf(query)} of ${line}: ${isFound}, by seed ${seed}`)
+      }
+    }
+    expect(found).toBeGreaterThan(1000)
+  })
+
+  it('never throw, and have clauses that are parts of the text', () => {
+    const words = [
+      'level:',
+      '>=',
+      'warn',
+      '(',
+      ')',
+      ' ',
+      ' OR ',
+      ' AND ',
+      'NOT ',
+      '-',
+      '"',
+      "'",
+      '/',
+      '[',
+      ' TO ',
+      ']',
+      '{',
+      '}',
+      '*',
+      '?',
+      '\\',
+      '=',
+      '!',
+      'x',
+      '504',
+      '.',
+      ':',
+      'é',
+      '\ud800',
+      '\u0000',
+      '\n',
+    ]
+    const typed = fc.oneof(
+      fc.array(fc.constantFrom(...words), { maxLength: 12 }).map(all => all.join('')),
+      fc.string({ unit: 'binary' }),
+    )
+    fc.assert(
+      fc.property(typed, q => {
+        const { node, reading } = readQuery(q, known)
+        for (const { text: part, start, end } of reading.clauses) expect(q.slice(start, end)).toBe(part)
+        if (node.kind !== 'all' && reading.clauses.length === 0) expect(reading.notes).not.toEqual([])
+        expect(compileQuery(node, { mark: 0, nowMs }).test(new Candidate(entryOf('{"x":504}')))).toBeTypeOf('boolean')
+        if (reading.readAs !== undefined) expect(stripped(parseQuery(reading.readAs).node)).toEqual(stripped(node))
+      }),
+      { numRuns: 10_000 },
+    )
+  })
+
+  it('are understood as liqe understands them, if they have brackets and no short forms', () => {
+    const words = fc.constantFrom<Tree>(
+      ...['a', 'b', 'c'].map(one => ({ kind: 'text' as const, text: one, isExact: false })),
+    )
+    const { logic } = fc.letrec<{ logic: Tree }>(tie => ({
+      logic: fc.oneof(
+        { depthSize: 'small' },
+        words,
+        fc.record({
+          kind: fc.constantFrom('and' as const, 'or' as const),
+          parts: fc.tuple(tie('logic'), tie('logic')),
+        }),
+      ),
+    }))
+    fc.assert(
+      fc.property(logic, query => {
+        const q = textOf(query).replaceAll('"', '')
+        expect(shape(parseQuery(q).node)).toBe(liqeShape(parseWithLiqe(q)))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('of sixteen brackets in a row are parsed at once', () => {
+    const q = Array.from({ length: 100 }, (_, at) => `(a${at})`).join(' ')
+    const start = performance.now()
+    expect(parseQuery(q).node).toMatchObject({ kind: 'and' })
+    expect(performance.now() - start).toBeLessThan(50)
+  })
+
+  it.each([
+    ['brackets', '('.repeat(2000)],
+    ['signs', '-'.repeat(3999)],
+    ['terms', 'a '.repeat(1999)],
+    ['characters', 'a'.repeat(1_000_000)],
+    ['wildcards', '*a'.repeat(1000)],
+  ])('with too many %s are searched as text', (_, q) => {
+    expect(readQuery(q, known).reading.notes[0]?.text).toMatch(/^Searched as text: /)
+  })
+})
+
+function entryOf(line: string): Entry {
+  const name = { name: 'app', events: 1, bytes: 1 }
+  return {
+    ...{ n: 1, at: 0, receivedAt: 0, dataset: name, source: null, statement: name, rank: noRank, marks: 0, skewMs: 0 },
+    ...{ request: 0, line, bytes: 0, isKept: true, lists: 0, listsOfAnyLevel: 0, pins: 0 },
+  }
+}
+
+/** Returns a query without the places in its text. */
+function stripped(node: QueryNode): unknown {
+  if (node.kind === 'all') return 'all'
+  if (node.kind === 'not') return { not: stripped(node.node) }
+  if (node.kind === 'term') {
+    const { test } = node
+    return [node.field, test.kind === 'text' ? { text: test.text, isExact: test.quotes === "'" } : test]
+  }
+  return { [node.kind]: node.nodes.map(stripped) }
+}
+
+function shape(node: QueryNode): string {
+  if (node.kind === 'term') return node.test.kind === 'text' ? node.test.text : ''
+  if (node.kind !== 'and' && node.kind !== 'or') return ''
+  return `(${node.nodes.map(shape).join(node.kind === 'and' ? '&' : '|')})`
+}
+
+function liqeShape(node: ReturnType<typeof parseWithLiqe>): string {
+  if (node.type === 'ParenthesizedExpression') return liqeShape(node.expression as typeof node)
+  if (node.type === 'Tag') return node.expression.type === 'LiteralExpression' ? String(node.expression.value) : ''
+  if (node.type !== 'LogicalExpression') return ''
+  const sign = node.operator.operator === 'AND' ? '&' : '|'
+  return `(${liqeShape(node.left as typeof node)}${sign}${liqeShape(node.right as typeof node)})`
+}

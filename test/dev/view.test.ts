@@ -1,0 +1,328 @@
+import { describe, expect, it } from 'vitest'
+import type { EventIndex } from '../../src/dev/index/event-index.ts'
+import type { ArrivedEvent, LiveView } from '../../src/dev/index/index-api.ts'
+import type { Row, ViewQuery, ViewState } from '../../src/dev/protocol.ts'
+import { addAll, arrived, linesOf, newIndex, nowMs } from './support/events.ts'
+
+const levels = ['debug', 'info', 'info', 'warn', 'error']
+
+/** Returns an event of many that differ in time, level and message; some come late. */
+function anEvent(at: number): ArrivedEvent {
+  const late = at % 37 === 0 ? 60_000 : 0
+  const event = {
+    _time: new Date(nowMs + at * 10 - late).toISOString(),
+    level: levels[at % levels.length],
+    message: at % 3 === 0 ? `request ${at} done` : `payment ${at} failed`,
+    n: at,
+  }
+  return arrived(event, { receivedAt: nowMs + at * 10 })
+}
+
+/** Waits until all kept events have been looked at. */
+async function completed(view: LiveView): Promise<ViewState> {
+  for (;;) {
+    const state = await view.state()
+    if (state.complete) return state
+    await new Promise(setImmediate)
+  }
+}
+
+function opened(index: EventIndex, query: Partial<ViewQuery> = {}): LiveView {
+  const view = index.openView(query)
+  if (view === undefined) throw new Error('no list is left')
+  return view
+}
+
+async function allRows(view: LiveView, until: number, step = 200): Promise<Row[]> {
+  const rows: Row[] = []
+  for (;;) {
+    const answer = await view.rows({ until, from: rows.length, n: step })
+    rows.push(...answer.rows)
+    if (answer.rows.length === 0) return rows
+  }
+}
+
+const later = () => nowMs + 3_600_000
+
+describe('an open list', () => {
+  it('that is pinned equals the export with the same end, while events arrive', async () => {
+    for (const sort of ['time', 'arrival'] as const) {
+      const index = newIndex({ nowMs: later })
+      for (let at = 0; at < 5000; at++) index.add(anEvent(at))
+      const view = opened(index, { q: 'level:>=warn payment', sort, group: false })
+      await completed(view)
+      const { pinnedAt, matched } = await view.change({ pinned: true })
+      expect(pinnedAt).toBe(5000)
+      const rows: Row[] = []
+      for (let at = 5000; rows.length < matched; at++) {
+        for (let more = 0; more < 100; more++) index.add(anEvent(at * 100 + more))
+        rows.push(...(await view.rows({ until: 5000, from: rows.length, n: 37 })).rows)
+      }
+      const exported: string[] = []
+      for await (const line of index.exportLines({ q: 'level:>=warn payment', until: 5000, sort })) exported.push(line)
+      expect(rows).toHaveLength(exported.length)
+      expect(rows.map(({ id }) => index.event(id)?.line)).toEqual(exported)
+      view.close()
+    }
+  })
+
+  it('counts what arrives while it is pinned, and shows it when it follows again', async () => {
+    const index = newIndex()
+    addAll(index, [{ level: 'error', message: 'a' }])
+    const view = opened(index)
+    await view.change({ pinned: true })
+    addAll(index, [{ level: 'error' }, { level: 'info' }, { level: 'info' }])
+    expect(view.frame()).toBeUndefined()
+    expect(view.tick()).toMatchObject({ fresh: 3, freshErrors: 1, matchedEvents: 1 })
+    expect(await view.change({ pinned: false })).toMatchObject({ pinnedAt: null, matchedEvents: 4 })
+    expect(view.tick()).toMatchObject({ fresh: 0, freshErrors: 0 })
+  })
+
+  it('can be pinned at an earlier arrival, and counts the later ones', async () => {
+    const index = newIndex()
+    addAll(
+      index,
+      Array.from({ length: 10 }, (_, n) => ({ n, level: 'error' })),
+    )
+    const view = opened(index, { group: false })
+    expect(await view.change({ pinned: 4 })).toMatchObject({
+      pinnedAt: 4,
+      matched: 4,
+      rows: [{ n: 4 }, { n: 3 }, { n: 2 }, { n: 1 }],
+    })
+    expect(view.tick()).toMatchObject({ fresh: 6, freshErrors: 6 })
+  })
+
+  it('keeps the place of forgotten events while it is pinned, and shows the newest of them still', async () => {
+    const index = newIndex({ maxEvents: 12_000 })
+    addAll(
+      index,
+      Array.from({ length: 12_000 }, (_, n) => ({ n })),
+    )
+    const view = opened(index, { group: false, columns: ['n'] })
+    await completed(view)
+    const before = await view.change({ pinned: true })
+    addAll(
+      index,
+      Array.from({ length: 15_000 }, (_, n) => ({ other: n })),
+    )
+    expect(index.oldest).toBeGreaterThan(12_000)
+    const rows = await allRows(view, 12_000)
+    expect(rows[0]).toEqual(before.rows[0])
+    expect(rows.slice(0, 200)).toEqual(before.rows)
+    expect(rows.map(({ n }) => n)).toEqual(Array.from({ length: 12_000 }, (_, at) => 12_000 - at))
+    expect(rows.filter(({ badges }) => badges.includes('forgotten'))).toHaveLength(2000)
+    expect(index.event('test.2001')?.line).toBe('{"n":2000}')
+    expect(index.event('test.2000')).toBeUndefined()
+    await view.change({ pinned: false })
+    expect(index.event('test.2001')).toBeUndefined()
+  })
+
+  it('holds forgotten events for ten minutes, and 32 MiB of them', async () => {
+    let now = nowMs
+    const index = newIndex({ maxEvents: 40, nowMs: () => now })
+    addAll(
+      index,
+      Array.from({ length: 40 }, (_, n) => ({ n, text: 'x'.repeat(1024 * 1024) })),
+    )
+    const view = opened(index, { group: false })
+    await completed(view)
+    await view.change({ pinned: true })
+    addAll(
+      index,
+      Array.from({ length: 40 }, (_, n) => ({ n })),
+    )
+    const forgotten = async () => {
+      const { rows } = await view.rows({ until: 40, from: 0, n: 40 })
+      return rows.filter(({ badges }) => badges.includes('forgotten')).length
+    }
+    expect(await forgotten()).toBe(9)
+    now += 601_000
+    view.tick()
+    expect(await forgotten()).toBe(40)
+  })
+
+  it('accounts for every event: drawn, not drawn and filtered out are all that arrived', async () => {
+    const index = newIndex({ nowMs: later })
+    const view = opened(index, { q: 'payment', group: false })
+    await view.state()
+    view.frame()
+    let arrivals = 0
+    let matched = 0
+    let drawn = 0
+    let skipped = 0
+    let newest = 0
+    for (let frame = 0; frame < 20; frame++) {
+      for (let at = 0; at < 700; at++) {
+        index.add(anEvent(arrivals))
+        if (arrivals % 3 !== 0) matched++
+        arrivals++
+      }
+      const { rows, ...counts } = view.frame() ?? { rows: [], skipped: 0, newest: 0, matchedEvents: 0 }
+      drawn += rows.filter(({ n }) => n > newest).length
+      skipped += counts.skipped
+      newest = counts.newest
+      expect(newest).toBe(arrivals)
+      expect(drawn + skipped).toBe(matched)
+      expect(counts.matchedEvents).toBe(matched)
+    }
+  })
+
+  it('has the newest events first, by time or by arrival, and inserts late ones at their place', async () => {
+    for (const sort of ['time', 'arrival'] as const) {
+      const index = newIndex({ nowMs: later })
+      for (let at = 0; at < 1000; at++) index.add(anEvent(at))
+      const view = opened(index, { sort, group: false })
+      await completed(view)
+      for (let at = 1000; at < 3000; at++) index.add(anEvent(at))
+      const rows = await allRows(view, index.newest)
+      const expected = rows.toSorted((one, other) => (sort === 'time' ? other.at - one.at : 0) || other.n - one.n)
+      expect(rows).toEqual(expected)
+      expect(rows).toHaveLength(index.newest)
+      expect(view.tick().late?.count).toBe(54)
+    }
+  })
+
+  it('shows neighbors that repeat as one row, with their number and oldest time', async () => {
+    const index = newIndex()
+    const time = (ms: number) => new Date(nowMs + ms).toISOString()
+    for (let at = 0; at < 128; at++)
+      index.add(arrived({ _time: time(at), level: 'error', message: `timed out after ${at} ms` }))
+    index.add(arrived({ _time: time(500), level: 'info', message: 'other' }))
+    const view = opened(index)
+    expect(await view.state()).toMatchObject({
+      matched: 2,
+      matchedEvents: 129,
+      rows: [
+        { message: 'other', repeats: 1 },
+        { message: 'timed out after 127 ms', repeats: 128, since: nowMs },
+      ],
+    })
+    expect(await view.change({ group: false })).toMatchObject({ matched: 129 })
+    expect(await view.change({ group: true, pinned: true })).toMatchObject({ matched: 2 })
+  })
+
+  it('counts by level without its clauses about levels, by dataset, by source and by time', async () => {
+    const index = newIndex()
+    for (const level of ['info', 'info', 'error', 'none']) {
+      index.add(arrived({ level, message: 'payment' }, { source: level === 'error' ? 'api' : null }))
+    }
+    index.add(arrived({ level: 'error', message: 'other' }))
+    const view = opened(index, { q: 'level:error payment' })
+    await view.state()
+    const { levels: counted, datasets, sources, chart } = view.tick()
+    expect(counted).toMatchObject({ info: 2, error: 1, none: 1, warn: 0 })
+    expect(datasets).toEqual([{ value: 'app', count: 1 }])
+    expect(sources).toEqual([{ value: 'api', count: 1 }])
+    expect(chart.counts.flat().reduce((sum, count) => sum + count)).toBe(1)
+  })
+
+  it('stays as it is while the text of the query is not complete', async () => {
+    const index = newIndex()
+    addAll(index, [{ level: 'error' }, { level: 'info' }])
+    const view = opened(index, { q: 'level:error' })
+    await view.state()
+    const state = await view.change({ q: 'level:error AND (' })
+    expect(state).toMatchObject({ q: 'level:error AND (', matchedEvents: 1 })
+    expect(state.reading.notes).toMatchObject([{ text: expect.stringContaining('not complete yet') }])
+    expect(await view.change({ q: 'level:info' })).toMatchObject({ matchedEvents: 1, rows: [{ level: 'info' }] })
+  })
+
+  it('hides what arrived before it was cleared, and what is outside of the chosen time', async () => {
+    const index = newIndex()
+    const time = (ms: number) => new Date(nowMs + ms).toISOString()
+    addAll(
+      index,
+      [0, 1, 2, 3].map(n => ({ _time: time(n * 1000), n })),
+    )
+    const view = opened(index, { since: 1, group: false })
+    expect(await view.state()).toMatchObject({ matchedEvents: 3 })
+    expect(await view.change({ from: nowMs + 2000, to: nowMs + 2500 })).toMatchObject({
+      matchedEvents: 1,
+      rows: [{ n: 3 }],
+    })
+    index.add(arrived({ _time: time(2400) }))
+    index.add(arrived({ _time: time(4000) }))
+    expect(await view.state()).toMatchObject({ matchedEvents: 2 })
+    // The chart shows all times, so that another one can be chosen.
+    expect(
+      view
+        .tick()
+        .chart.counts.flat()
+        .reduce((sum, count) => sum + count),
+    ).toBe(5)
+  })
+
+  it('says why it is empty', async () => {
+    const index = newIndex()
+    index.add(arrived({ http: { status: 1 } }))
+    for (const q of ['nothing', '-http.status:*', 'staus:1', '(', 'level:fatal']) {
+      const { reading, matched } = await opened(index, { q }).state()
+      expect({ matched, notes: reading.notes.length > 0 }).toEqual({ matched: 0, notes: true })
+    }
+  })
+
+  it('finds a field that comes only after the query, by the end of its path', async () => {
+    const index = newIndex()
+    const view = opened(index, { q: 'status:504' })
+    await view.state()
+    index.add(arrived({ http: { status: 504 } }))
+    expect(view.tick().reading?.readAs).toBe('http.status:504')
+    expect(await view.state()).toMatchObject({ matchedEvents: 1 })
+  })
+
+  it('tells a change once, until the next frame is taken', async () => {
+    const index = newIndex()
+    const view = opened(index)
+    await view.state()
+    view.frame()
+    let told = 0
+    view.onChange(() => told++)
+    addAll(index, [{}, {}, {}])
+    expect(told).toBe(1)
+    expect(view.frame()?.rows).toHaveLength(1)
+    expect(view.frame()).toBeUndefined()
+    addAll(index, [{}])
+    expect(told).toBe(2)
+    view.close()
+    addAll(index, [{}])
+    expect(told).toBe(2)
+  })
+
+  it('marks what arrived after its mark as new', async () => {
+    const index = newIndex()
+    addAll(index, [{ n: 1 }, { n: 2 }])
+    expect(await opened(index, { mark: 1, q: 'is:new' }).state()).toMatchObject({
+      rows: [{ n: 2, badges: ['no-time', 'new'] }],
+    })
+    const { reading } = await opened(index, { q: 'is:new' }).state()
+    expect(reading.notes.map(({ text }) => text)).toContainEqual(expect.stringContaining('Set a mark first'))
+  })
+})
+
+describe('a pattern', () => {
+  const hostile = { message: `${'a'.repeat(60)}b` }
+
+  it('that takes exponential time ends within 200 ms, and events are taken meanwhile', async () => {
+    const index = newIndex()
+    addAll(index, [hostile, { message: 'aaa' }, hostile, { message: 'aaaa' }])
+    const view = opened(index, { q: 'message:/^(a+)+$/', group: false })
+    const start = performance.now()
+    index.add(arrived({ message: 'fine' }))
+    const state = await completed(view)
+    expect(performance.now() - start).toBeLessThan(200)
+    expect(state.rows).toMatchObject([{ message: 'aaaa' }, { message: 'aaa' }].slice(0, state.rows.length))
+    expect(state.reading.notes).toMatchObject([{ text: expect.stringContaining('Pattern too slow') }])
+    const answer = await index.events({ q: '/^(a+)+$/', after: 0 })
+    expect(answer.reading.notes).toMatchObject([{ text: expect.stringContaining('Pattern too slow') }])
+    expect(await linesOf(index, 'fine')).not.toHaveLength(0)
+  })
+
+  it('is tried on events that arrive', async () => {
+    const index = newIndex()
+    const view = opened(index, { q: '/^pay.*failed$/i', group: false })
+    await view.state()
+    addAll(index, [{ message: 'Payment failed' }, { message: 'payment' }, hostile])
+    expect(await view.change({ pinned: true })).toMatchObject({ matchedEvents: 1, rows: [{ n: 1 }] })
+  })
+})

@@ -1,0 +1,1 @@
+export const accessToken = process.env.ACCESS_TOKEN as string

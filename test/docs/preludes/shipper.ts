@@ -1,0 +1,3 @@
+import { createShipper } from 'logferry'
+
+export const shipper = createShipper()
