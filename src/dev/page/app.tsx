@@ -50,11 +50,14 @@ export function App({ page }: { page: Page }) {
         <Toolbar state={state} />
         <Chips state={state} />
       </div>
-      <Banners state={state} />
       <CurrentScreen state={state} />
       <ValueMenu state={state} />
       <Dialogs state={state} />
-      <Toast state={state} />
+      {/* Over the content and not above it: what comes here must not move the row that is being read. */}
+      <div class="overlay">
+        <Toast state={state} />
+        <Banners state={state} />
+      </div>
       <Announce state={state} />
     </PageContext.Provider>
   )
