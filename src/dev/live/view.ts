@@ -125,8 +125,8 @@ export class View implements LiveView {
 
   #changeGrouping(): void {
     this.#latest = undefined
-    this.#isFrameDue = true
     if (this.#pin !== undefined) this.#startPin(this.#pin.snapshot.until)
+    else this.#demandFrame()
   }
 
   onChange(listener: () => void): void {
@@ -226,7 +226,13 @@ export class View implements LiveView {
     if (this.#pin === undefined) return
     this.#pin.close()
     this.#pin = undefined
+    this.#demandFrame()
+  }
+
+  /** Asks for a frame, also if the last one that was due could not be made because of the pin. */
+  #demandFrame(): void {
     this.#isFrameDue = true
+    this.#onChange?.()
   }
 
   #newSnapshot(until: number): Snapshot {
