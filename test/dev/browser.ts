@@ -28,11 +28,21 @@ export interface Tab extends AsyncDisposable {
   search(q: string): Promise<void>
 }
 
+/** Waits until what the function returns is as expected. */
+export function eventually<T>(read: () => T) {
+  return expect.poll(read, { timeout: 10_000 })
+}
+
 export function startBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
 }
 
-export async function openTab(browser: Browser, dev: Dev, path = 'events', options: PageOptions = {}): Promise<Tab> {
+export async function openTab(
+  browser: Browser,
+  dev: Pick<Dev, 'url'>,
+  path = 'events',
+  options: PageOptions = {},
+): Promise<Tab> {
   const { width = 1440, height = 900, theme = 'light' } = options
   const context = await browser.newContext({
     viewport: { width, height },
@@ -56,15 +66,13 @@ export async function openTab(browser: Browser, dev: Dev, path = 'events', optio
     requests,
     messages,
     async shows(...expected) {
-      await expect
-        .poll(async () => (await rowsInOrder(page)).slice(0, Math.max(expected.length, 1)), { timeout: 10_000 })
-        .toEqual(expected.length === 0 ? [] : expected)
+      await eventually(async () => (await rowsInOrder(page)).slice(0, Math.max(expected.length, 1))).toEqual(expected)
     },
     async press(...keys) {
       for (const key of keys) await page.keyboard.press(key)
     },
     async hasQuery(q) {
-      await expect.poll(() => page.locator('#query').inputValue(), { timeout: 10_000 }).toBe(q)
+      await eventually(() => page.locator('#query').inputValue()).toBe(q)
     },
     async search(q) {
       await page.locator('#query').fill(q)

@@ -2,7 +2,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { paths } from '../../src/dev/protocol.ts'
-import { openTab, startBrowser, type Tab } from './browser.ts'
+import { eventually, openTab, startBrowser, type Tab } from './browser.ts'
 import { type Dev, startDev } from './service.ts'
 
 const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -73,11 +73,11 @@ describe('an empty page', () => {
 
     await page.getByRole('button', { name: 'Send a test event' }).click()
     await page.getByRole('grid').waitFor()
-    await expect.poll(() => tab.messages()).toHaveLength(1)
+    await eventually(() => tab.messages()).toHaveLength(1)
     const logs = dev.shipper('orders')
     logs.ship({ level: 'info', message: 'from a real shipper' })
     await logs.flush()
-    await expect.poll(() => tab.messages()).toContain('from a real shipper')
+    await eventually(() => tab.messages()).toContain('from a real shipper')
     expect(tab.complaints).toEqual([])
   })
 })
@@ -121,7 +121,7 @@ describe('the page', () => {
       .first()
       .waitFor()
     await tab.press('Tab')
-    await expect.poll(() => page.locator('#query').inputValue()).toMatch(/^http\.status:/)
+    await eventually(() => page.locator('#query').inputValue()).toMatch(/^http\.status:/)
     await page.getByRole('option', { name: /^504/ }).click()
     await tab.hasQuery('http.status:504')
     await tab.shows('payment timed out')
@@ -167,7 +167,7 @@ describe('the page', () => {
     await tab.search('')
     await facets.getByRole('checkbox', { name: 'pay' }).click()
     await tab.hasQuery('-source:pay')
-    await expect.poll(() => facets.getByRole('checkbox', { name: 'pay' }).isChecked()).toBe(false)
+    await eventually(() => facets.getByRole('checkbox', { name: 'pay' }).isChecked()).toBe(false)
     await facets.getByRole('checkbox', { name: 'pay' }).click()
     await tab.hasQuery('')
     await facets.getByRole('textbox').fill('http.status')
@@ -221,7 +221,7 @@ describe('the page', () => {
     await panel.getByRole('button', { name: 'only' }).click()
     await tab.hasQuery('http.status:504')
     await tab.press('Escape')
-    await expect.poll(() => panel.count()).toBe(0)
+    await eventually(() => panel.count()).toBe(0)
   })
 
   it('brings back the view by a reload, the Back button and a pasted link', async () => {
@@ -234,12 +234,12 @@ describe('the page', () => {
     await page.reload()
     await tab.hasQuery('service:pay')
     await tab.shows('uncaught ECONNREFUSED', 'payment timed out', 'retrying payment')
-    await expect.poll(() => heading.textContent()).toBe('retrying payment')
+    await eventually(() => heading.textContent()).toBe('retrying payment')
     await using other = await openTab(browser, dev, page.url().slice(`${dev.url}/dev/`.length))
     await other.shows('uncaught ECONNREFUSED', 'payment timed out', 'retrying payment')
     await other.page.getByRole('complementary', { name: 'Event' }).getByText('retrying payment').first().waitFor()
     await page.goBack()
-    await expect.poll(() => heading.count()).toBe(0)
+    await eventually(() => heading.count()).toBe(0)
     await tab.hasQuery('service:pay')
     await page.goBack()
     await tab.hasQuery('')
@@ -276,7 +276,7 @@ describe('the page', () => {
     await tab.press('?')
     await page.getByRole('dialog').getByText('next, previous error').waitFor()
     await tab.press('Escape')
-    await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
+    await eventually(() => page.getByRole('dialog').count()).toBe(0)
   })
 
   it('shows the context of an event: the same time without the filter', async () => {
@@ -285,7 +285,7 @@ describe('the page', () => {
     await tab.press('j', 'v')
     await tab.hasQuery('')
     await tab.page.getByRole('button', { name: 'Show all times' }).first().waitFor()
-    await expect.poll(() => tab.messages()).toContain('payment timed out')
+    await eventually(() => tab.messages()).toContain('payment timed out')
     expect(await tab.messages()).not.toContain('token checked')
   })
 
@@ -294,7 +294,7 @@ describe('the page', () => {
     await tab.press('b')
     const from = page.getByRole('slider', { name: /^from/ })
     await from.waitFor()
-    await expect.poll(() => from.evaluate(element => element === element.ownerDocument.activeElement)).toBe(true)
+    await eventually(() => from.evaluate(element => element === element.ownerDocument.activeElement)).toBe(true)
     await tab.press('Home', 'PageUp', 'PageUp', 'PageUp', 'PageUp', 'Enter')
     await page.getByRole('button', { name: 'Show all times' }).first().waitFor()
     await tab.shows('token checked')
@@ -310,7 +310,7 @@ describe('the page', () => {
     await page.mouse.move(box.x + box.width / 2, box.y + 24, { steps: 4 })
     await page.mouse.up()
     await page.getByRole('button', { name: 'Show all times' }).first().waitFor()
-    await expect.poll(() => tab.messages()).toContain('order placed')
+    await eventually(() => tab.messages()).toContain('order placed')
     expect(await tab.messages()).not.toContain('token checked')
   })
 
@@ -341,7 +341,7 @@ describe('the page', () => {
     await request.getByText(/POST \/v1\/datasets\/\w+\/ingest/).waitFor()
     expect(await request.textContent()).not.toContain(dev.token)
     await request.getByRole('link', { name: 'Its events' }).click()
-    await expect.poll(() => tab.messages()).toContain('token checked')
+    await eventually(() => tab.messages()).toContain('token checked')
     await page.getByText('1 of 9 match').waitFor()
   })
 
@@ -378,7 +378,7 @@ describe('the page', () => {
     await page.getByRole('button', { name: /^Theme/ }).click()
     await page.getByRole('button', { name: /^Theme/ }).click()
     await page.reload()
-    await expect.poll(() => page.locator('html').getAttribute('data-theme')).toBe('dark')
+    await eventually(() => page.locator('html').getAttribute('data-theme')).toBe('dark')
     const stored = String(await page.evaluate('JSON.stringify(localStorage)'))
     expect(stored).not.toContain('ECONNREFUSED')
     expect(stored).not.toContain(dev.token)

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { parse as parseWithLiqe } from 'liqe'
 import { describe, expect, it } from 'vitest'
@@ -14,103 +15,117 @@ import { isMatch, type Tree, textOf } from './support/slow-matcher.ts'
 const http = { http: { status: 504, url: '/api/pay/42' }, level: 'error', message: 'Payment timed out after 5000 ms' }
 const trace = { trace_id: '4bf92f3577b34da6a3ce929d0e0e4736' }
 
+const answers: [q: string, event: object | string, isMatching: boolean][] = [
+  ['', {}, true],
+  ['   ', http, true],
+  ['TIMED', http, true],
+  ['"timed out"', http, true],
+  ['"out timed"', http, false],
+  ["'Payment timed'", http, true],
+  ["'payment timed'", http, false],
+  ['status', http, false], // a name is no value
+  ['504', http, true],
+  ['level:error', http, true],
+  ['level:err', http, true],
+  ['level:ERROR', { level: 'err' }, true],
+  ['level:error', { severity_number: 18 }, true],
+  ['level:error', { level: 50 }, true],
+  ['level:error', { level: 'warn' }, false],
+  ['level:>=warn', http, true],
+  ['level:>=warn', { level: 'crit' }, true],
+  ['level:>=warn', { level: 'info' }, false],
+  ['level:<=info', { level: 'error' }, false],
+  ['level:<=info', { message: 'no level' }, false],
+  ['level:notice', { level: 'info' }, false],
+  ['level:notice', { level: 'notice' }, true],
+  ['-level:error', http, false],
+  ['http.status:504', http, true],
+  ['http.status:50', http, false],
+  ['http.status:>=500', http, true],
+  ['http.status>=500', http, true],
+  ['http.status=504', http, true],
+  ['http.status!=504', http, false],
+  ['http.status:!=500', http, true],
+  ['http.status:[500 TO 599]', http, true],
+  ['http.status:{504 TO 599]', http, false],
+  ['http.status:{500 TO 504}', http, false],
+  ['http.status:"504"', http, true],
+  ['http.status:504', { 'http.status': '504' }, true],
+  ['http.status:>=500', { http: { status: '504' } }, true],
+  ['http.url:/api/pay/42', http, true],
+  ['http.url:/api/*', http, true],
+  ['/api/pay/42', http, true],
+  ['user.email:*@example.com', { user: { email: 'Ann@Example.com' } }, true],
+  ['user.email:*@example.com', { user: { email: 'ann@example.com.au' } }, false],
+  ['pay*out', http, true],
+  ['-health', http, true],
+  ['NOT payment', http, false],
+  ['(level:error OR level:fatal) -dataset:auth', http, true],
+  ['(level:error OR level:fatal) -dataset:app', http, false],
+  ['level:(warn OR error)', http, true],
+  ['-(level:error payment)', http, false],
+  ['health OR level:error payment', http, true],
+  ['health OR level:error health', http, false],
+  ['message:/time(d )?out/i', http, true],
+  ['message:/^time/', http, false],
+  ['/TIMED/i', http, true],
+  ['message:"from pino"', { msg: 'from pino' }, true],
+  ['message:user=ann*', { level: 'info', user: 'ann', n: 1 }, true],
+  ['message:*', { msg: 'from pino' }, false],
+  ['user.id:*', { user: { id: null } }, true],
+  ['user.id:*', http, false],
+  ['-user.id:*', http, true],
+  ['ok:true', { ok: true }, true],
+  ['ok:true', { ok: false }, false],
+  ['cause:null', { cause: null }, true],
+  ['cause:null', {}, false],
+  ['tags:blue', { tags: ['red', 'blue'] }, true],
+  ['tags:green', { tags: ['red', 'blue'] }, false],
+  ['items.name:b', { items: [{ name: 'a' }, { name: 'b' }] }, true],
+  ['items.1.name:a', { items: [{ name: 'a' }, { name: 'b' }] }, false],
+  ['trace_id:4bf92f35', trace, true],
+  ['trace_id:4bf92f3', trace, false], // seven characters are no beginning of an id
+  ['trace_id:4bf92f3577b34da6a3ce929d0e0e4736', trace, true],
+  ['n:12345678901234567', { n: '12345678901234567' }, true],
+  ['ip:10.0.0.1', { ip: '10.0.0.1' }, true],
+  ['10.0.0.1', { ip: 'from 10.0.0.1' }, true],
+  ['http://x.de/?a=b', { url: 'see http://x.de/?a=b' }, true],
+  ['Error: broken', { message: 'Error: all is broken' }, true],
+  ['"a b":c', { 'a b': 'c' }, true],
+  ['größe:weiß', { größe: 'WEIß' }, true],
+  ['__proto__.x:1', '{"__proto__":{"x":1}}', true],
+  ['constructor:*', {}, false],
+  ['_time:>"10:42"', { _time: '2026-11-22T10:00:00Z' }, false],
+  ['_time:<2026-11-22T10:00:01Z', { _time: '2026-11-22T10:00:00Z' }, true],
+  ['dataset:app', {}, true],
+  ['dataset:ap*', {}, true],
+  ['source:api', {}, false],
+  ['request:812', { message: 'x' }, false],
+  ['timeout', http, false],
+  ['timeout', { message: 'Timeout!' }, true],
+  ['dataset:auth', http, false],
+  ['level:error payment', http, true],
+  ['is:new', {}, false],
+  ['is:late', {}, false],
+  ['is:no-time', {}, true],
+  ['is:cut', { logferry: { cut: true } }, true],
+  ['x:"\\u0041\\n"', { x: 'A\n' }, true],
+  ['5', '{"n":5e2}', true], // 500
+  ['500', '{"n":5e2}', true],
+  ['k', { unit: '\u212a' }, true], // the sign of Kelvin
+  ['"C:\\\\temp"', { path: 'C:\\temp' }, true],
+]
+
 describe('a query', () => {
-  it.each<[q: string, event: object | string, isMatching: boolean]>([
-    ['', {}, true],
-    ['   ', http, true],
-    ['TIMED', http, true],
-    ['"timed out"', http, true],
-    ['"out timed"', http, false],
-    ["'Payment timed'", http, true],
-    ["'payment timed'", http, false],
-    ['status', http, false], // a name is no value
-    ['504', http, true],
-    ['level:error', http, true],
-    ['level:err', http, true],
-    ['level:ERROR', { level: 'err' }, true],
-    ['level:error', { severity_number: 18 }, true],
-    ['level:error', { level: 50 }, true],
-    ['level:error', { level: 'warn' }, false],
-    ['level:>=warn', http, true],
-    ['level:>=warn', { level: 'crit' }, true],
-    ['level:>=warn', { level: 'info' }, false],
-    ['level:<=info', { level: 'error' }, false],
-    ['level:<=info', { message: 'no level' }, false],
-    ['level:notice', { level: 'info' }, false],
-    ['level:notice', { level: 'notice' }, true],
-    ['-level:error', http, false],
-    ['http.status:504', http, true],
-    ['http.status:50', http, false],
-    ['http.status:>=500', http, true],
-    ['http.status>=500', http, true],
-    ['http.status=504', http, true],
-    ['http.status!=504', http, false],
-    ['http.status:!=500', http, true],
-    ['http.status:[500 TO 599]', http, true],
-    ['http.status:{504 TO 599]', http, false],
-    ['http.status:{500 TO 504}', http, false],
-    ['http.status:"504"', http, true],
-    ['http.status:504', { 'http.status': '504' }, true],
-    ['http.status:>=500', { http: { status: '504' } }, true],
-    ['http.url:/api/pay/42', http, true],
-    ['http.url:/api/*', http, true],
-    ['/api/pay/42', http, true],
-    ['user.email:*@example.com', { user: { email: 'Ann@Example.com' } }, true],
-    ['user.email:*@example.com', { user: { email: 'ann@example.com.au' } }, false],
-    ['pay*out', http, true],
-    ['-health', http, true],
-    ['NOT payment', http, false],
-    ['(level:error OR level:fatal) -dataset:auth', http, true],
-    ['(level:error OR level:fatal) -dataset:app', http, false],
-    ['level:(warn OR error)', http, true],
-    ['-(level:error payment)', http, false],
-    ['health OR level:error payment', http, true],
-    ['health OR level:error health', http, false],
-    ['message:/time(d )?out/i', http, true],
-    ['message:/^time/', http, false],
-    ['/TIMED/i', http, true],
-    ['message:"from pino"', { msg: 'from pino' }, true],
-    ['message:user=ann*', { level: 'info', user: 'ann', n: 1 }, true],
-    ['message:*', { msg: 'from pino' }, false],
-    ['user.id:*', { user: { id: null } }, true],
-    ['user.id:*', http, false],
-    ['-user.id:*', http, true],
-    ['ok:true', { ok: true }, true],
-    ['ok:true', { ok: false }, false],
-    ['cause:null', { cause: null }, true],
-    ['cause:null', {}, false],
-    ['tags:blue', { tags: ['red', 'blue'] }, true],
-    ['tags:green', { tags: ['red', 'blue'] }, false],
-    ['items.name:b', { items: [{ name: 'a' }, { name: 'b' }] }, true],
-    ['items.1.name:a', { items: [{ name: 'a' }, { name: 'b' }] }, false],
-    ['trace_id:4bf92f35', trace, true],
-    ['trace_id:4bf92f3', trace, false], // seven characters are no beginning of an id
-    ['trace_id:4bf92f3577b34da6a3ce929d0e0e4736', trace, true],
-    ['n:12345678901234567', { n: '12345678901234567' }, true],
-    ['ip:10.0.0.1', { ip: '10.0.0.1' }, true],
-    ['10.0.0.1', { ip: 'from 10.0.0.1' }, true],
-    ['http://x.de/?a=b', { url: 'see http://x.de/?a=b' }, true],
-    ['Error: broken', { message: 'Error: all is broken' }, true],
-    ['"a b":c', { 'a b': 'c' }, true],
-    ['größe:weiß', { größe: 'WEIß' }, true],
-    ['__proto__.x:1', '{"__proto__":{"x":1}}', true],
-    ['constructor:*', {}, false],
-    ['_time:>"10:42"', { _time: '2026-11-22T10:00:00Z' }, false],
-    ['_time:<2026-11-22T10:00:01Z', { _time: '2026-11-22T10:00:00Z' }, true],
-    ['dataset:app', {}, true],
-    ['dataset:ap*', {}, true],
-    ['source:api', {}, false],
-    ['request:812', { message: 'x' }, false],
-    ['is:late', {}, false],
-    ['is:no-time', {}, true],
-    ['is:cut', { logferry: { cut: true } }, true],
-    ['x:"\\u0041\\n"', { x: 'A\n' }, true],
-    ['5', '{"n":5e2}', true], // 500
-    ['500', '{"n":5e2}', true],
-    ['k', { unit: '\u212a' }, true], // the sign of Kelvin
-    ['"C:\\\\temp"', { path: 'C:\\temp' }, true],
-  ])('%s, asked of %j, answers %s', async (q, given, isMatching) => {
+  it.each(answers)('%s, asked of %j, answers %s', async (q, given, isMatching) => {
     expect(await matches(q, given)).toBe(isMatching)
+  })
+
+  it('is among these if the documentation names it', () => {
+    const page = readFileSync(new URL('../../docs/query.md', import.meta.url), 'utf8')
+    const documented = Array.from(page.matchAll(/^\| `([^`]+)` \|/gm), ([, q]) => q)
+    expect(documented.length).toBeGreaterThan(25)
+    expect(documented.filter(q => !answers.some(([tested]) => tested === q))).toEqual([])
   })
 
   it('knows the dataset, source, request and repetition of an event', async () => {
@@ -120,12 +135,13 @@ describe('a query', () => {
     }
   })
 
-  it('replaces a name that ends exactly one path, and shows the whole path', () => {
+  it('replaces a name that ends exactly one path, and shows the whole path', async () => {
     const index = newIndex()
     index.add(arrived(http))
     const view = index.openView({ q: 'status:504 staus:1' })
-    expect(view?.tick()).toMatchObject({ matched: 0 })
-    return expect(view?.state()).resolves.toMatchObject({
+    await view?.rows({ until: 1, from: 0, n: 1 })
+    expect(await view?.state()).toMatchObject({
+      matched: 0,
       reading: {
         readAs: 'http.status:504 staus:1',
         notes: [{ text: 'No event has a field `staus`.', didYouMean: 'http.status' }, { text: 'No event matches.' }],
@@ -307,10 +323,10 @@ describe('random queries', () => {
 })
 
 function entryOf(line: string): Entry {
-  const name = { name: 'app', events: 1, bytes: 1 }
+  const name = { name: 'app', events: 1, bytes: 1, firstN: 1, firstAt: 0 }
   return {
     ...{ n: 1, at: 0, receivedAt: 0, dataset: name, source: null, statement: name, rank: noRank, marks: 0, skewMs: 0 },
-    ...{ request: 0, line, bytes: 0, isKept: true, lists: 0, listsOfAnyLevel: 0, pins: 0 },
+    ...{ request: 0, line, lineBytes: 0, bytes: 0, isKept: true, lists: 0, listsOfAnyLevel: 0, pins: 0 },
   }
 }
 

@@ -27,6 +27,8 @@ import { asksForNew, changedQuery, defaultViewQuery, hasOtherMatches } from './v
 const maxRows = 200
 /** Time after which the state is answered even if the first rows are not known yet, in milliseconds. */
 const maxFirstRowsMs = 100
+/** Number of turns that are waited for anyway: on a busy machine, the time may pass without a slice of the scan. */
+const minTurns = 5
 /** A list with more events than this counts its rows only once a second, if repeats are one row. */
 const maxExactlyCounted = 20_000
 
@@ -80,7 +82,7 @@ export class View implements LiveView {
 
   async state(): Promise<ViewState> {
     const endMs = monotonicMs() + maxFirstRowsMs
-    while (this.#needsFirstRows() && monotonicMs() < endMs) await nextTurn()
+    for (let turns = 0; this.#needsFirstRows() && (turns < minTurns || monotonicMs() < endMs); turns++) await nextTurn()
     this.#shownReading = this.#reading()
     return {
       ...this.#query,
@@ -123,8 +125,8 @@ export class View implements LiveView {
 
   #changeGrouping(): void {
     this.#latest = undefined
-    this.#isFrameDue = true
     if (this.#pin !== undefined) this.#startPin(this.#pin.snapshot.until)
+    else this.#demandFrame()
   }
 
   onChange(listener: () => void): void {
@@ -224,7 +226,13 @@ export class View implements LiveView {
     if (this.#pin === undefined) return
     this.#pin.close()
     this.#pin = undefined
+    this.#demandFrame()
+  }
+
+  /** Asks for a frame, also if the last one that was due could not be made because of the pin. */
+  #demandFrame(): void {
     this.#isFrameDue = true
+    this.#onChange?.()
   }
 
   #newSnapshot(until: number): Snapshot {

@@ -248,7 +248,7 @@ export class Actions {
 
   showLate(): void {
     this.#control.store.dismiss('late')
-    void this.edit({ kind: 'text', text: 'is:late' })
+    this.setQuery(`${this.#state.place.q} is:late`.trim())
   }
 
   // Copies

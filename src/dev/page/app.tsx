@@ -45,16 +45,19 @@ export function App({ page }: { page: Page }) {
         Skip to the content
       </button>
       <TopBar state={state} />
-      <div class="query-bar">
+      <section class="query-bar" aria-label="Query">
         <QueryBox state={state} />
         <Toolbar state={state} />
         <Chips state={state} />
-      </div>
-      <Banners state={state} />
+      </section>
       <CurrentScreen state={state} />
       <ValueMenu state={state} />
       <Dialogs state={state} />
-      <Toast state={state} />
+      {/* Over the content and not above it: what comes here must not move the row that is being read. */}
+      <section class="overlay" aria-label="Notices">
+        <Toast state={state} />
+        <Banners state={state} />
+      </section>
       <Announce state={state} />
     </PageContext.Provider>
   )

@@ -79,8 +79,7 @@ export class EventRow {
     this.#isBelowMark = isBelowMark
     this.#setClass(row, isBelowMark)
     if (row === undefined) {
-      for (const cell of this.#cells) if (cell.textContent !== '') showText(cell, '', {})
-      this.#fillMessage('', [], 0, context)
+      this.#empty(context)
     } else {
       this.#fillCells(row, context)
     }
@@ -129,6 +128,17 @@ export class EventRow {
       }
     }
     this.#fillMessage(row.message, badgesOf(row), row.repeats, context)
+  }
+
+  /** Shows that the event has not been read yet. */
+  #empty(context: RowContext): void {
+    for (const [at, { kind }] of this.#columns.entries()) {
+      const cell = this.#cells[at]
+      if (cell !== undefined && kind !== 'level' && kind !== 'message') showText(cell, '', {})
+    }
+    this.#mark.textContent = ''
+    showText(this.#level, '', {})
+    this.#fillMessage('', [], 0, context)
   }
 
   #fillLevel({ level, levelText }: Row): void {

@@ -1,0 +1,220 @@
+/** The page while events stream in: it never loses its place, and says what it has missed. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eventually, openTab, startBrowser, type Tab } from './browser.ts'
+import { startCuttableProxy } from './cuttable-proxy.ts'
+import { type Dev, startDev } from './service.ts'
+
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser?.close())
+
+function numbered(count: number, level = 'info'): object[] {
+  return Array.from({ length: count }, (_, n) => ({ level, message: `event ${n} ${level}`, n }))
+}
+
+describe('a list', () => {
+  let dev: Dev
+  let tab: Tab
+  beforeAll(async () => {
+    dev = await startDev()
+    await dev.ingest(numbered(1000))
+    tab = await openTab(browser, dev, 'events?group=0')
+  })
+  afterAll(async () => {
+    await tab?.[Symbol.asyncDispose]()
+    await dev?.[Symbol.asyncDispose]()
+  })
+
+  it('follows the newest events', async () => {
+    await dev.ingest([{ level: 'info', message: 'newest' }])
+    await tab.shows('newest', 'event 999 info')
+    await tab.page.getByText(/^Live/).waitFor()
+  })
+
+  it('that was scrolled keeps each row at its pixel while events arrive, late ones too', async () => {
+    const { page } = tab
+    const list = page.locator('#list')
+    await list.hover()
+    await page.mouse.wheel(0, 9000)
+    const row = page.locator('.row:visible', { hasText: /event 6[45]\d info/ }).first()
+    await row.waitFor()
+    const text = String(await row.locator('.text').textContent())
+    const same = page.locator('.row:visible', { hasText: text })
+    const before = await same.boundingBox()
+    const late = new Date(Date.now() - 3_600_000).toISOString()
+    for (let round = 0; round < 5; round++) {
+      await dev.ingest(numbered(200, round === 2 ? 'error' : 'debug'))
+      await dev.ingest([{ _time: late, level: 'warn', message: 'from an hour ago' }])
+    }
+    await page.getByText(/1,005 new, 200 errors/).waitFor()
+    await page.getByText('5 late events inserted').waitFor()
+    expect(await same.boundingBox()).toEqual(before)
+    expect(await list.evaluate(element => element.scrollTop)).toBe(9000)
+    await page.getByRole('button', { name: /^Follow/ }).click()
+    await tab.shows('event 199 debug')
+    await page.getByText(/^Live/).waitFor()
+  })
+
+  it('reads every row by its rank, to the last one', async () => {
+    const { page } = tab
+    await page.getByRole('button', { name: 'Show', exact: true }).click()
+    await tab.hasQuery('is:late')
+    await eventually(() => tab.messages()).toHaveLength(5)
+    await tab.search('event -debug -error')
+    await page.getByText('1,000 of 2,006 match').waitFor()
+    await tab.press('G')
+    await eventually(() => tab.messages()).toContain('event 0 info')
+    await tab.press('k', 'k')
+    await eventually(() => page.locator('.row[aria-selected=true] .text').textContent()).toBe('event 2 info')
+    await tab.search('')
+    await tab.shows('event 199 debug')
+  })
+
+  it('that is paused counts what arrives, survives scrolling to the top, and resumes', async () => {
+    const { page } = tab
+    await tab.press('Space')
+    await page.getByText('Paused', { exact: false }).first().waitFor()
+    await dev.ingest([{ level: 'error', message: 'behind the pause' }])
+    await page.getByText(/1 new, 1 error/).waitFor()
+    await page.locator('#list').hover()
+    await page.mouse.wheel(0, 500)
+    await page.mouse.wheel(0, -900)
+    await eventually(() => page.locator('#list').evaluate(element => element.scrollTop)).toBe(0)
+    expect(await tab.messages()).not.toContain('behind the pause')
+    await page.getByRole('button', { name: 'Resume' }).first().click()
+    await tab.shows('behind the pause')
+  })
+
+  it('follows again when it is scrolled back to its top', async () => {
+    const { page } = tab
+    await page.locator('#list').hover()
+    await page.mouse.wheel(0, 2000)
+    await page.getByText('Holding').waitFor()
+    await dev.ingest([{ level: 'info', message: 'meanwhile' }])
+    await page.mouse.wheel(0, -4000)
+    await tab.shows('meanwhile')
+  })
+
+  it('stands still under a pointer that moves, so that no click hits another row', async () => {
+    const { page } = tab
+    await page.locator('#list').hover({ position: { x: 300, y: 100 } })
+    const before = await tab.messages()
+    const counted = await page.locator('.match-count').textContent()
+    await dev.ingest([{ level: 'info', message: 'under the pointer' }])
+    let x = 500
+    await eventually(async () => {
+      await page.mouse.move(x++, 400)
+      return page.locator('.match-count').textContent()
+    }).not.toBe(counted)
+    expect(await tab.messages()).toEqual(before)
+    await tab.shows('under the pointer')
+  })
+
+  it('tells what is new after a mark', async () => {
+    const { page } = tab
+    await tab.press('m')
+    await dev.ingest([{ level: 'info', message: 'after the mark' }])
+    await page.locator('.row.below-mark').waitFor()
+    await tab.search('is:new')
+    await tab.shows('after the mark')
+    expect(await tab.messages()).toHaveLength(1)
+    await tab.search('')
+  })
+
+  it('joins repeats to one row, and takes them apart', async () => {
+    const { page } = tab
+    await dev.ingest(Array.from({ length: 30 }, () => ({ level: 'warn', message: 'again and again' })))
+    await tab.shows('again and again', 'again and again')
+    await tab.press('r')
+    await page.getByText('×30').waitFor()
+    await tab.press('r')
+    await tab.shows('again and again', 'again and again')
+  })
+
+  it('is deleted on the service only after a question', async () => {
+    const { page } = tab
+    await page.getByText('View', { exact: true }).click()
+    await page.getByRole('button', { name: /^Delete all events/ }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('No event has arrived yet.').waitFor()
+    await dev.ingest([{ level: 'info', message: 'first of the rest' }])
+    await tab.shows('first of the rest')
+    expect(tab.complaints).toEqual([])
+  })
+})
+
+describe('trouble', () => {
+  it('that the service makes for a shipper is shown, with the reason and what came of it', async () => {
+    await using dev = await startDev()
+    await dev.ingest([{ message: 'before' }])
+    await using tab = await openTab(browser, dev)
+    const { page } = tab
+    await tab.shows('before')
+    const { status } = await dev.raw('/v1/datasets/shop/ingest', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${dev.token}`, 'content-type': 'application/x-ndjson' },
+      body: '{"user":,"id":1}\n',
+    })
+    expect(status).toBe(400)
+    await page.getByText(/The service refused/).waitFor()
+    await page.getByRole('link', { name: 'Request', exact: true }).click()
+    await page
+      .getByRole('region', { name: /^Request \d+/ })
+      .getByText('{"user":,"id":1}')
+      .waitFor()
+
+    // A fault is started and stopped by keys alone.
+    await tab.press('5')
+    await page.getByRole('heading', { name: 'Faults' }).waitFor()
+    await page.getByRole('spinbutton', { name: 'Status' }).focus()
+    await tab.press('Enter')
+    await page.getByText(/▶ 503/).waitFor()
+    const logs = dev.shipper('shop')
+    logs.ship({ level: 'info', message: 'survives' })
+    const flushed = logs.flush()
+    await page.getByText(/[1-9]\d* attempts?, [1-9]\d* refused/).waitFor()
+    await page.getByRole('button', { name: 'Copy as --fault' }).click()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(/^--fault '.*503.*'$/)
+    await page.getByRole('button', { name: 'Stop' }).focus()
+    await tab.press('Enter')
+    await page.getByText(/No fault is running/).waitFor()
+    await flushed
+    await tab.press('1')
+    await eventually(() => tab.messages()).toContain('survives')
+  })
+
+  it('of the connection is shown, and what arrived meanwhile is counted', async () => {
+    await using dev = await startDev()
+    await dev.ingest([{ message: 'before' }])
+    await using proxy = await startCuttableProxy(dev.url)
+    await using tab = await openTab(browser, proxy)
+    await tab.shows('before')
+    await proxy.cut()
+    await tab.page.getByText(/Disconnected for/).waitFor()
+    await dev.ingest([{ message: 'arrived meanwhile' }, { message: 'and another' }])
+    expect(await tab.messages()).toEqual(['before'])
+    await proxy.mend()
+    await tab.page.getByText(/Back after .*: 2 events arrived meanwhile and are below; 0 were forgotten/).waitFor()
+    await tab.shows('and another', 'arrived meanwhile', 'before')
+  })
+
+  it('of a service that was started anew leaves the older rows on the page until they are not needed', async () => {
+    await using first = await startDev()
+    await first.ingest([{ message: 'of the first run' }])
+    await using tab = await openTab(browser, first)
+    await tab.shows('of the first run')
+    const port = new URL(first.url).port
+    await first.process[Symbol.asyncDispose]()
+    await tab.page.getByText(/Disconnected for/).waitFor()
+    expect(await tab.messages()).toEqual(['of the first run'])
+    await using second = await startDev(['--port', port])
+    await second.ingest([{ message: 'of the second run' }])
+    await tab.page.getByText('The service restarted. 1 older row exists only on this page.').waitFor()
+    expect(await tab.messages()).toEqual(['of the first run'])
+    await tab.page.getByRole('button', { name: 'Clear', exact: true }).click()
+    await tab.shows('of the second run')
+  })
+})

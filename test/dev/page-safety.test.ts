@@ -1,0 +1,195 @@
+/** Nothing that is logged can do more on the page than be read. */
+import { type Browser, chromium } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eventually, openTab, startBrowser, type Tab } from './browser.ts'
+import { type Dev, startDev } from './service.ts'
+
+const esc = '\u001b'
+
+/** Each would do something if it were taken for more than text. */
+const hostile: readonly string[] = [
+  '<script>globalThis.wasObeyed = 1</script>',
+  '<img src=x onerror="globalThis.wasObeyed = 1">',
+  '"><svg onload=globalThis.wasObeyed=1>',
+  '</script></style></textarea><iframe src="//evil.example"></iframe>',
+  '<style>* { display: none }</style>',
+  'javascript:globalThis.wasObeyed=1',
+  'https://evil.example/beacon',
+  '{{constructor.constructor("globalThis.wasObeyed=1")()}}',
+  `${esc}]8;;https://evil.example${esc}\\click${esc}]8;;${esc}\\`,
+  `${esc}[2J${esc}[31mred${esc}[0m`,
+  'invoice\u202egpj.exe',
+  'nul\u0000 and half \ud83d',
+  '__proto__',
+  'constructor',
+  'toString',
+]
+
+function hostileEvent(value: string, n: number): object {
+  const name = value.replaceAll('.', '\u2024')
+  return {
+    level: n % 3 === 0 ? value : 'error',
+    message: value,
+    service: value,
+    trace_id: n % 2 === 0 ? value : 'f'.repeat(32),
+    span_id: value,
+    [name]: value,
+    http: JSON.parse(
+      `{${JSON.stringify(name)}:{"__proto__":{"wasObeyed":1},"constructor":{"prototype":1}},"url":${JSON.stringify(value)}}`,
+    ),
+    list: [value, [value], { [name]: value }],
+    error: {
+      type: value,
+      message: value,
+      stack: `${value}: ${value}\n    at ${value} (/app/${value}.js:1:1)\n    at y (node:x)\n    at z (node:x)`,
+    },
+  }
+}
+
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser?.close())
+
+describe('what is logged', () => {
+  let dev: Dev
+  let tab: Tab
+  beforeAll(async () => {
+    dev = await startDev()
+    for (const [n, value] of hostile.entries()) await dev.ingest([hostileEvent(value, n)])
+    await dev.raw('/v1/datasets/shop/ingest', {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${dev.token}`,
+        'user-agent': '<img src=x onerror=alert(1)>',
+        'x-evil': '<svg onload=1>',
+      },
+      body: `{"x":"<script>globalThis.wasObeyed=1</script>${'\u202e'}`,
+    })
+    tab = await openTab(browser, dev, `events?q=&cols=http.url,${encodeURIComponent('__proto__')}`)
+  })
+  afterAll(async () => {
+    await tab?.[Symbol.asyncDispose]()
+    await dev?.[Symbol.asyncDispose]()
+  })
+
+  it.each(['events', 'groups', 'requests', 'fields', 'cost', 'faults'])(
+    'is only text on %s, also in the query, in a path and behind a mark',
+    async screen => {
+      const { page } = tab
+      const evil = encodeURIComponent('<img src=x onerror=globalThis.wasObeyed=1>')
+      await page.goto(`${dev.url}/dev/${screen}?q=&off=${evil}&cols=${evil},http.url&mark=1`)
+      await page.getByRole('heading', { level: 1 }).or(page.getByRole('grid')).first().waitFor()
+      await page.goto(`${dev.url}/dev/${screen}?q=${evil}`)
+      await page
+        .getByText('img src=x', { exact: false })
+        .first()
+        .or(page.getByRole('heading', { level: 1 }))
+        .first()
+        .waitFor()
+      await page.goto(`${dev.url}/dev/${screen}`)
+      await eventually(async () => (await page.locator('body').textContent())?.length ?? 0).toBeGreaterThan(200)
+      await expectOnlyText(tab, dev)
+    },
+  )
+
+  it('is only text in the open event, its trace, its request and the menu of a value', async () => {
+    const { page } = tab
+    await page.goto(`${dev.url}/dev/events?group=0`)
+    await eventually(() => tab.messages()).toHaveLength(hostile.length)
+    await tab.press('g', 'Enter')
+    for (let n = 0; n < hostile.length; n++) {
+      await page
+        .getByRole('complementary', { name: 'Event' })
+        .getByRole('treeitem', { name: /^message/ })
+        .first()
+        .waitFor()
+      await tab.press('j')
+    }
+    await tab.press('g', 'j', 'ArrowRight', 'ArrowRight', 'ArrowRight', 'ArrowRight')
+    await page.keyboard.press('Shift+F10')
+    await page.getByRole('menu').waitFor()
+    await expectOnlyText(tab, dev)
+    await tab.press('Escape', 't')
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await expectOnlyText(tab, dev)
+    await page.getByRole('link', { name: 'Requests' }).click()
+    await page.locator('table.requests .status.refused').first().waitFor()
+    await page
+      .locator('table.requests tbody tr', { has: page.locator('.status.refused') })
+      .first()
+      .getByRole('link')
+      .first()
+      .click()
+    const request = page.getByRole('region', { name: /^Request/ })
+    await request.getByText('<script>', { exact: false }).waitFor()
+    await expectOnlyText(tab, dev)
+  })
+
+  it('is shown with a label in place of each character that acts or hides', async () => {
+    const { page } = tab
+    await page.goto(`${dev.url}/dev/events?q=invoice&group=0`)
+    await tab.shows('invoice⟦RLO⟧gpj.exe')
+    await page.goto(`${dev.url}/dev/events?q=2J&group=0`)
+    await tab.shows('␛[2Jred')
+    await page.locator('.row:visible .ansi-red', { hasText: 'red' }).waitFor()
+  })
+
+  it('is copied without a character that acts or hides', async () => {
+    const { page } = tab
+    await page.goto(`${dev.url}/dev/events?q=invoice&group=0`)
+    await tab.shows('invoice⟦RLO⟧gpj.exe')
+    await tab.press('g', 'y')
+    await page.getByText('JSON copied.').waitFor()
+    const copied = String(await page.evaluate('navigator.clipboard.readText()'))
+    expect(copied).toContain('invoice\\u202egpj.exe')
+    expect(JSON.parse(copied).message).toBe('invoice\u202egpj.exe')
+  })
+
+  it('may be 1 MB long or 200 levels deep, and is shown a part at a time', async () => {
+    const { page } = tab
+    await dev.ingest([{ message: 'large', text: `${'x'.repeat(1_000_000)}end` }], 'large')
+    const deep = JSON.parse(`${'{"a":'.repeat(200)}1${'}'.repeat(200)}`)
+    await dev.ingest([{ message: 'deep', deep, many: Array.from({ length: 1000 }, (_, n) => n) }], 'large')
+    await page.goto(`${dev.url}/dev/events?q=dataset:large&group=0`)
+    await tab.shows('deep', 'large')
+    await tab.press('j', 'j', 'Enter')
+    const panel = page.getByRole('complementary', { name: 'Event' })
+    await panel.getByRole('button', { name: 'Next 65.5 KB' }).click()
+    await panel.getByText('932 KB more').waitFor()
+    await tab.press('k')
+    await panel.getByRole('heading', { name: 'deep' }).waitFor()
+    await panel.getByRole('treeitem', { name: /many/ }).click()
+    await panel.getByRole('treeitem', { name: 'show the next 200 of 800 more' }).click()
+    await panel.getByRole('treeitem', { name: 'show the next 200 of 600 more' }).waitFor()
+    expect(await panel.getByRole('treeitem').count()).toBeLessThan(500)
+    await expectOnlyText(tab, dev)
+  })
+
+  it('reaches no other site: the page stands in no frame and asks nobody', async () => {
+    expect(tab.requests.filter(url => !url.startsWith(`${dev.url}/dev/`))).toEqual([])
+    const other = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
+    try {
+      const page = await other.newPage()
+      await page.setContent(`<iframe src="${dev.url}/dev/events"></iframe>`)
+      await eventually(() => Promise.resolve(page.frames().length)).toBe(2)
+      await eventually(async () => page.frames().every(frame => !frame.url().startsWith(dev.url))).toBe(true)
+    } finally {
+      await other.close()
+    }
+  })
+})
+
+/** Elements of which the page has none. An `img` role of our own is an `svg` or the chart. */
+const foreignElements = 'iframe, object, embed, img, video, audio, link, base, foreignObject, svg *:not(rect)'
+
+async function expectOnlyText({ page, complaints }: Tab, dev: Dev): Promise<void> {
+  expect(await page.locator(foreignElements).count()).toBe(0)
+  expect(await page.locator('script').count()).toBe(1)
+  expect(await page.locator('style').count()).toBe(1)
+  expect(await page.evaluate('globalThis.wasObeyed ?? ({}).wasObeyed ?? null')).toBeNull()
+  const links = await page.locator('a').evaluateAll(all => all.map(link => link.href as string))
+  expect(links.filter(link => !link.startsWith(`${dev.url}/dev/`))).toEqual([])
+  expect(complaints.filter(text => !text.includes('404'))).toEqual([])
+}
