@@ -1,6 +1,5 @@
 import { toMessageLine } from '../text/short-line.ts'
-import { systemTimeMs } from '../time.ts'
-import type { Command, Given } from './command.ts'
+import type { Command } from './command.ts'
 import {
   datasetOf,
   formatOptions,
@@ -13,7 +12,7 @@ import {
 import type { FoundEvents } from './events/search.ts'
 import { newestInSpool } from './events/spool-events.ts'
 import { stopSignal } from './events/stop.ts'
-import { timeArgument } from './events/time-argument.ts'
+import { timeOption } from './events/time-argument.ts'
 import { printError } from './print.ts'
 import { directoryOf, explainUnreadable, spoolDirectory } from './spool.ts'
 
@@ -43,8 +42,8 @@ Exits with 0, also if no event matches; with 1 if the spool cannot be read.`,
     const search = {
       q: queryOf(given),
       dataset: datasetOf(given),
-      from: timeOf(given, 'since'),
-      to: timeOf(given, 'until'),
+      from: timeOption(given, 'since'),
+      to: timeOption(given, 'until'),
       limit: integerOf(given, 'limit', { usual: usualLimit, min: 1, max: maxLimit }),
     }
     let found: FoundEvents
@@ -58,9 +57,4 @@ Exits with 0, also if no event matches; with 1 if the spool cannot be read.`,
     for (const notice of found.notices) printError(`logferry: ${toMessageLine(notice)}`)
     return found.events.length === 0 && given['exit-code'] === true ? noMatch : 0
   },
-}
-
-function timeOf(given: Given, name: string): number | undefined {
-  const time = given[name]
-  return time === undefined ? undefined : timeArgument(name, String(time), systemTimeMs(), given.utc === true)
 }

@@ -10,6 +10,7 @@
  * | `2 events`, `1 to 2 events` | so many events arrive; none, if the comment does not say |
  * | `1 request elsewhere` | at least so many requests go to the service of another library |
  * | `warns LOGFERRY_PAUSED` | the block causes this warning; several with commas |
+ * | `may warn LOGFERRY_LIMITS` | the block causes this warning on a machine that is too busy |
  * | `prints /text/` | the output matches |
  * | `exits 1` | the exit code, if it is not 0 |
  * | `until /text/` | the block runs until its output matches, and is then ended by SIGINT |
@@ -30,6 +31,7 @@ export interface Block extends Fence {
   readonly requestsElsewhere: number
   readonly warnings: readonly string[]
   readonly exitCode: number
+  readonly possibleWarnings: readonly string[]
   readonly prints: RegExp | undefined
   readonly until: RegExp | undefined
   readonly isProcess: boolean
@@ -75,6 +77,7 @@ export function blockOf(fence: Fence): Block {
     requestsElsewhere: Number(take(/^(\d+) requests? elsewhere$/) ?? 0),
     warnings: list(take(/^warns ([A-Z_, ]+)$/)),
     exitCode: Number(take(/^exits (\d+)$/) ?? 0),
+    possibleWarnings: list(take(/^may warn ([A-Z_, ]+)$/)),
     prints: pattern(take(/^prints \/(.+)\/$/)),
     until: pattern(take(/^until \/(.+)\/$/)),
     isProcess: take(/^(as a process)$/) !== undefined,

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { blockedLoop } from './blocked-loop.ts'
 import { chaos } from './chaos.ts'
+import { devPage } from './dev-page.ts'
 import { devService } from './dev-service.ts'
 import type { Figures, Progress } from './figures.ts'
 import { fleet } from './fleet.ts'
@@ -203,6 +204,11 @@ export const longScenarios: readonly LongScenario[] = [
     // Other tests use the machine meanwhile.
     short: () => devService({ perSecond: 5000, durationMs: 3000, maxIngestMs: 1000 }),
     whole: progress => devService({ perSecond: 10_000, durationMs: 10 * aMinuteMs, maxIngestMs: 150 }, progress),
+  },
+  {
+    number: 'dev',
+    what: 'the page of logferry dev at 10,000 events/s for a minute: stands still, answers keys at once, bounded memory',
+    whole: progress => devPage({ perSecond: 10_000, durationMs: aMinuteMs, maxKeyMs: 100 }, progress),
   },
   ...chaosSeeds.map(chaosOf),
   ...fleetCases.map(

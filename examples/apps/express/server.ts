@@ -16,10 +16,11 @@ import winston from 'winston'
 
 const requests = new AsyncLocalStorage<{ trace_id: string }>()
 
+const text = winston.format.printf(({ level, message }) => `${level}: ${message}`)
 const logger = winston.createLogger({
   level: 'debug',
   transports: [
-    new winston.transports.Console({ level: 'info', format: winston.format.simple() }),
+    new winston.transports.Console({ level: 'info', format: text }),
     new LogferryTransport({
       dataset: 'express',
       context: () => requests.getStore(),

@@ -45,19 +45,19 @@ export function App({ page }: { page: Page }) {
         Skip to the content
       </button>
       <TopBar state={state} />
-      <div class="query-bar">
+      <section class="query-bar" aria-label="Query">
         <QueryBox state={state} />
         <Toolbar state={state} />
         <Chips state={state} />
-      </div>
+      </section>
       <CurrentScreen state={state} />
       <ValueMenu state={state} />
       <Dialogs state={state} />
       {/* Over the content and not above it: what comes here must not move the row that is being read. */}
-      <div class="overlay">
+      <section class="overlay" aria-label="Notices">
         <Toast state={state} />
         <Banners state={state} />
-      </div>
+      </section>
       <Announce state={state} />
     </PageContext.Provider>
   )

@@ -73,6 +73,7 @@ function closePanel(control: Page['control']): void {
 export function EventScreen({ state }: Props) {
   return (
     <main class="screen event-screen" id="main">
+      <h1 class="off-screen">Event</h1>
       <DetailBody state={state} />
     </main>
   )

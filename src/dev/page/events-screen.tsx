@@ -22,6 +22,7 @@ export function EventsScreen({ state }: Props) {
         </div>
       )}
       <main class="list-column" id="main">
+        <h1 class="off-screen">Events</h1>
         {!isEmpty && <Chart state={state} />}
         {!isEmpty && <Pill state={state} />}
         {isEmpty && <EmptyState state={state} />}

@@ -209,6 +209,13 @@ function usesSpace(target: EventTarget | null): boolean {
   )
 }
 
+function firstFocusable(region: HTMLElement | undefined): HTMLElement | undefined {
+  const candidates = region?.querySelectorAll<HTMLElement>(
+    'button:not(:disabled), a[href], input, select, summary, [tabindex="0"]',
+  )
+  return [...(candidates ?? [])].find(element => element.offsetParent !== null && element.tabIndex >= 0)
+}
+
 /** Moves the focus to the next region that can have it. */
 function focusNextRegion(step: 1 | -1): void {
   const regions = [...document.querySelectorAll<HTMLElement>('[data-region]')].filter(
@@ -218,9 +225,7 @@ function focusNextRegion(step: 1 | -1): void {
   const current = regions.findIndex(region => region.contains(document.activeElement))
   for (let tried = 1; tried <= regions.length; tried++) {
     const region = regions[(current + step * tried + regions.length * 2) % regions.length]
-    const target = region?.matches('[tabindex]')
-      ? region
-      : region?.querySelector<HTMLElement>('button:not(:disabled), a[href], input, select, summary, [tabindex="0"]')
+    const target = region?.matches('[tabindex]') ? region : firstFocusable(region)
     if (target) {
       target.focus()
       return

@@ -10,7 +10,7 @@ import { showUtc } from './format.ts'
 import { following, isPaused, paused, pinned } from './list-mode.ts'
 import { addressOf, type Place, placeOf, viewQueryOf } from './place.ts'
 import { RowWindows } from './row-windows.ts'
-import { type Settings, withColumns, withQuery, writeSettings } from './settings.ts'
+import { datasetOf, type Settings, withColumns, withQuery, writeSettings } from './settings.ts'
 import type { Store } from './state.ts'
 
 type Frame = LiveMessages['rows']
@@ -132,7 +132,7 @@ export class PageControl {
       else void this.#changeView(patch, true)
     }
     if (changed.includes('columns')) {
-      this.saveSettings(withColumns(this.store.state.settings, this.datasetOfQuery(), place.columns))
+      this.saveSettings(withColumns(this.store.state.settings, datasetOf(place.q), place.columns))
     }
     if (place.screen !== before.screen || place.id !== before.id) this.#onScreen(place, before)
     if (place.sel !== before.sel) this.#onSelected(place.sel)
@@ -162,12 +162,6 @@ export class PageControl {
       if (this.rows.row(rank)?.n === n) return rank
     }
     return undefined
-  }
-
-  /** The one dataset of the query, for what is remembered by dataset. */
-  datasetOfQuery(): string {
-    const clause = this.store.state.reading.clauses.find(({ text }) => /^dataset:[\w.-]+$/.test(text))
-    return clause?.text.slice('dataset:'.length) ?? ''
   }
 
   saveSettings(settings: Settings): void {

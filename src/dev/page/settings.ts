@@ -82,6 +82,18 @@ export function withQuery(settings: Settings, q: string): Settings {
   return { ...settings, history: [q, ...settings.history.filter(one => one !== q)].slice(0, maxHistory) }
 }
 
+/** The one dataset that a query asks for; '' if it asks for none or for several. */
+export function datasetOf(q: string): string {
+  const named = [...q.matchAll(/(?:^|\s)dataset:([\w.-]+)(?=\s|$)/g)]
+  return named.length === 1 ? (named[0]?.[1] ?? '') : ''
+}
+
+/** The columns that were last used with the dataset of a query. */
+export function columnsFor(settings: Settings, q: string): string[] {
+  const dataset = datasetOf(q)
+  return settings.columns.find(([name]) => name === dataset)?.[1] ?? []
+}
+
 export function withColumns(settings: Settings, dataset: string, columns: string[]): Settings {
   const others = settings.columns.filter(([name]) => name !== dataset)
   return { ...settings, columns: [[dataset, columns] as [string, string[]], ...others].slice(0, maxDatasets) }
