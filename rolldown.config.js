@@ -14,9 +14,6 @@ const bundled = {
   valibot: 'LICENSE.md',
   commander: 'LICENSE',
   '@bufbuild/protobuf': '../../@opentelemetry/api/LICENSE', // Apache-2.0 too, without a file of its own
-  liqe: 'LICENSE',
-  nearley: 'LICENSE.txt',
-  'ts-error': 'LICENSE',
   zod: 'LICENSE',
   '@modelcontextprotocol/server': 'LICENSE',
   '@modelcontextprotocol/core': 'LICENSE',
@@ -54,14 +51,16 @@ const code = defineConfig({
         { name: 'org', test: /src\/org/, priority: 3 },
         { name: 'emulator', test: /src\/emulator/, priority: 3 },
         { name: 'core', test: /src\/(index|shipper|record|batch|delivery|exit)/, priority: 2 },
-        { name: 'dev-events', test: /src\/dev\/(protocol|index|query|live\/(?!live-))|liqe|nearley/, priority: 2 },
-        { name: 'dev', test: /src\/dev\/|@bufbuild/, priority: 1 },
-        { name: 'number-ranges', test: /src\/cli\/number-ranges/, priority: 2 }, // `audit` needs nothing else of dev
-        { name: 'mcp', test: /src\/cli\/mcp\/|@modelcontextprotocol|node_modules\/zod/, priority: 2 },
+        { name: 'dev-events', test: /src\/dev\/(protocol|index|query|live\/(?!live-))/, priority: 2 },
+        { name: 'dev-service', test: /src\/dev\/|@bufbuild/, priority: 1 },
+        { name: 'file-lines', test: /src\/cli\/(file-lines|number-ranges)/, priority: 2 }, // all that `audit` shares with dev
+        { name: 'events', test: /src\/cli\/events\//, priority: 2 },
+        { name: 'sending', test: /src\/cli\/(service|standstill|spool-delivery)\.ts/, priority: 2 },
+        { name: 'mcp-server', test: /src\/cli\/mcp\/|@modelcontextprotocol|node_modules\/zod/, priority: 2 },
         // Each command is a chunk of its own, which loads when the command runs.
         {
           name: 'command-line',
-          test: /src\/cli\/(run|command|commands|command-line|print)\.ts|commander/,
+          test: /src\/cli\/(run|command|commands|command-line|print|package-version)\.ts|commander/,
           priority: 1,
         },
       ],

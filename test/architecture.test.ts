@@ -95,7 +95,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
       'text/',
       'time',
     ],
-    packages: ['@bufbuild/protobuf', '@bufbuild/protobuf/wire', '@bufbuild/protobuf/wkt', 'liqe', 'valibot'],
+    packages: ['@bufbuild/protobuf', '@bufbuild/protobuf/wire', '@bufbuild/protobuf/wkt', 'valibot'],
   },
   'emulator/': {
     parts: ['options/node-version', 'options/loopback', 'own-properties', 'text/', 'time'],

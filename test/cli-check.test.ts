@@ -7,10 +7,13 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { command, settingsOf } from '../src/cli/check.ts'
+import { runChecks } from '../src/cli/checks/run-checks.ts'
 import { type Emulator, type EmulatorOptions, startEmulator } from '../src/emulator.ts'
 import { startFaultServer } from './support/fault-server.ts'
-import { unprintable } from './support/hostile-text.ts'
+import { hostileText, unprintable } from './support/hostile-text.ts'
 import { logferry } from './support/logferry.ts'
 import { startProxy } from './support/proxy.ts'
 
@@ -44,19 +47,21 @@ interface Result {
   readonly values?: Readonly<Record<string, unknown>>
 }
 
-/** Runs the checks. `of` returns a result by its name; `bad` lists the names of those that warn or fail. */
+/**
+ * Runs the checks; as a process only if Node itself has to read its environment, because starting one takes ten times as
+ * long. `of` returns a result by its name; `bad` lists the names of those that warn or fail.
+ */
 async function check(
   environment: Record<string, string>,
   args: readonly string[] = [],
-  nodeOptions?: readonly string[],
+  nodeOptions: readonly string[] = [],
 ) {
-  const { code, stdout, stderr } = await logferry(['check', '--json', ...args], environment, nodeOptions)
-  expect(stderr).toBe('')
+  const isOwnProcess = nodeOptions.length > 0 || Object.keys(environment).some(name => name.startsWith('NODE_'))
+  const run = isOwnProcess ? checkByProcess : checkHere
+  const { code, checks } = await run(environment, args, nodeOptions)
   for (const secret of [environment.LOGFERRY_TOKEN, environment.LOGFERRY_ACCESS_TOKEN]) {
-    if (secret) expect(stdout).not.toContain(secret)
+    if (secret) expect(JSON.stringify(checks)).not.toContain(secret)
   }
-  const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Result[] }
-  expect(code).toBe(ok ? 0 : 1)
   for (const { status, remedy = '' } of checks) {
     if (status === 'warn' || status === 'fail') expect(remedy).toMatch(/^[A-Z].*[.):]/)
   }
@@ -66,6 +71,36 @@ async function check(
     bad: checks.filter(({ status }) => status === 'warn' || status === 'fail').map(({ name }) => name),
     skipped: checks.filter(({ status }) => status === 'skipped').map(({ name }) => name),
   }
+}
+
+interface Outcome {
+  readonly code: number | null
+  readonly checks: readonly Result[]
+}
+
+async function checkByProcess(
+  environment: Record<string, string>,
+  args: readonly string[],
+  nodeOptions: readonly string[],
+): Promise<Outcome> {
+  const { code, stdout, stderr } = await logferry(['check', '--json', ...args], environment, nodeOptions)
+  expect(stderr).toBe('')
+  const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Result[] }
+  expect(code).toBe(ok ? 0 : 1)
+  return { code, checks }
+}
+
+async function checkHere(environment: Record<string, string>, args: readonly string[]): Promise<Outcome> {
+  const options = Object.fromEntries(
+    Object.entries(command.options).map(([name, { value }]) => [
+      name,
+      { type: value === undefined ? ('boolean' as const) : ('string' as const) },
+    ]),
+  )
+  const checks: Result[] = []
+  const settings = settingsOf(parseArgs({ args: [...args], options }).values, environment)
+  for await (const result of runChecks(settings)) checks.push(result)
+  return { code: checks.some(({ status }) => status === 'fail') ? 1 : 0, checks }
 }
 
 async function emulated<T>(use: (emulator: Emulator) => Promise<T>, options: EmulatorOptions = {}): Promise<T> {
@@ -421,6 +456,25 @@ describe.concurrent('logferry check, the service:', () => {
     expect(of('clock')?.status).toBe('skipped')
   })
 
+  it('a server that repeats the token, and sends texts against the terminal', async () => {
+    const token = 'a-secret-of-tests'
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      const message = hostileText(`Bearer ${token}`, Buffer.from(token).toString('base64'))
+      request.answer('403 Forbidden', JSON.stringify({ message }))
+    })
+    for (const args of [['check'], ['check', '--json']]) {
+      const { code, stdout } = await logferry(args, environmentOf({ url: server.url, token }))
+      expect(code).toBe(1)
+      expect(stdout).toMatch(/refuses the API token \(status 403/)
+      expect(stdout).not.toMatch(unprintable)
+      expect(stdout).not.toMatch(/^logferry: forged/m)
+      expect(stdout).not.toContain(token)
+      expect(stdout).not.toContain(Buffer.from(token).toString('base64'))
+      expect(stdout.length).toBeLessThan(10_000)
+    }
+  })
+
   it('an event that is refused', async () => {
     await emulated(async emulator => {
       emulator.faults.rejectEvents(() => true, 'too many fields')
@@ -502,6 +556,22 @@ describe.concurrent('logferry check, the organization:', () => {
       },
       { org: org as EmulatorOptions['org'] },
     )
+  })
+
+  it('a foreign region that the name of the host tells', async () => {
+    const options: EmulatorOptions = { org: { license: { regions: ['us-east-1'] } }, allowedHosts: ['eu.example'] }
+    await using emulator = await startEmulator(options)
+    await using proxy = await startProxy(emulator.url)
+    const environment = {
+      ...withOrganization(emulator),
+      LOGFERRY_URL: 'http://eu.example',
+      HTTP_PROXY: `http://127.0.0.1:${proxy.port}`,
+      NODE_USE_ENV_PROXY: '1',
+    }
+    const { bad, of } = await check(environment, ['--allow-insecure'])
+    expect(bad).toEqual(['options', 'region']) // the first one for want of TLS
+    expect(of('proxy')?.detail).toBe(`http://127.0.0.1:${proxy.port} leads to eu.example`)
+    expect(of('region')?.detail).toBe('the address is that of the region eu, but the license is for us-east-1')
   })
 
   it('a token that may not read it, which is no failure', async () => {

@@ -148,11 +148,29 @@ describe.concurrent('logferry pipe', () => {
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(1_000_000)
   })
 
-  it('reads no faster than the service takes the events, and loses none', { timeout: 60_000 }, async () => {
+  it('leaves out what is nested too deep, and says so', async () => {
+    await using emulator = await startEmulator()
+    const { code, stderr } = await pipe(emulator, `{"n":1,"a":${'['.repeat(100)}${']'.repeat(100)}}\n`)
+    expect(code).toBe(0)
+    expect(stderr).toContain('Nested too deep: 1 event, without the inner parts\n')
+    expect(emulator.lines('d')[0]).toMatch(/"n":1,"a":\[{60,}"\[Depth\]"\]/)
+  })
+
+  it.each([
+    ['memory', []],
+    ['a spool', ['--durability', 'memory']],
+    ['a spool for every event', ['--durability', 'disk']],
+  ])('reads no faster than there is room, and loses no event: with %s', { timeout: 60_000 }, async (_, durability) => {
     await using emulator = await startEmulator({ maxStoredBytes: 256 * MiB })
+    using spool = makeDirectory()
+    const inSpool = ['--spool', spool.path, '--spool-max-bytes', `${16 * MiB}`, ...durability]
     emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
-    await using running = startPipe(emulator, ['--buffer-bytes', `${8 * MiB}`])
-    const count = 40_000
+    await using running = startPipe(emulator, [
+      '--buffer-bytes',
+      `${8 * MiB}`,
+      ...(durability.length > 0 ? inSpool : []),
+    ])
+    const count = 80_000
     const written = writeNumbers(running.stdin, count, 'x'.repeat(200))
     await running.until(/Reading is paused: [\d,]+ events must be delivered first\./)
     expect(running.stdin.writableNeedDrain).toBe(true)
@@ -161,7 +179,7 @@ describe.concurrent('logferry pipe', () => {
     await written
     expect(await running.end()).toBe(0)
     expect(numbersIn(emulator)).toEqual(Array.from({ length: count }, (_, n) => n))
-    expect(running.stderr()).toContain('Read 40,000 lines, delivered 40,000 events.\n')
+    expect(running.stderr()).toContain('Read 80,000 lines, delivered 80,000 events.\n')
   })
 
   it('ships on when the reader of its output goes away', async () => {

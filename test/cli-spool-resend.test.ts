@@ -209,11 +209,15 @@ describe.concurrent('logferry spool resend-rejected', () => {
   ])('does not touch %s in place of rejected.ndjson', async (_, make) => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
+    leaveRefused(spool.directory, [1])
+    fs.renameSync(join(spool.directory, 'rejected.ndjson'), join(spool.directory, 'rejected.1.ndjson'))
     make(join(spool.directory, 'rejected.ndjson'))
     const { code, stdout, stderr } = await resend(spool.directory, emulator)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(/is not a regular file/)
     expect(emulator.stats().requests).toBe(0)
-    expect(fs.readdirSync(spool.directory).filter(name => !name.startsWith('rejected.ndjson'))).toEqual([])
+    expect(fs.readdirSync(spool.directory).filter(name => !name.startsWith('rejected.ndjson'))).toEqual([
+      'rejected.1.ndjson',
+    ])
   })
 })

@@ -1,6 +1,9 @@
 /** `logferry spool show`, `verify`, `export` and `send --to`, as they are built and installed. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { startEmulator } from '../src/emulator.ts'
 import { recordBytes, writeEnd, writeRecord } from '../src/spool/segment-format.ts'
@@ -189,6 +192,24 @@ describe.concurrent('logferry spool send --to', () => {
     expect(emulator.stats().requests).toBe(0)
   })
 
+  it.skipIf(process.platform !== 'linux').each([
+    ['n', 1, 3, /Nothing was sent\./],
+    ['', 1, 3, /Nothing was sent\./],
+    ['y', 0, 0, /Delivered: 3 events/],
+  ])('asks on a terminal, and takes the answer "%s"', async (answer, exitCode, left, said) => {
+    using spool = makeSpool()
+    await using emulator = await startEmulator()
+    await leaveByKill(spool.directory, '', 3)
+    const { code, output } = await onTerminal(
+      ['spool', 'send', spool.directory, '--to', emulator.url],
+      { LOGFERRY_TOKEN: emulator.token },
+      answer,
+    )
+    expect({ code, output }).toEqual({ code: exitCode, output: expect.stringMatching(said) })
+    expect(emulator.eventCount('d')).toBe(3 - left)
+    expect(spool.segments()).toHaveLength(left === 0 ? 0 : 1)
+  })
+
   it('sends the events for every service there, and reports as JSON', async () => {
     using spool = makeSpool()
     await using emulator = await startEmulator()
@@ -228,3 +249,17 @@ describe.concurrent('logferry spool send --to', () => {
     expect(own.eventCount('d')).toBe(3)
   })
 })
+
+/** Runs the command on a terminal, and answers its question. */
+async function onTerminal(args: readonly string[], environment: Record<string, string>, answer: string) {
+  const main = fileURLToPath(new URL('../dist/cli/main.cjs', import.meta.url))
+  const line = [process.execPath, main, ...args].map(word => `'${word}'`).join(' ')
+  const child = spawn('script', ['-qec', line, '/dev/null'], { env: { PATH: process.env.PATH, ...environment } })
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', text => {
+    if (!output.includes('[y/N]') && `${output}${text}`.includes('[y/N]')) child.stdin.write(`${answer}\n`)
+    output += text
+  })
+  const [code] = await once(child, 'close')
+  return { code, output }
+}

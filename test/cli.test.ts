@@ -32,7 +32,7 @@ describe.concurrent('logferry', () => {
     [['help', 'chek'], "unknown command 'chek'. Did you mean check?", ''],
     [['chek', '--url', 'http://a'], "unknown command 'chek'. Did you mean check?", ''],
     [['--loud'], "unknown option '--loud'", ''],
-    [['spool'], "incomplete command 'spool'. Try 'logferry spool ls' or 'logferry spool show'", 'spool'],
+    [['spool'], "incomplete command 'spool'. Try 'logferry spool ls', 'logferry spool show', ", 'spool'],
     [['spool', 'lss', '/tmp'], "unknown command 'lss'. Did you mean ls?", 'spool'],
     [['check', '--loud'], "unknown option '--loud'", 'check'],
     [['check', '--dateset', 'a'], "unknown option '--dateset'. Did you mean --dataset?", 'check'],

@@ -16,11 +16,13 @@ gaps in what one shipper has shipped, to all of its datasets together.
 
 Exits with 0 if no number is missing, with 1 if numbers are missing, or no event has such a uid. Duplicates are reported
 only: they can be removed by their uid.`,
-  argument: {
-    name: 'file',
-    description: "the exported events; '-' is standard input, and *.gz is decompressed",
-    completes: 'files',
-  },
+  arguments: [
+    {
+      name: 'file',
+      description: "the exported events; '-' is standard input, and *.gz is decompressed",
+      completes: 'files',
+    },
+  ],
   options: {
     file: { value: 'path', description: 'the file, if it is not given as [file]', completes: 'files' },
     whole: {

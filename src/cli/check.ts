@@ -48,7 +48,7 @@ Exits with 0 if nothing failed, with 1 if a check failed. A warning is no failur
     json: { description: 'print JSON' },
   },
   async run(given) {
-    const settings = settingsOf(given)
+    const settings = settingsOf(given, process.env)
     const results: Result[] = []
     for await (const result of runChecks(settings)) {
       results.push(result)
@@ -63,9 +63,10 @@ Exits with 0 if nothing failed, with 1 if a check failed. A warning is no failur
   },
 }
 
-function settingsOf(given: Given): CheckSettings {
+/** @throws Misuse */
+export function settingsOf(given: Given, environment: CheckSettings['environment']): CheckSettings {
   const tls = tlsOf(given)
-  const { LOGFERRY_TOKEN, LOGFERRY_ACCESS_TOKEN } = process.env
+  const { LOGFERRY_TOKEN, LOGFERRY_ACCESS_TOKEN } = environment
   const options: ShipperOptions = {
     ...serviceOf(given),
     dataset: given.dataset as string | undefined,
@@ -74,7 +75,7 @@ function settingsOf(given: Given): CheckSettings {
   }
   return {
     options,
-    environment: process.env,
+    environment,
     accessToken: LOGFERRY_ACCESS_TOKEN || undefined,
     spool: textOf(given, 'spool'),
     application: textOf(given, 'app') ?? '.',

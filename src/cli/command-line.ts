@@ -47,7 +47,7 @@ function groupIn(program: Parser, name: string): Parser {
 export function define(parser: Parser, form: Command, onParsed: (given: Given) => void): void {
   parser.description(unfolded(form.description)).allowExcessArguments(false)
   for (const [name, option] of Object.entries(form.options)) parser.addOption(optionOf(name, option, parser))
-  if (form.argument !== undefined) parser.addArgument(argumentOf(form.argument))
+  for (const argument of form.arguments ?? []) parser.addArgument(argumentOf(argument))
   if (form.afterDashes !== undefined) {
     const { name, description } = form.afterDashes
     parser.usage(`[options] [-- ${name}]`).addHelpText('after', `\n${bold('After --:')}\n  ${name}  ${description}`)
@@ -81,18 +81,21 @@ function argumentOf({ name, description, isVariadic, choices }: ArgumentForm): A
   return choices === undefined ? argument : argument.choices(choices)
 }
 
-function givenTo(parser: Parser, { argument, options }: Command): Given {
+function givenTo(parser: Parser, form: Command): Given {
   const values: Record<string, Given[string]> = {}
   for (const option of parser.options) {
     const name = option.long?.slice(2) ?? ''
-    if (Object.hasOwn(options, name)) values[name] = parser.getOptionValue(option.attributeName())
+    if (Object.hasOwn(form.options, name)) values[name] = parser.getOptionValue(option.attributeName())
   }
-  const [value] = parser.processedArgs as (Given[string] | undefined)[]
-  if (argument === undefined || value === undefined || (Array.isArray(value) && value.length === 0)) return values
-  if (values[argument.name] === undefined) return { ...values, [argument.name]: value }
-  throw new Misuse(
-    `${argument.name} is given twice: as an argument, and with --${argument.name}. Leave out one of them.`,
-  )
+  for (const [index, { name }] of (form.arguments ?? []).entries()) {
+    const value = parser.processedArgs[index] as Given[string]
+    if (value === undefined || (Array.isArray(value) && value.length === 0)) continue
+    if (values[name] !== undefined) {
+      throw new Misuse(`${name} is given twice: as an argument, and with --${name}. Leave out one of them.`)
+    }
+    values[name] = value
+  }
+  return values
 }
 
 /** Returns the message of the parser as a sentence of ours; `undefined` if the parser has shown the help or version. */

@@ -18,7 +18,7 @@ export interface OptionForm {
 export interface ArgumentForm extends Pick<OptionForm, 'description' | 'choices' | 'completes'> {
   /** If an option has the same name, the user may give either of the two. */
   readonly name: string
-  /** True if the argument takes all the words that are left. Its value is then an array. */
+  /** True if the argument takes all the words that are left. Its value is then an array. Only the last one may. */
   readonly isVariadic?: boolean
 }
 
@@ -26,7 +26,7 @@ export interface ArgumentForm extends Pick<OptionForm, 'description' | 'choices'
 export interface Command {
   /** The text above the options in the help. Line breaks within a paragraph do not matter. */
   readonly description: string
-  readonly argument?: ArgumentForm
+  readonly arguments?: readonly ArgumentForm[]
   readonly options: Readonly<Record<string, OptionForm>>
   /** Names the words after `--`, which are passed on as they are: `logferry dev -- node app.js`. */
   readonly afterDashes?: Pick<ArgumentForm, 'name' | 'description'>

@@ -15,14 +15,15 @@ and runs no Node while you type. Run the command again after an update of logfer
   bash  echo 'source <(logferry completion bash)' >> ~/.bashrc
   zsh   logferry completion zsh > "\${fpath[1]}/_logferry"
   fish  logferry completion fish > ~/.config/fish/completions/logferry.fish`,
-  argument: { name: 'shell', description: 'bash, zsh or fish', choices: Object.keys(scripts) },
+  arguments: [{ name: 'shell', description: 'bash, zsh or fish', choices: Object.keys(scripts) }],
   options: {},
   async run({ shell }, commands) {
     if (shell === undefined) throw new Misuse('no shell given: name bash, zsh or fish')
     const completed = await Promise.all(
       Object.entries(commands).map(async ([words, { summary, load }]): Promise<CompletedCommand> => {
-        const { options, argument, afterDashes } = (await load()).command
-        return { words, summary, options, argument, runsProgram: afterDashes !== undefined }
+        const { command } = await load()
+        const runsProgram = command.afterDashes !== undefined
+        return { words, summary, options: command.options, positional: command.arguments ?? [], runsProgram }
       }),
     )
     print(scripts[shell as Shell](completed))

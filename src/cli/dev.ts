@@ -169,7 +169,7 @@ async function joinService(
     return 0
   }
   complain(`your logs are at ${url}, where a dev service runs already`)
-  return runProgram(program, { url, token: running.token }, complain)
+  return runProgram(program, { url, token: running.token, orgId: running.orgId }, complain)
 }
 
 function stopped(): Promise<unknown> {
@@ -177,7 +177,7 @@ function stopped(): Promise<unknown> {
   return Promise.race([...signals, once(process.stdout, 'error')])
 }
 
-function welcome({ url, pageUrl, token }: DevService): string {
+function welcome({ url, pageUrl, token, orgId }: DevService): string {
   return `See your logs at ${pageUrl}
 
 Programs that use logferry ship here with:
@@ -185,6 +185,7 @@ Programs that use logferry ship here with:
   export LOGFERRY_URL=${url}
   export LOGFERRY_TOKEN=${token}
   export LOGFERRY_DATASET=${defaultDataset}
+  export LOGFERRY_ORG_ID=${orgId}
 
 Other programs that use OpenTelemetry:
 

@@ -1,5 +1,4 @@
 import { toMessageLine } from '../text/short-line.ts'
-import { systemTimeMs } from '../time.ts'
 import { type Command, type Given, Misuse } from './command.ts'
 import { DevClient, devAddressOf, ServiceTrouble } from './events/dev-client.ts'
 import {
@@ -15,7 +14,7 @@ import {
 import { type FoundEvents, newestEvents, type Search } from './events/search.ts'
 import { newestInSpool } from './events/spool-events.ts'
 import { stopSignal } from './events/stop.ts'
-import { timeArgument } from './events/time-argument.ts'
+import { timeOption } from './events/time-argument.ts'
 import { printError } from './print.ts'
 import { explainUnreadable, spoolOf } from './spool.ts'
 
@@ -29,7 +28,7 @@ export const command: Command = {
 The query has the language of the page: logferry logs --since 10m 'level:>=warn http.status:>=500 "timed out" -health'
 
 Exits with 0, also if no event matches; with 1 if the service or the spool cannot be read.`,
-  argument: queryArgument,
+  arguments: [queryArgument],
   options: {
     since: { value: 'time', description: 'print later events only: 10m (ago), 1h30m, 10:42, 2026-11-21T10:42:07Z' },
     until: { value: 'time', description: 'print earlier events only' },
@@ -69,8 +68,8 @@ function searchOf(given: Given): (signal: AbortSignal) => Promise<FoundEvents> {
   const search: Search = {
     q: queryOf(given),
     dataset: datasetOf(given),
-    from: timeOf(given, 'since'),
-    to: timeOf(given, 'until'),
+    from: timeOption(given, 'since'),
+    to: timeOption(given, 'until'),
     limit: integerOf(given, 'limit', { usual: usualLimit, min: 1, max: maxLimit }),
   }
   const directory = spoolOf(given)
@@ -80,9 +79,4 @@ function searchOf(given: Given): (signal: AbortSignal) => Promise<FoundEvents> {
   }
   if (given.url !== undefined) throw new Misuse('--url and --spool exclude each other. Give one of them.')
   return signal => newestInSpool(directory, search, signal)
-}
-
-function timeOf(given: Given, name: string): number | undefined {
-  const time = given[name]
-  return time === undefined ? undefined : timeArgument(name, String(time), systemTimeMs(), given.utc === true)
 }

@@ -40,7 +40,8 @@ function nameIn([first = '', second = '']: readonly string[]): string {
 function incomplete(group: string): string {
   if (group === '') return 'no command given'
   const members = Object.keys(commands).filter(name => name.startsWith(`${group} `))
-  return `incomplete command '${group}'. Try ${members.map(name => `'logferry ${name}'`).join(' or ')}.`
+  const list = new Intl.ListFormat('en', { type: 'disjunction' }).format(members.map(name => `'logferry ${name}'`))
+  return `incomplete command '${group}'. Try ${list}.`
 }
 
 async function runCommand(

@@ -1,34 +1,13 @@
-import { createShipper, NotConfirmedError, type Shipper } from '../index.ts'
-import { DeadLetters } from '../spool/dead-letters.ts'
 import { deadLettersName } from '../spool/file-names.ts'
-import { ResendDirectory, type TakenLetter } from '../spool/resend-directory.ts'
+import { ResendDirectory } from '../spool/resend-directory.ts'
 import { escapeJson } from '../text/escape-json.ts'
-import { toMessageLine, toShortLine } from '../text/short-line.ts'
-import { maxTimeoutMs, SystemDate, systemTimeMs } from '../time.ts'
+import { toShortLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
 import { print, printError } from './print.ts'
-import { serviceOf, serviceOptions } from './service.ts'
+import { Resender, type Tally } from './resender.ts'
+import { serviceOptions } from './service.ts'
 import { counted, directoryOf, explainUnreadable, maxPathChars, spoolDirectory, timeoutMsOf } from './spool.ts'
-import { deliver, type Ending, timeoutOption } from './spool-delivery.ts'
-
-/** Maximum number and size of the events that are on their way at a time. */
-const maxAtOnce = 2000
-const maxBytesAtOnce = 8_388_608
-const usualEventBytes = 1_000_000
-const usualBatchBytes = 1_048_576
-
-/** Counts of the refused events by their fate. */
-interface Tally {
-  delivered: number
-  /** Refused by the service once more. */
-  refused: number
-  /** Not answered: the service was away, or the command was stopped. */
-  unanswered: number
-  /** In a batch of which the service refused some events without naming them. */
-  doubtful: number
-  /** Lines that hold no event that could be sent. */
-  unsendable: number
-}
+import { type Ending, timeoutOption } from './spool-delivery.ts'
 
 export const command: Command = {
   description: `Sends the events in rejected.ndjson and rejected.1.ndjson of a spool once more, for example after an edit
@@ -81,10 +60,10 @@ async function resend(
   if (restored > 0) printError(`An earlier run was interrupted; ${counted(restored, 'event')} of it are included.`)
   const tally: Tally = { delivered: 0, refused: 0, unanswered: 0, doubtful: 0, unsendable: 0 }
   const resender = new Resender({ letters, directory, tally, dataset: given.dataset as string | undefined })
-  letters.take()
   let left: number
-  let ending: Ending | undefined = 'done'
+  let ending: Ending | undefined
   try {
+    letters.take()
     ending = await resender.run(given, timeoutMs)
   } finally {
     left = letters.putBack() + resender.rewritten
@@ -93,137 +72,6 @@ async function resend(
   const report = { directory, ...tally, left, ending }
   print(given.json === true ? escapeJson(JSON.stringify(report, null, 2)) : inWords(report))
   return left === 0 ? 0 : 1
-}
-
-interface ResenderDeps {
-  readonly letters: ResendDirectory
-  readonly directory: string
-  readonly tally: Tally
-  /** Only the events of this dataset are sent, if it is given. */
-  readonly dataset: string | undefined
-}
-
-/** Sends the refused events of a spool again, and notes what becomes of each one. */
-class Resender {
-  readonly #deps: ResenderDeps
-  readonly #datasets = new WeakMap<object, string>()
-  readonly #deadLetters: DeadLetters
-  /** True once a refusal could not be written. From then on, the letters stay as they are. */
-  #cannotWrite = false
-  #isOver = false
-  #rewritten = 0
-
-  constructor(deps: ResenderDeps) {
-    this.#deps = deps
-    this.#deadLetters = new DeadLetters(deps.directory, () => {
-      this.#cannotWrite = true
-    })
-  }
-
-  /** Number of events that are in `rejected.ndjson` with a new reason. */
-  get rewritten(): number {
-    return this.#rewritten
-  }
-
-  /** Sends the events. Returns `undefined`, after a message, if the options of the shipper are invalid. */
-  async run(given: Given, timeoutMs: number | undefined): Promise<Ending | undefined> {
-    const { tally } = this.#deps
-    let count = 0
-    let maxBytes = 0
-    for (const letter of this.#wanted()) {
-      if (letter.kind !== 'event') tally.unsendable++
-      else {
-        count++
-        maxBytes = Math.max(maxBytes, Buffer.byteLength(letter.line))
-      }
-    }
-    if (count === 0) return 'done'
-    const shipper = this.#shipperOf(given, maxBytes)
-    if (shipper === undefined) return undefined
-    let work: Promise<void> | undefined
-    const ending = await deliver(shipper, count, timeoutMs, shipper => {
-      work = this.#sendAll(shipper)
-      return work
-    })
-    this.#isOver = true
-    await work // `deliver` has closed the shipper, which settles every event
-    this.#deadLetters.close()
-    tally.unanswered = count - tally.delivered - tally.refused - tally.doubtful
-    return ending
-  }
-
-  *#wanted(): Generator<TakenLetter> {
-    const { letters, dataset } = this.#deps
-    for (const letter of letters.letters()) {
-      if (dataset === undefined || (letter.kind !== 'unreadable' && letter.dataset === dataset)) yield letter
-    }
-  }
-
-  async #sendAll(shipper: Shipper): Promise<void> {
-    let sending: Promise<void>[] = []
-    let bytes = 0
-    for (const letter of this.#wanted()) {
-      if (letter.kind !== 'event') continue
-      sending.push(this.#send(letter, shipper))
-      bytes += letter.line.length
-      if (sending.length < maxAtOnce && bytes < maxBytesAtOnce) continue
-      await Promise.all(sending)
-      if (this.#isOver) return
-      sending = []
-      bytes = 0
-    }
-    await Promise.all(sending)
-  }
-
-  async #send(letter: TakenLetter & { readonly kind: 'event' }, shipper: Shipper): Promise<void> {
-    const { letters, tally } = this.#deps
-    this.#datasets.set(letter.event, letter.dataset)
-    try {
-      await shipper.shipAndConfirm(letter.event, { timeoutMs: maxTimeoutMs })
-    } catch (error) {
-      if (!(error instanceof NotConfirmedError)) throw error
-      if (error.code === 'LOGFERRY_REJECTED') this.#onRefused(letter, error)
-      return
-    }
-    tally.delivered++
-    letters.settle(letter)
-  }
-
-  /** Replaces the letter by one with the new reason, if the reason has changed. */
-  #onRefused(letter: TakenLetter & { readonly kind: 'event' }, error: NotConfirmedError): void {
-    const { letters, tally } = this.#deps
-    if (error.dropReason === undefined) {
-      tally.doubtful++
-      return
-    }
-    tally.refused++
-    const { status, serviceReason: reason = letter.reason } = error
-    if (status === letter.status && reason === letter.reason) return
-    const { dataset, event } = letter
-    this.#deadLetters.write({ dataset, event, status, reason }, new SystemDate(systemTimeMs()))
-    if (this.#cannotWrite) return
-    letters.settle(letter)
-    this.#rewritten++
-  }
-
-  /** Creates a shipper that changes no event. Prints the reason and returns `undefined` if an option is invalid. */
-  #shipperOf(given: Given, maxBytes: number): Shipper | undefined {
-    const maxBatchBytes = Math.max(usualBatchBytes, maxBytes)
-    try {
-      return createShipper({
-        ...serviceOf(given),
-        dataset: event => this.#datasets.get(event) as string,
-        ...(given['time-field'] === undefined ? {} : { timeField: String(given['time-field']) }),
-        ...(maxBytes > usualEventBytes ? { maxEventBytes: maxBytes, maxBatchBytes } : {}),
-        maxRetryDelayMs: 5000,
-        exitTimeoutMs: 0, // the command closes the shipper before the process ends
-      })
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== 'LOGFERRY_INVALID_OPTION') throw error
-      printError(toMessageLine((error as Error).message))
-      return undefined
-    }
-  }
 }
 
 function inWords(report: Tally & { directory: string; left: number; ending: Ending }): string {

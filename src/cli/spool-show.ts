@@ -1,31 +1,34 @@
-import { resolve } from 'node:path'
 import { toMessageLine } from '../text/short-line.ts'
-import { systemTimeMs } from '../time.ts'
-import { type Command, type Given, Misuse } from './command.ts'
-import { datasetOf, formatOptions, integerOf, printerOf, printReading } from './events/reader-options.ts'
+import type { Command } from './command.ts'
+import {
+  datasetOf,
+  formatOptions,
+  integerOf,
+  printerOf,
+  printReading,
+  queryArgument,
+  queryOf,
+} from './events/reader-options.ts'
 import type { FoundEvents } from './events/search.ts'
 import { newestInSpool } from './events/spool-events.ts'
 import { stopSignal } from './events/stop.ts'
-import { timeArgument } from './events/time-argument.ts'
+import { timeOption } from './events/time-argument.ts'
 import { printError } from './print.ts'
-import { explainUnreadable } from './spool.ts'
+import { directoryOf, explainUnreadable, spoolDirectory } from './spool.ts'
 
 const maxLimit = 1_000_000
 const usualLimit = 1000
 const noMatch = 3
 
 export const command: Command = {
-  description: `Prints the events that wait in a spool, oldest first. Changes nothing. All words after the directory are a
-query: logferry spool show /var/spool/checkout 'level:>=warn -health'
+  description: `Prints the events that wait in a spool, oldest first. Changes nothing.
+
+The query has the language of the page of 'logferry dev': logferry spool show /var/spool/checkout 'level:>=warn -health'
 
 Exits with 0, also if no event matches; with 1 if the spool cannot be read.`,
-  argument: {
-    name: 'words',
-    description: "the directory of the application's option spool, then a query as on the page of 'logferry dev'",
-    isVariadic: true,
-    completes: 'directories',
-  },
+  arguments: [...spoolDirectory.arguments, queryArgument],
   options: {
+    ...spoolDirectory.options,
     since: { value: 'time', description: 'print later events only: 10m (ago), 1h30m, 10:42, 2026-11-21T10:42:07Z' },
     until: { value: 'time', description: 'print earlier events only' },
     limit: { value: 'number', description: `print the newest events only, so many (default: ${usualLimit})` },
@@ -34,32 +37,24 @@ Exits with 0, also if no event matches; with 1 if the spool cannot be read.`,
     ...formatOptions,
   },
   async run(given) {
-    const [directory, ...query] = Array.isArray(given.words) ? given.words.map(String) : []
-    if (directory === undefined || directory === '') {
-      throw new Misuse("no directory given. Give the directory of the application's option spool.")
-    }
+    const directory = directoryOf(given)
     const printEvents = printerOf(given)
     const search = {
-      q: query.join(' '),
+      q: queryOf(given),
       dataset: datasetOf(given),
-      from: timeOf(given, 'since'),
-      to: timeOf(given, 'until'),
+      from: timeOption(given, 'since'),
+      to: timeOption(given, 'until'),
       limit: integerOf(given, 'limit', { usual: usualLimit, min: 1, max: maxLimit }),
     }
     let found: FoundEvents
     try {
-      found = await newestInSpool(resolve(directory), search, stopSignal())
+      found = await newestInSpool(directory, search, stopSignal())
     } catch (error) {
-      return explainUnreadable(error, resolve(directory))
+      return explainUnreadable(error, directory)
     }
     if (found.reading !== undefined) printReading(found.reading)
     printEvents(found.events)
     for (const notice of found.notices) printError(`logferry: ${toMessageLine(notice)}`)
     return found.events.length === 0 && given['exit-code'] === true ? noMatch : 0
   },
-}
-
-function timeOf(given: Given, name: string): number | undefined {
-  const time = given[name]
-  return time === undefined ? undefined : timeArgument(name, String(time), systemTimeMs(), given.utc === true)
 }

@@ -12,11 +12,13 @@ export const maxPathChars = 1000
 
 /** The directory of a spool, as the commands take it: an argument or an option. */
 export const spoolDirectory = {
-  argument: {
-    name: 'directory',
-    description: "the directory of the application's option spool",
-    completes: 'directories',
-  },
+  arguments: [
+    {
+      name: 'directory',
+      description: "the directory of the application's option spool",
+      completes: 'directories',
+    },
+  ],
   options: {
     directory: {
       value: 'path',
@@ -24,7 +26,7 @@ export const spoolDirectory = {
       completes: 'directories',
     },
   },
-} as const satisfies Pick<Command, 'argument' | 'options'>
+} as const satisfies Pick<Command, 'arguments' | 'options'>
 
 export function directoryOf({ directory }: Given): string {
   if (directory === undefined || directory === '') {

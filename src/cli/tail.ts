@@ -27,7 +27,7 @@ connection.
 The query has the language of the page: logferry tail 'level:>=warn http.status:>=500 "timed out" -health'
 
 Exits with 0, also if the reader of its output ends; with 1 if the service or the spool cannot be read.`,
-  argument: queryArgument,
+  arguments: [queryArgument],
   options: {
     last: { value: 'number', description: 'print so many earlier events first (default: 0)' },
     ...sourceOptions,

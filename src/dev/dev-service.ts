@@ -7,9 +7,9 @@ import type { Extension } from '../emulator/extension.ts'
 import type { RequestEntry } from '../emulator/request-log.ts'
 import type { Ingest } from '../emulator/routes/ingest.ts'
 import { startExtended } from '../emulator/start.ts'
-import { clearInterval, setInterval, systemTimeMs } from '../time.ts'
+import { abortAfter, clearInterval, setInterval, systemTimeMs } from '../time.ts'
 import { LicenseSettings } from './faults/license-settings.ts'
-import { RunningFaults } from './faults/running-faults.ts'
+import { grantOf, RunningFaults } from './faults/running-faults.ts'
 import { EventIndex } from './index/event-index.ts'
 import { Intake } from './intake/intake.ts'
 import { Otlp, unauthorizedOtlp } from './intake/otlp-protocol.ts'
@@ -32,6 +32,7 @@ const maxRequestEvents = 200_000
 const faultTellingMs = 1000
 const maxSampleChars = 300
 const homePath = '/dev/events'
+const testEventMs = 10_000
 const arrivalsWaitMs = 30_000
 
 export interface DevServiceOptions {
@@ -113,6 +114,11 @@ export class DevService {
     return `${this.url}/${this.#guard.needsKey ? `dev/events?key=${this.#guard.key}` : ''}`
   }
 
+  /** Id of the organization that programs ship for. */
+  get orgId(): string {
+    return this.#emulator?.orgId ?? ''
+  }
+
   get token(): string {
     return this.#options.token
   }
@@ -172,7 +178,7 @@ export class DevService {
       {
         host,
         port,
-        tokens: [{ kind: 'api', actions: ['ingest'], token }],
+        tokens: [grantOf(token)],
         maxRequestEvents,
         maxStoredBytes: 1, // the index holds the events
       },
@@ -223,7 +229,7 @@ export class DevService {
 
   /** Answers the paths of page and API, and the question of a browser whether a page may ingest. */
   #serve(request: IncomingMessage, response: ServerResponse): boolean {
-    const [path = '', query = ''] = (request.url ?? '').split('?', 2)
+    const [path, query] = splitTarget(request.url ?? '')
     if (path !== '/' && path !== '/dev' && !path.startsWith('/dev/')) {
       const cors = path.startsWith('/v1/') ? this.#guard.corsHeaders(request) : undefined
       if (cors !== undefined) response.setHeaders(new Map(Object.entries(cors)))
@@ -323,7 +329,8 @@ export class DevService {
   }
 
   #setup(): SetupAnswer {
-    return { url: this.url, token: this.#options.token, dataset: defaultDataset, otlpEndpoint: this.url }
+    const { url, token, orgId } = this
+    return { url, token, dataset: defaultDataset, otlpEndpoint: url, orgId }
   }
 
   async #sendTestEvent(): Promise<{ status: number; body: string }> {
@@ -337,10 +344,11 @@ export class DevService {
         method: 'POST',
         headers: { authorization: `Bearer ${this.#options.token}`, 'content-type': 'application/json' },
         body: JSON.stringify([event]),
+        signal: abortAfter(testEventMs),
       })
       return { status: answer.status, body: await answer.text() }
     } catch {
-      // A fault may have reset the connection.
+      // A fault may have reset the connection, or holds the answer back.
       const message = 'the test event got no answer'
       return { status: 502, body: JSON.stringify({ code: 'no-answer', message }) }
     }
@@ -354,6 +362,11 @@ export class DevService {
   #redact(text: string): string {
     return text.replaceAll(this.#options.token, '(redacted)')
   }
+}
+
+function splitTarget(target: string): [path: string, query: string] {
+  const at = target.indexOf('?')
+  return at === -1 ? [target, ''] : [target.slice(0, at), target.slice(at + 1)]
 }
 
 function redirect(response: ServerResponse, location: string, headers: Readonly<Record<string, string>> = {}): void {

@@ -498,6 +498,8 @@ export interface SetupAnswer {
   token: string
   dataset: string
   otlpEndpoint: string
+  /** Id of the organization, for programs that read its license. */
+  orgId: string
 }
 
 /** The messages of the SSE stream, by the name of the event. */

@@ -6,6 +6,7 @@ import { defaultDataset } from './dev-service.ts'
 export interface ProgramTarget {
   readonly url: string
   readonly token: string
+  readonly orgId: string
 }
 
 const notFound = 127
@@ -50,7 +51,7 @@ export function runProgram(
  * Returns the environment of the program. The endpoint for all signals of OpenTelemetry is set only if it is not set
  * already: spans and metrics go on to where they went before.
  */
-export function programEnvironment(env: NodeJS.ProcessEnv, { url, token }: ProgramTarget): NodeJS.ProcessEnv {
+export function programEnvironment(env: NodeJS.ProcessEnv, { url, token, orgId }: ProgramTarget): NodeJS.ProcessEnv {
   const { LOGFERRY_DATASET = defaultDataset, OTEL_EXPORTER_OTLP_ENDPOINT = url } = env
   const hasOwnEndpoint = env.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined
   const protocol = 'http/protobuf'
@@ -59,6 +60,7 @@ export function programEnvironment(env: NodeJS.ProcessEnv, { url, token }: Progr
     LOGFERRY_URL: url,
     LOGFERRY_TOKEN: token,
     LOGFERRY_DATASET,
+    LOGFERRY_ORG_ID: orgId,
     OTEL_EXPORTER_OTLP_ENDPOINT,
     ...(!hasOwnEndpoint && { OTEL_EXPORTER_OTLP_PROTOCOL: protocol }),
     OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: `${url}/v1/logs`,

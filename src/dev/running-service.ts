@@ -8,6 +8,7 @@ export interface RunningService {
   readonly url: string
   /** The token that it accepts, or `undefined` if it asks for a key that this user does not have. */
   readonly token: string | undefined
+  readonly orgId: string
 }
 
 /** Returns the dev service at an address, or `undefined` if another program listens there. */
@@ -23,9 +24,11 @@ export async function runningService(url: string, token: string): Promise<Runnin
     })
     const body: unknown = await answer.json()
     if (typeof body !== 'object' || body === null) return undefined
-    if (answer.status === 401 && 'code' in body && body.code === 'key-required') return { url, token: undefined }
-    if (answer.status !== 200 || !('token' in body) || !('otlpEndpoint' in body)) return undefined
-    return typeof body.token === 'string' ? { url, token: body.token } : undefined
+    if (answer.status === 401 && 'code' in body && body.code === 'key-required')
+      return { url, token: undefined, orgId: '' }
+    if (answer.status !== 200 || !('token' in body) || !('orgId' in body)) return undefined
+    const { token: itsToken, orgId } = body
+    return typeof itsToken === 'string' && typeof orgId === 'string' ? { url, token: itsToken, orgId } : undefined
   } catch {
     return undefined
   }

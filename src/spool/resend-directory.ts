@@ -73,14 +73,14 @@ export class ResendDirectory {
     return claim && new ResendDirectory(root, path, claim)
   }
 
-  /** Moves the refused events here. An earlier run must have been put back before. */
+  /**
+   * Moves the refused events here. An earlier run must have been put back before.
+   *
+   * @throws UnsafePath if a file may be another program's; then nothing is moved
+   */
   take(): void {
-    for (const { from, to } of moves) {
-      const stat = fs.lstatSync(join(this.#root, from), { throwIfNoEntry: false })
-      if (stat === undefined) continue
-      if (!stat.isFile() || !isOurs(stat.uid) || stat.nlink > 1) {
-        throw new UnsafePath(`${join(this.#root, from)} is not a regular file of this user with one name`)
-      }
+    const present = moves.filter(({ from }) => isOwnFile(join(this.#root, from)))
+    for (const { from, to } of present) {
       fs.renameSync(join(this.#root, from), join(this.#path, to))
       this.#giveSecondName(to)
     }
@@ -164,6 +164,7 @@ export class ResendDirectory {
   #append(lines: readonly string[]): void {
     if (lines.length === 0) return
     const path = join(this.#root, deadLettersName)
+    isOwnFile(path) // throws if the events would go elsewhere
     const file = openLetters(path, O_WRONLY | O_CREAT | O_APPEND) as number
     try {
       const bytes = Buffer.from(`${isTorn(path) ? '\n' : ''}${lines.join('\n')}\n`)
@@ -172,6 +173,7 @@ export class ResendDirectory {
     } finally {
       fs.closeSync(file)
     }
+    syncDirectory(this.#root) // the file may be new
   }
 
   #removeFiles(): void {
@@ -208,6 +210,31 @@ function keyOf(file: string, line: number): string {
 /** Returns the keys in a file. One that is cut off may be the beginning of another, and does not count. */
 function keysIn(bytes: Buffer | undefined): Set<string> {
   return new Set(bytes?.toString('utf8').split('\n').slice(0, -1))
+}
+
+/**
+ * Returns false if there is no file.
+ *
+ * @throws UnsafePath if the file is a link or a pipe, belongs to another user, or has a second name
+ */
+function isOwnFile(path: string): boolean {
+  const stat = fs.lstatSync(path, { throwIfNoEntry: false })
+  if (stat === undefined) return false
+  if (stat.isFile() && isOurs(stat.uid) && stat.nlink === 1) return true
+  throw new UnsafePath(`${path} is not a regular file of this user with one name`)
+}
+
+/** Makes the names in a directory survive a power failure, on platforms that can. */
+function syncDirectory(path: string): void {
+  let directory: number | undefined
+  try {
+    directory = fs.openSync(path, O_RDONLY)
+    fs.fsyncSync(directory)
+  } catch {
+    // Windows opens no directory, and some file systems do not sync one.
+  } finally {
+    if (directory !== undefined) fs.closeSync(directory)
+  }
 }
 
 /** True if the last line of a file has no end: its process died while it wrote. */

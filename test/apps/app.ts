@@ -27,7 +27,7 @@ export function startApp(
 export async function build(program: string, ...args: string[]): Promise<void> {
   const path = join(folder, 'node_modules', program)
   try {
-    await promisify(execFile)(process.execPath, [path, ...args], { cwd: folder, timeout: 110_000 })
+    await promisify(execFile)(process.execPath, [path, ...args], { cwd: folder, timeout: 220_000 })
   } catch (error) {
     const { stdout, stderr } = error as { stdout: string; stderr: string }
     throw new Error(`${program} ${args.join(' ')}\n${stdout}${stderr}`) // no cause: it would print all of it again

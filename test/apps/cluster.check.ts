@@ -24,7 +24,7 @@ describe('the cluster, with a worker killed in the middle of a request', () => {
     await Promise.all(Array.from({ length: 50 }, async (_, n) => await (await fetch(`${url}/orders/${n}`)).text()))
     await expect(fetch(`${url}/crash`)).rejects.toThrow()
     await running.until(new RegExp(`(listening on[^]*){${workers + 1}}`))
-    await until(() => messages().includes('GET /crash'), 'another process delivers the events of the killed worker')
+    await until(() => messages().includes('GET /crash'), 'another process delivers what the killed worker left', 60_000)
 
     const last = await beginRequest(`${url}/orders/50`)
     const code = await running.end('SIGTERM')

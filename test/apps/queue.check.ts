@@ -5,7 +5,7 @@ import { type Emulator, startEmulator } from '../../src/emulator.ts'
 import { until } from '../support/until.ts'
 import { freePort, startApp } from './app.ts'
 
-const jobCount = 100
+const jobCount = 200
 
 describe(`the queue worker, with ${jobCount} jobs, and SIGTERM in the middle of them`, () => {
   let redis: ChildProcess
@@ -29,7 +29,7 @@ describe(`the queue worker, with ${jobCount} jobs, and SIGTERM in the middle of 
     firstWorker = { code, stderr: first.stderr(), placed: placed().length }
 
     await using second = startApp(emulator, ['queue/worker.ts'], environment)
-    await until(() => placed().length >= jobCount, 'the second worker does the other jobs')
+    await until(() => placed().length >= jobCount, 'the second worker does the other jobs', 60_000)
     expect(await second.end('SIGTERM')).toBe(0)
   })
   afterAll(async () => {

@@ -7,6 +7,6 @@ export default defineConfig({
     include: ['*.check.ts'], // not `.test.ts`: `npm test` stays quick, and needs no registry
     globalSetup: 'install.ts',
     testTimeout: 30_000,
-    hookTimeout: 120_000,
+    hookTimeout: 240_000,
   },
 })

@@ -136,6 +136,35 @@ describe('the dev service', () => {
     expect(body).toBe('{"n":3,"keep":true}\n{"n":1,"keep":true}\n')
   })
 
+  it('shows the size of an event that is too long to keep, and takes events of any other shape', async () => {
+    await dev.ingest([{ message: 'x'.repeat(4_200_000) }], 'long')
+    const [event] = (await dev.events({ q: 'dataset:long' })).events
+    expect(event).toMatchObject({
+      level: 'warn',
+      message: expect.stringMatching(/^An event of 4200014 bytes was stored/),
+    })
+    const headers = { authorization: `Bearer ${dev.token}`, 'content-type': 'application/json' }
+    for (const body of [
+      `{"a":[${'[],'.repeat(100_000)}[]]}`,
+      `{${Array.from({ length: 20_000 }, (_, n) => `"key${n}":${n}`).join(',')}}`,
+      `${'{"a":'.repeat(250)}1${'}'.repeat(250)}`,
+      '{"__proto__":{"__proto__":1},"constructor":{"prototype":2},"message":{"toString":3},"level":{},"_time":[]}',
+      '{"message":"\\ud800","level":"\\u202e","_time":"+275760-09-13T00:00:00.001Z","trace_id":5}',
+    ]) {
+      expect((await dev.raw('/v1/datasets/odd/ingest', { method: 'POST', headers, body })).status).toBe(200)
+    }
+    expect((await dev.events({ q: 'dataset:odd' })).events).toHaveLength(5)
+    for (const path of [paths.groups, paths.cost, paths.fields, `${paths.facet}?field=__proto__`, paths.status]) {
+      expect((await dev.raw(path)).status).toBe(200)
+    }
+  })
+
+  it('lets its token read the license, as a program with the option limits does', async () => {
+    const { orgId } = await setupOf(dev)
+    const { status, body } = await dev.raw(`/v2/orgs/${orgId}`, { headers: { authorization: `Bearer ${dev.token}` } })
+    expect([status, JSON.parse(body).license.maxFields]).toEqual([200, 1024])
+  })
+
   it('sends a test event through the same door as an application', async () => {
     await dev.post(paths.testEvent)
     expect((await dev.events({ q: 'dataset:local' })).events).toHaveLength(1)
@@ -173,7 +202,8 @@ describe('the dev service', () => {
     await using live = await dev.live({ q })
     expect(JSON.stringify(await live.next('hello'))).not.toContain(dev.token)
     expect(JSON.stringify(await live.next('tick'))).not.toContain(dev.token)
-    expect(await setupOf(dev)).toEqual({ url: dev.url, token: dev.token, dataset: 'local', otlpEndpoint: dev.url })
+    const { url, token } = dev
+    expect(await setupOf(dev)).toEqual({ url, token, dataset: 'local', otlpEndpoint: url, orgId: 'emulated-org' })
   })
 
   it.each([

@@ -100,7 +100,7 @@ describe('a click', () => {
 })
 
 function entryOf(line: string): Entry {
-  const name = { name: 'app', events: 1, bytes: 1 }
+  const name = { name: 'app', events: 1, bytes: 1, firstN: 1, firstAt: 0 }
   return {
     ...{
       n: 1,
@@ -116,6 +116,7 @@ function entryOf(line: string): Entry {
       rank: levelRank(JSON.parse(line)),
       request: 0,
       line,
+      lineBytes: 0,
       bytes: 0,
       isKept: true,
       lists: 0,

@@ -165,6 +165,23 @@ describe('the index', () => {
     ])
   })
 
+  it('knows that a statement is not new, although its first events are forgotten', async () => {
+    let now = nowMs
+    const index = newIndex({ maxEvents: 100, nowMs: () => now })
+    const log = (message: string, count: number) => {
+      for (let at = 0; at < count; at++) index.add(arrived({ message }, { receivedAt: now }))
+    }
+    log('old', 10)
+    now += 600_000
+    log('flood', 1000)
+    log('old', 10)
+    const { groups } = await index.groups({})
+    expect(groups).toMatchObject([
+      { statement: 'flood', isNew: true, count: 90 },
+      { statement: 'old', isNew: false, count: 10 },
+    ])
+  })
+
   it('finds what costs most, with a query that finds its events', async () => {
     const index = newIndex()
     for (let at = 0; at < 9; at++)

@@ -36,20 +36,20 @@ describe('a fault', () => {
     for (let n = 0; n < 100; n += 1) logs.ship({ n })
     const flushed = logs.flush()
     await live.next('faults', ({ running }) => (running[0]?.report.attempts ?? 0) >= 2)
-    const report = await reportOfStopped(dev, flushed)
+    const { report, endedAt } = await stoppedFault(dev, flushed)
     const { requests } = await dev.get<RequestsAnswer>(paths.requests)
     const refused = requests.filter(({ status }) => status === 503)
     expect(refused.length).toBeGreaterThan(0)
     expect(refused.every(({ fault }) => fault)).toBe(true)
     expect(report).toMatchObject({
-      attempts: refused.length,
+      attempts: requests.filter(({ at }) => at < endedAt).length,
       refused: refused.length,
       arrived: 100,
       duplicates: 0,
       lost: 0,
     })
     const waits = requests.flatMap(({ retryOf }) => (retryOf === undefined ? [] : [retryOf.waitedMs]))
-    expect(report?.waitsMs).toEqual(waits.reverse())
+    expect(report.waitsMs).toEqual(waits.reverse())
     expect(waits.length).toBe(refused.length)
   })
 
@@ -61,14 +61,29 @@ describe('a fault', () => {
     for (let n = 0; n < 50; n += 1) logs.ship({ n })
     const flushed = logs.flush()
     await live.next('faults', ({ running }) => (running[0]?.report.arrived ?? 0) >= 50)
-    const report = await reportOfStopped(dev, flushed)
+    const { report } = await stoppedFault(dev, flushed)
     const { events } = await dev.events({ limit: 1000 })
     expect(report).toMatchObject({ arrived: events.length, duplicates: events.length - 50, lost: 0 })
-    expect(report?.duplicates).toBeGreaterThanOrEqual(50)
+    expect(report.duplicates).toBeGreaterThanOrEqual(50)
     expect((await dev.events({ q: 'is:duplicate', limit: 1000 })).events).toHaveLength(events.length - 50)
     const { requests } = await dev.get<RequestsAnswer>(paths.requests)
     expect(requests[0]).toMatchObject({ status: 200, duplicate: true, retryOf: { n: expect.any(Number) } })
     expect(requests.at(-1)).toMatchObject({ status: null, fault: true, reason: 'the connection was reset' })
+  })
+
+  it('that limits the size of a body shows how a batch is split, part by part', async () => {
+    await using dev = await startDev()
+    const logs = dev.shipper()
+    await start(dev, { kind: 'max-bytes', maxBytes: 2000, forS: 600 })
+    for (let n = 0; n < 40; n += 1) logs.ship({ n, text: 'x'.repeat(20) })
+    await logs.flush()
+    const { requests } = await dev.get<RequestsAnswer>(paths.requests)
+    const whole = requests.at(-1)
+    expect(whole).toMatchObject({ status: 413, fault: true, events: 40 })
+    const parts = requests.filter(({ retryOf }) => retryOf?.n === whole?.n)
+    expect(parts.length).toBeGreaterThanOrEqual(2)
+    expect(requests.filter(({ status }) => status === 200).every(({ duplicate }) => !duplicate)).toBe(true)
+    expect((await faults(dev)).running[0]?.report).toMatchObject({ arrived: 40, duplicates: 0, lost: 0 })
   })
 
   it('that loses events is told from one that delays them', async () => {
@@ -161,10 +176,10 @@ function start(dev: Dev, fault: FaultSettings): Promise<FaultsAnswer> {
   return dev.post<FaultsAnswer>(paths.faults, { start: fault })
 }
 
-/** Stops the fault, waits until the shipper has delivered, and returns the report. */
-async function reportOfStopped(dev: Dev, flushed: Promise<unknown>) {
+/** Stops the fault, waits until the shipper has delivered, and returns the fault with its report. */
+async function stoppedFault(dev: Dev, flushed: Promise<unknown>) {
   const { running } = await faults(dev)
   await dev.post(paths.faults, { stop: running[0]?.id })
   await flushed
-  return (await faults(dev)).ended[0]?.report
+  return (await faults(dev)).ended[0] as FaultsAnswer['ended'][number]
 }

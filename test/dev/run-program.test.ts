@@ -48,9 +48,39 @@ describe('logferry dev -- program', () => {
   })
 
   it.each([
-    ['process.exit(0)', 0],
+    [
+      'Winston',
+      `import winston from 'winston'
+       import { LogferryTransport } from 'logferry/winston'
+       const logger = winston.createLogger({ defaultMeta: { service: 'shop' }, transports: [new LogferryTransport()] })
+       logger.warn('payment is slow')`,
+    ],
+    [
+      'OpenTelemetry and our processor',
+      `import { LoggerProvider } from '@opentelemetry/sdk-logs'
+       import { LogferryLogRecordProcessor } from 'logferry/otel'
+       const provider = new LoggerProvider({ processors: [new LogferryLogRecordProcessor()] })
+       provider.getLogger('shop').emit({ body: 'payment is slow' })`,
+    ],
+    [
+      'an exporter of OpenTelemetry that knows nothing of us',
+      `import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-proto'
+       import { LoggerProvider, SimpleLogRecordProcessor } from '@opentelemetry/sdk-logs'
+       const processors = [new SimpleLogRecordProcessor({ exporter: new OTLPLogExporter() })]
+       const provider = new LoggerProvider({ processors })
+       provider.getLogger('shop').emit({ body: 'payment is slow' })
+       await provider.shutdown()`,
+    ],
+  ])('shows what a program logs by %s, with nothing set in its code', async (_, script) => {
+    const args = ['dev', '--private', '--tail', '--port', '0', '--']
+    const program = [process.execPath, '--input-type=module', '-e', script]
+    const { code, stdout, stderr } = await logferry([...args, ...program], environment)
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('payment is slow') })
+    expect(stderr).toContain('events received: 1')
+  })
+
+  it.each([
     ['process.exit(7)', 7],
-    ['process.kill(process.pid, "SIGKILL")', 128 + 9],
     ['process.kill(process.pid, "SIGTERM"); setTimeout(() => {}, 1e4)', 128 + 15],
   ])('ends as the program does: %s', async (script, code) => {
     expect((await run(script)).code).toBe(code)

@@ -145,7 +145,7 @@ describe('an open list', () => {
   it('accounts for every event: drawn, not drawn and filtered out are all that arrived', async () => {
     const index = newIndex({ nowMs: later })
     const view = opened(index, { q: 'payment', group: false })
-    await view.state()
+    await completed(view)
     view.frame()
     let arrivals = 0
     let matched = 0
@@ -190,7 +190,7 @@ describe('an open list', () => {
       index.add(arrived({ _time: time(at), level: 'error', message: `timed out after ${at} ms` }))
     index.add(arrived({ _time: time(500), level: 'info', message: 'other' }))
     const view = opened(index)
-    expect(await view.state()).toMatchObject({
+    expect(await completed(view)).toMatchObject({
       matched: 2,
       matchedEvents: 129,
       rows: [
@@ -209,7 +209,7 @@ describe('an open list', () => {
     }
     index.add(arrived({ level: 'error', message: 'other' }))
     const view = opened(index, { q: 'level:error payment' })
-    await view.state()
+    await completed(view)
     const { levels: counted, datasets, sources, chart } = view.tick()
     expect(counted).toMatchObject({ info: 2, error: 1, none: 1, warn: 0 })
     expect(datasets).toEqual([{ value: 'app', count: 1 }])
@@ -221,7 +221,7 @@ describe('an open list', () => {
     const index = newIndex()
     addAll(index, [{ level: 'error' }, { level: 'info' }])
     const view = opened(index, { q: 'level:error' })
-    await view.state()
+    await completed(view)
     const state = await view.change({ q: 'level:error AND (' })
     expect(state).toMatchObject({ q: 'level:error AND (', matchedEvents: 1 })
     expect(state.reading.notes).toMatchObject([{ text: expect.stringContaining('not complete yet') }])
@@ -236,14 +236,14 @@ describe('an open list', () => {
       [0, 1, 2, 3].map(n => ({ _time: time(n * 1000), n })),
     )
     const view = opened(index, { since: 1, group: false })
-    expect(await view.state()).toMatchObject({ matchedEvents: 3 })
+    expect(await completed(view)).toMatchObject({ matchedEvents: 3 })
     expect(await view.change({ from: nowMs + 2000, to: nowMs + 2500 })).toMatchObject({
       matchedEvents: 1,
       rows: [{ n: 3 }],
     })
     index.add(arrived({ _time: time(2400) }))
     index.add(arrived({ _time: time(4000) }))
-    expect(await view.state()).toMatchObject({ matchedEvents: 2 })
+    expect(await completed(view)).toMatchObject({ matchedEvents: 2 })
     // The chart shows all times, so that another one can be chosen.
     expect(
       view
@@ -257,7 +257,7 @@ describe('an open list', () => {
     const index = newIndex()
     index.add(arrived({ http: { status: 1 } }))
     for (const q of ['nothing', '-http.status:*', 'staus:1', '(', 'level:fatal']) {
-      const { reading, matched } = await opened(index, { q }).state()
+      const { reading, matched } = await completed(opened(index, { q }))
       expect({ matched, notes: reading.notes.length > 0 }).toEqual({ matched: 0, notes: true })
     }
   })
@@ -265,16 +265,16 @@ describe('an open list', () => {
   it('finds a field that comes only after the query, by the end of its path', async () => {
     const index = newIndex()
     const view = opened(index, { q: 'status:504' })
-    await view.state()
+    await completed(view)
     index.add(arrived({ http: { status: 504 } }))
     expect(view.tick().reading?.readAs).toBe('http.status:504')
-    expect(await view.state()).toMatchObject({ matchedEvents: 1 })
+    expect(await completed(view)).toMatchObject({ matchedEvents: 1 })
   })
 
   it('tells a change once, until the next frame is taken', async () => {
     const index = newIndex()
     const view = opened(index)
-    await view.state()
+    await completed(view)
     view.frame()
     let told = 0
     view.onChange(() => told++)
@@ -292,10 +292,10 @@ describe('an open list', () => {
   it('marks what arrived after its mark as new', async () => {
     const index = newIndex()
     addAll(index, [{ n: 1 }, { n: 2 }])
-    expect(await opened(index, { mark: 1, q: 'is:new' }).state()).toMatchObject({
+    expect(await completed(opened(index, { mark: 1, q: 'is:new' }))).toMatchObject({
       rows: [{ n: 2, badges: ['no-time', 'new'] }],
     })
-    const { reading } = await opened(index, { q: 'is:new' }).state()
+    const { reading } = await completed(opened(index, { q: 'is:new' }))
     expect(reading.notes.map(({ text }) => text)).toContainEqual(expect.stringContaining('Set a mark first'))
   })
 })
@@ -321,7 +321,7 @@ describe('a pattern', () => {
   it('is tried on events that arrive', async () => {
     const index = newIndex()
     const view = opened(index, { q: '/^pay.*failed$/i', group: false })
-    await view.state()
+    await completed(view)
     addAll(index, [{ message: 'Payment failed' }, { message: 'payment' }, hostile])
     expect(await view.change({ pinned: true })).toMatchObject({ matchedEvents: 1, rows: [{ n: 1 }] })
   })

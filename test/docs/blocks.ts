@@ -10,6 +10,8 @@
  * | `2 events`, `1 to 2 events` | so many events arrive; none, if the comment does not say |
  * | `1 request elsewhere` | at least so many requests go to the service of another library |
  * | `warns LOGFERRY_PAUSED` | the block causes this warning; several with commas |
+ * | `may warn LOGFERRY_LIMITS` | the block causes this warning on a machine that is too busy |
+ * | `prints /text/` | the output matches |
  * | `exits 1` | the exit code, if it is not 0 |
  * | `until /text/` | the block runs until its output matches, and is then ended by SIGINT |
  * | `as a process` | the block has a process of its own, because it writes to standard output or ends the process |
@@ -29,6 +31,8 @@ export interface Block extends Fence {
   readonly requestsElsewhere: number
   readonly warnings: readonly string[]
   readonly exitCode: number
+  readonly possibleWarnings: readonly string[]
+  readonly prints: RegExp | undefined
   readonly until: RegExp | undefined
   readonly isProcess: boolean
   readonly file: string | undefined
@@ -65,7 +69,7 @@ export function blockOf(fence: Fence): Block {
     return index === -1 ? undefined : pattern.exec(parts.splice(index, 1)[0] as string)?.[1]
   }
   const list = (text: string | undefined) => text?.split(/, */) ?? []
-  const until = take(/^until \/(.+)\/$/)
+  const pattern = (source: string | undefined) => (source === undefined ? undefined : new RegExp(source))
   const block: Block = {
     ...fence,
     preludes: list(take(/^with ([\w, -]+)$/)),
@@ -73,7 +77,9 @@ export function blockOf(fence: Fence): Block {
     requestsElsewhere: Number(take(/^(\d+) requests? elsewhere$/) ?? 0),
     warnings: list(take(/^warns ([A-Z_, ]+)$/)),
     exitCode: Number(take(/^exits (\d+)$/) ?? 0),
-    until: until === undefined ? undefined : new RegExp(until),
+    possibleWarnings: list(take(/^may warn ([A-Z_, ]+)$/)),
+    prints: pattern(take(/^prints \/(.+)\/$/)),
+    until: pattern(take(/^until \/(.+)\/$/)),
     isProcess: take(/^(as a process)$/) !== undefined,
     file: take(/^file ([\w./-]+)$/),
     folder: take(/^in ([\w-]+)$/),

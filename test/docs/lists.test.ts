@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { root } from '../../docs/pages.ts'
 import { allChecks } from '../../src/cli/checks/all-checks.ts'
+import { commands } from '../../src/cli/commands.ts'
 import { createShipper } from '../../src/index.ts'
 import type { Meter, MeterProvider } from '../../src/options/meter-provider.ts'
 import { headingsOf, sourceOf } from './markdown.ts'
@@ -119,6 +120,13 @@ describe('docs/metrics.md', () => {
     await shipper.close()
     const rows = rowsOf('docs/metrics.md', '## OpenTelemetry metrics').filter(([name]) => name?.startsWith('`otel.sdk'))
     expect(rows.map(([name = '', kind = '']) => `${name}: ${kind}`.replaceAll('`', '')).sort()).toEqual(metrics.sort())
+  })
+})
+
+describe('docs/commands.md', () => {
+  it('has a row for every command, in the order of the help, and no other', () => {
+    const names = rowsOf('docs/commands.md', '# Commands').map(([name]) => namesIn(name)[0])
+    expect(names).toEqual(Object.keys(commands).map(words => `logferry ${words}`))
   })
 })
 

@@ -61,9 +61,18 @@ function fileNameOf(block: Block): string {
   return `${placeOf(block).replace(/[/.:]/g, '-')}.${extension}`
 }
 
+/** A statement with its value behind it: `emulator.eventCount('checkout') // 2`. */
+const shownValue = /^((?!const |let |console\.|import )\S.*[)\w]) \/\/ (\{[^…]*\}|'[^']*'|\d+|true|false)$/gm
+
+/** Checks each value that a block shows in a comment behind a statement. */
+function withChecks(source: string): string {
+  if (source.search(shownValue) === -1) return source
+  return `import { deepEqual as checkShown } from 'node:assert/strict'\n${source.replace(shownValue, 'checkShown($1, $2)')}`
+}
+
 function programOf(block: Block, folder: string): string {
   const preludes = block.preludes.map(name => readFileSync(new URL(`preludes/${name}.ts`, here), 'utf8'))
-  const source = block.source
+  const source = withChecks(block.source)
     .replaceAll("'https://…'", 'process.env.LOGFERRY_URL')
     .replaceAll('/var/spool/', `${folder}/spool/`)
   return [...preludes, source, block.language === 'ts' ? 'export {}\n' : ''].join('\n')

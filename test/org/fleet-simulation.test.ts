@@ -37,12 +37,12 @@ describe('processes that lease their shares', () => {
     },
   )
 
-  it('500, one of which is replaced every two seconds', async () => {
+  it('200, one of which is replaced every two seconds', async () => {
     const world = await World.withRedis({}, secondsOfMany)
-    world.joinWithinASecond(500)
+    world.joinWithinASecond(200)
     world.renewEvery(2000, 10)
     await world.run()
-    const { rejected, utilisation, longestGapMs } = world.measured('500 with leases, one renewed every 2 s')
+    const { rejected, utilisation, longestGapMs } = world.measured('200 with leases, one renewed every 2 s')
     expect(rejected).toBeLessThan(0.01)
     expect(utilisation).toBeGreaterThan(0.9)
     expect(longestGapMs).toBeLessThan(30_000)
@@ -125,7 +125,7 @@ describe('processes that lease their shares', () => {
 
   it.each([
     ['hanging', 50],
-    ['refusing', 500],
+    ['refusing', 200],
   ] as const)('whose Redis is %s for 40 s and comes back empty use the limit: %d', async (state, processes) => {
     const world = await World.withRedis()
     world.joinWithinASecond(processes)

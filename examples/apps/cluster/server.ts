@@ -20,9 +20,10 @@ import winston from 'winston'
 const requests = new AsyncLocalStorage<{ trace_id: string }>()
 const role = cluster.isPrimary ? 'primary' : 'worker'
 
+const text = winston.format.printf(({ level, message }) => `${level}: ${message}`)
 const logger = winston.createLogger({
   transports: [
-    new winston.transports.Console({ format: winston.format.simple() }),
+    new winston.transports.Console({ format: text }),
     new LogferryTransport({
       dataset: 'cluster',
       context: () => ({ process: { pid: process.pid, role }, ...requests.getStore() }),

@@ -16,10 +16,11 @@ import winston from 'winston'
 
 const requests = new AsyncLocalStorage<{ trace_id: string }>()
 
+const text = winston.format.printf(({ level, message }) => `${level}: ${message}`)
 const logger = winston.createLogger({
   level: 'debug',
   transports: [
-    new winston.transports.Console({ level: 'info', format: winston.format.simple() }),
+    new winston.transports.Console({ level: 'info', format: text }),
     new LogferryTransport({
       dataset: 'express',
       context: () => requests.getStore(),
@@ -71,9 +72,9 @@ const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', error =
   logger.info(`listening on http://127.0.0.1:${(server.address() as AddressInfo).port}`)
 })
 
-// Finishes the requests under way. The process then ends by itself, as soon as the last events are delivered.
+// Finishes the requests under way, delivers the last events, and ends the process, whatever else it has open.
 function stop(signal: NodeJS.Signals): void {
   logger.info('stopping', { signal })
-  server.close(() => logger.end())
+  server.close(() => logger.once('finish', () => process.exit()).end())
 }
 process.once('SIGTERM', stop).once('SIGINT', stop)

@@ -13,12 +13,17 @@ import { type FastifyBaseLogger, fastify, LogController } from 'fastify'
 import { LogferryTransport } from 'logferry/winston'
 import winston from 'winston'
 
+// Fastify logs as pino does: the fields first, then the text. The transport knows that order, Winston's formats do not.
+const text = winston.format.printf(({ level, message, [Symbol.for('splat')]: rest }) => {
+  return `${level}: ${typeof message === 'string' ? message : (rest as unknown[])[0]}`
+})
+
 const logger = winston.createLogger({
   // The levels of pino, because Fastify logs with them.
   levels: { fatal: 0, error: 1, warn: 2, info: 3, debug: 4, trace: 5 },
   level: 'debug',
   transports: [
-    new winston.transports.Console({ level: 'info', format: winston.format.simple() }),
+    new winston.transports.Console({ level: 'info', format: text }),
     new LogferryTransport({ dataset: 'fastify', hold: { below: 'info', trigger: 'error' } }),
   ],
 })

@@ -11,9 +11,10 @@ import winston from 'winston'
 import { connection, type OrderJob, queueName } from './orders.ts'
 
 const requests = new AsyncLocalStorage<{ trace_id: string }>()
+const text = winston.format.printf(({ level, message }) => `${level}: ${message}`)
 const logger = winston.createLogger({
   transports: [
-    new winston.transports.Console({ format: winston.format.simple() }),
+    new winston.transports.Console({ format: text }),
     new LogferryTransport({ dataset: 'queue', context: () => requests.getStore() }),
   ],
 })

@@ -18,9 +18,10 @@ interface JobContext {
 }
 
 const jobs = new AsyncLocalStorage<JobContext>()
+const text = winston.format.printf(({ level, message }) => `${level}: ${message}`)
 const logger = winston.createLogger({
   transports: [
-    new winston.transports.Console({ format: winston.format.simple() }),
+    new winston.transports.Console({ format: text }),
     new LogferryTransport({ dataset: 'queue', context: () => jobs.getStore() }),
   ],
 })

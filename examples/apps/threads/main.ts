@@ -13,9 +13,10 @@ import { LogferryTransport } from 'logferry/winston'
 import winston from 'winston'
 import type { Task } from './worker.ts'
 
+const text = winston.format.printf(({ level, message }) => `${level}: ${message}`)
 const logger = winston.createLogger({
   transports: [
-    new winston.transports.Console({ format: winston.format.simple() }),
+    new winston.transports.Console({ format: text }),
     new LogferryTransport({ dataset: 'threads', context: () => ({ thread: 'main' }) }),
   ],
 })

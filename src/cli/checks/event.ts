@@ -1,4 +1,6 @@
 import { createShipper, type Shipper, type Warning } from '../../index.ts'
+import { withEnvironment } from '../../options/environment.ts'
+import { shipperOptions } from '../../options/shipper-options.ts'
 import { type Finding, fail, type HealthCheck, ok } from './health-check.ts'
 import type { Session } from './session.ts'
 
@@ -10,9 +12,9 @@ export const event: HealthCheck = {
   name: 'event',
   after: ['options', 'proxy', 'dns', 'connection', 'tls', 'answer', 'token'],
   async run(session) {
-    const { options, timeoutMs } = session.settings
+    const { options, environment, timeoutMs } = session.settings
     const shipper = createShipper({
-      ...options,
+      ...withEnvironment(shipperOptions, options, environment),
       maxRetryDelayMs: 100, // the user waits for the result
       requestTimeoutMs: Math.min(timeoutMs, 600_000),
       exitOnSignals: false, // the user does not want to wait any longer

@@ -53,7 +53,7 @@ function valueCases({ words, options }: CompletedCommand): string[] {
     .map(([name, option]) => `    ${quoted(`${words} --${name}`)}) ${valuesOf(option)}return ;;`)
 }
 
-function commandCase({ words, options, argument }: CompletedCommand): string {
+function commandCase({ words, options, positional: [argument] }: CompletedCommand): string {
   const flags = [...Object.keys(options), 'help'].map(name => `--${name}`).join(' ')
   const choices = argument?.choices?.join(' ') ?? ''
   const names = argument?.completes === undefined ? '' : `[[ $cur == -* ]] || ${valuesOf(argument)}`

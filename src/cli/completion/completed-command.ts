@@ -6,7 +6,8 @@ export interface CompletedCommand {
   readonly words: string
   readonly summary: string
   readonly options: Readonly<Record<string, OptionForm>>
-  readonly argument: ArgumentForm | undefined
+  /** The arguments without a name. */
+  readonly positional: readonly ArgumentForm[]
   /** True if a command line of another program follows after `--`. */
   readonly runsProgram: boolean
 }

@@ -25,7 +25,7 @@ export function fishScript(commands: readonly CompletedCommand[]): string {
   return lines.join('\n')
 }
 
-function linesOf({ words, options, argument, runsProgram }: CompletedCommand): string[] {
+function linesOf({ words, options, positional: [argument], runsProgram }: CompletedCommand): string[] {
   const condition = quoted(
     words
       .split(' ')

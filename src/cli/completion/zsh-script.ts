@@ -50,7 +50,7 @@ ${members.map(member => argumentsCase(member, lastWord(member))).join('\n')}
       esac ;;`
 }
 
-function argumentsCase({ options, argument, runsProgram }: CompletedCommand, name: string): string {
+function argumentsCase({ options, positional, runsProgram }: CompletedCommand, name: string): string {
   const specs = Object.entries(options).map(([option, form]) => {
     const { value, description, isMultiple } = form
     const explained = `--${option}${value === undefined ? '' : '='}[${escaped(description)}]`
@@ -58,8 +58,8 @@ function argumentsCase({ options, argument, runsProgram }: CompletedCommand, nam
     return quoted(value === undefined ? explained : `${times}${explained}:${value}:${valuesOf(form)}`)
   })
   const all = [...specs, quoted('--help[show the help]')]
-  if (argument !== undefined) {
-    all.push(quoted(`${argument.isVariadic === true ? '*' : '1'}:${argument.name}:${valuesOf(argument)}`))
+  for (const [index, argument] of positional.entries()) {
+    all.push(quoted(`${argument.isVariadic === true ? '*' : index + 1}:${argument.name}:${valuesOf(argument)}`))
   }
   if (runsProgram) all.push(quoted('*::program:_normal'))
   return `    ${name}) _arguments -S ${all.join(' ')} ;;`

@@ -10,7 +10,7 @@ import {
 } from '../../dev/protocol.ts'
 import { isLoopback } from '../../options/loopback.ts'
 import { toMessageLine, toShortLine } from '../../text/short-line.ts'
-import { abortAfter } from '../../time.ts'
+import { clearTimeout, setTimeout } from '../../time.ts'
 import { type Given, Misuse } from '../command.ts'
 
 /** The dev service cannot be read. The message says what to do next. */
@@ -117,15 +117,23 @@ export class DevClient {
     signal: AbortSignal | undefined,
     waitMs: number,
   ): Promise<{ status: number; text: string }> {
-    const signals = [abortAfter(waitMs + answerMs), ...(signal === undefined ? [] : [signal])]
+    // Not `AbortSignal.any`, which would keep every request of a long `tail` until its time is up.
+    const controller = new AbortController()
+    const abort = () => controller.abort()
+    const timer = setTimeout(abort, waitMs + answerMs)
+    signal?.addEventListener('abort', abort)
     try {
+      signal?.throwIfAborted()
       const headers = this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }
-      const response = await fetch(address, { headers, redirect: 'manual', signal: AbortSignal.any(signals) })
+      const response = await fetch(address, { headers, redirect: 'manual', signal: controller.signal })
       const text = await textOf(response, response.status === 200 ? maxAnswerBytes : maxErrorBytes)
       return { status: response.status, text }
     } catch (error) {
       if (signal?.aborted === true || error instanceof TooLarge) throw error
       throw new ServiceTrouble(this.#silence(error), true)
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
     }
   }
 
@@ -140,7 +148,7 @@ export class DevClient {
 
   #silence(error: unknown): string {
     const { name, cause } = error as { name?: unknown; cause?: { code?: unknown } }
-    if (name === 'TimeoutError') return `${this.#name} does not answer. ${remedy}`
+    if (name === 'AbortError') return `${this.#name} does not answer. ${remedy}`
     const code = typeof cause?.code === 'string' ? ` (${toShortLine(cause.code)})` : ''
     return `no dev service answers at ${this.#name}${code}. ${remedy}`
   }

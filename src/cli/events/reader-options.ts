@@ -2,7 +2,7 @@
 import type { QueryReading } from '../../dev/protocol.ts'
 import { isDatasetName } from '../../options/dataset-name.ts'
 import { SystemDate, systemTimeMs } from '../../time.ts'
-import { type Command, type Given, Misuse } from '../command.ts'
+import { type ArgumentForm, type Command, type Given, Misuse } from '../command.ts'
 import { print, printError, printLines } from '../print.ts'
 import { type ColorChoice, colorChoices, hasColors } from './color-choice.ts'
 import { HumanFormat } from './human.ts'
@@ -39,7 +39,7 @@ export const queryArgument = {
   name: 'query',
   description: 'a query, as on the page',
   isVariadic: true,
-} as const satisfies Command['argument']
+} as const satisfies ArgumentForm
 
 /** Prints events to standard output. */
 export type PrintEvents = (events: readonly ShownEvent[]) => void

@@ -1,4 +1,5 @@
-import { Misuse } from '../command.ts'
+import { systemTimeMs } from '../../time.ts'
+import { type Given, Misuse } from '../command.ts'
 
 const unitsMs = new Map([
   ['ms', 1],
@@ -21,6 +22,16 @@ export function timeArgument(name: string, given: string, nowMs: number, isUtc: 
   const time = ms === undefined ? timeOf(given, nowMs, isUtc) : nowMs - ms
   if (!Number.isNaN(new Date(time).getTime())) return time
   throw new Misuse(`--${name} must be a duration such as 10m or 1h30m, or a time such as 10:42 or 2026-11-21T10:42:07Z`)
+}
+
+/**
+ * Reads an option that is a time. Returns `undefined` without the option.
+ *
+ * @throws Misuse
+ */
+export function timeOption(given: Given, name: string): number | undefined {
+  const time = given[name]
+  return time === undefined ? undefined : timeArgument(name, String(time), systemTimeMs(), given.utc === true)
 }
 
 function durationMs(given: string): number | undefined {

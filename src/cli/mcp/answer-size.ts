@@ -1,13 +1,19 @@
 import { toVisibleText } from '../../text/visible-text.ts'
-import { ExactNumber, fieldsOf, parseEvent, toBriefJson, valueAt } from '../events/fields.ts'
+import { ExactNumber, type Field, fieldsOf, parseEvent, toBriefJson, valueAt } from '../events/fields.ts'
 
-/** Maximum size of the structured part of an answer, in bytes of JSON: an agent pays for each byte that it reads. */
-export const maxAnswerBytes = 57_344
-/** Maximum size of the text beside it, in characters. */
-export const maxTextChars = 6000
+/**
+ * Maximum sizes of the parts of an answer, in bytes of JSON. An agent pays for each byte that it reads: an answer has one
+ * list, a few short lists beside it, and a text, and is less than 64 KB in all.
+ */
+const maxListBytes = 36_000
+export const maxSideListBytes = 4000
+export const maxTextBytes = 12_000
 
 const maxStringChars = 300
+/** Maximum length of a text whose invisible characters have become labels. */
+const maxVisibleChars = 600
 const maxFields = 60
+const maxFieldsBytes = 12_000
 const maxNameChars = 120
 
 /** A field of an event. Names are values of the message, not keys: an event chooses them. */
@@ -16,9 +22,9 @@ export interface NamedValue {
   readonly value: string | number | boolean | null
 }
 
-/** Returns a text of at most 300 characters in which every character can be seen. Line breaks are kept. */
-export function shortText(text: string): string {
-  return visibleLines(text.length > maxStringChars ? `${text.slice(0, maxStringChars)}…` : text)
+/** Returns a short text in which every character can be seen. Line breaks are kept. */
+export function shortText(text: string, maxChars = maxStringChars): string {
+  return visibleLines(text.length > maxChars ? `${text.slice(0, maxChars)}…` : text).slice(0, maxVisibleChars)
 }
 
 export function isShort(text: string): boolean {
@@ -40,13 +46,13 @@ export function shortFields(
     chosen === undefined
       ? fieldsOf(event).filter(({ path }) => !leftOut.has(path))
       : chosen.map(path => ({ path, value: valueAt(event, path) })).filter(({ value }) => value !== undefined)
-  let isCut = all.length > maxFields
-  const fields = all.slice(0, maxFields).map(({ path, value }) => {
-    const text = typeof value === 'string' ? value : undefined
-    isCut ||= path.length > maxNameChars || (text !== undefined && !isShort(text))
-    return { name: toVisibleText(path.slice(0, maxNameChars)), value: shortValue(value) }
-  })
-  return { fields, isCut }
+  const isLong = ({ path, value }: Field) =>
+    path.length > maxNameChars || (typeof value === 'string' && !isShort(value))
+  const shortened = all
+    .slice(0, maxFields)
+    .map(({ path, value }) => ({ name: shortText(path, maxNameChars), value: shortValue(value) }))
+  const { taken } = thatFit(shortened, maxFieldsBytes)
+  return { fields: taken, isCut: taken.length < all.length || all.some(isLong) }
 }
 
 function shortValue(value: unknown): NamedValue['value'] {
@@ -57,7 +63,7 @@ function shortValue(value: unknown): NamedValue['value'] {
 }
 
 /** Takes items while their JSON fits into the answer. Returns them, and whether all were taken. */
-export function thatFit<Item>(items: readonly Item[], maxBytes = maxAnswerBytes): { taken: Item[]; areAll: boolean } {
+export function thatFit<Item>(items: readonly Item[], maxBytes = maxListBytes): { taken: Item[]; areAll: boolean } {
   const taken: Item[] = []
   let bytes = 0
   for (const item of items) {
@@ -66,4 +72,27 @@ export function thatFit<Item>(items: readonly Item[], maxBytes = maxAnswerBytes)
     taken.push(item)
   }
   return { taken, areAll: true }
+}
+
+/** Maximum size of a part of a long text, in bytes of JSON. An answer has the part twice: as data and as text. */
+const maxPartBytes = 28_000
+
+/** Returns a part of a long text. */
+export function partOf(text: string, offset: number): string {
+  let part = text.slice(offset, offset + maxPartBytes)
+  for (let bytes = jsonBytes(part); bytes > maxPartBytes; bytes = jsonBytes(part)) {
+    part = part.slice(0, Math.floor((part.length * maxPartBytes) / bytes))
+  }
+  return part
+}
+
+/** Returns the first lines that fit beside the data of an answer. */
+export function shortLines(lines: readonly string[]): string {
+  const { taken, areAll } = thatFit(lines, maxTextBytes)
+  const more = lines.length - taken.length
+  return [...taken, ...(areAll ? [] : [`… ${more} more lines are in the data.`])].join('\n')
+}
+
+function jsonBytes(text: string): number {
+  return Buffer.byteLength(JSON.stringify(text))
 }

@@ -2,13 +2,13 @@ import type { CallToolResult, McpServer, StandardSchemaWithJSON } from '@modelco
 import { toMessageLine } from '../../text/short-line.ts'
 import { Misuse } from '../command.ts'
 import { type DevClient, ServiceTrouble } from '../events/dev-client.ts'
-import { maxTextChars } from './answer-size.ts'
+import { shortLines } from './answer-size.ts'
 
 /** What a tool answers: the data, and the same for clients that show text only. */
-export interface ToolAnswer<Output> {
-  readonly data: Output
-  readonly lines: readonly string[]
-}
+export type ToolAnswer<Output> = { readonly data: Output } & (
+  | { readonly lines: readonly string[] }
+  | { readonly text: string }
+)
 
 /** A tool of the MCP server. Every tool only reads. */
 export interface Tool<Input extends StandardSchemaWithJSON, Output extends StandardSchemaWithJSON> {
@@ -35,22 +35,15 @@ export function register<Input extends StandardSchemaWithJSON, Output extends St
   const config = { title, description, inputSchema: input, outputSchema: output, annotations }
   const callback = async (given: unknown, context: { readonly mcpReq: { readonly signal: AbortSignal } }) => {
     try {
-      const { data, lines } = await run(given as never, client, context.mcpReq.signal)
-      return { content: [{ type: 'text', text: joined(lines) }], structuredContent: data } as CallToolResult
+      const answer = await run(given as never, client, context.mcpReq.signal)
+      return {
+        content: [{ type: 'text', text: 'text' in answer ? answer.text : shortLines(answer.lines) }],
+        structuredContent: answer.data,
+      } as CallToolResult
     } catch (error) {
       if (!(error instanceof ServiceTrouble || error instanceof Misuse)) throw error
       return { content: [{ type: 'text', text: toMessageLine(error.message) }], isError: true } as CallToolResult
     }
   }
   server.registerTool(name, config, callback as never)
-}
-
-/** Joins lines as long as they fit. */
-function joined(lines: readonly string[]): string {
-  let text = ''
-  for (const [index, line] of lines.entries()) {
-    if (text.length + line.length > maxTextChars) return `${text}… ${lines.length - index} more lines are in the data.`
-    text += `${line}\n`
-  }
-  return text.trimEnd()
 }

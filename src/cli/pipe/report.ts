@@ -43,6 +43,7 @@ export function reportOf(result: PipeResult): string {
       `Not a JSON object: ${counted(notJson, 'line')}, shipped as text (the first is line ${firstNotJson})`,
     tooLong > 0 &&
       `Longer than ${maxLineBytes.toLocaleString('en')} bytes: ${counted(tooLong, 'line')}, shipped in part`,
+    stats.stubbed > 0 && `Nested too deep: ${counted(stats.stubbed, 'event')}, without the inner parts`,
     stats.cut > 0 && `Cut to fit: ${counted(stats.cut, 'event')}, marked with logferry.cut`,
     ...lossNotes(result),
   ]

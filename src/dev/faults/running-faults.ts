@@ -1,5 +1,6 @@
 import type { Emulator } from '../../emulator/emulator.ts'
 import type { EventPredicate } from '../../emulator/fault-plan.ts'
+import type { TokenGrant } from '../../emulator/tokens.ts'
 import { clearTimeout, setTimeout, systemTimeMs } from '../../time.ts'
 import type { UidMark, UidTrail } from '../intake/uid-trail.ts'
 import type { FaultReport, FaultSettings, FaultsAnswer, RequestRow } from '../protocol.ts'
@@ -144,7 +145,7 @@ export class RunningFaults {
     this.#aftermath.unshift(run)
     run.timer = setTimeout(() => this.#freeze(run), aftermathMs)
     if (run.fault.kind === 'revoke-token') {
-      this.#deps.emulator.addToken({ kind: 'api', actions: ['ingest'], token: this.#deps.token })
+      this.#deps.emulator.addToken(grantOf(this.#deps.token))
     }
     this.#apply()
     this.#deps.onChange()
@@ -210,6 +211,11 @@ export class RunningFaults {
     const { id, fault, startedAt, endedAt = run.endsAt } = run
     return { id, fault, argument: textOfFault(fault), startedAt, endedAt, report: this.#reportOf(run) }
   }
+}
+
+/** The rights of the token of the dev service: to ingest, and to read and update the organization. */
+export function grantOf(token: string): TokenGrant {
+  return { kind: 'api', actions: ['ingest', 'org:read', 'org:write'], token }
 }
 
 function isInTheWay(running: FaultSettings, next: FaultSettings): boolean {

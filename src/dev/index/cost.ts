@@ -39,7 +39,7 @@ export async function costOf(
   let events = 0
   for await (const { matched } of search.newestFirst(entries)) {
     for (const entry of matched) {
-      const size = entry.line.length
+      const size = entry.lineBytes
       bytes += size
       events++
       const counted = countedOf(byStatement, entry)

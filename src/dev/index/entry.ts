@@ -31,6 +31,8 @@ export interface Entry {
   readonly request: number
   /** The event as it was sent; empty if the event is not kept any more. */
   line: string
+  /** Length of the line as UTF-8. */
+  readonly lineBytes: number
   /** Memory that the entry is charged with, in bytes. */
   readonly bytes: number
   /** False as soon as the event is forgotten. An open list may hold an entry that is not kept. */

@@ -114,10 +114,11 @@ export class EventIndex implements EventIndexApi {
   add(arrived: ArrivedEvent): number {
     const described = this.#describe(arrived)
     const n = ++this.#newest
-    const bytes = entryBytes + memoryOf(arrived.line) + described.statement.length
-    this.#rate.add(this.nowMs(), arrived.line.length)
+    const lineBytes = Buffer.byteLength(arrived.line)
+    const bytes = entryBytes + memoryOf(arrived.line, lineBytes) + described.statement.length
+    this.#rate.add(this.nowMs(), lineBytes)
     this.#newestAt = Math.max(this.#newestAt, described.at)
-    if (this.#store.hasRoomFor(bytes)) this.#keep(arrived, described, { n, bytes })
+    if (this.#store.hasRoomFor(bytes)) this.#keep(arrived, described, { n, lineBytes, bytes })
     else this.#forgotten++
     this.#arrivals.tell()
     return n
@@ -132,28 +133,30 @@ export class EventIndex implements EventIndexApi {
     }
   }
 
-  #keep(arrived: ArrivedEvent, described: Described, { n, bytes }: { n: number; bytes: number }): void {
+  #keep(arrived: ArrivedEvent, described: Described, given: Pick<Entry, 'n' | 'lineBytes' | 'bytes'>): void {
+    const first = { n: given.n, receivedAt: arrived.receivedAt }
     const entry: Entry = {
-      n,
+      n: given.n,
       at: described.at,
       receivedAt: arrived.receivedAt,
-      dataset: this.#datasets.named(arrived.dataset),
-      source: arrived.source === null ? null : this.#sources.named(arrived.source),
-      statement: this.#statements.named(described.statement),
+      dataset: this.#datasets.named(arrived.dataset, first),
+      source: arrived.source === null ? null : this.#sources.named(arrived.source, first),
+      statement: this.#statements.named(described.statement, first),
       rank: described.rank,
       marks: described.marks,
       skewMs: described.skewMs,
       request: arrived.request ?? 0,
       line: arrived.line,
-      bytes,
+      lineBytes: given.lineBytes,
+      bytes: given.bytes,
       isKept: true,
       lists: 0,
       listsOfAnyLevel: 0,
       pins: 0,
     }
-    this.#datasets.add(entry.dataset, entry.line.length)
-    if (entry.source !== null) this.#sources.add(entry.source, entry.line.length)
-    this.#statements.add(entry.statement, entry.line.length)
+    this.#datasets.add(entry.dataset, entry.lineBytes)
+    if (entry.source !== null) this.#sources.add(entry.source, entry.lineBytes)
+    this.#statements.add(entry.statement, entry.lineBytes)
     if (isError(entry)) this.#errors++
     this.#byTime.add(entry)
     this.#store.add(entry)
@@ -165,14 +168,15 @@ export class EventIndex implements EventIndexApi {
     this.#forgotten++
     if (isError(entry)) this.#errors--
     for (const view of this.#openViews) view.forgotten(entry)
-    this.#datasets.remove(entry.dataset, entry.line.length)
-    if (entry.source !== null) this.#sources.remove(entry.source, entry.line.length)
-    this.#statements.remove(entry.statement, entry.line.length)
+    this.#datasets.remove(entry.dataset, entry.lineBytes)
+    if (entry.source !== null) this.#sources.remove(entry.source, entry.lineBytes)
+    this.#statements.remove(entry.statement, entry.lineBytes)
     this.#byTime.countForgotten()
   }
 
   clear(): number {
     this.#store.clear()
+    for (const names of [this.#datasets, this.#sources, this.#statements]) names.clear()
     this.#byTime = new SortedEntries(byTime)
     this.knownFields.clear()
     this.#newestAt = Number.NEGATIVE_INFINITY
@@ -250,7 +254,7 @@ export class EventIndex implements EventIndexApi {
       spanId: spanIdOf(event),
       badges: badgesOf(entry, 0),
       request: entry.request === 0 ? null : entry.request,
-      bytes: Buffer.byteLength(line),
+      bytes: entry.lineBytes,
       statement: entry.statement.name,
     }
     if (entry.skewMs !== 0) detail.skewMs = entry.skewMs
@@ -382,6 +386,6 @@ function isError({ rank }: Entry): boolean {
 }
 
 /** Returns the memory of a text, in bytes: two for each character unless all of them are ASCII. */
-function memoryOf(text: string): number {
-  return Buffer.byteLength(text) === text.length ? text.length : 2 * text.length
+function memoryOf(text: string, utf8Bytes: number): number {
+  return utf8Bytes === text.length ? text.length : 2 * text.length
 }

@@ -65,6 +65,11 @@ export class FieldCounts {
     return this.#datasets
   }
 
+  /** True if events may have more fields than these. */
+  get isFull(): boolean {
+    return this.#fields >= maxFields
+  }
+
   /** The fields of all datasets by their path. */
   get byPath(): ReadonlyMap<string, readonly FieldStatistics[]> {
     return this.#byPath

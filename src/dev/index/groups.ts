@@ -27,9 +27,6 @@ interface Counted {
   bytes: number
   first: Entry
   last: Entry
-  /** Arrival number and time of arrival of the event that arrived first. */
-  firstN: number
-  firstAt: number
   readonly spark: number[]
 }
 
@@ -43,7 +40,7 @@ export async function groupsOf(
   const range = rangeOf(entries) ?? { from: nowMs, to: nowMs }
   const groups = new Groups(range)
   for await (const { matched } of search.newestFirst(entries)) for (const entry of matched) groups.add(entry)
-  const isNew = (group: Counted) => (mark > 0 ? group.firstN > mark : nowMs - group.firstAt <= newForMs)
+  const isNew = ({ statement }: Counted) => (mark > 0 ? statement.firstN > mark : nowMs - statement.firstAt <= newForMs)
   const sorted = groups.all().sort((one, other) => Number(isNew(other)) - Number(isNew(one)) || other.count - one.count)
   return {
     groups: sorted.slice(0, Math.min(Math.max(limit, 1), maxLimit)).map(group => answerOf(group, isNew(group), epoch)),
@@ -72,13 +69,9 @@ class Groups {
     const group = this.#groupOf(entry)
     if (group === undefined) return
     group.count++
-    group.bytes += entry.line.length
+    group.bytes += entry.lineBytes
     if (entry.at < group.first.at) group.first = entry
     if (entry.at > group.last.at) group.last = entry
-    if (entry.n < group.firstN) {
-      group.firstN = entry.n
-      group.firstAt = entry.receivedAt
-    }
     const { from, to } = this.#range
     const part = to === from ? sparkParts - 1 : Math.floor(((entry.at - from) / (to - from)) * sparkParts)
     const at = Math.min(Math.max(part, 0), sparkParts - 1)
@@ -103,8 +96,6 @@ class Groups {
       bytes: 0,
       first: entry,
       last: entry,
-      firstN: entry.n,
-      firstAt: entry.receivedAt,
       spark: new Array<number>(sparkParts).fill(0),
     }
     if (ofStatement === undefined) this.#byStatement.set(statement, [group])

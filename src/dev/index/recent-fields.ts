@@ -53,6 +53,10 @@ export class RecentFields implements KnownFields {
     this.#events = 0
   }
 
+  get isFull(): boolean {
+    return this.#now.isFull || this.#before.isFull
+  }
+
   has(path: string): boolean {
     return this.#now.byPath.has(path) || this.#before.byPath.has(path)
   }

@@ -47,10 +47,6 @@ export class UidTrail {
     }
     return missing
   }
-
-  clear(): void {
-    this.#shippers.clear()
-  }
 }
 
 /** Returns the uid of an event: at its root, or in the attributes of an OpenTelemetry record. */

@@ -45,7 +45,8 @@ export class ListMatches {
   readonly #compiled: CompiledQuery
   readonly #matcher: SliceMatcher
   readonly #listener: MatchesListener
-  readonly #scanned: readonly Entry[]
+  /** The entries that the scan looks at; none once it is complete. */
+  #scanned: readonly Entry[]
   /** Place of the next entry that the scan looks at, or -1 if it is complete. */
   #scanAt: number
   /** Arrivals that wait for a slice, because the query has patterns. */
@@ -185,6 +186,7 @@ export class ListMatches {
   }
 
   #completeScan(): void {
+    this.#scanned = []
     this.list.completeScan()
     this.outside.completeScan()
   }

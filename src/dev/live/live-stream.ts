@@ -51,6 +51,7 @@ export class LiveStream {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
+      'x-accel-buffering': 'no', // a proxy would hold the messages back
       'cross-origin-resource-policy': 'same-origin',
     })
     this.#ticker = setInterval(() => this.#tick(), tickMs)

@@ -27,6 +27,8 @@ import { asksForNew, changedQuery, defaultViewQuery, hasOtherMatches } from './v
 const maxRows = 200
 /** Time after which the state is answered even if the first rows are not known yet, in milliseconds. */
 const maxFirstRowsMs = 100
+/** Number of turns that are waited for anyway: on a busy machine, the time may pass without a slice of the scan. */
+const minTurns = 5
 /** A list with more events than this counts its rows only once a second, if repeats are one row. */
 const maxExactlyCounted = 20_000
 
@@ -80,7 +82,7 @@ export class View implements LiveView {
 
   async state(): Promise<ViewState> {
     const endMs = monotonicMs() + maxFirstRowsMs
-    while (this.#needsFirstRows() && monotonicMs() < endMs) await nextTurn()
+    for (let turns = 0; this.#needsFirstRows() && (turns < minTurns || monotonicMs() < endMs); turns++) await nextTurn()
     this.#shownReading = this.#reading()
     return {
       ...this.#query,

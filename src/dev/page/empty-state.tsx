@@ -72,8 +72,8 @@ export function EmptyState({ state }: Props) {
   const { tick, service } = state
   useEffect(() => {
     void control.attempt(async () => {
-      const { url, dataset, otlpEndpoint } = await api.setup()
-      setSetup({ url, dataset, otlpEndpoint })
+      const { token, ...rest } = await api.setup()
+      setSetup(rest)
     })
   }, [control])
   const address = setup?.url ?? service?.url ?? location.origin

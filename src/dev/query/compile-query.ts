@@ -122,7 +122,7 @@ function compiledText(test: TermTest): Costed {
     }
     case 'regex': {
       const regex = new RegExp(test.source, test.flags)
-      return { test: candidate => someText(candidate.event, text => regex.test(text)), cost: 3 }
+      return { test: candidate => someText(candidate.event, text => isLike(text, regex)), cost: 3 }
     }
     default:
       return { test: always, cost: 0 } // only a field can be compared, and each event has some value
@@ -177,7 +177,16 @@ function messageTest(test: TermTest): Costed {
 
 function regexTest(source: string, flags: string): ValueTest {
   const regex = new RegExp(source, flags)
-  return value => (typeof value !== 'object' || value === null) && regex.test(String(value))
+  return value => (typeof value !== 'object' || value === null) && isLike(String(value), regex)
+}
+
+/** Tells whether a text matches. A pattern that needs more stack than there is matches nothing. */
+function isLike(text: string, regex: RegExp): boolean {
+  try {
+    return regex.test(text)
+  } catch {
+    return false
+  }
 }
 
 /** Returns the test of what is known of an event without its line, or `undefined` if nothing of it can match. */

@@ -1,4 +1,5 @@
 import { systemTimeMs } from '../../time.ts'
+import type { CountedName } from '../index/counted-names.ts'
 import type { Entry } from '../index/entry.ts'
 import { timeOfValue } from '../index/event-time.ts'
 import { levelRank } from '../index/level-rank.ts'
@@ -29,18 +30,23 @@ function entryOf(event: EventObject, dataset: string): Entry {
     n: 0,
     at: timeOfValue(event._time) ?? nowMs,
     receivedAt: nowMs,
-    dataset: { name: dataset, events: 0, bytes: 0 },
+    dataset: named(dataset),
     source: null,
-    statement: { name: '', events: 0, bytes: 0 },
+    statement: named(''),
     rank: levelRank(event),
     marks: 0,
     skewMs: 0,
     request: 0,
     line,
+    lineBytes: line.length,
     bytes: line.length,
     isKept: true,
     lists: 0,
     listsOfAnyLevel: 0,
     pins: 0,
   }
+}
+
+function named(name: string): CountedName {
+  return { name, events: 0, bytes: 0, firstN: 0, firstAt: 0 }
 }

@@ -3,6 +3,8 @@ import { isVirtualField } from './virtual-fields.ts'
 
 /** The names of fields that events have. */
 export interface KnownFields {
+  /** True if there are more fields than are known. */
+  readonly isFull?: boolean
   has(path: string): boolean
   /** Returns the paths that end in a dot and the name, at most two of them. */
   endingWith(name: string): string[]
@@ -26,7 +28,7 @@ export function resolveNames(node: QueryNode, fields: KnownFields): ResolvedQuer
     if (name === 'message' || isVirtualField(name) || fields.has(name)) return name
     const [path, other] = fields.endingWith(name)
     if (path === undefined || other !== undefined) {
-      unknown.add(name)
+      if (fields.isFull !== true) unknown.add(name)
       return name
     }
     isChanged = true

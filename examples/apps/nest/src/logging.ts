@@ -11,9 +11,11 @@ export const transport = new LogferryTransport({
   hold: { below: 'info', trigger: 'error' },
 })
 
+const text = winston.format.printf(({ level, message }) => `${level}: ${message}`)
+
 export const logger = winston.createLogger({
   // The levels of Nest. Without `fatal`, Winston would ignore the events of that level.
   levels: { fatal: 0, error: 1, warn: 2, info: 3, debug: 4, verbose: 5 },
   level: 'debug',
-  transports: [new winston.transports.Console({ level: 'info', format: winston.format.simple() }), transport],
+  transports: [new winston.transports.Console({ level: 'info', format: text }), transport],
 })

@@ -18,8 +18,9 @@ export const { logger, requests, transport } = shared.logging
 
 function createLogging(): Logging {
   const requests: Logging['requests'] = new AsyncLocalStorage()
-  const console = new winston.transports.Console({ level: 'info', format: winston.format.simple() })
-  const logger = winston.createLogger({ level: 'debug', transports: [console] })
+  const text = winston.format.printf(({ level, message }) => `${level}: ${message}`)
+  const terminal = new winston.transports.Console({ level: 'info', format: text })
+  const logger = winston.createLogger({ level: 'debug', transports: [terminal] })
   if (process.env.LOGFERRY_URL === undefined) return { logger, requests, transport: undefined }
   const transport = new LogferryTransport({
     dataset: 'next',
