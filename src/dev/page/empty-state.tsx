@@ -14,7 +14,7 @@ const ways: readonly (readonly [Way, string])[] = [
   ['program', 'Run a program'],
 ]
 
-type Setup = Omit<SetupAnswer, 'token'>
+type Setup = Pick<SetupAnswer, 'url' | 'dataset' | 'otlpEndpoint'>
 const hiddenToken = '••••••••'
 
 interface Paste {
