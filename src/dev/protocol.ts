@@ -450,7 +450,7 @@ export interface FaultsAnswer {
     endedAt: number
     report: FaultReport
   }[]
-  /** Limits of the license, and which of them are enforced. */
+  /** Limits of the license, and which of them are enforced. The name of a limit has the unit of its value. */
   limits: { name: string; enforced: boolean; value: number | null }[]
 }
 

@@ -133,7 +133,7 @@ describe('what is logged', () => {
     await tab.shows('invoice⟦RLO⟧gpj.exe')
     await page.goto(`${dev.url}/dev/events?q=2J&group=0`)
     await tab.shows('␛[2Jred')
-    await page.locator('.row:visible .ansi-red', { hasText: 'red' }).waitFor()
+    await page.locator('.row:visible .text .ansi-red', { hasText: 'red' }).waitFor()
   })
 
   it('is copied without a character that acts or hides', async () => {

@@ -121,22 +121,25 @@ function ChartTable({ data }: { data: ChartData }) {
 }
 
 /** Two sliders that choose a time without a pointer. */
-function BrushByKeys({ state, data }: Props & { data: ChartData }) {
+function BrushByKeys({ state, data: latest }: Props & { data: ChartData }) {
   const { actions, control } = usePage()
+  // The times of the sliders stay as they were when the choice began: the chart moves on.
+  const [data] = useState(latest)
   const last = Math.max(data.counts.length, 1)
   const bucketOf = (time: number | null, otherwise: number) =>
     time === null ? otherwise : Math.min(Math.max(Math.round((time - data.from) / data.stepMs), 0), last)
   const [start, setStart] = useState(bucketOf(state.place.from, 0))
   const [end, setEnd] = useState(bucketOf(state.place.to, last))
-  const first = useRef<HTMLInputElement>(null)
-  useEffect(() => first.current?.focus(), [])
+  const slider = useRef<HTMLInputElement>(null)
+  useEffect(() => slider.current?.focus(), [])
   const timeOf = (bucket: number) => data.from + bucket * data.stepMs
   const finish = () => {
     control.store.set({ isBrushing: false })
     document.getElementById('list')?.focus()
   }
   const apply = () => {
-    actions.setTime(Math.min(timeOf(start), timeOf(end)), Math.max(timeOf(start), timeOf(end)))
+    const [first, second] = start < end ? [start, end] : [end, start]
+    actions.setTime(first === 0 ? null : timeOf(first), second === last ? null : timeOf(second))
     finish()
   }
   const onKeyDown = (event: KeyboardEvent) => {
@@ -151,7 +154,7 @@ function BrushByKeys({ state, data }: Props & { data: ChartData }) {
       <label>
         from {clockSeconds(timeOf(start))}
         <input
-          ref={first}
+          ref={slider}
           type="range"
           min={0}
           max={last}

@@ -14,7 +14,7 @@ const ways: readonly (readonly [Way, string])[] = [
   ['program', 'Run a program'],
 ]
 
-type Setup = Omit<SetupAnswer, 'token'>
+type Setup = Pick<SetupAnswer, 'url' | 'dataset' | 'otlpEndpoint'>
 const hiddenToken = '••••••••'
 
 interface Paste {
@@ -72,8 +72,8 @@ export function EmptyState({ state }: Props) {
   const { tick, service } = state
   useEffect(() => {
     void control.attempt(async () => {
-      const { url, dataset, otlpEndpoint } = await api.setup()
-      setSetup({ url, dataset, otlpEndpoint })
+      const { token, ...rest } = await api.setup()
+      setSetup(rest)
     })
   }, [control])
   const address = setup?.url ?? service?.url ?? location.origin

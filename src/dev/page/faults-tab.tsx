@@ -241,7 +241,10 @@ function Faults({ answer, change }: { answer: FaultsAnswer; change: Change }) {
               <button type="button" onClick={() => void change({ stop: id })}>
                 Stop
               </button>
-              <button type="button" onClick={() => void actions.copy(`--fault '${argument}'`, 'Argument copied.')}>
+              <button
+                type="button"
+                onClick={() => void actions.copy(`--fault ${shellWord(argument)}`, 'Argument copied.')}
+              >
                 Copy as --fault
               </button>
             </header>
@@ -260,7 +263,7 @@ function Faults({ answer, change }: { answer: FaultsAnswer; change: Change }) {
                 onChange={() => void change({ limits: [{ name, enforced: !enforced }] })}
               />{' '}
               <Text text={name} />
-              {value !== null && <span class="quiet"> {/bytes|month/i.test(name) ? bytes(value) : count(value)}</span>}
+              {value !== null && <span class="quiet"> {count(value)}</span>}
             </label>
           ))}
           {limits.length === 0 && <span class="quiet">The service has no limits.</span>}
@@ -281,6 +284,11 @@ function Faults({ answer, change }: { answer: FaultsAnswer; change: Change }) {
       )}
     </>
   )
+}
+
+/** Returns a text as one word of a shell, whatever quotes it has. */
+function shellWord(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
 }
 
 function titleOf(fault: FaultSettings): string {

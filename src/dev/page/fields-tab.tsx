@@ -27,6 +27,9 @@ export function FieldsScreen({ state }: Props) {
         <h1>Fields</h1>
         {datasets.length > 0 && (
           <div class="segments" role="group" aria-label="Dataset">
+            <Go place={{ screen: 'fields', id: '' }} current={dataset === ''}>
+              all
+            </Go>
             {datasets.map(name => (
               <Go key={name} place={{ screen: 'fields', id: name }} current={name === dataset}>
                 <Text text={name} />
@@ -128,10 +131,10 @@ function Line({ field }: { field: FieldRow }) {
       <td class="number">{percent(share)}</td>
       <td class="number">
         {approximate && '≈ '}
-        {shortCount(distinct)}
+        {distinct === 0 ? '–' : shortCount(distinct)}
       </td>
       <td class="example">
-        <Text text={cellText(example)} />
+        <Text text={distinct === 0 ? '–' : cellText(example)} />
       </td>
       <td class="wide">
         {warnings.map(({ code, text }) => (

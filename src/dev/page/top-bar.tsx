@@ -71,6 +71,9 @@ export function TopBar({ state }: Props) {
   )
 }
 
+/** Fewer than these are events of the frame that is about to come, and no reason to wonder. */
+const minNotDrawn = 50
+
 function StreamLabel({ state }: { state: State }) {
   const { stream, tick, mode } = state
   if (stream.kind === 'connecting') return <span class="stream quiet">○ Connecting …</span>
@@ -95,7 +98,7 @@ function StreamLabel({ state }: { state: State }) {
       <span class="pulse" aria-hidden="true" />
       Live{rate}
       {tick !== null && isFiltered && `, ${count(Math.round(tick.matchedPerSecond))}/s match`}
-      {tick !== null && tick.notDrawnPerSecond >= 1 && (
+      {tick !== null && tick.notDrawnPerSecond >= Math.max(minNotDrawn, tick.perSecond / 10) && (
         <span
           class="not-drawn"
           title="All of them are kept. The list shows the newest of each tenth of a second, and is complete as soon as you scroll or pause."
