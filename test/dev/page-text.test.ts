@@ -161,6 +161,7 @@ describe('the address', () => {
     const places = fc.record({
       screen: fc.constantFrom('events', 'groups', 'requests', 'trace', 'event'),
       id: fc.string({ unit: 'grapheme' }).filter(id => !/^\.{1,2}$/.test(id)),
+      time: fc.constant(''),
       q: fc.string({ unit: 'grapheme' }),
       off: fc.array(fc.string({ minLength: 1, unit: 'grapheme' }), { maxLength: 3 }),
       sort: fc.constantFrom('time', 'arrival'),

@@ -224,6 +224,19 @@ describe('the page', () => {
     await eventually(() => panel.count()).toBe(0)
   })
 
+  it('opens an event as a page, whose address finds it again', async () => {
+    const { page } = tab
+    await page.locator('.row:visible .text', { hasText: 'order placed' }).click()
+    await page.getByRole('link', { name: 'open as a page' }).click()
+    await page.waitForURL(/\/dev\/event\/\w+\.\d+\?t=/)
+    await page.getByRole('treeitem', { name: /id\s*42/ }).waitFor()
+    const address = new URL(page.url())
+    await page.goto(`${dev.url}/dev/event/another.1${address.search}`)
+    await page.getByRole('treeitem', { name: /id\s*42/ }).waitFor()
+    await tab.press('Escape')
+    await tab.shows('token checked')
+  })
+
   it('brings back the view by a reload, the Back button and a pasted link', async () => {
     const { page } = tab
     await tab.search('service:pay')

@@ -81,8 +81,8 @@ export class PageControl {
     showUtc(this.store.state.settings.utc)
     window.addEventListener('popstate', () => this.#go(placeOf(new URL(location.href))))
     this.#connection.start()
-    const { screen, id } = this.store.state.place
-    if (screen === 'event') void this.detail.open(id, new URL(location.href).searchParams.get('t') ?? undefined)
+    const { place } = this.store.state
+    if (place.screen === 'event') void this.detail.open(place.id, place.time)
     setInterval(() => this.#readOn(), readOnMs)
   }
 
@@ -139,7 +139,7 @@ export class PageControl {
   }
 
   #onScreen(place: Place, before: Place): void {
-    if (place.screen === 'event') void this.detail.open(place.id)
+    if (place.screen === 'event') void this.detail.open(place.id, place.time)
     else if (before.screen === 'event') this.#onSelected(place.sel)
   }
 
