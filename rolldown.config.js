@@ -50,19 +50,22 @@ const code = defineConfig({
         },
         { name: 'org', test: /src\/org/, priority: 3 },
         { name: 'emulator', test: /src\/emulator/, priority: 3 },
-        { name: 'core', test: /src\/(index|shipper|record|batch|delivery|exit)/, priority: 2 },
-        { name: 'dev-events', test: /src\/dev\/(protocol|index|query|live\/(?!live-))/, priority: 2 },
-        { name: 'dev-service', test: /src\/dev\/|@bufbuild/, priority: 1 },
-        { name: 'file-lines', test: /src\/cli\/(file-lines|number-ranges)/, priority: 2 }, // all that `audit` shares with dev
-        { name: 'events', test: /src\/cli\/events\//, priority: 2 },
-        { name: 'sending', test: /src\/cli\/(service|standstill|spool-delivery)\.ts/, priority: 2 },
-        { name: 'mcp-server', test: /src\/cli\/mcp\/|@modelcontextprotocol|node_modules\/zod/, priority: 2 },
-        // Each command is a chunk of its own, which loads when the command runs.
+        // Each command is a chunk of its own, which loads when the command runs. What all commands load is here, and loads no
+        // other chunk of theirs.
         {
           name: 'command-line',
           test: /src\/cli\/(run|command|commands|command-line|print|package-version)\.ts|commander/,
-          priority: 1,
+          priority: 3,
         },
+        { name: 'core', test: /src\/(index|shipper|record|batch|delivery|exit)/, priority: 2 },
+        { name: 'dev-events', test: /src\/dev\/(protocol|index|query|live\/(?!live-))/, priority: 2 },
+        { name: 'dev-service', test: /src\/dev\/|@bufbuild/, priority: 1 },
+        // What commands share. Applications load none of it: what they need of the spool is in 'core'.
+        { name: 'spool', test: /src\/(spool\/|cli\/spool\.ts)/, priority: 1.8 },
+        { name: 'sending', test: /src\/cli\/(service|standstill|spool-delivery)\.ts/, priority: 1.6 },
+        { name: 'events', test: /src\/cli\/events\//, priority: 1.4 },
+        { name: 'mcp-server', test: /src\/cli\/mcp\/|@modelcontextprotocol|node_modules\/zod/, priority: 1.2 },
+        { name: 'file-lines', test: /src\/cli\/(file-lines|number-ranges)/, priority: 2 }, // all that `audit` shares with dev
       ],
     },
     comments: false,

@@ -170,8 +170,8 @@ describe.concurrent('logferry pipe', () => {
       `${8 * MiB}`,
       ...(durability.length > 0 ? inSpool : []),
     ])
-    const count = 80_000
-    const written = writeNumbers(running.stdin, count, 'x'.repeat(200))
+    const count = 20_000
+    const written = writeNumbers(running.stdin, count, 'x'.repeat(1000))
     await running.until(/Reading is paused: [\d,]+ events must be delivered first\./)
     expect(running.stdin.writableNeedDrain).toBe(true)
     expect(emulator.eventCount('d')).toBe(0)
@@ -179,7 +179,7 @@ describe.concurrent('logferry pipe', () => {
     await written
     expect(await running.end()).toBe(0)
     expect(numbersIn(emulator)).toEqual(Array.from({ length: count }, (_, n) => n))
-    expect(running.stderr()).toContain('Read 80,000 lines, delivered 80,000 events.\n')
+    expect(running.stderr()).toContain('Read 20,000 lines, delivered 20,000 events.\n')
   })
 
   it('ships on when the reader of its output goes away', async () => {

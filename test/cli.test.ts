@@ -1,6 +1,7 @@
 /** The built command, in separate processes. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
@@ -19,6 +20,13 @@ describe.concurrent('logferry', () => {
     expect(stdout).toMatch(/^ {2}emulator /m)
     expect(stdout).toMatch(/^ {2}check /m)
     expect(stdout).toMatch(/^ {2}spool .*: ls, show, verify, export, send,\n +resend-rejected$/m)
+  })
+
+  it('loads nothing of a command before the command is known', () => {
+    const source = readFileSync(new URL('../dist/shared/command-line.cjs', import.meta.url), 'utf8')
+    const loaded = [...source.matchAll(/^const \w+ = require\("\.\/([\w-]+)\.cjs"\)/gm)].map(([, name]) => name)
+    expect(loaded).toContain('common')
+    expect(loaded.filter(name => name !== 'common' && name !== 'rolldown-runtime')).toEqual([])
   })
 
   it('prints its version', async () => {

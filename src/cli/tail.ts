@@ -39,7 +39,11 @@ Exits with 0, also if the reader of its output ends; with 1 if the service or th
     const signal = stopSignal()
     try {
       for await (const { notices, events, reading } of arrivals(signal)) {
-        if (reading !== undefined) printReading(reading)
+        if (reading !== undefined) {
+          printReading(reading)
+          // On a terminal, an empty screen should not look like a command that hangs.
+          if (process.stdout.isTTY && events.length === 0) printError('Waiting for events. Press Ctrl-C to stop.')
+        }
         for (const notice of notices) printError(`logferry: ${toMessageLine(notice)}`)
         printEvents(events)
         if (signal.aborted) break

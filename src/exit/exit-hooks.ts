@@ -77,14 +77,21 @@ function reinstall(): void {
 /**
  * Finishes the work at the natural end of the process, and drains it at `process.exit()`, an uncaught error or a
  * signal. One listener for each of these serves every shipper of the process.
+ *
+ * @param waits false if no signal needs to wait, because there is nothing to deliver
  */
-export function registerDrainable(one: ExitDrainable): void {
+export function registerDrainable(one: ExitDrainable, waits = true): void {
   if (drainables.size === 0 && exitDrain === undefined) {
     process.off('beforeExit', finishAll).on('beforeExit', finishAll)
     installExitHooks() // again, to be before and after the handlers added since
   }
   drainables.add(one)
-  if (one.exitOnSignals && exitDrain === undefined) registerInterruptible(one)
+  if (waits && one.exitOnSignals && exitDrain === undefined) registerInterruptible(one)
+}
+
+/** Lets signals end the process at once: nothing is left to deliver, although the work is not finished. */
+export function stopWaiting(one: ExitDrainable): void {
+  unregisterInterruptible(one)
 }
 
 /** While the handlers of 'exit' run, delivers the events that they have logged so far. */

@@ -1,7 +1,7 @@
 import type { Ledger } from '../accounting/ledger.ts'
 import type { Sender } from '../delivery/sender.ts'
 import type { Loss } from '../exit/drain-at-exit.ts'
-import { type ExitDrainable, registerDrainable, unregisterDrainable } from '../exit/exit-hooks.ts'
+import { type ExitDrainable, registerDrainable, stopWaiting, unregisterDrainable } from '../exit/exit-hooks.ts'
 import type { WorkerHttpClient } from '../http/worker-client.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import { openBatchBytes, reserveStack } from '../stack-reserve.ts'
@@ -16,6 +16,8 @@ export interface ExitDrainDeps {
   readonly sender: Sender
   readonly ledger: Ledger
   readonly refused: () => RefusedEvents
+  /** Number of pending events that are dropped at the end, unless an event of their trace releases them before. */
+  readonly untriggered: () => number
 }
 
 /**
@@ -25,7 +27,10 @@ export class ShipperAtExit implements ExitDrainable {
   readonly exitTimeoutMs: number
   readonly exitOnSignals: boolean
   readonly #deps: ExitDrainDeps
+  /** True while there are events to deliver, for which a signal waits. */
   #isRegistered = false
+  /** True while there are pending events of any kind. */
+  #isDrainable = false
 
   constructor(deps: ExitDrainDeps) {
     this.#deps = deps
@@ -42,15 +47,28 @@ export class ShipperAtExit implements ExitDrainable {
     if (this.exitTimeoutMs === 0) return
     reserveStack(openBatchBytes)
     registerDrainable(this)
+    this.#isDrainable = true
     this.#isRegistered = true
+  }
+
+  /** Registers for events that would be dropped at the end: they are counted then, but no signal waits for them. */
+  registerUntriggered(): void {
+    if (this.exitTimeoutMs === 0 || this.#isDrainable) return
+    registerDrainable(this, false)
+    this.#isDrainable = true
   }
 
   /** Unregisters the shipper if no event is pending, once every refused event has been reported. */
   unregisterIfDone(): void {
-    const { ledger, refused } = this.#deps
+    const { ledger, refused, untriggered } = this.#deps
     if (refused().hasUnreported) return refused().reportAll() // which calls this method again
-    if (!this.#isRegistered || ledger.pending > ledger.handedOff) return
-    this.#isRegistered = false
+    const pending = ledger.pending - ledger.handedOff
+    if (this.#isRegistered && pending <= untriggered()) {
+      this.#isRegistered = false
+      stopWaiting(this)
+    }
+    if (!this.#isDrainable || pending > 0) return
+    this.#isDrainable = false
     unregisterDrainable(this)
   }
 

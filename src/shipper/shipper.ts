@@ -134,6 +134,10 @@ export class Shipper {
       intake: () => this.#intake,
       refused: () => this.#refusedEvents,
       redaction,
+      onUntriggered: () => {
+        this.#atExit.registerUntriggered()
+        drainIfExiting()
+      },
     })
     this.#drain = new Drain({
       pipeline: this.#pipeline,
@@ -151,6 +155,7 @@ export class Shipper {
       sender: this.#sender,
       ledger,
       refused: () => this.#refusedEvents,
+      untriggered: () => this.#noise.traceHold?.count ?? 0,
     })
     this.#refusedEvents = new RefusedEvents({
       ledger,

@@ -122,6 +122,7 @@ function entryOf(line: string): Entry {
       lists: 0,
       listsOfAnyLevel: 0,
       pins: 0,
+      free: () => {},
     },
   }
 }

@@ -326,7 +326,17 @@ function entryOf(line: string): Entry {
   const name = { name: 'app', events: 1, bytes: 1, firstN: 1, firstAt: 0 }
   return {
     ...{ n: 1, at: 0, receivedAt: 0, dataset: name, source: null, statement: name, rank: noRank, marks: 0, skewMs: 0 },
-    ...{ request: 0, line, lineBytes: 0, bytes: 0, isKept: true, lists: 0, listsOfAnyLevel: 0, pins: 0 },
+    ...{
+      request: 0,
+      line,
+      lineBytes: 0,
+      bytes: 0,
+      isKept: true,
+      lists: 0,
+      listsOfAnyLevel: 0,
+      pins: 0,
+      free: () => {},
+    },
   }
 }
 

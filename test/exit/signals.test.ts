@@ -107,6 +107,18 @@ describe.concurrent('a signal', () => {
     expect(stdout).toBe('0\n3\n0\n3\n0\n')
   })
 
+  it('does not wait for events that are held, and waits for what is logged besides', async () => {
+    await using emulator = await startEmulator()
+    const count = `console.log(process.listenerCount('SIGTERM'))`
+    const source = `
+      ${core("hold: { below: 'info', trigger: 'error' }")}
+      shipper.ship({ level: 'debug', trace_id: '1' }); ${count}
+      log(0); ${count}; await shipper.flush(); ${count}
+      console.log('ready'); for (;;);`
+    expect(await stop(source, emulator, 'SIGTERM')).toMatchObject({ signal: 'SIGTERM', stdout: '0\n1\n0\n' })
+    expect(numbersIn(emulator)).toEqual([0])
+  })
+
   it('reaches a process whose event loop is blocked, if nothing is pending', async () => {
     await using emulator = await startEmulator()
     const source = `${core()} log(0); await shipper.flush(); console.log('ready'); for (;;);`

@@ -51,6 +51,7 @@ describe('hold', () => {
           altered: { stubbed: 0, cut: 0 },
           toJson: ({ event }) => lineOf(JSON.stringify(event)),
           passOn: (_, { event }) => out.push((event as Fields).n),
+          onFirstHeld: () => {},
           onDropped: () => dropped++,
           nowMs: () => nowMs,
         })
@@ -99,6 +100,7 @@ describe('hold', () => {
           altered: { stubbed: 0, cut: 0 },
           toJson: ({ event }) => lineOf(JSON.stringify(event)),
           passOn() {},
+          onFirstHeld() {},
           onDropped() {},
         })
         for (const length of texts) {

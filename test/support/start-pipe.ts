@@ -53,7 +53,7 @@ export function startPipe({ url, token }: PipeTarget, args: readonly string[] = 
     stdout,
     output: () => Buffer.concat(output),
     stderr: () => said,
-    until: pattern => until(() => pattern.test(said), `standard error matches ${pattern}`),
+    until: pattern => until(() => pattern.test(said), `standard error matches ${pattern}`, 30_000),
     closeStderr: () => void stderr.destroy(),
     kill: signal => void child.kill(signal),
     async end(lastInput) {

@@ -4,15 +4,15 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Arrived, type Encoding, Tally } from '../receiver/tally.ts'
 
-/** What is wrong with the service. */
+/** Trouble of the service. */
 export interface Fault {
-  /** Nobody listens for so long after the first log call, in milliseconds. */
+  /** Time after the first log call in which connections are refused, in milliseconds. */
   readonly downMs?: number
-  /** So many requests at first are answered with 429 and `Retry-After: 1`. */
+  /** Number of requests, the first ones, that are answered with 429 and `Retry-After: 1`. */
   readonly throttled?: number
-  /** So many connections at first are reset once the body is there. */
+  /** Number of requests, the first ones, whose connections are reset after the body has arrived. */
   readonly resets?: number
-  /** Longer bodies are answered with 413. */
+  /** Maximum size of a body on the wire, in bytes. A larger one is answered with 413. */
   readonly maxBodyBytes?: number
 }
 

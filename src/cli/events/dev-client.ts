@@ -147,10 +147,12 @@ export class DevClient {
   }
 
   #silence(error: unknown): string {
-    const { name, cause } = error as { name?: unknown; cause?: { code?: unknown } }
+    const { name, cause } = error as { name?: unknown; cause?: { code?: unknown; message?: unknown } }
     if (name === 'AbortError') return `${this.#name} does not answer. ${remedy}`
-    const code = typeof cause?.code === 'string' ? ` (${toShortLine(cause.code)})` : ''
-    return `no dev service answers at ${this.#name}${code}. ${remedy}`
+    const why = [cause?.code, cause?.message].find(text => typeof text === 'string' && text !== '') as
+      | string
+      | undefined
+    return `no dev service answers at ${this.#name}${why === undefined ? '' : ` (${toShortLine(why)})`}. ${remedy}`
   }
 
   #checked<Schema extends v.GenericSchema>(schema: Schema, answer: unknown): v.InferOutput<Schema> {

@@ -23,6 +23,14 @@ export interface FollowOptions extends Wanted {
   readonly signal: AbortSignal
 }
 
+interface Start {
+  readonly epoch: string
+  /** Number of the arrival after which the reader goes on. */
+  readonly newest: number
+  readonly events: readonly ShownEvent[]
+  readonly reading: EventsAnswer['reading'] | undefined
+}
+
 const pageEvents = 1000
 const waitMs = 25_000
 const firstRetryMs = 250
@@ -36,9 +44,9 @@ const maxRetryMs = 5000
  */
 export async function* follow(client: DevClient, options: FollowOptions): AsyncGenerator<Arrival> {
   const { q, dataset, signal } = options
-  const { events, answer } = await readLast(client, options)
-  yield { notices: [], events, reading: answer.reading }
-  let { epoch, newest: after } = answer
+  const start = await readLast(client, options)
+  yield { notices: [], events: start.events, reading: start.reading }
+  let { epoch, newest: after } = start
   for (;;) {
     let next: EventsAnswer
     const notices: string[] = []
@@ -50,7 +58,8 @@ export async function* follow(client: DevClient, options: FollowOptions): AsyncG
       yield { notices: [`${error.message} Trying again.`], events: [] }
       next = await connectAgain(client, { q, dataset, after, order: 'asc', limit: pageEvents }, signal)
       notices.push(next.epoch === epoch ? afterSilence(next, after, sinceMs) : afterRestart(sinceMs))
-      if (next.epoch === epoch) next = { ...next, forgotten: 0 } // the notice has counted them
+      // The notice has counted them, unless only later pages can tell.
+      if (next.epoch === epoch && isAtEnd(next)) next = { ...next, forgotten: 0 }
     }
     if (next.epoch !== epoch || next.newest < after) {
       if (notices.length === 0) notices.push('the service has restarted; its events follow from the first one.')
@@ -65,19 +74,25 @@ export async function* follow(client: DevClient, options: FollowOptions): AsyncG
   }
 }
 
-/** Reads the newest events, oldest first, and the number of the newest arrival. */
-async function readLast(client: DevClient, { q, dataset, last, signal }: FollowOptions) {
-  const limit = Math.min(Math.max(last, 1), pageEvents)
-  const answer = await client.events({ q, dataset, order: 'desc', limit }, signal)
-  const events = answer.events.slice(0, last)
-  for (let { next } = answer; next !== null && events.length < last; ) {
-    const left = Math.min(last - events.length, pageEvents)
-    const page = await client.events({ q, dataset, before: next, order: 'desc', limit: left }, signal)
-    if (page.epoch !== answer.epoch) break // restarted: `follow` notices
+/**
+ * Reads the newest events, oldest first, up to one arrival number: events that arrive during the read have higher numbers,
+ * and follow. Starts over if the service restarts meanwhile.
+ */
+async function readLast(client: DevClient, options: FollowOptions): Promise<Start> {
+  const { q, dataset, last, signal } = options
+  const { epoch, newest } = await client.summary(signal)
+  const events: ShownEvent[] = []
+  let reading: EventsAnswer['reading'] | undefined
+  let before: number | null = newest + 1
+  do {
+    const limit = Math.min(Math.max(last - events.length, 1), pageEvents)
+    const page: EventsAnswer = await client.events({ q, dataset, before, order: 'desc', limit }, signal)
+    if (page.epoch !== epoch) return readLast(client, options)
+    reading ??= page.reading
     events.push(...page.events)
-    next = page.next
-  }
-  return { events: events.reverse(), answer }
+    before = page.next
+  } while (before !== null && events.length < last)
+  return { epoch, newest, reading, events: events.slice(0, last).reverse() }
 }
 
 async function connectAgain(
@@ -95,12 +110,15 @@ async function connectAgain(
   }
 }
 
-function afterSilence({ newest, forgotten }: EventsAnswer, after: number, sinceMs: number): string {
-  const arrived = Math.max(newest - after, 0)
-  return (
-    `disconnected ${seconds(sinceMs)} s; ${counted(arrived)} arrived meanwhile, ` +
-    `${forgotten.toLocaleString('en')} of them were forgotten.`
-  )
+function afterSilence(answer: EventsAnswer, after: number, sinceMs: number): string {
+  const arrived = `disconnected ${seconds(sinceMs)} s; ${counted(Math.max(answer.newest - after, 0))} arrived meanwhile`
+  return isAtEnd(answer)
+    ? `${arrived}, ${answer.forgotten.toLocaleString('en')} of them were forgotten.`
+    : `${arrived}.`
+}
+
+function isAtEnd({ next, newest }: EventsAnswer): boolean {
+  return next === null || next >= newest
 }
 
 function afterRestart(sinceMs: number): string {

@@ -29,10 +29,10 @@ import { Arrivals } from './arrivals.ts'
 import { costOf } from './cost.ts'
 import { CountedNames } from './counted-names.ts'
 import { type Described, describe, undescribed } from './describe.ts'
-import { byTime, type Entry, entryBytes } from './entry.ts'
+import { byTime, type Entry, type EntryFacts, entryBytes, SlabEntry } from './entry.ts'
 import { messageOf } from './event-message.ts'
 import { EventRate } from './event-rate.ts'
-import { EventStore } from './event-store.ts'
+import { EventStore, minSevereRank } from './event-store.ts'
 import { readEvents } from './events-answer.ts'
 import { facetOf } from './facet.ts'
 import { groupsOf } from './groups.ts'
@@ -50,6 +50,7 @@ import type {
 } from './index-api.ts'
 import { maxViews } from './index-api.ts'
 import { levelOfRank } from './level-rank.ts'
+import { LineSlabs } from './line-slabs.ts'
 import { RecentFields } from './recent-fields.ts'
 import { Search } from './search.ts'
 import { SortedEntries } from './sorted-entries.ts'
@@ -77,6 +78,9 @@ export class EventIndex implements EventIndexApi {
   readonly #datasets = new CountedNames()
   readonly #sources = new CountedNames()
   readonly #statements = new CountedNames()
+  /** The lines of each ring of the store, which forgets them in their order. */
+  readonly #severeSlabs = new LineSlabs()
+  readonly #otherSlabs = new LineSlabs()
   readonly #rate = new EventRate()
   readonly #arrivals = new Arrivals()
   readonly #views = new Map<string, View>()
@@ -115,7 +119,7 @@ export class EventIndex implements EventIndexApi {
     const described = this.#describe(arrived)
     const n = ++this.#newest
     const lineBytes = Buffer.byteLength(arrived.line)
-    const bytes = entryBytes + memoryOf(arrived.line, lineBytes) + described.statement.length
+    const bytes = entryBytes + lineBytes + described.statement.length
     this.#rate.add(this.nowMs(), lineBytes)
     this.#newestAt = Math.max(this.#newestAt, described.at)
     if (this.#store.hasRoomFor(bytes)) this.#keep(arrived, described, { n, lineBytes, bytes })
@@ -135,25 +139,18 @@ export class EventIndex implements EventIndexApi {
 
   #keep(arrived: ArrivedEvent, described: Described, given: Pick<Entry, 'n' | 'lineBytes' | 'bytes'>): void {
     const first = { n: given.n, receivedAt: arrived.receivedAt }
-    const entry: Entry = {
-      n: given.n,
-      at: described.at,
+    const facts: EntryFacts = {
+      ...given,
+      ...described,
       receivedAt: arrived.receivedAt,
       dataset: this.#datasets.named(arrived.dataset, first),
       source: arrived.source === null ? null : this.#sources.named(arrived.source, first),
       statement: this.#statements.named(described.statement, first),
-      rank: described.rank,
-      marks: described.marks,
-      skewMs: described.skewMs,
       request: arrived.request ?? 0,
-      line: arrived.line,
-      lineBytes: given.lineBytes,
-      bytes: given.bytes,
-      isKept: true,
-      lists: 0,
-      listsOfAnyLevel: 0,
-      pins: 0,
+      isAscii: given.lineBytes === arrived.line.length,
     }
+    const slabs = described.rank >= minSevereRank ? this.#severeSlabs : this.#otherSlabs
+    const entry = new SlabEntry(facts, slabs.write(arrived.line, given.lineBytes))
     this.#datasets.add(entry.dataset, entry.lineBytes)
     if (entry.source !== null) this.#sources.add(entry.source, entry.lineBytes)
     this.#statements.add(entry.statement, entry.lineBytes)
@@ -383,9 +380,4 @@ const errorRank = 4
 
 function isError({ rank }: Entry): boolean {
   return rank >= errorRank
-}
-
-/** Returns the memory of a text, in bytes: two for each character unless all of them are ASCII. */
-function memoryOf(text: string, utf8Bytes: number): number {
-  return utf8Bytes === text.length ? text.length : 2 * text.length
 }

@@ -4,7 +4,8 @@ import { EventRing } from './event-ring.ts'
 
 /** Part of the room that is kept for events of level warn and above, while there are so many. */
 const severeShare = 0.2
-const minSevereRank = levels.indexOf('warn')
+/** Rank from which on events are severe. */
+export const minSevereRank = levels.indexOf('warn')
 
 /**
  * The kept events, bounded by number and by bytes. Severe events have a ring of their own, so that a flood of others
@@ -66,7 +67,7 @@ export class EventStore {
     if (entry === undefined) return
     entry.isKept = false
     this.#onForgotten(entry)
-    entry.line = '' // lists and scans may hold the entry for some time
+    entry.free()
   }
 
   /** Returns the entry with an arrival number, if it is kept. */

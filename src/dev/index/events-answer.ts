@@ -10,8 +10,8 @@ const maxLimit = 1000
 const maxWaitMs = 30_000
 /** Number of entries that are read from the store at a time. */
 const entriesPerRead = 1000
-/** Maximum size of the lines in an answer, in characters; the first line may be longer. */
-const maxAnswerChars = 8 * 1024 * 1024
+/** Maximum size of the lines in an answer, in bytes; the first line may be longer. */
+const maxAnswerBytes = 8 * 1024 * 1024
 
 export interface EventsDeps {
   readonly store: EventStore
@@ -89,7 +89,7 @@ class Answer {
   readonly #deps: EventsDeps
   readonly #request: EventsRequest
   readonly #limit: number
-  #chars = 0
+  #bytes = 0
 
   constructor(deps: EventsDeps, request: EventsRequest) {
     this.#deps = deps
@@ -116,8 +116,8 @@ class Answer {
           continue
         }
         this.events.push(this.#deps.keptEvent(entry))
-        this.#chars += entry.line.length
-        const isFull = this.events.length >= this.#limit || this.#chars >= maxAnswerChars
+        this.#bytes += entry.lineBytes
+        const isFull = this.events.length >= this.#limit || this.#bytes >= maxAnswerBytes
         if (isFull) return { fullAt: entry.n, lost: lostNumbers }
       }
     }

@@ -31,7 +31,7 @@ export interface ArrivedEvent {
   readonly dataset: string
   /** Name of the program that sent it, or `null` if the program did not say. */
   readonly source: string | null
-  /** The event as it was sent: one line of JSON, whose value is `event`. No slice of a text, which it would keep alive. */
+  /** The event as it was sent: one line of JSON, whose value is `event`. */
   readonly line: string
   /** The parsed line. It is read at once, and neither changed nor kept. */
   readonly event: Readonly<Record<string, unknown>>

@@ -8,8 +8,8 @@ import { spanIdOf, traceIdOf } from './trace-ids.ts'
 const defaultLimit = 200
 const maxLimit = 1000
 const maxSources = 100
-/** Maximum size of the lines in an answer, in characters; the first line may be longer. */
-const maxAnswerChars = 8 * 1024 * 1024
+/** Maximum size of the lines in an answer, in bytes; the first line may be longer. */
+const maxAnswerBytes = 8 * 1024 * 1024
 /** Minimum length of the beginning of an id that finds a trace. */
 const minIdChars = 8
 const errorRank = 4
@@ -38,12 +38,13 @@ export async function traceOf(
   let traceId = id
   let count = 0
   let errors = 0
-  let chars = 0
+  let bytes = 0
   let last: Entry | undefined
   for await (const { matched } of search.inOrder(entries)) {
     for (const entry of matched) {
-      if (!entry.line.includes('\\') && !entry.line.toLowerCase().includes(searched)) continue
-      const event = eventOfLine(entry.line)
+      const { line } = entry
+      if (!line.includes('\\') && !line.toLowerCase().includes(searched)) continue
+      const event = eventOfLine(line)
       const own = traceIdOf(event)
       if (own === null || !isSame(own.toLowerCase(), searched)) continue
       traceId = count === 0 ? own : traceId
@@ -53,8 +54,8 @@ export async function traceOf(
       if (entry.rank >= errorRank) errors++
       const source = entry.source?.name ?? entry.dataset.name
       if (sources.size < maxSources) sources.add(source)
-      if (found.length >= maxEvents || chars >= maxAnswerChars) continue
-      chars += entry.line.length
+      if (found.length >= maxEvents || bytes >= maxAnswerBytes) continue
+      bytes += entry.lineBytes
       found.push({ entry, spanId: spanIdOf(event), event: keptEvent(entry) })
     }
   }

@@ -4,9 +4,10 @@ export type EventObject = Readonly<Record<string, unknown>>
 
 const noFields: EventObject = Object.freeze(Object.create(null))
 
-/** An entry that is tested. Its line is parsed, or put into lower case, at most once and only if a test needs it. */
+/** An entry that is tested. Its line is read, parsed, or put into lower case at most once and only if a test needs it. */
 export class Candidate {
   readonly entry: Entry
+  #line: string | undefined
   #event: EventObject | undefined
   #lowerLine: string | undefined
   #hasEscapes: boolean | undefined
@@ -18,18 +19,23 @@ export class Candidate {
   }
 
   get event(): EventObject {
-    this.#event ??= eventOfLine(this.entry.line)
+    this.#event ??= eventOfLine(this.line)
     return this.#event
   }
 
+  get line(): string {
+    this.#line ??= this.entry.line
+    return this.#line
+  }
+
   get lowerLine(): string {
-    this.#lowerLine ??= this.entry.line.toLowerCase()
+    this.#lowerLine ??= this.line.toLowerCase()
     return this.#lowerLine
   }
 
   /** True if the line may write characters in another way than they are, so that a search in it would miss them. */
   get hasEscapes(): boolean {
-    this.#hasEscapes ??= this.entry.line.includes('\\')
+    this.#hasEscapes ??= this.line.includes('\\')
     return this.#hasEscapes
   }
 }

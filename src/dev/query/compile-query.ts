@@ -139,7 +139,7 @@ function textSearch(text: string, isExact: boolean): Costed {
   return {
     test: candidate => {
       if (isInLine && !candidate.hasEscapes) {
-        if (!(isExact ? candidate.entry.line : candidate.lowerLine).includes(searched)) return false
+        if (!(isExact ? candidate.line : candidate.lowerLine).includes(searched)) return false
       }
       return someText(candidate.event, contains)
     },
@@ -153,7 +153,7 @@ function fieldTest(field: string, test: TermTest): Costed {
   const isTrue = test.kind === 'regex' ? regexTest(test.source, test.flags) : valueTest(test, field)
   return {
     test: candidate => {
-      if (!candidate.hasEscapes && !candidate.entry.line.includes(textOfName)) return false
+      if (!candidate.hasEscapes && !candidate.line.includes(textOfName)) return false
       return path.some(candidate.event, isTrue)
     },
     cost: test.kind === 'regex' ? 3 : 1,

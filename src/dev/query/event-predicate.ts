@@ -44,6 +44,7 @@ function entryOf(event: EventObject, dataset: string): Entry {
     lists: 0,
     listsOfAnyLevel: 0,
     pins: 0,
+    free: () => {},
   }
 }
 

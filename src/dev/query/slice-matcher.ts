@@ -6,10 +6,10 @@ import { RegexGuard } from './regex-guard.ts'
 
 /** Maximum time of one slice, in milliseconds. Requests are served between slices. */
 const maxSliceMs = 6
-/** Number of characters of lines after which the clock is read. */
-const charsPerCheck = 16_384
+/** Number of bytes of lines after which the clock is read. */
+const bytesPerCheck = 16_384
 /** Number that is added to the length of each line, for the time that an entry takes anyway. */
-const charsPerEntry = 256
+const bytesPerEntry = 256
 /** Maximum time of a slice with patterns, in milliseconds, and that of the second attempt at the same entry. */
 const maxGuardedMs = [50, 75]
 
@@ -70,16 +70,16 @@ export class SliceMatcher {
   #test(entries: readonly Entry[], end: number, step: number, { matched, anyLevel, lost }: Matches): void {
     const { testAnyLevel, testLevel } = this.#query
     const stopAt = monotonicMs() + maxSliceMs
-    for (let untilCheck = charsPerCheck; this.#at !== end; this.#at += step) {
+    for (let untilCheck = bytesPerCheck; this.#at !== end; this.#at += step) {
       const entry = entries[this.#at] as Entry
       if (!entry.isKept) {
         lost.push(entry)
         continue
       }
-      untilCheck -= entry.line.length + charsPerEntry
+      untilCheck -= entry.lineBytes + bytesPerEntry
       if (untilCheck < 0) {
         if (monotonicMs() > stopAt) return
-        untilCheck = charsPerCheck
+        untilCheck = bytesPerCheck
       }
       const candidate = new Candidate(entry)
       if (!testAnyLevel(candidate)) continue

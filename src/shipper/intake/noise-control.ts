@@ -15,6 +15,8 @@ export interface NoiseControlDeps {
   readonly intake: () => Intake
   readonly refused: () => RefusedEvents
   readonly redaction: Redaction | undefined
+  /** Called when an event is held that only an event of its trace will release. */
+  readonly onUntriggered: () => void
 }
 
 /** What keeps events back that say nothing new, or nothing of interest. */
@@ -41,6 +43,7 @@ export function openNoiseControl(deps: NoiseControlDeps): NoiseControl {
         redaction?.noteRedacted(released.event)
         intake().takeAfter(holdStep, dataset, released)
       },
+      onFirstHeld: deps.onUntriggered,
       onDropped: severity => refused().refuse('untriggered', severity),
     })
   const holdStep = traceHold?.step as HoldingStep

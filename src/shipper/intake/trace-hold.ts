@@ -24,6 +24,8 @@ export interface TraceHoldDeps {
   readonly altered: Alterations
   /** Passes a released event on, to the steps after this one. */
   readonly passOn: (dataset: string, released: IntakeEvent) => void
+  /** Called when an event is held and none was before. */
+  readonly onFirstHeld: () => void
   /** Counts a held event that was dropped. */
   readonly onDropped: (severity: Severity) => void
   /** Monotonic time, in milliseconds. */
@@ -94,7 +96,7 @@ export class TraceHold {
       return undefined
     }
     traces.add(trace, event)
-    if (isFirst) heldEvents.onHeld()
+    if (isFirst) this.#deps.onFirstHeld()
     return 'held'
   }
 
