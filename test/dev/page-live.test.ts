@@ -202,6 +202,17 @@ describe('trouble', () => {
     await tab.shows('and another', 'arrived meanwhile', 'before')
   })
 
+  it('of too many open pages is told, and ends when one of them closes', async () => {
+    await using dev = await startDev()
+    await dev.ingest([{ message: 'before' }])
+    const others = await Promise.all(Array.from({ length: 16 }, () => dev.live()))
+    await using tab = await openTab(browser, dev)
+    await tab.page.getByText('Too many pages are open; close one of them', { exact: false }).waitFor()
+    for (const other of others) await other[Symbol.asyncDispose]()
+    await tab.page.getByRole('button', { name: 'Try now' }).click()
+    await tab.shows('before')
+  })
+
   it('is counted in the title of a tab that is hidden, which holds no connection', async () => {
     await using dev = await startDev()
     await dev.ingest([{ message: 'before' }])

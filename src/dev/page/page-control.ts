@@ -248,6 +248,7 @@ export class PageControl {
   async #select(patch: Partial<ViewQuery>, place: Place): Promise<void> {
     const { mode } = this.store.state
     this.#stopHolding()
+    this.store.dismiss('restarted')
     this.scrollToTop()
     this.store.set({ cursor: null })
     if (isPaused(mode)) return this.#changeView(patch, true)
