@@ -1,6 +1,7 @@
 /** The page while events stream in: it never loses its place, and says what it has missed. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { paths } from '../../src/dev/protocol.ts'
 import { eventually, openTab, startBrowser, type Tab } from './browser.ts'
 import { startCuttableProxy } from './cuttable-proxy.ts'
 import { type Dev, startDev } from './service.ts'
@@ -199,6 +200,46 @@ describe('trouble', () => {
     await proxy.mend()
     await tab.page.getByText(/Back after .*: 2 events arrived meanwhile and are below; 0 were forgotten/).waitFor()
     await tab.shows('and another', 'arrived meanwhile', 'before')
+  })
+
+  it('of too many open pages is told, and ends when one of them closes', async () => {
+    await using dev = await startDev()
+    await dev.ingest([{ message: 'before' }])
+    const others = await Promise.all(Array.from({ length: 16 }, () => dev.live()))
+    await using tab = await openTab(browser, dev)
+    await tab.page.getByText('Too many pages are open; close one of them', { exact: false }).waitFor()
+    for (const other of others) await other[Symbol.asyncDispose]()
+    await tab.page.getByRole('button', { name: 'Try now' }).click()
+    await tab.shows('before')
+  })
+
+  it('is counted in the title of a tab that is hidden, which holds no connection', async () => {
+    await using dev = await startDev()
+    await dev.ingest([{ message: 'before' }])
+    await using tab = await openTab(browser, dev)
+    const { page } = tab
+    await page.clock.install()
+    await page.reload()
+    await tab.shows('before')
+    const show = (state: 'hidden' | 'visible') =>
+      page.evaluate(`Object.defineProperty(document, 'visibilityState', { get: () => '${state}', configurable: true })
+        document.dispatchEvent(new Event('visibilitychange'))`)
+    const streams = () => tab.requests.filter(url => url.includes(paths.live)).length
+    const polls = () => tab.requests.filter(url => url.includes(paths.summary)).length
+    const opened = streams()
+    await show('hidden')
+    await page.clock.runFor(11_000)
+    await eventually(() => Promise.resolve(polls())).toBe(1)
+    await dev.ingest([{ level: 'error', message: 'unseen' }])
+    await eventually(async () => {
+      await page.clock.runFor(31_000)
+      return page.title()
+    }).toBe('(1) logferry dev')
+    expect(await tab.messages()).toEqual(['before'])
+    expect(streams()).toBe(opened)
+    await show('visible')
+    await tab.shows('unseen', 'before')
+    expect(await page.title()).toBe('logferry dev')
   })
 
   it('of a service that was started anew leaves the older rows on the page until they are not needed', async () => {

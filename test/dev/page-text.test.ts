@@ -1,5 +1,5 @@
 /** The parts of the page that need no browser: what it makes of texts, JSON, addresses and colors. */
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { facetState, shownLevels } from '../../src/dev/page/facet-state.ts'
@@ -161,6 +161,7 @@ describe('the address', () => {
     const places = fc.record({
       screen: fc.constantFrom('events', 'groups', 'requests', 'trace', 'event'),
       id: fc.string({ unit: 'grapheme' }).filter(id => !/^\.{1,2}$/.test(id)),
+      time: fc.constant(''),
       q: fc.string({ unit: 'grapheme' }),
       off: fc.array(fc.string({ minLength: 1, unit: 'grapheme' }), { maxLength: 3 }),
       sort: fc.constantFrom('time', 'arrival'),
@@ -214,6 +215,17 @@ describe('the boxes of a facet', () => {
   it('show the values that clauses include and exclude, quoted or not', () => {
     const clauses = clausesOf('(source:api OR source:"a b")', '-source:web')
     expect(facetState(clauses, 'source')).toMatchObject({ only: ['api', 'a b'], excluded: [{ value: 'web' }] })
+  })
+})
+
+describe('the source of the page', () => {
+  const folder = new URL('../../src/dev/page/', import.meta.url)
+  const sources = readdirSync(folder).filter(name => /\.tsx?$/.test(name))
+
+  it.each(sources)('%s makes no element and no code of text', name => {
+    const source = readFileSync(new URL(name, folder), 'utf8')
+    expect(source).not.toMatch(/\b(?:innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|srcdoc)\b/)
+    expect(source).not.toMatch(/\bdocument\.write|\beval\(|\bnew Function\b|\bDOMParser\b|\bstyle="/)
   })
 })
 

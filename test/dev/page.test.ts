@@ -224,6 +224,43 @@ describe('the page', () => {
     await eventually(() => panel.count()).toBe(0)
   })
 
+  it('undoes a query that was typed by one step back', async () => {
+    const { page } = tab
+    await tab.press('/')
+    await page.keyboard.type('payment')
+    await page.waitForURL(/q=payment(&|$)/)
+    await page.keyboard.type(' retrying')
+    await page.waitForURL(/q=payment\+retrying(&|$)/)
+    await tab.press('Enter', 'Escape')
+    await tab.shows('retrying payment')
+    await page.goBack()
+    await tab.hasQuery('')
+    await tab.shows('token checked')
+  })
+
+  it('searches for text that is selected', async () => {
+    const { page } = tab
+    await page.locator('.row:visible .text', { hasText: 'cache miss' }).click()
+    const value = page.getByRole('treeitem', { name: /^service/ }).locator('.tree-value bdi')
+    await value.dblclick()
+    await page.getByRole('button', { name: 'Search this' }).click()
+    await tab.hasQuery('"shop"')
+    await page.getByText('3 of 9 match').waitFor()
+  })
+
+  it('opens an event as a page, whose address finds it again', async () => {
+    const { page } = tab
+    await page.locator('.row:visible .text', { hasText: 'order placed' }).click()
+    await page.getByRole('link', { name: 'open as a page' }).click()
+    await page.waitForURL(/\/dev\/event\/\w+\.\d+\?t=/)
+    await page.getByRole('treeitem', { name: /id\s*42/ }).waitFor()
+    const address = new URL(page.url())
+    await page.goto(`${dev.url}/dev/event/another.1${address.search}`)
+    await page.getByRole('treeitem', { name: /id\s*42/ }).waitFor()
+    await tab.press('Escape')
+    await tab.shows('token checked')
+  })
+
   it('brings back the view by a reload, the Back button and a pasted link', async () => {
     const { page } = tab
     await tab.search('service:pay')
@@ -291,14 +328,16 @@ describe('the page', () => {
 
   it('selects a time by the arrow keys', async () => {
     const { page } = tab
+    // The chart is that of the query that the test before has left, until the next tick.
+    await page.getByRole('img', { name: /: 9, of them 2 errors/ }).waitFor()
     await tab.press('b')
     const from = page.getByRole('slider', { name: /^from/ })
     await from.waitFor()
     await eventually(() => from.evaluate(element => element === element.ownerDocument.activeElement)).toBe(true)
-    await tab.press('Home', 'PageUp', 'PageUp', 'PageUp', 'PageUp', 'Enter')
+    await tab.press('Home', 'PageUp', 'Enter')
     await page.getByRole('button', { name: 'Show all times' }).first().waitFor()
-    await tab.shows('token checked')
-    expect(await tab.messages()).toHaveLength(1)
+    await eventually(() => tab.messages()).not.toContain('cache miss')
+    await eventually(() => tab.messages()).toContain('token checked')
   })
 
   it('selects a time by a drag on the chart', async () => {

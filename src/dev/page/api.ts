@@ -80,6 +80,12 @@ async function answerOf<Answer>(response: Response): Promise<Answer> {
 }
 
 export const api = {
+  /** Asks for a stream to learn why it is refused, and closes it if it is not. */
+  async checkLive(query: URLSearchParams, signal: AbortSignal): Promise<void> {
+    const response = await reached(fetch(`${paths.live}?${query}`, { signal }))
+    if (response.ok) await response.body?.cancel()
+    else await answerOf(response)
+  },
   changeView: (change: ViewChange) => post<ViewState>(paths.view, change),
   rows: (request: RowsRequest, signal: Signal) => get<RowsAnswer>(paths.rows, { ...request }, signal),
   event: (query: { id: string; t?: string | undefined }, signal?: Signal) =>

@@ -15,6 +15,7 @@ import { type Page, PageContext, type Props, usePage } from './page-context.ts'
 import type { Screen } from './place.ts'
 import { QueryBox } from './query-box.tsx'
 import { RequestsScreen } from './requests-tab.tsx'
+import { SearchSelection } from './search-selection.tsx'
 import { Toolbar } from './toolbar.tsx'
 import { TopBar } from './top-bar.tsx'
 import { TraceScreen } from './trace-tab.tsx'
@@ -52,6 +53,7 @@ export function App({ page }: { page: Page }) {
       </section>
       <CurrentScreen state={state} />
       <ValueMenu state={state} />
+      <SearchSelection />
       <Dialogs state={state} />
       {/* Over the content and not above it: what comes here must not move the row that is being read. */}
       <section class="overlay" aria-label="Notices">

@@ -37,6 +37,9 @@ export class Connection {
   #lastId = ''
   #lastMessageAt = 0
   #offlineSince = 0
+  /** Why the last try failed, as far as the service has said it. */
+  #reason = ''
+  #check = new AbortController()
   #waitMs = minWaitMs
   #retryTimer = 0
   #sleepTimer = 0
@@ -96,6 +99,8 @@ export class Connection {
     const message = JSON.parse(event.data)
     if (name === 'hello') {
       this.#offlineSince = 0
+      this.#reason = ''
+      this.#check.abort()
       this.#waitMs = minWaitMs
       this.#enter({ kind: 'live' })
     }
@@ -109,14 +114,20 @@ export class Connection {
     const waitMs = this.#waitMs
     this.#waitMs = Math.min(waitMs * 2, maxWaitMs)
     const nextTryAt = Date.now() + waitMs
-    this.#enter({ kind: 'offline', since: this.#offlineSince, nextTryAt, reason: '' })
+    this.#enter({ kind: 'offline', since: this.#offlineSince, nextTryAt, reason: this.#reason })
     this.#retryTimer = setTimeout(() => this.#open(), waitMs)
+    this.#check.abort()
+    this.#check = new AbortController()
     try {
-      await api.summary(AbortSignal.timeout(waitMs))
+      const { signal } = this.#check
+      await api.summary(signal)
+      // The service is there, so it has refused the stream, and says why.
+      await api.checkLive(this.#deps.query(), signal)
     } catch (error) {
       const state = this.#state
-      const isStill = state.kind === 'offline' && state.nextTryAt === nextTryAt
-      if (isStill && !(error instanceof DOMException)) this.#enter({ ...state, reason: messageOf(error) })
+      if (state.kind !== 'offline' || error instanceof DOMException) return
+      this.#reason = messageOf(error)
+      this.#enter({ ...state, reason: this.#reason })
     }
   }
 

@@ -24,7 +24,7 @@ export class DetailLoader {
   }
 
   /** Opens an event. `time` finds it again if the service was started anew with the same events. */
-  async open(id: string, time?: string): Promise<void> {
+  async open(id: string, time = ''): Promise<void> {
     const { detail } = this.#store.state
     if (detail.kind !== 'none' && detail.kind !== 'failed' && detail.id === id) return
     this.#loading?.abort()

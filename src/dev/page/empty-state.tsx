@@ -57,7 +57,7 @@ provider.getLogger('app').emit({ severityText: 'INFO', body: 'hello' })`,
       return [
         {
           title: 'In the shell that starts your program, in any language',
-          text: `export OTEL_EXPORTER_OTLP_ENDPOINT=${otlpEndpoint}\nexport OTEL_LOGS_EXPORTER=otlp`,
+          text: `export OTEL_EXPORTER_OTLP_ENDPOINT=${otlpEndpoint}\nexport OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf\nexport OTEL_LOGS_EXPORTER=otlp`,
         },
       ]
     case 'program':

@@ -221,7 +221,7 @@ function DetailFacts({ event }: { event: EventDetail }) {
           {skewMs !== undefined && (badge === 'late' || badge === 'clock') && ` ${duration(skewMs)}`}
         </span>
       ))}
-      <Go place={{ screen: 'event', id }} title="The event as a page of its own">
+      <Go place={{ screen: 'event', id, time: time ?? '' }} title="The event as a page of its own">
         open as a page
       </Go>
     </p>

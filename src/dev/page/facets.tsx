@@ -65,13 +65,7 @@ function LevelFacet({ state }: Props) {
       <legend>Level</legend>
       {levelsFromFatal.map(level => (
         <div key={level} class={`facet-value ${level}`}>
-          <input
-            type="checkbox"
-            id={`facet-level-${level}`}
-            checked={isShown(level)}
-            onChange={() => toggle(level)}
-            aria-label={level}
-          />
+          <input type="checkbox" checked={isShown(level)} onChange={() => toggle(level)} aria-label={level} />
           <button type="button" title={`Only ${level}`} onClick={() => void actions.setLevels([level])}>
             <span class="mark" aria-hidden="true">
               {levelMarks[level]}

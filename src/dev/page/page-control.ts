@@ -41,6 +41,8 @@ export class PageControl {
   #holdTimer = 0
   #pendingFrame: Frame | undefined
   #addressTimer = 0
+  /** True while a query is typed: the step that Back undoes has begun. */
+  #isTyping = false
   #toastTimer = 0
   #offlineSince = 0
 
@@ -79,10 +81,14 @@ export class PageControl {
 
   start(): void {
     showUtc(this.store.state.settings.utc)
-    window.addEventListener('popstate', () => this.#go(placeOf(new URL(location.href))))
+    window.addEventListener('popstate', () => {
+      clearTimeout(this.#addressTimer)
+      this.#isTyping = false
+      this.#go(placeOf(new URL(location.href)))
+    })
     this.#connection.start()
-    const { screen, id } = this.store.state.place
-    if (screen === 'event') void this.detail.open(id, new URL(location.href).searchParams.get('t') ?? undefined)
+    const { place } = this.store.state
+    if (place.screen === 'event') void this.detail.open(place.id, place.time)
     setInterval(() => this.#readOn(), readOnMs)
   }
 
@@ -97,12 +103,9 @@ export class PageControl {
     const place: Place = { ...this.store.state.place, epoch: this.#epoch, ...change }
     clearTimeout(this.#addressTimer)
     const address = addressOf(place)
-    if (remember === 'step') {
-      // What was typed and not yet in the address is the place that Back returns to.
-      if (address !== location.pathname + location.search) history.pushState(null, '', address)
-    } else {
-      history.replaceState(null, '', address)
-    }
+    if (remember === 'replace') history.replaceState(null, '', address)
+    else if (address !== location.pathname + location.search) history.pushState(null, '', address)
+    this.#isTyping = false
     this.#go(place)
   }
 
@@ -112,14 +115,18 @@ export class PageControl {
     this.#go({ ...this.store.state.place, epoch: this.#epoch, q })
     clearTimeout(this.#addressTimer)
     this.#addressTimer = setTimeout(() => {
-      history.replaceState(null, '', addressOf(this.store.state.place))
+      // All that is typed at a time is one step.
+      const address = addressOf(this.store.state.place)
+      if (this.#isTyping) history.replaceState(null, '', address)
+      else history.pushState(null, '', address)
+      this.#isTyping = true
     }, typingMs)
   }
 
   /** Ends the typing of a query: Back returns from here. */
   submit(q: string): void {
     this.saveSettings(withQuery(this.store.state.settings, q))
-    this.visit({ q })
+    this.visit({ q }, this.#isTyping ? 'replace' : 'step')
   }
 
   #go(place: Place): void {
@@ -139,7 +146,7 @@ export class PageControl {
   }
 
   #onScreen(place: Place, before: Place): void {
-    if (place.screen === 'event') void this.detail.open(place.id)
+    if (place.screen === 'event') void this.detail.open(place.id, place.time)
     else if (before.screen === 'event') this.#onSelected(place.sel)
   }
 
@@ -241,6 +248,7 @@ export class PageControl {
   async #select(patch: Partial<ViewQuery>, place: Place): Promise<void> {
     const { mode } = this.store.state
     this.#stopHolding()
+    this.store.dismiss('restarted')
     this.scrollToTop()
     this.store.set({ cursor: null })
     if (isPaused(mode)) return this.#changeView(patch, true)

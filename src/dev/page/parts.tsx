@@ -1,6 +1,6 @@
 /** Small parts that several components share. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Level } from '../protocol.ts'
 import { levelMarks } from './levels.ts'
 import { usePage } from './page-context.ts'
@@ -81,6 +81,7 @@ interface DropdownProps {
 /** A button that opens a panel below it. Closes with Escape, or by a click elsewhere. */
 export function Dropdown({ label, title, align = 'right', children }: DropdownProps) {
   const details = useRef<HTMLDetailsElement>(null)
+  const [isOpen, setOpen] = useState(false)
   useEffect(() => {
     const close = (event: Event) => {
       if (event.target instanceof Node && details.current?.contains(event.target)) return
@@ -97,6 +98,7 @@ export function Dropdown({ label, title, align = 'right', children }: DropdownPr
     <details
       ref={details}
       class={`dropdown ${align}`}
+      onToggle={event => setOpen(event.currentTarget.open)}
       onKeyDown={event => {
         if (event.key !== 'Escape' || !details.current?.open) return
         event.preventDefault()
@@ -108,7 +110,7 @@ export function Dropdown({ label, title, align = 'right', children }: DropdownPr
         {label}
         <span class="caret" aria-hidden="true" />
       </summary>
-      <div class="dropdown-panel">{children}</div>
+      {isOpen && <div class="dropdown-panel">{children}</div>}
     </details>
   )
 }

@@ -14,6 +14,8 @@ export interface Place extends ViewQuery {
   screen: Screen
   /** The trace, the event, or the request that is open; '' for none. */
   id: string
+  /** The time of the event that is open as a page: it finds the event again after a restart with `--load`. */
+  time: string
   /** Clauses that are switched off, but kept to be switched on again. */
   off: string[]
   /** Arrival number of the event that is open beside the list; 0 for none. */
@@ -27,6 +29,7 @@ export interface Place extends ViewQuery {
 export const home: Place = {
   screen: 'events',
   id: '',
+  time: '',
   q: '',
   off: [],
   sort: 'time',
@@ -50,6 +53,7 @@ export function placeOf(url: URL): Place {
   return {
     screen: screens.includes(first) ? (first as Screen) : 'events',
     id: decoded(rest.join('/')),
+    time: first === 'event' ? (query.get('t') ?? '') : '',
     q: query.get('q') ?? '',
     off: query.getAll('off'),
     sort: query.get('sort') === 'arrival' ? 'arrival' : ('time' satisfies Sort),
@@ -73,6 +77,7 @@ export function addressOf(place: Place): string {
   const add = (name: string, value: string | number | null) => {
     if (value !== null && value !== '' && value !== 0) query.push(`${name}=${readable(String(value))}`)
   }
+  if (place.screen === 'event') add('t', place.time)
   add('q', place.q)
   for (const clause of place.off) add('off', clause)
   add('sort', place.sort === 'arrival' ? 'arrival' : null)

@@ -13,6 +13,8 @@ interface Suggestion {
 }
 
 interface Popup {
+  /** The text that the suggestions are for. */
+  q: string
   start: number
   end: number
   suggestions: Suggestion[]
@@ -22,7 +24,7 @@ const applyAfterMs = 120
 const suggestAfterMs = 60
 const noteAfterMs = 400
 const maxSuggestions = 12
-const closed: Popup = { start: 0, end: 0, suggestions: [] }
+const closed: Popup = { q: '', start: 0, end: 0, suggestions: [] }
 
 export function QueryBox({ state }: Props) {
   const { control } = usePage()
@@ -35,6 +37,8 @@ export function QueryBox({ state }: Props) {
   const applyTimer = useRef(0)
   const suggestTimer = useRef(0)
   const loading = useRef<AbortController | null>(null)
+  /** True if Tab was pressed before the suggestions for the present text were here. */
+  const acceptsFirst = useRef(false)
 
   // A click, a chip or the Back button has changed the query.
   const shown = useRef(place.q)
@@ -50,6 +54,7 @@ export function QueryBox({ state }: Props) {
   }, [text])
 
   const close = () => {
+    acceptsFirst.current = false
     clearTimeout(suggestTimer.current)
     loading.current?.abort()
     setPopup(closed)
@@ -68,7 +73,13 @@ export function QueryBox({ state }: Props) {
           q.trim() === '' ? settings.history.slice(0, 6).map(one => ({ text: one, label: one, kind: 'history' })) : []
         const { start, end, suggestions } = await api.suggest({ q, at }, request.signal)
         if (request.signal.aborted || document.activeElement !== input.current) return
-        setPopup({ start, end, suggestions: [...history, ...suggestions].slice(0, maxSuggestions) })
+        const [first] = suggestions
+        if (acceptsFirst.current && first !== undefined) {
+          acceptsFirst.current = false
+          accept(first, { q, start, end })
+          return
+        }
+        setPopup({ q, start, end, suggestions: [...history, ...suggestions].slice(0, maxSuggestions) })
         setActive(-1)
       } catch (error) {
         if (!wasAborted(error)) setPopup(closed)
@@ -85,6 +96,7 @@ export function QueryBox({ state }: Props) {
   }
 
   const onInput = (q: string) => {
+    acceptsFirst.current = false
     setText(q)
     apply(q)
     suggest(q)
@@ -98,14 +110,14 @@ export function QueryBox({ state }: Props) {
     close()
   }
 
-  const accept = (suggestion: Suggestion) => {
+  const accept = (suggestion: Suggestion, place: Omit<Popup, 'suggestions'>) => {
     if (suggestion.kind === 'history') {
       setText(suggestion.text)
       run(suggestion.text)
       return
     }
-    const q = text.slice(0, popup.start) + suggestion.text + text.slice(popup.end)
-    const caret = popup.start + suggestion.text.length
+    const q = place.q.slice(0, place.start) + suggestion.text + place.q.slice(place.end)
+    const caret = place.start + suggestion.text.length
     setText(q)
     apply(q)
     setActive(-1)
@@ -123,13 +135,16 @@ export function QueryBox({ state }: Props) {
     const chosen = popup.suggestions[active]
     if (event.key === 'Enter') {
       event.preventDefault()
-      if (chosen) accept(chosen)
+      if (chosen && popup.q === text) accept(chosen, popup)
       else run(text)
     } else if (event.key === 'Tab' && isOpen && !event.shiftKey) {
       const suggestion = chosen ?? popup.suggestions[0]
-      if (suggestion && suggestion.kind !== 'history') {
+      if (popup.q !== text) {
         event.preventDefault()
-        accept(suggestion)
+        acceptsFirst.current = true
+      } else if (suggestion && suggestion.kind !== 'history') {
+        event.preventDefault()
+        accept(suggestion, popup)
       } else {
         close()
       }
@@ -193,7 +208,7 @@ export function QueryBox({ state }: Props) {
               class={suggestion.kind}
               onPointerDown={event => {
                 event.preventDefault()
-                accept(suggestion)
+                accept(suggestion, popup)
               }}
             >
               <span class="suggestion-text">
