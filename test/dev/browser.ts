@@ -28,9 +28,15 @@ export interface Tab extends AsyncDisposable {
   search(q: string): Promise<void>
 }
 
+/** Longest wait, in milliseconds. Other tests use the processors meanwhile. */
+const patienceMs = 30_000
+
+/** Time in which a test in the browser ends, in milliseconds. */
+export const browserTestTimeoutMs = 90_000
+
 /** Waits until what the function returns is as expected. */
 export function eventually<T>(read: () => T) {
-  return expect.poll(read, { timeout: 10_000 })
+  return expect.poll(read, { timeout: patienceMs })
 }
 
 export function startBrowser(): Promise<Browser> {
@@ -51,7 +57,7 @@ export async function openTab(
     permissions: ['clipboard-read', 'clipboard-write'],
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(10_000)
+  page.setDefaultTimeout(patienceMs)
   const complaints: string[] = []
   const requests: string[] = []
   page.on('console', message => complaints.push(`${message.type()}: ${message.text()}`))

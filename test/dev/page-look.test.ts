@@ -3,9 +3,11 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { AxeResults } from 'axe-core'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { eventually, openTab, startBrowser } from './browser.ts'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { browserTestTimeoutMs, eventually, openTab, startBrowser } from './browser.ts'
 import { type Dev, startDev } from './service.ts'
+
+vi.setConfig({ testTimeout: browserTestTimeoutMs, hookTimeout: browserTestTimeoutMs })
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const trace = '4bf92f3577b34da6a3ce929d0e0e4736'

@@ -1,8 +1,10 @@
 /** Nothing that is logged can do more on the page than be read. */
 import { type Browser, chromium } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { eventually, openTab, startBrowser, type Tab } from './browser.ts'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { browserTestTimeoutMs, eventually, openTab, startBrowser, type Tab } from './browser.ts'
 import { type Dev, startDev } from './service.ts'
+
+vi.setConfig({ testTimeout: browserTestTimeoutMs, hookTimeout: browserTestTimeoutMs })
 
 const esc = '\u001b'
 
