@@ -88,6 +88,17 @@ describe('logferry tail', () => {
     expect(tail.stderr()).toBe('')
   })
 
+  it('leaves no hole between the earlier events and those that arrive while it starts', async () => {
+    const flooding = (async () => {
+      for (let n = 0; n < 900; n++) await dev.ingest([{ message: 'start', n }], 'start')
+    })()
+    await using tail = startLogferry(['tail', '--url', dev.url, '--last', '30', '--json', '--dataset', 'start'])
+    await tail.until(/"n":899\b/)
+    await flooding
+    const printed = numbers(tail.stdout()) as number[]
+    expect(printed).toEqual(range(printed[0] as number, 900))
+  })
+
   it('tells how many events the service forgot before they could be read', async () => {
     await using tail = await startTail(dev, ['--json', '--dataset', 'd'])
     tail.signal('SIGSTOP')

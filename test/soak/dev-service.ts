@@ -13,8 +13,11 @@ const queryMs = 2000
 export interface DevLoad {
   readonly perSecond: number
   readonly durationMs: number
-  /** Longest time of a small request while the service is busy, for 99 of 100 requests. */
-  readonly maxIngestMs: number
+  /**
+   * Longest time of a small request while the service is busy, for 99 of 100 requests. Without it, nothing is asked of
+   * the speed of the machine.
+   */
+  readonly maxIngestMs?: number
 }
 
 /**
@@ -80,10 +83,13 @@ export async function devService(
     broken: brokenOf({
       'every event that was logged has arrived': newest === expected && stats.dropped === 0,
       'kept and forgotten add up': kept + forgotten === newest,
-      [`${perSecond} events/s were taken`]: stats.accepted >= (perSecond * durationMs * 0.6) / 1000,
       'memory is bounded': peakRssBytes <= maxRssBytes,
-      'a small request does not wait': p99 <= maxIngestMs,
-      'the page is told what it does not draw': frames > 0 && skipped > 0,
+      'the page is told of events': frames > 0,
+      ...(maxIngestMs !== undefined && {
+        [`${perSecond} events/s were taken`]: stats.accepted >= (perSecond * durationMs * 0.6) / 1000,
+        'a small request does not wait': p99 <= maxIngestMs,
+        'the page is told what it does not draw': skipped > 0,
+      }),
     }),
   }
 }

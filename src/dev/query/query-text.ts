@@ -22,6 +22,8 @@ function bracketed(node: QueryNode): string {
 }
 
 function termText({ field, test }: TermNode): string {
+  // `level:` alone would be read as the beginning of a field and its value.
+  if (field === null && test.kind === 'text' && test.quotes === '' && test.text.includes(':')) return quoted(test.text)
   return `${field === null ? '' : `${fieldText(field)}:`}${testText(test)}`
 }
 
