@@ -1,6 +1,6 @@
 /** The page while events stream in: it never loses its place, and says what it has missed. */
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { paths } from '../../src/dev/protocol.ts'
 import { browserTestTimeoutMs, eventually, openTab, startBrowser, type Tab } from './browser.ts'
 import { startCuttableProxy } from './cuttable-proxy.ts'
@@ -29,6 +29,13 @@ describe('a list', () => {
   afterAll(async () => {
     await tab?.[Symbol.asyncDispose]()
     await dev?.[Symbol.asyncDispose]()
+  })
+
+  beforeEach(async () => {
+    await tab.press('Escape', 'Escape', 'Escape')
+    await tab.search('')
+    await tab.press('.')
+    await tab.page.getByText(/^Live/).waitFor()
   })
 
   it('follows the newest events', async () => {
@@ -208,6 +215,8 @@ describe('trouble', () => {
     await using dev = await startDev()
     await dev.ingest([{ message: 'before' }])
     const others = await Promise.all(Array.from({ length: 16 }, () => dev.live()))
+    // A stream that is not read may be closed when memory is collected.
+    for (const other of others) await other.next('hello')
     await using tab = await openTab(browser, dev)
     await tab.page.getByText('Too many pages are open; close one of them', { exact: false }).waitFor()
     for (const other of others) await other[Symbol.asyncDispose]()
