@@ -19,6 +19,11 @@ const bundled = {
   '@modelcontextprotocol/core': 'LICENSE',
 }
 
+/** Chunks of code that only an option needs, which the core names where it creates what the option asks for. */
+const chunksOfOptions = ['fields', 'metrics', 'noise', 'org', 'redaction', 'spooling']
+/** What such a chunk needs is in 'record' and 'common', so that no two chunks need one another. */
+const ofOption = { priority: 3, includeDependenciesRecursively: false }
+
 const getterOfExport =
   /Object\.defineProperty\(exports, ['"]([\w$]+)['"], \{\s+enumerable: true,\s+get: function ?\(\) \{\s+return ([\w$]+);\s+\}\s+\}\);/g
 
@@ -27,7 +32,8 @@ const getterOfExport =
  * imports and requires the package has one copy of what it knows: exit hooks, time stamps, shippers.
  *
  * Loading a module takes Node about 0.25 ms, however small the module is, and the transport has 80 of them. So modules
- * are joined by folder; an entry point loads no folder that another alone needs.
+ * are joined by folder; an entry point loads no folder that another alone needs. What an option alone needs is loaded by
+ * the first shipper with that option.
  */
 const code = defineConfig({
   input: { ...inputs(name => `src/${name}.ts`), 'cli/main': 'src/cli/main.ts' },
@@ -48,7 +54,20 @@ const code = defineConfig({
           test: /src\/(errors|outcome|own-properties|accounting|stack-reserve|time|options|text|http)|valibot/,
           priority: 4,
         },
-        { name: 'org', test: /src\/org/, priority: 3 },
+        { name: 'org', test: /src\/org\//, ...ofOption },
+        { name: 'fields', test: /src\/fields/, ...ofOption },
+        { name: 'redaction', test: /src\/record\/(redact|censor\.)/, ...ofOption },
+        {
+          name: 'noise',
+          test: /src\/shipper\/intake\/(collapse|late-time|trace-hold|held-traces|repeat-)/,
+          ...ofOption,
+        },
+        { name: 'metrics', test: /src\/shipper\/(instruments|metric-definitions)/, ...ofOption },
+        {
+          name: 'spooling',
+          test: /src\/(shipper\/spool-coordinator|spool\/(?!inspect|read-spool|resend-directory|spool-tail|verify))/,
+          ...ofOption,
+        },
         { name: 'emulator', test: /src\/emulator/, priority: 3 },
         // Each command is a chunk of its own, which loads when the command runs. What all commands load is here, and loads no
         // other chunk of theirs.
@@ -57,7 +76,8 @@ const code = defineConfig({
           test: /src\/cli\/(run|command|commands|command-line|print|package-version)\.ts|commander/,
           priority: 3,
         },
-        { name: 'core', test: /src\/(index|shipper|record|batch|delivery|exit)/, priority: 2 },
+        { name: 'record', test: /src\/(record|batch)\//, priority: 2.5 },
+        { name: 'core', test: /src\/(shipper|delivery|exit)\//, priority: 2 },
         { name: 'dev-events', test: /src\/dev\/(protocol|index|query|live\/(?!live-))/, priority: 2 },
         { name: 'dev-service', test: /src\/dev\/|@bufbuild/, priority: 1 },
         // What commands share. Applications load none of it: what they need of the spool is in 'core'.
@@ -65,7 +85,7 @@ const code = defineConfig({
         { name: 'sending', test: /src\/cli\/(service|standstill|spool-delivery)\.ts/, priority: 1.6 },
         { name: 'events', test: /src\/cli\/events\//, priority: 1.4 },
         { name: 'mcp-server', test: /src\/cli\/mcp\/|@modelcontextprotocol|node_modules\/zod/, priority: 1.2 },
-        { name: 'file-lines', test: /src\/cli\/(file-lines|number-ranges)/, priority: 2 }, // all that `audit` shares with dev
+        { name: 'file-lines', test: /src\/(cli\/file-lines|number-ranges)/, priority: 2 }, // all that `audit` shares with dev
       ],
     },
     comments: false,
@@ -98,6 +118,20 @@ const code = defineConfig({
        * that lacks the function, which Node is needed is said by the first module that runs.
        */
       renderChunk: source => source.replace(/\brequire\(("node:[^"]+")\)/g, 'process.getBuiltinModule?.($1)'),
+    },
+    {
+      name: 'options-load-their-code',
+      renderChunk(source, { name }) {
+        if (name !== 'core') return undefined
+        return chunksOfOptions.reduce((code, chunk) => {
+          const [statement, load] = code.match(new RegExp(`const require_${chunk} = (require\\("[^"]+"\\));`)) ?? []
+          if (statement === undefined) this.error(`The core does not load the chunk ${chunk}.`)
+          return code
+            .replace(statement, `const require_${chunk} = () => ${load};`)
+            .replace(new RegExp(`\\bnew require_${chunk}\\.(\\w+)`, 'g'), `new (require_${chunk}().$1)`)
+            .replaceAll(`require_${chunk}.`, `require_${chunk}().`)
+        }, source)
+      },
     },
     {
       name: 'exports-without-getters',
@@ -144,6 +178,8 @@ const page = defineConfig({
   plugins: [
     {
       name: 'page-in-one-file',
+      /** Some browsers name a language that `Intl` rejects. The chart writes numbers as the rest of the page does. */
+      transform: (code, id) => (id.includes('uplot') ? code.replace('nav.language', "'en-US'") : undefined),
       generateBundle(_, bundle) {
         const [script] = Object.values(bundle)
         const sources = ['node_modules/uplot/dist/uPlot.min.css', 'src/dev/page/tokens.css', 'src/dev/page/page.css']
@@ -152,7 +188,10 @@ const page = defineConfig({
         if (/<\/script|<!--/i.test(code)) this.error('The script would end its own element.')
         if (/\beval\(|\bnew Function\(/.test(code))
           this.error('The script makes code of text, which its policy forbids.')
+        if (/\.language\b/.test(code)) this.error('The script depends on the language of the browser.')
+        const icon = `data:image/svg+xml,${encodeURIComponent(readFileSync('docs/site/favicon.svg', 'utf8'))}`
         const html = readFileSync('src/dev/page/page.html', 'utf8')
+          .replace('rel="icon" href=""', () => `rel="icon" href="${icon}"`)
           .replace('<style></style>', () => `<style>${style}</style>`)
           .replace('<script></script>', () => `<script>${code}</script>`)
         const size = gzipSync(html).length

@@ -1,11 +1,40 @@
 import { availableParallelism } from 'node:os'
-import { defineConfig } from 'vitest/config'
+import { fileURLToPath } from 'node:url'
+import { configDefaults, defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { alone, longest } from './test/processes.ts'
+
+/** Starts the files that take longest first. A clean clone has no results of an earlier run to go by. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const index = longest.findIndex(file => moduleId.endsWith(file))
+      return index === -1 ? longest.length : index
+    }
+    return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other))
+  }
+}
+
+/** Workers, and the processes that tests start, load what they have in common from here. */
+process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url))
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    maxWorkers: Math.max(availableParallelism() - 1, 2), // half of the time is spent waiting for the clock
+    maxWorkers: Math.max(availableParallelism() - 1, 2), // the processes that tests start need processors too
     testTimeout: 20_000,
     hookTimeout: 20_000,
+    sequence: { sequencer: LongestFirst },
+    projects: [
+      { extends: true, test: { name: 'alone', include: [...alone] } },
+      {
+        extends: true,
+        test: {
+          name: 'together',
+          include: ['test/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...alone],
+          isolate: false,
+        },
+      },
+    ],
   },
 })

@@ -1,10 +1,4 @@
-/**
- * Writes the tables of options into the documentation, from the definitions of the options:
- *
- *     npm run docs:options
- */
-import { readFileSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+/** The tables of options, made of the definitions of the options. */
 import { accountingOptions } from '../src/options/accounting-options.ts'
 import { fieldsOptions } from '../src/options/fields-options.ts'
 import { limitsOptions } from '../src/options/limits-options.ts'
@@ -21,39 +15,20 @@ import { orgClientOptions } from '../src/org/client-options.ts'
 const MiB = 1_048_576
 
 /** The tables, by the name that stands in the marker of each. */
-const tables: Readonly<Record<string, string>> = {
-  service: optionTable(serviceOptions),
-  tls: optionTable(tlsOptions, 'tls.'),
-  shaping: optionTable(shapingOptions),
-  accounting: optionTable(accountingOptions),
-  usage: optionTable(usageOptions),
-  fields: optionTable(fieldsOptions, 'fields.'),
-  shipper: optionTable(ownPart(shipperOptions)),
-  spool: optionTable(spoolOptions, 'spool.'),
-  limits: optionTable(limitsOptions, 'limits.'),
-  collapse: optionTable(collapseOptions, 'collapse.'),
-  hold: optionTable(holdOptions, 'hold.'),
-  'organization client': optionTable(ownPart(orgClientOptions)),
-  'environment variables': variableTable(shipperOptions),
-}
-
-/** The pages that have such tables. */
-export const pages = ['options.md', 'organization.md'].map(name => new URL(name, import.meta.url))
-
-/** A table between its markers. */
-const marked = /(<!-- table: ([a-z ]+)[^>]*-->\n).*?(<!-- end of table -->)/gs
-
-/**
- * Returns a page with its tables as the definitions have them.
- *
- * @throws Error if a marker names an unknown table
- */
-export function withTables(page: string): string {
-  return page.replace(marked, (_, begin: string, name: string, end: string) => {
-    const table = tables[name.trim()]
-    if (table === undefined) throw new Error(`no table of options is named '${name.trim()}'`)
-    return `${begin}\n${table}\n${end}`
-  })
+export const optionTables: Readonly<Record<string, () => string>> = {
+  service: () => optionTable(serviceOptions),
+  tls: () => optionTable(tlsOptions, 'tls.'),
+  shaping: () => optionTable(shapingOptions),
+  accounting: () => optionTable(accountingOptions),
+  usage: () => optionTable(usageOptions),
+  fields: () => optionTable(fieldsOptions, 'fields.'),
+  shipper: () => optionTable(ownPart(shipperOptions)),
+  spool: () => optionTable(spoolOptions, 'spool.'),
+  limits: () => optionTable(limitsOptions, 'limits.'),
+  collapse: () => optionTable(collapseOptions, 'collapse.'),
+  hold: () => optionTable(holdOptions, 'hold.'),
+  'organization client': () => optionTable(ownPart(orgClientOptions)),
+  'environment variables': () => variableTable(shipperOptions),
 }
 
 /** Returns the definitions that are not of the service. */
@@ -89,8 +64,4 @@ function variableTable(definitions: Definitions): string {
 /** Groups the digits of numbers: 10,000. */
 function grouped(text: string): string {
   return text.replace(/\d{4,}/g, digits => Number(digits).toLocaleString('en-US'))
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  for (const page of pages) writeFileSync(page, withTables(readFileSync(page, 'utf8')))
 }

@@ -33,8 +33,8 @@ process.once('SIGTERM', async () => {
   await once(server, 'close')
   logger.info('stopped')
 
-  // Less than the orchestrator waits (Kubernetes 30 s, Docker 10 s). What cannot be delivered by then is dropped, and a
-  // warning says how much it is.
+  // Less than the orchestrator waits (Kubernetes 30 s, Docker 10 s). Events that cannot be delivered by then are dropped,
+  // and a warning gives their number.
   await transport.shipper.close({ timeoutMs: 5000 })
 
   console.log(`${emulator.eventCount('web')} events arrived:`)

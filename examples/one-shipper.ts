@@ -1,6 +1,6 @@
 /**
- * Winston and OpenTelemetry through one shipper: one queue, one set of connections, one place to look at. What both log
- * within a span carries the same trace.
+ * Winston and OpenTelemetry through one shipper: one queue, one set of connections, one place to look at. Their events
+ * within a span carry the same trace.
  *
  *     npx node examples/one-shipper.ts
  */

@@ -15,7 +15,7 @@ const emulator = await startEmulator()
 const provider = new LoggerProvider({
   resource: resourceFromAttributes({ 'service.name': 'checkout', 'service.version': '1.4.0' }),
   processors: [
-    // Batches by itself. If your code wants an exporter, it is there as well:
+    // The processor batches by itself. Code that takes an exporter has one, too:
     // new BatchLogRecordProcessor({ exporter: new LogferryLogRecordExporter({ … }) })
     new LogferryLogRecordProcessor({ baseUrl: emulator.url, token: emulator.token, dataset: 'checkout' }),
   ],

@@ -26,7 +26,7 @@ async function handler({ orderId }: { orderId: number }): Promise<{ statusCode: 
     logger.error('order failed', { orderId, error })
     return { statusCode: 500 }
   } finally {
-    // What is not delivered by then stays pending, and goes with the next invocation.
+    // Events that are not delivered by then stay pending, and go with the next invocation.
     await shipper.flush({ timeoutMs: 1000 })
   }
 }

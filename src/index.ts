@@ -11,7 +11,8 @@ export type {
   Spooled,
   Warning,
 } from './accounting/diagnostics.ts'
-export type { Dropped, DropReason, DropsBySeverity } from './accounting/ledger.ts'
+export type { DropReason } from './accounting/drop-reasons.ts'
+export type { Dropped, DropsBySeverity } from './accounting/ledger.ts'
 export type { SeverityName } from './accounting/severity.ts'
 export type { ErrorCode, InvalidOption } from './errors.ts'
 export type { FieldUsage } from './fields/field-rules.ts'

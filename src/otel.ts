@@ -1,4 +1,4 @@
-import { type DropReason, isIntended } from './accounting/ledger.ts'
+import { type DropReason, isIntended } from './accounting/drop-reasons.ts'
 import { isSeverityNumber, severityOfNumber } from './accounting/severity.ts'
 import { type ErrorCode, invalidOption } from './errors.ts'
 import { describedWord } from './options/described.ts'
@@ -94,13 +94,13 @@ export class LogferryLogRecordExporter {
     const answer = (result: ExportResult): void => this.#answer(resultCallback, result)
     if (!Array.isArray(records)) return answer(noRecords)
     if (this.#shutdown !== undefined) {
-      for (const record of records) this.shipper.refuseShutDown(severityOfRecord(record))
+      for (const record of records) this.shipper.dropAfterShutdown(severityOfRecord(record))
       return answer(alreadyShutDown)
     }
     try {
       reserveStack(openBatchBytes)
     } catch {
-      for (let i = 0; i < records.length; i++) this.shipper.refused.error[usualSeverity]++
+      for (let i = 0; i < records.length; i++) this.shipper.intakeDropCounts.error[usualSeverity]++
       return answer(outOfStack)
     }
     if (this.#acknowledge === 'delivered') void this.#deliver(records).then(answer)
@@ -202,11 +202,11 @@ export class LogferryLogRecordProcessor {
    */
   onEmit(record: OtelLogRecord): void {
     try {
-      if (this.#shutdown !== undefined) return void this.shipper.refuseShutDown(severityOfRecord(record))
+      if (this.#shutdown !== undefined) return void this.shipper.dropAfterShutdown(severityOfRecord(record))
       const mayBeHeld = this.#held.size > 0 || isResourcePending(record)
       if (!mayBeHeld || !this.#hold(record)) takeRecord(this.shipper, record)
     } catch {
-      this.shipper.refused.error[usualSeverity]++ // the stack ended before the shipper was called
+      this.shipper.intakeDropCounts.error[usualSeverity]++ // the stack ended before the shipper was called
     }
   }
 
@@ -215,7 +215,11 @@ export class LogferryLogRecordProcessor {
    * `logger.enabled()`. A record without a severity number may be shipped, by its severity text.
    */
   enabled({ severityNumber }: { readonly severityNumber?: number | undefined }): boolean {
-    return !isSeverityNumber(severityNumber) || !this.shipper.isBelowMinimum(severityOfNumber(severityNumber))
+    try {
+      return !isSeverityNumber(severityNumber) || !this.shipper.isBelowMinimum(severityOfNumber(severityNumber))
+    } catch {
+      return true // the stack ended: `onEmit` counts the record
+    }
   }
 
   /**
@@ -277,7 +281,7 @@ export class LogferryLogRecordProcessor {
   }
 
   #holdIn(held: HeldRecords, record: OtelLogRecord): void {
-    if (!beginLogCall()) return void this.shipper.refuseNested()
+    if (!beginLogCall()) return void this.shipper.dropNested()
     try {
       held.add(toHeldRecord(record, this.#eventOf(record), this.shipper.maxEventBytes))
     } finally {
@@ -357,7 +361,7 @@ function expectComplete({ complete, pending }: FlushResult): void {
 
 /** Ships a record. Returns the reason for which it was dropped; a record below the minimum severity is not dropped. */
 function takeRecord(shipper: Shipper, record: OtelLogRecord): DropReason | undefined {
-  if (!beginLogCall()) return shipper.refuseNested()
+  if (!beginLogCall()) return shipper.dropNested()
   try {
     const severity = severityOfRecord(record)
     if (shipper.isBelowMinimum(severity)) return undefined

@@ -1,4 +1,4 @@
-import { builtinModule } from './options/node-version.ts'
+import { builtinModule } from './node-version.ts'
 
 /**
  * Node's own timers and clocks. Test frameworks (Jest, Sinon, Vitest, node:test) replace the globals with fakes.

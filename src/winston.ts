@@ -135,7 +135,7 @@ export class LogferryTransport extends TransportStream {
       this._write(info as Info, 'utf8', this.log === ownLog ? ignore : this.#openCallbacks.open())
     } catch (error) {
       if (this.format != null || this.log !== ownLog) throw error // an error of the application's code
-      if (this.#answers === answers) this.shipper.refused.error[usualSeverity]++ // the stack ended
+      if (this.#answers === answers) this.shipper.intakeDropCounts.error[usualSeverity]++ // the stack ended
     }
     return true
   }
@@ -210,7 +210,7 @@ export class LogferryTransport extends TransportStream {
 
   #logOnce(info: Info, callback: (() => void) | undefined): void {
     if (!this.#queue.begin() || !beginLogCall()) {
-      this.shipper.refuseNested()
+      this.shipper.dropNested()
       this.#answers++
       callback?.()
       return

@@ -1,7 +1,7 @@
 /**
  * The permitted dependencies between the parts of the product. They are read from `src` without its types, so that only
  * the code that runs counts. A type may be imported from anywhere, with the exceptions in `notEvenForTypes`. Biome
- * checks that there are no cycles (`noImportCycles`).
+ * checks that there are no cycles, not even of types (`noImportCycles`).
  */
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -26,6 +26,7 @@ const common = [
   'outcome',
   'accounting/',
   'options/',
+  'node-version',
   'own-properties',
   'text/',
   'stack-reserve',
@@ -52,10 +53,13 @@ const parts: Readonly<Record<string, MayLoad>> = {
       'shipper/',
       'spool/',
       'org/',
+      'accounting/drop-reasons',
       'accounting/severity',
       'delivery/request',
       'http/',
       'options/',
+      'node-version',
+      'number-ranges',
       'text/',
       'time',
       'time-limits',
@@ -72,7 +76,10 @@ const parts: Readonly<Record<string, MayLoad>> = {
   // The one wiring
   'shipper/': { parts: [...stages, 'http/', ...common] },
   // Stages
-  'record/': { parts: ['accounting/severity', 'stack-reserve', 'time', 'time-limits'], packages: ['logform'] },
+  'record/': {
+    parts: ['accounting/severity', 'stack-reserve', 'text/kind-of-thrown', 'time', 'time-limits'],
+    packages: ['logform'],
+  },
   'batch/': { parts: common },
   'delivery/': { parts: ['http/', ...common] },
   // The spool connects to the owners of directories to learn if they live. These connections are not traced either.
@@ -90,7 +97,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
       'usage/statement-text',
       'fields/value-like-name',
       'accounting/severity',
-      'cli/number-ranges',
+      'number-ranges',
       'options/loopback',
       'text/',
       'time',
@@ -98,11 +105,20 @@ const parts: Readonly<Record<string, MayLoad>> = {
     packages: ['@bufbuild/protobuf', '@bufbuild/protobuf/wire', '@bufbuild/protobuf/wkt', 'valibot'],
   },
   'emulator/': {
-    parts: ['options/node-version', 'options/loopback', 'own-properties', 'text/', 'time'],
+    parts: ['node-version', 'options/loopback', 'own-properties', 'text/', 'time'],
   },
   // Common
   'options/': {
-    parts: ['accounting/severity', 'errors', 'http/credentials', 'http/encodings', 'own-properties', 'text/', 'time'],
+    parts: [
+      'accounting/severity',
+      'errors',
+      'http/credentials',
+      'http/encodings',
+      'node-version',
+      'own-properties',
+      'text/',
+      'time',
+    ],
     packages: ['valibot'],
   },
   'http/': { parts: ['accounting/diagnostics', 'errors', 'own-properties', 'text/', 'time', 'time-limits'] },
@@ -113,7 +129,9 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'own-properties': { parts: [] },
   'text/': { parts: [] },
   'stack-reserve': { parts: [] },
-  time: { parts: ['options/node-version'] },
+  time: { parts: ['node-version'] },
+  'node-version': { parts: [] },
+  'number-ranges': { parts: [] },
   'time-limits': { parts: ['time'] },
 }
 
@@ -130,7 +148,7 @@ const entryPoints: Readonly<Record<string, MayLoad>> = {
   './winston': { parts: ['winston', ...core], packages: ['valibot', 'winston-transport'] },
   './otel': { parts: ['otel', ...core], packages: ['valibot'] },
   './org': { parts: ['org', 'org/', 'http/', ...common], packages: ['valibot'] },
-  './emulator': { parts: ['emulator', 'emulator/', 'options/', 'own-properties', 'text/', 'time'] },
+  './emulator': { parts: ['emulator', 'emulator/', 'options/', 'node-version', 'own-properties', 'text/', 'time'] },
 }
 
 const src = new URL('../src/', import.meta.url)
@@ -212,9 +230,9 @@ const fakeable = {
 
 /**
  * The module with the timers and clocks; the clock of events, which follows the application's; the worker's, which no
- * test fakes.
+ * test fakes; and an observer of garbage collections, which asks for no time.
  */
-const withClocks = ['time.ts', 'record/clock.ts', 'http/request-worker.ts']
+const withClocks = ['time.ts', 'record/clock.ts', 'http/request-worker.ts', 'cli/young-generation.ts']
 
 describe('timers and clocks', () => {
   it('are used only through time.ts, which the tests of an application do not fake', () => {

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { linesIn } from '../src/cli/file-lines.ts'
-import { NumberRanges } from '../src/cli/number-ranges.ts'
+import { NumberRanges } from '../src/number-ranges.ts'
 import { logferry } from './support/logferry.ts'
 import { startShipping } from './support/shipping.ts'
 
@@ -75,6 +75,17 @@ describe.concurrent('logferry audit', () => {
     const path = join(directory.path, 'export.ndjson.gz')
     await writeFile(path, gzipSync(`${nested(1)}\n${nested(2)}`))
     expect((await logferry(['audit', path])).code).toBe(0)
+  })
+
+  it('says so of a compressed file that was cut', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-audit-'))
+    const path = join(directory.path, 'cut.ndjson.gz')
+    await writeFile(path, gzipSync(nested(1)).subarray(0, -10))
+    const { code, stderr } = await logferry(['audit', path])
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^logferry: .* cannot be read: unexpected end of file\.$/m),
+    })
   })
 
   it.each([

@@ -9,7 +9,7 @@ import { runNode } from './support/run-script.ts'
 
 const main = fileURLToPath(new URL('../dist/cli/main.cjs', import.meta.url))
 
-describe('logferry bench', () => {
+describe.concurrent('logferry bench', () => {
   it('announces how many events it sends where, and sends no more', async () => {
     await using emulator = await startEmulator()
     const { code, stdout, stderr } = await bench(emulator, ['--events', '12000', '--seconds', '15'])
@@ -25,7 +25,10 @@ describe('logferry bench', () => {
     await using emulator = await startEmulator()
     const url = emulator.url.replace('127.0.0.1', '[::ffff:127.0.0.1]')
     const args = ['--url', url, '--events', '1000', '--seconds', '5']
-    expect(await bench(emulator, args)).toMatchObject({ code: 1, stderr: expect.stringMatching(/must be an https:/) })
+    expect(await bench(emulator, args)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/must be an https:.*--allow-insecure/),
+    })
     expect(await bench(emulator, [...args, '--allow-insecure'])).toMatchObject({ code: 0, stderr: '' })
   })
 
@@ -103,10 +106,10 @@ describe('logferry bench', () => {
     expect(stderr).toContain(problem)
   })
 
-  it('exits with 1 for an invalid option, with the error of the shipper', async () => {
+  it('exits with 2 for an invalid option of the shipper, with the error of the shipper', async () => {
     await using emulator = await startEmulator()
     const { code, stderr } = await bench(emulator, ['--url', 'ftp://host'])
-    expect(code).toBe(1)
+    expect(code).toBe(2)
     expect(stderr).toMatch(/option `baseUrl` must be an http\(s\) address/)
   })
 })

@@ -242,7 +242,7 @@ describe.concurrent('logferry check, the way to the service:', () => {
 
   it.each([
     ['refuses the service', 403, /^Ask the operator of the proxy to allow elsewhere\.example/],
-    ['wants a password', 407, /^Put the user name and password of the proxy in its address/],
+    ['refuses the password', 407, /^Correct the user name and password in the address of the proxy/],
     ['does not reach the service', 502, /^The proxy cannot reach the service/],
   ])('a proxy that %s', async (_, status, remedy) => {
     await using proxy = await startProxy('http://127.0.0.1:1', {
@@ -253,6 +253,14 @@ describe.concurrent('logferry check, the way to the service:', () => {
     const detail = `the proxy http://127.0.0.1:${proxy.port} refuses elsewhere.example (status ${status})`
     expect(of('proxy')?.detail).toBe(detail)
     expect(of('proxy')?.remedy).toMatch(remedy)
+  })
+
+  it('a proxy that wants a password', async () => {
+    await using proxy = await startProxy('http://127.0.0.1:1', {
+      onConnect: socket => socket.end('HTTP/1.1 407 No\r\ncontent-length: 0\r\n\r\n'),
+    })
+    const { of } = await check({ ...throughProxy(proxy.port), HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` })
+    expect(of('proxy')?.remedy).toMatch(/^Put the user name and password of the proxy in its address/)
   })
 
   it('a proxy that is not there', async () => {
@@ -297,7 +305,13 @@ describe.concurrent('logferry check, TLS:', () => {
       /^Renew/,
     ],
     ['an expired certificate of a known CA', expired, ['--ca', expired], / expired on .*CERT_HAS_EXPIRED/, /^Renew/],
-    ['an unknown CA', trusted, [], /which this machine does not trust/, /NODE_EXTRA_CA_CERTS.*tls\.ca/],
+    [
+      'an unknown CA',
+      trusted,
+      [],
+      / is self-signed, and this machine does not trust it/,
+      /NODE_EXTRA_CA_CERTS.*tls\.ca/,
+    ],
     ['a certificate for another host', wrongHost, ['--ca', wrongHost], /is for elsewhere\.example, not/, /^Use a name/],
   ])('%s', async (_, name, [option, ca], detail, remedy) => {
     await withTls(name, async emulator => {
@@ -628,14 +642,15 @@ describe.concurrent('logferry check, the spool:', () => {
 
   const mayMount = spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0
   it.runIf(mayMount).each([
-    ['a full disk', 'size=64k', /ENOSPC/, /^The disk is full/],
-    ['a file system that is read-only', 'ro', /EROFS/, /^The file system is read-only/],
-    ['little room', 'size=10m', /10\.0 MiB are free/, /spool\.maxBytes/],
-  ])('%s', async (_, mountOptions, detail, remedy) => {
+    ['a full disk', 'size=64k', '', /ENOSPC/, /^The disk is full/],
+    ['a file system that is read-only', 'ro', '', /EROFS/, /^The file system is read-only/],
+    ['a missing directory on such a file system', 'ro', '/a/b', /EROFS/, /^The file system is read-only/],
+    ['little room', 'size=10m', '', /10\.0 MiB are free/, /spool\.maxBytes/],
+  ])('%s', async (_, mountOptions, below, detail, remedy) => {
     using folder = temporaryFolder()
     const main = pathOf('../dist/cli/main.cjs')
-    const script = `mount -t tmpfs -o mode=0700,${mountOptions} none "$1" && exec "$2" "$3" check --json --spool "$1"`
-    const args = ['-rm', 'sh', '-c', script, 'sh', folder.path, process.execPath, main]
+    const script = `mount -t tmpfs -o mode=0700,${mountOptions} none "$1" && exec "$2" "$3" check --json --spool "$1$4"`
+    const args = ['-rm', 'sh', '-c', script, 'sh', folder.path, process.execPath, main, below]
     const { promise, resolve } = Promise.withResolvers<string>()
     execFile('unshare', args, { env: { PATH: process.env.PATH } }, (_error, stdout) => resolve(stdout))
     const stdout = await promise

@@ -53,7 +53,15 @@ describe('the script for bash', () => {
   })
 })
 
+const isThere = (shell: string) => spawnSync(shell, ['-c', 'true']).status === 0
+
 describe.each(['bash', 'zsh', 'fish'])('the script for %s', shell => {
+  it.runIf(isThere(shell))('has the syntax of that shell', async () => {
+    using script = await scriptFor(shell)
+    const { status, stderr } = spawnSync(shell, ['-n', script.path], { encoding: 'utf8' })
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  })
+
   it('knows every command', async () => {
     const help = (await logferry(['--help'])).stdout.split('Commands:')[1] ?? ''
     const names = [...help.matchAll(/^ {2}(\w+)/gm)].map(([, name = '']) => name)
@@ -63,3 +71,26 @@ describe.each(['bash', 'zsh', 'fish'])('the script for %s', shell => {
     for (const name of names) expect(stdout).toMatch(new RegExp(`\\b${name}\\b`))
   })
 })
+
+it.runIf(isThere('fish'))('fish offers commands, options, choices and directories', async () => {
+  using script = await scriptFor('fish')
+  const offered = (line: string) => {
+    const args = ['--no-config', '-c', 'source $argv[1]; complete -C $argv[2]', script.path, line]
+    const { stdout } = spawnSync('fish', args, { encoding: 'utf8' })
+    const rows = stdout.split('\n').filter(Boolean)
+    return rows.map(row => row.split('\t')[0])
+  }
+  expect(offered('logferry em')).toEqual(['emulator'])
+  expect(offered('logferry spool s')).toEqual(['send', 'show'])
+  expect(offered('logferry pipe --form')).toEqual(['--format'])
+  expect(offered('logferry pipe --format ')).toEqual(['auto', 'json', 'text'])
+  expect(offered('logferry spool ls /usr/lo')).toEqual(['/usr/local/'])
+})
+
+/** Writes the script for a shell to a file. */
+async function scriptFor(shell: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'logferry-completion-'))
+  const path = join(folder, 'script')
+  writeFileSync(path, (await logferry(['completion', shell])).stdout)
+  return { path, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) }
+}

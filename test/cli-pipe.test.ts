@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { type Emulator, startEmulator } from '../src/emulator.ts'
 import { unprintable } from './support/hostile-text.ts'
 import { logferry } from './support/logferry.ts'
-import { runProgram } from './support/run-script.ts'
+import { startProgram } from './support/start-node.ts'
 import { pipe, startPipe } from './support/start-pipe.ts'
 import { until } from './support/until.ts'
 
@@ -284,16 +284,22 @@ describe.concurrent('logferry pipe', () => {
 
   it.runIf(fs.existsSync('/usr/bin/script'))('shows its progress on a terminal, below its messages', async () => {
     await using emulator = await startEmulator()
-    const command = 'sleep 1.2 | "$NODE" dist/cli/main.cjs pipe --dataset d'
-    const { code, stdout } = await runProgram('/usr/bin/script', ['-qec', command, '/dev/null'], {
+    using directory = makeDirectory()
+    const inputEnds = join(directory.path, 'input-ends')
+    const input = 'until [ -e "$INPUT_ENDS" ]; do sleep 0.1; done'
+    const command = `${input} | "$NODE" dist/cli/main.cjs pipe --dataset d`
+    await using terminal = startProgram('/usr/bin/script', ['-qec', command, '/dev/null'], {
       NODE: process.execPath,
+      INPUT_ENDS: inputEnds,
       LOGFERRY_URL: emulator.url,
       LOGFERRY_TOKEN: emulator.token,
       TERM: 'xterm',
     })
-    expect(code).toBe(0)
-    expect(stdout).toContain('\r0 lines read (0/s), 0 delivered, 0 waiting\u001b[K')
-    expect(stdout).toContain('\r\u001b[KRead 0 lines, delivered 0 events.\r\n')
+    await terminal.until(/0 lines read/)
+    fs.writeFileSync(inputEnds, '')
+    expect(await terminal.end()).toBe(0)
+    expect(terminal.stdout()).toContain('\r0 lines read (0/s), 0 delivered, 0 waiting\u001b[K')
+    expect(terminal.stdout()).toContain('\r\u001b[KRead 0 lines, delivered 0 events.\r\n')
   })
 
   it('exits with 1 if the service refuses an event, and says so', async () => {
@@ -310,7 +316,9 @@ describe.concurrent('logferry pipe', () => {
     await using emulator = await startEmulator()
     const { code, stderr } = await pipe({ url: emulator.url, token: 'wrong' }, 'a\n', ['--timeout', '0.3'])
     expect(code).toBe(1)
-    expect(stderr).toContain('Lost: 1 event, because the time was up; the warnings say more\n')
+    expect(stderr).toContain(
+      'Lost: 1 event, because the time was up; the warnings say more. With --spool, events wait on disk\n',
+    )
     expect(stderr).not.toContain('wrong')
   })
 
@@ -321,6 +329,7 @@ describe.concurrent('logferry pipe', () => {
     for (const [path, flags, code, said] of [
       ['/dev/null', 'r', 0, 'Read 0 lines'],
       [join(directory.path, 'file'), 'w', 1, 'The input could not be read to its end: EBADF'],
+      [directory.path, 'r', 1, 'The input could not be read to its end: EISDIR'],
     ] as const) {
       const descriptor = fs.openSync(path, flags)
       await using running = startPipe(emulator, [], descriptor)

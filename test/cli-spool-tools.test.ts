@@ -222,6 +222,7 @@ describe.concurrent('logferry spool send --to', () => {
       code: 0,
       report: {
         directory: spool.directory,
+        ending: 'done',
         ...{ delivered: 9, refused: 0, lost: 0 },
         stillThere: { processes: [] },
         elsewhere: [],

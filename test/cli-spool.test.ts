@@ -75,7 +75,7 @@ describe.concurrent('logferry spool ls', () => {
     const { code, stdout } = await logferry(['spool', 'ls', spool.directory])
     expect(code).toBe(0)
     expect(stdout).toMatch(/left behind +9 +1 +\d+ +1 /)
-    expect(stdout).toMatch(/^1 record is damaged or missing\.$/m)
+    expect(stdout).toMatch(/^1 record is damaged or missing\. `logferry spool verify` names each\.$/m)
     expect(stdout).toMatch(/^3 refused events in rejected\.ndjson\.$/m)
   })
 
@@ -181,7 +181,7 @@ describe.concurrent('logferry spool send', () => {
     await leaveByKill(spool.directory, 'allowInsecure: true', 2, insecure.url)
     const args = ['spool', 'send', spool.directory]
     const refused = await logferry(args, environmentFor(insecure))
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/must be an https:/) })
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringMatching(/must be an https:.*--allow-insecure/) })
     expect(await logferry([...args, '--allow-insecure'], environmentFor(insecure))).toMatchObject({ code: 0 })
     expect(numbers(emulator, 'd')).toEqual([0, 1])
   })
@@ -298,27 +298,56 @@ describe.concurrent('logferry spool send', () => {
   )
 
   it.each([
-    ['no token', { LOGFERRY_URL: nowhere }, /option `token` must be.*LOGFERRY_TOKEN must be set/],
-    ['no address', { LOGFERRY_TOKEN: 't' }, /option `baseUrl` must be.*LOGFERRY_URL must be set/],
-  ])('exits with 1 for %s, and names the remedy', async (_, environment, message) => {
+    ['no token', { LOGFERRY_URL: nowhere }, /no token given\. .* A token is never given on the command line\./],
+    ['no address', { LOGFERRY_TOKEN: 't' }, /no address given\. .* or give --url/],
+  ])('exits with 2 for %s, and names the remedy', async (_, environment, message) => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, '', 1)
     const { code, stdout, stderr } = await logferry(['spool', 'send', spool.directory], environment)
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(message)
   })
 })
 
 describe.concurrent('misuse of logferry spool', () => {
-  it.each(['ls', 'show', 'verify', 'export', 'send', 'resend-rejected'])(
-    'exits with 1 if the directory does not exist: %s',
-    async command => {
-      const directory = join(tmpdir(), 'logferry-no-such-directory')
-      const stderr = `logferry: the directory ${directory} does not exist. Check the path.\n`
-      expect(await logferry(['spool', command, directory])).toEqual({ code: 1, stdout: '', stderr })
-      expect(fs.existsSync(directory)).toBe(false)
-    },
-  )
+  const all = ['ls', 'show', 'verify', 'export', 'send', 'resend-rejected']
+
+  it.each(all)('says that a file is no directory: %s', async command => {
+    using spool = makeSpool()
+    const file = join(spool.directory, 'file')
+    fs.writeFileSync(file, '')
+    const stderr = `logferry: ${file} is not a directory. Check the path.\n`
+    expect(await logferry(['spool', command, file])).toEqual({ code: 1, stdout: '', stderr })
+  })
+
+  it('names the spool if the directory of one process is given', async () => {
+    using spool = makeSpool()
+    await leaveByKill(spool.directory, '', 1)
+    const [name = ''] = fs.readdirSync(spool.directory)
+    const { code, stdout, stderr } = await logferry(['spool', 'verify', join(spool.directory, name)])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(`is the directory of one process. Give the spool, which is ${spool.directory}.`)
+  })
+
+  it('says if a directory holds other files, and none of a spool', async () => {
+    using spool = makeSpool()
+    fs.mkdirSync(join(spool.directory, 'lost+found'))
+    const args = ['spool', 'ls', spool.directory]
+    expect(await logferry(args)).toMatchObject({ code: 0, stderr: '' })
+    fs.writeFileSync(join(spool.directory, 'server.js'), '')
+    const hint = `logferry: ${spool.directory} holds no files of a spool. Is it the directory of the option spool?\n`
+    expect(await logferry(args)).toMatchObject({ code: 0, stderr: hint })
+    expect(await logferry(['spool', 'show', spool.directory])).toEqual({ code: 0, stdout: '', stderr: hint })
+    fs.writeFileSync(join(spool.directory, 'rejected.ndjson'), '')
+    expect(await logferry(args)).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  it.each(all)('exits with 1 if the directory does not exist: %s', async command => {
+    const directory = join(tmpdir(), 'logferry-no-such-directory')
+    const stderr = `logferry: the directory ${directory} does not exist. Check the path.\n`
+    expect(await logferry(['spool', command, directory])).toEqual({ code: 1, stdout: '', stderr })
+    expect(fs.existsSync(directory)).toBe(false)
+  })
 
   it.each([
     [['spool', 'ls'], "no directory given. Give the directory of the application's option spool.", 'spool ls'],

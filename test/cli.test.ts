@@ -188,6 +188,16 @@ describe.concurrent('logferry emulator', () => {
     expect(await statusFor('attacker.example')).toBe(403)
   })
 
+  it.each([
+    ['256.0.0.1', /no name server knows the host|EAI_AGAIN/],
+    ['192.0.2.1', /this machine does not have that address/],
+  ])('exits with 1 if it cannot listen on %s, and says why', async (host, reason) => {
+    const { code, stdout, stderr } = await logferry(['emulator', '--host', host])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(`logferry: the emulator cannot listen on ${host}: `)
+    expect(stderr).toMatch(reason)
+  })
+
   it('exits with 1 if the port is in use, and says so', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')

@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { startEmulator } from '../src/emulator.ts'
 import { runScript } from './support/run-script.ts'
+import { surroundings } from './support/surroundings.ts'
 
 /** The output that each example must show. */
 const shown: Readonly<Record<string, readonly RegExp[]>> = {
@@ -144,8 +145,16 @@ describe('the demo', () => {
   })
 })
 
-/** Rejects with the output if the example does not exit with 0. */
+const runs = new Map<string, Promise<{ stdout: string; stderr: string }>>()
+
+/** Runs an example once. Rejects with the output if the example does not exit with 0. */
 function run(name: string): Promise<{ stdout: string; stderr: string }> {
-  const environment = { PATH: process.env.PATH } // colours and LOGFERRY_… of whoever runs the tests stay out
+  const running = runs.get(name) ?? start(name)
+  runs.set(name, running)
+  return running
+}
+
+function start(name: string): Promise<{ stdout: string; stderr: string }> {
+  const environment = surroundings() // colours and LOGFERRY_… of whoever runs the tests stay out
   return promisify(execFile)(process.execPath, [`examples/${name}`], { cwd: root, env: environment, timeout: 15_000 })
 }

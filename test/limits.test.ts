@@ -3,7 +3,7 @@ import { resourceFromAttributes } from '@opentelemetry/resources'
 import { LoggerProvider } from '@opentelemetry/sdk-logs'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { OrgOverrides } from '../src/emulator.ts'
-import type { LimitsOptions, Shipper, ShipperOptions } from '../src/index.ts'
+import type { LimitsOptions, Shipper, ShipperOptions, Warning } from '../src/index.ts'
 import { Budget } from '../src/org/budget.ts'
 import { LogferryLogRecordProcessor } from '../src/otel.ts'
 import { specifiedOrg, startAnswering, startService } from './org/service.ts'
@@ -35,47 +35,55 @@ async function whenRead(shipper: Shipper): Promise<void> {
 const reads = ({ emulator }: Shipping) => emulator.requests().filter(({ dataset }) => dataset === undefined)
 const ingests = ({ emulator }: Shipping) => emulator.requests().filter(({ dataset }) => dataset !== undefined)
 
-describe('apiRateLimitPerSecond', () => {
+/** A process compares its bytes with the license every ten seconds. The other tests run meanwhile. */
+describe.concurrent('monthlyIngestGb', () => {
+  it('use is in stats(), and warned of at 80 % and 95 %', { timeout: 30_000 }, async () => {
+    await using limited = await startLimited({ monthlyIngestGb: 1 }, { limits: { share: 0.001 } })
+    const { shipper, warnings } = limited
+    await whenRead(shipper)
+    for (const n of range(1000)) shipper.ship({ n, text: 'x'.repeat(960) })
+    await shipper.flush()
+    const { ingest } = shipper.stats().limits ?? {}
+    expect(ingest?.bytes).toBe(1_000_000)
+    expect(ingest?.usedBytes).toBeGreaterThan(950_000)
+    while (warnings.length < 2) await sleep(50)
+    expect(warnings.map(({ code, message }) => [code, message.slice(10, 40)])).toEqual([
+      ['LOGFERRY_BUDGET', expect.stringContaining('80 % of the 0.001 GB')],
+      ['LOGFERRY_BUDGET', expect.stringContaining('95 % of the 0.001 GB')],
+    ])
+  })
+
+  it('a warning of its use names the three statements that cost most', { timeout: 30_000 }, async () => {
+    await using limited = await startLimited({ monthlyIngestGb: 0.0001 })
+    const { shipper, warnings } = limited
+    await whenRead(shipper)
+    for (const n of range(100)) {
+      shipper.ship({ level: 'info', message: `order ${n} placed`, text: 'x'.repeat(2000) })
+      shipper.ship({ level: 'info', message: `user "u${n}" left`, text: 'x'.repeat(500) })
+      shipper.ship({ level: 'error', message: 'failed', text: 'x'.repeat(200) })
+      shipper.ship({ level: 'debug', message: 'detail' })
+    }
+    const isOfBudget = ({ code }: Warning) => code === 'LOGFERRY_BUDGET'
+    while (!warnings.some(isOfBudget)) await sleep(50)
+    expect(warnings.find(isOfBudget)?.message).toMatch(
+      /are used\..* Of the bytes that this process has logged, \d+ % are info "order \* placed", \d+ % are info "user \* left", \d+ % are error "failed"\.$/,
+    )
+  })
+})
+
+describe.concurrent('apiRateLimitPerSecond', () => {
   it.each([
-    [1, 1],
-    [1000, 3],
+    [1, [1]],
+    [1000, [2, 3]], // 2 on a busy machine
   ])(
     'of %d: reads of the license take at most a tenth of it, even if configured every second',
-    async (limit, count) => {
+    async (limit, counts) => {
       await using limited = await startLimited({ apiRateLimitPerSecond: limit }, { limits: { refreshMs: 1000 } })
       await whenRead(limited.shipper)
       await sleep(2500)
-      expect(reads(limited)).toHaveLength(count)
+      expect(counts).toContain(reads(limited).length)
     },
   )
-
-  it('5 per second, 20,000 events per second for 8 s: no event is lost, few requests are refused, and the rate holds', {
-    timeout: 60_000,
-  }, async () => {
-    await using limited = await startLimited({ apiRateLimitPerSecond: 5 })
-    const { shipper, emulator } = limited
-    await whenRead(shipper)
-    const startedAtMs = performance.now()
-    let logged = 0
-    while (logged < 160_000) {
-      const due = Math.min(160_000, Math.floor((performance.now() - startedAtMs) * 20))
-      while (logged < due) shipper.ship({ level: 'info', message: 'order placed', n: logged++, text: 'x'.repeat(400) })
-      await sleep(5)
-    }
-    const times = ingests(limited)
-      .map(({ atMs }) => atMs)
-      .slice(1)
-    expect(await shipper.flush({ timeoutMs: 15_000 })).toEqual({ complete: true, pending: 0 })
-    expect(emulator.eventCount('d')).toBe(160_000)
-    expect(shipper.stats().dropped).toBe(0)
-    // No refusal on a quiet machine. Beside other tests, a request may reach the emulator late, in a second that is
-    // full, and the process slows down. simulation.test.ts shows on a virtual clock that one process alone uses the
-    // whole rate.
-    expect(emulator.stats().refusedByLimit.apiRateLimitPerSecond).toBeLessThanOrEqual(2)
-    const rate = ((times.length - 1) / ((times.at(-1) as number) - (times[0] as number))) * 1000
-    expect(rate).toBeGreaterThan(1.5)
-    expect(rate).toBeLessThanOrEqual(5)
-  })
 
   it('share is the part of this process', async () => {
     await using limited = await startLimited({ apiRateLimitPerSecond: 100 }, { limits: { share: 0.25 } })
@@ -83,16 +91,6 @@ describe('apiRateLimitPerSecond', () => {
     const { requestsPerSecond } = limited.shipper.stats()
     expect(requestsPerSecond).toBeGreaterThan(24)
     expect(requestsPerSecond).toBeLessThanOrEqual(25)
-  })
-
-  it('also counts reads of the license', async () => {
-    await using limited = await startLimited({ apiRateLimitPerSecond: 1 })
-    const { shipper, emulator } = limited
-    await whenRead(shipper)
-    shipper.ship({ n: 1 })
-    await shipper.flush()
-    expect(emulator.eventCount('d')).toBe(1)
-    expect(emulator.stats().refusedByLimit.apiRateLimitPerSecond).toBe(0)
   })
 
   it('is read again after refreshMs, and changes apply', async () => {
@@ -104,7 +102,7 @@ describe('apiRateLimitPerSecond', () => {
   })
 })
 
-describe('a fleet whose Redis gives impossible answers', () => {
+describe.concurrent('a fleet whose Redis gives impossible answers', () => {
   it.each([
     ['no process', () => [Date.now(), 0, 0, 1]],
     ['a billion processes', () => [Date.now(), 1e9, 5, 1e9]],
@@ -126,7 +124,7 @@ describe('a fleet whose Redis gives impossible answers', () => {
   })
 })
 
-describe('maxFields', () => {
+describe.concurrent('maxFields', () => {
   it('256 with 2,000 distinct keys: no event is refused, and every value can be found', async () => {
     await using limited = await startLimited({ maxFields: 256 })
     const { shipper, emulator, warnings } = limited
@@ -156,55 +154,7 @@ describe('maxFields', () => {
   })
 })
 
-describe('monthlyIngestGb', () => {
-  it('use is in stats(), and warned of at 80 % and 95 %', { timeout: 30_000 }, async () => {
-    await using limited = await startLimited({ monthlyIngestGb: 1 }, { limits: { share: 0.001 } })
-    const { shipper, warnings } = limited
-    await whenRead(shipper)
-    for (const n of range(1000)) shipper.ship({ n, text: 'x'.repeat(960) })
-    await shipper.flush()
-    const { ingest } = shipper.stats().limits ?? {}
-    expect(ingest?.bytes).toBe(1_000_000)
-    expect(ingest?.usedBytes).toBeGreaterThan(950_000)
-    while (warnings.length < 2) await sleep(50)
-    expect(warnings.map(({ code, message }) => [code, message.slice(10, 40)])).toEqual([
-      ['LOGFERRY_BUDGET', expect.stringContaining('80 % of the 0.001 GB')],
-      ['LOGFERRY_BUDGET', expect.stringContaining('95 % of the 0.001 GB')],
-    ])
-  })
-})
-
-describe('onBudget: shed', () => {
-  it('marks sampled events of every kind, and keeps their fields', async () => {
-    await using limited = await startLimited({ monthlyIngestGb: 1 }, { limits: { onBudget: 'shed' } })
-    const { shipper, emulator } = limited
-    await whenRead(shipper)
-    const kept = vi.spyOn(Budget.prototype, 'kept').mockReturnValue(0.999_999)
-    onTestFinished(() => kept.mockRestore())
-    class Order {
-      #total = 99.5
-      toJSON() {
-        return { total: this.#total }
-      }
-    }
-    const throwing = {
-      n: 1,
-      get bad() {
-        throw new Error('no')
-      },
-    }
-    for (const event of [throwing, new Error('boom'), new Order()]) shipper.ship(event as never)
-    await shipper.flush()
-    const logferry = { sampling_rate: 1 }
-    expect(emulator.events('d')).toMatchObject([
-      { n: 1, bad: expect.stringContaining('Throws'), logferry },
-      { name: 'Error', message: 'boom', stack: expect.any(String), logferry },
-      { total: 99.5, logferry },
-    ])
-  })
-})
-
-describe('other fields of the license', () => {
+describe.concurrent('other fields of the license', () => {
   it.each<[string, OrgOverrides, RegExp]>([
     ['expiresAt', { license: { expiresAt: '2026-01-01T00:00:00Z' } }, /license expired at 2026-01-01/],
     ['paymentStatus', { paymentStatus: 'failed' }, /payment status is failed/],
@@ -230,7 +180,7 @@ async function readWith({ license, ...fields }: { license?: object }) {
   return shipper.stats().limits
 }
 
-describe('a license that cannot be read', () => {
+describe.concurrent('a license that cannot be read', () => {
   it('causes one warning, and delivery continues', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ limits: { orgId: shipping.emulator.orgId } }) // the API token may not read it
@@ -308,7 +258,7 @@ describe('a license that cannot be read', () => {
   })
 })
 
-describe('close()', () => {
+describe.concurrent('close()', () => {
   const limitsAt = (baseUrl: string): ShipperOptions => ({
     baseUrl,
     limits: { orgId: 'acme', accessToken: 'a', refreshMs: 1000 },
@@ -343,7 +293,78 @@ describe('close()', () => {
   })
 })
 
-describe('options of limits', () => {
+/** A request that the emulator answers late may be one too many in its second, so no other test runs beside these. */
+describe('a low apiRateLimitPerSecond', () => {
+  it('5 per second, 20,000 events per second for 4 s: no event is lost, few requests are refused, and the rate holds', {
+    timeout: 60_000,
+  }, async () => {
+    await using limited = await startLimited({ apiRateLimitPerSecond: 5 })
+    const { shipper, emulator } = limited
+    await whenRead(shipper)
+    const startedAtMs = performance.now()
+    let logged = 0
+    while (logged < 80_000) {
+      const due = Math.min(80_000, Math.floor((performance.now() - startedAtMs) * 20))
+      while (logged < due) shipper.ship({ level: 'info', message: 'order placed', n: logged++, text: 'x'.repeat(400) })
+      await sleep(5)
+    }
+    const times = ingests(limited)
+      .map(({ atMs }) => atMs)
+      .slice(1)
+    expect(await shipper.flush({ timeoutMs: 15_000 })).toEqual({ complete: true, pending: 0 })
+    expect(emulator.eventCount('d')).toBe(80_000)
+    expect(shipper.stats().dropped).toBe(0)
+    // No refusal on a quiet machine. Beside other tests, a request may reach the emulator late, in a second that is
+    // full, and the process slows down. simulation.test.ts shows on a virtual clock that one process alone uses the
+    // whole rate.
+    expect(emulator.stats().refusedByLimit.apiRateLimitPerSecond).toBeLessThanOrEqual(2)
+    const rate = ((times.length - 1) / ((times.at(-1) as number) - (times[0] as number))) * 1000
+    expect(rate).toBeGreaterThan(1.5)
+    expect(rate).toBeLessThanOrEqual(5)
+  })
+
+  it('also counts reads of the license', async () => {
+    await using limited = await startLimited({ apiRateLimitPerSecond: 1 })
+    const { shipper, emulator } = limited
+    await whenRead(shipper)
+    shipper.ship({ n: 1 })
+    await shipper.flush()
+    expect(emulator.eventCount('d')).toBe(1)
+    expect(emulator.stats().refusedByLimit.apiRateLimitPerSecond).toBe(0)
+  })
+})
+
+describe('onBudget: shed', () => {
+  it('marks sampled events of every kind, and keeps their fields', async () => {
+    await using limited = await startLimited({ monthlyIngestGb: 1 }, { limits: { onBudget: 'shed' } })
+    const { shipper, emulator } = limited
+    await whenRead(shipper)
+    const kept = vi.spyOn(Budget.prototype, 'kept').mockReturnValue(0.999_999)
+    onTestFinished(() => kept.mockRestore())
+    class Order {
+      #total = 99.5
+      toJSON() {
+        return { total: this.#total }
+      }
+    }
+    const throwing = {
+      n: 1,
+      get bad() {
+        throw new Error('no')
+      },
+    }
+    for (const event of [throwing, new Error('boom'), new Order()]) shipper.ship(event as never)
+    await shipper.flush()
+    const logferry = { sampling_rate: 1 }
+    expect(emulator.events('d')).toMatchObject([
+      { n: 1, bad: expect.stringContaining('Throws'), logferry },
+      { name: 'Error', message: 'boom', stack: expect.any(String), logferry },
+      { total: 99.5, logferry },
+    ])
+  })
+})
+
+describe.concurrent('options of limits', () => {
   it.each<[string, unknown, RegExp]>([
     ['no organization', {}, /`limits\.orgId` must be .*; got nothing/],
     ['a share of zero', { orgId: 'o', share: 0 }, /`limits\.share` must be a number above 0, up to 1; got 0/],

@@ -2,7 +2,7 @@ import { LoggerProvider } from '@opentelemetry/sdk-logs'
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import winston from 'winston'
-import type { Shipper } from '../src/index.ts'
+import type { Shipper, ShipperOptions } from '../src/index.ts'
 import { LogferryLogRecordProcessor } from '../src/otel.ts'
 import { LogferryTransport } from '../src/winston.ts'
 import { type Shipping, startShipping } from './support/shipping.ts'
@@ -102,14 +102,16 @@ const graphs: readonly [string, () => unknown][] = [
 function callMs(log: () => void): number {
   log()
   const before = process.threadCpuUsage()
-  for (let i = 0; i < 4; i++) log()
+  log()
   const { user, system } = process.threadCpuUsage(before) // counted in ticks of 4 ms on some machines
-  return (user + system) / 4000
+  return (user + system) / 1000
 }
 
 const asIs = winston.format(info => info)() // Winston's default would make JSON of all of it, which takes long
 
-const ways: readonly [string, (shipper: Shipper) => (value: unknown) => void][] = [
+type Way = readonly [name: string, loggerOf: (shipper: Shipper) => (value: unknown) => void]
+
+const ways: readonly [Way, ...Way[]] = [
   ['ship', shipper => value => void shipper.ship({ message: 'm', value, after: { small: 1n } })],
   [
     'Winston',
@@ -133,35 +135,38 @@ function loggedIn({ emulator }: Shipping): Record<string, unknown>[] {
   return emulator.events('d').map(event => (event.body ?? event) as Record<string, unknown>)
 }
 
-describe.each(ways)('a log call of %s takes less than 50 ms', (_, loggerOf) => {
-  it.each(graphs)('for %s', { timeout: 60_000 }, async (_, graph) => {
-    await using shipping = await startShipping()
-    const shipper = shipping.ship({ maxBufferedBytes: 64 * 1_048_576 })
-    const log = loggerOf(shipper)
-    for (let i = 0; i < 500; i++) log(i)
-    const value = graph()
-    expect(callMs(() => log(value))).toBeLessThan(100) // 50 if nothing else runs beside it
-    await shipper.flush()
-    expect(loggedIn(shipping).at(-1)?.after).toEqual({ small: '1' })
-  })
-})
+const maxBufferedBytes = 64 * 1_048_576
+const shaping: ShipperOptions = {
+  context: () => ({ request_id: 'r-1' }),
+  transform: event => ({ ...event }),
+  sample: () => 0.999_999,
+}
 
-describe('a log call with functions that shape events takes less than 50 ms', () => {
-  it.each(graphs)('for %s', { timeout: 60_000 }, async (_, graph) => {
-    await using shipping = await startShipping()
-    const shipper = shipping.ship({
-      maxBufferedBytes: 64 * 1_048_576,
-      context: () => ({ request_id: 'r-1' }),
-      transform: event => ({ ...event }),
-      sample: () => 0.999_999,
-    })
-    const log = (value: unknown): void => void shipper.ship({ message: 'm', value, after: { small: 1n } })
-    for (let i = 0; i < 500; i++) log(i)
-    const value = graph()
-    expect(callMs(() => log(value))).toBeLessThan(100) // 50 if nothing else runs beside it
-    await shipper.flush()
-    expect(loggedIn(shipping).at(-1)).toMatchObject({ request_id: 'r-1', after: { small: '1' } })
-  })
+describe('a log call takes less than 50 ms', () => {
+  it.each(graphs)(
+    'for %s, by every way and with functions that shape events',
+    { timeout: 60_000 },
+    async (_, graph) => {
+      const value = graph()
+      for (const [name, options, loggerOf] of [
+        ...ways.map(([name, loggerOf]) => [name, {}, loggerOf] as const),
+        ['ship, with functions that shape events', shaping, ways[0][1]] as const,
+      ]) {
+        await using shipping = await startShipping()
+        const shipper = shipping.ship({ maxBufferedBytes, ...options })
+        const log = loggerOf(shipper)
+        for (let i = 0; i < 500; i++) log(i)
+        expect(
+          callMs(() => log(value)),
+          name,
+        ).toBeLessThan(100) // 50 if nothing else runs beside it
+        await shipper.flush()
+        const event = loggedIn(shipping).at(-1)
+        expect(event?.after, name).toEqual({ small: '1' })
+        expect(event?.request_id, name).toBe(options === shaping ? 'r-1' : undefined)
+      }
+    },
+  )
 })
 
 describe('the names of a large object are listed at most twice', () => {
@@ -270,9 +275,9 @@ describe('code that a log call runs may log', () => {
         return { name: this.name }
       }
     }
-    shipper.ship({ message: 'm', list: Array.from({ length: 500 }, () => new Old()) })
+    shipper.ship({ message: 'm', list: Array.from({ length: 100 }, () => new Old()) })
     await shipper.flush()
-    expect(shipping.emulator.eventCount('d')).toBe(501)
+    expect(shipping.emulator.eventCount('d')).toBe(101)
     expect(shipper.stats().dropped).toBe(0)
   })
 

@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { inspect } from 'node:util'
 import { Agent, interceptors, MockAgent, Pool, ProxyAgent } from 'undici'
+import * as v from 'valibot'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
 import { ingestPath } from '../src/delivery/request.ts'
 import { startEmulator } from '../src/emulator.ts'
 import { createShipper, type TlsOptions } from '../src/index.ts'
+import { withEnvironment } from '../src/options/environment.ts'
+import { integer } from '../src/options/option.ts'
 import { resolveOptions } from '../src/options/resolve.ts'
 import type { ResolvedOptions } from '../src/options/resolved-options.ts'
 import type { ShipperOptions } from '../src/options/shipper-options.ts'
@@ -749,6 +752,24 @@ describe('options', () => {
     expect(options.baseUrl.href).toBe('https://env.example/edge')
     expect([options.dataset, options.region]).toEqual(['env-dataset', 'eu'])
     expect(options.credentials.headers()).toEqual({ authorization: 'Bearer env-token' })
+  })
+
+  it('that are integers can come from the environment, too, and are checked like others', () => {
+    const range = { min: 0, max: 100, unit: 'events', default: 10, summary: '' } as const
+    const definitions = { count: integer({ ...range, env: 'COUNT' }) }
+    const { check } = definitions.count
+    const valueFrom = (COUNT: string | undefined) => withEnvironment(definitions, {}, { COUNT }).count
+    expect([valueFrom('20'), valueFrom('0'), valueFrom(''), valueFrom(undefined)]).toEqual([
+      20,
+      0,
+      undefined,
+      undefined,
+    ])
+    expect(withEnvironment(definitions, { count: 0 }, { COUNT: '20' })).toEqual({ count: 0 })
+    const refused = ['2e1', '0x10', '-1', ' 7', '1.5', '101', 'Infinity'].map(text =>
+      v.safeParse(check, valueFrom(text)),
+    )
+    expect(refused.map(({ success }) => success)).not.toContain(true)
   })
 
   it('that are set take precedence over the environment', () => {

@@ -1,6 +1,8 @@
 /** Redaction together with the options that keep, fold, count or number events: the secret appears nowhere. */
+import { LoggerProvider } from '@opentelemetry/sdk-logs'
 import { describe, expect, it } from 'vitest'
 import type { ShipperOptions } from '../src/index.ts'
+import { LogferryLogRecordProcessor } from '../src/otel.ts'
 import { type Shipping, startShipping } from './support/shipping.ts'
 
 const secret = 'hunter2'
@@ -26,6 +28,34 @@ describe('redaction', () => {
     const events = shipping.emulator.events('d')
     expect(events.map(({ level }) => level)).toEqual(['info', 'error'])
     expect(new Set(events.map(({ password }) => password)).size).toBe(1) // hashed once, even if the event was held
+    expect(received(shipping)).not.toContain(secret)
+  })
+
+  it('hashes once if an event is held, and then stands for its repetitions', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({
+      ...options,
+      hold: { below: 'error' },
+      collapse: {},
+      fields: { asText: ['labels'] },
+    })
+    const fields = { trace_id: 'a'.repeat(32), password: secret, labels: { password: secret } }
+    for (let n = 0; n < 3; n++) shipper.ship({ level: 'info', message: 'same', ...fields })
+    shipper.ship({ level: 'error', message: 'failed', ...fields })
+    await shipper.flush()
+    const events = shipping.emulator.events('d') as unknown as { password: string; labels: string }[]
+    expect(events).toHaveLength(3)
+    expect(new Set(events.flatMap(event => [event.password, JSON.parse(event.labels).password])).size).toBe(1)
+  })
+
+  it('reaches the times of repeated events', async () => {
+    await using shipping = await startShipping()
+    const masking = shipping.ship({ redactText: [/hunter\d/g], collapse: {}, timeField: 'at' })
+    const naming = shipping.ship({ redact: ['at'], collapse: {}, timeField: 'at' })
+    for (const shipper of [masking, naming]) {
+      for (let n = 0; n < 3; n++) shipper.ship({ at: secret, message: 'same' })
+      await shipper.flush()
+    }
     expect(received(shipping)).not.toContain(secret)
   })
 
@@ -65,6 +95,104 @@ describe('redaction', () => {
     expect(shipping.emulator.events('d')).toMatchObject([{ message: 'begins', user: { id: 7 } }, { user: { id: 7 } }])
     expect(received(shipping)).not.toContain(secret)
     expect(session.password).toBe(secret)
+  })
+
+  const labels = () => ({ password: secret, note: `it is ${secret}` })
+  let logsAgain = (): void => {}
+  const nesting: [string, ShipperOptions, () => object][] = [
+    [
+      'a getter',
+      options,
+      () => ({
+        labels: labels(),
+        at: new Map([
+          [
+            'a',
+            {
+              get b() {
+                logsAgain()
+                return 1
+              },
+            },
+          ],
+        ]),
+      }),
+    ],
+    [
+      'the censor function',
+      {
+        redact: {
+          paths: ['password', 'note'],
+          censor: () => {
+            logsAgain()
+            return 'masked'
+          },
+        },
+      },
+      () => ({ labels: labels() }),
+    ],
+    [
+      'nothing, but a getter changes its mind',
+      options,
+      () => {
+        let reads = 0
+        return {
+          labels: {
+            get note() {
+              return reads++ === 0 ? 'none' : secret
+            },
+          },
+        }
+      },
+    ],
+  ]
+  it.each(nesting)('reaches groups that become one text while %s logs another event', async (_, given, event) => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ ...given, fields: { asText: ['labels.*'] } })
+    logsAgain = () => void shipper.ship({ message: 'within' })
+    shipper.ship({ message: 'around', ...event() })
+    await shipper.flush()
+    expect(received(shipping)).toContain('around')
+    expect(received(shipping)).not.toContain(secret)
+  })
+
+  it('leaves no part of a secret in the name of a function or a symbol that is cut', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ redactText: [/hunter2-\d{8}/g] })
+    const name = `${'x'.repeat(190)}${secret}-12345678`
+    shipper.ship({ symbol: Symbol(name), run: Object.defineProperty(() => {}, 'name', { value: name }) })
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toMatchObject([{ symbol: 'Symbol()', run: '[Function]' }])
+  })
+
+  it('finds the values of a Map by their names, whatever its other keys are', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ redact: ['password', 'session.id'] })
+    const session = new Map<unknown, unknown>([
+      ['password', secret],
+      [7, { id: 8 }],
+      [null, 1],
+      ['id', secret],
+    ])
+    shipper.ship({ session })
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toMatchObject([
+      { session: { password: '[redacted]', 7: { id: 8 }, null: 1, id: '[redacted]' } },
+    ])
+  })
+
+  it.each<[string, ShipperOptions]>([
+    ['a path', { redact: ['scope.name'] }],
+    ['a pattern', { redactText: [/hunter\d/g] }],
+  ])('keeps the scope of a record out of usage(), by %s', async (_, given) => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship(given)
+    const provider = new LoggerProvider({ processors: [new LogferryLogRecordProcessor({ shipper })] })
+    for (let n = 0; n < 100; n++) provider.getLogger(`of ${secret} alone`).emit({ body: { n } })
+    await shipper.flush()
+    const usage = shipper.usage()
+    expect(usage.statements).toHaveLength(1)
+    expect(JSON.stringify(usage)).not.toContain('hunter')
   })
 
   it('keeps secrets out of the log statements of usage()', async () => {

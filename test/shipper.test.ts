@@ -244,6 +244,29 @@ describe('a shipper', () => {
     expect(shipping.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_CALLBACK_THREW'])
   })
 
+  it('reports a drop that could only be counted, as where the stack ends, once its other events are delivered', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const dropped: object[] = []
+    let isLogging = true
+    shipper.on('dropped', ({ reason, count }) => {
+      dropped.push({ reason, count })
+      if (isLogging) shipper.intakeDropCounts.error[2]++ // a listener that logs, and whose event is dropped as well
+    })
+    shipper.ship({ n: 1 })
+    shipper.intakeDropCounts.error[2]++
+    await shipper.flush()
+    expect(dropped).toEqual([{ reason: 'error', count: 1 }])
+    isLogging = false
+    shipper.ship({ n: 2 })
+    await shipper.flush()
+    expect(dropped).toEqual([
+      { reason: 'error', count: 1 },
+      { reason: 'error', count: 1 },
+    ])
+    expect(shipper.stats()).toMatchObject({ accepted: 4, delivered: 2, dropped: 2, pending: 0 })
+  })
+
   it('does not call a removed listener', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()
@@ -544,6 +567,16 @@ describe('memory', () => {
     expect(shipper.stats().bufferedBytes).toBe(0)
   })
 
+  it('was short: close() also delivers the event that reports it', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.latencyMs = 100
+    const shipper = shipping.ship({ maxBatchBytes: 8192, maxBufferedBytes: 65_536 })
+    for (const n of range(2000)) shipper.ship({ n, text: 'x'.repeat(100) })
+    expect(shipper.stats().drops.memory?.info).toBeGreaterThan(1000)
+    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    expect(shipping.emulator.events('d').filter(({ n }) => n === undefined)).toHaveLength(1)
+  })
+
   it('stays within maxBufferedBytes in an outage: low severities are dropped first, errors last, and one event reports it', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
@@ -566,7 +599,6 @@ describe('memory', () => {
     expect(shipping.warnings.filter(({ code }) => code === 'LOGFERRY_DROPPED')).toHaveLength(1)
 
     shipping.emulator.faults.clear()
-    await shipper.close()
     await shipper.close()
     const arrived = shipping.emulator.events('d')
     expect(arrived.filter(event => event.n !== undefined)).toHaveLength(8000 - dropped)

@@ -143,26 +143,6 @@ describe('reportUsageEveryMs', () => {
   })
 })
 
-describe('a warning about the monthly ingest', () => {
-  it('names the three statements that cost most', async () => {
-    await using shipping = await startShipping({ org: { license: { monthlyIngestGb: 0.0001 } } })
-    const { orgId, accessToken } = shipping.emulator
-    const shipper = shipping.ship({ limits: { orgId, accessToken } })
-    while (shipper.stats().limits?.readAt === undefined) await sleep(10)
-    for (let i = 0; i < 100; i++) {
-      shipper.ship({ level: 'info', message: `order ${i} placed`, text: 'x'.repeat(2000) })
-      shipper.ship({ level: 'info', message: `user "u${i}" left`, text: 'x'.repeat(500) })
-      shipper.ship({ level: 'error', message: 'failed', text: 'x'.repeat(200) })
-      shipper.ship({ level: 'debug', message: 'detail' })
-    }
-    while (!shipping.warnings.some(({ code }) => code === 'LOGFERRY_BUDGET')) await sleep(50)
-    const { message } = shipping.warnings.find(({ code }) => code === 'LOGFERRY_BUDGET') ?? {}
-    expect(message).toMatch(
-      /are used\..* Of the bytes that this process has logged, \d+ % are info "order \* placed", \d+ % are info "user \* left", \d+ % are error "failed"\.$/,
-    )
-  }, 30_000)
-})
-
 describe.each(ways)('fields, by %s:', (_, loggerOf, prefix) => {
   const within = (event: Record<string, unknown>) =>
     prefix === '' ? event : (event.attributes as Record<string, unknown>)

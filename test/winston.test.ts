@@ -34,24 +34,24 @@ describe('a Winston logger', () => {
     ])
   })
 
-  it('ships 200,000 log calls once, unchanged, in order of time', { timeout: 60_000 }, async () => {
+  it('ships 50,000 log calls once, unchanged, in order of time', { timeout: 60_000 }, async () => {
     await using logging = await startLogging()
-    for (const n of range(200_000)) logging.logger.info('order placed', { n, order: { id: n, total: n / 4 } })
+    for (const n of range(50_000)) logging.logger.info('order placed', { n, order: { id: n, total: n / 4 } })
     await end(logging.logger)
     const events = logging.emulator.events('d').sort((a, b) => (String(a._time) < String(b._time) ? -1 : 1))
-    expect(events).toHaveLength(200_000)
+    expect(events).toHaveLength(50_000)
     for (const [n, { _time, ...event }] of events.entries()) {
       if (event.n !== n) expect.fail(`event ${n} is ${JSON.stringify(event)}`)
     }
-    expect(events[199_999]).toMatchObject({
+    expect(events[49_999]).toMatchObject({
       level: 'info',
       message: 'order placed',
-      order: { id: 199_999, total: 199_999 / 4 },
+      order: { id: 49_999, total: 49_999 / 4 },
     })
-    expect(new Set(events.map(({ _time }) => _time)).size).toBe(200_000)
+    expect(new Set(events.map(({ _time }) => _time)).size).toBe(50_000)
     expect(logging.transport.shipper.stats()).toMatchObject({
-      accepted: 200_000,
-      delivered: 200_000,
+      accepted: 50_000,
+      delivered: 50_000,
       dropped: 0,
       retries: 0,
     })
@@ -493,7 +493,7 @@ describe('delivery trouble', () => {
     await using shipping = await startShipping()
     const { code, stderr, stdout } = await runScript(
       `import winston from 'winston'
-       import { LogferryTransport } from './src/winston.ts'
+       import { LogferryTransport } from 'logferry/winston'
        const logger = winston.createLogger({ transports: [new LogferryTransport({ dataset: 'd', exitTimeoutMs: 300 })] })
        logger.info('hello')`,
       { LOGFERRY_URL: shipping.emulator.url, LOGFERRY_TOKEN: 'wrong' },

@@ -1,8 +1,5 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
 
-/** Names of the events that are published, each on the channel `logferry:<name>`. */
-const published = ['delivered', 'dropped', 'rejected', 'retried', 'paused', 'spooled', 'attempted'] as const
-
 /**
  * Publishes the diagnostic events of one shipper on channels of `node:diagnostics_channel`, which all shippers of the
  * process share.
@@ -14,9 +11,12 @@ export class Channels {
   readonly #channels: ReadonlyMap<string, Channel>
   readonly #shipper: number
 
-  /** @param shipper number of the shipper, which each message carries */
-  constructor(shipper: number) {
-    this.#channels = new Map(published.map(name => [name, channel(`logferry:${name}`)]))
+  /**
+   * @param shipper number of the shipper, which each message carries
+   * @param names names of the events that are published, each on the channel `logferry:<name>`
+   */
+  constructor(shipper: number, names: readonly string[]) {
+    this.#channels = new Map(names.map(name => [name, channel(`logferry:${name}`)]))
     this.#shipper = shipper
   }
 

@@ -1,4 +1,5 @@
 import type { Delivered } from './diagnostics.ts'
+import { isRefused } from './drop-reasons.ts'
 import type { Dropped } from './ledger.ts'
 
 /** The events of one dataset, as far as the dataset was known when they were counted. */
@@ -35,7 +36,7 @@ export class DatasetCounts {
     if (dataset === undefined) return
     const counts = this.#of(dataset)
     counts.dropped += count
-    if (reason === 'rejected' || reason === 'too-large') counts.rejected += count
+    if (isRefused(reason)) counts.rejected += count
   }
 
   /**

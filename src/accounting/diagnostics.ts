@@ -1,4 +1,6 @@
+import { isPromise } from 'node:util/types'
 import type { ErrorCode } from '../errors.ts'
+import { kindOfThrown } from '../text/kind-of-thrown.ts'
 import { type Redact, toMessageLine } from '../text/short-line.ts'
 import { monotonicMs } from '../time.ts'
 import type { Channels } from './channels.ts'
@@ -6,6 +8,7 @@ import type { Dropped } from './ledger.ts'
 
 /** A problem that an operator should know about. Delivery problems are only reported, never thrown. */
 export interface Warning {
+  /** Stable code of the problem. Match on it, never on the message. */
   readonly code: ErrorCode
   /** The problem, and what to do about it. Never contains a token. */
   readonly message: string
@@ -18,6 +21,7 @@ export interface Warning {
 
 /** An event that the service refused. */
 export interface Rejected {
+  /** Dataset of the event. */
   readonly dataset: string
   /**
    * The event as it was sent. It is `undefined` if the service did not say which event it refused, or if the line is
@@ -32,6 +36,7 @@ export interface Rejected {
 
 /** A batch that the service has answered with a 2xx status. */
 export interface Delivered {
+  /** Dataset of the events. */
   readonly dataset: string
   /** Number of events that the service accepted; refused events of the batch do not count. */
   readonly count: number
@@ -41,7 +46,9 @@ export interface Delivered {
 
 /** A batch that is sent again, because the service did not take it now or gave no answer. */
 export interface Retried {
+  /** Dataset of the events. */
   readonly dataset: string
+  /** Number of events in the batch. */
   readonly count: number
   /** Bytes of all lines of the batch, before compression. */
   readonly bytes: number
@@ -57,6 +64,7 @@ export interface Retried {
 
 /** A dataset whose events are held back, because the service refuses its token, name or address, or every event. */
 export interface Paused {
+  /** The dataset. */
   readonly dataset: string
   /** HTTP status of the answer. */
   readonly status: number
@@ -70,7 +78,9 @@ export interface Paused {
 
 /** Events that went to the spool, because memory is short or the process is done with them. */
 export interface Spooled {
+  /** Dataset of the events. */
   readonly dataset: string
+  /** Number of events. */
   readonly count: number
   /** Bytes of the lines of these events. */
   readonly bytes: number
@@ -80,10 +90,13 @@ export interface Spooled {
 
 /** An attempt to send a batch that has ended, with or without an answer. */
 export interface Attempted {
+  /** Dataset of the events. */
   readonly dataset: string
+  /** Number of events in the batch. */
   readonly count: number
   /** Bytes of all lines of the batch, before compression. */
   readonly bytes: number
+  /** Duration of the attempt, in milliseconds. */
   readonly durationMs: number
   /** HTTP status of the answer; `undefined` if no answer came. */
   readonly status: number | undefined
@@ -102,25 +115,31 @@ export interface DiagnosticListeners {
   attempted: (attempted: Attempted) => void
 }
 
-export const diagnosticNames = [
-  'warning',
-  'dropped',
-  'rejected',
-  'delivered',
-  'retried',
-  'paused',
-  'spooled',
-  'attempted',
-] as const satisfies (keyof DiagnosticListeners)[]
+/** Every diagnostic event. It is published on a channel, except for warnings: Node has process warnings for them. */
+const isPublished: Readonly<Record<keyof DiagnosticListeners, boolean>> = {
+  warning: false,
+  dropped: true,
+  rejected: true,
+  delivered: true,
+  retried: true,
+  paused: true,
+  spooled: true,
+  attempted: true,
+}
+
+export const diagnosticNames = Object.keys(isPublished) as readonly (keyof DiagnosticListeners)[]
+export const publishedNames = diagnosticNames.filter(name => isPublished[name])
+
+type Listeners = { readonly [Name in keyof DiagnosticListeners]: Set<DiagnosticListeners[Name]> }
 
 const oneMinuteMs = 60_000
 /**
  * Maximum number of subjects that are remembered. When there are more, all are forgotten, and each may be warned of
  * again.
  */
-const maxQuietMatters = 1000
+const maxSubjects = 1000
 /** Maximum length of a remembered subject, in characters. */
-const maxMatterChars = 1000
+const maxSubjectChars = 1000
 
 /**
  * Tells of diagnostic events: one call of `emit` reaches the listeners, the channels of `node:diagnostics_channel`, the
@@ -128,16 +147,7 @@ const maxMatterChars = 1000
  * unless it listens for `warning` itself.
  */
 export class Diagnostics {
-  readonly #listeners: { [Name in keyof DiagnosticListeners]: Set<DiagnosticListeners[Name]> } = {
-    warning: new Set(),
-    dropped: new Set(),
-    rejected: new Set(),
-    delivered: new Set(),
-    retried: new Set(),
-    paused: new Set(),
-    spooled: new Set(),
-    attempted: new Set(),
-  }
+  readonly #listeners = Object.fromEntries(diagnosticNames.map(name => [name, new Set()])) as unknown as Listeners
   readonly #channels: Channels | undefined
   readonly #quiet = new Map<string, { untilMs: number; suppressed: number }>()
   /** Removes the secrets of the shipper from a text. */
@@ -164,13 +174,18 @@ export class Diagnostics {
   emit<Name extends keyof DiagnosticListeners>(name: Name, notice: Parameters<DiagnosticListeners[Name]>[0]): void {
     for (const listener of this.#listeners[name]) {
       try {
-        ;(listener as (notice: unknown) => void)(notice)
+        const result = (listener as (notice: unknown) => unknown)(notice)
+        if (isPromise(result)) Promise.prototype.then.call(result, undefined, error => this.#listenerThrew(name, error))
       } catch (error) {
-        if (name !== 'warning')
-          this.warn('LOGFERRY_CALLBACK_THREW', `a listener for '${name}' threw ${nameOf(error)}. Delivery continues.`)
+        this.#listenerThrew(name, error)
       }
     }
     if (this.#channels?.hasSubscribers(name)) this.#channels.publish(name, notice)
+  }
+
+  #listenerThrew(name: keyof DiagnosticListeners, error: unknown): void {
+    if (name === 'warning') return
+    this.warn('LOGFERRY_CALLBACK_THREW', `a listener for '${name}' threw ${kindOfThrown(error)}. Delivery continues.`)
   }
 
   /**
@@ -181,13 +196,13 @@ export class Diagnostics {
    */
   warn(code: ErrorCode, message: string, about = ''): void {
     const nowMs = monotonicMs()
-    const key = `${code} ${about}`.slice(0, maxMatterChars)
+    const key = `${code} ${about}`.slice(0, maxSubjectChars)
     const quiet = this.#quiet.get(key)
     if (quiet !== undefined && nowMs < quiet.untilMs) {
       quiet.suppressed++
       return
     }
-    if (this.#quiet.size > maxQuietMatters) this.#quiet.clear()
+    if (this.#quiet.size > maxSubjects) this.#quiet.clear()
     this.#quiet.set(key, { untilMs: nowMs + oneMinuteMs, suppressed: 0 })
     const warning = {
       code,
@@ -236,8 +251,4 @@ export function emitWarningNow({
   } catch {
     // A listener of the application threw. Its bug must not change how the process ends.
   }
-}
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : typeof error
 }

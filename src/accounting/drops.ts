@@ -1,5 +1,6 @@
 import type { Diagnostics } from './diagnostics.ts'
-import type { DropOrigin, DropReason, DropsBySeverity, Ledger, Refusal } from './ledger.ts'
+import type { DropReason, IntakeDropReason } from './drop-reasons.ts'
+import type { DropOrigin, DropsBySeverity, Ledger } from './ledger.ts'
 
 export interface DropsDeps {
   readonly ledger: Ledger
@@ -30,11 +31,11 @@ export function dropPending(
  * Reports the events that were dropped for this reason before they were in a batch, since the last call. Each was
  * counted by its log call. Returns their number, and their severities.
  */
-export function reportRefused(
+export function reportIntakeDrops(
   { ledger, diagnostics }: DropsDeps,
-  reason: Refusal,
+  reason: IntakeDropReason,
 ): { count: number; bySeverity: DropsBySeverity } {
-  const { count, bySeverity } = ledger.takeRefused(reason)
+  const { count, bySeverity } = ledger.takeUnreported(reason)
   if (count > 0) diagnostics.emit('dropped', { reason, count, bySeverity, dataset: undefined, wasSent: false })
   return { count, bySeverity }
 }

@@ -1,44 +1,5 @@
+import { type DropReason, type IntakeDropReason, intakeDropReasons } from './drop-reasons.ts'
 import { type Severity, type SeverityName, severities } from './severity.ts'
-
-/** The reason for which an event was dropped. */
-export type DropReason =
-  /** Memory was full (for events of this severity). */
-  | 'memory'
-  /** The service refused the event. */
-  | 'rejected'
-  /** The service refused the event for its size, although it was alone in a request. */
-  | 'too-large'
-  /** `close()` or the end of the process could not wait any longer. */
-  | 'closed'
-  /** The `dataset` function threw, or returned no usable name. */
-  | 'dataset'
-  /** The spool had reached its `maxBytes`; the oldest events are dropped first. */
-  | 'spool-full'
-  /** The spooled event is damaged or missing. */
-  | 'spool-damaged'
-  /** The event could not be redacted: the function of `redact.censor` failed. */
-  | 'redact'
-  /** The event was sampled away so that the license's monthly ingest lasts (`limits.onBudget: 'shed'`). */
-  | 'budget'
-  /** The `transform` function returned no event. */
-  | 'transform'
-  /** The event was sampled away by the option `sample`. */
-  | 'sample'
-  /** The event repeated another, and a later event stands for its repetitions (`collapse`). */
-  | 'collapsed'
-  /** The event was held, and no event of its trace was severe enough to release it in time (`hold`). */
-  | 'untriggered'
-  /** The OpenTelemetry record came after its processor or exporter was shut down. */
-  | 'shut-down'
-  /** The runtime failed, for example for lack of memory, or log calls within log calls did not end. */
-  | 'error'
-
-const intended: ReadonlySet<DropReason> = new Set(['budget', 'transform', 'sample', 'collapsed', 'untriggered'])
-
-/** True if the application has asked for the drop, by its options. Such a drop fails no OpenTelemetry export. */
-export function isIntended(reason: DropReason): boolean {
-  return intended.has(reason)
-}
 
 /**
  * Number of dropped events by severity. `unknown` counts events that could not be read, and refused events that the
@@ -48,8 +9,11 @@ export type DropsBySeverity = Partial<Record<SeverityName | 'unknown', number>>
 
 /** Events that were dropped. */
 export interface Dropped {
+  /** Reason of the drop. */
   readonly reason: DropReason
+  /** Number of events. */
   readonly count: number
+  /** Number of events of each severity. */
   readonly bySeverity: DropsBySeverity
   /** Dataset of the events; `undefined` if they were dropped inside their log calls, or if it is unknown. */
   readonly dataset: string | undefined
@@ -92,21 +56,6 @@ export function tally(lines: Uint8Array): DropsBySeverity {
   return bySeverity
 }
 
-/** The reasons for which events are dropped before they are in a batch. */
-export const refusals = [
-  'memory',
-  'dataset',
-  'redact',
-  'budget',
-  'transform',
-  'sample',
-  'collapsed',
-  'untriggered',
-  'shut-down',
-  'error',
-] as const satisfies DropReason[]
-export type Refusal = (typeof refusals)[number]
-
 /** Number of events of each severity, indexed by severity. */
 type Counts = [number, number, number, number, number, number]
 
@@ -123,20 +72,22 @@ export class Ledger {
   #sent = 0
   /**
    * Events dropped before they were in a batch, mostly inside their own log calls. One number counts an event as
-   * accepted and dropped at once. So `refused.error[severity]++` can count the event when the stack is exhausted and no call is possible.
+   * accepted and dropped at once. So `intakeDropCounts.error[severity]++` can count the event when the stack is exhausted
+   * and no call is possible.
    */
-  readonly refused = noRefusals()
-  readonly #reported = noRefusals()
+  readonly intakeDropCounts = noDrops()
+  readonly #reported = noDrops()
+  #reportedTotal = 0
   #droppedLater = 0
   readonly #drops = new Map<DropReason, DropsBySeverity>()
   readonly #sentDrops = new Map<DropReason, number>()
 
   get accepted(): number {
-    return this.admitted + this.#refusedCount
+    return this.admitted + this.#intakeDropTotal
   }
 
   get dropped(): number {
-    return this.#droppedLater + this.#refusedCount
+    return this.#droppedLater + this.#intakeDropTotal
   }
 
   get delivered(): number {
@@ -209,9 +160,9 @@ export class Ledger {
 
   /** Returns a copy of the drops, by reason and severity. */
   drops(): Partial<Record<DropReason, DropsBySeverity>> {
-    const refused = refusals.map(reason => [reason, difference(this.refused[reason], none)] as const)
+    const atIntake = intakeDropReasons.map(reason => [reason, difference(this.intakeDropCounts[reason], none)] as const)
     return Object.fromEntries([
-      ...refused.filter(([, { count }]) => count > 0).map(([reason, { bySeverity }]) => [reason, bySeverity]),
+      ...atIntake.filter(([, { count }]) => count > 0).map(([reason, { bySeverity }]) => [reason, bySeverity]),
       ...[...this.#drops].map(([reason, drops]) => [reason, { ...drops }]),
     ])
   }
@@ -227,25 +178,31 @@ export class Ledger {
     return counts
   }
 
-  /** Returns the events refused for this reason since the last call with the same reason. */
-  takeRefused(reason: Refusal): { count: number; bySeverity: DropsBySeverity } {
-    const [refused, reported] = [this.refused[reason], this.#reported[reason]]
-    const unreported = difference(refused, reported)
+  /** Returns the events dropped at the intake for this reason since the last call with the same reason. */
+  takeUnreported(reason: IntakeDropReason): { count: number; bySeverity: DropsBySeverity } {
+    const [dropped, reported] = [this.intakeDropCounts[reason], this.#reported[reason]]
+    const unreported = difference(dropped, reported)
     for (let severity = 0; severity < reported.length; severity++)
-      reported[severity as Severity] = refused[severity as Severity]
+      reported[severity as Severity] = dropped[severity as Severity]
+    this.#reportedTotal += unreported.count
     return unreported
   }
 
-  get #refusedCount(): number {
+  /** True if events were dropped at the intake since the calls of `takeUnreported`. */
+  get hasUnreported(): boolean {
+    return this.#intakeDropTotal > this.#reportedTotal
+  }
+
+  get #intakeDropTotal(): number {
     let count = 0
-    for (const reason of refusals) for (const one of this.refused[reason]) count += one
+    for (const reason of intakeDropReasons) for (const one of this.intakeDropCounts[reason]) count += one
     return count
   }
 }
 
-function noRefusals(): Readonly<Record<Refusal, Counts>> {
-  const counts = refusals.map((reason): [Refusal, Counts] => [reason, [0, 0, 0, 0, 0, 0]])
-  return Object.fromEntries(counts) as Record<Refusal, Counts>
+function noDrops(): Readonly<Record<IntakeDropReason, Counts>> {
+  const counts = intakeDropReasons.map((reason): [IntakeDropReason, Counts] => [reason, [0, 0, 0, 0, 0, 0]])
+  return Object.fromEntries(counts) as Record<IntakeDropReason, Counts>
 }
 
 const none: Readonly<Counts> = [0, 0, 0, 0, 0, 0]

@@ -1,4 +1,4 @@
-import type { DropReason } from '../accounting/ledger.ts'
+import type { DropReason } from '../accounting/drop-reasons.ts'
 
 /** The fate of a line that is not known to be delivered. */
 export interface Loss {

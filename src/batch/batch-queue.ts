@@ -14,9 +14,9 @@ import { Spill } from './spill.ts'
 export interface BatchQueueListeners {
   /** Called when a batch may be ready to send; never inside a log call. */
   onReady(): void
-  /** Called when a reload returned so many lines fewer than the batch had. */
+  /** Called when a reload returned `count` lines fewer than the batch had. */
   onLost(count: number, dataset: string): void
-  /** Called when a reload returned so many lines more than the batch had. */
+  /** Called when a reload returned `count` lines more than the batch had. */
   onFound(count: number): void
   /** Called when lines went to the store for lack of memory; also inside a log call. */
   onSpooled(dataset: string, count: number, bytes: number): void

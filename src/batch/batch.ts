@@ -23,7 +23,7 @@ export class Batch {
   /** Number of the first line among the lines of the batch before any split. */
   #first = 0
   #isSplit = false
-  #isBacklog = false
+  #isReloaded = false
   /** Counts reloads and cancellations. A reload is discarded if the number has changed when the reload ends. */
   #reloads = 0
 
@@ -94,9 +94,9 @@ export class Batch {
     return this.#lines.isInMemory ? this.#lines.texts() : []
   }
 
-  /** True if the batch was reloaded from the store. Fresh and reloaded batches take turns. */
-  get isBacklog(): boolean {
-    return this.#isBacklog
+  /** True if the batch was reloaded from the store. Reloaded batches and others take turns. */
+  get isReloaded(): boolean {
+    return this.#isReloaded
   }
 
   /** Orders batches by their age in the store; empty if the store has no copy of the batch. */
@@ -298,10 +298,10 @@ export class Batch {
    */
   async reload(maxBytes: number): Promise<number | undefined> {
     const { memory } = this.#shared
-    const heldBytes = this.byteLength
+    const chargedBytes = this.byteLength
     const reload = ++this.#reloads
-    memory.charge(heldBytes)
-    const contents = await this.#shared.read().finally(() => memory.discharge(heldBytes))
+    memory.charge(chargedBytes)
+    const contents = await this.#shared.read().finally(() => memory.discharge(chargedBytes))
     const isWanted = reload === this.#reloads && this.#shared.unsettled > 0 // the batch may have been abandoned
     return isWanted ? this.#restore(contents, maxBytes) : undefined
   }
@@ -328,18 +328,19 @@ export class Batch {
    * off and settled, and the batch keeps the rest.
    */
   handOffTo(store: BatchStore): number | undefined {
-    // A part of a split batch gets a stored copy of its own, so that settled lines of other parts are not delivered
-    // again.
-    const needsCopy = !this.#shared.isHandedOff && (this.#isSplit || !this.#shared.isStored)
+    // If another part of a split batch is settled, this part gets a stored copy of its own, so that the settled lines are
+    // not delivered again.
+    const isWhole = !this.#isSplit || !this.#shared.hasSettled
+    const needsCopy = !this.#shared.isHandedOff && (!isWhole || !this.#shared.isStored)
     const copy = needsCopy ? this.#writeTo(store) : undefined
-    copy?.handOff()
-    const again = copy === undefined ? this.#shared.handOffCopies() : 0
-    if (again === undefined) {
+    if (copy !== undefined) this.#shared.handOffPart(copy)
+    const settledBefore = copy === undefined ? this.#shared.handOffCopies() : 0
+    if (settledBefore === undefined) {
       this.#handOffFirstLines()
       return undefined
     }
     this.settle(() => handedOff)
-    return this.count + again
+    return this.count + settledBefore
   }
 
   /**
@@ -347,9 +348,9 @@ export class Batch {
    * has, including lines that had been settled before.
    */
   handOff(): number {
-    const again = this.#shared.handOff()
+    const settledBefore = this.#shared.handOff()
     this.settle(() => handedOff)
-    return this.count + again
+    return this.count + settledBefore
   }
 
   #split(place: (lines: LineBuffer) => Cut): [Batch, Batch] {
@@ -362,7 +363,7 @@ export class Batch {
   #part(lines: LineBuffer, from: Cut, to: Cut): Batch {
     const part = new Batch(this.dataset, lines.slice(from, to), this.#shared, this.attempts.forPart())
     part.#isSplit = true
-    part.#isBacklog = this.#isBacklog
+    part.#isReloaded = this.#isReloaded
     part.#first = this.#first + from.count
     return part
   }
@@ -378,7 +379,7 @@ export class Batch {
     const lineSeverities = Buffer.concat(contents.map(content => content.severities))
     const lost = this.count - lineSeverities.length
     this.#lines = new LineBuffer(block, lineSeverities, lineSeverities.length, byteLength)
-    this.#isBacklog = true
+    this.#isReloaded = true
     // It is unknown which lines are missing. The last line numbers stand for them, so that each line is settled once.
     if (lost > 0) this.#shared.acknowledgements.settle(this.count, this.count + lost, () => missing)
     this.#shared.lose(lost)

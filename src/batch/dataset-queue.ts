@@ -8,7 +8,6 @@ import type { BatchStore, StoredBatch } from './batch-store.ts'
 import { blockSize } from './line-buffer.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { Refusals } from './refusals.ts'
-import type { Spill } from './spill.ts'
 
 /**
  * The limits of a batch, shared by every dataset queue. Size and age are tuned to the request rate that the service
@@ -50,11 +49,25 @@ export interface Pause {
   readonly reason: string
 }
 
+/** The way of batches and lines to the store while memory is short: see `Spill`. */
+export interface WayToStore {
+  /** True while memory is so short that new lines follow the stored lines of their dataset into the store. */
+  readonly isMemoryShort: boolean
+  /** While memory is short, moves one batch of `queue` now, and schedules other batches to move. */
+  spill(queue: DatasetQueue): void
+  /** Opens an empty batch in the store. Returns `undefined` if memory has room for a block of so many bytes. */
+  open(dataset: string, bytes: number): Batch | undefined
+  /** Reports the lines that were written straight to the store, in the next turn of the event loop. */
+  reportSoon(): void
+  /** Reports lines that went to the store. */
+  onSpooled(dataset: string, count: number, bytes: number): void
+}
+
 export interface DatasetQueueDeps {
   readonly limits: BatchLimits
   readonly memory: MemoryBudget
-  /** Moves batches to the store while memory is short; `undefined` without a store. */
-  readonly spill: Spill | undefined
+  /** `undefined` without a store. */
+  readonly spill: WayToStore | undefined
   /**
    * Opens a stored copy for a new batch, to which each line is written at once. Returns `undefined` if the store opens
    * none.
@@ -75,15 +88,16 @@ export class DatasetQueue {
   #refusals: Refusals | undefined
   readonly #deps: DatasetQueueDeps
   readonly #limits: BatchLimits
-  /** Oldest first; a batch that returns after a failed attempt is at the head again. */
+  /** Batches that were never only in the store, oldest first. A batch whose attempt failed is at the head again. */
   readonly #waiting: Batch[] = []
   /** Batches that were reloaded from the store and wait, in the same order. */
-  readonly #backlog: Batch[] = []
+  readonly #reloaded: Batch[] = []
   /** Batches that are only in the store, oldest first. */
   readonly #stored: Batch[] = []
   /** The youngest stored batch while a line is being added to it. It must not be dropped to make room for that line. */
   #extended: Batch | undefined
-  #isBacklogsTurn = false
+  /** True if a reloaded batch is sent next, should there be one. */
+  #isTurnOfReloaded = false
   #open: Batch | undefined
   #openedAtMs = 0
   #isFlushing = false
@@ -99,7 +113,7 @@ export class DatasetQueue {
   }
 
   get isEmpty(): boolean {
-    return this.#open === undefined && this.#waiting.length + this.#backlog.length + this.#stored.length === 0
+    return this.#open === undefined && this.#waiting.length + this.#reloaded.length + this.#stored.length === 0
   }
 
   /** Bytes of the lines in the open batch. */
@@ -109,7 +123,7 @@ export class DatasetQueue {
 
   /** Bytes of the lines in batches that wait in memory. */
   get waitingBytes(): number {
-    return byteLengthOf(this.#waiting) + byteLengthOf(this.#backlog)
+    return byteLengthOf(this.#waiting) + byteLengthOf(this.#reloaded)
   }
 
   /** Bytes of the lines in batches that are only in the store. */
@@ -124,12 +138,12 @@ export class DatasetQueue {
 
   /** Number of lines in batches that wait, in memory or in the store. */
   get waitingCount(): number {
-    return countOf(this.#waiting) + countOf(this.#backlog) + countOf(this.#stored)
+    return countOf(this.#waiting) + countOf(this.#reloaded) + countOf(this.#stored)
   }
 
   /** Number of lines in batches that were sent before and wait for another attempt. */
   get resentCount(): number {
-    return resentIn(this.#waiting) + resentIn(this.#backlog) + resentIn(this.#stored)
+    return resentIn(this.#waiting) + resentIn(this.#reloaded) + resentIn(this.#stored)
   }
 
   /** Severity of the most severe line in memory; -1 if there is none. */
@@ -144,12 +158,12 @@ export class DatasetQueue {
    * such lines have waited longer than the lines of an open batch.
    */
   get waitingSinceMs(): number {
-    return this.#waiting.length + this.#backlog.length > 0 ? 0 : this.#openedAtMs
+    return this.#waiting.length + this.#reloaded.length > 0 ? 0 : this.#openedAtMs
   }
 
   /** Number of reloaded batches that wait. */
-  get backlogCount(): number {
-    return this.#backlog.length
+  get reloadedCount(): number {
+    return this.#reloaded.length
   }
 
   /** Returns the oldest batch that is only in the store and has at most `maxBytes`. */
@@ -216,16 +230,16 @@ export class DatasetQueue {
    */
   dequeue(nowMs: number): Batch | undefined {
     if (this.#pause !== undefined && (this.#pause.isProbing || this.#pause.untilMs > nowMs)) return undefined
-    const ready = this.#isBacklogsTurn
-      ? (takeReady(this.#backlog, nowMs) ?? this.#takeFresh(nowMs))
-      : (this.#takeFresh(nowMs) ?? takeReady(this.#backlog, nowMs))
-    if (ready !== undefined) this.#isBacklogsTurn = !ready.isBacklog
+    const ready = this.#isTurnOfReloaded
+      ? (takeReady(this.#reloaded, nowMs) ?? this.#takeNew(nowMs))
+      : (this.#takeNew(nowMs) ?? takeReady(this.#reloaded, nowMs))
+    if (ready !== undefined) this.#isTurnOfReloaded = !ready.isReloaded
     return ready
   }
 
   /** Puts batches back at the head of their queue, in the given order. */
   requeue(...batches: readonly Batch[]): void {
-    const queue = batches[0]?.isBacklog ? this.#backlog : this.#waiting
+    const queue = batches[0]?.isReloaded ? this.#reloaded : this.#waiting
     queue.unshift(...batches)
   }
 
@@ -248,13 +262,13 @@ export class DatasetQueue {
 
   /** Puts a batch at the end of its queue. */
   requeueLast(batch: Batch): void {
-    const queue = batch.isBacklog ? this.#backlog : this.#waiting
+    const queue = batch.isReloaded ? this.#reloaded : this.#waiting
     queue.push(batch)
   }
 
   /** Moves the batch that has waited longest to the store. Returns false if no batch can be moved. */
   moveOldestTo(store: BatchStore): boolean {
-    for (const batches of [this.#waiting, this.#backlog]) {
+    for (const batches of [this.#waiting, this.#reloaded]) {
       const oldest = batches.findIndex(batch => batch.moveTo(store))
       if (oldest < 0) continue
       this.#putMovedIntoStored(...batches.splice(oldest, 1))
@@ -331,7 +345,7 @@ export class DatasetQueue {
     if (this.isEmpty || this.#pause?.isProbing) return Number.POSITIVE_INFINITY
     let readyAtMs = this.dueAtMs
     for (const { attempts } of this.#waiting) readyAtMs = Math.min(readyAtMs, attempts.notBeforeMs)
-    for (const { attempts } of this.#backlog) readyAtMs = Math.min(readyAtMs, attempts.notBeforeMs)
+    for (const { attempts } of this.#reloaded) readyAtMs = Math.min(readyAtMs, attempts.notBeforeMs)
     return Math.max(readyAtMs, this.#pause?.untilMs ?? 0)
   }
 
@@ -365,14 +379,14 @@ export class DatasetQueue {
 
   /** Makes every batch that waits after a failure due now, and the next probe as well if the dataset is paused. */
   skipBackoff(): void {
-    for (const { attempts } of [...this.#waiting, ...this.#backlog]) attempts.delayUntil(0)
+    for (const { attempts } of [...this.#waiting, ...this.#reloaded]) attempts.delayUntil(0)
     if (this.#pause !== undefined) this.#pause = { ...this.#pause, untilMs: 0 }
   }
 
   /** Removes and returns every batch, in memory or in the store, even if it is held back. */
   takeAll(): Batch[] {
     if (this.#open !== undefined) this.#seal()
-    return [...this.#stored.splice(0), ...this.#backlog.splice(0), ...this.#waiting.splice(0)]
+    return [...this.#stored.splice(0), ...this.#reloaded.splice(0), ...this.#waiting.splice(0)]
   }
 
   /**
@@ -432,10 +446,11 @@ export class DatasetQueue {
   }
 
   #inMemory(): Batch[] {
-    return [...this.#waiting, ...this.#backlog, ...(this.#open === undefined ? [] : [this.#open])]
+    return [...this.#waiting, ...this.#reloaded, ...(this.#open === undefined ? [] : [this.#open])]
   }
 
-  #takeFresh(nowMs: number): Batch | undefined {
+  /** Removes and returns the next batch that was never only in the store. Seals the open batch if that one is due. */
+  #takeNew(nowMs: number): Batch | undefined {
     const ready = takeReady(this.#waiting, nowMs)
     if (ready !== undefined || this.dueAtMs > nowMs) return ready
     return this.#seal() ? this.#waiting.pop() : undefined

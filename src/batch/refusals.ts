@@ -12,6 +12,11 @@ const convictAfterMs = 60_000
  * dropped.
  */
 const maxRequestsPerBatch = 64
+/**
+ * Number of refusals in a row after which a dataset counts as refused as a whole. The search for one refused event in a
+ * batch has fewer in a row, however long it takes at a low request rate.
+ */
+const refusalsOfWhole = 32
 
 const firstDelayMs = 1000
 const maxDelayMs = 60_000
@@ -42,7 +47,7 @@ export type Verdict =
   /** The piece is sent again at once: there is evidence against it, but one answer is not enough to drop it. */
   | { readonly kind: 'retry' }
   /** The piece waits until `untilMs`, and other events of its dataset are sent first. */
-  | { readonly kind: 'hold'; readonly untilMs: number }
+  | { readonly kind: 'wait'; readonly untilMs: number }
   | { readonly kind: 'drop' }
 
 /**
@@ -64,6 +69,8 @@ export class Refusals {
   #sinceMs: number
   /** Number of pieces refused since then, each counted once. */
   #pieces = 0
+  /** Number of answers that refused a piece since then. */
+  #inRow = 0
   /** The accepted request that started last. */
   #accepted = { startedAtMs: Number.NEGATIVE_INFINITY, answeredAtMs: Number.NEGATIVE_INFINITY }
 
@@ -93,6 +100,7 @@ export class Refusals {
   onAccepted(startedAtMs: number, nowMs: number): void {
     if (startedAtMs > this.#accepted.startedAtMs) this.#accepted = { startedAtMs, answeredAtMs: nowMs }
     this.#pieces = 0
+    this.#inRow = 0
     this.#sinceMs = nowMs
   }
 
@@ -104,13 +112,17 @@ export class Refusals {
    */
   judge(piece: RefusedPiece, startedAtMs: number, nowMs: number, serviceAcceptedAtMs: number): Verdict {
     if (piece.refusals === 1) this.#pieces++
+    this.#inRow++
     if (piece.refusal === undefined) this.#lines += piece.count
     const isConvicted = nowMs - this.#sinceMs >= convictAfterMs && nowMs - serviceAcceptedAtMs < convictAfterMs
     if (isConvicted) this.#pieces = 0
-    if (piece.count > 1) return isConvicted && piece.requests >= maxRequestsPerBatch ? drop : { kind: 'split' }
+    if (piece.count > 1) {
+      const isWhole = isConvicted && this.#inRow >= refusalsOfWhole
+      return isWhole && piece.requests >= maxRequestsPerBatch ? drop : { kind: 'split' }
+    }
     const isToBlame = isConvicted || this.#hasEvidence(piece, startedAtMs)
     if (isToBlame) return piece.refusals >= refusalsUntilDrop ? drop : { kind: 'retry' }
-    return { kind: 'hold', untilMs: nowMs + Math.min(firstDelayMs * 2 ** Math.min(piece.refusals - 1, 16), maxDelayMs) }
+    return { kind: 'wait', untilMs: nowMs + Math.min(firstDelayMs * 2 ** Math.min(piece.refusals - 1, 16), maxDelayMs) }
   }
 
   /** True if the piece was refused, then other events were accepted, and then the piece was refused again. */

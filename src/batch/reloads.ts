@@ -6,6 +6,7 @@ import { readUpTo } from './spill.ts'
 
 /** Maximum number of batches that are read from the store at the same time, for all datasets together. */
 const readAhead = 2
+/** Time after a failed reload until batches are reloaded again, in milliseconds. */
 const retryReadAfterMs = 1000
 
 export interface ReloadsDeps {
@@ -16,9 +17,9 @@ export interface ReloadsDeps {
   readonly queueFor: (dataset: string) => DatasetQueue
   /** Called when a batch may be ready to send. */
   readonly onReady: () => void
-  /** Called when a reload returned so many lines fewer than the batch had. */
+  /** Called when a reload returned `count` lines fewer than the batch had. */
   readonly onLost: (count: number, dataset: string) => void
-  /** Called when a reload returned so many lines more than the batch had. */
+  /** Called when a reload returned `count` lines more than the batch had. */
   readonly onFound: (count: number) => void
 }
 
@@ -89,7 +90,7 @@ export class Reloads {
   #nextQueue(): DatasetQueue | undefined {
     if (this.#resting !== undefined || this.#reading.size >= readAhead) return undefined
     for (const queue of this.#deps.queues()) {
-      const oldest = queue.backlogCount > 0 ? undefined : queue.oldestStored(this.#maxReadBytes)
+      const oldest = queue.reloadedCount > 0 ? undefined : queue.oldestStored(this.#maxReadBytes)
       if (oldest && this.#deps.memory.usedBytes + oldest.byteLength <= this.#maxReadBytes) return queue
     }
     return undefined
@@ -118,7 +119,7 @@ export class Reloads {
     this.#returnToQueue(batch, lost !== undefined)
   }
 
-  /** Tells of lines that are missing after a reload; of a negative number if there are more lines than before. */
+  /** Tells of `count` lines that are missing after a reload; if `count` is negative, of lines more than before. */
   #emitMissing(count: number, dataset: string): void {
     if (count > 0) this.#deps.onLost(count, dataset)
     if (count < 0) this.#deps.onFound(-count)

@@ -18,15 +18,14 @@ export class RequestBody {
   }
 
   /**
-   * Reserves memory for the body of lines of so many bytes, and drops the body of an earlier attempt. Returns false if
-   * there is not enough memory. The memory stays charged until `keep` or `drop`.
+   * Reserves memory for a body of at most so many bytes, and drops the body of an earlier attempt. Returns false if there
+   * is not enough memory. The memory stays charged until `keep` or `drop`.
    */
-  reserve(lineBytes: number): boolean {
+  reserve(maxBytes: number): boolean {
     if (this.#kept !== undefined) this.drop()
-    const maxCompressedBytes = lineBytes + (lineBytes >> 8) + 64 // as zstd documents; gzip needs less
     if (this.#chargedBytes > 0) return true
-    if (!this.#memory.reserve(maxCompressedBytes)) return false
-    this.#chargedBytes = maxCompressedBytes
+    if (!this.#memory.reserve(maxBytes)) return false
+    this.#chargedBytes = maxBytes
     return true
   }
 

@@ -10,7 +10,9 @@ export const noBlock = Buffer.alloc(0)
  * the lines.
  */
 export class SharedBlock {
+  /** Number of lines that are neither delivered, dropped nor handed off. */
   unsettled = 0
+  /** Number of requests made for these lines. */
   requests = 0
   readonly memory: MemoryBudget
   readonly acknowledgements = new Acknowledgements()
@@ -19,6 +21,8 @@ export class SharedBlock {
   isHandedOff = false
   /** Number of settled lines that the copies still contain. */
   #settled = 0
+  /** The stored copies of parts that were handed off one by one. */
+  #partCopies: StoredBatch[] | undefined
   #block: Buffer
   /** Created on first use, as is `#whenSettled`: the store may hold tens of thousands of batches that need neither. */
   #waiters: (() => void)[] | undefined
@@ -40,14 +44,21 @@ export class SharedBlock {
     return this.copies.length > 0 && this.copies.every(copy => copy.isComplete && !copy.hasVanished)
   }
 
+  /** True if a line is settled that the copies still contain. */
+  get hasSettled(): boolean {
+    return this.#settled > 0
+  }
+
   get isInMemory(): boolean {
     return this.#block.length > 0
   }
 
+  /** True if a copy has vanished from the store, and the lines are still in memory. */
   get isToBeRewritten(): boolean {
     return this.isInMemory && this.unsettled > 0 && this.copies.some(({ hasVanished }) => hasVanished)
   }
 
+  /** Frees the block, and uses `block` from now on. */
   replaceBlock(block: Buffer): void {
     this.memory.free(this.#block)
     this.#block = block
@@ -57,6 +68,7 @@ export class SharedBlock {
     for (const copy of this.copies) copy.seal()
   }
 
+  /** Removes the copies from the store, and uses these from now on. */
   replaceCopies(...copies: StoredBatch[]): void {
     for (const copy of this.copies.splice(0, Number.POSITIVE_INFINITY, ...copies)) copy.remove()
   }
@@ -76,13 +88,26 @@ export class SharedBlock {
 
   /**
    * Hands the copies off to another process. Returns the number of lines in the copies that had been settled before, or
-   * `undefined` if the store does not have every line.
+   * `undefined` if the store does not have every line. The copies have the lines of all parts, so parts that were handed
+   * off one by one are removed: no line is handed off twice.
    */
   handOffCopies(): number | undefined {
     if (this.isHandedOff) return 0
-    return this.isStored ? this.handOff() : undefined
+    if (!this.isStored) return undefined
+    const settledBefore = this.handOff()
+    const parts = this.#partCopies ?? []
+    for (const part of parts) part.remove()
+    return parts.reduce((count, part) => count - part.count, settledBefore)
   }
 
+  /** Hands off the stored copy of one part of a split batch. */
+  handOffPart(copy: StoredBatch): void {
+    copy.handOff()
+    this.#partCopies ??= []
+    this.#partCopies.push(copy)
+  }
+
+  /** Hands every copy off. Returns the number of lines in the copies that had been settled before. */
   handOff(): number {
     this.isHandedOff = true
     for (const copy of this.copies.splice(0)) copy.handOff()
@@ -99,6 +124,7 @@ export class SharedBlock {
     return some.reduce((count, copy) => count + copy.count, 0)
   }
 
+  /** Takes over the lines, copies and waiting callers of `other`. */
   join(other: SharedBlock): void {
     this.unsettled += other.unsettled
     other.unsettled = 0
@@ -106,6 +132,7 @@ export class SharedBlock {
     for (const run of other.#waiters ?? []) this.onSettled(run)
   }
 
+  /** Calls `run` when every line is settled. */
   onSettled(run: () => void): void {
     if (this.#waiters === undefined) this.#waiters = [run]
     else this.#waiters.push(run)
@@ -116,6 +143,7 @@ export class SharedBlock {
     return this.#whenSettled
   }
 
+  /** Notes that `count` lines are settled: delivered, dropped or handed off. The copies still contain them. */
   settle(count: number): void {
     this.#settled += count
     this.lose(count)

@@ -2,7 +2,7 @@ import { reserveStack, useDiskBytes } from '../stack-reserve.ts'
 import { monotonicMs, nextTurn, setImmediate } from '../time.ts'
 import { Batch } from './batch.ts'
 import type { BatchStore } from './batch-store.ts'
-import type { DatasetQueue } from './dataset-queue.ts'
+import type { DatasetQueue, WayToStore } from './dataset-queue.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 
 /**
@@ -38,7 +38,7 @@ export interface SpillDeps {
  * Moves batches to the store before memory is full. Each batch may need a new file, which is slow. So a log call moves
  * at most one batch, or writes its line straight to the store. Other batches move between log calls.
  */
-export class Spill {
+export class Spill implements WayToStore {
   readonly #deps: SpillDeps
   #isSpillScheduled = false
   #isReportScheduled = false

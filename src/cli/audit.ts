@@ -1,7 +1,8 @@
+import type { NumberRange } from '../number-ranges.ts'
+import { fileTrouble } from '../text/file-trouble.ts'
 import { toShortLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
 import { fileLines } from './file-lines.ts'
-import type { NumberRange } from './number-ranges.ts'
 import { print, printError } from './print.ts'
 import { type AuditReport, type ShipperAudit, TooScattered, UidAudit } from './uid-audit.ts'
 
@@ -58,10 +59,9 @@ function pathOf({ file }: Given): string {
 function problemOf(error: unknown): string | undefined {
   if (error instanceof TooScattered)
     return 'has its events so much out of order that the gaps exceed memory: sort it by time'
-  const { code } = error as NodeJS.ErrnoException
-  return code === undefined
+  return (error as NodeJS.ErrnoException).code === undefined
     ? undefined
-    : `cannot be read (${code}). ${code === 'ENOENT' ? 'Check the path.' : 'Check the file and its permissions.'}`
+    : fileTrouble('read', error as NodeJS.ErrnoException)
 }
 
 function inWords({ lines, unidentified, unreadable, shippers }: AuditReport): string {

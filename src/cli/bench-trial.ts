@@ -80,13 +80,13 @@ export async function tryOut(
     retries: stats.retries,
     delivered: stats.delivered,
     lost: stats.accepted - stats.delivered,
-    takesBytes: seen.minBatchBytes() < maxBatchBytes ? seen.minBatchBytes() : undefined,
+    takesBytes: seen.takesBytes(),
     requestsPerSecond: Number.isFinite(stats.requestsPerSecond) ? stats.requestsPerSecond : undefined,
     warnings,
   }
 }
 
-/** Samples the number of requests in flight, and collects warnings and delivered bytes. */
+/** Samples the number of requests in flight, and collects warnings, delivered bytes, and sizes of batches. */
 function watch(shipper: Shipper) {
   const warnings: Warning[] = []
   const { promise: paused, resolve: pause } = Promise.withResolvers<void>()
@@ -101,25 +101,26 @@ function watch(shipper: Shipper) {
   shipper.on('delivered', ({ bytes }) => {
     deliveredBytes += bytes
   })
+  let maxTakenBytes = 0
+  let minRefusedBytes = Number.POSITIVE_INFINITY
+  shipper.on('attempted', ({ bytes, status, errorType }) => {
+    if (status === 413) minRefusedBytes = Math.min(minRefusedBytes, bytes)
+    else if (errorType === undefined) maxTakenBytes = Math.max(maxTakenBytes, bytes)
+  })
   let looks = 0
   let sum = 0
-  let minBatchBytes = Number.POSITIVE_INFINITY
   const timer = setInterval(() => {
-    const { requestsInFlight, maxBatchBytes } = shipper.stats()
     looks += 1
-    sum += requestsInFlight
-    minBatchBytes = Math.min(minBatchBytes, maxBatchBytes)
+    sum += shipper.stats().requestsInFlight
   }, lookEveryMs)
   return {
     warnings,
     paused,
     isPaused: () => isPaused,
     deliveredBytes: () => deliveredBytes,
-    /**
-     * The minimum batch size in force during the trial. The last value would say nothing, because the shipper tries
-     * larger batches again some time after a 413.
-     */
-    minBatchBytes: () => minBatchBytes,
+    /** Returns the size of the largest batch that was taken, if a batch was refused as too large. */
+    takesBytes: () =>
+      minRefusedBytes < Number.POSITIVE_INFINITY ? Math.min(maxTakenBytes, minRefusedBytes) : undefined,
     /** Stops sampling, and returns the average number of requests in flight. */
     averageInFlight() {
       clearInterval(timer)

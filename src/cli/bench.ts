@@ -4,6 +4,7 @@ import { toShortLine } from '../text/short-line.ts'
 import { bestSize, MiB, type Proposal, propose, shownMs } from './bench-proposal.ts'
 import { benchEvent, type Trial, tryOut } from './bench-trial.ts'
 import { type Command, type Given, Misuse } from './command.ts'
+import { asMisuse } from './option-remedies.ts'
 import { print, printError } from './print.ts'
 import { datasetOption, serviceOf, serviceOptions } from './service.ts'
 
@@ -25,7 +26,9 @@ export const command: Command = {
 proposes options. It SENDS EVENTS to the dataset: name a dataset that is meant for this. The events have the message
 'logferry bench'.
 
-Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_DATASET.`,
+Takes its options from the environment, as an application does: LOGFERRY_URL, LOGFERRY_TOKEN, LOGFERRY_DATASET.
+
+Exits with 0 if there is a proposal, with 1 if nothing was delivered.`,
   options: {
     ...serviceOptions,
     ...datasetOption,
@@ -85,6 +88,8 @@ Takes its options from the environment, as an application does: LOGFERRY_URL, LO
 /**
  * Sends one event, so that a mistake shows up before the command sends thousands. Returns the problem, or `undefined`
  * if the event was delivered.
+ *
+ * @throws Misuse if an option is invalid
  */
 async function reached(options: ShipperOptions): Promise<string | undefined> {
   try {
@@ -96,8 +101,7 @@ async function reached(options: ShipperOptions): Promise<string | undefined> {
       'No answer within 10 s. Check the address of the service and the network.'
     )
   } catch (error) {
-    if ((error as { code?: unknown }).code !== 'LOGFERRY_INVALID_OPTION') throw error
-    return (error as Error).message
+    throw asMisuse(error)
   }
 }
 

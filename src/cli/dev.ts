@@ -2,24 +2,31 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { setFlagsFromString } from 'node:v8'
 import { type DevOptions, devOptions, InvalidOption, optionOfService } from '../dev/dev-options.ts'
-import { DevService, defaultDataset } from '../dev/dev-service.ts'
-import { FaultMistake } from '../dev/faults/fault-text.ts'
+import { DevService, defaultDataset, FileTrouble } from '../dev/dev-service.ts'
+import { FaultMistake } from '../dev/faults/fault-mistake.ts'
 import { SnapshotFile } from '../dev/intake/snapshot-file.ts'
 import { runProgram } from '../dev/run-program.ts'
-import { runningService } from '../dev/running-service.ts'
+import { type RunningService, runningService } from '../dev/running-service.ts'
 import { stableToken } from '../dev/stable-token.ts'
+import { escapeJson } from '../text/escape-json.ts'
+import { fileTrouble } from '../text/file-trouble.ts'
 import { toMessageLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
+import { toJsonLine } from './events/json.ts'
 import { printerOf } from './events/reader-options.ts'
+import type { ShownEvent } from './events/shown-event.ts'
 import { fileLines } from './file-lines.ts'
 import { packageVersion } from './package-version.ts'
 import { print, printError } from './print.ts'
+import { boundYoungGeneration } from './young-generation.ts'
 
 export const command: Command = {
   description: `Runs a local service with a page that shows your logs as they arrive. Press Ctrl-C to stop it.
 
 With a program after --, the program runs with the settings that it needs to ship to the service. The service ends with
-the program, and returns its exit code. If a dev service runs already, the program ships to that one.`,
+the program, and returns its exit code. If a dev service runs already, the program ships to that one.
+
+Without a program, exits with 0 when it is stopped, with 1 if it cannot start.`,
   options: {
     port: { value: 'number', description: 'port to listen on (default: 4800; 0 for a free one)' },
     host: { value: 'name', description: 'address to listen on (default: 127.0.0.1, reachable from this machine only)' },
@@ -50,12 +57,17 @@ the program, and returns its exit code. If a dev service runs already, the progr
       description: 'origin of a web page that may ingest, such as http://localhost:3000',
     },
     tail: { description: 'print the events as they arrive' },
+    json: {
+      description:
+        'print one JSON object a line: the settings, each event with --tail, and the number of events at the end',
+    },
     private: { description: 'ask for a key also on this machine, which other users may share' },
   },
   afterDashes: { name: 'program', description: 'program to run, and its arguments' },
   async run(given) {
     // The heap of a process that takes 10,000 events a second otherwise grows to three times what it keeps.
     setFlagsFromString('--heap-growing-percent=40')
+    boundYoungGeneration()
     const options = optionsOf(given)
     const limits = options.limitsFile === undefined ? undefined : await limitsIn(options.limitsFile)
     const { token, problem } =
@@ -64,7 +76,8 @@ the program, and returns its exit code. If a dev service runs already, the progr
     try {
       return await serve(options, token, limits)
     } catch (error) {
-      if (!isSystemError(error) && !isSystemError((error as Error).cause)) throw error
+      const isExpected = error instanceof FileTrouble || isSystemError(error) || isSystemError((error as Error).cause)
+      if (!isExpected) throw error
       if (((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === 'EADDRINUSE') {
         return joinService(given, options, token)
       }
@@ -75,7 +88,7 @@ the program, and returns its exit code. If a dev service runs already, the progr
 }
 
 async function serve(options: DevOptions, token: string, limits: unknown): Promise<number> {
-  const snapshot = options.saveFile === undefined ? undefined : await SnapshotFile.open(options.saveFile, complain)
+  const snapshot = options.saveFile === undefined ? undefined : await openSnapshot(options.saveFile)
   const service = await DevService.start({
     ...options,
     token,
@@ -95,18 +108,31 @@ async function serve(options: DevOptions, token: string, limits: unknown): Promi
   }
 }
 
+async function openSnapshot(path: string): Promise<SnapshotFile> {
+  try {
+    return await SnapshotFile.open(path, complain)
+  } catch (error) {
+    throw new FileTrouble('--save', 'written', error)
+  }
+}
+
 /** Serves until the program has ended, or until the user stops the service. */
-async function untilEnd(service: DevService, { program, keepsRunning, tails }: DevOptions): Promise<number> {
+async function untilEnd(
+  service: DevService,
+  { program, keepsRunning, tails, printsJson }: DevOptions,
+): Promise<number> {
   const over = new AbortController()
-  const tailed = tails ? printArrivals(service, over.signal) : undefined
+  const tailed = tails ? printArrivals(service, over.signal, printsJson) : undefined
   try {
     if (program !== undefined) return await untilProgramEnds(service, program, keepsRunning)
     const ended = stopped()
     // With --tail, standard output carries only events, so that the user can pipe them.
     const announce = tails ? printError : print
-    announce(welcome(service))
+    if (printsJson) printJson({ type: 'listening', ...settingsOf(service), pageUrl: service.pageUrl })
+    else announce(welcome(service))
     await ended
-    announce(`\nEvents received: ${service.stored}`)
+    if (printsJson) printJson({ type: 'end', received: service.stored })
+    else announce(`\nEvents received: ${service.stored}`)
     return 0
   } finally {
     over.abort()
@@ -131,18 +157,33 @@ async function untilProgramEnds(
   return exitCode
 }
 
-async function printArrivals(service: DevService, signal: AbortSignal): Promise<void> {
-  const printEvents = printerOf({})
+async function printArrivals(service: DevService, signal: AbortSignal, isJson: boolean): Promise<void> {
+  const printEvents = isJson ? printAsJson : printerOf({})
   for await (const { events, forgotten } of service.arrivals(signal)) {
     if (forgotten > 0) complain(`${forgotten} events were forgotten before they could be printed`)
     printEvents(events)
   }
 }
 
+function printAsJson(events: readonly ShownEvent[]): void {
+  for (const event of events) {
+    print(`{"type":"event",${toJsonLine(event, { fields: undefined, hasMeta: true }).slice(1)}`)
+  }
+}
+
+function printJson(value: object): void {
+  print(escapeJson(JSON.stringify(value)))
+}
+
+/** Returns the settings that a program needs, by the names of the options. */
+function settingsOf({ url, token, orgId }: Pick<RunningService, 'url' | 'token' | 'orgId'>) {
+  return { url, token, dataset: defaultDataset, orgId }
+}
+
 /** Runs the program with the dev service that has the port already. */
 async function joinService(
   given: Given,
-  { host, port, program, token: ownToken }: DevOptions,
+  { host, port, program, token: ownToken, printsJson }: DevOptions,
   token: string,
 ): Promise<number> {
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
@@ -166,6 +207,7 @@ async function joinService(
   }
   if (program === undefined) {
     complain(`a dev service runs at ${url} already`)
+    if (printsJson) printJson({ type: 'running', ...settingsOf(running) })
     return 0
   }
   complain(`your logs are at ${url}, where a dev service runs already`)
@@ -211,7 +253,7 @@ async function limitsIn(path: string): Promise<unknown> {
   try {
     text = await readFile(path, 'utf8')
   } catch (error) {
-    throw new Misuse(`--limits: ${(error as Error).message}`)
+    throw new Misuse(`--limits: the file ${fileTrouble('read', error as NodeJS.ErrnoException)}`)
   }
   try {
     return JSON.parse(text)

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { type Emulator, startEmulator } from '../emulator.ts'
 import { toMessageLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
-import { print, printError } from './print.ts'
+import { outputInJson, outputInWords } from './emulator-output.ts'
+import { printError } from './print.ts'
 import { printArrivals } from './print-arrivals.ts'
 
 /**
@@ -14,7 +15,9 @@ const maxTailedBytes = 64 * 1024 * 1024
 export const command: Command = {
   description: `Runs the service on this machine, and keeps the received events in memory. Press Ctrl-C to stop it.
 
-Open its address in a browser to see the events.`,
+Open its address in a browser to see the events.
+
+Exits with 0 when it is stopped, with 1 if it cannot listen.`,
   options: {
     port: { value: 'number', description: 'port to listen on (default: a free one)' },
     host: {
@@ -30,20 +33,23 @@ Open its address in a browser to see the events.`,
     },
     token: { value: 'text', description: 'API token to accept (default: a random one)' },
     tail: { description: 'print the dataset and the JSON of each event as it arrives' },
+    json: {
+      description:
+        'print one JSON object a line: the settings, each event with --tail, and the number of events at the end',
+    },
   },
   async run(given) {
     const token = tokenOf(given)
     const emulator = await started(given, token)
     if (emulator === undefined) return 1
     const end = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), once(process.stdout, 'error')])
-    // With --tail, standard output carries only events, so that the user can pipe them.
-    const announce = given.tail === true ? printError : print
-    announce(welcome(emulator, token ?? emulator.token))
-    const stopTail = given.tail === true ? printArrivals(emulator, print) : undefined
+    const output = given.json === true ? outputInJson : outputInWords(given.tail === true)
+    output.listening(emulator, token ?? emulator.token)
+    const stopTail = given.tail === true ? printArrivals(emulator, output.event) : undefined
     await end
     stopTail?.()
     await emulator.close()
-    announce(`\nEvents received: ${emulator.stats().stored}`)
+    output.ended(emulator.stats().stored)
     return 0
   },
 }
@@ -65,22 +71,6 @@ async function started(given: Given, token: string | undefined): Promise<Emulato
     printError(`logferry: ${toMessageLine((error as Error).message)}. Choose another address with --port or --host.`)
     return undefined
   }
-}
-
-function welcome(emulator: Emulator, token: string): string {
-  return `The emulator is listening on ${emulator.url}
-
-  export LOGFERRY_URL=${emulator.url}
-  export LOGFERRY_TOKEN=${token}
-  export LOGFERRY_DATASET=local
-  export LOGFERRY_ORG_ID=${emulator.orgId}
-
-To read its organization, use this access token (option \`accessToken\` of \`limits\` and of logferry/org):
-
-  ${emulator.accessToken}
-
-Press Ctrl-C to stop.
-`
 }
 
 function portOf({ port }: Given): number | undefined {

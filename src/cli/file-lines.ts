@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 
 /** Maximum bytes of a line. A longer line is skipped. */
@@ -14,7 +15,10 @@ const newline = 0x0a
 export function fileLines(path: string): AsyncGenerator<(string | undefined)[]> {
   if (path === '-') return linesIn(process.stdin)
   const source = createReadStream(path)
-  return linesIn(path.endsWith('.gz') ? source.compose(createGunzip()) : source)
+  if (!path.endsWith('.gz')) return linesIn(source)
+  const decompressed = createGunzip()
+  pipeline(source, decompressed, () => {}) // an error reaches the reader of the lines
+  return linesIn(decompressed)
 }
 
 /** Yields the lines in a stream of bytes. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { nodeProblem } from '../options/node-version.ts'
+import { nodeProblem } from '../node-version.ts'
 
 // The version check runs before any other module loads, because an old Node may not even parse the other modules.
 const problem = nodeProblem()

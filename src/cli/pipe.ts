@@ -1,7 +1,9 @@
 import { createShipper, type Shipper } from '../index.ts'
+import { escapeJson } from '../text/escape-json.ts'
 import { monotonicMs } from '../time.ts'
 import type { Command } from './command.ts'
-import { deliver, patienceSeconds } from './pipe/deliver.ts'
+import { createWith } from './option-remedies.ts'
+import { deliver, standstillSeconds } from './pipe/deliver.ts'
 import { Input } from './pipe/input.ts'
 import { LineSplitter } from './pipe/line-splitter.ts'
 import { LinesToEvents } from './pipe/lines-to-events.ts'
@@ -15,11 +17,11 @@ import {
   severities,
 } from './pipe/pipe-options.ts'
 import { Progress } from './pipe/progress.ts'
-import { isComplete, reportOf } from './pipe/report.ts'
+import { isComplete, reportInJson, reportOf } from './pipe/report.ts'
 import { ShipLines } from './pipe/ship-lines.ts'
 import { Stop } from './pipe/stop.ts'
 import { Tee } from './pipe/tee.ts'
-import { printError } from './print.ts'
+import { print } from './print.ts'
 import { datasetOption, serviceOptions } from './service.ts'
 import { counted } from './spool.ts'
 
@@ -33,11 +35,12 @@ Takes its options from the environment, as an application does: LOGFERRY_URL, LO
 While the memory for waiting events is full, the input is not read, so that nothing is dropped. After SIGINT, SIGTERM or
 SIGHUP, it is read until it ends, for --read-on seconds at most, and delivered. A second signal stops at once.
 
-Exits with 0 if everything has arrived, with 1 if not; the summary on standard error says what has not.`,
+Exits with 0 if everything has arrived, with 1 if not; the summary at the end says what has not.`,
   options: {
     ...serviceOptions,
     ...datasetOption,
     tee: { description: 'write the input to standard output, unchanged' },
+    json: { description: 'print the summary as JSON to standard output' },
     format: {
       value: 'format',
       choices: formats,
@@ -82,30 +85,21 @@ Exits with 0 if everything has arrived, with 1 if not; the summary on standard e
     },
     timeout: {
       value: 'seconds',
-      description: `maximum time for delivery after the end of the input (default: until nothing was delivered for ${patienceSeconds} s)`,
+      description: `maximum time for delivery after the end of the input (default: until nothing was delivered for ${standstillSeconds} s)`,
     },
   },
   async run(given) {
     const options = pipeOptionsOf(given)
-    const shipper = shipperOf(options)
-    return shipper === undefined ? 1 : await pipe(shipper, options)
+    return await pipe(
+      createWith(() => createShipper(options.shipper)),
+      options,
+    )
   },
-}
-
-/** Prints the reason and returns `undefined` if an option is invalid. */
-function shipperOf(options: PipeOptions): Shipper | undefined {
-  try {
-    return createShipper(options.shipper)
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== 'LOGFERRY_INVALID_OPTION') throw error
-    printError((error as Error).message)
-    return undefined
-  }
 }
 
 /** Ships standard input to its end, and returns the exit code. */
 async function pipe(shipper: Shipper, options: PipeOptions): Promise<number> {
-  const { lines, isTee, isOnDisk, spoolDirectory, readOnMs, timeoutMs } = options
+  const { lines, isTee, isJson, isOnDisk, spoolDirectory, readOnMs, timeoutMs } = options
   const { stdin, stdout, stderr } = process
   const startedAtMs = monotonicMs()
   const splitter = new LineSplitter(maxLineBytes)
@@ -151,7 +145,8 @@ async function pipe(shipper: Shipper, options: PipeOptions): Promise<number> {
     teeError: tee?.failure,
     isTeeDeserted: tee?.isDeserted === true,
   }
-  progress.say(reportOf(result))
+  if (isJson) print(escapeJson(reportInJson(result)))
+  else progress.say(reportOf(result))
   return isComplete(result) ? 0 : 1
 }
 

@@ -1,12 +1,10 @@
 import type { Emulator } from '../emulator.ts'
-import { escapeJson } from '../text/escape-json.ts'
-import { toShortLine } from '../text/short-line.ts'
 import { clearInterval, setInterval } from '../time.ts'
 
 const intervalMs = 100
 
-/** Prints each event that arrives on one line. Returns a function that prints the last events and then stops. */
-export function printArrivals(emulator: Emulator, print: (line: string) => void): () => void {
+/** Prints each event that arrives. Returns a function that prints the last events and then stops. */
+export function printArrivals(emulator: Emulator, print: (dataset: string, line: string) => void): () => void {
   let seen: ReadonlyMap<string, number> = new Map()
 
   function look(): void {
@@ -17,8 +15,7 @@ export function printArrivals(emulator: Emulator, print: (line: string) => void)
       const before = seenBefore.get(dataset) ?? 0
       const fresh = count < before ? count : count - before // a dataset that was forgotten starts at 0 again
       if (fresh === 0) continue
-      for (const line of emulator.lines(dataset).slice(-fresh))
-        print(`${toShortLine(dataset)} ${escapeJson(line).replaceAll('\n', ' ')}`)
+      for (const line of emulator.lines(dataset).slice(-fresh)) print(dataset, line)
     }
   }
 

@@ -1,12 +1,12 @@
 import { createShipper, NotConfirmedError, type Shipper } from '../index.ts'
 import { DeadLetters } from '../spool/dead-letters.ts'
 import type { ResendDirectory, TakenLetter } from '../spool/resend-directory.ts'
-import { toMessageLine } from '../text/short-line.ts'
 import { maxTimeoutMs, SystemDate, systemTimeMs } from '../time.ts'
 import type { Given } from './command.ts'
-import { printError } from './print.ts'
+import type { Ending } from './ending.ts'
+import { createWith } from './option-remedies.ts'
 import { serviceOf } from './service.ts'
-import { deliver, type Ending } from './spool-delivery.ts'
+import { deliver } from './spool-delivery.ts'
 
 /** Maximum number and size of the events that are on their way at a time. */
 const maxAtOnce = 2000
@@ -57,8 +57,12 @@ export class Resender {
     return this.#rewritten
   }
 
-  /** Sends the events. Returns `undefined`, after a message, if the options of the shipper are invalid. */
-  async run(given: Given, timeoutMs: number | undefined): Promise<Ending | undefined> {
+  /**
+   * Sends the events.
+   *
+   * @throws Misuse if an option of the shipper is invalid
+   */
+  async run(given: Given, timeoutMs: number | undefined): Promise<Ending> {
     const { tally } = this.#deps
     let count = 0
     let maxBytes = 0
@@ -71,7 +75,6 @@ export class Resender {
     }
     if (count === 0) return 'done'
     const shipper = this.#shipperOf(given, maxBytes)
-    if (shipper === undefined) return undefined
     let work: Promise<void> | undefined
     const ending = await deliver(shipper, count, timeoutMs, shipper => {
       work = this.#sendAll(shipper)
@@ -138,22 +141,18 @@ export class Resender {
     this.#rewritten++
   }
 
-  /** Creates a shipper that changes no event. Prints the reason and returns `undefined` if an option is invalid. */
-  #shipperOf(given: Given, maxBytes: number): Shipper | undefined {
+  /** Creates a shipper that changes no event. */
+  #shipperOf(given: Given, maxBytes: number): Shipper {
     const maxBatchBytes = Math.max(usualBatchBytes, maxBytes)
-    try {
-      return createShipper({
+    return createWith(() =>
+      createShipper({
         ...serviceOf(given),
         dataset: event => this.#datasets.get(event) as string,
         ...(given['time-field'] === undefined ? {} : { timeField: String(given['time-field']) }),
         ...(maxBytes > usualEventBytes ? { maxEventBytes: maxBytes, maxBatchBytes } : {}),
         maxRetryDelayMs: 5000,
         exitTimeoutMs: 0, // the command closes the shipper before the process ends
-      })
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== 'LOGFERRY_INVALID_OPTION') throw error
-      printError(toMessageLine((error as Error).message))
-      return undefined
-    }
+      }),
+    )
   }
 }

@@ -1,21 +1,19 @@
 import type { Shipper } from '../index.ts'
 import { clearInterval, clearTimeout, maxTimeoutMs, setInterval, setTimeout } from '../time.ts'
+import type { Ending } from './ending.ts'
 import { printError } from './print.ts'
 import { counted } from './spool.ts'
 import { standstill } from './standstill.ts'
 
 /** Maximum time without progress before a command gives up, in seconds, if --timeout is not given. */
-const patienceSeconds = 60
+const standstillSeconds = 60
 
 export const timeoutOption = {
   value: 'seconds',
-  description: `maximum time (default: until nothing was delivered for ${patienceSeconds} s)`,
+  description: `maximum time (default: until nothing was delivered for ${standstillSeconds} s)`,
 } as const
 
 const progressEveryMs = 5000
-
-/** The reason why delivery ended. */
-export type Ending = 'done' | 'the command was stopped' | 'the time was up' | 'the service did not accept them'
 
 /**
  * Delivers events, prints progress and warnings to standard error, and closes the shipper.
@@ -36,7 +34,7 @@ export async function deliver(
   const stop = () => breakOff('the command was stopped')
   process.once('SIGINT', stop).once('SIGTERM', stop)
   const deadline = setTimeout(() => breakOff('the time was up'), timeoutMs ?? maxTimeoutMs)
-  const isStuck = standstill(shipper, timeoutMs === undefined ? patienceSeconds * 1000 : maxTimeoutMs)
+  const isStuck = standstill(shipper, timeoutMs === undefined ? standstillSeconds * 1000 : maxTimeoutMs)
   const progress = setInterval(() => {
     printError(`Delivered so far: ${counted(shipper.stats().delivered, 'event')}`)
     if (isStuck()) breakOff('the service did not accept them')

@@ -46,7 +46,8 @@ function inWords(directory: string, contents: SpoolContents): string {
   const left = leftBehind(contents).length
   const paragraphs = [
     shown.length === 0 ? `No events wait in ${toShortLine(directory, undefined, maxPathChars)}.` : table(shown),
-    damaged > 0 && `${counted(damaged, 'record is', 'records are')} damaged or missing.`,
+    damaged > 0 &&
+      `${counted(damaged, 'record is', 'records are')} damaged or missing. \`logferry spool verify\` names each.`,
     contents.rejected > 0 && `${counted(contents.rejected, 'refused event')} in rejected.ndjson.`,
     contents.resending > 0 && resendingNotice(contents.resending),
     foreign(contents),

@@ -3,11 +3,12 @@ import { ResendDirectory } from '../spool/resend-directory.ts'
 import { escapeJson } from '../text/escape-json.ts'
 import { toShortLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
+import { type Ending, endingNames } from './ending.ts'
 import { print, printError } from './print.ts'
 import { Resender, type Tally } from './resender.ts'
 import { serviceOptions } from './service.ts'
 import { counted, directoryOf, explainUnreadable, maxPathChars, spoolDirectory, timeoutMsOf } from './spool.ts'
-import { type Ending, timeoutOption } from './spool-delivery.ts'
+import { timeoutOption } from './spool-delivery.ts'
 
 export const command: Command = {
   description: `Sends the events in rejected.ndjson and rejected.1.ndjson of a spool once more, for example after an edit
@@ -61,16 +62,16 @@ async function resend(
   const tally: Tally = { delivered: 0, refused: 0, unanswered: 0, doubtful: 0, unsendable: 0 }
   const resender = new Resender({ letters, directory, tally, dataset: given.dataset as string | undefined })
   let left: number
-  let ending: Ending | undefined
+  let ending: Ending
   try {
-    letters.take()
+    letters.moveIn()
     ending = await resender.run(given, timeoutMs)
   } finally {
     left = letters.putBack() + resender.rewritten
   }
-  if (ending === undefined) return 1
   const report = { directory, ...tally, left, ending }
-  print(given.json === true ? escapeJson(JSON.stringify(report, null, 2)) : inWords(report))
+  const forPrograms = { ...report, ending: endingNames[ending] }
+  print(given.json === true ? escapeJson(JSON.stringify(forPrograms, null, 2)) : inWords(report))
   return left === 0 ? 0 : 1
 }
 

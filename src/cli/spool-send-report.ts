@@ -4,8 +4,9 @@ import { deadLettersName } from '../spool/file-names.ts'
 import type { ProcessContents, SpoolContents } from '../spool/inspect.ts'
 import { escapeJson } from '../text/escape-json.ts'
 import { toShortLine } from '../text/short-line.ts'
+import { type Ending, endingNames } from './ending.ts'
+import { refusedCount } from './refused-count.ts'
 import { counted, foreign, inUse, maxPathChars, sum } from './spool.ts'
-import type { Ending } from './spool-delivery.ts'
 
 /** Counts of events by their fate. */
 export interface Delivered {
@@ -29,11 +30,9 @@ export interface SendReport {
 export const nothingDelivered: Delivered = { delivered: 0, refused: 0, lost: 0 }
 
 export function countsOf(shipper: Shipper): Delivered {
-  const { delivered, dropped, drops } = shipper.stats()
-  const droppedAs = (reason: keyof typeof drops) =>
-    Object.values(drops[reason] ?? {}).reduce((total, count) => total + count, 0)
-  const refused = droppedAs('rejected') + droppedAs('too-large')
-  return { delivered, refused, lost: dropped - refused }
+  const stats = shipper.stats()
+  const refused = refusedCount(stats)
+  return { delivered: stats.delivered, refused, lost: stats.dropped - refused }
 }
 
 export function addCounts(one: Delivered, other: Delivered): Delivered {
@@ -74,7 +73,7 @@ export function sendReportInJson(report: SendReport): string {
     inUse: sum(inUse(after)).events,
     foreignDirectories: after.foreignDirectories,
   }
-  return escapeJson(JSON.stringify({ directory, ...counts, ...left }, null, 2))
+  return escapeJson(JSON.stringify({ directory, ...counts, ending: endingNames[ending], ...left }, null, 2))
 }
 
 function restInWords({ rest, ending }: SendReport): string {

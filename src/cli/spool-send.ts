@@ -6,10 +6,12 @@ import { toShortLine } from '../text/short-line.ts'
 import { monotonicMs } from '../time.ts'
 import { type Command, type Given, Misuse } from './command.ts'
 import { isConfirmed } from './confirm.ts'
+import type { Ending } from './ending.ts'
+import { createWith } from './option-remedies.ts'
 import { print, printError } from './print.ts'
 import { serviceOf, serviceOptions } from './service.ts'
 import { counted, directoryOf, leftBehind, lookInto, maxPathChars, spoolDirectory, sum, timeoutMsOf } from './spool.ts'
-import { deliver, type Ending, timeoutOption } from './spool-delivery.ts'
+import { deliver, timeoutOption } from './spool-delivery.ts'
 import {
   addCounts,
   countsOf,
@@ -81,7 +83,6 @@ async function sendOwn(
   timeoutMs: number | undefined,
 ): Promise<SendReport | undefined> {
   const shipper = shipperOf(given, directory)
-  if (shipper === undefined) return undefined
   const { destination } = shipper
   const ending = await deliver(shipper, sum(leftBehind(before, destination)).events, timeoutMs)
   const after = await lookInto(directory)
@@ -112,7 +113,6 @@ async function sendAll(
   let counts = nothingDelivered
   for (const destination of destinationsOf(processes)) {
     const shipper = shipperOf(given, directory, destination)
-    if (shipper === undefined) return undefined
     const ours = leftBehind(before, shipper.destination)
     const leftMs = timeoutMs === undefined ? undefined : Math.max(timeoutMs - (monotonicMs() - startedAtMs), 0)
     ending = await deliver(shipper, sum(ours).events, leftMs)
@@ -154,11 +154,12 @@ function checkTarget({ to, url, yes }: Given): void {
 
 /**
  * Creates the shipper with the options of an application, but without a size limit that could drop events, and with
- * short retry delays. Prints the reason and returns `undefined` if an option is invalid.
+ * short retry delays.
  *
  * @param destination the destination of the events, if it is not the service of the options
+ * @throws Misuse if an option is invalid
  */
-function shipperOf(given: Given, directory: string, destination?: string): Shipper | undefined {
+function shipperOf(given: Given, directory: string, destination?: string): Shipper {
   const options = {
     ...serviceOf(given.to === undefined ? given : { ...given, url: given.to }),
     dataset: 'none', // required but unused: the command logs nothing, and each spooled event has its own dataset
@@ -166,11 +167,7 @@ function shipperOf(given: Given, directory: string, destination?: string): Shipp
     maxRetryDelayMs: 5000,
     exitTimeoutMs: 0, // the command closes the shipper before the process ends
   }
-  try {
-    return destination === undefined ? createShipper(options) : createShipperInPlaceOf(destination, options)
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== 'LOGFERRY_INVALID_OPTION') throw error
-    printError((error as Error).message)
-    return undefined
-  }
+  return createWith(() =>
+    destination === undefined ? createShipper(options) : createShipperInPlaceOf(destination, options),
+  )
 }

@@ -1,6 +1,7 @@
 /** Functions that the `spool` commands share. */
-import { resolve } from 'node:path'
-import { isFor, nameOfDestination } from '../spool/file-names.ts'
+import { readdirSync } from 'node:fs'
+import { basename, dirname, resolve } from 'node:path'
+import { isDirectoryName, isFor, nameOfDestination } from '../spool/file-names.ts'
 import { type ProcessContents, type SpoolContents, spoolContents } from '../spool/inspect.ts'
 import { UnsafePath } from '../spool/private-directory.ts'
 import { toShortLine } from '../text/short-line.ts'
@@ -32,8 +33,44 @@ export function directoryOf({ directory }: Given): string {
   if (directory === undefined || directory === '') {
     throw new Misuse("no directory given. Give the directory of the application's option spool.")
   }
-  return resolve(String(directory))
+  return spoolAt(String(directory))
 }
+
+/**
+ * Returns the path of a spool. Prints a hint if it seems to be none.
+ *
+ * @throws Misuse if it is the directory of one process, within a spool
+ */
+function spoolAt(given: string): string {
+  const path = resolve(given)
+  if (isDirectoryName(basename(path))) {
+    throw new Misuse(
+      `${toShortLine(path, undefined, maxPathChars)} is the directory of one process. Give the spool, which is ${toShortLine(dirname(path), undefined, maxPathChars)}.`,
+    )
+  }
+  hintIfOther(path)
+  return path
+}
+
+/** Prints a hint if a directory holds files, but none of a spool: the user may have given the wrong one. */
+function hintIfOther(path: string): void {
+  let names: readonly string[]
+  try {
+    names = readdirSync(path)
+  } catch {
+    return // the command explains why it cannot read the directory
+  }
+  const others = names.filter(name => name !== volumeFolder)
+  if (others.length === 0 || others.some(name => isDirectoryName(name) || name.startsWith(rejectedPrefix))) return
+  printError(
+    `logferry: ${toShortLine(path, undefined, maxPathChars)} holds no files of a spool. Is it the directory of the option spool?`,
+  )
+}
+
+/** A folder at the top of many volumes. */
+const volumeFolder = 'lost+found'
+/** The beginning of the names of all files with refused events. */
+const rejectedPrefix = 'rejected.'
 
 const maxTimeoutSeconds = 1_000_000
 
@@ -67,11 +104,14 @@ export function explainUnreadable(error: unknown, directory: string): 1 {
   }
   const { code, syscall } = error as NodeJS.ErrnoException
   if (syscall === undefined) throw error
-  const exists = code !== 'ENOENT' && code !== 'ENOTDIR'
-  printError(
-    `logferry: ${exists ? `${path} cannot be read (${code}). ${userRemedy}` : `the directory ${path} does not exist. Check the path.`}`,
-  )
+  printError(`logferry: ${troubleOf(path, code)}`)
   return 1
+}
+
+function troubleOf(path: string, code: string | undefined): string {
+  if (code === 'ENOENT') return `the directory ${path} does not exist. Check the path.`
+  if (code === 'ENOTDIR') return `${path} is not a directory. Check the path.`
+  return `${path} cannot be read (${code}). ${userRemedy}`
 }
 
 /**
@@ -82,7 +122,7 @@ export function explainUnreadable(error: unknown, directory: string): 1 {
 export function spoolOf({ spool }: Given): string | undefined {
   if (spool === undefined) return undefined
   if (spool === '') throw new Misuse("--spool must be the directory of an application's option spool")
-  return resolve(String(spool))
+  return spoolAt(String(spool))
 }
 
 /**

@@ -1,21 +1,21 @@
 import { toMessageLine } from '../text/short-line.ts'
-import { type Command, type Given, Misuse } from './command.ts'
-import { DevClient, devAddressOf, ServiceTrouble } from './events/dev-client.ts'
+import type { Command, Given } from './command.ts'
 import { type Arrival, follow } from './events/follow.ts'
 import {
   datasetOf,
+  explainTrouble,
   formatOptions,
   integerOf,
   printerOf,
   printReading,
   queryArgument,
   queryOf,
+  sourceOf,
   sourceOptions,
 } from './events/reader-options.ts'
 import { followSpool } from './events/spool-events.ts'
 import { stopSignal } from './events/stop.ts'
 import { printError } from './print.ts'
-import { explainUnreadable, spoolOf } from './spool.ts'
 
 const maxLast = 100_000
 
@@ -49,10 +49,7 @@ Exits with 0, also if the reader of its output ends; with 1 if the service or th
         if (signal.aborted) break
       }
     } catch (error) {
-      if (signal.aborted) return 0
-      if (!(error instanceof ServiceTrouble)) return explainUnreadable(error, String(given.spool))
-      printError(`logferry: ${toMessageLine(error.message)}`)
-      return 1
+      return signal.aborted ? 0 : explainTrouble(error, given)
     }
     return 0
   },
@@ -66,11 +63,9 @@ Exits with 0, also if the reader of its output ends; with 1 if the service or th
 function arrivalsOf(given: Given): (signal: AbortSignal) => AsyncGenerator<Arrival> {
   const last = integerOf(given, 'last', { usual: 0, min: 0, max: maxLast })
   const wanted = { q: queryOf(given), dataset: datasetOf(given), last }
-  const directory = spoolOf(given)
-  if (directory === undefined) {
-    const client = new DevClient(devAddressOf(given))
-    return signal => follow(client, { ...wanted, signal })
-  }
-  if (given.url !== undefined) throw new Misuse('--url and --spool exclude each other. Give one of them.')
-  return signal => followSpool(directory, { ...wanted, signal })
+  const source = sourceOf(given)
+  return signal =>
+    'client' in source
+      ? follow(source.client, { ...wanted, signal })
+      : followSpool(source.directory, { ...wanted, signal })
 }

@@ -1,4 +1,4 @@
-import { type NumberRange, NumberRanges } from './number-ranges.ts'
+import { type NumberRange, NumberRanges } from '../number-ranges.ts'
 
 /** Maximum number of ranges in memory, for all shippers together. They take about 60 MB. */
 const maxRanges = 1_000_000

@@ -179,22 +179,26 @@ export class AdaptiveRate {
     }
     if (state === undefined) {
       const kept = successes > 0 ? keptOnce : keptFirst
-      this.#recover(Math.max(usedPerSecond * (kept + jitter), minPerSecond), Number.POSITIVE_INFINITY)
+      this.#becomeRecovering(Math.max(usedPerSecond * (kept + jitter), minPerSecond), Number.POSITIVE_INFINITY)
     } else if (state.kind === 'recovering' && state.hasDoubled) {
       const proof = this.#proven === undefined ? 'unproven' : 'proven'
       if (state.targetPerSecond !== Number.POSITIVE_INFINITY) this.#doubt(successes)
       const { fallbackPerSecond = Number.POSITIVE_INFINITY } = state
       const perSecond = Math.min(usedPerSecond * (keptAfterDoubling[proof] + jitter), fallbackPerSecond)
-      this.#settle(nowMs, perSecond, Math.min(usedPerSecond * limitAfterDoubling[proof], fallbackPerSecond))
+      this.#becomeSteady(nowMs, perSecond, Math.min(usedPerSecond * limitAfterDoubling[proof], fallbackPerSecond))
     } else if (successes > 0) {
       const kept = this.#proven === undefined ? keptUnproven : keptOnce
-      this.#settle(nowMs, Math.max(usedPerSecond * (kept + jitter), this.#minAmongSuccesses(nowMs)), usedPerSecond)
+      this.#becomeSteady(
+        nowMs,
+        Math.max(usedPerSecond * (kept + jitter), this.#minAmongSuccesses(nowMs)),
+        usedPerSecond,
+      )
     } else {
       const kept = this.#hasSucceeded ? keptAgain : keptBefore
       const perSecond = Math.max(nowPerSecond * (kept + jitter), Math.min(nowPerSecond, this.#minInOutage))
       if (state.kind === 'recovering')
-        this.#recover(Math.max(perSecond, minPerSecond), state.targetPerSecond, state.fallbackPerSecond)
-      else this.#settle(nowMs, perSecond, Math.max(state.limitPerSecond, perSecond))
+        this.#becomeRecovering(Math.max(perSecond, minPerSecond), state.targetPerSecond, state.fallbackPerSecond)
+      else this.#becomeSteady(nowMs, perSecond, Math.max(state.limitPerSecond, perSecond))
     }
   }
 
@@ -209,7 +213,7 @@ export class AdaptiveRate {
     if (state === undefined) return
     const troubleMs = nowMs - this.#troubleSinceMs
     if (state.kind === 'steady' && refusals > 1 && troubleMs < burstMs) {
-      return this.#settle(nowMs, state.limitPerSecond * keptOnce, state.limitPerSecond)
+      return this.#becomeSteady(nowMs, state.limitPerSecond * keptOnce, state.limitPerSecond)
     }
     const before = this.#proven?.perSecond ?? this.#troubledPerSecond
     const isKnown = before !== undefined && this.#proven?.hasFailed !== true
@@ -217,10 +221,14 @@ export class AdaptiveRate {
       const resumed = Math.min((isKnown ? before : 1) * resumedPart, maxResumedPerSecond)
       const target = isKnown ? before * recoveredPart : Number.POSITIVE_INFINITY
       const troubled = this.#troubledPerSecond ?? Number.POSITIVE_INFINITY
-      this.#recover(Math.max(this.perSecond(nowMs), resumed), target, isKnown ? undefined : troubled * keptOfTrial)
+      this.#becomeRecovering(
+        Math.max(this.perSecond(nowMs), resumed),
+        target,
+        isKnown ? undefined : troubled * keptOfTrial,
+      )
     } else if (state.kind === 'steady' && this.#proven !== undefined && this.#isCalm(nowMs, this.#proven)) {
       const perSecond = this.perSecond(nowMs)
-      this.#recover(perSecond, this.#proven.perSecond * recoveredPart, perSecond * keptOfTrial)
+      this.#becomeRecovering(perSecond, this.#proven.perSecond * recoveredPart, perSecond * keptOfTrial)
     }
     this.#double(nowMs)
   }
@@ -232,7 +240,7 @@ export class AdaptiveRate {
   onNearlyFull(nowMs: number): void {
     const perSecond = this.perSecond(nowMs)
     if (this.#state === undefined || perSecond === Number.POSITIVE_INFINITY) return
-    this.#settle(nowMs, perSecond * (keptNearlyFull + 0.1 * (this.#random() - 0.5)), perSecond)
+    this.#becomeSteady(nowMs, perSecond * (keptNearlyFull + 0.1 * (this.#random() - 0.5)), perSecond)
   }
 
   /**
@@ -242,20 +250,20 @@ export class AdaptiveRate {
   onOthers(nowMs: number): void {
     const state = this.#state
     if (state?.kind !== 'recovering' || state.targetPerSecond !== Number.POSITIVE_INFINITY) return
-    this.#settle(nowMs, state.perSecond, state.perSecond)
+    this.#becomeSteady(nowMs, state.perSecond, state.perSecond)
   }
 
   /** Raises the rate by `factor`, which is at least 1, because the service has reported free capacity. */
   raise(nowMs: number, factor: number): void {
     if (this.#state?.kind !== 'steady') return // doubling is faster
     const perSecond = this.perSecond(nowMs) * factor
-    this.#settle(nowMs - msToLimit(perSecond), perSecond, perSecond)
+    this.#becomeSteady(nowMs - msToLimit(perSecond), perSecond, perSecond)
   }
 
   /** Starts at this rate, because other processes leave no more room. */
   start(nowMs: number, perSecond: number): void {
     this.#refusedAtMs = nowMs
-    this.#settle(nowMs, perSecond, perSecond)
+    this.#becomeSteady(nowMs, perSecond, perSecond)
   }
 
   forget(): void {
@@ -290,7 +298,7 @@ export class AdaptiveRate {
     }
     const knownPerSecond = Math.min(this.#proven?.limitPerSecond ?? 0, targetPerSecond * maxBeyondTarget)
     const limitPerSecond = Math.max(knownPerSecond, targetPerSecond / recoveredPart)
-    if (state.perSecond >= targetPerSecond) this.#settle(nowMs, targetPerSecond, limitPerSecond)
+    if (state.perSecond >= targetPerSecond) this.#becomeSteady(nowMs, targetPerSecond, limitPerSecond)
   }
 
   get #minInOutage(): number {
@@ -303,11 +311,11 @@ export class AdaptiveRate {
     return Math.min(this.#proven.perSecond * mixedPart, maxProbesPerSecond)
   }
 
-  #recover(perSecond: number, targetPerSecond: number, fallbackPerSecond?: number): void {
+  #becomeRecovering(perSecond: number, targetPerSecond: number, fallbackPerSecond?: number): void {
     this.#state = { kind: 'recovering', targetPerSecond, fallbackPerSecond, perSecond, hasDoubled: false }
   }
 
-  #settle(sinceMs: number, fromPerSecond: number, limitPerSecond: number): void {
+  #becomeSteady(sinceMs: number, fromPerSecond: number, limitPerSecond: number): void {
     const [from, limit] = [Math.max(fromPerSecond, minPerSecond), Math.max(limitPerSecond, minPerSecond)]
     this.#state = { kind: 'steady', fromPerSecond: from, limitPerSecond: limit, sinceMs }
   }

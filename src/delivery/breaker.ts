@@ -29,8 +29,8 @@ export class Breaker {
   #failuresInRow = 0
   #isOpen = false
   #backoffUntilMs = 0
-  /** Time until which the service asked to wait. An answer on another connection does not shorten it. */
-  #patienceUntilMs = 0
+  /** Time until which the service asked to wait. An answer on another connection does not shorten this wait. */
+  #askedUntilMs = 0
 
   constructor(maxDelayMs: number, random: () => number = Math.random) {
     this.#maxDelayMs = maxDelayMs
@@ -44,7 +44,7 @@ export class Breaker {
 
   /** Time before which no request may start. */
   get notBeforeMs(): number {
-    return Math.max(this.#backoffUntilMs, this.#patienceUntilMs)
+    return Math.max(this.#backoffUntilMs, this.#askedUntilMs)
   }
 
   /** Notes an answer. Even an answer that refuses the batch shows that the service can be reached. */
@@ -60,8 +60,8 @@ export class Breaker {
     if (retryAfterMs !== undefined && retryAfterMs > 0) {
       // Up to a tenth more, so that many clients that received the same `Retry-After` do not return at the same moment.
       const untilMs = nowMs + retryAfterMs * (1 + 0.1 * this.#random())
-      this.#patienceUntilMs = Math.max(this.#patienceUntilMs, untilMs)
-      return this.#patienceUntilMs
+      this.#askedUntilMs = Math.max(this.#askedUntilMs, untilMs)
+      return this.#askedUntilMs
     }
     this.#failuresInRow++
     const untilMs = nowMs + this.#fullJitter(this.#failuresInRow)

@@ -1,5 +1,5 @@
 import { type Compressed, codecs, type Encoding, encodings, type FrameStream } from '../http/encodings.ts'
-import { builtinModule } from '../options/node-version.ts'
+import { builtinModule } from '../node-version.ts'
 
 /** `builtinModule` replaces `import`, which would read every export of the module (0.7 ms). */
 const zlib = builtinModule('node:zlib')

@@ -1,5 +1,6 @@
 import type { Diagnostics } from '../accounting/diagnostics.ts'
-import type { DropReason, Ledger } from '../accounting/ledger.ts'
+import type { DropReason } from '../accounting/drop-reasons.ts'
+import type { Ledger } from '../accounting/ledger.ts'
 import type { Batch } from '../batch/batch.ts'
 import type { BatchLimits, DatasetQueue } from '../batch/dataset-queue.ts'
 import type { Answer } from '../http/exchange.ts'
@@ -26,7 +27,7 @@ export interface Batches {
   wakeAtMs(): number
   load(): BatchLoad
   queueFor(dataset: string): DatasetQueue
-  /** A paused dataset queue that has batches, waiting or in flight; `undefined` if there is none. */
+  /** Returns a paused dataset queue that has batches, waiting or in flight; `undefined` if no such queue exists. */
   pausedQueue(): DatasetQueue | undefined
   skipBackoff(): void
   takeAll(): Batch[]
@@ -75,6 +76,7 @@ export class Delivery {
   requests = 0
   /** Number of these requests that repeated an earlier one. */
   retries = 0
+  /** Bytes of the request bodies as sent, of the attempts that have ended. */
   bytesOnWire = 0
 
   constructor(deps: DeliveryDeps) {
@@ -141,13 +143,13 @@ export class Delivery {
       rateLimiter.onStart(nowMs, sinceMs)
       this.#attempt(this.#cutToSize(batch, nowMs), nowMs)
     }
-    // The time may be known already. With thousands of dataset queues, asking each for its time would cost more than
+    // The timer may be set already, or only an answer can change something. With thousands of dataset queues, asking each for its time would cost more than
     // all else.
-    const isSettled = this.#inFlight.size >= limit || notBeforeMs() >= this.#timerAtMs
-    if (!isSettled) this.#wakeAt(Math.max(batches.wakeAtMs(), notBeforeMs()), nowMs)
+    const isTimerRight = this.#inFlight.size >= limit || notBeforeMs() >= this.#timerAtMs
+    if (!isTimerRight) this.#wakeAt(Math.max(batches.wakeAtMs(), notBeforeMs()), nowMs)
   }
 
-  /** Returns the rate in force if it is all that the next request waits for. */
+  /** Returns the rate in force if the next request waits for nothing else. */
   heldBackBy(nowMs: number): RateInForce | undefined {
     const { breaker, rateLimiter } = this.#deps
     return breaker.isOpen || breaker.notBeforeMs > nowMs ? undefined : rateLimiter.holdingBack(nowMs)

@@ -25,14 +25,14 @@ const minWanted = 0.2
  * times.
  */
 const steadySeconds = 15
-/** Time over which events logged before the first look are spread, in milliseconds. */
-const firstLookMs = 1000
-/** Minimum time between two looks, in seconds: an earlier look would find nothing new. */
+/** Time over which events logged before the first measurement are spread, in milliseconds. */
+const firstPeriodMs = 1000
+/** Minimum time between two measurements, in seconds: an earlier one would find nothing new. */
 const minSeconds = 0.1
 
 /**
- * Computes the demand of one process for requests that several processes share. It uses the events logged and the
- * requests made since the last look.
+ * Measures the demand of one process for requests that several processes share, by the events logged and the requests
+ * made since the last measurement.
  */
 export class Demand {
   readonly #batches: Tunable
@@ -42,7 +42,7 @@ export class Demand {
     readonly maxBatchEvents: number
     readonly maxBatchAgeMs: number
   }
-  #lookedAtMs: number | undefined
+  #measuredAtMs: number | undefined
   #addedBytes = 0
   #addedEvents = 0
   #requestsBefore = 0
@@ -63,9 +63,9 @@ export class Demand {
     this.#configured = { ...batches.limits }
   }
 
-  /** Returns the demand since the last look. Time is monotonic, in milliseconds. */
-  look(nowMs: number): RequestDemand {
-    const seconds = (nowMs - (this.#lookedAtMs ?? nowMs - firstLookMs)) / 1000
+  /** Returns the demand since the last measurement. Time is monotonic, in milliseconds. */
+  measure(nowMs: number): RequestDemand {
+    const seconds = (nowMs - (this.#measuredAtMs ?? nowMs - firstPeriodMs)) / 1000
     if (seconds < minSeconds) return this.#last
     const { addedBytes, addedEvents, waitingBytes, waitingEvents, datasets } = this.#batches.load()
     const bytesPerSecond = (addedBytes - this.#addedBytes) / seconds + waitingBytes / catchUpSeconds
@@ -89,7 +89,7 @@ export class Demand {
       needed: Math.max(bytesPerSecond / this.#batches.limits.batchBytesCeiling, eventsPerSecond / batchEventsCeiling),
       wanted: waitingBytes > 0 ? wanted : Math.min(wanted, steady),
     }
-    this.#lookedAtMs = nowMs
+    this.#measuredAtMs = nowMs
     this.#addedBytes = addedBytes
     this.#addedEvents = addedEvents
     this.#requestsBefore = requests

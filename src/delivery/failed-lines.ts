@@ -6,7 +6,7 @@ import { quoted } from '../text/short-line.ts'
 import { withoutTrailing } from '../text/without-trailing.ts'
 
 /** A line of a batch. */
-export interface Line {
+export interface BatchLine {
   /** Index in the batch, from 0. */
   readonly index: number
   readonly json: string
@@ -15,13 +15,13 @@ export interface Line {
 
 /** A failure, and the line to which it refers, if that line is known. */
 export interface FailedLine {
-  readonly line: Line | undefined
+  readonly line: BatchLine | undefined
   readonly reason: string
 }
 
 /**
- * Finds the lines to which failures refer, by their timestamps: an answer has no other reference to an event. Time
- * stamps made by this package are unique; timestamps that events bring along may not be.
+ * Finds the lines to which failures refer, by their timestamps: an answer has no other reference to an event. Timestamps
+ * made by this package are unique; timestamps that events bring along may not be.
  *
  * If more events have a timestamp than failures name it, none of these events counts as the failed one. The reason
  * then says so.
@@ -31,7 +31,7 @@ export interface FailedLine {
 export function failedLines(batch: Batch, failures: readonly EventFailure[], timeField: string): FailedLine[] {
   const named = new Map<string, number>()
   for (const { timestamp } of failures) if (timestamp !== undefined) count(named, withoutTrailingZeros(timestamp))
-  const candidates = named.size === 0 ? new Map<string, Line[]>() : linesAt(batch, named, timeField)
+  const candidates = named.size === 0 ? new Map<string, BatchLine[]>() : linesAt(batch, named, timeField)
   return failures.map(({ timestamp, reason }) => {
     const time = timestamp === undefined ? '' : withoutTrailingZeros(timestamp)
     const lines = candidates.get(time) ?? []
@@ -44,8 +44,8 @@ export function failedLines(batch: Batch, failures: readonly EventFailure[], tim
 }
 
 /** Returns the lines of the batch that have one of these timestamps, by timestamp. */
-function linesAt(batch: Batch, times: ReadonlyMap<string, unknown>, timeField: string): Map<string, Line[]> {
-  const lines = new Map<string, Line[]>()
+function linesAt(batch: Batch, times: ReadonlyMap<string, unknown>, timeField: string): Map<string, BatchLine[]> {
+  const lines = new Map<string, BatchLine[]>()
   const stamp = `{${JSON.stringify(timeField)}:"`
   let index = 0
   for (const json of batch.lines()) {

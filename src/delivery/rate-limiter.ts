@@ -1,4 +1,5 @@
 import { AdaptiveRate } from './adaptive-rate.ts'
+import { FreePart } from './free-part.ts'
 import type { RateLimit } from './rate-limit-headers.ts'
 import { SlidingWindow } from './sliding-window.ts'
 
@@ -20,7 +21,8 @@ export interface Lease {
  */
 const usedPart = 0.98
 /**
- * How late a start may be if the limit is shared, and how late a slot of a lease may always be used, in milliseconds.
+ * Maximum delay after which a missed start is made up for if the limit is shared, in milliseconds. A slot of a lease may
+ * always be used with this delay.
  */
 const catchUpMs = 15
 /**
@@ -47,13 +49,6 @@ const sameHeaderLimitHoldsMs = 120_000
  * Time after the last 429 until a lease is fully used again, in milliseconds: less than two lease terms of the fleet.
  */
 const leaseRegainedMs = 8000
-/**
- * Minimum time of an observation before capacity counts as free, in milliseconds. It is longer than a `Retry-After` of
- * one second that another process waits out.
- */
-const lookMs = 3000
-/** Minimum number of answers in such an observation. */
-const lookAnswers = 5
 /** Part of one share that a newcomer takes from the processes that share the limit. */
 const newcomersPart = 0.7
 /** Time after the first answer during which a process counts as a newcomer, in milliseconds. */
@@ -65,8 +60,6 @@ const newcomerMs = 3000
 const nearlyFull = 0.03
 /** Time for which an answer with more than half left counts, in milliseconds. */
 const halfFreeHoldsMs = 5000
-/** Part of a window that is left free. */
-const keptFree = 0.03
 /** Number of requests that may start early before the deadline. */
 const maxEarlyStarts = 4
 /** Time that the last request before the deadline needs, in milliseconds. */
@@ -106,6 +99,7 @@ export class RateLimiter {
   readonly #random: () => number
   readonly #learned: AdaptiveRate
   readonly #window = new SlidingWindow()
+  readonly #freePart = new FreePart()
   #limit = Number.POSITIVE_INFINITY
   #headerLimit = Number.POSITIVE_INFINITY
   #headerLimitAtMs = 0
@@ -120,7 +114,7 @@ export class RateLimiter {
   /** Factor of the next interval. Intervals vary if the limit is shared. */
   #stretch = 1
   /** Time until which the service's 429s asked to wait. */
-  #patienceUntilMs = Number.NEGATIVE_INFINITY
+  #askedUntilMs = Number.NEGATIVE_INFINITY
   /** The deadline that `setDeadline` has set. */
   #endMs = Number.NEGATIVE_INFINITY
   /** Number of requests that may still start early for the deadline. */
@@ -141,10 +135,6 @@ export class RateLimiter {
   /** Time of the last 429, or nearly full answer, whose request was not in flight at the one before. */
   #throttledAtMs = Number.NEGATIVE_INFINITY
   #halfFreeAtMs = Number.NEGATIVE_INFINITY
-  /** Minimum free part of a window among the answers of the present observation. */
-  #minFree = 1
-  #looks = 0
-  #lookingSinceMs = 0
 
   constructor(random: () => number = Math.random) {
     this.#random = random
@@ -164,7 +154,7 @@ export class RateLimiter {
     const wasLimited = this.#allowed !== Number.POSITIVE_INFINITY
     this.#limit = limit
     if (after === before) return
-    if (after > before) this.#patienceUntilMs = Number.NEGATIVE_INFINITY
+    if (after > before) this.#askedUntilMs = Number.NEGATIVE_INFINITY
     if (before !== Number.POSITIVE_INFINITY) this.#learned.forget()
     if (wasLimited) this.#dueMs = Math.min(this.#dueMs, this.#lastRequestMs)
     else this.#countRequests()
@@ -176,7 +166,7 @@ export class RateLimiter {
    */
   forgetRefusals(): void {
     this.#learned.forget()
-    this.#patienceUntilMs = Number.NEGATIVE_INFINITY
+    this.#askedUntilMs = Number.NEGATIVE_INFINITY
   }
 
   /** Sets the slots to use from now on; `undefined` leaves only the limit. */
@@ -192,7 +182,7 @@ export class RateLimiter {
    */
   notBeforeMs(nowMs: number, wantedMs = nowMs): number {
     const slotMs = this.#slotMs(nowMs, wantedMs)
-    return Math.max(this.#isTooLate(slotMs, nowMs) ? Number.NEGATIVE_INFINITY : slotMs, this.#patienceUntilMs)
+    return Math.max(this.#isTooLate(slotMs, nowMs) ? Number.NEGATIVE_INFINITY : slotMs, this.#askedUntilMs)
   }
 
   /** Notes that no request is ready although one may start. Unused starts are not made up for. */
@@ -244,7 +234,7 @@ export class RateLimiter {
    */
   onAnswer(nowMs: number, answer: PacedAnswer, startedMs = this.#lastStartMs): void {
     this.#firstAnswerAtMs ??= nowMs
-    this.#heedLimit(nowMs, answer)
+    this.#applyLimit(nowMs, answer)
     const isNews = startedMs > this.#throttledAtMs // false if the request was already in flight at the last 429
     if (answer.throttled) {
       this.#wait(nowMs, answer)
@@ -252,9 +242,10 @@ export class RateLimiter {
       return
     }
     if (isNews) this.#learned.onAccepted(nowMs)
-    this.#heedRemaining(nowMs, answer, isNews)
+    this.#applyRemaining(nowMs, answer, isNews)
   }
 
+  /** Returns the rate in force, and the reason for it. */
   inForce(nowMs: number): RateInForce {
     const requestsPerSecond = this.#perSecond(nowMs)
     if (requestsPerSecond === Number.POSITIVE_INFINITY) return { requestsPerSecond, because: 'none' }
@@ -265,7 +256,7 @@ export class RateLimiter {
 
   /** Returns the rate in force if the next request waits for it, and not for a wait that the service asked for. */
   holdingBack(nowMs: number): RateInForce | undefined {
-    const isWaiting = this.#patienceUntilMs <= nowMs && this.notBeforeMs(nowMs) > nowMs
+    const isWaiting = this.#askedUntilMs <= nowMs && this.notBeforeMs(nowMs) > nowMs
     return isWaiting ? this.inForce(nowMs) : undefined
   }
 
@@ -318,7 +309,7 @@ export class RateLimiter {
     if (this.#perSecond(nowMs) === Number.POSITIVE_INFINITY) return Number.NEGATIVE_INFINITY
     // If the limit is shared, other processes use the starts that this process missed.
     const owedFromMs = this.#isIdle ? wantedMs : nowMs - (this.#isShared(nowMs) ? catchUpMs : windowMs)
-    let slotMs = Math.max(this.#nextMs(nowMs), owedFromMs, this.#patienceUntilMs)
+    let slotMs = Math.max(this.#nextMs(nowMs), owedFromMs, this.#askedUntilMs)
     if (this.#lease !== undefined) slotMs = this.#lease.nextMs(slotMs - (this.#isIdle ? catchUpMs : 0))
     else if (this.#firstAnswerAtMs === undefined) slotMs = Math.max(slotMs, this.#lastStartMs + firstAnswerMs)
     const maxInWindow = this.#lease?.maxPerSecond ?? Math.max(Math.ceil(this.#allowed / usedPart - 0.001), 1)
@@ -362,7 +353,7 @@ export class RateLimiter {
     this.#lastRequestMs = nowMs
   }
 
-  #heedLimit(nowMs: number, { limit, limitPerSecond }: RateLimit): void {
+  #applyLimit(nowMs: number, { limit, limitPerSecond }: RateLimit): void {
     if (limitPerSecond === undefined) return
     const holdsMs = limit === this.#headerLimitNumber ? sameHeaderLimitHoldsMs : headerLimitHoldsMs
     if (limitPerSecond > this.#headerLimit && nowMs < this.#headerLimitAtMs + holdsMs) return
@@ -385,7 +376,7 @@ export class RateLimiter {
   #wait(nowMs: number, { retryAfterMs, resetMs = 0 }: PacedAnswer): void {
     // Up to a tenth more, so that many processes that received the same `Retry-After` do not return at the same moment.
     const waitMs = retryAfterMs === undefined ? resetMs : retryAfterMs * (1 + 0.1 * this.#random())
-    this.#patienceUntilMs = Math.max(this.#patienceUntilMs, nowMs + waitMs)
+    this.#askedUntilMs = Math.max(this.#askedUntilMs, nowMs + waitMs)
   }
 
   #slowDown(nowMs: number): void {
@@ -396,17 +387,17 @@ export class RateLimiter {
     this.#throttledAtMs = nowMs
     this.#dueMs = nowMs + this.#sameSlotMs
     this.#stretch = this.#drawStretch(nowMs)
-    this.#look(nowMs)
+    this.#freePart.restart(nowMs)
   }
 
-  #heedRemaining(nowMs: number, { limit, remaining, limitPerSecond = limit }: RateLimit, isNews: boolean): void {
+  #applyRemaining(nowMs: number, { limit, remaining, limitPerSecond = limit }: RateLimit, isNews: boolean): void {
     if (limit === undefined || remaining === undefined || this.#perSecond(nowMs) === Number.POSITIVE_INFINITY) return
     const isNewcomer = nowMs - (this.#firstAnswerAtMs ?? nowMs) < newcomerMs
     const isShared = this.#isShared(nowMs)
-    if (this.#lease === undefined) this.#heedOthers(nowMs, limit, limit - remaining, !isShared || isNewcomer)
+    if (this.#lease === undefined) this.#makeRoomForOthers(nowMs, limit, limit - remaining, !isShared || isNewcomer)
     if (remaining > limit / 2) this.#halfFreeAtMs = nowMs
     if (!isShared || limitPerSecond !== limit) return // the rest of a minute's window is not a rate
-    if (remaining >= limit * nearlyFull) this.#heedFree(nowMs, remaining / limit)
+    if (remaining >= limit * nearlyFull) this.#useFreePart(nowMs, remaining / limit)
     else if (isNews && this.#wasHeldBack && nowMs - this.#halfFreeAtMs < halfFreeHoldsMs) this.#easeOff(nowMs)
   }
 
@@ -414,7 +405,7 @@ export class RateLimiter {
    * Other processes share the limit if more of the window is used than this process used. A newcomer cannot have used
    * that. It starts with a part of one share, as if each used request belonged to another process.
    */
-  #heedOthers(nowMs: number, limit: number, used: number, isNewcomer: boolean): void {
+  #makeRoomForOthers(nowMs: number, limit: number, used: number, isNewcomer: boolean): void {
     const tolerance = 2 + limit / 20
     if (used - this.#window.count(nowMs) > tolerance) this.#learned.onOthers(nowMs)
     if (!isNewcomer || used - this.#requests <= tolerance) return
@@ -426,26 +417,13 @@ export class RateLimiter {
   #easeOff(nowMs: number): void {
     this.#learned.onNearlyFull(nowMs)
     this.#throttledAtMs = nowMs
-    this.#look(nowMs)
+    this.#freePart.restart(nowMs)
   }
 
-  /**
-   * Answers come at any moment of a window. Only the minimum of several answers shows which part of the window no
-   * process uses.
-   */
-  #heedFree(nowMs: number, free: number): void {
-    this.#minFree = Math.min(this.#minFree, free)
-    if (++this.#looks < lookAnswers || nowMs - this.#lookingSinceMs < lookMs) return
-    // For n random moments of a window that is fully used, the minimum is 1 / (n + 1) on average.
-    const surelyFree = this.#minFree - keptFree - 1.6 / this.#looks
-    if (this.#wasHeldBack && surelyFree > 0) this.#learned.raise(nowMs, 1 + surelyFree)
-    this.#look(nowMs)
-  }
-
-  #look(nowMs: number): void {
-    this.#minFree = 1
-    this.#looks = 0
-    this.#lookingSinceMs = nowMs
+  #useFreePart(nowMs: number, free: number): void {
+    const surelyFree = this.#freePart.observe(nowMs, free)
+    if (surelyFree === undefined || surelyFree <= 0 || !this.#wasHeldBack) return
+    this.#learned.raise(nowMs, 1 + surelyFree)
   }
 
   /** If the limit is shared, long intervals vary, so that no process meets the same moment of every window. */

@@ -1,7 +1,7 @@
 import type { Batch } from '../batch/batch.ts'
 import { Connections } from '../http/connections.ts'
 import type { Dispatcher } from '../http/dispatcher.ts'
-import type { Encoding } from '../http/encodings.ts'
+import { type Encoding, maxCompressedBytes } from '../http/encodings.ts'
 import { errorTypeOf } from '../http/error-type.ts'
 import { type Answer, exchange, type Request } from '../http/exchange.ts'
 import { toReason } from '../http/reason.ts'
@@ -127,7 +127,8 @@ export class Sender {
     if (batch.attempts.suspect !== undefined) return 'none'
     const encoding = this.#compression.encodingFor(batch.byteLength, monotonicMs())
     const { body, byteLength } = batch
-    return encoding === 'none' || body.inEncoding(encoding) || body.reserve(byteLength) ? encoding : 'none'
+    if (encoding === 'none' || body.inEncoding(encoding)) return encoding
+    return body.reserve(maxCompressedBytes(byteLength)) ? encoding : 'none'
   }
 
   /** Returns the body if it exists: the lines themselves, or the body kept from an earlier attempt. */
@@ -172,7 +173,7 @@ export class Sender {
  * Keeps a body that is not the lines themselves, so that a retry sends the same bytes at no cost. Memory for a
  * compressed body is reserved by now. A JSON array for which there is no memory serves only this attempt.
  */
-function keep({ body, byteLength }: Batch, encoding: Encoding, bytes: Buffer): Buffer {
-  if (encoding !== 'none' || body.reserve(byteLength)) body.keep(encoding, bytes)
+function keep({ body }: Batch, encoding: Encoding, bytes: Buffer): Buffer {
+  if (encoding !== 'none' || body.reserve(bytes.length)) body.keep(encoding, bytes)
   return bytes
 }

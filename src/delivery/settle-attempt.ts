@@ -1,6 +1,7 @@
 import type { Diagnostics, Rejected, Retried } from '../accounting/diagnostics.ts'
+import type { DropReason } from '../accounting/drop-reasons.ts'
 import { dropPending } from '../accounting/drops.ts'
-import { countOne, type DropReason, type DropsBySeverity, type Ledger } from '../accounting/ledger.ts'
+import { countOne, type DropsBySeverity, type Ledger } from '../accounting/ledger.ts'
 import type { Loss } from '../batch/acknowledgements.ts'
 import type { Batch } from '../batch/batch.ts'
 import type { DatasetQueue } from '../batch/dataset-queue.ts'
@@ -20,8 +21,8 @@ import {
   batchTooLarge,
   encodingRefused,
   eventTooLarge,
-  held,
   paused,
+  refusedAndKept,
   rejected,
   unreachable,
 } from './warnings.ts'
@@ -194,17 +195,17 @@ export class AttemptSettler {
     const nowMs = monotonicMs()
     if (outcome.status !== undefined) this.lastTrouble = `${outcome.status} ${outcome.reason}`
     this.failure = outcome.status === undefined ? outcome.reason : `the service answers ${this.lastTrouble}`
-    const isRefused = isThrottled(outcome.status)
+    const wasThrottled = isThrottled(outcome.status)
     // A 429 is for the rate limiter alone: both waits together would be too long.
-    batch.attempts.delayUntil(isRefused ? 0 : breaker.onFailed(nowMs, outcome.retryAfterMs))
+    batch.attempts.delayUntil(wasThrottled ? 0 : breaker.onFailed(nowMs, outcome.retryAfterMs))
     const isSuspect = outcome.reset === true && batch.byteLength > suspectBytes && batch.count > 1
     if (isSuspect && batch.attempts.countReset() >= resetsUntilSplit) queue.requeue(...batch.split())
     else queue.requeue(batch)
     if (diagnostics.has('retried')) {
-      const nextAtMs = isRefused ? rateLimiter.notBeforeMs(nowMs) : batch.attempts.notBeforeMs
+      const nextAtMs = wasThrottled ? rateLimiter.notBeforeMs(nowMs) : batch.attempts.notBeforeMs
       diagnostics.emit('retried', retryOf(batch, outcome, Math.max(nextAtMs - nowMs, 0)))
     }
-    const isTrouble = isRefused ? rateLimiter.refusals >= refusalsUntilWarned : breaker.isOpen
+    const isTrouble = wasThrottled ? rateLimiter.refusals >= refusalsUntilWarned : breaker.isOpen
     if (!isTrouble && outcome.retryAfterMs === undefined) return
     if (isThrottled(outcome.status)) {
       const waitMs = Math.max(breaker.notBeforeMs, rateLimiter.notBeforeMs(nowMs)) - nowMs
@@ -259,13 +260,13 @@ export class AttemptSettler {
       }
       case 'retry':
         return queue.requeue(batch)
-      case 'hold': {
+      case 'wait': {
         // At the end of the process, delivery does not wait for a second answer.
         attempts.delayUntil(this.isLastChance ? Number.POSITIVE_INFINITY : verdict.untilMs)
         // The first refusal is not reported: the answer for a neighboring event may follow, and that answer is
         // evidence.
         if (!isEndless && attempts.refusals > 1)
-          this.#deps.diagnostics.warn(...held(batch.dataset, `${status} ${reason}`))
+          this.#deps.diagnostics.warn(...refusedAndKept(batch.dataset, `${status} ${reason}`))
         return queue.requeueLast(batch)
       }
       case 'drop': {

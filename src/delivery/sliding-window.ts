@@ -11,6 +11,7 @@ export class SlidingWindow {
   #latest = 0
   #total = 0
 
+  /** Counts an event. */
   add(nowMs: number): void {
     this.#advance(nowMs)
     const index = this.#latest % buckets
@@ -18,12 +19,16 @@ export class SlidingWindow {
     this.#total++
   }
 
+  /** Returns the number of events in the window. */
   count(nowMs: number): number {
     this.#advance(nowMs)
     return this.#total
   }
 
-  /** Returns the time at which fewer than `max` are left, if no more are added; `max` is at least 1. */
+  /**
+   * Returns the time at which the window has fewer than `max` events, if no event is added until then. `max` is at
+   * least 1.
+   */
   fewerAtMs(nowMs: number, max: number): number {
     let left = this.count(nowMs)
     if (left < max) return nowMs

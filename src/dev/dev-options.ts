@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
-import { FaultMistake, faultOfText } from './faults/fault-text.ts'
+import { FaultMistake } from './faults/fault-mistake.ts'
+import { faultOfText } from './faults/fault-text.ts'
 import { bytesOf } from './faults/units.ts'
 import { defaultPort, type FaultSettings } from './protocol.ts'
 import { isToken } from './stable-token.ts'
@@ -26,6 +27,7 @@ export interface DevOptions {
   readonly keepsRunning: boolean
   readonly isPrivate: boolean
   readonly tails: boolean
+  readonly printsJson: boolean
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
   /** The program to run, and its arguments. */
@@ -46,6 +48,8 @@ export function optionOfService(given: Given): string | undefined {
 export function devOptions(given: Given): DevOptions {
   const program = given.program as string[] | undefined
   if (program?.length === 0) throw new InvalidOption('give a program after --, such as: logferry dev -- node app.js')
+  if (given.json === true && program !== undefined)
+    throw new InvalidOption('--json has no effect with a program after --: standard output is that of the program')
   if (given.keep === true && program === undefined) throw new InvalidOption('--keep needs a program after --')
   return {
     port: given.port === undefined ? defaultPort : integer('--port', given.port, 0, 65_535),
@@ -63,6 +67,7 @@ export function devOptions(given: Given): DevOptions {
     keepsRunning: given.keep === true,
     isPrivate: given.private === true,
     tails: given.tail === true,
+    printsJson: given.json === true,
     allowedHosts: listOf(given['allow-host']).map(name => hostOf('--allow-host', name)),
     allowedOrigins: listOf(given['allow-origin']).map(originOf),
     program,

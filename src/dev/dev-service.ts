@@ -4,9 +4,10 @@ import { type Answer, refusal } from '../emulator/answer.ts'
 import type { Emulator } from '../emulator/emulator.ts'
 import type { Exchange } from '../emulator/exchange.ts'
 import type { Extension } from '../emulator/extension.ts'
+import type { Ingest } from '../emulator/ingest.ts'
 import type { RequestEntry } from '../emulator/request-log.ts'
-import type { Ingest } from '../emulator/routes/ingest.ts'
 import { startExtended } from '../emulator/start.ts'
+import { fileTrouble } from '../text/file-trouble.ts'
 import { abortAfter, clearInterval, setInterval, systemTimeMs } from '../time.ts'
 import { LicenseSettings } from './faults/license-settings.ts'
 import { grantOf, RunningFaults } from './faults/running-faults.ts'
@@ -17,7 +18,14 @@ import { RequestTrail } from './intake/request-trail.ts'
 import type { SnapshotFile } from './intake/snapshot-file.ts'
 import { UidTrail } from './intake/uid-trail.ts'
 import { LiveStreams } from './live/live-streams.ts'
-import type { FaultSettings, KeptEvent, RequestRow, ServiceStatus, SetupAnswer } from './protocol.ts'
+import {
+  type FaultSettings,
+  type KeptEvent,
+  maxQueryChars,
+  type RequestRow,
+  type ServiceStatus,
+  type SetupAnswer,
+} from './protocol.ts'
 import { eventPredicate } from './query/event-predicate.ts'
 import { safeHeaders, send } from './routes/answers.ts'
 import { Api } from './routes/api.ts'
@@ -29,6 +37,8 @@ import { Parameters } from './routes/parameters.ts'
 export const defaultDataset = 'local'
 
 const maxRequestEvents = 200_000
+/** The address of the page has the query, of which each character may take nine bytes. */
+const maxHeaderBytes = 12 * maxQueryChars
 const faultTellingMs = 1000
 const maxSampleChars = 300
 const homePath = '/dev/events'
@@ -50,6 +60,13 @@ export interface DevServiceOptions {
   readonly lines: AsyncIterable<readonly (string | undefined)[]> | undefined
   /** Called with one sentence for the terminal. */
   readonly onNotice: (notice: string) => void
+}
+
+/** A file of the command line cannot be read or written. The message names the option. */
+export class FileTrouble extends Error {
+  constructor(option: string, action: 'read' | 'written', error: unknown) {
+    super(`${option}: the file ${fileTrouble(action, error as NodeJS.ErrnoException)}`)
+  }
 }
 
 /** The service of `logferry dev`: the emulator, the events that it took, and the page that shows them. */
@@ -171,8 +188,11 @@ export class DevService {
   async #start(): Promise<void> {
     const { host, port, token, lines, onNotice } = this.#options
     if (lines !== undefined) {
-      const { loaded, unreadable } = await this.#intake.load(lines, systemTimeMs())
+      const { loaded, unreadable, problem } = await this.#intake.load(lines, systemTimeMs())
+      if (problem !== undefined && loaded === 0) throw new FileTrouble('--load', 'read', problem)
       onNotice(`${loaded} events were loaded${unreadable === 0 ? '' : `; ${unreadable} lines are no events`}.`)
+      if (problem !== undefined)
+        onNotice(`${new FileTrouble('--load', 'read', problem).message} The rest of the file is missing.`)
     }
     const emulator = await startExtended(
       {
@@ -216,6 +236,7 @@ export class DevService {
 
   #extension(): Extension {
     return {
+      maxHeaderBytes,
       serve: (request, response) => this.#serve(request, response),
       admit: request => this.#guard.refuseIngest(request),
       ingestOf: exchange => this.#otlp.ingestOf(exchange),
@@ -230,6 +251,10 @@ export class DevService {
   /** Answers the paths of page and API, and the question of a browser whether a page may ingest. */
   #serve(request: IncomingMessage, response: ServerResponse): boolean {
     const [path, query] = splitTarget(request.url ?? '')
+    if (path === '/favicon.ico') {
+      response.writeHead(204, safeHeaders).end() // browsers ask for it, and it is no request of an application
+      return true
+    }
     if (path !== '/' && path !== '/dev' && !path.startsWith('/dev/')) {
       const cors = path.startsWith('/v1/') ? this.#guard.corsHeaders(request) : undefined
       if (cors !== undefined) response.setHeaders(new Map(Object.entries(cors)))
@@ -242,7 +267,7 @@ export class DevService {
   }
 
   async #answer(path: string, query: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const isPage = path === '/' || path === '/dev' || isPagePath(path)
+    const isPage = isHome(path) || isPagePath(path)
     const refused = this.#guard.refuseForeign(request, { isPage })
     if (refused !== undefined) return send(response, refused)
     if (isPage) return this.#answerPage(path, query, request, response)
@@ -276,7 +301,7 @@ export class DevService {
     }
     const keyless = this.#guard.refuseKeyless(request)
     if (keyless !== undefined) return send(response, keyless)
-    if (path === '/' || path === '/dev') return redirect(response, homePath)
+    if (isHome(path)) return redirect(response, homePath)
     send(response, pageAnswer())
   }
 
@@ -362,6 +387,10 @@ export class DevService {
   #redact(text: string): string {
     return text.replaceAll(this.#options.token, '(redacted)')
   }
+}
+
+function isHome(path: string): boolean {
+  return path === '/' || path === '/dev' || path === '/dev/'
 }
 
 function splitTarget(target: string): [path: string, query: string] {

@@ -2,18 +2,37 @@
  * The messages between the dev service and its readers: the page, `logferry tail`, `logferry logs` and `logferry mcp`.
  * This file holds types and constants only, so that the page can share it.
  *
- * Texts in a message are as they were logged, unless a field says otherwise: whoever shows one makes it harmless first.
- * Times are milliseconds since the epoch, unless a name says otherwise. Every field of an event is data, never a key of
- * a message.
+ * Texts in a message are as they were logged, unless a field says otherwise: the reader that shows a text makes it
+ * harmless first. Times are milliseconds since the epoch, unless a name says otherwise. Every field of an event is data,
+ * never a key of a message.
  */
 
 export const protocolVersion = 1
 
 /** Port that `logferry dev` listens on unless `--port` is given. */
+/** Maximum length of the text of a query, in characters. */
+export const maxQueryChars = 8192
+
 export const defaultPort = 4800
 
 /** Header that each writing request of the page must have; a foreign site cannot set it without asking first. */
 export const writeHeader = 'x-logferry-dev'
+
+/**
+ * The screens of the page, and if an id follows the screen in the address: the id of a trace, an event or a request, or
+ * the name of a dataset.
+ */
+export const screens = {
+  events: 'without id',
+  groups: 'without id',
+  requests: 'with or without id',
+  fields: 'with or without id',
+  cost: 'without id',
+  faults: 'without id',
+  trace: 'with id',
+  event: 'with id',
+} as const
+export type Screen = keyof typeof screens
 
 /** Where the messages are read. Each path is a GET unless it says POST. */
 export const paths = {
@@ -70,6 +89,8 @@ export interface ErrorAnswer {
   code: string
   /** What happened and what to do next, as one sentence. */
   message: string
+  /** Name of the field of a limit that has an invalid value, with the code `bad-limit`. */
+  field?: string
 }
 
 /** An event: the epoch of the service, and the number of its arrival, as `k3x9.812`. */
@@ -145,6 +166,15 @@ export interface ViewChange extends Partial<ViewQuery> {
   pinned?: boolean | number | undefined
 }
 
+export interface ReadingNote {
+  text: string
+  column?: number | undefined
+  /** The name of a field that is like the one in the query. */
+  didYouMean?: string | undefined
+  /** The query with that name in place of its own. */
+  correction?: string | undefined
+}
+
 /** How the text of the query was understood. */
 export interface QueryReading {
   /** The text as it was read, if it was rewritten; otherwise absent. */
@@ -152,7 +182,7 @@ export interface QueryReading {
   /** The clauses that are joined by AND, as chips. `text` is the part of `q` from `start` to `end`. */
   clauses: { text: string; start: number; end: number; label: string }[]
   /** Notes for the reader: "Searched as text: unexpected `)` at column 14", "No event has a field `staus`. …". */
-  notes: { text: string; column?: number | undefined; didYouMean?: string | undefined }[]
+  notes: ReadingNote[]
   /** Texts to highlight in messages, without regard to case. */
   highlight: string[]
 }
@@ -412,9 +442,22 @@ export interface CostAnswer {
   }[]
 }
 
-/** One fault, in the words of `--fault`. Exactly one of the kinds. */
+/** The kinds of faults, by their names in `--fault`. */
+export const faultKinds = [
+  'status',
+  'latency',
+  'reset',
+  'slow-body',
+  'max-bytes',
+  'refuse-encoding',
+  'reject',
+  'revoke-token',
+] as const
+export type FaultKind = (typeof faultKinds)[number]
+
+/** One fault, in the words of `--fault`. */
 export interface FaultSettings {
-  kind: 'status' | 'latency' | 'reset' | 'slow-body' | 'max-bytes' | 'refuse-encoding' | 'reject' | 'revoke-token'
+  kind: FaultKind
   /** `status`: 300 to 599. */
   status?: number | undefined
   retryAfterS?: number | undefined
@@ -450,8 +493,17 @@ export interface FaultsAnswer {
     endedAt: number
     report: FaultReport
   }[]
-  /** Limits of the license, and which of them are enforced. The name of a limit has the unit of its value. */
-  limits: { name: string; enforced: boolean; value: number | null }[]
+  limits: LimitState[]
+}
+
+/** A limit of the license, and the fields of the license and of the organization that hold its values. */
+export interface LimitState {
+  name: string
+  enforced: boolean
+  /** Whether it was enforced, and what its values were, when the service started. */
+  enforcedAtStart: boolean
+  /** The name of a number has its unit. Times are in RFC 3339. */
+  fields: { name: string; value: number | string; atStart: number | string }[]
 }
 
 export interface FaultReport {
@@ -468,7 +520,14 @@ export interface FaultReport {
 export type FaultChange =
   | { start: FaultSettings }
   | { stop: string }
-  | { limits: { name: string; enforced: boolean; value?: number | undefined }[] }
+  | {
+      limits: {
+        name: string
+        enforced: boolean
+        /** Values to change; the others stay. */
+        fields?: { name: string; value: number | string }[] | undefined
+      }[]
+    }
 
 export interface Summary {
   epoch: string

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Answer, Ending } from './answer.ts'
 import type { Exchange } from './exchange.ts'
+import type { Ingest, IngestProtocol } from './ingest.ts'
 import type { RequestEntry } from './request-log.ts'
-import type { Ingest, IngestProtocol } from './routes/ingest.ts'
 
 /**
  * Another service on the port of the emulator, which also sees the requests of the emulator. It is the dev service.
@@ -11,6 +11,8 @@ import type { Ingest, IngestProtocol } from './routes/ingest.ts'
  * the extension can recognize a retry of a request that was refused.
  */
 export interface Extension {
+  /** Maximum size of the headers of a request, in bytes, with its address. */
+  readonly maxHeaderBytes: number
   /** Takes a request over, before the emulator logs it. @returns true if the extension answers it */
   serve(request: IncomingMessage, response: ServerResponse): boolean
   /** Returns the refusal of a request for its host or its origin. Replaces the emulator's own check of both. */

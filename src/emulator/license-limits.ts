@@ -50,7 +50,7 @@ export class LicenseLimits {
     const org = this.#heldTo('apiRateLimitPerSecond', entry)
     if (!org) return undefined
     const limit = org.license.apiRateLimitPerSecond
-    const { admitted, remaining, resetsAtSeconds } = this.#usageOf(entry).requests.take(limit, entry.atMs)
+    const { admitted, remaining, resetsAtSeconds } = this.#usageOf(entry).requests.admit(limit, entry.atMs)
     response.setHeader('x-ratelimit-scope', 'organization')
     announce(response, 'x-ratelimit', limit, remaining, resetsAtSeconds)
     if (admitted) return undefined

@@ -15,7 +15,7 @@ export class RequestWindow {
   #second = 0
   #admitted = 0
 
-  take(limit: number, nowMs: number): Place {
+  admit(limit: number, nowMs: number): Place {
     const second = Math.floor(nowMs / 1000)
     if (second !== this.#second) {
       this.#second = second

@@ -4,19 +4,13 @@ import { type Exchange, passThrough, type Stage } from './exchange.ts'
 import type { Extension } from './extension.ts'
 import { noFaults, paced } from './fault-plan.ts'
 import { Hosts } from './hosts.ts'
+import type { Ingest, IngestProtocol } from './ingest.ts'
 import { LicenseLimits } from './license-limits.ts'
 import type { Settings } from './options.ts'
 import { Organizations } from './organizations.ts'
 import { RequestLog } from './request-log.ts'
 import { routeOf } from './route.ts'
-import {
-  type Ingest,
-  type IngestDeps,
-  type IngestProtocol,
-  ingestProtocol,
-  ingestStages,
-  startIngest,
-} from './routes/ingest.ts'
+import { type IngestDeps, ingestProtocol, ingestStages, startIngest } from './routes/ingest.ts'
 import { readOrganization, updateOrganization } from './routes/organizations.ts'
 import { pageAnswer } from './routes/page.ts'
 import { Store } from './store.ts'

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import http, { type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { checkNode } from '../options/node-version.ts'
+import { checkNode } from '../node-version.ts'
 import { ownProperties } from '../own-properties.ts'
 import { systemTimeMs } from '../time.ts'
 import { Connections } from './connections.ts'
@@ -30,7 +30,7 @@ export async function startExtended(options: EmulatorOptions, extension?: Extens
   checkNode()
   const settings = settingsOf(options)
   const service = new Service(settings, systemTimeMs(), extension)
-  const server = createServer(settings)
+  const server = createServer(settings, extension?.maxHeaderBytes)
   const connections = new Connections(server)
   answerUnreadable(server)
   server.on('request', (request, response) => {
@@ -69,9 +69,9 @@ async function serve(
   await sendAnswer(response, ending)
 }
 
-function createServer({ tls }: Settings): Server {
+function createServer({ tls }: Settings, maxHeaderSize: number | undefined): Server {
   // By default, Node itself would answer a request without a Host header, and not in JSON.
-  const options: ServerOptions = { requireHostHeader: false }
+  const options: ServerOptions = { requireHostHeader: false, ...(maxHeaderSize !== undefined && { maxHeaderSize }) }
   if (!tls) return http.createServer(options)
   try {
     return https.createServer({ ...options, key: tls.key, cert: tls.cert })
@@ -85,11 +85,18 @@ async function listen(server: Server, { host, port }: Settings): Promise<void> {
   try {
     await once(server, 'listening')
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    const reason = code === 'EADDRINUSE' ? 'the port is in use' : code
-    throw new Error(`the emulator cannot listen on port ${port} of ${host}: ${reason}`, { cause })
+    const { code = '' } = cause as NodeJS.ErrnoException
+    const place = port === 0 ? host : `port ${port} of ${host}`
+    throw new Error(`the emulator cannot listen on ${place}: ${listenReasons.get(code) ?? code}`, { cause })
   }
 }
+
+const listenReasons: ReadonlyMap<string, string> = new Map([
+  ['EADDRINUSE', 'the port is in use'],
+  ['EADDRNOTAVAIL', 'this machine does not have that address'],
+  ['ENOTFOUND', 'no name server knows the host'],
+  ['EACCES', 'this user may not use the port'],
+])
 
 function urlOf({ tls, host, basePath }: Settings, port: number): string {
   // A server can listen on an address that means "every interface", but a client must connect to a specific one.

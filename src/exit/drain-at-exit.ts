@@ -17,20 +17,20 @@ export interface Drainable {
   step(): number
   isWaitingForAnswers(): boolean
   /** Gives up the remaining events: drops and reports each event that cannot be handed off to another process. */
-  dropRemaining(loss: Loss): void
+  dropRemaining(loss: LossWords): void
   /** Stops using the worker client. */
   endDrain(): void
 }
 
 /** The words for a loss in a warning: “… could not be delivered {how}. They are dropped. {remedy}” */
-export interface Loss {
+export interface LossWords {
   readonly how: string
   readonly remedy: string
   /** True if the events were waiting to be sent, for any reason. */
   readonly isWaiting?: boolean
 }
 
-export function outOfTime(timeoutMs: number): Loss {
+export function outOfTime(timeoutMs: number): LossWords {
   return {
     how: timeoutMs > 0 ? `within ${milliseconds(timeoutMs)}` : 'in time',
     remedy: 'Find out why the service is slow or unavailable, or allow more time (flushTimeoutMs, exitTimeoutMs).',
@@ -38,18 +38,18 @@ export function outOfTime(timeoutMs: number): Loss {
   }
 }
 
-const notTaken: Loss = {
+const notTaken: LossWords = {
   how: 'before the process ended',
   remedy: 'Find out why the service is unavailable, or await flush() before the process ends.',
   isWaiting: true,
 }
 
-const notRead: Loss = {
+const notRead: LossWords = {
   how: 'before the process ended, because the spool cannot be read',
   remedy: 'Check the disk of the spool.',
 }
 
-function withoutWorker({ code, message }: NodeJS.ErrnoException): Loss {
+function withoutWorker({ code, message }: NodeJS.ErrnoException): LossWords {
   return {
     how: `before the process ended, because no worker thread could be started (${code ?? message})`,
     remedy: 'Allow worker threads (--allow-worker), or await flush() before process.exit().',
@@ -61,7 +61,7 @@ export class ExitDrain {
   #client: WorkerHttpClient | undefined
   #isDraining = false
   /** Total time by which the end of the process has been delayed, in milliseconds. */
-  #heldUpMs = 0
+  #delayedMs = 0
 
   /** Returns when all work is either delivered or given up. Never throws. */
   drain(drainables: ReadonlySet<Drainable>): void {
@@ -72,12 +72,12 @@ export class ExitDrain {
     const startedAtMs = monotonicMs()
     try {
       this.#client ??= new WorkerHttpClient()
-      drainBy(this.#client, drainables, startedAtMs - this.#heldUpMs)
+      drainBy(this.#client, drainables, startedAtMs - this.#delayedMs)
     } catch (error) {
       this.end()
       for (const one of [...drainables]) one.dropRemaining(withoutWorker(error as Error))
     }
-    this.#heldUpMs += monotonicMs() - startedAtMs
+    this.#delayedMs += monotonicMs() - startedAtMs
     this.#isDraining = false
   }
 

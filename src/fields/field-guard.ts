@@ -68,7 +68,10 @@ interface Dataset {
  * The guard knows only the fields that this process has sent, not the other fields of the dataset.
  */
 export class FieldGuard {
-  /** From the license. May change at any time. If raised, the guard admits new fields again; if lowered, fields already admitted stay. */
+  /**
+   * From the license. May change at any time. If raised, the guard admits new fields again; if lowered, fields already
+   * admitted stay.
+   */
   maxFields: number
   readonly #maxOwnFields: number
   readonly #overflowField: string

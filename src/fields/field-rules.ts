@@ -40,7 +40,7 @@ export class FieldRules implements Fields {
   /** Returns the event to send in place of `event`. Never throws, and never changes the event. */
   fold(dataset: string, event: object): object {
     const withTexts = this.#texts === undefined ? event : this.#texts.fold(event)
-    this.#watch.look(dataset, withTexts)
+    this.#watch.observe(dataset, withTexts)
     return this.#guard.fold(dataset, withTexts)
   }
 

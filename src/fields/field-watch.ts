@@ -3,7 +3,7 @@ import { minNames, shownName, valueLikeness } from './value-like-name.ts'
 
 /** Number of events of a dataset that are all looked at; of later events, one of many is. */
 const firstEvents = 200
-const eventsPerLook = 64
+const eventsPerSample = 64
 /** Maximum number of members looked at in one event, and of levels. */
 const maxMembers = 500
 const maxDepth = 16
@@ -77,13 +77,13 @@ export class FieldWatch {
     this.#listener = listener
   }
 
-  /** Looks at an event, if it is one of the sample. Never throws. */
-  look(dataset: string, event: object): void {
+  /** Observes an event, if it is one of the sample. Never throws. */
+  observe(dataset: string, event: object): void {
     const watched = this.#watched(dataset)
-    if (++watched.events > firstEvents && watched.events % eventsPerLook !== 0) return
+    if (++watched.events > firstEvents && watched.events % eventsPerSample !== 0) return
     try {
       this.#membersLeft = maxMembers
-      if (shapeOf(event) === 'group') this.#lookAt({ dataset, watched, group: event, path: '', depth: 0 })
+      if (shapeOf(event) === 'group') this.#observeGroup({ dataset, watched, group: event, path: '', depth: 0 })
     } catch {
       // A getter or a proxy threw, or no stack is left.
     }
@@ -114,7 +114,7 @@ export class FieldWatch {
     return watched
   }
 
-  #lookAt(at: { dataset: string; watched: Watched; group: object; path: string; depth: number }): void {
+  #observeGroup(at: { dataset: string; watched: Watched; group: object; path: string; depth: number }): void {
     const { dataset, watched, group, path, depth } = at
     if (depth > maxDepth) return
     for (const name in group) {
@@ -132,7 +132,7 @@ export class FieldWatch {
       if (memberPath.length > maxPathChars) continue
       this.#noteType(dataset, watched, memberPath, type)
       if (type === 'object')
-        this.#lookAt({ dataset, watched, group: value as object, path: memberPath, depth: depth + 1 })
+        this.#observeGroup({ dataset, watched, group: value as object, path: memberPath, depth: depth + 1 })
     }
   }
 

@@ -1,4 +1,4 @@
-import { codecs, type Decompress } from './encodings.ts'
+import { type Compressed, codecs, type Decompress } from './encodings.ts'
 import { type Answer, usualAnswerBytes } from './exchange.ts'
 import { firstValue } from './header.ts'
 
@@ -10,26 +10,25 @@ export interface Body {
   readonly isWhole: boolean
 }
 
+/** Decompression in encodings that only answers have. An encoding of requests is not permitted here. */
+const ofAnswersOnly: Readonly<Record<string, Decompress>> & { readonly [Encoding in Compressed]?: never } = {
+  'x-gzip': codecs.gzip.decompressSync,
+  br: ({ brotliDecompressSync, constants }, bytes, maxOutputLength) =>
+    brotliDecompressSync(bytes, { finishFlush: constants.BROTLI_OPERATION_FLUSH, maxOutputLength }),
+  deflate: ({ constants, inflateRawSync, inflateSync }, bytes, maxOutputLength) => {
+    const hasHeader = ((bytes[0] as number) & 15) === 8 // some servers omit the zlib header
+    const inflate = hasHeader ? inflateSync : inflateRawSync
+    return inflate(bytes, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength })
+  },
+}
+
 /**
  * The encodings of answers that can be read. Requests ask for no compression, but some proxies compress answers
  * nevertheless.
  */
 const decompressions = new Map<string, Decompress>([
   ...Object.entries(codecs).map(([name, { decompressSync }]) => [name, decompressSync] as const),
-  ['x-gzip', codecs.gzip.decompressSync],
-  [
-    'br',
-    ({ brotliDecompressSync, constants }, bytes, maxOutputLength) =>
-      brotliDecompressSync(bytes, { finishFlush: constants.BROTLI_OPERATION_FLUSH, maxOutputLength }),
-  ],
-  [
-    'deflate',
-    ({ constants, inflateRawSync, inflateSync }, bytes, maxOutputLength) => {
-      const hasHeader = ((bytes[0] as number) & 15) === 8 // some servers omit the zlib header
-      const inflate = hasHeader ? inflateSync : inflateRawSync
-      return inflate(bytes, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength })
-    },
-  ],
+  ...Object.entries(ofAnswersOnly),
 ])
 
 /**

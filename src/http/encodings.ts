@@ -43,6 +43,14 @@ interface Codec {
   readonly toOneFrame?: (compressed: Buffer) => Buffer
 }
 
+/**
+ * Returns the maximum length of so many bytes after compression in any encoding. A body without repetitions grows: zstd
+ * documents this limit, and gzip stays below it. The length of a new encoding must stay below it, too.
+ */
+export function maxCompressedBytes(bytes: number): number {
+  return bytes + (bytes >> 8) + 64
+}
+
 /** Level 1 saves four fifths of what higher levels save, in a tenth of their time. */
 const level = 1
 

@@ -3,9 +3,14 @@ import type { Definitions } from './option.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Returns a variable of the environment, or `undefined` if it is missing or empty. */
-function fromEnvironment(environment: Environment, name: string): string | undefined {
-  return (Object.hasOwn(environment, name) && environment[name]) || undefined
+/** Returns the value that a variable of the environment gives, or `undefined` if the variable is missing or empty. */
+function fromEnvironment(
+  environment: Environment,
+  name: string,
+  fromText: (text: string) => unknown = text => text,
+): unknown {
+  const text = (Object.hasOwn(environment, name) && environment[name]) || undefined
+  return text === undefined ? undefined : fromText(text)
 }
 
 /** Fills in options from the environment variables of their definitions. The options are not checked yet. */
@@ -15,10 +20,10 @@ export function withEnvironment(
   environment: Environment,
 ): Readonly<Record<string, unknown>> {
   const options: Record<string, unknown> = ownProperties({ ...given })
-  for (const [name, { env, envUnlessGiven = [] }] of Object.entries(definitions)) {
+  for (const [name, { env, envUnlessGiven = [], fromText }] of Object.entries(definitions)) {
     if (env === undefined) continue
     const isReplaced = envUnlessGiven.some(other => options[other] !== undefined)
-    options[name] = options[name] ?? (isReplaced ? undefined : fromEnvironment(environment, env))
+    options[name] = options[name] ?? (isReplaced ? undefined : fromEnvironment(environment, env, fromText))
   }
   return options
 }

@@ -21,6 +21,8 @@ export interface Option<T, P extends Presence = 'optional'> {
   readonly options?: Definitions
   /** Environment variable that fills in the option. */
   readonly env?: string
+  /** Returns the value that the text of the variable stands for. Without this function, the value is the text. */
+  readonly fromText?: (text: string) => unknown
   /** Options in place of this one. If one of them is given, the environment variable is ignored. */
   readonly envUnlessGiven?: readonly string[]
   /** True if the value may be a secret, even if it is a number. Errors then show only its kind. */
@@ -72,6 +74,9 @@ export type ValuesOf<D> = {
 }
 
 type Description = Pick<Option<unknown>, 'env' | 'envUnlessGiven' | 'isSecret' | 'defaultText' | 'summary'>
+
+/** The description of an option that no variable can fill in, because its value is neither a text nor an integer. */
+type WithoutVariable = Omit<Description, 'env' | 'envUnlessGiven'>
 
 interface CheckedBy<T> extends Description {
   readonly check: v.GenericSchema<unknown, T>
@@ -125,7 +130,8 @@ function inRange<D extends IntegerRange>({ min, max, unit, ...rest }: D) {
   const expected = `an integer from ${min} to ${max} (${unit})`
   const check = v.pipe(v.number(expected), v.integer(expected), v.minValue(min, expected), v.maxValue(max, expected))
   const values = max === Number.MAX_SAFE_INTEGER ? `at least ${min} ${unit}` : `${min} to ${max} ${unit}`
-  return { ...rest, check, values }
+  const fromText = (text: string) => (/^\d+$/.test(text) ? Number(text) : text)
+  return { ...rest, check, values, fromText }
 }
 
 /** Defines an option that is one of a few words. */
@@ -146,13 +152,13 @@ export function word<const W extends string>(
   return option({ ...description, check: v.picklist(words, expected), values })
 }
 
-export function flag(description: Description & { readonly default: boolean }): Option<boolean, 'default'> {
+export function flag(description: WithoutVariable & { readonly default: boolean }): Option<boolean, 'default'> {
   return option({ ...description, check: v.boolean('true or false'), values: '`true`, `false`' })
 }
 
 /** Defines an option whose value is an object of options. */
 export function group<T extends object>(
-  definition: Description & {
+  definition: WithoutVariable & {
     readonly options: DefinitionsOf<T>
     readonly shape: string
   },

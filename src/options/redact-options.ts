@@ -15,11 +15,12 @@ export interface RedactOptions {
    * Paths of the values to redact, at most 200, each of at most 200 characters. A malformed path throws.
    *
    * - `password`: a name alone matches at any depth.
-   * - `user.email`: a path starts at the root of the event. Arrays on the way need no brackets.
+   * - `user.email`: a path starts at the root of the event. Arrays on the way need no brackets, and brackets match items of
+   *   arrays only.
    * - `items[0].card`, `items[*].card`: one item of an array, or each.
    * - `*_secret`, `headers.*`: `*` is any number of characters within a name, or a whole name.
    * - `**.token`, `user.**.id`: `**` is any number of levels.
-   * - `["a,b"]`: a name with characters that have a meaning in paths.
+   * - `["a,b"]`, `['a"b']`: a name with characters that have a meaning in paths, without escapes.
    */
   readonly paths: readonly string[]
   /**

@@ -44,8 +44,8 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
   /**
    * Compression of request bodies. Bodies of less than 1 024 bytes are not compressed.
    *
-   * If the service does not accept the compression, the next one of zstd, gzip, none is used. The better one is tried
-   * again after a minute, then after ever longer waits, up to a day.
+   * If the service does not accept the compression, the next value of the type is used, down to `'none'`. The better
+   * one is tried again after a minute, then after ever longer waits, up to a day.
    *
    * @defaultValue 'zstd'
    */
@@ -283,7 +283,7 @@ function shareOfMemory(): number {
   return Math.min(Math.max(Math.floor(memory / 8), 32 * MiB), 512 * MiB)
 }
 
-/** The definition of each of `ShipperOptions`. `npm run docs:options` updates the tables in docs/options.md. */
+/** The definition of each of `ShipperOptions`. `npm run docs:tables` updates the tables in docs/options.md. */
 export const shipperOptions = {
   ...serviceOptions,
   ...shapingOptions,

@@ -87,7 +87,7 @@ export class Fleet {
   readonly #register: Register
   readonly #id = crypto.randomUUID()
   #timer: NodeJS.Timeout | undefined
-  #lookTimer: NodeJS.Timeout | undefined
+  #checkTimer: NodeJS.Timeout | undefined
   /** Counts starts and closes, so that a call that began in one run has no effect in the next run. */
   #run = 0
   #isOpen = false
@@ -126,7 +126,7 @@ export class Fleet {
     this.#run++
     this.#startedMs = monotonicMs()
     this.#setLease(oneAt(this.#startedMs + answerMs))
-    this.#lookTimer = setInterval(() => this.#look(), this.#leaseMs / 10).unref()
+    this.#checkTimer = setInterval(() => this.#checkLease(), this.#leaseMs / 10).unref()
     void this.#call()
   }
 
@@ -136,7 +136,7 @@ export class Fleet {
     this.#isOpen = false
     this.#run++
     clearTimeout(this.#timer)
-    clearInterval(this.#lookTimer)
+    clearInterval(this.#checkTimer)
     if (this.#calledMs >= this.#startedMs) await inTime(this.#register.leave(this.#id), leaveMs).catch(() => {})
   }
 
@@ -167,7 +167,7 @@ export class Fleet {
     try {
       const report = { ...this.#report(askedMs), ...this.license.report }
       const share = await inTime(this.#register.renew(this.#id, report), Math.min(answerMs, this.#leaseMs / 4))
-      if (run === this.#run) this.#take(share, askedMs, report)
+      if (run === this.#run) this.#onShare(share, askedMs, report)
     } catch (error) {
       if (run === this.#run) this.#retry(error)
     } finally {
@@ -195,14 +195,14 @@ export class Fleet {
     }
   }
 
-  #take(share: Share, askedMs: number, report: { readonly license: string | undefined }): void {
+  #onShare(share: Share, askedMs: number, report: { readonly license: string | undefined }): void {
     const nowMs = monotonicMs()
     this.#failures = 0
     this.#share = share
     this.#measureAhead(share.nowMs - (askedMs + nowMs) / 2, (nowMs - askedMs) / 2, nowMs)
     if (share.guestMs !== undefined) this.#guestMs = share.guestMs - this.#ahead.ms
     this.#callIn(this.#isAskedAgain ? 0 : this.#renewInMs(share, nowMs))
-    this.license.take(share, report)
+    this.license.onShare(share, report)
     this.apply()
   }
 
@@ -249,7 +249,7 @@ export class Fleet {
   /**
    * Runs periodically. Applies a changed limit, and asks Redis early if this process needs more than its lease allows.
    */
-  #look(): void {
+  #checkLease(): void {
     const nowMs = monotonicMs()
     const isUnknown = this.#leasedLimit === undefined && this.#lease !== undefined
     if (this.#limitPerSecond !== this.#leasedLimit || isUnknown) this.apply()

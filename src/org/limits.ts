@@ -20,11 +20,9 @@ export interface LimitsStats {
    * Why the last attempt could not read the license, or which fields of it could not be used; otherwise `undefined`.
    */
   readonly problem: string | undefined
-  /**
-   * Requests per second that this process may make; `undefined` if nothing limits them. `because` names the source of
-   * the limit: `license`, `headers`, `lease`, `throttled` or `none`.
-   */
+  /** Requests per second that this process may make; `undefined` if nothing limits them. */
   readonly requestsPerSecond: number | undefined
+  /** Source of the limit of requests: `license`, `headers`, `lease`, `throttled` or `none`. */
   readonly because: string
   /**
    * This process's part of the ingest for the billing period, in uncompressed bytes. `undefined` if the license has no
@@ -33,11 +31,9 @@ export interface LimitsStats {
   readonly ingest:
     | { readonly bytes: number; readonly usedBytes: number; readonly usedUpAt: string | undefined }
     | undefined
-  /**
-   * Maximum number of fields per dataset, and the number that this process counts in each of the last 1000 datasets
-   * used.
-   */
+  /** Maximum number of fields per dataset. */
   readonly maxFields: number | undefined
+  /** Number of fields that this process counts in each dataset, of the 1,000 that were used last. */
   readonly fields: Readonly<Record<string, number>>
 }
 

@@ -32,7 +32,7 @@ export class SharedLicense {
   async get(read: () => Promise<string>, maxAgeMs: number): Promise<string> {
     for (let asked = 0; ; asked++) {
       if (this.#text !== undefined && monotonicMs() - this.#readAtMs <= maxAgeMs) return this.#text
-      if (this.#mayRead || !this.#isReachable) return this.#take(await read())
+      if (this.#mayRead || !this.#isReachable) return this.#keep(await read())
       this.#isWanted = true
       if (asked === 0) this.#askSoon() // after that, the calls of each lease are enough
       await this.#nextAnswer.promise
@@ -44,8 +44,12 @@ export class SharedLicense {
     return { license: this.#unpublished, licenseVersion: this.#version, wouldRead: this.#isWanted }
   }
 
-  /** @param reported report that this process sent with the call */
-  take(share: Share, reported: Pick<Report, 'license'>): void {
+  /**
+   * Learns from the answer of Redis.
+   *
+   * @param reported report that this process sent with the call
+   */
+  onShare(share: Share, reported: Pick<Report, 'license'>): void {
     if (reported.license === this.#unpublished) this.#unpublished = undefined
     if (share.license !== undefined) {
       this.#text = share.license
@@ -63,7 +67,7 @@ export class SharedLicense {
     this.#wakeWaiters()
   }
 
-  #take(text: string): string {
+  #keep(text: string): string {
     this.#text = text
     this.#readAtMs = monotonicMs()
     this.#unpublished = text

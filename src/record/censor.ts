@@ -1,6 +1,7 @@
 import type { ResolvedCensor } from '../options/resolve-redact.ts'
 import { monotonicMs } from '../time.ts'
 import type { Plain } from './plain.ts'
+import { handleRejection } from './unheard-rejection.ts'
 
 /** Number of hexadecimal digits of a hash: 128 bits, so that equal hashes mean equal values. */
 const hashDigits = 32
@@ -61,6 +62,7 @@ export class Censor {
         return Number.isFinite(replacement) ? replacement : null
       default:
         if (replacement === null) return null
+        handleRejection(replacement)
         throw new NoCensorResult(typeof replacement)
     }
   }
@@ -87,11 +89,16 @@ export class Censor {
 
 /** Thrown if the function of the application returns something that cannot be shipped as it is. */
 export class NoCensorResult extends TypeError {
-  readonly got: string
+  readonly #got: string
 
   constructor(got: string) {
     super(`the censor function returned ${got}`)
-    this.got = got
+    this.#got = got
+  }
+
+  /** Returns the type of the result, or `undefined` if another value was thrown. Reads nothing of that value. */
+  static gotBy(thrown: unknown): string | undefined {
+    return typeof thrown === 'object' && thrown !== null && #got in thrown ? thrown.#got : undefined
   }
 }
 

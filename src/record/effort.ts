@@ -1,7 +1,7 @@
 import { monotonicMs } from '../time.ts'
 
-/** Maximum number of looks of one log call. A look is the time it takes to read and copy a number, 0.1 to 0.2 µs. */
-const maxLooks = 100_000
+/** Maximum work of one log call, in units. A unit is the time it takes to read and copy a number, 0.1 to 0.2 µs. */
+const maxUnits = 100_000
 /** Maximum time for application code (accessors, `toJSON`, proxy traps) during one log call, in milliseconds. */
 const maxMs = 40
 /**
@@ -16,8 +16,8 @@ const maxStepMs = 10
 const maxWaitMs = 250
 /** Time is up if less than this is left, in milliseconds: parts of parts never reach zero. */
 const minMs = 0.5
-/** Looks that every walk may spend, even if fewer are left. */
-const minLooks = 10_000
+/** Units that every walk may spend, even if fewer are left. */
+const minUnits = 10_000
 /** Time that every walk may take, in milliseconds, even if less is left. */
 const minWalkMs = 5
 /** Number of steps between two readings of the clock. */
@@ -30,7 +30,7 @@ const freeMsPerClock = 0.001 * stepsPerClock
 
 /** A part of an effort that is set aside for later work. */
 export interface Reserve {
-  readonly looks: number
+  readonly units: number
   readonly ms: number
 }
 
@@ -38,11 +38,11 @@ export interface Reserve {
  * The effort that one log call may still spend on the objects it was given. Log calls made within that call share its
  * effort.
  *
- * Looks are the main limit, because they are the same on every machine. The limit on time is for work that cannot be
+ * Units are the main limit, because they are the same on every machine. The limit on time is for work that cannot be
  * counted: application code that takes long, again and again.
  */
 export class Effort {
-  #looks = maxLooks
+  #units = maxUnits
   #leftMs = maxMs
   #spentMs = 0
   readonly #startedAtMs = monotonicMs()
@@ -50,53 +50,53 @@ export class Effort {
   #sinceMs = this.#startedAtMs
   #steps = 0
 
-  /** Number of looks left. Negative if a caller has overspent. */
-  get looks(): number {
-    return this.#looks
+  /** Number of units left. Negative if a caller has overspent. */
+  get units(): number {
+    return this.#units
   }
 
-  /** True if no looks or no time are left. */
+  /** True if no units or no time are left. */
   get isSpent(): boolean {
-    return this.#looks <= 0 || this.#leftMs < minMs
+    return this.#units <= 0 || this.#leftMs < minMs
   }
 
-  spend(looks: number): void {
-    this.#looks -= looks
+  spend(units: number): void {
+    this.#units -= units
   }
 
-  /** Pays for `total` members, with at most half of the looks left. Returns the number of members paid for. */
-  afford(total: number, looksEach = 1): number {
-    const count = Math.min(total, Math.floor(Math.max(this.#looks, 0) / 2 / looksEach))
-    this.#looks -= count * looksEach
+  /** Pays for `total` members, with at most half of the units left. Returns the number of members paid for. */
+  afford(total: number, unitsEach = 1): number {
+    const count = Math.min(total, Math.floor(Math.max(this.#units, 0) / 2 / unitsEach))
+    this.#units -= count * unitsEach
     return count
   }
 
   /**
-   * Limits the effort to `looks`, and sets the other looks aside until `giveBack`.
+   * Limits the effort to `units`, and sets the other units aside until `giveBack`.
    *
-   * At least `minLooks` and `minWalkMs` remain in any case. Missing looks and time are borrowed until `giveBack`,
+   * At least `minUnits` and `minWalkMs` remain in any case. Missing units and time are borrowed until `giveBack`,
    * because a log call that has begun must be able to copy the start of its event.
    */
-  limitTo(looks: number): Reserve {
-    const allowed = Math.max(Math.min(looks, this.#looks), minLooks)
-    return this.#setAside({ looks: this.#looks - allowed, ms: Math.min(this.#leftMs - minWalkMs, 0) })
+  limitTo(units: number): Reserve {
+    const allowed = Math.max(Math.min(units, this.#units), minUnits)
+    return this.#setAside({ units: this.#units - allowed, ms: Math.min(this.#leftMs - minWalkMs, 0) })
   }
 
-  /** Sets aside a quarter of the looks and of the time left, until `giveBack`. */
+  /** Sets aside a quarter of the units and of the time left, until `giveBack`. */
   reserve(): Reserve {
-    return this.#setAside({ looks: this.#looks / 4, ms: this.#leftMs / 4 })
+    return this.#setAside({ units: this.#units / 4, ms: this.#leftMs / 4 })
   }
 
   /**
    * Adds a reserve back to the effort. Overspending is forgiven first, because later work must find the whole reserve.
    */
-  giveBack({ looks, ms }: Reserve): void {
-    this.#looks = Math.max(this.#looks, 0) + looks
+  giveBack({ units, ms }: Reserve): void {
+    this.#units = Math.max(this.#units, 0) + units
     this.#leftMs = Math.max(this.#leftMs, 0) + ms
   }
 
   #setAside(reserve: Reserve): Reserve {
-    this.#looks -= reserve.looks
+    this.#units -= reserve.units
     this.#leftMs -= reserve.ms
     return reserve
   }

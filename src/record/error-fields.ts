@@ -1,5 +1,6 @@
 import { isNativeError } from 'node:util/types'
 import { charactersLeft } from './is-plain-data.ts'
+import { handleRejection } from './unheard-rejection.ts'
 
 /**
  * Maximum characters of an object that was put on an Error with a `toJSON` and is kept beside the result of that
@@ -8,8 +9,8 @@ import { charactersLeft } from './is-plain-data.ts'
 const smallCharacters = 1000
 /** Maximum number of own fields that are read of an Error, and of the result of its `toJSON`. */
 const maxAdded = 1000
-const charactersPerLook = 10
-const namesPerLook = 8
+const charactersPerUnit = 10
+const namesPerUnit = 8
 
 /**
  * The fields of an Error that are worth keeping, each named once, and a way to read them. Reading a field may call a
@@ -19,8 +20,8 @@ export interface ErrorFields {
   readonly names: readonly string[]
   /** Number of all fields, including fields beyond the limits. */
   readonly total: number
-  /** Cost of finding the fields, in looks (see `Effort`). */
-  readonly looks: number
+  /** Cost of finding the fields, in units (see `Effort`). */
+  readonly units: number
   read(name: string): unknown
 }
 
@@ -57,7 +58,7 @@ export function errorFields(error: object): ErrorFields {
   return {
     names,
     total: names.length + Math.max(own.length - maxAdded, 0) + Math.max(resultNames.length - maxAdded, 0),
-    looks: (own.length + resultNames.length) / namesPerLook + characters / charactersPerLook,
+    units: (own.length + resultNames.length) / namesPerUnit + characters / charactersPerUnit,
     read: name => (result !== undefined && Object.hasOwn(result, name) ? result[name] : source[name]),
   }
 }
@@ -65,6 +66,7 @@ export function errorFields(error: object): ErrorFields {
 function fieldsOfToJson(error: Record<string, unknown>): Record<string, unknown> | undefined {
   try {
     const result = typeof error.toJSON === 'function' ? error.toJSON('') : undefined
+    handleRejection(result)
     return typeof result === 'object' && result !== null && result !== error ? result : undefined
   } catch {
     return undefined

@@ -1,5 +1,6 @@
+import { censored } from './censored.ts'
 import { isAsItIs } from './json-text.ts'
-import { censored, type Rule } from './redact-rule.ts'
+import type { Rule } from './redact-rule.ts'
 
 /** Maximum lengths of a name and of a text that are learned. */
 const longestName = 64

@@ -1,12 +1,13 @@
 import { isProxy } from 'node:util/types'
 import { monotonicMs } from '../time.ts'
+import type { Censor } from './censor.ts'
+import { censored } from './censored.ts'
 import { copyEscaped, firstEscape, isEscaped, shortEscapes } from './escapes.ts'
 import { isRecord, isValidDate, wideNames } from './is-plain-data.ts'
 import { fits } from './json-text.ts'
 import { Learned, LearnedName, type Piece } from './learned-names.ts'
 import { maxDepth, type NonFinite } from './plain.ts'
-import { censored, type Rule } from './redact-rule.ts'
-import type { RedactionRules } from './redaction.ts'
+import type { Rule } from './redact-rule.ts'
 
 /** Initial size of the buffer, in bytes. Lines up to nearly this size need no larger buffer. */
 const usualBytes = 65_536
@@ -48,6 +49,15 @@ const maxMs = 15
 const deep = 8
 
 const hasOwn = Object.prototype.hasOwnProperty
+
+/** What the line writer needs of a redaction. */
+export interface RedactionRules {
+  /** The rule for the members of an event; `undefined` if nothing is redacted. */
+  readonly root: Rule | undefined
+  readonly censor: Censor
+  /** Returns the text with its matches masked, or `undefined` if that takes the path of the text, or a cut. */
+  maskAtOnce(text: string): string | undefined
+}
 
 /**
  * Writes lines: the members before those of an object (`{"_time":"…"`), the object, and the members after it.

@@ -5,10 +5,10 @@ const maxDepth = 8
 /** Maximum number of log calls queued within others before a logger's queue is empty again. */
 const maxQueued = 1000
 /**
- * Looks that a nested log call takes from the shared effort, besides its walks. The effort thus allows at most 1000
+ * Units that a nested log call takes from the shared effort, besides its walks. The effort thus allows at most 1000
  * nested calls.
  */
-const innerCallLooks = 100
+const innerCallUnits = 100
 
 /** Number of log calls under way, one within the other. */
 export const logCalls = { depth: 0 }
@@ -26,7 +26,7 @@ export function beginLogCall(): boolean {
     effort = undefined
   } else {
     const shared = effortOfLogCall()
-    shared.spend(innerCallLooks)
+    shared.spend(innerCallUnits)
     shared.readClock()
     if (logCalls.depth >= maxDepth || shared.isSpent) return false
   }

@@ -1,7 +1,5 @@
 import type { PathSegment, RedactPath } from '../options/redact-path.ts'
-
-/** Stands for a place whose value is redacted. */
-export const censored = 'censored'
+import { censored } from './censored.ts'
 
 /** What applies at a place below another: redaction, further rules, or nothing at all (`undefined`). */
 export type Ruling = Rule | typeof censored | undefined
@@ -49,7 +47,7 @@ export class Rules {
     const starts: number[] = []
     for (const path of paths.flatMap(withOrigins)) {
       starts.push(this.#segments.length)
-      this.#segments.push(...path.map(segment => (this.ignoresCase ? inLowerCase(segment) : segment)), undefined)
+      this.#segments.push(...path.map(segment => (this.ignoresCase ? segmentWithoutCase(segment) : segment)), undefined)
     }
     const positions = new Set<number>()
     for (const start of starts) this.add(positions, start)
@@ -191,7 +189,7 @@ export class Rule {
   #judge(given: string): Ruling {
     const hasDot = given.includes('.')
     if (given.length > maxJudgedLength && (this.#globs.length > 0 || (hasDot && !this.#isIdle))) return censored
-    const name = this.#rules.ignoresCase ? given.toLowerCase() : given
+    const name = this.#rules.ignoresCase ? withoutCase(given) : given
     const positions = new Set<number>()
     if (this.#advance(positions, name)) return censored
     if (hasDot && this.#spell(positions, name.split('.'))) return censored
@@ -240,9 +238,14 @@ function withOrigins(path: RedactPath): RedactPath[] {
   return path[0]?.kind === 'levels' ? [path] : origins.map(origin => [...origin, ...path])
 }
 
-function inLowerCase(segment: PathSegment): PathSegment {
+function segmentWithoutCase(segment: PathSegment): PathSegment {
   if (segment.kind !== 'name') return segment
-  return { kind: 'name', literals: segment.literals.map(literal => literal.toLowerCase()) }
+  return { kind: 'name', literals: segment.literals.map(withoutCase) }
+}
+
+/** Lower case alone would tell `ß` from `SS`, and the two small letters sigma from each other. */
+function withoutCase(text: string): string {
+  return text.toLowerCase().toUpperCase()
 }
 
 /** True if a name consists of these literal texts, two or more, with any characters between them. */

@@ -1,4 +1,4 @@
-import { mayBeCutStub } from './stub.ts'
+import { namelessIfCut } from './stub.ts'
 
 /** Maximum characters of a text that are examined. The rest of a longer text is cut. */
 const maxExamined = 65_536
@@ -46,7 +46,8 @@ export class TextMask {
 
   /** Returns the text with every match replaced by what `replace` returns for the match. */
   mask(text: string, replace: (match: string) => string): string {
-    if (mayBeCutStub(text)) return '[Throws]'
+    const nameless = namelessIfCut(text)
+    if (nameless !== undefined) return nameless
     if (text.length <= Math.min(maxExamined, this.#left) && !text.endsWith(endOfCutMark) && !this.#isMatched(text)) {
       this.#left -= text.length
       return text

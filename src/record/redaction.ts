@@ -1,22 +1,16 @@
 import type { ResolvedRedact } from '../options/resolve-redact.ts'
+import { kindOfThrown } from '../text/kind-of-thrown.ts'
 import { bareObject } from './bare-object.ts'
 import { Censor, NoCensorResult } from './censor.ts'
+import { censored } from './censored.ts'
 import { copyToLine, eventToLine, type Line } from './event-to-line.ts'
 import { type Alterations, eventToPlain, type PlainCopy } from './event-to-plain.ts'
-import { LineWriter } from './line-writer.ts'
+import { LineWriter, type RedactionRules } from './line-writer.ts'
 import { effortOfLogCall } from './log-calls.ts'
+import { ownCopy } from './own-copy.ts'
 import { isPlainObject, type NonFinite, type Plain, type PlainObject } from './plain.ts'
-import { censored, type Rule, Rules } from './redact-rule.ts'
+import { type Rule, Rules } from './redact-rule.ts'
 import { TextMask } from './redact-text.ts'
-
-/** What the line writer needs of a redaction. */
-export interface RedactionRules {
-  /** The rule for the members of an event; `undefined` if nothing is redacted. */
-  readonly root: Rule | undefined
-  readonly censor: Censor
-  /** Returns the text with its matches masked, or `undefined` if that takes the path of the text, or a cut. */
-  maskAtOnce(text: string): string | undefined
-}
 
 /** Maximum share of a line that a redacted resource may take. */
 const maxTailShare = 0.5
@@ -43,7 +37,10 @@ export class Redaction implements RedactionRules {
   /** Events that were redacted before. A second time would hash their hashes. */
   readonly #redacted = new WeakSet<object>()
   #hasRedacted = false
-  /** True if the last line is that of plain data of which nothing was redacted. */
+  /**
+   * True if the last line is that of plain data of which nothing was redacted. Set when nothing of the application is
+   * called any more: an accessor or the censor function may have logged another event meanwhile.
+   */
   #isUnchanged = false
   /** Redacted tails, by tail. */
   readonly #tails = new WeakMap<Uint8Array, Uint8Array>()
@@ -75,8 +72,9 @@ export class Redaction implements RedactionRules {
     try {
       const ownTail = tail && this.#tail(tail, maxBytes, altered)
       if (this.#hasRedacted && this.#redacted.has(event)) {
+        const line = eventToLine(event, head, ownTail, maxBytes, altered, undefined, nonFinite)
         this.#isUnchanged = true
-        return eventToLine(event, head, ownTail, maxBytes, altered, undefined, nonFinite)
+        return line
       }
       if (this.#isTaken) return this.#line(new LineWriter(this), event, head, ownTail, maxBytes, altered, nonFinite)
       this.#isTaken = true
@@ -101,13 +99,16 @@ export class Redaction implements RedactionRules {
   }
 
   /**
-   * Returns the event itself if it is plain data without anything to redact; otherwise as `asSent`.
+   * Returns a copy of the event if it is plain data without anything to redact; otherwise as `asSent`. The event itself
+   * may have another value when it is read again, because a field may be an accessor.
    *
    * @throws whatever redacting throws
    */
   redacted(event: object, maxBytes: number, altered: Alterations): object {
-    const line = this.#lineOf(event, maxBytes, altered)
-    return this.#isUnchanged ? event : this.#parsed(line)
+    if (this.#redacted.has(event)) return event
+    const copy = ownCopy(event)
+    const line = this.#lineOf(copy ?? event, maxBytes, altered)
+    return copy !== undefined && this.#isUnchanged ? copy : this.#parsed(line)
   }
 
   #lineOf(event: object, maxBytes: number, altered: Alterations): Line {
@@ -131,8 +132,9 @@ export class Redaction implements RedactionRules {
   /** Describes the last failure, without values: an error's message could have one. */
   get problem(): string {
     const { failure } = this
-    if (failure instanceof NoCensorResult) return `redact.censor returned ${failure.got}`
-    const name = failure instanceof Error && /^[A-Za-z]{1,40}$/.test(failure.name) ? failure.name : typeof failure
+    const got = NoCensorResult.gotBy(failure)
+    if (got !== undefined) return `redact.censor returned ${got}`
+    const name = kindOfThrown(failure)
     return this.#needsPath ? `redact.censor threw ${name}` : `redaction failed (${name})`
   }
 
@@ -144,6 +146,16 @@ export class Redaction implements RedactionRules {
     } catch {
       return '[redacted]'
     }
+  }
+
+  /** Returns the timestamp that an event brings along as another event may repeat it; `undefined` if it is redacted. */
+  shownTime(timeField: string, time: string): string | undefined {
+    return this.root?.member(timeField) === censored ? undefined : this.maskText(time)
+  }
+
+  /** Returns the fields that a tail adds to an event, redacted. */
+  tailFields(tail: Uint8Array): object {
+    return fieldsIn(this.#redactedTail(tail))
   }
 
   /** Returns the fields of an event that name its log statement, redacted. */
@@ -187,22 +199,26 @@ export class Redaction implements RedactionRules {
     }
     // The writer's copy of the head: an event that was logged meanwhile has overwritten the head itself.
     const ownHead = head && Buffer.from(writer.bytes.subarray(0, headLength))
-    this.#isUnchanged = false
     const copy = this.#copy(eventToPlain(event, maxEventBytes, effortOfLogCall(), altered, nonFinite))
+    this.#isUnchanged = false
     return copyToLine(copy, ownHead, tail, maxBytes, altered)
   }
 
   #tail(tail: Uint8Array, maxBytes: number, altered: Alterations): Uint8Array | undefined {
-    let redacted = this.#tails.get(tail)
-    if (redacted === undefined) {
-      const { fields } = this.#copy({ fields: fieldsIn(tail), isWhole: true })
-      const json = JSON.stringify(fields)
-      redacted = Buffer.from(json === '{}' ? '}' : `,${json.slice(1)}`)
-      this.#tails.set(tail, redacted)
-    }
+    const redacted = this.#redactedTail(tail)
     if (redacted.length <= Math.max(tail.length, maxBytes * maxTailShare)) return redacted
     altered.cut++
     return undefined
+  }
+
+  #redactedTail(tail: Uint8Array): Uint8Array {
+    const known = this.#tails.get(tail)
+    if (known !== undefined) return known
+    const { fields } = this.#copy({ fields: fieldsIn(tail), isWhole: true })
+    const json = JSON.stringify(fields)
+    const redacted = Buffer.from(json === '{}' ? '}' : `,${json.slice(1)}`)
+    this.#tails.set(tail, redacted)
+    return redacted
   }
 
   /** Returns a redacted copy of plain data. Sets `failure` if it throws. */

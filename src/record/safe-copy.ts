@@ -7,21 +7,22 @@ import { leftOut, markFieldsLeftOut, markItemsLeftOut } from './left-out.ts'
 import { isPlainObject, maxDepth, type NonFinite, type Plain, type PlainObject } from './plain.ts'
 import { bytesOf, primitiveOf } from './special-value.ts'
 import { functionStub, objectStub, symbolStub, throwsStub } from './stub.ts'
+import { handleRejection } from './unheard-rejection.ts'
 
-// Costs in looks, each about 0.1 µs (measured 2026-11-22, 2 cores, Node 24).
-const containerLooks = 5
-const itemLooks = 0.5
-const stubLooks = 3
+// Costs in units, each about 0.1 µs (measured 2026-11-22, 2 cores, Node 24).
+const containerUnits = 5
+const itemUnits = 0.5
+const stubUnits = 3
 /** Objects with more fields than this are hash tables, which take longer to fill, to measure and to cut. */
 const manyFields = 100
-const wideFieldLooks = 4
-const errorLooks = 100
-const throwLooks = 30
-const dateLooks = 5
-const namesPerLook = 8
-const charactersPerLook = 100
-/** Minimum number of looks left for reading a container. */
-const minLooks = 16
+const wideFieldUnits = 4
+const errorUnits = 100
+const throwUnits = 30
+const dateUnits = 5
+const namesPerUnit = 8
+const charactersPerUnit = 100
+/** Minimum number of units left for reading a container. */
+const minUnits = 16
 /** Maximum nesting depth at which a field leaves a part of the effort to the fields after it. The event has depth 1. */
 const fairDepth = 3
 /** Names of objects with more names than this are listed once, however often the object is met. */
@@ -33,7 +34,7 @@ const base64BytesPerByte = 4 / 3
  * purpose.
  */
 const largestBigInt = 2n ** 4096n
-/** BigInts below this size cost no looks. */
+/** BigInts below this size cost no units. */
 const smallBigInt = 2n ** 64n
 
 type Key = string | number
@@ -46,7 +47,7 @@ const isEnumerable = Object.prototype.propertyIsEnumerable
 /**
  * Copies one event into plain data, and calls each getter and each `toJSON` once.
  *
- * Each container pays for its members before it reads them, with at most half of the looks left. So the copy ends soon,
+ * Each container pays for its members before it reads them, with at most half of the units left. So the copy ends soon,
  * however large the event is, or claims to be as a proxy. Near the root, each field leaves a quarter of the remaining
  * effort to the fields after it.
  */
@@ -90,7 +91,7 @@ export class SafeCopy {
     try {
       return this.#value(read(key), key)
     } catch (thrown) {
-      this.#effort.spend(throwLooks)
+      this.#effort.spend(throwUnits)
       return this.#stub(throwsStub(thrown))
     }
   }
@@ -118,7 +119,7 @@ export class SafeCopy {
 
   #stub(text: string): string {
     this.stubbed = true
-    this.#effort.spend(stubLooks + text.length / charactersPerLook)
+    this.#effort.spend(stubUnits + text.length / charactersPerUnit)
     return text
   }
 
@@ -138,8 +139,8 @@ export class SafeCopy {
   #object(value: object, key: Key, source: Source): Plain | undefined {
     if (this.#ancestors.includes(value)) return this.#stub('[Circular]')
     if (this.#ancestors.length > maxDepth) return this.#stub('[Depth]')
-    if (this.#ancestors.length > 0 && !this.#mayLookOn()) return this.#leftOut()
-    this.#effort.spend(containerLooks)
+    if (this.#ancestors.length > 0 && !this.#mayReadOn()) return this.#leftOut()
+    this.#effort.spend(containerUnits)
     this.#ancestors.push(value)
     try {
       return this.#contents(value, key, source)
@@ -150,9 +151,9 @@ export class SafeCopy {
 
   #contents(value: object, key: Key, source: Source): Plain | undefined {
     if (isError(value)) {
-      this.#effort.spend(errorLooks)
-      const { names, total, read, looks } = errorFields(value)
-      this.#effort.spend(looks)
+      this.#effort.spend(errorUnits)
+      const { names, total, read, units } = errorFields(value)
+      this.#effort.spend(units)
       return this.#fields(names, total, read)
     }
     const prototype = Object.getPrototypeOf(value)
@@ -166,6 +167,7 @@ export class SafeCopy {
     const fields = value as Record<PropertyKey, unknown>
     if (source !== 'toJSON' && typeof fields.toJSON === 'function') {
       const result = fields.toJSON(key)
+      handleRejection(result)
       if (result !== value) return this.#value(result, key, 'toJSON')
     }
     if (Array.isArray(value)) return this.#items(i => value[i], value.length)
@@ -180,7 +182,7 @@ export class SafeCopy {
     if (stub !== undefined) return this.#stub(stub)
     const primitive = primitiveOf(value)
     if (primitive !== undefined) {
-      this.#effort.spend(typeof primitive === 'string' ? dateLooks + primitive.length / charactersPerLook : 1)
+      this.#effort.spend(typeof primitive === 'string' ? dateUnits + primitive.length / charactersPerUnit : 1)
       return this.#value(primitive, key)
     }
     const bytes = bytesOf(value)
@@ -197,10 +199,13 @@ export class SafeCopy {
 
   #map(map: Map<unknown, unknown>): Plain {
     const total = mapSize.call(map)
-    const names = firstOf(Map.prototype.keys.call(map), Math.min(total, this.#effort.looks / 2 / wideFieldLooks))
-    this.#effort.spend(names.length / namesPerLook)
+    const names = firstOf(Map.prototype.keys.call(map), Math.min(total, this.#effort.units / 2 / wideFieldUnits))
+    this.#effort.spend(names.length / namesPerUnit)
     if (names.every(name => typeof name === 'string'))
       return this.#fields(names, total, name => Map.prototype.get.call(map, name))
+    const keys = keysByName(names)
+    if (keys !== undefined)
+      return this.#fields([...keys.keys()], total, name => Map.prototype.get.call(map, keys.get(name)))
     const pairs = Map.prototype.entries.call(map)
     return this.#items(() => pairs.next().value, total)
   }
@@ -208,8 +213,8 @@ export class SafeCopy {
   #items(read: (index: number) => unknown, length: number): Plain[] {
     const total = Math.max(0, Math.trunc(length)) || 0 // a proxy may report any length
     const copy: Plain[] = []
-    const count = this.#effort.afford(total, itemLooks)
-    for (let i = 0; i < count && this.#mayLookOn(); i++) copy.push(this.#read(read, i) ?? null)
+    const count = this.#effort.afford(total, itemUnits)
+    for (let i = 0; i < count && this.#mayReadOn(); i++) copy.push(this.#read(read, i) ?? null)
     if (copy.length < total) {
       this.cut = true
       markItemsLeftOut(copy, total)
@@ -221,9 +226,9 @@ export class SafeCopy {
   #fields(names: readonly PropertyKey[], total: number, read: (name: string) => unknown, proxy?: object): PlainObject {
     const copy = bareObject() as PlainObject
     const isFair = this.#ancestors.length <= fairDepth
-    const count = Math.min(this.#effort.afford(total, total > manyFields ? wideFieldLooks : 1), names.length)
+    const count = Math.min(this.#effort.afford(total, total > manyFields ? wideFieldUnits : 1), names.length)
     let seen = 0
-    for (; seen < count && this.#mayLookOn(); seen++) {
+    for (; seen < count && this.#mayReadOn(); seen++) {
       const name = names[seen] as PropertyKey
       if (typeof name !== 'string' || (proxy !== undefined && !isEnumerable.call(proxy, name))) continue
       const reserve = isFair ? this.#effort.reserve() : undefined
@@ -248,24 +253,38 @@ export class SafeCopy {
     // Listing cannot be interrupted. Only the keys of a proxy are listed, because asking if each key is enumerable
     // takes longer.
     const names = proxy !== undefined ? Reflect.ownKeys(proxy) : Object.keys(value)
-    this.#effort.spend(Math.min(names.length / namesPerLook, this.#effort.looks / 2))
+    this.#effort.spend(Math.min(names.length / namesPerUnit, this.#effort.units / 2))
     if (names.length > manyNames) this.#names.set(value, names)
     return names
   }
 
   #base64(bytes: Uint8Array): string {
     const maxCount = Math.floor(this.#maxBytes / base64BytesPerByte)
-    const count = Math.min(bytes.length, maxCount, Math.floor((this.#effort.looks / 2) * charactersPerLook))
-    this.#effort.spend(count / charactersPerLook)
+    const count = Math.min(bytes.length, maxCount, Math.floor((this.#effort.units / 2) * charactersPerUnit))
+    this.#effort.spend(count / charactersPerUnit)
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, count).toString('base64')
     if (count === bytes.length) return text
     this.cut = true
     return `${text}... [${bytes.length - count} more bytes]`
   }
 
-  #mayLookOn(): boolean {
-    return this.#effort.looks >= minLooks && !this.#effort.isLate()
+  #mayReadOn(): boolean {
+    return this.#effort.units >= minUnits && !this.#effort.isLate()
   }
+}
+
+/**
+ * Returns the keys of a Map by their names, if some keys are texts, the others are numbers and the like, and no two have
+ * the same name. The entries of such a Map become fields, so that `redact.paths` finds the values with a name.
+ */
+function keysByName(keys: readonly unknown[]): Map<string, unknown> | undefined {
+  if (!keys.some(key => typeof key === 'string') || keys.some(isObjectLike)) return undefined
+  const byName = new Map(keys.map(key => [String(key), key]))
+  return byName.size === keys.length ? byName : undefined
+}
+
+function isObjectLike(key: unknown): boolean {
+  return typeof key === 'function' || (typeof key === 'object' && key !== null)
 }
 
 function firstOf(values: Iterator<unknown>, count: number): unknown[] {

@@ -5,6 +5,8 @@ import { isError } from './error-fields.ts'
 
 const maxNameLength = 200
 const throwsStart = '[Throws: '
+const functionStart = '[Function '
+const symbolStart = 'Symbol('
 
 /** Returns the stub of an object that has no content to log, or `undefined` for any other object. */
 export function objectStub(value: object): string | undefined {
@@ -16,11 +18,11 @@ export function objectStub(value: object): string | undefined {
 }
 
 export function functionStub(value: { readonly name: unknown }): string {
-  return `[Function ${String(value.name || 'anonymous').slice(0, maxNameLength)}]`
+  return `${functionStart}${String(value.name || 'anonymous').slice(0, maxNameLength)}]`
 }
 
 export function symbolStub({ description = '' }: symbol): string {
-  return `Symbol(${description.slice(0, maxNameLength)})`
+  return `${symbolStart}${description.slice(0, maxNameLength)})`
 }
 
 /** Returns the stub of a value that threw `thrown` when it was read. Never throws, whatever `thrown` is. */
@@ -32,7 +34,21 @@ export function throwsStub(thrown: unknown): string {
   }
 }
 
-/** True if a text may be the stub of a thrown error whose message was cut. The cut may have broken a secret. */
-export function mayBeCutStub(text: string): boolean {
-  return text.length === throwsStart.length + maxNameLength + 1 && text.startsWith(throwsStart)
+/** The stubs that have a name or a message, by their beginnings and ends: with it, and without it. */
+const namedStubs = [
+  { start: throwsStart, end: ']', nameless: '[Throws]' },
+  { start: functionStart, end: ']', nameless: '[Function]' },
+  { start: symbolStart, end: ')', nameless: 'Symbol()' },
+]
+
+/**
+ * Returns the stub without its name, if the text may be a stub whose name or message was cut: the cut may have broken a
+ * secret. Returns `undefined` for any other text.
+ */
+export function namelessIfCut(text: string): string | undefined {
+  for (const { start, end, nameless } of namedStubs) {
+    const isLong = text.length === start.length + maxNameLength + end.length
+    if (isLong && text.startsWith(start) && text.endsWith(end)) return nameless
+  }
+  return undefined
 }

@@ -1,7 +1,7 @@
 import type { Diagnostics } from '../accounting/diagnostics.ts'
 import type { Ledger } from '../accounting/ledger.ts'
 import { failureRemedy, pacedFor, paceReason, paceRemedy, pauseReason, remedyFor } from '../delivery/warnings.ts'
-import { type Loss, outOfTime } from '../exit/drain-at-exit.ts'
+import { type LossWords, outOfTime } from '../exit/drain-at-exit.ts'
 import { monotonicMs } from '../time.ts'
 import { settlesWithin } from '../time-limits.ts'
 import type { HeldEvents } from './held-events.ts'
@@ -16,7 +16,7 @@ export interface DrainDeps {
   readonly ledger: Ledger
   readonly diagnostics: Diagnostics
   /** Reports the events that were dropped in their log calls. */
-  readonly reportRefused: () => void
+  readonly reportIntakeDrops: () => void
   /** Called when the remaining events have been handed off or dropped. */
   readonly onEmptied: () => void
 }
@@ -50,20 +50,33 @@ export class Drain {
 
   /**
    * Delivers pending events without waiting after failures. When the time is up, hands the remaining events off or
-   * drops them. Resolves to true if every event was delivered or dropped within the time.
+   * drops them. Then releases the spool. Resolves to true if every event was delivered or dropped within the time.
+   *
+   * @param options.isRepeated true if the caller calls again for events that are shipped meanwhile
    */
-  async finish(timeoutMs: number): Promise<boolean> {
-    const { batchQueue, delivery } = this.#deps.pipeline
+  async finish(timeoutMs: number, { isRepeated = false } = {}): Promise<boolean> {
+    const { batchQueue, delivery, spool } = this.#deps.pipeline
+    const endMs = monotonicMs() + timeoutMs
     this.dropUntriggered()
     delivery.skipBackoff(timeoutMs)
-    const flushed = this.flushAll()
-    const isComplete = await settlesWithin(flushed, timeoutMs)
+    const isComplete = await settlesWithin(this.flushAll(), timeoutMs)
     this.dropUntriggered()
-    this.#deps.reportRefused()
-    if (isComplete) return true
-    await batchQueue.spillAll()
-    this.dropRemaining(outOfTime(timeoutMs))
-    return false
+    this.#deps.reportIntakeDrops()
+    const flushAgain = async (): Promise<boolean> => {
+      const leftMs = endMs - monotonicMs()
+      return leftMs > 0 && (await settlesWithin(batchQueue.flush(), leftMs))
+    }
+    // An event that sums up dropped ones is shipped when others have been delivered.
+    if (isComplete && !isRepeated) await flushAgain()
+    // Orphans that were adopted during the last flush are not part of it.
+    let isEmptied = isComplete
+    while (isEmptied && spool?.hasAdopted) isEmptied = await flushAgain()
+    if (!isEmptied) {
+      await batchQueue.spillAll()
+      this.dropRemaining(outOfTime(timeoutMs))
+    }
+    spool?.close() // in this turn: until then, orphans may be adopted, and would be neither delivered nor handed off
+    return isComplete
   }
 
   /** Warns that only the request rate holds events back, if that is so. */
@@ -76,14 +89,14 @@ export class Drain {
 
   /** Drops the events that wait for an event that releases them. */
   dropUntriggered(): void {
-    const { traceHold, reportRefused } = this.#deps
+    const { traceHold, reportIntakeDrops } = this.#deps
     if (traceHold === undefined || traceHold.count === 0) return
     traceHold.dropAll()
-    reportRefused()
+    reportIntakeDrops()
   }
 
   /** Gives up every pending event: hands it off to the spool, or drops it. */
-  dropRemaining(loss: Loss, about?: string): void {
+  dropRemaining(loss: LossWords, about?: string): void {
     const { pipeline, heldEvents, ledger, diagnostics, onEmptied } = this.#deps
     const { how, remedy } = loss.isWaiting ? this.#explained(loss) : loss
     this.dropUntriggered()
@@ -100,7 +113,7 @@ export class Drain {
   }
 
   /** Adds the reason why the events waited to a loss, if that reason is known. */
-  #explained({ how, remedy }: Loss): Loss {
+  #explained({ how, remedy }: LossWords): LossWords {
     const { delivery } = this.#deps.pipeline
     const { refusal, failure } = delivery
     if (refusal !== undefined) {

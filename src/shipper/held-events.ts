@@ -31,8 +31,8 @@ export interface HeldEventsDeps {
 }
 
 /**
- * Events that are held until the fields that belong to them are known. Held events are accepted and pending, and count
- * toward the memory budget.
+ * Events that are held: until their resource is known, until an event of their trace releases them (`hold`), or until a
+ * summary stands for them (`collapse`). Held events are accepted and pending, and count toward the memory budget.
  */
 export class HeldEvents {
   readonly #deps: HeldEventsDeps

@@ -1,5 +1,6 @@
 import type { Attempted } from '../accounting/diagnostics.ts'
-import { type DropReason, isIntended, type Ledger } from '../accounting/ledger.ts'
+import { errorTypeOf, isIntended } from '../accounting/drop-reasons.ts'
+import type { Ledger } from '../accounting/ledger.ts'
 import type { BatchQueue } from '../batch/batch-queue.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type {
@@ -11,6 +12,7 @@ import type {
   Observations,
 } from '../options/meter-provider.ts'
 import { queueMicrotask } from '../time.ts'
+import { type MetricDefinition, metricDefinitions } from './metric-definitions.ts'
 
 export interface InstrumentsDeps {
   readonly ledger: Pick<Ledger, 'pending' | 'handedOff' | 'sent' | 'delivered' | 'dropCounts'>
@@ -24,13 +26,6 @@ export interface InstrumentsDeps {
 
 /** Upper bounds of the buckets for the duration of a request, in seconds: those of HTTP, and the default timeout. */
 const durationBounds = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30]
-
-/** Values of `error.type` that the semantic conventions prescribe. Any other drop has its reason, with underscores. */
-const prescribedTypes: Partial<Record<DropReason, string>> = {
-  memory: 'queue_full',
-  'spool-full': 'queue_full',
-  'shut-down': 'already_shutdown',
-}
 
 /** The metrics of open shippers. They must not be collected as garbage while metrics may change. */
 const open = new Set<Instruments>()
@@ -53,9 +48,10 @@ export class Instruments {
     this.#deps = deps
     this.#processor = componentOf('logferry_log_processor', deps.shipper)
     this.#exporter = { ...componentOf('logferry_log_exporter', deps.shipper), ...serverOf(deps.service) }
-    this.#duration = meter.createHistogram('otel.sdk.exporter.operation.duration', {
-      description: 'The duration of exporting a batch of telemetry records.',
-      unit: 's',
+    const { name, description, unit } = metricDefinitions.duration
+    this.#duration = meter.createHistogram(name, {
+      description,
+      unit,
       advice: { explicitBucketBoundaries: durationBounds },
     })
     observe(meter, this)
@@ -103,24 +99,12 @@ interface Observables {
 }
 
 function observe(meter: Meter, instruments: Instruments): void {
-  const records = (description: string) => ({ description, unit: '{log_record}' })
+  const { queueSize, processed, inFlight, exported } = metricDefinitions
   const observables: Observables = {
-    queueSize: meter.createObservableUpDownCounter(
-      'otel.sdk.processor.log.queue.size',
-      records('The number of log records in the queue of a given instance of an SDK log processor.'),
-    ),
-    processed: meter.createObservableCounter(
-      'otel.sdk.processor.log.processed',
-      records('The number of log records for which the processing has finished, either successful or failed.'),
-    ),
-    inFlight: meter.createObservableUpDownCounter(
-      'otel.sdk.exporter.log.inflight',
-      records('The number of log records passed to the exporter that have not been exported yet.'),
-    ),
-    exported: meter.createObservableCounter(
-      'otel.sdk.exporter.log.exported',
-      records('The number of log records for which the export has finished, either successful or failed.'),
-    ),
+    queueSize: createObservable(meter, queueSize),
+    processed: createObservable(meter, processed),
+    inFlight: createObservable(meter, inFlight),
+    exported: createObservable(meter, exported),
   }
   const all = Object.values(observables)
   const reference = new WeakRef(instruments)
@@ -130,6 +114,12 @@ function observe(meter: Meter, instruments: Instruments): void {
     else queueMicrotask(() => meter.removeBatchObservableCallback(collect, all)) // later, as the callbacks are being called
   }
   meter.addBatchObservableCallback(collect, all)
+}
+
+function createObservable(meter: Meter, { name, kind, description, unit }: MetricDefinition): ObservableInstrument {
+  return kind === 'Counter'
+    ? meter.createObservableCounter(name, { description, unit })
+    : meter.createObservableUpDownCounter(name, { description, unit })
 }
 
 interface DropsByErrorType {
@@ -147,7 +137,7 @@ function dropsByErrorType(ledger: InstrumentsDeps['ledger']): DropsByErrorType {
   for (const [reason, counts] of ledger.dropCounts()) {
     if (isIntended(reason)) intended += counts.unsent
     else {
-      const type = prescribedTypes[reason] ?? reason.replaceAll('-', '_')
+      const type = errorTypeOf(reason)
       if (counts.unsent > 0) unsent.set(type, (unsent.get(type) ?? 0) + counts.unsent)
       if (counts.sent > 0) sent.set(type, (sent.get(type) ?? 0) + counts.sent)
     }

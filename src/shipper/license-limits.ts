@@ -70,7 +70,7 @@ export function openLicense(deps: LicenseDeps): License {
       key: orgId,
       limitPerSecond: () => limitPerSecond,
       headerLimit: () => rateLimiter.headerLimit,
-      demand: nowMs => delivery.demand.look(nowMs),
+      demand: nowMs => delivery.demand.measure(nowMs),
       isWaiting: () => delivery.isWaiting,
       onLease: lease => {
         rateLimiter.setLease(lease)

@@ -1,4 +1,4 @@
-import type { DropReason } from '../accounting/ledger.ts'
+import type { DropReason } from '../accounting/drop-reasons.ts'
 import type { Loss } from '../batch/acknowledgements.ts'
 import type { ErrorCode } from '../errors.ts'
 import { milliseconds } from '../text/milliseconds.ts'

@@ -1,4 +1,4 @@
-import type { DropReason } from '../accounting/ledger.ts'
+import type { DropReason } from '../accounting/drop-reasons.ts'
 import { Acknowledgement } from '../batch/acknowledgements.ts'
 import type { BatchQueue } from '../batch/batch-queue.ts'
 import { clearTimeout, setImmediate, setTimeout } from '../time.ts'

@@ -7,8 +7,8 @@ import { clearTimeout, setTimeout } from '../time.ts'
 const maxMemoryShare = 0.7
 /** Share of the spool up to which there is room, if memory is more than half as large as the spool. */
 const minSpoolShare = 0.5
-/** Interval between two looks, in milliseconds, because a disk that can be used again calls no one. */
-const lookEveryMs = 500
+/** Interval between two checks, in milliseconds, because a disk that can be used again calls no one. */
+const checkEveryMs = 500
 
 export interface RoomDeps {
   readonly memory: MemoryBudget
@@ -51,7 +51,7 @@ export class Room {
     while (!this.isFree && !signal.aborted) {
       this.#deps.batchQueue.spill()
       const { promise, resolve } = Promise.withResolvers<void>()
-      const timer = setTimeout(resolve, lookEveryMs)
+      const timer = setTimeout(resolve, checkEveryMs)
       const wake = (): void => resolve()
       signal.addEventListener('abort', wake)
       this.#waiters.add(wake)

@@ -1,5 +1,6 @@
 import type { DatasetStats } from '../accounting/dataset-counts.ts'
-import type { DropReason, DropsBySeverity } from '../accounting/ledger.ts'
+import type { DropReason } from '../accounting/drop-reasons.ts'
+import type { DropsBySeverity } from '../accounting/ledger.ts'
 import type { SeverityName } from '../accounting/severity.ts'
 import type { Encoding } from '../http/encodings.ts'
 import type { LimitsStats } from '../org/limits.ts'

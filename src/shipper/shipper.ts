@@ -1,49 +1,28 @@
-import { Channels } from '../accounting/channels.ts'
-import { DatasetCounts } from '../accounting/dataset-counts.ts'
-import { type DiagnosticListeners, Diagnostics } from '../accounting/diagnostics.ts'
-import { type DropReason, Ledger } from '../accounting/ledger.ts'
+import type { DiagnosticListeners } from '../accounting/diagnostics.ts'
+import type { DropReason } from '../accounting/drop-reasons.ts'
+import type { Ledger } from '../accounting/ledger.ts'
 import { type Severity, type SeverityName, severityOfLevel } from '../accounting/severity.ts'
 import { Acknowledgement } from '../batch/acknowledgements.ts'
-import { Compression } from '../delivery/compression.ts'
-import { Sender } from '../delivery/sender.ts'
-import { drainIfExiting, installExitHooks } from '../exit/exit-hooks.ts'
-import type { FieldRules } from '../fields/field-rules.ts'
 import { checkedTimeoutMs } from '../options/checked-timeout.ts'
 import { resolveOptions } from '../options/resolve.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { ShipperOptions } from '../options/shipper-options.ts'
 import { ownProperties } from '../own-properties.ts'
 import { wallClockMs } from '../record/clock.ts'
-import type { Alterations } from '../record/event-to-plain.ts'
 import { beginLogCall, logCalls } from '../record/log-calls.ts'
-import { Redaction } from '../record/redaction.ts'
 import { fewCallsBytes, reserveStack, useDiskBytes } from '../stack-reserve.ts'
-import type { Redact } from '../text/short-line.ts'
+import { kindOfThrown } from '../text/kind-of-thrown.ts'
 import { monotonicMs, systemTimeMs } from '../time.ts'
 import { settlesWithin } from '../time-limits.ts'
-import type { UsageMeter } from '../usage/usage-meter.ts'
-import { batchLimits } from './batch-limits.ts'
 import { checkListener } from './check-listener.ts'
-import { Drain } from './drain.ts'
-import { ShipperAtExit } from './exit-drain.ts'
-import { fieldRulesOf, fieldStep, redactStep } from './field-rules-of.ts'
-import { HeldEvents } from './held-events.ts'
-import { Instruments } from './instruments.ts'
-import { IdentifiedIntake } from './intake/identified-intake.ts'
-import { Intake } from './intake/intake.ts'
-import type { HoldingStep, IntakeEvent } from './intake/intake-event.ts'
-import { type NoiseControl, openNoiseControl } from './intake/noise-control.ts'
-import { RefusedEvents } from './intake/refused-events.ts'
-import { shapingOf } from './intake/shaping.ts'
-import { type License, openLicense } from './license-limits.ts'
-import { MinSeverity } from './min-severity.ts'
-import { openPipeline, type Pipeline } from './pipeline.ts'
-import { Receipts } from './receipts.ts'
-import { Room } from './room.ts'
+import { Core } from './core.ts'
+import type { HeldEvents } from './held-events.ts'
+import type { Intake } from './intake/intake.ts'
+import type { IntakeEvent } from './intake/intake-event.ts'
+import type { MinSeverity } from './min-severity.ts'
+import type { Room } from './room.ts'
 import type { ShipperStats } from './shipper-stats.ts'
-import { SpoolCoordinator } from './spool-coordinator.ts'
-import { checkedMaxStatements, lineCounter, noUsage, openUsageMeter, type ShipperUsage } from './usage-of.ts'
-import { namesOf, UsageReports } from './usage-reports.ts'
+import { checkedMaxStatements, noUsage, type ShipperUsage } from './usage-of.ts'
 
 /** The result of `flush()` or `close()`. */
 export interface FlushResult {
@@ -67,21 +46,16 @@ const closeConnectionsMs = 1000
  * a shipper. Neither logging nor delivery trouble throws into code that logs.
  */
 export class Shipper {
-  readonly #options: ResolvedOptions
-  readonly #ledger = new Ledger()
+  readonly #core: Core
+  /** As in the core: every log call needs them. */
+  readonly #intake: Intake
+  readonly #minSeverity: MinSeverity
   /**
    * Events dropped inside their log calls, for callers of `take` whose stack ends before that call.
    *
    * @internal
    */
-  readonly refused = this.#ledger.refused
-  readonly #number = shippers++
-  readonly #diagnostics = new Diagnostics((text, kind) => this.#redact(text, kind), new Channels(this.#number))
-  readonly #datasetCounts = new DatasetCounts()
-  readonly #altered: Alterations = { stubbed: 0, cut: 0 }
-  readonly #compression: Compression
-  readonly #sender: Sender
-  readonly #pipeline: Pipeline
+  readonly intakeDropCounts: Ledger['intakeDropCounts']
   /** @internal */
   readonly heldEvents: HeldEvents
   /**
@@ -90,134 +64,16 @@ export class Shipper {
    * @internal
    */
   readonly room: Room
-  readonly #drain: Drain
-  readonly #atExit: ShipperAtExit
-  readonly #refusedEvents: RefusedEvents
-  readonly #license: License | undefined
-  readonly #noise: NoiseControl
-  readonly #redaction: Redaction | undefined
-  readonly #fieldRules: FieldRules | undefined
-  readonly #usageMeter: UsageMeter | undefined
-  readonly #usageReports: UsageReports | undefined
-  readonly #intake: Intake
-  readonly #minSeverity: MinSeverity
-  readonly #receipts: Receipts
-  readonly #instruments: Instruments | undefined
 
   /** @internal */
   constructor(options: ResolvedOptions) {
-    const ledger = this.#ledger
-    const diagnostics = this.#diagnostics
-    const redaction = options.redact && new Redaction(options.redact)
-    this.#options = options
-    this.#redaction = redaction
-    this.#compression = new Compression(options.compression)
-    this.#sender = new Sender(options, this.#compression, diagnostics.redact)
-    this.#pipeline = this.#openPipeline()
-    const { memory, batchQueue, delivery, rateLimiter, spool } = this.#pipeline
-    this.room = new Room({ memory, batchQueue, spool: spool?.spool, maxSpoolBytes: options.spool?.maxBytes })
-    this.heldEvents = new HeldEvents({
-      memory,
-      ledger,
-      batchQueue,
-      onHeld: () => {
-        if (this.#atExit.isRegistered) return
-        this.#atExit.register()
-        drainIfExiting()
-      },
-      onRemoved: () => this.#atExit.unregisterIfDone(),
-    })
-    this.#noise = openNoiseControl({
-      options,
-      heldEvents: this.heldEvents,
-      altered: this.#altered,
-      intake: () => this.#intake,
-      refused: () => this.#refusedEvents,
-      redaction,
-      onUntriggered: () => {
-        this.#atExit.registerUntriggered()
-        drainIfExiting()
-      },
-    })
-    this.#drain = new Drain({
-      pipeline: this.#pipeline,
-      heldEvents: this.heldEvents,
-      traceHold: this.#noise.traceHold,
-      ledger,
-      diagnostics,
-      reportRefused: () => this.#refusedEvents.reportAll(),
-      onEmptied: () => this.#atExit.unregisterIfDone(),
-    })
-    this.#atExit = new ShipperAtExit({
-      options,
-      pipeline: this.#pipeline,
-      drain: this.#drain,
-      sender: this.#sender,
-      ledger,
-      refused: () => this.#refusedEvents,
-      untriggered: () => this.#noise.traceHold?.count ?? 0,
-    })
-    this.#refusedEvents = new RefusedEvents({
-      ledger,
-      diagnostics,
-      memory,
-      redaction,
-      heldBackBy: nowMs => delivery.heldBackBy(nowMs),
-      atExit: this.#atExit,
-      onReported: () => {
-        spool?.emitPending()
-        this.#atExit.unregisterIfDone()
-      },
-    })
-    const altered = this.#altered
-    const fields = options.fields && fieldRulesOf(options.fields, { options, diagnostics, altered })
-    const meter = options.countUsage ? openUsageMeter(redaction) : undefined
-    this.#fieldRules = fields
-    this.#usageMeter = meter
-    this.#usageReports = meter && this.#openReports(meter)
-    this.#license =
-      options.limits &&
-      openLicense({
-        options,
-        limits: options.limits,
-        rateLimiter,
-        delivery,
-        diagnostics,
-        altered: this.#altered,
-        redaction,
-        fields,
-        topStatements: meter && (() => namesOf(meter.usage(3).statements)),
-        onNewPeriod: meter && (() => meter.restart()),
-      })
-    this.#license?.start()
-    this.#minSeverity = new MinSeverity(options.shaping.minSeverity)
-    this.#intake = new (options.identify ? IdentifiedIntake : Intake)(
-      {
-        options,
-        batchQueue,
-        ledger,
-        diagnostics,
-        license: this.#license,
-        countLine: lineCounter({ license: this.#license, meter, reports: this.#usageReports }),
-        refused: this.#refusedEvents,
-        shaping: shapingOf({ options, diagnostics, altered: this.#altered }),
-        redaction,
-        atExit: this.#atExit,
-      },
-      this.#altered,
-      [...this.#noise.steps, ...this.#fieldSteps(fields)],
-    )
-    this.#receipts = new Receipts({ intake: this.#intake, batchQueue })
-    diagnostics.add('delivered', delivered => this.#datasetCounts.onDelivered(delivered))
-    diagnostics.add('dropped', dropped => this.#datasetCounts.onDropped(dropped))
-    this.#instruments = this.#openInstruments()
-    if (options.exitTimeoutMs > 0) installExitHooks()
-    const { onRejected } = options
-    if (onRejected !== undefined) diagnostics.add('rejected', ({ event, reason }) => onRejected(event, reason))
-    if (spool !== undefined) {
-      this.#atExit.register() // so that a process that ends at once still delivers orphans
-      void spool.adoptOrphans().then(() => this.#atExit.unregisterIfDone())
-    }
+    const core = new Core(options)
+    this.#core = core
+    this.#intake = core.intake
+    this.#minSeverity = core.minSeverity
+    this.intakeDropCounts = core.ledger.intakeDropCounts
+    this.heldEvents = core.heldEvents
+    this.room = core.room
   }
 
   /**
@@ -233,7 +89,7 @@ export class Shipper {
    */
   ship(event: Readonly<Record<string, unknown>>): boolean {
     try {
-      if (!beginLogCall()) return this.refuseNested() === undefined
+      if (!beginLogCall()) return this.dropNested() === undefined
       try {
         const severity = levelOf(event)
         if (this.isBelowMinimum(severity)) return false
@@ -243,7 +99,7 @@ export class Shipper {
         logCalls.depth--
       }
     } catch {
-      this.refused.error[usualSeverity]++
+      this.intakeDropCounts.error[usualSeverity]++
       return false
     }
   }
@@ -263,9 +119,9 @@ export class Shipper {
     event: Readonly<Record<string, unknown>>,
     options: { timeoutMs?: number | undefined } = {},
   ): Promise<void> {
-    const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#options.flushTimeoutMs)
+    const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#core.options.flushTimeoutMs)
     reserveStack(fewCallsBytes) // the call does not stop between the log call and the wait
-    const errorOf = await this.#receipts.confirm(() => this.#takeLogged(event), timeoutMs)
+    const errorOf = await this.#core.receipts.confirm(() => this.#takeLogged(event), timeoutMs)
     if (errorOf !== undefined) throw errorOf()
   }
 
@@ -281,13 +137,13 @@ export class Shipper {
    * 2 147 483 647
    */
   async flush(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
-    const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#options.flushTimeoutMs)
+    const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#core.options.flushTimeoutMs)
     reserveStack(useDiskBytes)
-    const handedOffBefore = this.#ledger.handedOff
-    const isDone = await settlesWithin(this.#drain.flushAll(), timeoutMs)
-    if (!isDone) this.#drain.warnOfPace()
+    const handedOffBefore = this.#core.ledger.handedOff
+    const isDone = await settlesWithin(this.#core.drain.flushAll(), timeoutMs)
+    if (!isDone) this.#core.drain.warnOfPace()
     // Events that `close` handed off to another process meanwhile are neither delivered nor dropped.
-    return { complete: isDone && this.#ledger.handedOff <= handedOffBefore, pending: this.#ledger.pending }
+    return { complete: isDone && this.#core.ledger.handedOff <= handedOffBefore, pending: this.#core.ledger.pending }
   }
 
   /**
@@ -305,42 +161,43 @@ export class Shipper {
    * 2 147 483 647
    */
   async close(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
-    const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#options.flushTimeoutMs)
+    const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#core.options.flushTimeoutMs)
     reserveStack(useDiskBytes)
-    this.#usageReports?.shipNow()
-    const complete = await this.#drain.finish(timeoutMs)
-    await settlesWithin(Promise.all([this.#sender.close(), this.#license?.close()]), closeConnectionsMs)
-    this.#pipeline.spool?.close()
-    this.#pipeline.memory.clear()
-    this.#instruments?.release()
-    return { complete, pending: this.#ledger.pending }
+    this.#core.usageReports?.shipNow()
+    const complete = await this.#core.drain.finish(timeoutMs)
+    await settlesWithin(Promise.all([this.#core.sender.close(), this.#core.license?.close()]), closeConnectionsMs)
+    this.#core.pipeline.spool?.close() // again, for events that were logged meanwhile
+    this.#core.pipeline.memory.clear()
+    this.#core.instruments?.release()
+    return { complete, pending: this.#core.ledger.pending }
   }
 
   /** Returns a snapshot of the counters and of the limits in force. */
   stats(): ShipperStats {
-    const { memory, batchQueue, delivery, rateLimiter, spool } = this.#pipeline
+    const { ledger, pipeline, altered, compression, datasetCounts, license, minSeverity, noise } = this.#core
+    const { memory, batchQueue, delivery, rateLimiter, spool } = pipeline
     const inForce = rateLimiter.inForce(monotonicMs())
     return {
-      accepted: this.#ledger.accepted,
-      delivered: this.#ledger.delivered,
-      dropped: this.#ledger.dropped,
-      pending: this.#ledger.pending,
-      held: this.#noise.traceHold?.count ?? 0,
-      drops: this.#ledger.drops(),
-      datasets: this.#datasetCounts.snapshot(batchQueue.pendingByDataset()),
-      stubbed: this.#altered.stubbed,
-      cut: this.#altered.cut,
+      accepted: ledger.accepted,
+      delivered: ledger.delivered,
+      dropped: ledger.dropped,
+      pending: ledger.pending,
+      held: noise.traceHold?.count ?? 0,
+      drops: ledger.drops(),
+      datasets: datasetCounts.snapshot(batchQueue.pendingByDataset()),
+      stubbed: altered.stubbed,
+      cut: altered.cut,
       requests: delivery.requests,
       retries: delivery.retries,
       requestsInFlight: delivery.inFlight,
       bytesOnWire: delivery.bytesOnWire,
       bufferedBytes: memory.usedBytes,
-      compression: this.#compression.encoding,
+      compression: compression.encoding,
       requestsPerSecond: inForce.requestsPerSecond,
       maxBatchBytes: delivery.maxBatchBytes,
       maxBatchAgeMs: batchQueue.limits.maxBatchAgeMs,
-      minSeverity: this.#minSeverity.name,
-      limits: this.#license?.limits.stats(inForce),
+      minSeverity: minSeverity.name,
+      limits: license?.limits.stats(inForce),
       spool: spool?.stats(),
     }
   }
@@ -367,8 +224,8 @@ export class Shipper {
    */
   usage(options: { maxStatements?: number | undefined } = {}): ShipperUsage {
     const maxStatements = checkedMaxStatements(ownProperties(options).maxStatements)
-    const usage = this.#usageMeter?.usage(maxStatements) ?? noUsage(systemTimeMs())
-    return { ...usage, fields: this.#fieldRules?.usage() }
+    const usage = this.#core.usageMeter?.usage(maxStatements) ?? noUsage(systemTimeMs())
+    return { ...usage, fields: this.#core.fieldRules?.usage() }
   }
 
   /**
@@ -390,7 +247,7 @@ export class Shipper {
    */
   on<Name extends keyof DiagnosticListeners>(event: Name, listener: DiagnosticListeners[Name]): this {
     checkListener(event, listener)
-    this.#diagnostics.add(event, listener)
+    this.#core.diagnostics.add(event, listener)
     return this
   }
 
@@ -401,7 +258,7 @@ export class Shipper {
    */
   off<Name extends keyof DiagnosticListeners>(event: Name, listener: DiagnosticListeners[Name]): this {
     checkListener(event, listener)
-    this.#diagnostics.remove(event, listener)
+    this.#core.diagnostics.remove(event, listener)
     return this
   }
 
@@ -411,17 +268,17 @@ export class Shipper {
    * @internal
    */
   get destination(): string | undefined {
-    return this.#options.spool?.destination
+    return this.#core.options.spool?.destination
   }
 
   /** @internal */
   get maxEventBytes(): number {
-    return this.#options.maxEventBytes
+    return this.#core.options.maxEventBytes
   }
 
   /** @internal */
   get flushTimeoutMs(): number {
-    return this.#options.flushTimeoutMs
+    return this.#core.options.flushTimeoutMs
   }
 
   /**
@@ -430,7 +287,7 @@ export class Shipper {
    * @internal
    */
   get lastTrouble(): string | undefined {
-    return this.#pipeline.delivery.lastTrouble
+    return this.#core.pipeline.delivery.lastTrouble
   }
 
   /**
@@ -476,7 +333,7 @@ export class Shipper {
    *
    * @internal
    */
-  refuseNested(): DropReason {
+  dropNested(): DropReason {
     return this.dropFor(nested)
   }
 
@@ -485,8 +342,8 @@ export class Shipper {
    *
    * @internal
    */
-  refuseShutDown(severity: Severity): void {
-    if (!this.isBelowMinimum(severity)) this.#refusedEvents.refuse('shut-down', severity)
+  dropAfterShutdown(severity: Severity): void {
+    if (!this.isBelowMinimum(severity)) this.#core.intakeDrops.drop('shut-down', severity)
   }
 
   /**
@@ -495,8 +352,7 @@ export class Shipper {
    * @internal
    */
   reportThrown(what: string, error: unknown): void {
-    const kind = error instanceof Error ? error.name : typeof error
-    this.#diagnostics.warn('LOGFERRY_CALLBACK_THREW', `${what} threw ${kind}. Delivery continues.`)
+    this.#core.diagnostics.warn('LOGFERRY_CALLBACK_THREW', `${what} threw ${kindOfThrown(error)}. Delivery continues.`)
   }
 
   /**
@@ -505,8 +361,8 @@ export class Shipper {
    * @internal
    */
   dropFor(error: unknown): DropReason {
-    this.#refusedEvents.lastError = error
-    return this.#refusedEvents.refuse('error', usualSeverity)
+    this.#core.intakeDrops.lastError = error
+    return this.#core.intakeDrops.drop('error', usualSeverity)
   }
 
   /**
@@ -519,14 +375,14 @@ export class Shipper {
     reserveStack(useDiskBytes)
     const acknowledgement = new Acknowledgement()
     this.#intake.track(acknowledgement, give)
-    void this.#pipeline.batchQueue.flush()
-    await settlesWithin(acknowledgement.whenSettled(), this.#options.flushTimeoutMs)
+    void this.#core.pipeline.batchQueue.flush()
+    await settlesWithin(acknowledgement.whenSettled(), this.#core.options.flushTimeoutMs)
     return acknowledgement
   }
 
   /** Takes an event that a caller waits for. Returns the reason if the event is dropped. */
   #takeLogged(event: Readonly<Record<string, unknown>>): DropReason | undefined {
-    if (!beginLogCall()) return this.refuseNested()
+    if (!beginLogCall()) return this.dropNested()
     try {
       const time = wallClockMs()
       return this.take({ event, severity: levelOf(event), time, resource: undefined, preSerialized: undefined })
@@ -534,90 +390,7 @@ export class Shipper {
       logCalls.depth--
     }
   }
-
-  #openInstruments(): Instruments | undefined {
-    const { meterProvider, baseUrl } = this.#options
-    if (meterProvider === undefined) return undefined
-    const { batchQueue, delivery } = this.#pipeline
-    const deps = { ledger: this.#ledger, batchQueue, delivery, shipper: this.#number, service: baseUrl }
-    const instruments = new Instruments(meterProvider, deps)
-    this.#diagnostics.add('attempted', attempted => instruments.onAttempted(attempted))
-    return instruments
-  }
-
-  #openPipeline(): Pipeline {
-    const { maxBufferedBytes, maxRetryDelayMs, maxConcurrentRequests, timeField, spool, durability } = this.#options
-    return openPipeline({
-      limits: batchLimits(this.#options),
-      maxBufferedBytes,
-      maxRetryDelayMs,
-      maxConcurrentRequests,
-      timeField,
-      ledger: this.#ledger,
-      diagnostics: this.#diagnostics,
-      compression: this.#compression,
-      send: (batch, signal) => this.#sender.send(batch, signal),
-      openSpool: spool && (deps => new SpoolCoordinator(spool, durability, deps)),
-      onAdopted: () => this.#atExit.register(),
-      onSettled: () => {
-        this.heldEvents.resume()
-        this.room.resume()
-        this.#atExit.unregisterIfDone()
-      },
-      onRoom: () => {
-        this.heldEvents.resume()
-        this.room.resume()
-      },
-      onAnswer: headers => this.#license?.limits.onAnswer(headers),
-      onDelivered: dataset => this.#shipSummary(dataset),
-    })
-  }
-
-  #openReports(meter: UsageMeter): UsageReports | undefined {
-    const { reportUsageEveryMs: everyMs, dataset } = this.#options
-    if (everyMs === undefined) return undefined
-    return new UsageReports({
-      everyMs,
-      dataset: typeof dataset === 'string' ? dataset : undefined,
-      takePeriod: maxStatements => meter.takePeriod(maxStatements),
-      ship: (dataset, event) => this.#shipOwn(dataset, event, severityOfLevel('info')),
-    })
-  }
-
-  /** Ships an event that sums up the events dropped for lack of memory, to a dataset that the service takes now. */
-  #shipSummary(dataset: string): void {
-    const event = this.#refusedEvents.takeSummary()
-    if (event === undefined) return
-    this.#shipOwn(dataset, event, severityOfLevel('warn'))
-  }
-
-  /** Returns the steps that keep to the application's rules for fields. With a license, the license applies the rules. */
-  #fieldSteps(fields: FieldRules | undefined): HoldingStep[] {
-    if (fields === undefined) return []
-    const { maxEventBytes } = this.#options
-    const redacting = this.#redaction && redactStep(this.#redaction, maxEventBytes, this.#altered)
-    const folding = this.#license === undefined ? fieldStep(fields, this.#redaction) : undefined
-    return [redacting, folding].filter(step => step !== undefined)
-  }
-
-  /** Ships an event of the shipper's own. */
-  #shipOwn(dataset: string, event: object, severity: Severity): void {
-    const intake = { event, severity, time: wallClockMs(), resource: undefined, preSerialized: undefined }
-    if (!this.#intake.add(dataset, intake)) this.#refusedEvents.refuse(this.#intake.whyNotAdded, severity)
-  }
-
-  /** Removes every secret of the shipper that a text from outside may repeat. */
-  #redact(...[text, kind]: Parameters<Redact>): string {
-    const { credentials, proxy } = this.#options
-    const withoutToken = credentials.redact(text, kind)
-    const rest = proxy.credentials?.redact(withoutToken, kind) ?? withoutToken
-    const withoutLicense = this.#license?.redact(rest, kind) ?? rest
-    return this.#redaction?.maskText(withoutLicense) ?? withoutLicense
-  }
 }
-
-/** Number of shippers created in this process. */
-let shippers = 0
 
 /** Severity of an event that cannot be read: info. */
 const usualSeverity = severityOfLevel(undefined)

@@ -93,9 +93,13 @@ export class SpoolCoordinator {
     this.#timer ??= setInterval(() => this.adoptOrphans(), adoptEveryMs).unref()
     const { memory, batchQueue, onAdopted } = this.#deps
     return this.spool.adoptOrphans({
+      isTooLarge: byteLength => {
+        const isTooLarge = byteLength > memory.maxBytes * readUpTo
+        if (isTooLarge) this.#warnOfTooLarge(byteLength)
+        return isTooLarge
+      },
       onAdopted: batches => {
-        for (const { severities, byteLength, wasHandedOffHere } of batches) {
-          if (byteLength > memory.maxBytes * readUpTo) this.#warnOfTooLarge(byteLength)
+        for (const { severities, wasHandedOffHere } of batches) {
           this.#adopted += severities.length
           this.#countAdopted({ count: severities.length, wasHandedOffHere })
         }
@@ -113,6 +117,11 @@ export class SpoolCoordinator {
       onRefused: refused => this.#setAside(refused),
       onUnreadable: error => this.#warnOfUnreadable(error),
     })
+  }
+
+  /** True if batches that were adopted are neither delivered nor dropped. */
+  get hasAdopted(): boolean {
+    return this.spool.hasAdopted
   }
 
   /** Starts adopting again after a `close`, including the batches that `close` handed off. */

@@ -14,7 +14,10 @@ import type { UsageReports } from './usage-reports.ts'
 export function openUsageMeter(redaction: Redaction | undefined): UsageMeter {
   return new UsageMeter({
     shown: redaction && (event => redaction.statementOf(event)),
-    scopeName: resource => (tailFields(resource) as { scope?: { name?: unknown } }).scope?.name,
+    scopeName: resource => {
+      const fields = redaction === undefined ? tailFields(resource) : redaction.tailFields(resource)
+      return (fields as { scope?: { name?: unknown } }).scope?.name
+    },
     nowMs: systemTimeMs,
   })
 }

@@ -15,7 +15,7 @@ export interface UsageReportsDeps {
   readonly ship: (dataset: string, event: object) => void
 }
 
-/** Ships what the log statements have cost, as an event of its own, while events are logged. */
+/** Ships the usage of each log statement as an event, from time to time while events are logged. */
 export class UsageReports {
   readonly #deps: UsageReportsDeps
   #timer: NodeJS.Timeout | undefined

@@ -26,6 +26,11 @@ export interface LostLines {
 
 /** Calls from an adoption to its caller. */
 export interface AdopterListeners {
+  /**
+   * Returns true if this process can never read a batch of so many bytes of lines. The segment then stays in the spool,
+   * and its directory is left to a process with more memory.
+   */
+  isTooLarge(byteLength: number): boolean
   /** Called with some of the adopted batches, oldest first. */
   onAdopted(batches: readonly AdoptedBatch[]): void
   onLost(lost: LostLines): void
@@ -64,7 +69,7 @@ const passedOnBytes = 1_048_576
 const maxDirectories = 4
 
 /**
- * Maximum number of segments that batches hold, and maximum number passed to `onAdopted` at once. Each held segment
+ * Maximum number of segments that batches need, and maximum number passed to `onAdopted` at once. Each such segment
  * keeps a few kilobytes of objects in memory, and processes that were killed may have left any number of segments.
  */
 const maxSegments = 16_384
@@ -92,6 +97,10 @@ export class Adopter {
   readonly #unread = new Set<Segment>()
   /** Files of claimed directories that have not been opened yet; the oldest of each directory is last. */
   readonly #unopened = new Map<SpoolDirectory, SegmentFile[]>()
+  /** Claimed directories with a segment that is too large. They are released once their other segments are done. */
+  readonly #leaving = new Set<SpoolDirectory>()
+  /** Names of directories in which every segment is too large. */
+  #leftAlone = new Set<string>()
   /** Directories that were listed but not tried yet, because too many were claimed; oldest first. */
   #found: string[] = []
   #adopting: Promise<void> | undefined
@@ -114,9 +123,10 @@ export class Adopter {
   }
 
   /** Notes that a segment was removed, which may make room for more. */
-  onRemoved(): void {
+  onRemoved(segment: Segment): void {
+    this.#handedOff.delete(segment.order)
     const isWaiting = this.#unopened.size > 0 && this.#adopting === undefined
-    if (isWaiting && this.#heldSegments <= maxSegments / 2) this.#deps.onMore()
+    if (isWaiting && this.#neededSegments <= maxSegments / 2) this.#deps.onMore()
   }
 
   /**
@@ -133,7 +143,7 @@ export class Adopter {
       this.#adopting = adopting
     }
     await this.#adopting
-    return this.#hasMore && [...this.#directories.values()].some(({ isHeld }) => isHeld)
+    return this.#hasMore && [...this.#directories.values()].some(({ isNeeded }) => isNeeded)
   }
 
   /**
@@ -147,18 +157,24 @@ export class Adopter {
     this.#found = []
     this.#unread.clear()
     this.#unopened.clear()
+    this.#leaving.clear()
     for (const directory of this.#directories.values()) directory.release()
   }
 
   async #adoptAll(listeners: AdopterListeners): Promise<void> {
+    while (await this.#adoptSome(listeners));
+  }
+
+  /** Adopts what there is room for. Returns true if directories that are left alone have made room for more. */
+  async #adoptSome(listeners: AdopterListeners): Promise<boolean> {
     const closings = this.#closings
     let found: Found[] = []
     let foundBytes = 0
     for await (const segment of this.#segments(listeners)) {
       await this.#rest()
-      if (closings !== this.#closings) return
+      if (closings !== this.#closings) return false
       const content = await segment.adopt(() => this.#rest()).catch(error => listeners.onUnreadable(error))
-      if (closings !== this.#closings) return
+      if (closings !== this.#closings) return false
       if (content === undefined) {
         this.#unread.add(segment)
         continue
@@ -173,7 +189,16 @@ export class Adopter {
       found = []
       foundBytes = 0
     }
-    if (closings === this.#closings) this.#emit(found, listeners)
+    if (closings !== this.#closings) return false
+    this.#emit(found, listeners)
+    const directories = this.#directories.size
+    for (const directory of [...this.#leaving]) if (!this.#isToBeRead(directory)) directory.release()
+    return this.#hasMore && this.#directories.size < directories
+  }
+
+  /** True if segments of the directory are still to be read. */
+  #isToBeRead(directory: SpoolDirectory): boolean {
+    return this.#unopened.has(directory) || [...this.#unread].some(segment => segment.directory === directory)
   }
 
   /** Yields the segments that could not be read before, then the segments of one directory after the other. */
@@ -203,7 +228,7 @@ export class Adopter {
   *#open(): Generator<Segment> {
     for (const [directory, files] of this.#unopened) {
       while (files.length > 0) {
-        if (this.#heldSegments >= maxSegments) return
+        if (this.#neededSegments >= maxSegments) return
         const { name, bytes } = files.pop() as SegmentFile
         yield Segment.at(this.#deps.segments, directory, name, bytes)
       }
@@ -211,10 +236,10 @@ export class Adopter {
     }
   }
 
-  get #heldSegments(): number {
-    let held = 0
-    for (const directory of this.#directories.values()) held += directory.held.size
-    return held
+  get #neededSegments(): number {
+    let count = 0
+    for (const directory of this.#directories.values()) count += directory.needed.size
+    return count
   }
 
   async #names({ onUnreadable }: AdopterListeners): Promise<string[]> {
@@ -225,13 +250,19 @@ export class Adopter {
       const names = await directoriesIn(root, segments.disk)
       return closings !== this.#closings
         ? []
-        : names.filter(name => isFor(destination, name) && !this.#directories.has(name) && !isOwn(name))
+        : this.#others(names).filter(name => isFor(destination, name) && !this.#directories.has(name) && !isOwn(name))
     } catch (error) {
       if (closings !== this.#closings) return []
       if (isPassing(error)) onUnreadable(error)
       else segments.onTrouble(error)
       return []
     }
+  }
+
+  /** Returns the names of directories that are not left alone. Forgets those that are gone. */
+  #others(names: readonly string[]): string[] {
+    this.#leftAlone = new Set(names.filter(name => this.#leftAlone.has(name)))
+    return names.filter(name => !this.#leftAlone.has(name))
   }
 
   /**
@@ -259,6 +290,10 @@ export class Adopter {
           this.#directories.delete(name)
           this.#unopened.delete(directory)
           onReleased(directory)
+          if (this.#leaving.delete(directory)) {
+            this.#leftAlone.add(name)
+            onNotClaimed(name) // its bytes do not count for this process
+          }
           if (this.#hasMore && this.#directories.size <= maxDirectories / 2) onMore()
         },
       })
@@ -290,9 +325,13 @@ export class Adopter {
     this.#restAtMs = monotonicMs() + restEveryMs
   }
 
-  #emit(found: readonly Found[], { onAdopted, onLost, onRefused }: AdopterListeners): void {
+  #emit(found: readonly Found[], { isTooLarge, onAdopted, onLost, onRefused }: AdopterListeners): void {
     const adopted: AdoptedBatch[] = []
     for (const { segment, dataset, severities, byteLength, lost, refused } of found) {
+      if (dataset !== undefined && isTooLarge(byteLength)) {
+        this.#leaving.add(segment.directory)
+        continue
+      }
       const handedOff = this.#handedOff.get(segment.order)
       const wasHandedOffHere = this.#handedOff.delete(segment.order)
       const count = handedOff === undefined ? lost : handedOff - severities.length
@@ -300,7 +339,7 @@ export class Adopter {
       if (refused.length > 0) onRefused(refused)
       if (dataset === undefined) segment.remove()
       else {
-        segment.hold()
+        segment.markNeeded()
         adopted.push({ dataset, severities, byteLength, copy: segment, wasHandedOffHere })
       }
     }

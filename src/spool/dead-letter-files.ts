@@ -1,5 +1,5 @@
 import { isDatasetName } from '../options/dataset-name.ts'
-import { fs, isOurs, noFollow } from './node-fs.ts'
+import { fs, isOurs, noFollow, nonBlocking } from './node-fs.ts'
 import { UnsafePath } from './private-directory.ts'
 
 /** A line of a file of refused events. */
@@ -34,8 +34,6 @@ export interface UnreadableLetter extends LetterLine {
 /** Maximum size of a file that is read, in bytes. Logferry starts a new file at 8 MiB. */
 export const maxLettersBytes = 67_108_864
 
-/** Flag to open without waiting, if a pipe is in place of the file. Windows has no such flag. */
-const nonBlocking = fs.constants.O_NONBLOCK ?? 0
 const newline = 0x0a
 
 /**
@@ -109,7 +107,7 @@ function letterOf({ number, line }: LetterLine): Letter | LetterWithoutEvent | U
     : { kind: 'no-event', number, line, dataset, reason: why }
 }
 
-/** What a letter has if it lacks a field; so that nothing is inherited. */
+/** The value of each field that a letter lacks, in place of an inherited one. */
 const bare: Readonly<Record<'dataset' | 'event' | 'status' | 'reason', unknown>> = {
   dataset: undefined,
   event: undefined,

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { deadLettersName, olderDeadLettersName } from './file-names.ts'
-import { fs, isOurs } from './node-fs.ts'
+import { fs, isOurs, noFollow, nonBlocking } from './node-fs.ts'
 import { assertPrivate, UnsafePath } from './private-directory.ts'
 
 /** An event that must not be sent again: the service refused it, or a spooled record is not an event. */
@@ -17,9 +17,7 @@ export interface DeadLetter {
 const maxFileBytes = 8_388_608
 
 const { constants } = fs
-/** Flags that refuse a symbolic link, and do not wait for the reader of a pipe. Windows has neither flag. */
-const unlikeOthers = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
-const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | unlikeOthers
+const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | noFollow | nonBlocking
 
 /**
  * Writes dead letters to `rejected.ndjson`, one line of JSON for each event. A full file becomes `rejected.1.ndjson`.

@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { adopt, type Claim, claim, removeDirectory } from './claim.ts'
-import { fs, identityIn, isOurs, noFollow, ownerOnly, statOf } from './node-fs.ts'
+import { fs, identityIn, isOurs, noFollow, nonBlocking, ownerOnly, statOf } from './node-fs.ts'
 import { assertPrivate } from './private-directory.ts'
 
 /** The file system operations of the spool. Each one throws as `node:fs` does. */
@@ -66,8 +66,6 @@ const { constants } = fs
 const ownerOnlyDirectory = 0o700
 /** Number of files examined in one turn of the event loop. */
 const listedAtOnce = 128
-/** Flag to open without waiting for a reader, if a pipe is in place of the file. Windows has no such flag. */
-const nonBlocking = constants.O_NONBLOCK ?? 0
 
 export const nodeDisk: Disk = {
   makeDirectory(path) {

@@ -1,4 +1,4 @@
-import { builtinModule } from '../options/node-version.ts'
+import { builtinModule } from '../node-version.ts'
 import type { SegmentRecord } from './segment-format.ts'
 
 const { isUtf8 } = builtinModule('node:buffer')

@@ -143,7 +143,7 @@ function timeOf(line: string): number | undefined {
 }
 
 /** Lists entries of other users, too. */
-const everybodysDisk: Disk = {
+const diskOfAllUsers: Disk = {
   ...nodeDisk,
   async list(path) {
     const entries = await fs.promises.readdir(path, { withFileTypes: true })
@@ -153,7 +153,7 @@ const everybodysDisk: Disk = {
 
 async function countForeignDirectories(root: string): Promise<number> {
   const user = process.getuid?.()
-  const names = await directoriesIn(root, everybodysDisk)
+  const names = await directoriesIn(root, diskOfAllUsers)
   const foreign = names.filter(name => {
     const owner = fs.lstatSync(join(root, name), { throwIfNoEntry: false })?.uid
     return owner !== undefined && user !== undefined && owner !== user

@@ -1,9 +1,12 @@
-import { builtinModule } from '../options/node-version.ts'
+import { builtinModule } from '../node-version.ts'
+
 /** Not by `import`, which reads every export of the module (1 ms), and so loads parts that are never needed. */
 export const fs = builtinModule('node:fs')
 
 /** Flag that refuses to open a symbolic link. Windows has no such flag. */
 export const noFollow = fs.constants.O_NOFOLLOW ?? 0
+/** Flag to open without waiting, if a pipe is in place of the file. Windows has no such flag. */
+export const nonBlocking = fs.constants.O_NONBLOCK ?? 0
 export const ownerOnly = 0o600
 
 /** True if a file belongs to the effective user of this process. Always true on Windows, which has no user ids. */

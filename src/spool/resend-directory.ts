@@ -38,7 +38,7 @@ const empty = Buffer.alloc(0)
  *     settled:    its key is added to rejected.resend/settled      the service has taken the event
  *     put back:   all that are not settled ──▶ rejected.ndjson     then the directory is removed
  *
- * If the process dies at any moment, the next one puts back what is not settled. An event can then be sent twice only if
+ * If the process dies at any moment, the next process puts back the events that are not settled. An event can then be sent twice only if
  * the process died between the answer of the service and the note of its key.
  */
 export class ResendDirectory {
@@ -78,7 +78,7 @@ export class ResendDirectory {
    *
    * @throws UnsafePath if a file may be another program's; then nothing is moved
    */
-  take(): void {
+  moveIn(): void {
     const present = moves.filter(({ from }) => isOwnFile(join(this.#root, from)))
     for (const { from, to } of present) {
       fs.renameSync(join(this.#root, from), join(this.#path, to))
@@ -104,7 +104,7 @@ export class ResendDirectory {
     }
   }
 
-  /** Notes that an event is not to be put back. */
+  /** Notes that an event must not be put back: it was delivered, or is in `rejected.ndjson` with a new reason. */
   settle({ key }: TakenLetter): void {
     this.#settled ??= openLetters(join(this.#path, settledName), O_WRONLY | O_CREAT | O_APPEND) as number
     fs.writeSync(this.#settled, `${key}\n`)
@@ -122,8 +122,8 @@ export class ResendDirectory {
     let count = 0
     for (let rest = this.#unsettled(settled); rest.length > count; rest = this.#unsettled(settled)) {
       fs.closeSync(openLetters(marker, O_WRONLY | O_CREAT) as number)
-      const fresh = rest.slice(count)
-      this.#append(mayBeBack && count === 0 ? this.#withoutThoseBack(fresh) : fresh)
+      const newLines = rest.slice(count)
+      this.#append(mayBeBack && count === 0 ? this.#withoutThoseBack(newLines) : newLines)
       count = rest.length // and again, if an application has written to a moved file meanwhile
     }
     this.#removeFiles()
@@ -207,7 +207,7 @@ function keyOf(file: string, line: number): string {
   return `${file}:${line}`
 }
 
-/** Returns the keys in a file. One that is cut off may be the beginning of another, and does not count. */
+/** Returns the keys in a file. A last line without an end may be the beginning of another key, and does not count. */
 function keysIn(bytes: Buffer | undefined): Set<string> {
   return new Set(bytes?.toString('utf8').split('\n').slice(0, -1))
 }

@@ -1,5 +1,5 @@
+import { builtinModule } from '../node-version.ts'
 import { isDatasetName } from '../options/dataset-name.ts'
-import { builtinModule } from '../options/node-version.ts'
 
 const { crc32 } = builtinModule('node:zlib') // not by `import`, as in delivery/compressors.ts
 const { isUtf8 } = builtinModule('node:buffer')
@@ -155,11 +155,11 @@ export function isSealed(bytes: Buffer): boolean {
 }
 
 /** Returns the reason why a line must not be sent, or `undefined` if it may be sent. */
-export type Refusal = (record: SegmentRecord) => string | undefined
+export type LineCheck = (record: SegmentRecord) => string | undefined
 
 /** Reads a whole segment at once. */
-export function readSegment(bytes: Buffer, refusal?: Refusal): SegmentContent {
-  const reader = new SegmentReader(bytes, refusal)
+export function readSegment(bytes: Buffer, check?: LineCheck): SegmentContent {
+  const reader = new SegmentReader(bytes, check)
   while (reader.step());
   return reader.content()
 }
@@ -173,7 +173,7 @@ export function readSegment(bytes: Buffer, refusal?: Refusal): SegmentContent {
  */
 export class SegmentReader {
   readonly #bytes: Buffer
-  readonly #refusal: Refusal
+  readonly #check: LineCheck
   readonly #severities: number[] = []
   /** Numbers of the lines taken. */
   readonly #taken = new Set<number>()
@@ -185,9 +185,9 @@ export class SegmentReader {
   #isEnded = false
   #damagedFrom: number | undefined
 
-  constructor(bytes: Buffer, refusal: Refusal = () => undefined) {
+  constructor(bytes: Buffer, check: LineCheck = () => undefined) {
     this.#bytes = bytes
-    this.#refusal = refusal
+    this.#check = check
   }
 
   /** Reads one record, or skips one damaged place. Returns false at the end of the bytes. */
@@ -228,7 +228,7 @@ export class SegmentReader {
 
   #take(record: FoundRecord): void {
     if (this.#taken.has(record.number)) return
-    const reason = this.#isExpected(record.dataset) ? this.#refusal(record) : 'its dataset is not that of the segment'
+    const reason = this.#isExpected(record.dataset) ? this.#check(record) : 'its dataset is not that of the segment'
     if (reason !== undefined) {
       this.#refused.push({ dataset: String(record.dataset), line: String(record.line), reason })
       return

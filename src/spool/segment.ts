@@ -22,7 +22,7 @@
  *
  * A process that claims a directory without an owner takes over its segments:
  *
- * - Adopted (`at`, `adopt`, then `hold`): each record is checked. The intact lines become a batch, which goes on at
+ * - Adopted (`at`, `adopt`, then `markNeeded`): each record is checked. The intact lines become a batch, which goes on at
  *   step 5. Damaged and missing lines count as lost. A file that cannot be read stays in its place, and is tried again.
  * - Set aside: the line of an intact record that must not be sent is written to `rejected.ndjson`, and counts as lost.
  *   If no line of a segment can be sent, its file is removed at once.
@@ -32,8 +32,8 @@ import type { AppendFile, AppendFiles } from './append-files.ts'
 import { type Disk, type FileState, isPassing } from './disk.ts'
 import { whyNoEvent } from './event-line.ts'
 import {
+  type LineCheck,
   maxSegmentBytes,
-  type Refusal,
   readSegment,
   recordBytes,
   type SegmentContent,
@@ -41,7 +41,7 @@ import {
   writeEnd,
   writeRecord,
 } from './segment-format.ts'
-import type { HeldSegment, SpoolDirectory } from './spool-directory.ts'
+import type { NeededSegment, SpoolDirectory } from './spool-directory.ts'
 
 /**
  * Dependencies that all segments of a spool share: the disk, its byte limit, and listeners for changes of a segment.
@@ -50,7 +50,7 @@ export interface SegmentDeps {
   readonly disk: Disk
   readonly files: AppendFiles
   /** Charges bytes to the spool's limit. Returns false, with nothing charged, if they do not fit. */
-  readonly takeBytes: (bytes: number) => boolean
+  readonly chargeBytes: (bytes: number) => boolean
   readonly onRemoved: (segment: Segment, bytes: number) => void
   /** Called if the file could not be removed. The removal may be tried again. */
   readonly onUnremoved: (segment: Segment) => void
@@ -86,9 +86,9 @@ const scratchBytes = 262_144
 
 /**
  * A batch as a file of records, one for each line. Lines are only added, and only until the segment is sealed. A batch
- * holds the segment until the file is removed or handed off.
+ * needs the segment until the file is removed or handed off.
  */
-export class Segment implements StoredBatch, HeldSegment {
+export class Segment implements StoredBatch, NeededSegment {
   readonly order: string
   readonly #deps: SegmentDeps
   readonly #directory: SpoolDirectory
@@ -100,7 +100,7 @@ export class Segment implements StoredBatch, HeldSegment {
   #count = 0
   #reads = 0
   #isComplete = true
-  #isHeld = false
+  #isNeeded = false
   #isRemoved = false
   /** File positions of intact records that must not be sent; `undefined` if there are none. */
   #refusedAt: Set<number> | undefined
@@ -129,7 +129,7 @@ export class Segment implements StoredBatch, HeldSegment {
     segment.#identity = segment.#file.identity
     directory.onCreated()
     directory.bytes += takenBytes
-    segment.hold()
+    segment.markNeeded()
     return segment
   }
 
@@ -138,8 +138,12 @@ export class Segment implements StoredBatch, HeldSegment {
     const segment = new Segment(deps, directory, name, noDataset, bytes)
     segment.#writtenBytes = bytes
     segment.#isSealed = true
-    segment.#identity = segment.#look()?.identity
+    segment.#identity = segment.#stat()?.identity
     return segment
+  }
+
+  get directory(): SpoolDirectory {
+    return this.#directory
   }
 
   get #path(): string {
@@ -155,7 +159,7 @@ export class Segment implements StoredBatch, HeldSegment {
   }
 
   get exists(): boolean {
-    return !this.hasVanished && this.#isAsWritten(this.#look())
+    return !this.hasVanished && this.#isAsWritten(this.#stat())
   }
 
   get #isExtendible(): boolean {
@@ -168,7 +172,7 @@ export class Segment implements StoredBatch, HeldSegment {
 
   isGone(): boolean {
     try {
-      return this.#isHeld && !this.#isAsWritten(this.#deps.disk.stat(this.#path))
+      return this.#isNeeded && !this.#isAsWritten(this.#deps.disk.stat(this.#path))
     } catch {
       return false // the disk gives no answer now
     }
@@ -181,7 +185,7 @@ export class Segment implements StoredBatch, HeldSegment {
   append(number: number, severity: number, lines: Buffer, from: number, to: number): void {
     if (this.#file === undefined || this.hasVanished) return
     const bytes = recordBytes(this.#dataset, to - from)
-    if (!this.#deps.takeBytes(bytes)) return this.#fail()
+    if (!this.#deps.chargeBytes(bytes)) return this.#fail()
     this.#bytes += bytes
     this.#directory.bytes += bytes
     makeScratch(bytes)
@@ -190,7 +194,7 @@ export class Segment implements StoredBatch, HeldSegment {
 
   extend(severity: number, lines: Buffer, from: number, to: number): boolean {
     const bytes = recordBytes(this.#dataset, to - from)
-    if (!this.#isExtendible || !this.#deps.takeBytes(bytes)) return false
+    if (!this.#isExtendible || !this.#deps.chargeBytes(bytes)) return false
     this.#bytes += bytes
     this.#directory.bytes += bytes
     makeScratch(bytes)
@@ -311,15 +315,15 @@ export class Segment implements StoredBatch, HeldSegment {
   }
 
   /** Notes that a batch of this process needs the segment. */
-  hold(): void {
-    this.#isHeld = true
-    this.#directory.hold(this)
+  markNeeded(): void {
+    this.#isNeeded = true
+    this.#directory.addNeeded(this)
   }
 
   handOff(): void {
     this.seal()
     this.#deps.onHandedOff(this, this.#count)
-    this.#letGo()
+    this.#markUnneeded()
   }
 
   remove(): void {
@@ -336,7 +340,7 @@ export class Segment implements StoredBatch, HeldSegment {
       this.#deps.onTrouble(error)
       this.#deps.onUnremoved(this) // if the file stays, a process that adopts it sends its lines again
     }
-    this.#letGo()
+    this.#markUnneeded()
   }
 
   vanish(): void {
@@ -347,10 +351,10 @@ export class Segment implements StoredBatch, HeldSegment {
     this.#deps.onRemoved(this, this.#bytes)
     this.#directory.bytes -= this.#bytes
     this.#directory.onRemoved()
-    this.#letGo()
+    this.#markUnneeded()
   }
 
-  #look(): FileState | undefined {
+  #stat(): FileState | undefined {
     try {
       return this.#deps.disk.stat(this.#path)
     } catch {
@@ -367,16 +371,16 @@ export class Segment implements StoredBatch, HeldSegment {
     return this.#identity === undefined || state.identity === this.#identity
   }
 
-  #letGo(): void {
-    if (!this.#isHeld) return
-    this.#isHeld = false
-    this.#directory.letGo(this)
+  #markUnneeded(): void {
+    if (!this.#isNeeded) return
+    this.#isNeeded = false
+    this.#directory.removeNeeded(this)
   }
 
   #contentIn(bytes: Buffer): SegmentContent {
     const refused = this.#refusedAt
-    const refusal: Refusal | undefined = refused && (({ at }) => (refused.has(at) ? 'as before' : undefined))
-    return this.#counted(readSegment(bytes, refusal))
+    const check: LineCheck | undefined = refused && (({ at }) => (refused.has(at) ? 'as before' : undefined))
+    return this.#counted(readSegment(bytes, check))
   }
 
   #counted(content: SegmentContent): SegmentContent {

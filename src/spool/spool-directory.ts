@@ -14,7 +14,7 @@ export interface SegmentFile {
 }
 
 /** A segment that a batch in this process needs. */
-export interface HeldSegment {
+export interface NeededSegment {
   /** True if the file is gone, was replaced, or is shorter than the bytes written. */
   isGone(): boolean
   /** Treats the segment as gone. */
@@ -68,7 +68,7 @@ export class SpoolDirectory {
   readonly #onReleased: OnReleased
   #created = 0
   #segments: number
-  readonly #held = new Set<HeldSegment>()
+  readonly #needed = new Set<NeededSegment>()
   /** True while the directory stays even if it is empty. */
   #isKept: boolean
   #isToBeReleased = false
@@ -140,13 +140,14 @@ export class SpoolDirectory {
     return this.#path
   }
 
-  get isHeld(): boolean {
-    return this.#held.size > 0
+  /** True if batches in this process need segments of the directory. */
+  get isNeeded(): boolean {
+    return this.#needed.size > 0
   }
 
   /** Segments that batches in this process need, oldest first. */
-  get held(): ReadonlySet<HeldSegment> {
-    return this.#held
+  get needed(): ReadonlySet<NeededSegment> {
+    return this.#needed
   }
 
   get isReleased(): boolean {
@@ -181,12 +182,12 @@ export class SpoolDirectory {
     this.endWhenDone()
   }
 
-  hold(segment: HeldSegment): void {
-    this.#held.add(segment)
+  addNeeded(segment: NeededSegment): void {
+    this.#needed.add(segment)
   }
 
-  letGo(segment: HeldSegment): void {
-    this.#held.delete(segment)
+  removeNeeded(segment: NeededSegment): void {
+    this.#needed.delete(segment)
     this.endWhenDone()
   }
 
@@ -223,7 +224,7 @@ export class SpoolDirectory {
   endWhenDone(): void {
     if (this.#isReleased || this.#isKept) return
     const isEmpty = this.#segments === 0
-    if (!isEmpty && !(this.#isToBeReleased && this.#held.size === 0)) return
+    if (!isEmpty && !(this.#isToBeReleased && this.#needed.size === 0)) return
     this.#end() // first, because Windows does not remove a directory with open files
     if (!isEmpty) return
     try {

@@ -40,14 +40,14 @@ export class SpoolTail {
   }
 
   /**
-   * Passes on what was written since the last call, one segment at a time; in the first call, what is there.
+   * Passes on the events written since the last call, one segment at a time. The first call passes on every event.
    *
    * @returns the number of segments that left the spool between two calls, or could not be read
    */
-  async look(onEvents: OnEvents): Promise<number> {
+  async readNew(onEvents: OnEvents): Promise<number> {
     let missed = 0
     const names = await directoriesIn(this.#root, nodeDisk)
-    for (const name of names) missed += await this.#lookInto(name, onEvents)
+    for (const name of names) missed += await this.#readDirectory(name, onEvents)
     const present = new Set(names)
     for (const [name, directory] of this.#directories) {
       if (present.has(name)) continue
@@ -65,21 +65,21 @@ export class SpoolTail {
     }
   }
 
-  async #lookInto(name: string, onEvents: OnEvents): Promise<number> {
+  async #readDirectory(name: string, onEvents: OnEvents): Promise<number> {
     const known = this.#directories.get(name)
     const directory = known ?? { highest: 0, open: new Map<string, OpenSegment>() }
     this.#directories.set(name, directory)
     const { highest } = directory
     const files = await segmentsIn(this.#root, name, nodeDisk)
-    const fresh = files.filter(file => numberOf(file.name) > highest)
+    const newFiles = files.filter(file => numberOf(file.name) > highest)
     let missed = await this.#readOn(directory, new Set(files.map(file => file.name)), onEvents)
-    for (const file of fresh) {
+    for (const file of newFiles) {
       directory.highest = numberOf(file.name) // the files are sorted
       if (!(await this.#readNew(directory, join(this.#root, name, file.name), file.name, onEvents))) missed++
     }
     // Segments have consecutive numbers. One that was never seen was written and delivered in between.
     const isFirst = known === undefined && this.#isFirst
-    return isFirst ? missed : missed + directory.highest - highest - fresh.length
+    return isFirst ? missed : missed + directory.highest - highest - newFiles.length
   }
 
   /** Reads on in each open segment, and closes it if it is sealed or gone. Returns the number of unreadable ones. */
@@ -134,10 +134,10 @@ async function readMore(segment: OpenSegment): Promise<{ events: readonly Spoole
   const state = isSealed(bytes) ? 'sealed' : 'growing' // first, because the reader moves the bytes
   const content = readSegment(bytes, whyNoEvent)
   const events = eventsIn(content, content.dataset ?? '', segment.writtenMs)
-  const fresh = events.slice(segment.events)
+  const newEvents = events.slice(segment.events)
   segment.bytes = size
   segment.events = events.length
-  return { events: fresh, state }
+  return { events: newEvents, state }
 }
 
 function numberOf(segment: string): number {

@@ -76,12 +76,12 @@ export class Spool implements BatchStore {
     this.#deps = {
       disk,
       files: this.#files,
-      takeBytes: bytes => this.#takeBytes(bytes),
+      chargeBytes: bytes => this.#chargeBytes(bytes),
       onRemoved: (segment, bytes) => {
         this.usedBytes -= bytes
         this.#unsynced.delete(segment)
         this.#unremoved.delete(segment)
-        this.#adopter.onRemoved()
+        this.#adopter.onRemoved(segment)
       },
       onUnremoved: segment => this.#unremoved.add(segment),
       onHandedOff: (segment, lines) => {
@@ -115,6 +115,11 @@ export class Spool implements BatchStore {
   /** True if the disk could not be used at the last attempt. */
   get isInTrouble(): boolean {
     return this.#isInTrouble
+  }
+
+  /** True if batches need segments of adopted directories. */
+  get hasAdopted(): boolean {
+    return this.#adopter.directories.some(({ isNeeded }) => isNeeded)
   }
 
   get isReady(): boolean {
@@ -156,7 +161,7 @@ export class Spool implements BatchStore {
   /** Lets the disk be tried again now, and checks the claimed directories now: there may be no later chance. */
   skipBackoff(): void {
     this.#notBeforeMs = Number.NEGATIVE_INFINITY
-    this.#watch.lookNow()
+    this.#watch.renewNow()
   }
 
   /** Releases every directory with the segments left in it, so that another process can adopt it. */
@@ -173,7 +178,7 @@ export class Spool implements BatchStore {
     if (!this.isReady) return undefined
     const name = Buffer.from(dataset)
     const bytes = segmentBytes(name, lines, linesBytes)
-    if (!this.#takeBytes(bytes)) return undefined
+    if (!this.#chargeBytes(bytes)) return undefined
     try {
       return this.#createInOwn(name, bytes)
     } catch (error) {
@@ -185,8 +190,8 @@ export class Spool implements BatchStore {
 
   #createInOwn(dataset: Uint8Array, takenBytes: number): Segment {
     this.#watch.start()
-    // The watch rests while no segment is held, so the claim is renewed here. If it is lost, no event is lost.
-    if (this.#own?.isHeld === false && this.#own.isDue(maxAloneMs)) this.#own.renew()
+    // The watch rests while no batch needs a segment, so the claim is renewed here. If it is lost, no event is lost.
+    if (this.#own?.isNeeded === false && this.#own.isDue(maxAloneMs)) this.#own.renew()
     this.#own ??= this.#makeDirectory()
     const own = this.#own
     try {
@@ -195,7 +200,7 @@ export class Spool implements BatchStore {
       const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT'
       const what = isGone ? own.renew() : 'held'
       if (what === 'held') throw error
-      if (own.isHeld) queueMicrotask(() => this.#listeners.onVanished({ path: own.path, what }))
+      if (own.isNeeded) queueMicrotask(() => this.#listeners.onVanished({ path: own.path, what }))
       this.#own = this.#makeDirectory()
       return Segment.create(this.#deps, this.#own, dataset, takenBytes)
     }
@@ -241,7 +246,7 @@ export class Spool implements BatchStore {
     return this.usedBytes + this.#releasedBytes
   }
 
-  #takeBytes(bytes: number): boolean {
+  #chargeBytes(bytes: number): boolean {
     if (!this.#makeRoom(bytes)) {
       this.#listeners.onFull()
       return false

@@ -1,6 +1,6 @@
 import { monotonicMs, setTimeout } from '../time.ts'
 import type { ClaimState } from './claim.ts'
-import type { HeldSegment, SpoolDirectory } from './spool-directory.ts'
+import type { NeededSegment, SpoolDirectory } from './spool-directory.ts'
 
 /** Files or a directory that this process had on disk and lost. */
 export interface Vanished {
@@ -11,44 +11,44 @@ export interface Vanished {
 }
 
 const roundEveryMs = 1000
-/** Time since the last renewal from which `lookNow` renews a claim again, in milliseconds. */
+/** Time since the last renewal from which `renewNow` renews a claim again, in milliseconds. */
 const renewAgainAfterMs = 20
 /** A round checks files for `sliceMs` at a time, and uses at most this share of the time. */
 const sliceMs = 5
 const maxShare = 0.05
 
 /**
- * Checks once a second that the claimed directories, and the segments that batches hold, still exist. A cleaner of old
+ * Checks once a second that the claimed directories, and the segments that batches need, still exist. A cleaner of old
  * files, a person, or another process may have removed them.
  */
 export class Watch {
   readonly #directories: () => readonly SpoolDirectory[]
   readonly #onVanished: (vanished: Vanished) => void
   #timer: NodeJS.Timeout | undefined
-  #isLooking = false
+  #isChecking = false
 
   constructor(directories: () => readonly SpoolDirectory[], onVanished: (vanished: Vanished) => void) {
     this.#directories = directories
     this.#onVanished = onVanished
   }
 
-  /** Starts the checks, which go on as long as a segment is held. They do not keep the process alive. */
+  /** Starts the checks, which go on as long as a batch needs a segment. They do not keep the process alive. */
   start(): void {
-    if (!this.#isLooking) this.#timer ??= setTimeout(() => this.#look(), roundEveryMs).unref()
+    if (!this.#isChecking) this.#timer ??= setTimeout(() => this.#check(), roundEveryMs).unref()
   }
 
   /** Renews the claims of the directories now, without checking files: there may be no later chance. */
-  lookNow(): void {
+  renewNow(): void {
     for (const directory of this.#directories()) if (directory.isDue(renewAgainAfterMs)) this.#renew(directory)
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     this.#timer = undefined
-    this.#isLooking = true
+    this.#isChecking = true
     const busyMs = await this.#round()
-    this.#isLooking = false
-    if (!this.#directories().some(({ isHeld }) => isHeld)) return
-    this.#timer ??= setTimeout(() => this.#look(), Math.max(roundEveryMs, busyMs / maxShare)).unref()
+    this.#isChecking = false
+    if (!this.#directories().some(({ isNeeded }) => isNeeded)) return
+    this.#timer ??= setTimeout(() => this.#check(), Math.max(roundEveryMs, busyMs / maxShare)).unref()
   }
 
   /** Returns the time spent, without waits, in milliseconds. */
@@ -65,13 +65,13 @@ export class Watch {
       await rest()
       if (directory.isReleased) continue
       if (!this.#renew(directory)) continue
-      const gone: HeldSegment[] = []
-      for (const segment of [...directory.held]) {
+      const gone: NeededSegment[] = []
+      for (const segment of [...directory.needed]) {
         await rest()
         if (segment.isGone()) gone.push(segment)
       }
       // Checked again without a wait before `vanish`, so that no line is added to a segment known to be gone.
-      const confirmed = gone.filter(segment => directory.held.has(segment) && segment.isGone())
+      const confirmed = gone.filter(segment => directory.needed.has(segment) && segment.isGone())
       if (confirmed.length === 0 || directory.isReleased) continue
       for (const segment of confirmed) segment.vanish()
       this.#onVanished({ path: directory.path, what: 'segments' })

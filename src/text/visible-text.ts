@@ -2,7 +2,7 @@
 const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 
 /** Names of the characters that occur in attacks and accidents. Others are shown by their number. */
-const names = new Map<number, string>([
+export const unseenNames: ReadonlyMap<number, string> = new Map<number, string>([
   [0x00ad, 'SHY'],
   [0x061c, 'ALM'],
   [0x200b, 'ZWSP'],
@@ -42,5 +42,5 @@ function label(character: string): string {
   const code = character.codePointAt(0) as number
   if (code < 0x20) return String.fromCharCode(pictures + code)
   if (code === delete_) return pictureOfDelete
-  return `⟦${names.get(code) ?? `U+${code.toString(16).toUpperCase().padStart(4, '0')}`}⟧`
+  return `⟦${unseenNames.get(code) ?? `U+${code.toString(16).toUpperCase().padStart(4, '0')}`}⟧`
 }

@@ -23,7 +23,32 @@ export const is = {
   beforeNumber: 8192,
 } as const
 
-const ascii = Uint16Array.from({ length: 0x80 }, (_, unit) => classOfAscii(unit))
+const digits = '0123456789'
+const lower = 'abcdefghijklmnopqrstuvwxyz'
+const upper = lower.toUpperCase()
+const blanks = '\t\n\v\f\r '
+const all = String.fromCharCode(...Array(0x80).keys())
+const controls = `${all.slice(0, 0x20)}\x7f`
+const visible = all.slice(0x21, 0x7f)
+
+/** The members of each class below U+0080. */
+const members: Readonly<Record<keyof typeof is, string>> = {
+  digit: digits,
+  hexLetter: 'abcdefABCDEF',
+  lower,
+  upper,
+  word: digits + lower + upper,
+  joint: '-_',
+  blank: blanks,
+  lineBreak: '\n\r',
+  quote: `"'\``,
+  unprintable: without(controls, blanks),
+  inAddress: without(visible, `"'\`<>()[]{},;`),
+  assigned: without(visible, `"'\`,;&)]}|`),
+  separator: '.:,/+_-',
+  beforeNumber: ' ([{:,',
+}
+const ascii = Uint16Array.from([...all], classOfAscii)
 const wideWord = is.word | is.inAddress | is.assigned
 const wideSign = is.inAddress | is.assigned
 
@@ -32,25 +57,14 @@ export function classOf(unit: number): number {
   return unit < 0x80 ? (ascii[unit] as number) : classOfWide(unit)
 }
 
-function classOfAscii(unit: number): number {
-  const char = String.fromCharCode(unit)
-  const bit = (pattern: RegExp, mask: number) => (pattern.test(char) ? mask : 0)
-  return (
-    bit(/[0-9]/, is.digit) |
-    bit(/[a-f]/i, is.hexLetter) |
-    bit(/[a-z]/, is.lower) |
-    bit(/[A-Z]/, is.upper) |
-    bit(/[0-9a-z]/i, is.word) |
-    bit(/[-_]/, is.joint) |
-    bit(/[ \t-\r]/, is.blank) |
-    bit(/[\n\r]/, is.lineBreak) |
-    bit(/["'`]/, is.quote) |
-    bit(/(?![\t-\r])\p{Cc}/u, is.unprintable) |
-    bit(/[!-~](?<!["'`<>()[\]{},;])/, is.inAddress) |
-    bit(/[!-~](?<!["'`,;&)\]}|])/, is.assigned) |
-    bit(/[.:,/+_-]/, is.separator) |
-    bit(/[ ([{:,]/, is.beforeNumber)
-  )
+function classOfAscii(char: string): number {
+  let classes = 0
+  for (const name of Object.keys(is) as (keyof typeof is)[]) if (members[name].includes(char)) classes |= is[name]
+  return classes
+}
+
+function without(chars: string, excluded: string): string {
+  return [...chars].filter(char => !excluded.includes(char)).join('')
 }
 
 function classOfWide(unit: number): number {

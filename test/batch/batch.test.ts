@@ -167,13 +167,13 @@ describe('a batch with all lines in the store', () => {
     const left = [...copies] as (StoredBatch | undefined)[]
     return { isReady: true, open: () => undefined, write: () => left.shift() }
   }
-  const copy = () => ({
+  const copy = (count = 2) => ({
     order: '1',
     isComplete: true,
     exists: true,
     isOpen: false,
     hasVanished: false,
-    count: 2,
+    count,
     append: vi.fn(),
     extend: vi.fn(),
     seal: vi.fn(),
@@ -182,41 +182,58 @@ describe('a batch with all lines in the store', () => {
     handOff: vi.fn(),
     remove: vi.fn(),
   })
-  const splitWith = (whole: StoredBatch) => {
+  const splitWith = (whole: StoredBatch, lines = 2) => {
     const batch = Batch.open('d', blockSize(100, MiB), memory(), () => whole) as Batch
-    for (const n of [1, 2]) batch.append(2, lineOf(`{"n":${n}}`), MiB)
+    for (let n = 1; n <= lines; n++) batch.append(2, lineOf(`{"n":${n}}`), MiB)
     return batch.split()
   }
 
-  it('is handed off part by part after a split, and the original is removed with the last part', () => {
-    const [whole, one, other] = [copy(), copy(), copy()]
+  const calls = (...mocks: { readonly mock: { readonly calls: unknown[] } }[]) =>
+    mocks.map(({ mock }) => mock.calls.length)
+
+  it('is handed off as a whole after a split if no part is settled, without another copy', () => {
+    const [whole, unneeded] = [copy(), copy()]
     const [first, second] = splitWith(whole)
-    const to = store([one, other])
-    expect([first.handOffTo(to), whole.remove.mock.calls.length, second.handOffTo(to)]).toEqual([1, 0, 1])
-    expect([one.handOff, other.handOff, whole.remove].map(({ mock }) => mock.calls.length)).toEqual([1, 1, 1])
-    expect(whole.handOff).not.toHaveBeenCalled()
+    const to = store([unneeded, unneeded])
+    expect([first.handOffTo(to), second.handOffTo(to)]).toEqual([1, 1])
+    expect(calls(whole.handOff, whole.remove, unneeded.handOff)).toEqual([1, 0, 0])
   })
 
-  it('is handed off as a whole after a split if the disk is full, and loses nothing', () => {
+  it('is handed off part by part if a part is delivered, and the original is removed with the last part', () => {
+    const [whole, one, other] = [copy(), copy(), copy()]
+    const [first, last] = splitWith(whole, 3)
+    const [second, third] = last.split()
+    first.settle()
+    const to = store([one, other])
+    expect([second.handOffTo(to), calls(whole.remove), third.handOffTo(to)]).toEqual([1, [0], 1])
+    expect(calls(one.handOff, other.handOff, whole.remove, whole.handOff)).toEqual([1, 1, 1, 0])
+  })
+
+  it('is handed off as a whole if a part is delivered and the store has no room for the others', () => {
     const whole = copy()
     const [first, second] = splitWith(whole)
-    const to = store([])
-    expect([first.handOffTo(to), second.handOffTo(to)]).toEqual([1, 1])
-    expect([whole.handOff, whole.remove].map(({ mock }) => mock.calls.length)).toEqual([1, 0])
-  })
-
-  it('is handed off once, even if the disk has room for another part again', () => {
-    const [whole, late] = [copy(), copy()]
-    const [first, second] = splitWith(whole)
-    const to = store([undefined, late])
-    expect([first.handOffTo(to), second.handOffTo(to)]).toEqual([1, 1])
-    expect([whole.handOff, late.handOff].map(({ mock }) => mock.calls.length)).toEqual([1, 0])
-  })
-
-  it('reports a delivered part as handed off again if the whole is handed off', () => {
-    const [first, second] = splitWith(copy())
     first.settle()
-    expect(second.handOffTo(store([]))).toBe(2)
+    expect(second.handOffTo(store([]))).toBe(2) // the delivered part is handed off again
+    expect(calls(whole.handOff, whole.remove)).toEqual([1, 0])
+  })
+
+  it('takes back the copies of parts if it is handed off as a whole after all, so that no line is there twice', () => {
+    const [whole, one] = [copy(), copy(1)]
+    const [first, last] = splitWith(whole, 3)
+    const [second, third] = last.split()
+    first.settle()
+    expect([second.handOffTo(store([one])), third.handOffTo(store([]))]).toEqual([1, 2])
+    expect(calls(one.handOff, one.remove, whole.handOff, whole.remove)).toEqual([1, 1, 1, 0])
+  })
+
+  it('is handed off once, even if the store has room for another part again', () => {
+    const [whole, late] = [copy(), copy()]
+    const [first, last] = splitWith(whole, 3)
+    const [second, third] = last.split()
+    first.settle()
+    const to = store([undefined, late])
+    expect([second.handOffTo(to), third.handOffTo(to)]).toEqual([2, 1])
+    expect(calls(whole.handOff, late.handOff)).toEqual([1, 0])
   })
 })
 

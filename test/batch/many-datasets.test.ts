@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { StoredBatch } from '../../src/batch/batch-store.ts'
 import { pipelineTo, retryable } from '../delivery/wired.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 
 const events = 30_000
 const datasets = 5000
@@ -36,10 +37,11 @@ it('a log call stays cheap in an outage while thousands of datasets wait in memo
   const text = 'x'.repeat(1000)
   log(0)
   await expect.poll(() => delivery.requests).toBe(1)
-  const startedAtMs = performance.now()
   let kept = 0
-  for (let n = 0; n < events; n++) if (log(n, { dataset: `d${(n * 7919) % datasets}`, text })) kept++
-  expect((performance.now() - startedAtMs) / events).toBeLessThan(0.1)
+  const takenMs = cpuMs(() => {
+    for (let n = 0; n < events; n++) if (log(n, { dataset: `d${(n * 7919) % datasets}`, text })) kept++
+  })
+  expect(takenMs / events).toBeLessThan(0.1)
   expect(kept).toBe(events)
   expect(written).toBeGreaterThan(500)
 })

@@ -7,8 +7,8 @@ import { createShipper } from '../../src/index.ts'
 import { startFaultServer } from '../support/fault-server.ts'
 import { until } from '../support/until.ts'
 
-const names = 300_000
-/** 6 MB are in use at the start. At 250 to 300 bytes a name, kept names would take 75 MB. */
+const names = 100_000
+/** 6 MB are in use at the start. At 250 to 300 bytes a name, kept names would take 25 MB. */
 const fewBytes = 12 * 1_048_576
 
 setFlagsFromString('--expose-gc')

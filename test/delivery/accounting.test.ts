@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Outcome } from '../../src/outcome.ts'
+import { soakRuns } from '../support/soak-runs.ts'
 import { blocked, delivered, numbers, pipelineTo, rejected, retryable, tooLarge } from './wired.ts'
 
 vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
@@ -79,7 +80,7 @@ describe('in any history of log calls, answers, flushes and abandoned deliveries
           expect(dropped.reduce((sum, { count }) => sum + count, 0)).toBe(ledger.dropped)
         },
       ),
-      { numRuns: 150 },
+      { numRuns: soakRuns(60) },
     )
   })
 })

@@ -381,6 +381,26 @@ describe('when the service refuses events', () => {
     expect(ledger).toMatchObject({ dropped: count / 50, pending: 0 })
   })
 
+  it('drops only the refused events of a batch, however long their search takes at a low rate', async () => {
+    const poison = [0, 1, 2, 3, 4, 700, 701, 1500, 2250, 2999]
+    const isPoison = ({ dataset, lines }: { dataset: string; lines: readonly string[] }) =>
+      dataset === 'd' && lines.some(line => poison.includes(JSON.parse(line).n))
+    const slow = pipelineTo(
+      async request => {
+        await new Promise(resolve => setTimeout(resolve, 12_000))
+        return isPoison(request) ? rejected : delivered
+      },
+      { maxConcurrentRequests: 1, maxBatchEvents: 10_000 },
+    )
+    for (let n = 0; n < 3000; n++) slow.log(n)
+    for (let minute = 0; minute < 90; minute++) {
+      slow.log(minute, { dataset: 'other' })
+      await vi.advanceTimersByTimeAsync(60_000)
+    }
+    expect(slow.refused.map(({ event }) => event?.n).sort((a, b) => Number(a) - Number(b))).toEqual(poison)
+    expect(slow.ledger.pending).toBe(0)
+  })
+
   it.each([rejected, { ...rejected, status: 422 }, tooLarge])(
     'a gateway that refuses everything for 8 s costs no event, and few requests: %o',
     async answer => {

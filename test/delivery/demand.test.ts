@@ -26,13 +26,13 @@ function demandAfter(
     datasets,
   })
   const demand = new Demand({ limits, load }, () => requests)
-  demand.look(0)
+  demand.measure(0)
   for (let second = 5; second <= seconds; second += 5) {
     events += perSecond.events * 5
     requests += perSecond.requests * 5
-    demand.look(second * 1000)
+    demand.measure(second * 1000)
   }
-  return demand.look(seconds * 1000)
+  return demand.measure(seconds * 1000)
 }
 
 describe('the demand of a process', () => {
@@ -63,9 +63,9 @@ describe('the demand of a process', () => {
     let events = 1e6
     const load = () => ({ addedBytes: events, addedEvents: events, waitingBytes: 0, waitingEvents: 0, datasets: 1 })
     const demand = new Demand({ limits, load }, () => 0)
-    demand.look(0)
+    demand.measure(0)
     events += 1
-    for (let second = 5; second <= 120; second += 5) demand.look(second * 1000)
-    expect(demand.look(125_000).wanted).toBeLessThan(0.05)
+    for (let second = 5; second <= 120; second += 5) demand.measure(second * 1000)
+    expect(demand.measure(125_000).wanted).toBeLessThan(0.05)
   })
 })

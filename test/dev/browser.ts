@@ -1,11 +1,12 @@
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
 import type { Dev } from './service.ts'
 
 export interface PageOptions {
   readonly width?: number
   readonly height?: number
-  readonly theme?: 'light' | 'dark'
+  /** True if the page may move what it shows. */
+  readonly moves?: boolean
 }
 
 /** A tab of a real browser that shows the page of a dev service. */
@@ -34,9 +35,26 @@ const patienceMs = 30_000
 /** Time in which a test in the browser ends, in milliseconds. */
 export const browserTestTimeoutMs = 90_000
 
-/** Waits until what the function returns is as expected. */
-export function eventually<T>(read: () => T) {
-  return expect.poll(read, { timeout: patienceMs })
+type Poll<T> = ReturnType<typeof expect.poll<T>>
+
+/**
+ * Waits until what the function returns is as expected. `expect.poll` does the same, but not in tests that run at the
+ * same time.
+ */
+export function eventually<T>(read: () => T): Poll<T> {
+  const matchersOf = (isNot: boolean) =>
+    new Proxy({} as Poll<T>, {
+      get: (_, name) => {
+        if (name === 'not') return matchersOf(true)
+        const attempt = async (expected: readonly unknown[]) => {
+          const assertion = expect(await read())
+          const matchers = isNot ? assertion.not : assertion
+          Reflect.apply(Reflect.get(matchers, name), matchers, expected)
+        }
+        return (...expected: unknown[]) => vi.waitFor(() => attempt(expected), { timeout: patienceMs })
+      },
+    })
+  return matchersOf(false)
 }
 
 export function startBrowser(): Promise<Browser> {
@@ -49,11 +67,11 @@ export async function openTab(
   path = 'events',
   options: PageOptions = {},
 ): Promise<Tab> {
-  const { width = 1440, height = 900, theme = 'light' } = options
+  const { width = 1440, height = 900, moves = false } = options
   const context = await browser.newContext({
     viewport: { width, height },
-    colorScheme: theme,
-    reducedMotion: 'reduce',
+    colorScheme: 'light',
+    reducedMotion: moves ? 'no-preference' : 'reduce',
     permissions: ['clipboard-read', 'clipboard-write'],
   })
   const page = await context.newPage()

@@ -8,6 +8,7 @@ import { Candidate } from '../../src/dev/query/candidate.ts'
 import { compileQuery } from '../../src/dev/query/compile-query.ts'
 import { editQuery } from '../../src/dev/query/edit-query.ts'
 import { readQuery } from '../../src/dev/query/read-query.ts'
+import { soakRuns } from '../support/soak-runs.ts'
 import { fieldName, nowMs, value } from './support/events.ts'
 
 type Change = EditRequest['change']
@@ -37,7 +38,7 @@ describe('a click', () => {
     expect(editQuery(q, change)).toBe(text)
   })
 
-  const edited = { numRuns: 1000 }
+  const edited = { numRuns: soakRuns(300) }
   const known = { has: () => true, endingWith: () => [], similarTo: () => undefined }
 
   it.each(['only', 'exclude'] as const)('on %s finds, or does not find, the event, whatever the value is', kind => {

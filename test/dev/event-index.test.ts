@@ -39,6 +39,21 @@ describe('the index', () => {
     expect(kept * 10_000).toBeGreaterThan(maxBytes * 0.8)
   })
 
+  it('reads each kept line as it was sent, whatever used its memory before', async () => {
+    const index = newIndex({ maxEvents: 500 })
+    const lineOf = (n: number) => {
+      const text = n % 400 === 0 ? 'long '.repeat(20_000) : (n % 3 === 0 ? 'é' : 'x').repeat((n * 37) % 1900)
+      return JSON.stringify({ level: n % 5 === 0 ? 'error' : 'info', n, text })
+    }
+    for (let n = 1; n <= 20_000; n++) {
+      index.add(arrived(lineOf(n)))
+      if (n % 2500 !== 0) continue
+      const lines = await linesOf(index, '')
+      expect(lines).toHaveLength(500)
+      expect(lines.every(line => line === lineOf(JSON.parse(line).n))).toBe(true)
+    }
+  })
+
   it('reads by arrival number without a gap or a double, and counts what was forgotten', async () => {
     const index = newIndex({ maxEvents: 500 })
     let next = 0

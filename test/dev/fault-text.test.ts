@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { FaultMistake, faultOfText, textOfFault } from '../../src/dev/faults/fault-text.ts'
+import { FaultMistake } from '../../src/dev/faults/fault-mistake.ts'
+import { faultOfText, textOfFault } from '../../src/dev/faults/fault-text.ts'
 
 describe('a fault on the command line', () => {
   it.each([

@@ -139,20 +139,30 @@ describe('a fault', () => {
     [{ start: { kind: 'reject', query: '/x/', forS: 5 } }, 'patterns'],
     [{ stop: 'nothing' }, 'does not run any more'],
     [{ limits: [{ name: 'maxQueryWindowSeconds', enforced: true }] }, 'no such limit'],
-    [{ limits: [{ name: 'maxFields', enforced: true, value: -1 }] }, 'maxFields must be'],
+    [limit('maxFields', 'maxFields', -1), '"message":"maxFields must be an integer'],
+    [limit('maxFields', 'maxFields', '12'), '"field":"maxFields"'],
+    [limit('maxFields', 'expiresAt', '2030-01-01'), 'maxFields has only maxFields'],
+    [limit('expiry', 'expiresAt', 'soon'), "expiresAt must be a time in ISO 8601, not 'soon'"],
+    [limit('expiry', 'paymentStatus', 'late'), '"field":"paymentStatus"'],
+    [limit('expiry', '__proto__', 1), 'expiry has only validFrom, expiresAt, paymentStatus'],
     [{ start: { kind: 'status', status: 500, forS: 5, __proto__: null, other: 1 } }, 'expected form'],
   ] as const)('%j is refused', async (change, problem) => {
+    const { limits } = await faults(shared)
     await expect(shared.post(paths.faults, change)).rejects.toThrow(problem)
-    expect((await faults(shared)).running).toEqual([])
+    expect(await faults(shared)).toMatchObject({ running: [], limits })
   })
 })
 
 describe('the limits of the license', () => {
   it('are enforced as the page chooses', async () => {
     await using dev = await startDev()
-    const change: FaultChange = { limits: [{ name: 'maxFields', enforced: true, value: 2 }] }
-    const { limits } = await dev.post<FaultsAnswer>(paths.faults, change)
-    expect(limits).toContainEqual({ name: 'maxFields', enforced: true, value: 2 })
+    const { limits } = await dev.post<FaultsAnswer>(paths.faults, limit('maxFields', 'maxFields', 2))
+    expect(limits).toContainEqual({
+      name: 'maxFields',
+      enforced: true,
+      enforcedAtStart: false,
+      fields: [{ name: 'maxFields', value: 2, atStart: 1024 }],
+    })
     await using live = await dev.live()
     await live.next('hello')
     const answer = await dev.ingest([
@@ -167,6 +177,10 @@ describe('the limits of the license', () => {
     })
   })
 })
+
+function limit(name: string, field: string, value: number | string): FaultChange {
+  return { limits: [{ name, enforced: true, fields: [{ name: field, value }] }] }
+}
 
 function faults(dev: Dev): Promise<FaultsAnswer> {
   return dev.get<FaultsAnswer>(paths.faults)

@@ -276,6 +276,8 @@ describe('logferry mcp', () => {
   })
 
   it.each([
+    ['query_logs', { level: 'error' }, /level/], // no such input: an answer without it would be misread
+    ['service_status', { dataset: 'd' }, /dataset/],
     ['query_logs', { cursor: 'nonsense' }, /the cursor is none of ours/],
     ['query_logs', { cursor: 'another.12' }, /the service has restarted since this cursor was made/],
     ['query_logs', { since: 'yesterday' }, /--since must be a duration/],

@@ -104,6 +104,27 @@ describe('OTLP', () => {
     })
   })
 
+  it('in JSON with half a character is stored, with a replacement for it', async () => {
+    const half = '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"half \\ud83d"}}]}]}]}'
+    expect((await otlp(half, 'application/json')).status).toBe(200)
+    expect((await dev.events({ q: 'half' })).events).toMatchObject([{ message: 'half \ufffd' }])
+  })
+
+  it('in JSON with a value of another type is refused with the name of the field', async () => {
+    const logRecords = [{ severityNumber: 'SEVERITY_NUMBER_ERROR' }]
+    const answer = await otlpJson({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] })
+    expect(answer.status).toBe(400)
+    expect(JSON.parse(answer.body).message).toMatch(/: LogRecord\.severity_number has a value of another type$/)
+  })
+
+  it('whose events would together be far larger than the request is refused, before they take memory', async () => {
+    const attributes = [{ key: 'x', value: { stringValue: 'x'.repeat(1_000_000) } }]
+    const scopeLogs = [{ logRecords: Array.from({ length: 20_000 }, () => ({})) }]
+    const answer = await otlpJson({ resourceLogs: [{ resource: { attributes }, scopeLogs }] })
+    expect(answer.status).toBe(413)
+    expect(JSON.parse(answer.body).message).toContain('each with its resource and scope')
+  })
+
   it.each([
     ['not JSON', '{', 400],
     ['another message', '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"soon"}]}]}]}', 400],

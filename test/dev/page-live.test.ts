@@ -130,7 +130,7 @@ describe('a list', () => {
     await page.locator('.row.below-mark').waitFor()
     await tab.search('is:new')
     await tab.shows('after the mark')
-    expect(await tab.messages()).toHaveLength(1)
+    await eventually(() => tab.messages()).toHaveLength(1)
     await tab.search('')
   })
 
@@ -142,6 +142,23 @@ describe('a list', () => {
     await page.getByText('×30').waitFor()
     await tab.press('r')
     await tab.shows('again and again', 'again and again')
+  })
+
+  it('keeps the newer rows of its stream if the answer to another query comes after them', async () => {
+    const { page } = tab
+    const answered = page.waitForResponse(`**${paths.view}`)
+    await page.route(`**${paths.view}`, async route => {
+      const answer = await route.fetch()
+      await dev.ingest([{ level: 'info', message: 'before the answer' }])
+      await tab.shows('before the answer')
+      await route.fulfill({ response: answer })
+    })
+    await tab.search('level:info')
+    await (await answered).finished()
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.evaluate('new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))')
+    expect((await tab.messages())[0]).toBe('before the answer')
+    await tab.shows('before the answer')
   })
 
   it('is deleted on the service only after a question', async () => {
@@ -156,7 +173,8 @@ describe('a list', () => {
   })
 })
 
-describe('trouble', () => {
+/** Each of these tests has a service and a tab of its own. */
+describe.concurrent('trouble', () => {
   it('that the service makes for a shipper is shown, with the reason and what came of it', async () => {
     await using dev = await startDev()
     await dev.ingest([{ message: 'before' }])
@@ -187,7 +205,7 @@ describe('trouble', () => {
     const flushed = logs.flush()
     await page.getByText(/[1-9]\d* attempts?, [1-9]\d* refused/).waitFor()
     await page.getByRole('button', { name: 'Copy as --fault' }).click()
-    expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(/^--fault '.*503.*'$/)
+    await eventually(() => page.evaluate('navigator.clipboard.readText()')).toMatch(/^--fault '.*503.*'$/)
     await page.getByRole('button', { name: 'Stop' }).focus()
     await tab.press('Enter')
     await page.getByText(/No fault is running/).waitFor()
@@ -220,7 +238,6 @@ describe('trouble', () => {
     await using tab = await openTab(browser, dev)
     await tab.page.getByText('Too many pages are open; close one of them', { exact: false }).waitFor()
     for (const other of others) await other[Symbol.asyncDispose]()
-    await tab.page.getByRole('button', { name: 'Try now' }).click()
     await tab.shows('before')
   })
 
@@ -250,7 +267,25 @@ describe('trouble', () => {
     expect(streams()).toBe(opened)
     await show('visible')
     await tab.shows('unseen', 'before')
-    expect(await page.title()).toBe('logferry dev')
+    await eventually(() => page.title()).toBe('logferry dev')
+  })
+
+  it('waits for a tab that was opened in the background until the tab is looked at, so that many tabs work', async () => {
+    await using dev = await startDev()
+    await dev.ingest([{ message: 'before' }])
+    await using tab = await openTab(browser, dev)
+    const others = await Promise.all(Array.from({ length: 8 }, () => tab.context.newPage()))
+    for (const other of others) {
+      await other.addInitScript(
+        `Object.defineProperty(document, 'visibilityState', { get: () => globalThis.isShown ? 'visible' : 'hidden' })`,
+      )
+      await other.goto(`${dev.url}/dev/events`)
+    }
+    await dev.ingest([{ message: 'after' }])
+    await tab.shows('after', 'before')
+    const last = others.at(-1)
+    await last?.evaluate(`globalThis.isShown = true; document.dispatchEvent(new Event('visibilitychange'))`)
+    await last?.locator('.row:visible .text', { hasText: 'after' }).waitFor()
   })
 
   it('of a service that was started anew leaves the older rows on the page until they are not needed', async () => {

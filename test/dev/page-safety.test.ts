@@ -1,11 +1,16 @@
 /** Nothing that is logged can do more on the page than be read. */
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { type Browser, chromium } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { paths, type ServiceStatus } from '../../src/dev/protocol.ts'
 import { browserTestTimeoutMs, eventually, openTab, startBrowser, type Tab } from './browser.ts'
 import { type Dev, startDev } from './service.ts'
 
 vi.setConfig({ testTimeout: browserTestTimeoutMs, hookTimeout: browserTestTimeoutMs })
 
+const foreignPage = readFileSync(new URL('./support/foreign-page.js', import.meta.url), 'utf8')
 const esc = '\u001b'
 
 /** Each would do something if it were taken for more than text. */
@@ -96,6 +101,24 @@ describe('what is logged', () => {
     },
   )
 
+  it('has its icon inside, so that no browser asks for one and counts as refused', async () => {
+    const width = await tab.page.evaluate(`(async () => {
+      const icon = new Image()
+      icon.src = document.querySelector('link[rel=icon]').href
+      await icon.decode()
+      return icon.naturalWidth
+    })()`)
+    expect(width).toBeGreaterThan(0)
+  })
+
+  it('appears in a browser that names a language which `Intl` rejects', async () => {
+    await using context = await browser.newContext()
+    await context.addInitScript(`Object.defineProperty(navigator, 'language', { get: () => 'C' })`)
+    const page = await context.newPage()
+    await page.goto(`${dev.url}/dev/events`)
+    await page.locator('.row:visible').first().waitFor()
+  })
+
   it('is only text in the open event, its trace, its request and the menu of a value', async () => {
     const { page } = tab
     await page.goto(`${dev.url}/dev/events?group=0`)
@@ -169,6 +192,20 @@ describe('what is logged', () => {
     await expectOnlyText(tab, dev)
   })
 
+  it('may be blank for long, and opens at once', async () => {
+    const { page } = tab
+    const blank = ['\n', ' ', '\t \n', '\n at '].map(part => part.repeat(100_000 / part.length))
+    const [lines, spaces, mixed, frames] = blank
+    await dev.ingest([{ message: 'blank', lines, spaces, mixed, frames, stack: `Error${blank.join('x')}` }], 'blank')
+    await page.goto(`${dev.url}/dev/events?q=dataset:blank&group=0`)
+    await tab.shows('blank')
+    await tab.press('j', 'Enter')
+    const panel = page.getByRole('complementary', { name: 'Event' })
+    await panel.getByRole('treeitem', { name: /^frames/ }).waitFor()
+    await eventually(() => panel.getByText('98.0 KB more').count()).toBe(4)
+    await expectOnlyText(tab, dev)
+  })
+
   it('reaches no other site: the page stands in no frame and asks nobody', async () => {
     expect(tab.requests.filter(url => !url.startsWith(`${dev.url}/dev/`))).toEqual([])
     const other = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
@@ -183,8 +220,68 @@ describe('what is logged', () => {
   })
 })
 
+describe.concurrent('a page of another site in the same browser', () => {
+  it.each([
+    ['another port of this machine', (port: number) => `http://127.0.0.1:${port}`],
+    ['another name', (port: number) => `http://evil.test:${port}`],
+  ])('on %s can neither read, nor ingest, nor change anything', async (_, originOf) => {
+    await using dev = await startDev()
+    await dev.ingest([{ message: 'private' }])
+    await using site = await startSite()
+    const rules = '--host-resolver-rules=MAP evil.test 127.0.0.1'
+    const other = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', rules] })
+    try {
+      const page = await other.newPage()
+      await page.goto(originOf(site.port))
+      for (const target of [dev.url, `http://evil.test:${new URL(dev.url).port}`]) {
+        const outcome = (await page.evaluate(`${foreignPage}; tryEverything('${target}')`)) as string[]
+        expect(outcome).toHaveLength(15)
+        expect(outcome.filter(text => !/^\S+ (?:opaque|failed)$/.test(text))).toEqual([])
+      }
+      const status = () => dev.get<ServiceStatus>(paths.status)
+      // Blind posts, beacons and forms have reached the service, and were refused.
+      await eventually(async () => (await status()).refused.reduce((sum, { count }) => sum + count, 0)).toBe(8)
+      expect(await status()).toMatchObject({ newest: 1, kept: 1, faults: [] })
+    } finally {
+      await other.close()
+    }
+  })
+
+  it('of a name that points to this machine by now gets neither page nor data', async () => {
+    await using dev = await startDev()
+    await dev.ingest([{ message: 'private' }])
+    const rules = '--host-resolver-rules=MAP rebound.test 127.0.0.1'
+    const other = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', rules] })
+    try {
+      const page = await other.newPage()
+      for (const path of ['/', '/dev/events', paths.events, paths.export]) {
+        const answer = await page.goto(`http://rebound.test:${new URL(dev.url).port}${path}`)
+        expect([answer?.status(), (await page.content()).includes('private')]).toEqual([403, false])
+      }
+    } finally {
+      await other.close()
+    }
+  })
+})
+
+async function startSite(): Promise<AsyncDisposable & { port: number }> {
+  const server = createServer((_, answer) => {
+    answer.writeHead(200, { 'content-type': 'text/html' }).end('<body>another site')
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    port,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
+}
+
 /** Elements of which the page has none. An `img` role of our own is an `svg` or the chart. */
-const foreignElements = 'iframe, object, embed, img, video, audio, link, base, foreignObject, svg *:not(rect)'
+const foreignElements =
+  'iframe, object, embed, img, video, audio, link:not([rel=icon]), base, foreignObject, svg *:not(rect)'
 
 async function expectOnlyText({ page, complaints }: Tab, dev: Dev): Promise<void> {
   expect(await page.locator(foreignElements).count()).toBe(0)

@@ -3,11 +3,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { facetState, shownLevels } from '../../src/dev/page/facet-state.ts'
+import { scaleTimes, showUtc } from '../../src/dev/page/format.ts'
 import { escapeUnseen, type JsonNode, jsonText, nodeAt, parseJson } from '../../src/dev/page/json-nodes.ts'
 import { addressOf, home, type Place, placeOf } from '../../src/dev/page/place.ts'
 import { isStack, stackParts } from '../../src/dev/page/stack-parts.ts'
 import { type Parent, treeLines } from '../../src/dev/page/tree-lines.ts'
 import { highlightOf, type Piece, visiblePieces } from '../../src/dev/page/visible-text.ts'
+import { soakRuns } from '../support/soak-runs.ts'
 
 const esc = '\u001b'
 
@@ -95,7 +97,7 @@ describe('JSON', () => {
         }
         expect(parseJson(text) !== undefined).toBe(isJson)
       }),
-      { numRuns: 2000 },
+      { numRuns: soakRuns(600) },
     )
   })
 
@@ -189,6 +191,19 @@ describe('the address', () => {
 
   it('is the list if it makes no sense', () => {
     expect(placeOf(new URL('http://a/dev/nonsense?since=-1&from=x&sort=up&rows=7'))).toEqual(home)
+  })
+
+  it('has no more of a foreign link than the service takes', () => {
+    const long = 'x'.repeat(10_000)
+    const off = Array.from({ length: 1000 }, (_, n) => `off=${n}`).join('&')
+    const place = placeOf(new URL(`http://a/dev/events?q=${long}&cols=${long},a,${'b'.repeat(512)}&${off}`))
+    expect(place).toMatchObject({ q: long.slice(0, 8192), columns: ['a', 'b'.repeat(512)] })
+    expect(place.off).toHaveLength(50)
+  })
+
+  it('may come from an event with half a character', () => {
+    const place: Place = { ...home, screen: 'trace', id: 'half \ud83d', q: 'x:\ud83d', columns: ['\udc00'] }
+    expect(placeOf(new URL(addressOf(place), 'http://a'))).toMatchObject({ q: 'x:\ufffd', columns: ['\ufffd'] })
   })
 })
 
@@ -288,3 +303,20 @@ function luminance(color: string): number {
   })
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
+
+describe('the marks of a scale of times', () => {
+  const minute = 60_000
+  it.each([
+    [100, ['10:42:07.0', '10:42:07.1', '10:42:07.2']],
+    [20, ['10:42:07.00', '10:42:07.02', '10:42:07.04']],
+    [1, ['10:42:07.000', '10:42:07.001', '10:42:07.002']],
+    [5000, ['10:42:07', '10:42:12', '10:42:17']],
+    [30 * minute, ['10:42', '11:12', '11:42']],
+    [12 * 60 * minute, ['11-22 10:42', '22:42', '11-23 10:42']],
+    [24 * 60 * minute, ['2026-11-22', '2026-11-23', '2026-11-24']],
+  ])('differ at steps of %i ms, and say no more than they must', (stepMs, shown) => {
+    showUtc(true)
+    const from = Date.UTC(2026, 10, 22, 10, 42, 7)
+    expect(scaleTimes([from, from + stepMs, from + 2 * stepMs], stepMs)).toEqual(shown)
+  })
+})

@@ -9,6 +9,7 @@ import { compileQuery } from '../../src/dev/query/compile-query.ts'
 import type { QueryNode } from '../../src/dev/query/query-node.ts'
 import { parseQuery } from '../../src/dev/query/query-parser.ts'
 import { readQuery } from '../../src/dev/query/read-query.ts'
+import { soakRuns } from '../support/soak-runs.ts'
 import { arrived, event, fieldName, matches, newIndex, nowMs, text } from './support/events.ts'
 import { isMatch, type Tree, textOf } from './support/slow-matcher.ts'
 
@@ -114,7 +115,53 @@ const answers: [q: string, event: object | string, isMatching: boolean][] = [
   ['500', '{"n":5e2}', true],
   ['k', { unit: '\u212a' }, true], // the sign of Kelvin
   ['"C:\\\\temp"', { path: 'C:\\temp' }, true],
+  // What people type who know other languages.
+  ['http.status >= 500', http, true],
+  ['status >= 500', http, true],
+  ['status < 500', http, false],
+  ['level = error', http, true],
+  ["level == 'error'", http, true],
+  ['level != error', http, false],
+  ['status <> 504', http, false],
+  ['level: error', http, true],
+  ['level: warn', http, false],
+  ['status:>= 500', http, true],
+  ['http.status:(>=500 AND <504)', http, false],
+  ['http.status:(>=500 AND <505)', http, true],
+  ['http.status:(!=504)', http, false],
+  ['http.status:[500 TO *]', http, true],
+  ['http.status:[* TO 503]', http, false],
+  ['http.status:[* TO *]', http, true],
+  ['level:[warn TO *]', http, true],
+  ['level:[* TO warn]', http, false],
+  ['+payment +level:error', http, true],
+  ['+health', http, false],
+  ['+(level:error OR health) -auth', http, true],
+  ['_exists_:http.url', http, true],
+  ['_exists_:user', http, false],
+  ['retries = 5', { message: 'retries = 5' }, true], // a line of a log, and no field
+  ['retries = 5', { message: 'other', retries: 5 }, true],
+  ['status: 504 or so', { message: 'status: 504 or so' }, true],
 ]
+
+const minutes = (count: number) => ({ _time: new Date(nowMs - count * 60_000).toISOString() })
+answers.push(
+  ['_time:>now-5m', minutes(4), true],
+  ['_time:>now-5m', minutes(6), false],
+  ['_time:[now-1h TO now-5m]', minutes(6), true],
+  ['_time >= now-1d', minutes(60 * 25), false],
+  [`_time:${localDay(0)}`, minutes(0), true],
+  [`_time:${localDay(-1)}`, minutes(0), false],
+  [`_time:>=${localDay(0)}`, minutes(0), true],
+  [`_time:<=${localDay(-1)}`, minutes(0), false],
+  [`_time:<${localDay(1)}`, minutes(0), true],
+)
+
+function localDay(offset: number): string {
+  const day = new Date(nowMs)
+  day.setDate(day.getDate() + offset)
+  return [day.getFullYear(), day.getMonth() + 1, day.getDate()].map(part => String(part).padStart(2, '0')).join('-')
+}
 
 describe('a query', () => {
   it.each(answers)('%s, asked of %j, answers %s', async (q, given, isMatching) => {
@@ -172,6 +219,50 @@ describe('a query', () => {
     expect(readQuery(q, known).reading.notes).toEqual([{ text: note, column }])
     expect(await matches(q, { message: `… ${q} …` })).toBe(true)
     expect(await matches(q, { message: 'other' })).toBe(false)
+  })
+
+  it.each([
+    ['level:error and payment', '`and` is searched as a word here. Write AND for the operator.'],
+    ['not payment', '`not` is searched as a word here. Write NOT for the operator.'],
+    ['staus >= 500', 'No event has a field `staus`, so this is searched as words.'],
+    ['http.status:>1s', '`1s` is no number, so it is compared as a text. Values have no units here.'],
+    ['http.status:[1s TO *]', '`1s` is no number, so it is compared as a text. Values have no units here.'],
+    ['_time:>yesterday', '`yesterday` is no time. Write 10:42, 2026-11-22, 2026-11-22T10:42:07Z or now-5m.'],
+    ['level:error,warn', '`error,warn` is none of the levels. Write `level:(warn OR error)` for one of several.'],
+    ['error | stats count', '`|` is searched as text. A query has no pipes.'],
+    ['message LIKE x', expect.stringMatching(/^`LIKE` is searched as text\. Write `message:\*text\*`/)],
+    ['{level="error"}', expect.stringMatching(/^`\{level="error"\}` is searched as text\. Write a field/)],
+    ['timeot~', '`timeot~` is searched as text. Write `*` and `?` for what may differ.'],
+    ['message:timed', '`message:timed` asks for this value as a whole. For a part of it, write `message:*timed*`.'],
+  ])('%s, which means something elsewhere, says what it means here', async (q, note) => {
+    const index = newIndex()
+    index.add(arrived(http))
+    const { reading } = await index.events({ q })
+    expect(reading.notes.map(({ text: said }) => said)).toContainEqual(note)
+  })
+
+  it.each([
+    ['staus:504 payment', 'http.status:504 payment'],
+    ['-staus:504', '-http.status:504'],
+    ['staus >= 500', 'http.status >= 500'],
+    ['severity:error OR (severity:warn staus)', 'level:error OR (level:warn staus)'],
+    ['@timestamp:>now-5m', '_time:>now-5m'],
+  ])('%s, which names no field, has %s as its correction', async (q, correction) => {
+    const index = newIndex()
+    index.add(arrived(http))
+    const { reading } = await index.events({ q })
+    expect(reading.notes.find(({ didYouMean }) => didYouMean !== undefined)).toMatchObject({ correction })
+    expect((await index.events({ q: correction })).reading.notes).not.toContainEqual(
+      expect.objectContaining({ didYouMean: expect.anything() }),
+    )
+  })
+
+  it('keeps the clause of a comparison with blanks whole when another one is removed', () => {
+    const index = newIndex()
+    index.add(arrived(http))
+    const q = 'status >= 500 payment'
+    expect(index.edit({ q, change: { kind: 'remove', start: 14, end: 21 } })).toEqual({ q: 'status >= 500' })
+    expect(index.edit({ q, change: { kind: 'remove', start: 0, end: 13 } })).toEqual({ q: 'payment' })
   })
 
   it('has clauses that are parts of its text', () => {
@@ -277,7 +368,7 @@ describe('random queries', () => {
         expect(compileQuery(node, { mark: 0, nowMs }).test(new Candidate(entryOf('{"x":504}')))).toBeTypeOf('boolean')
         if (reading.readAs !== undefined) expect(stripped(parseQuery(reading.readAs).node)).toEqual(stripped(node))
       }),
-      { numRuns: 10_000, examples: [['level: AND level: OR level: ']] },
+      { numRuns: soakRuns(2500), examples: [['level: AND level: OR level: ']] },
     )
   })
 
@@ -300,8 +391,44 @@ describe('random queries', () => {
         const q = textOf(query).replaceAll('"', '')
         expect(shape(parseQuery(q).node)).toBe(liqeShape(parseWithLiqe(q)))
       }),
-      { numRuns: 300 },
+      { numRuns: soakRuns(150) },
     )
+  })
+
+  it('with wildcards and long texts match what regular expressions match', () => {
+    const letters = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 90 })
+    const pattern = fc.array(fc.oneof(fc.constantFrom('*', '?', 'a', 'b'), letters), { minLength: 1, maxLength: 6 })
+    const inText = (q: string, message: string) => {
+      const { test } = compileQuery(readQuery(q, known).node, { mark: 0, nowMs })
+      return test(new Candidate(entryOf(JSON.stringify({ x: message }))))
+    }
+    fc.assert(
+      fc.property(pattern, letters, letters, (parts, before, after) => {
+        const typed = parts.join('')
+        const message = `${before}${typed.replaceAll('*', '').replaceAll('?', 'b')}${after}`
+        const source = typed.replaceAll('*', '.*').replaceAll('?', '.')
+        fc.pre(typed !== '')
+        expect(inText(`x:${typed}`, message)).toBe(new RegExp(`^(?:${source})$`).test(message))
+        expect(inText(typed, message)).toBe(new RegExp(source).test(message))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it.each([
+    ['wildcards', `message:*${'a?'.repeat(30)}b*`],
+    ['wildcards in any value', `${'a?'.repeat(30)}b`],
+    ['a long text', `${'a'.repeat(1900)}b${'a'.repeat(1900)}`],
+    ['a long end', `message:*${'a'.repeat(1900)}b${'a'.repeat(1900)}`],
+    ['a long name', `${'a'.repeat(1900)}b${'a'.repeat(1900)}:x`],
+    ['a long part', `message:*${'a'.repeat(1900)}b${'a'.repeat(1900)}*`],
+  ])('with %s take no seconds for a large value, however alike the two are', async (_, q) => {
+    const index = newIndex()
+    index.add(arrived({ message: 'a'.repeat(2_000_000) }))
+    const before = process.cpuUsage()
+    expect((await index.events({ q })).events).toEqual([])
+    const { user, system } = process.cpuUsage(before)
+    expect((user + system) / 1e6).toBeLessThan(1)
   })
 
   it('of sixteen brackets in a row are parsed at once', () => {

@@ -204,7 +204,7 @@ describe('logferry dev', () => {
       await (await startDev([], own))[Symbol.asyncDispose]()
       chmodSync(join(stateHome, 'logferry', 'dev-token'), 0o644)
       await using dev = await startDev([], own)
-      expect(dev.process.stderr()).toContain('the token is for this run only: other users may read or write')
+      await dev.process.until(/the token is for this run only: other users may read or write/)
     } finally {
       rmSync(stateHome, { recursive: true })
     }

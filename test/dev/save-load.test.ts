@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { logferry } from '../support/logferry.ts'
 import { startDev } from './service.ts'
@@ -30,7 +31,7 @@ describe('--save and --load', () => {
     expect(first).toBe(`{"dataset":"a\\"b","receivedAt":${receivedAt},"event":${sent.replace('\n', ' ')}}`)
 
     await using dev = await startDev(['--load', file, '--save', file])
-    expect(dev.process.stderr()).toContain('2 events were loaded.')
+    await dev.process.until(/2 events were loaded\./)
     const { events } = await dev.events({ order: 'asc', after: 0 })
     expect(events.map(({ dataset, source }) => [dataset, source])).toEqual([
       ['a"b', null],
@@ -51,19 +52,58 @@ describe('--save and --load', () => {
       `{"message":"plain"}\nno event\n\n[1]\n{"deep":${'['.repeat(10_000)}${']'.repeat(10_000)}}\n"${'x'.repeat(100)}`,
     )
     await using dev = await startDev(['--load', file])
-    expect(dev.process.stderr()).toContain('2 events were loaded; 3 lines are no events.')
+    await dev.process.until(/2 events were loaded; 3 lines are no events\./)
     expect((await dev.events({ q: 'plain' })).events).toMatchObject([{ dataset: 'loaded', message: 'plain' }])
   })
 
   it.each([
-    ['--load', 'missing'],
-    ['--save', 'missing/file'],
-  ])('end with 1 if the file of %s cannot be opened', async (option, name) => {
+    ['--load', 'missing', 'read (ENOENT). Check the path.'],
+    ['--load', '', 'read (EISDIR). The path is that of a directory: name a file.'],
+    ['--save', 'missing/file', 'written (ENOENT). Check the path.'],
+  ])('end with 1 and a remedy if the file of %s %s cannot be opened', async (option, name, trouble) => {
     const { code, stdout, stderr } = await logferry(['dev', '--port', '0', option, join(directory, name)], {
       HOME: directory,
     })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(/^logferry: ENOENT: no such file or directory/m)
+    expect(stderr).toContain(`logferry: ${option}: the file cannot be ${trouble}\n`)
+  })
+
+  it('load what a cut file has, and say that the rest is missing', async () => {
+    const file = join(directory, 'cut.ndjson.gz')
+    const whole = gzipSync(Array.from({ length: 20_000 }, (_, n) => `{"message":"${n} ${Math.random()}"}\n`).join(''))
+    writeFileSync(file, whole.subarray(0, whole.length / 2))
+    await using dev = await startDev(['--load', file])
+    await dev.process.until(/The rest of the file is missing/)
+    expect(dev.process.stderr()).toMatch(/logferry: [1-9]\d{3} events were loaded/)
+    expect(dev.process.stderr()).toContain(
+      '--load: the file cannot be read: unexpected end of file. The rest of the file is missing.',
+    )
+  })
+
+  it.each(['not compressed', ''])('end with 1 and a sentence if the file is no archive but %j', async content => {
+    const file = join(directory, 'none.gz')
+    writeFileSync(file, content)
+    const { code, stderr } = await logferry(['dev', '--port', '0', '--load', file], { HOME: directory })
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^logferry: --load: [^\n]+\n$/) })
+  })
+
+  it('take a line that resembles a saved one only if it is one', async () => {
+    const file = join(directory, 'foreign.ndjson')
+    const lines = [
+      '\ufeff{"message":"after a mark"}',
+      '{"dataset":"d","receivedAt":1e308,"event":{"message":"no time"}}',
+      '{"dataset":"d","receivedAt":1,"event":{"message":"first"},"event":{"message":"second"}}',
+      `{"dataset":"${'d'.repeat(1001)}","receivedAt":1,"event":{}}`,
+      '{"event": {"message": "reordered"}, "receivedAt": 2, "dataset": "e"}',
+    ]
+    writeFileSync(file, lines.join('\n'))
+    await using dev = await startDev(['--load', file])
+    await dev.process.until(/5 events were loaded\./)
+    const { events } = await dev.events({ order: 'asc', after: 0 })
+    expect(events.map(({ dataset }) => dataset)).toEqual(['loaded', 'loaded', 'd', 'loaded', 'e'])
+    expect(events.map(({ line }) => Object.keys(JSON.parse(line)))).toContainEqual(['message'])
+    expect(events[2]).toMatchObject({ receivedAt: 1, line: '{"message":"second"}' })
+    expect(events[4]).toMatchObject({ receivedAt: 2, message: 'reordered' })
   })
 
   it('go on serving when the disk is full, and say so once', async () => {

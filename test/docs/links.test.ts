@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readContents, root } from '../../docs/pages.ts'
-import { anchorsOf, checkedPages, headingsOf, linksOf } from './markdown.ts'
+import { anchorsOf, checkedPages, headingsOf, linksOf, sourceOf, titlesOf } from './markdown.ts'
 
 describe.each([...checkedPages(), 'CHANGELOG.md'])('%s', page => {
   it('has links that lead to files and headings', () => {
@@ -12,6 +12,15 @@ describe.each([...checkedPages(), 'CHANGELOG.md'])('%s', page => {
         .map(link => problemOf(page, link))
         .filter(Boolean),
     ).toEqual([])
+  })
+})
+
+describe('each page of the table of contents', () => {
+  it('has one title, and says in its first sentence what it is', () => {
+    for (const { file } of readContents().sections.flatMap(({ pages }) => pages)) {
+      expect(titlesOf(file), file).toHaveLength(1)
+      expect(sourceOf(file), file).toMatch(/^# .+\n\nThis page (is|lists|answers|describes) /)
+    }
   })
 })
 

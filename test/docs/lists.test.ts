@@ -2,8 +2,12 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { root } from '../../docs/pages.ts'
+import { diagnosticNames } from '../../src/accounting/diagnostics.ts'
+import { dropReasons } from '../../src/accounting/drop-reasons.ts'
 import { allChecks } from '../../src/cli/checks/all-checks.ts'
 import { commands } from '../../src/cli/commands.ts'
+import { faultKinds } from '../../src/dev/protocol.ts'
+import { isInTrouble, isRetryable, isThrottled } from '../../src/http/statuses.ts'
 import { createShipper } from '../../src/index.ts'
 import type { Meter, MeterProvider } from '../../src/options/meter-provider.ts'
 import { headingsOf, sourceOf } from './markdown.ts'
@@ -14,12 +18,6 @@ const code = (file: string) => readFileSync(`${root}src/${file}`, 'utf8')
 function unionOf(file: string, name: string): string[] {
   const [, body = ''] = new RegExp(`export type ${name} =\\n(.*?)\\n\\n`, 's').exec(code(file)) ?? []
   return [...body.matchAll(/^ {2}\| '(.+)'$/gm)].map(([, text = '']) => text)
-}
-
-/** Returns the names of the properties of an interface. */
-function propertiesOf(file: string, name: string): string[] {
-  const [, body = ''] = new RegExp(`export interface ${name} \\{\\n(.*?)\\n\\}`, 's').exec(code(file)) ?? []
-  return [...body.matchAll(/^ {2}(?:readonly )?(\w+)\??: /gm)].map(([, property = '']) => property)
 }
 
 /** Returns the cells of the tables of a page, row by row, without the heads. */
@@ -63,10 +61,28 @@ describe('docs/troubleshooting.md', () => {
 })
 
 it('docs/refused-events.md explains every drop reason', () => {
-  const reasons = unionOf('accounting/ledger.ts', 'DropReason')
-  expect(reasons.length).toBeGreaterThan(10)
+  expect(dropReasons.length).toBeGreaterThan(10)
   const rows = rowsOf('docs/refused-events.md', '## Drop reasons')
-  expect(rows.flatMap(([reason]) => namesIn(reason)).sort()).toEqual(reasons.sort())
+  expect(rows.flatMap(([reason]) => namesIn(reason)).sort()).toEqual(dropReasons.toSorted())
+})
+
+describe('the statuses below 500 that are retried', () => {
+  const below500 = Array.from({ length: 100 }, (_, i) => 400 + i)
+  const numbersIn = (text = '') => [...text.matchAll(/\b4\d\d\b/g)].map(([number]) => Number(number))
+
+  it('are those that docs/refused-events.md lists', () => {
+    expect(below500.filter(isRetryable).length).toBeGreaterThan(2)
+    const row = rowsOf('docs/refused-events.md', '## Answers of the service').find(([, text]) =>
+      text?.startsWith('retries'),
+    )
+    expect(numbersIn(row?.[0])).toEqual(below500.filter(isRetryable))
+  })
+
+  it('are those that docs/organization.md lists, by their code', () => {
+    const listed = new Map(rowsOf('docs/organization.md', '## Errors').map(([name, text]) => [namesIn(name)[0], text]))
+    expect(numbersIn(listed.get('RATE_LIMITED'))).toEqual(below500.filter(isThrottled))
+    expect(numbersIn(listed.get('UNAVAILABLE'))).toEqual(below500.filter(isInTrouble))
+  })
 })
 
 it('docs/organization.md explains every code of an OrgError', () => {
@@ -85,24 +101,21 @@ it('docs/receipts.md explains every code of a NotConfirmedError', () => {
 })
 
 describe('docs/metrics.md', () => {
-  const events = rowsOf('docs/metrics.md', '## Listeners and diagnostics channels')
-  const diagnostics = 'accounting/diagnostics.ts'
+  const channelsHeading = '## Listeners and diagnostics channels'
 
-  it('lists every diagnostic event', () => {
-    const names = propertiesOf(diagnostics, 'DiagnosticListeners')
-    expect(names.length).toBeGreaterThan(5)
-    expect(events.flatMap(([name]) => namesIn(name)).sort()).toEqual(names.sort())
+  it('lists every diagnostic event, with its fields', () => {
+    const rows = rowsOf('docs/metrics.md', channelsHeading).map(([name]) => namesIn(name)[0])
+    expect(new Set(rows)).toEqual(new Set(diagnosticNames))
+    for (const name of diagnosticNames) expect(rows.filter(row => row === name).length).toBeGreaterThan(3)
   })
 
-  it.each(events.map(([name = '', , fields = '']) => [namesIn(name)[0] ?? '', fields]))(
-    'lists the fields of %s',
-    (name, fields) => {
-      const type = `${name[0]?.toUpperCase()}${name.slice(1)}`
-      const properties = propertiesOf(type === 'Dropped' ? 'accounting/ledger.ts' : diagnostics, type)
-      expect(properties.length).toBeGreaterThan(2)
-      expect(namesIn(fields).sort()).toEqual(properties.sort())
-    },
-  )
+  it('lists every counter of stats()', async () => {
+    const shipper = createShipper({ baseUrl: 'http://127.0.0.1:1', token: 't', dataset: 'd' })
+    const counters = Object.keys(shipper.stats())
+    await shipper.close()
+    const listed = rowsOf('docs/metrics.md', '## Counters').flatMap(([name]) => namesIn(name))
+    expect(listed).toEqual(expect.arrayContaining(counters))
+  })
 
   it('lists every metric with its kind and unit', async () => {
     const metrics: string[] = []
@@ -128,6 +141,16 @@ describe('docs/commands.md', () => {
     const names = rowsOf('docs/commands.md', '# Commands').map(([name]) => namesIn(name)[0])
     expect(names).toEqual(Object.keys(commands).map(words => `logferry ${words}`))
   })
+
+  it('says what each command prints for programs, and names --json for those that have it', async () => {
+    const rows = rowsOf('docs/commands.md', '## For programs')
+    const withJson = await Promise.all(
+      Object.entries(commands).map(async ([words, { load }]) => {
+        return [`logferry ${words}`, Object.hasOwn((await load()).command.options, 'json')]
+      }),
+    )
+    expect(rows.map(([name, output = '']) => [namesIn(name)[0], output.startsWith('`--json`')])).toEqual(withJson)
+  })
 })
 
 describe('docs/check.md', () => {
@@ -141,4 +164,10 @@ describe('docs/check.md', () => {
     const names = rows.map(([name]) => namesIn(name)[0])
     expect(names.toSorted()).toEqual(allChecks.map(({ name }) => name).toSorted())
   })
+})
+
+it('docs/dev.md explains every kind of fault', () => {
+  const rows = rowsOf('docs/dev.md', '## Faults')
+  const kinds = rows.flatMap(([fault]) => namesIn(fault)).map(name => name.replace(/[=,].*$/, ''))
+  expect([...new Set(kinds)]).toEqual([...faultKinds])
 })

@@ -68,9 +68,18 @@ export function anchorsOf(page: string): Set<string> {
 
 /** Returns the texts of the headings of a page. */
 export function headingsOf(page: string): string[] {
+  return headings(page, () => true)
+}
+
+/** Returns the titles of a page: the headings of the first level. */
+export function titlesOf(page: string): string[] {
+  return headings(page, ({ tag }) => tag === 'h1')
+}
+
+function headings(page: string, isWanted: (token: Token) => boolean): string[] {
   const tokens = markdown.parse(sourceOf(page), {})
   return tokens.flatMap((token, index) => {
-    if (token.type !== 'heading_open') return []
+    if (token.type !== 'heading_open' || !isWanted(token)) return []
     return [(tokens[index + 1]?.children ?? []).map(({ content }) => content).join('')]
   })
 }

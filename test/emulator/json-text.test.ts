@@ -7,6 +7,7 @@ import { parsedJson } from '../../src/emulator/json-text.ts'
 import { isNestedDeeper } from '../../src/emulator/nesting.ts'
 import { elementSpans } from '../../src/emulator/spans.ts'
 import { whereJsonBreaks } from '../../src/emulator/where-json-breaks.ts'
+import { soakRuns } from '../support/soak-runs.ts'
 
 it.each([
   ['{"a":1}', undefined],
@@ -45,7 +46,7 @@ it('finds an error exactly in the texts that JSON.parse refuses', () => {
     fc.property(almostJson, text => {
       expect(whereJsonBreaks(text) === undefined).toBe(parsedJson(text) !== undefined)
     }),
-    { numRuns: 2000 },
+    { numRuns: soakRuns(600) },
   )
 })
 
@@ -59,7 +60,7 @@ it('finds the elements of exactly the arrays that JSON.parse accepts', () => {
       const whole = parsedJson(body.toString())
       expect(spans && !values.includes(undefined) ? values : undefined).toEqual(whole)
     }),
-    { numRuns: 2000 },
+    { numRuns: soakRuns(600) },
   )
 })
 
@@ -79,7 +80,7 @@ it('names the first line that is not valid UTF-8', () => {
         message: `line ${line} of the body is not valid UTF-8`,
       })
     }),
-    { numRuns: 2000 },
+    { numRuns: soakRuns(600) },
   )
 })
 
@@ -90,6 +91,6 @@ it('knows how deeply a text is nested', () => {
     fc.property(fc.json({ maxDepth: 6 }), fc.integer({ min: 1, max: 6 }), (text, maxDepth) => {
       expect(isNestedDeeper(text, maxDepth)).toBe(depthOf(JSON.parse(text)) > maxDepth)
     }),
-    { numRuns: 2000 },
+    { numRuns: soakRuns(600) },
   )
 })

@@ -303,14 +303,14 @@ describe('maxFields', () => {
     expect(failure?.error.length).toBeLessThan(400)
   })
 
-  it('accepts 400,000 events of 20 fields within seconds', async () => {
+  it('accepts 100,000 events of 20 fields within seconds', async () => {
     emulator.changeOrg({ license: { maxFields: 20 } })
     const event = { ...leaves(12), http: leaves(4), user: { id: 1, geo: leaves(3) } }
     const body = `${JSON.stringify(event)}\n`.repeat(10_000)
     const start = performance.now()
-    for (let sent = 0; sent < 40; sent += 1) await post(emulator, { type: 'application/x-ndjson', body })
-    expect(performance.now() - start).toBeLessThan(18_000)
-    expect(emulator.eventCount('checkout')).toBe(400_000)
+    for (let sent = 0; sent < 10; sent += 1) await post(emulator, { type: 'application/x-ndjson', body })
+    expect(performance.now() - start).toBeLessThan(4500)
+    expect(emulator.eventCount('checkout')).toBe(100_000)
   })
 })
 

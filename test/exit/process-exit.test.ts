@@ -295,7 +295,7 @@ describe.concurrent('trouble while the process ends', () => {
     expect(stderr).toContain('7 events could not be delivered within 500 ms')
     expect(statsIn(stderr)).toMatchObject({ accepted: 8, dropped: 8, pending: 0 })
     expect(ms).toBeGreaterThan(500)
-    expect(ms).toBeLessThan(2000)
+    expect(ms).toBeLessThan(5000)
   })
 
   it('no server: retried until exitTimeoutMs, and reported', async () => {
@@ -306,7 +306,7 @@ describe.concurrent('trouble while the process ends', () => {
       environmentFor(server),
     )
     expect(stderr).toMatch(/7 events could not be delivered/)
-    expect(ms).toBeLessThan(2000)
+    expect(ms).toBeLessThan(5000)
   })
 
   it('an answer without end: its status counts', async () => {

@@ -11,6 +11,7 @@ import { describe, expect, it } from 'vitest'
 import { type Emulator, startEmulator } from '../../src/emulator.ts'
 import { numbersIn } from '../support/emulated.ts'
 import { startRawServer } from '../support/raw-server.ts'
+import { surroundings } from '../support/surroundings.ts'
 import { environmentFor, inOrder, core as plainCore, winston as plainWinston, run, upTo } from './running.ts'
 
 /** Nothing is sent before the signal, however late the signal comes. */
@@ -41,7 +42,7 @@ function stop(program: string, to: Target, ...sent: readonly NodeJS.Signals[]): 
 
 async function stopCommand(command: readonly string[], to: Target, send: (pid: number) => void): Promise<Stopped> {
   const [file, ...args] = command as [string, ...string[]]
-  const env = { PATH: process.env.PATH, HOME: process.env.HOME, ...environmentFor(to) }
+  const env = { ...surroundings(), HOME: process.env.HOME, ...environmentFor(to) }
   const child = spawn(file, args, { env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   const [closed, stdout, stderr] = [once(child, 'close'), text(child.stdout), text(child.stderr)]
   let printed = ''

@@ -84,7 +84,7 @@ describe.concurrent('a process that ends while the service is unavailable', () =
 })
 
 describe('a process that logs nothing, but adopts many events', () => {
-  const count = 50_000
+  const count = 20_000
 
   async function endIdle(exitTimeoutMs: number, more: string) {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
@@ -122,8 +122,8 @@ describe('a process that logs nothing, but adopts many events', () => {
 })
 
 describe('process.exit() with more in the spool than in memory', () => {
-  const count = 50_000
-  const source = (options: string, end = 'process.exit()') => `${core(options)}
+  const count = 12_000
+  const source = (options: string, end = 'process.exit()') => `${core(`maxBufferedBytes: 2 ** 23, ${options}`)}
     const text = 'x'.repeat(1000)
     for (let n = 0; n < ${count}; n++) shipper.ship({ level: 'info', n, text })
     ${end}`

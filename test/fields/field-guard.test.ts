@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { FieldGuard } from '../../src/fields/field-guard.ts'
 import { eventToJson } from '../../src/record/event-to-line.ts'
 import { nestAttributes } from '../../src/record/nested.ts'
+import { soakRuns } from '../support/soak-runs.ts'
 
 type Fields = Record<string, unknown>
 
@@ -313,7 +314,7 @@ describe('whatever is logged', () => {
         }
         for (const paths of Object.values(sentTo)) expect(paths.size).toBeLessThanOrEqual(maxFields)
       }),
-      { numRuns: 300 },
+      { numRuns: soakRuns(100) },
     )
   })
 

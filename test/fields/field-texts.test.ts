@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { FieldTexts } from '../../src/fields/field-texts.ts'
 import { eventToJson } from '../../src/record/event-to-line.ts'
 import { nestAttributes } from '../../src/record/nested.ts'
+import { soakRuns } from '../support/soak-runs.ts'
 
 type Fields = Record<string, unknown>
 
@@ -114,7 +115,7 @@ describe('whatever is logged', () => {
             .map(one => JSON.stringify(one))
         expect(others(leavesOf(sent)).sort()).toEqual(others(leavesOf(plain)).sort())
       }),
-      { numRuns: 500 },
+      { numRuns: soakRuns(200) },
     )
   })
 

@@ -38,7 +38,7 @@ describe('the name of a field', () => {
 describe('names that look like values', () => {
   it('are told once for each group, with the beginning of one of them', () => {
     const { watch: fields, onValueLikeNames } = watch()
-    for (let i = 0; i < 50; i++) fields.look('d', { users: { [`8f3a${1000 + i}`]: { visits: i } }, level: 'info' })
+    for (let i = 0; i < 50; i++) fields.observe('d', { users: { [`8f3a${1000 + i}`]: { visits: i } }, level: 'info' })
     const found = { example: 'users.8f3a…', group: 'users', names: 3 }
     expect(onValueLikeNames.mock.calls).toEqual([['d', found]])
     expect(fields.findings('d').valueLikeNames).toEqual([{ ...found, names: 50 }])
@@ -46,14 +46,14 @@ describe('names that look like values', () => {
 
   it('are not told if there are one or two, which may be chance', () => {
     const { watch: fields, onValueLikeNames } = watch()
-    for (let i = 0; i < 50; i++) fields.look('d', { codes: { 200: 1, 404: 2 } })
+    for (let i = 0; i < 50; i++) fields.observe('d', { codes: { 200: 1, 404: 2 } })
     expect(onValueLikeNames).not.toHaveBeenCalled()
     expect(fields.findings('d').valueLikeNames).toEqual([])
   })
 
   it('are told at once if there is no doubt', () => {
     const { watch: fields } = watch()
-    fields.look('d', { 'alice@example.com': 1 })
+    fields.observe('d', { 'alice@example.com': 1 })
     expect(fields.findings('d').valueLikeNames).toEqual([{ example: 'alic…', group: '', names: 1 }])
   })
 })
@@ -66,15 +66,15 @@ describe('a change of type', () => {
     ['a flag after a date, which is a text', new Date(0), true, ['string', 'boolean']],
   ])('is told once for each field: %s', (_, first, second, types) => {
     const { watch: fields, onTypeChange } = watch()
-    for (const value of [first, null, undefined, first, second, first]) fields.look('d', { order: { total: value } })
+    for (const value of [first, null, undefined, first, second, first]) fields.observe('d', { order: { total: value } })
     expect(onTypeChange.mock.calls).toEqual([['d', { path: 'order.total', types }]])
     expect(fields.findings('d').typeChanges).toEqual([{ path: 'order.total', types }])
   })
 
   it('is none between datasets', () => {
     const { watch: fields, onTypeChange } = watch()
-    fields.look('a', { total: 1 })
-    fields.look('b', { total: 'one' })
+    fields.observe('a', { total: 1 })
+    fields.observe('b', { total: 'one' })
     expect(onTypeChange).not.toHaveBeenCalled()
   })
 })
@@ -89,7 +89,7 @@ describe('work and memory are bounded', () => {
         return 'info'
       },
     }
-    for (let i = 0; i < 200 + 640; i++) fields.look('d', event)
+    for (let i = 0; i < 200 + 640; i++) fields.observe('d', event)
     expect(reads).toBeLessThan(2 * (200 + 12))
   })
 
@@ -100,9 +100,9 @@ describe('work and memory are bounded', () => {
     const wide = Object.fromEntries(
       Array.from({ length: 10_000 }, (_, i) => [`name_${'abcdefghij'[i % 10]}${'x'.repeat(i / 10)}`, i]),
     )
-    for (let i = 0; i < 200; i++) for (const event of [wide, cycle]) fields.look(`d${i}`, event)
+    for (let i = 0; i < 200; i++) for (const event of [wide, cycle]) fields.observe(`d${i}`, event)
     for (let i = 0; i < 200; i++)
-      fields.look('ids', Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`${i * 400 + n}`, 1])))
+      fields.observe('ids', Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`${i * 400 + n}`, 1])))
     expect(fields.findings('ids').valueLikeNames).toEqual([{ example: expect.any(String), group: '', names: 1000 }])
   })
 
@@ -111,8 +111,8 @@ describe('work and memory are bounded', () => {
     const raise = () => {
       throw new Error('no')
     }
-    fields.look('d', Object.defineProperty({}, 'a', { enumerable: true, get: raise }))
-    fields.look('d', new Proxy({}, { getPrototypeOf: raise, ownKeys: raise }))
-    fields.look('d', null as unknown as object)
+    fields.observe('d', Object.defineProperty({}, 'a', { enumerable: true, get: raise }))
+    fields.observe('d', new Proxy({}, { getPrototypeOf: raise, ownKeys: raise }))
+    fields.observe('d', null as unknown as object)
   })
 })

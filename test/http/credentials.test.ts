@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Credentials } from '../../src/http/credentials.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 
 const token = 'xa/t-0+1=2&3"4%41'
 const credentials = new Credentials(token)
@@ -79,9 +80,8 @@ describe('a text that repeats the token', () => {
   it.each(['\\', '&', '%', '&amp;', '%25', '\\x', 'amp;', token.slice(0, -1)])(
     'is checked quickly, however many %s',
     piece => {
-      const startedAt = performance.now()
-      credentials.redact(`&%${piece.repeat(65_536 / piece.length)}`)
-      expect(performance.now() - startedAt).toBeLessThan(200)
+      const text = `&%${piece.repeat(65_536 / piece.length)}`
+      expect(cpuMs(() => void credentials.redact(text))).toBeLessThan(200)
     },
   )
 })

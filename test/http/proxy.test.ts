@@ -49,7 +49,7 @@ const environment = (emulator: Pick<Emulator, 'token'>, proxy: ForwardProxy): Re
   https_proxy: `http://user:${password}@127.0.0.1:${proxy.port}`,
 })
 
-describe('a proxy', () => {
+describe.concurrent('a proxy', () => {
   it('of the option proxyEnv gets the host of the service and its own credentials, and no token', async () => {
     await using emulator = await startService()
     await using proxy = await startProxy(emulator.url)
@@ -179,7 +179,7 @@ describe('a proxy', () => {
   })
 })
 
-describe('a proxy of the environment that is not used', () => {
+describe.concurrent('a proxy of the environment that is not used', () => {
   const hint = 'HTTPS_PROXY is set, but not used: a proxy needs NODE_USE_ENV_PROXY=1 or the option proxyEnv'
   const service = { LOGFERRY_URL: `https://${host}`, LOGFERRY_TOKEN: token, LOGFERRY_DATASET: 'd' }
   const proxies = { HTTPS_PROXY: `http://user:${password}@127.0.0.1:9` }

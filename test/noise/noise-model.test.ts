@@ -4,12 +4,14 @@ import { describe, expect, it } from 'vitest'
 import { Ledger } from '../../src/accounting/ledger.ts'
 import type { Severity } from '../../src/accounting/severity.ts'
 import { MemoryBudget } from '../../src/batch/memory-budget.ts'
+import { eventToLine } from '../../src/record/event-to-line.ts'
 import { HeldEvents } from '../../src/shipper/held-events.ts'
 import { Collapse } from '../../src/shipper/intake/collapse.ts'
 import type { IntakeEvent } from '../../src/shipper/intake/intake-event.ts'
 import { TraceHold } from '../../src/shipper/intake/trace-hold.ts'
 import { lineOf } from '../support/line-of.ts'
 import { startShipping } from '../support/shipping.ts'
+import { soakRuns } from '../support/soak-runs.ts'
 
 type Fields = Record<string, unknown>
 
@@ -85,7 +87,7 @@ describe('hold', () => {
         expect([hold.count, ledger.pending, memory.usedBytes]).toEqual([0, 0, 0])
         expect(out.length + dropped).toBe(steps.length)
       }),
-      { numRuns: 500 },
+      { numRuns: soakRuns(200) },
     )
   })
 
@@ -133,6 +135,8 @@ describe('collapse', () => {
           maxEventBytes: 100_000,
           altered: { stubbed: 0, cut: 0 },
           heldEvents,
+          toJson: ({ event }, maxBytes, altered) => eventToLine(event, undefined, undefined, maxBytes, altered),
+          shownTime: time => time,
           passOn: (_, { event }) => {
             const { message, logferry } = event as { message: string; logferry: { repeated: { count: number } } }
             out.push([message, logferry.repeated.count])
@@ -176,7 +180,7 @@ describe('collapse', () => {
         const told = (out as [string, number][]).reduce((sum, [, count]) => sum + count, 0)
         expect(told).toBe(collapsed)
       }),
-      { numRuns: 500 },
+      { numRuns: soakRuns(200) },
     )
   })
 })
@@ -214,7 +218,7 @@ describe('both', () => {
         }
         expect(counts).toEqual(shipped)
       }),
-      { numRuns: 40 },
+      { numRuns: soakRuns(20) },
     )
   })
 

@@ -1,6 +1,6 @@
 /** The values that `collapse` and `hold` accept, and the errors for all others. */
 import { describe, expect, it } from 'vitest'
-import { isIntended } from '../../src/accounting/ledger.ts'
+import { isIntended } from '../../src/accounting/drop-reasons.ts'
 import { resolveOptions } from '../../src/options/resolve.ts'
 import type { ShipperOptions } from '../../src/options/shipper-options.ts'
 import { startShipping } from '../support/shipping.ts'

@@ -147,7 +147,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     await vi.waitFor(() => expectShares(members), { timeout: 5000, interval: 20 })
     const closedAtMs = performance.now()
     await Promise.all(members.map(({ fleet }) => fleet.close()))
-    expect(performance.now() - closedAtMs).toBeLessThan(300)
+    expect(performance.now() - closedAtMs).toBeLessThan(1000)
     for (const { troubles } of members) expect(troubles).toHaveLength(1)
   })
 

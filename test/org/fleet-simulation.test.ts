@@ -1,31 +1,38 @@
 /**
- * The fleet at its full scale: up to 500 processes that come, go and die, on licenses of 5 to 1,000 requests per
- * second. Lua runs the script for Redis. Prints its measurements.
+ * The fleet: processes that come, go and die, on licenses of 5 to 1,000 requests per second. `npm run soak` simulates
+ * its full scale, up to 500 processes. Lua runs the script for Redis. Prints its measurements.
  */
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { isSoak } from '../support/soak-runs.ts'
 import { World } from './simulated-world.ts'
 
 vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
 
 /** The work of Redis for 500 processes takes a while here, and longer beside other tests. */
-vi.setConfig({ testTimeout: 180_000 })
-const secondsOfMany = 80
+vi.setConfig({ testTimeout: isSoak ? 3_600_000 : 60_000 })
+const secondsOfMany = 40
+
+const shortScale: [number, number][] = [[40, 5]]
+const fullScale: [number, number][] = [
+  [80, 5],
+  [500, 100],
+]
 
 afterEach(() => {
   vi.unstubAllGlobals()
 })
 
 describe('processes that lease their shares', () => {
-  it.each([
+  it.each<[processes: number, limitPerSecond: number]>([
     [1, 100],
     [10, 100],
     [40, 1000],
-    [500, 100],
-    [80, 5],
+    ...(isSoak ? fullScale : shortScale),
   ])(
     '%d on %d per second: use the limit, few requests are rejected, no process waits',
     async (processes, limitPerSecond) => {
-      const world = await World.withRedis({ limitPerSecond }, processes === 500 ? secondsOfMany : undefined)
+      const isMany = processes === 500 || limitPerSecond === 1000
+      const world = await World.withRedis({ limitPerSecond }, isMany ? secondsOfMany : undefined)
       world.joinWithinASecond(processes)
       await world.run()
       const { rejected, utilisation, longestGapMs } = world.measured(`${processes} with leases on ${limitPerSecond}/s`)
@@ -37,21 +44,21 @@ describe('processes that lease their shares', () => {
     },
   )
 
-  it('200, one of which is replaced every two seconds', async () => {
+  it.each(isSoak ? [200] : [40])('%d, one of which is replaced every two seconds', async processes => {
     const world = await World.withRedis({}, secondsOfMany)
-    world.joinWithinASecond(200)
+    world.joinWithinASecond(processes)
     world.renewEvery(2000, 10)
     await world.run()
-    const { rejected, utilisation, longestGapMs } = world.measured('200 with leases, one renewed every 2 s')
+    const { rejected, utilisation, longestGapMs } = world.measured(`${processes} with leases, one renewed every 2 s`)
     expect(rejected).toBeLessThan(0.01)
     expect(utilisation).toBeGreaterThan(0.9)
     expect(longestGapMs).toBeLessThan(30_000)
   })
 
-  it.each([750, 5000])(
+  it.each(isSoak ? [750, 5000] : [750])(
     '40, one of which is killed and replaced every %d ms, use the slots of killed processes',
     async everyMs => {
-      const world = await World.withRedis({ limitPerSecond: 40 })
+      const world = await World.withRedis({ limitPerSecond: 40 }, 80)
       world.joinWithinASecond(40)
       world.renewEvery(everyMs, 0, 'killed')
       await world.run()
@@ -92,7 +99,7 @@ describe('processes that lease their shares', () => {
     },
   )
 
-  it.each([0.55, 0.8])(
+  it.each(isSoak ? [0.55, 0.8] : [0.8])(
     '40 that need %d requests a second each on 40 wait for a slot and a second at most',
     async demand => {
       const world = await World.withRedis({ limitPerSecond: 40 })
@@ -124,8 +131,8 @@ describe('processes that lease their shares', () => {
   })
 
   it.each([
-    ['hanging', 50],
-    ['refusing', 200],
+    ['hanging', isSoak ? 50 : 20],
+    ['refusing', isSoak ? 100 : 20],
   ] as const)('whose Redis is %s for 40 s and comes back empty use the limit: %d', async (state, processes) => {
     const world = await World.withRedis()
     world.joinWithinASecond(processes)

@@ -3,10 +3,8 @@ import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { specifiedOrg, startService } from './service.ts'
 
-const org = new URL('../../src/org.ts', import.meta.url).href
-
 async function run(baseUrl: string, code: string) {
-  const script = `import { createOrgClient } from '${org}'; const client = createOrgClient({ baseUrl: '${baseUrl}', token: 't' }); ${code}`
+  const script = `import { createOrgClient } from 'logferry/org'; const client = createOrgClient({ baseUrl: '${baseUrl}', token: 't' }); ${code}`
   return await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], { timeout: 5000 })
 }
 

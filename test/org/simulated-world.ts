@@ -117,7 +117,7 @@ export class World {
       key: 'org',
       limitPerSecond: () => this.service.licensePerSecond,
       headerLimit: () => client.pace.headerLimit,
-      demand: nowMs => client.demand.look(nowMs),
+      demand: nowMs => client.demand.measure(nowMs),
       isWaiting: () => client.isWaiting,
       onLease: lease => {
         client.pace.setLease(lease)

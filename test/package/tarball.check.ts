@@ -26,7 +26,7 @@ describe('the tarball', () => {
     expect(others.filter(name => !licenses.includes(name)).sort()).toEqual(['page.html', 'page.json'])
     const ofCommands = readdirSync(join(installed, 'dist/cli'))
     const code = names.length - ofCommands.length - others.length
-    expect(code).toBeLessThan(45) // the code once, what commands share, and the declarations of the public API
+    expect(code).toBeLessThan(50) // the code once, what options and commands need, and the declarations of the public API
   })
 
   it('has no getters among its exports, which would need a frame where the stack ends', () => {
@@ -61,6 +61,10 @@ describe('an application without winston and OpenTelemetry', () => {
 
   it('requires every entry point', async () => {
     await bare.node('require.cjs')
+  })
+
+  it('loads what an option alone needs with the first shipper that has the option', async () => {
+    await bare.node('options.cjs')
   })
 
   it.each(['nodenext', 'bundler'] as const)('passes a strict type check (%s)', async moduleResolution => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { eventIdentity } from '../../src/record/event-identity.ts'
+import { soakRuns } from '../support/soak-runs.ts'
 
 const at = (frame: string, message = 'boom') => ({
   name: 'Error',
@@ -101,7 +102,7 @@ describe('the identity of an event', () => {
         if (isSame) expect([one.level, one.message]).toEqual([other.level, other.message])
         if (JSON.stringify(one) === JSON.stringify(other)) expect(isSame).toBe(true)
       }),
-      { numRuns: 5000 },
+      { numRuns: soakRuns(1500) },
     )
   })
 })

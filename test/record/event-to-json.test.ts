@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { Effort } from '../../src/record/effort.ts'
 import { eventToJson } from '../../src/record/event-to-line.ts'
 import { SafeCopy } from '../../src/record/safe-copy.ts'
+import { soakRuns } from '../support/soak-runs.ts'
 
 const maxBytes = 1_000_000
 
@@ -411,7 +412,7 @@ describe('laws', () => {
   test('every value becomes a valid line', () => {
     fc.assert(
       fc.property(anything, event => void sent(event)),
-      { numRuns: 1000 },
+      { numRuns: soakRuns(300) },
     )
   })
 
@@ -429,7 +430,7 @@ describe('laws', () => {
             Buffer.byteLength(JSON.stringify(event, (_, v) => (typeof v === 'bigint' ? `${v}` : v)) ?? ''),
           ).toBeLessThanOrEqual(limit * 6)
       }),
-      { numRuns: 500 },
+      { numRuns: soakRuns(200) },
     )
   })
 })

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { eventToLine, type Line } from '../../src/record/event-to-line.ts'
 import { Learned } from '../../src/record/learned-names.ts'
 import { LineWriter } from '../../src/record/line-writer.ts'
+import { soakRuns } from '../support/soak-runs.ts'
 
 const bytesOf = (text: string | undefined) => (text === undefined ? undefined : Buffer.from(text))
 const textOf = ({ bytes, length }: Line) => bytes.toString('utf8', 0, length)
@@ -97,14 +98,14 @@ describe('plain data', () => {
             if (events.length > 0) expectAsIs(events[choice % events.length] as object)
         },
       ),
-      { numRuns: 500 },
+      { numRuns: soakRuns(150) },
     )
   })
 
   it('of any number', () => {
     fc.assert(
       fc.property(number, value => expectAsIs({ value, list: [value] })),
-      { numRuns: 20_000 },
+      { numRuns: soakRuns(3000) },
     )
   })
 
@@ -120,7 +121,7 @@ describe('plain data', () => {
         expectAsIs({ value, [value]: 1 })
         expectGrown({ value, list: [value] })
       }),
-      { numRuns: 2000 },
+      { numRuns: soakRuns(400) },
     )
   })
 

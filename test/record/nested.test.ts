@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { eventToJson } from '../../src/record/event-to-line.ts'
 import { isPlainData } from '../../src/record/is-plain-data.ts'
 import { nestAttributes } from '../../src/record/nested.ts'
+import { soakRuns } from '../support/soak-runs.ts'
 
 /** Returns attributes as a line has them. */
 function found(attributes: object): Record<string, unknown> {
@@ -95,7 +96,7 @@ describe('laws', () => {
           expect(JSON.stringify(follow(nested, path))).toBe(JSON.stringify(value))
         expect(JSON.stringify(nested).match(/\d+|null/g)?.length ?? 0).toBe(Object.keys(values).length)
       }),
-      { numRuns: 2000 },
+      { numRuns: soakRuns(600) },
     )
   })
 

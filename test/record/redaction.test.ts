@@ -5,6 +5,7 @@ import type { CensorFunction } from '../../src/options/redact-options.ts'
 import { resolveRedact } from '../../src/options/resolve-redact.ts'
 import { eventToJson } from '../../src/record/event-to-line.ts'
 import { Redaction } from '../../src/record/redaction.ts'
+import { soakRuns } from '../support/soak-runs.ts'
 
 /** A segment of a path in these tests: `*` and `**`, a name with stars, an item, any item. */
 type Segment = { name: string } | { item: number | '*' } | '**'
@@ -181,7 +182,7 @@ describe('a slow and obvious implementation', () => {
       fc.property(paths, censor, fc.array(plain, { maxLength: 5 }), (patterns, replacement, events) =>
         expectSame(patterns, replacement, events),
       ),
-      { numRuns: 200 },
+      { numRuns: soakRuns(100) },
     )
   })
 
@@ -190,7 +191,7 @@ describe('a slow and obvious implementation', () => {
       fc.property(paths, censor, fc.array(odd, { maxLength: 3 }), (patterns, replacement, events) =>
         expectSame(patterns, replacement, events),
       ),
-      { numRuns: 200 },
+      { numRuns: soakRuns(100) },
     )
   })
 
@@ -210,7 +211,7 @@ describe('a slow and obvious implementation', () => {
         const line = lineOf(redactionOf(patterns.map(textOf)), padded, bytes)
         for (const secret of secrets) expect(line).not.toContain(secret)
       }),
-      { numRuns: 200 },
+      { numRuns: soakRuns(100) },
     )
   })
 
@@ -240,7 +241,7 @@ describe('a slow and obvious implementation', () => {
         })
         expect(redacted(fields, { paths: [], censor: '***' }, chosen)).toEqual(masked)
       }),
-      { numRuns: 200 },
+      { numRuns: soakRuns(100) },
     )
   })
 })
@@ -288,6 +289,13 @@ describe('paths', () => {
       AUTHORIZATION: 'X',
       a_Secret: 'X',
     })
+  })
+
+  it('ignore the case of letters that have more than two forms', () => {
+    const redact = { paths: ['ΚΩΔΙΚΌΣ*', 'ς', 'STRASSE', 'K'], censor: 'X', ignoreCase: true }
+    const names = ['ΚΩΔΙΚΌΣΑ', 'κωδικός', 'κωδικόσα', 'Σ', 'σ', 'straße', 'Straße', '\u212a']
+    const event = Object.fromEntries(names.map(name => [name, 1]))
+    expect(redacted(event, redact)).toEqual(Object.fromEntries(names.map(name => [name, 'X'])))
   })
 
   it('redact a member whose name is too long to be judged', () => {

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Sequence } from '../../src/record/sequence.ts'
 import { formatNanoTime, Timestamper } from '../../src/record/timestamp.ts'
+import { soakRuns } from '../support/soak-runs.ts'
 
 const now = Date.UTC(2026, 10, 21, 2, 47, 5, 123)
 const nowSeconds = Math.floor(now / 1000)
@@ -90,7 +91,7 @@ describe('a line logged now', () => {
           if (before !== undefined && ms >= Date.parse(before.time) - 10_000) expect(time > before.time).toBe(true)
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: soakRuns(600) },
     )
   })
 

@@ -9,10 +9,22 @@ export type Treatment = (request: WireRequest, isPoison: (line: string) => boole
 const page = '<html><head><title>Error</title></head><body><script>alert(1)</script>\u001b[31mno</body></html>'
 const json = (value: object) => JSON.stringify(value)
 
+/**
+ * Number of times that an event was refused although nothing is wrong with it, while it was alone in its request. By
+ * the number of the event.
+ */
+export const refusedAlone = new Map<number, number>()
+
 /** Answers when the whole request has arrived, and stores nothing. */
 function refuse(status: string, body: string | Buffer = '', ...headers: string[]): Treatment {
   return request => {
-    if (request.isWhole) request.answer(status, body, ...headers)
+    if (!request.isWhole) return
+    const [line = '', ...others] = request.lines()
+    if (others.length === 0) {
+      const { n } = JSON.parse(line) as { n: number }
+      refusedAlone.set(n, (refusedAlone.get(n) ?? 0) + 1)
+    }
+    request.answer(status, body, ...headers)
   }
 }
 

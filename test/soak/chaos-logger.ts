@@ -5,7 +5,7 @@
 import { writeSync } from 'node:fs'
 import { createHistogram } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createShipper, type Shipper, type ShipperOptions } from '../../src/index.ts'
+import { createShipper, type Shipper, type ShipperOptions } from 'logferry'
 import { randomFrom } from '../support/random.ts'
 import {
   type ChaosJob,
@@ -30,14 +30,16 @@ class Logger {
   readonly #kind: ChaosShipper['kind']
   readonly #datasets = oneOf(1, 3, 50, 1000, 5000)
   #logged = 0
-  #wronglyRejected = 0
+  readonly #wronglyRejected: number[] = []
   #closing = 0
 
   constructor() {
     const kinds = ['memory', 'spool', 'disk'] as const
     const kind = job.forMs === 0 ? 'disk' : (kinds[loggers.length % 3] as ChaosShipper['kind'])
     const maxBatchBytes = oneOf(8192, 65_536, 1_048_576)
-    this.maxBufferedBytes = Math.max(8 * maxBatchBytes, oneOf(1, 4, 16) * 1_048_576)
+    const bufferedMiB = oneOf(1, 4, 16)
+    // The last process needs room for the largest batch that another process has left.
+    this.maxBufferedBytes = Math.max(8 * maxBatchBytes, (job.forMs === 0 ? 16 : bufferedMiB) * 1_048_576)
     this.#kind = kind
     const options: ShipperOptions = {
       baseUrl: job.url,
@@ -57,7 +59,9 @@ class Logger {
     this.shipper = createShipper(options)
     this.shipper.on('warning', () => {})
     this.shipper.on('rejected', ({ event }) => {
-      if (this.#closing === 0 && event !== undefined && event.poison !== true && 'n' in event) this.#wronglyRejected++
+      if (this.#closing > 0 || event === undefined || event.poison === true || this.#wronglyRejected.length >= 1000)
+        return
+      if (typeof event.n === 'number') this.#wronglyRejected.push(event.n)
     })
   }
 

@@ -26,9 +26,10 @@ export interface ChaosShipper {
   readonly bufferedBytes: number
   readonly maxBufferedBytes: number
   /**
-   * Number of events reported as refused while the shipper was open, although the service had no reason to refuse them.
+   * Numbers of the events that were reported as refused while the shipper was open, although the service had no reason
+   * to refuse them: the first thousand.
    */
-  readonly wronglyRejected: number
+  readonly wronglyRejected: readonly number[]
 }
 
 export interface ChaosReport {

@@ -6,7 +6,7 @@ import { brokenOf, type Figures, noProgress, type Progress } from './figures.ts'
 import { SteadyChild } from './steady-child.ts'
 
 const MiB = 1_048_576
-const maxRssBytes = 400 * MiB
+const maxRssBytes = 300 * MiB
 const probeMs = 50
 const queryMs = 2000
 

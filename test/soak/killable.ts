@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { surroundings } from '../support/surroundings.ts'
 import { until } from '../support/until.ts'
 
 /** Each process logs events with numbers from its own range. The range is so long that no process reaches its end. */
@@ -56,7 +57,7 @@ export class Killable {
     this.index = index
     const options = { baseUrl: url, spool: { directory }, maxRetryDelayMs: 200 }
     this.#process = spawn(process.execPath, ['--input-type=module', '--eval', source], {
-      env: { PATH: process.env.PATH, KILLABLE: JSON.stringify({ index, most, maxBurst, options }) },
+      env: { ...surroundings(), KILLABLE: JSON.stringify({ index, most, maxBurst, options }) },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
     this.#process.stdout?.setEncoding('utf8').on('data', text => {

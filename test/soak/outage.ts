@@ -44,7 +44,7 @@ export async function outage(scale: Outage, progress: Progress = noProgress): Pr
   const rssBeforeBytes = child.maxRssBytes
   const requestsBefore = child.latest?.stats.requests ?? 0
   for (const trouble of scale.troubles) {
-    await service.fail(trouble)
+    await service.fail(trouble, () => child.latest?.stats.delivered ?? 0)
     await log(child, outageMs / scale.troubles.length, `the service ${trouble}`, progress)
   }
   const requestsMeanwhile = (child.latest?.stats.requests ?? 0) - requestsBefore
@@ -72,7 +72,7 @@ export async function outage(scale: Outage, progress: Progress = noProgress): Pr
     notes: `${requestsMeanwhile} requests meanwhile, ${pendingMost} events waited, ${spooled} on disk, ${drained}`,
     broken: brokenOf({
       'nothing lost': lost === 0 && stats.dropped === 0,
-      'nothing twice': twice === 0, // trouble begins between requests
+      'nothing twice': twice === 0, // trouble begins when every answer has been read
       'events beyond the memory budget go to disk': spooledBytes > 0,
       'nothing is left on disk': left.length === 0,
       [`at most ${scale.maxRequests} requests meanwhile`]: requestsMeanwhile <= scale.maxRequests,
@@ -116,9 +116,11 @@ class Service implements AsyncDisposable {
     return `http://127.0.0.1:${this.#port}`
   }
 
-  async fail(trouble: Trouble): Promise<void> {
+  /** @param delivered returns the number of events for which the process has read the answer */
+  async fail(trouble: Trouble, delivered: () => number): Promise<void> {
     this.#trouble = trouble
-    await sleep(200) // time to read the answers for stored requests
+    const stored = [...this.numbers()].length // no more are stored from now on
+    await until(() => delivered() >= stored, 'the answers for stored events are read', 30_000)
     await this.#stop() // ends the existing connections too, as when a machine goes down
     if (trouble !== 'refuses connections') await this.#listen()
   }

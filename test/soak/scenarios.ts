@@ -14,6 +14,7 @@ import { oneLicense } from './one-license.ts'
 import { outage, troubles } from './outage.ts'
 import { pipeKills } from './pipe-kills.ts'
 import { ends, processEnds } from './process-ends.ts'
+import { properties } from './properties.ts'
 import { refusedToken } from './refused-token.ts'
 import { type RetryAfter, retryAfter } from './retry-after.ts'
 
@@ -21,10 +22,11 @@ import { type RetryAfter, retryAfter } from './retry-after.ts'
 export interface LongScenario {
   /**
    * Number in the list of scenarios, or a name: 'outage' lasts 60 seconds, 'chaos' is everything at once, 'fleet' is
-   * processes that share a license, 'dev' is the service of `logferry dev`, and 'pipe' is the
-   * command of that name.
+   * processes that share a license, 'dev' is the service of `logferry dev`, 'pipe' is the
+   * command of that name, and 'properties' tries more inputs for the properties of `npm test`, and simulates more
+   * processes.
    */
-  readonly number: number | 'outage' | 'chaos' | 'fleet' | 'dev' | 'pipe'
+  readonly number: number | 'outage' | 'chaos' | 'fleet' | 'dev' | 'pipe' | 'properties'
   readonly what: string
   /** Name of the case, if the scenario has several cases that are run by name. */
   readonly name?: string
@@ -86,8 +88,8 @@ export const longScenarios: readonly LongScenario[] = [
   {
     number: 'pipe',
     what: 'logferry pipe killed while it reads a million lines, with a spool: no line is missing that came out',
-    inShort: '40,000 lines, 3 kills',
-    short: () => pipeKills({ lines: 40_000, kills: 3 }),
+    inShort: '20,000 lines, 2 kills',
+    short: () => pipeKills({ lines: 20_000, kills: 2 }),
     whole: progress => pipeKills({ lines: 1_000_000, kills: 40 }, progress),
   },
   {
@@ -101,8 +103,8 @@ export const longScenarios: readonly LongScenario[] = [
     (end): LongScenario => ({
       number: 15,
       what: `100 fresh processes that log 1,000 events and end in that tick (${end})`,
-      inShort: '10 processes',
-      short: () => processEnds({ end, processes: 10, eventsEach: 1000, exitTimeoutMs: 20_000 }),
+      inShort: '4 processes',
+      short: () => processEnds({ end, processes: 4, eventsEach: 1000, exitTimeoutMs: 20_000 }),
       whole: progress => processEnds({ end, processes: 100, eventsEach: 1000 }, progress),
     }),
   ),
@@ -179,15 +181,15 @@ export const longScenarios: readonly LongScenario[] = [
   {
     number: 13,
     what: "1,000 processes killed while they log with durability: 'disk': no event is missing whose log call returned",
-    inShort: '8 processes',
-    short: () => killsWhileLogging({ kills: 8, maxLifeMs: 150 }),
+    inShort: '4 processes',
+    short: () => killsWhileLogging({ kills: 4, maxLifeMs: 150 }),
     whole: progress => killsWhileLogging({ kills: 1000, maxLifeMs: 250 }, progress),
   },
   {
     number: 14,
     what: '1,000 adopting processes killed while they adopt, read, deliver and remove the events of others: the same',
-    inShort: '8 heirs',
-    short: () => killsWhileInheriting({ kills: 8, maxLifeMs: 200 }),
+    inShort: '4 heirs',
+    short: () => killsWhileInheriting({ kills: 4, maxLifeMs: 200 }),
     whole: progress => killsWhileInheriting({ kills: 1000, maxLifeMs: 300 }, progress),
   },
   {
@@ -209,6 +211,11 @@ export const longScenarios: readonly LongScenario[] = [
     what: 'the page of logferry dev at 10,000 events/s for a minute: stands still, answers keys at once, bounded memory',
     whole: progress => devPage({ perSecond: 10_000, durationMs: aMinuteMs, maxKeyMs: 100 }, progress),
   },
+  {
+    number: 'properties',
+    what: '20,000 inputs for each property of npm test, simulations of 500 processes: every property holds',
+    whole: () => properties(20_000),
+  },
   ...chaosSeeds.map(chaosOf),
   ...fleetCases.map(
     (one): LongScenario => ({
@@ -227,7 +234,7 @@ const shortOutage = {
   afterMs: 300,
   troubles: ['refuses connections', 'is a black hole'],
   options: {
-    requestTimeoutMs: 1000,
+    requestTimeoutMs: 4000, // longer than a busy machine keeps the service from answering
     maxRetryDelayMs: 2000,
     maxBatchBytes: 65_536,
     maxBufferedBytes: 16 * 65_536,

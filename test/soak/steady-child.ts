@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { ShipperOptions, ShipperStats } from '../../src/index.ts'
+import { surroundings } from '../support/surroundings.ts'
 import { until } from '../support/until.ts'
 
 export interface Job {
@@ -37,7 +38,7 @@ export class SteadyChild implements Disposable {
 
   constructor(job: Job) {
     this.#process = fork(new URL('./steady-logger.ts', import.meta.url), {
-      env: { PATH: process.env.PATH, STEADY_JOB: JSON.stringify(job) },
+      env: { ...surroundings(), STEADY_JOB: JSON.stringify(job) },
       execArgv: [],
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })

@@ -26,6 +26,7 @@ it('orphaned files are adopted a limited number at a time, and all of them in th
   const datasets: string[] = []
   const held: StoredBatch[] = []
   const take: AdopterListeners = {
+    isTooLarge: () => false,
     onAdopted(inherited: readonly AdoptedBatch[]) {
       for (const { dataset, copy } of inherited) {
         datasets.push(dataset)

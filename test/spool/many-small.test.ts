@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(() => fs.rmSync(join(directory, '..'), { recursive: true }))
 
 const datasets = 100
-const rounds = 60
+const rounds = 30
 
 function segments(): number {
   return fs.readdirSync(directory, { recursive: true }).filter(name => String(name).endsWith('.segment')).length

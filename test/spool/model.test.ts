@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import type { Severity } from '../../src/accounting/severity.ts'
 import { recordBytes } from '../../src/spool/segment-format.ts'
 import { blocked, delivered, rejected, retryable, tooLarge } from '../delivery/wired.ts'
-import { soakRuns } from './soak-runs.ts'
+import { soakRuns } from '../support/soak-runs.ts'
 import { maxBufferedBytes, type Process, type ServiceAnswer, World } from './world.ts'
 
 vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
@@ -222,7 +222,7 @@ function expectAllSettled(world: World): void {
   expect(disk.claimed).toEqual([])
 }
 
-const runs = { numRuns: soakRuns(100) }
+const runs = { numRuns: soakRuns(50) }
 const histories = (step: fc.Arbitrary<Step>) =>
   fc.record({ options, answers, steps: fc.array(step, { maxLength: 30 }) })
 
@@ -236,6 +236,18 @@ const loggedWhileAProbeIsBrokenOff: History = {
     { do: 'hurry', process: 0 },
     { do: 'close', process: 0 },
     { do: 'log', process: 0, count: 1, dataset: 'b', severity: 0, bytes: 0 },
+  ],
+}
+
+/** A case found in some thirty thousand: the spool had room for a copy of the first part only. */
+const closedAfterASplit: History = {
+  options: { maxBytes: 65_536, durability: 'disk' },
+  answers: [{ kind: 'too-large' }],
+  steps: [
+    { do: 'log', process: 0, count: 49, dataset: 'a', severity: 0, bytes: 177 },
+    { do: 'log', process: 0, count: 4, dataset: 'b', severity: 0, bytes: 11_479 },
+    { do: 'wait', ms: 47 },
+    { do: 'close', process: 0 },
   ],
 }
 
@@ -256,7 +268,7 @@ describe('in any history of log calls, answers, flushes, ends and starts of proc
         const takenOver = world.processes.reduce((sum, { ledger, logged }) => sum + ledger.accepted - logged.size, 0)
         expect(takenOver).toBe(left)
       }),
-      { ...runs, examples: [[loggedWhileAProbeIsBrokenOff]] },
+      { ...runs, examples: [[loggedWhileAProbeIsBrokenOff], [closedAfterASplit]] },
     )
   })
 

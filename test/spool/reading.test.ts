@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { isSealed, partsOf, readSegment, recordBytes, writeEnd, writeRecord } from '../../src/spool/segment-format.ts'
 import { SpoolTail } from '../../src/spool/spool-tail.ts'
+import { soakRuns } from '../support/soak-runs.ts'
 
 const dataset = Buffer.from('d')
 
@@ -48,7 +49,7 @@ describe('a reader that follows a spool', () => {
   /** Looks once. Returns the numbers of the events, and that of missed segments. */
   const look = async () => {
     const numbers: number[] = []
-    const missed = await tail.look(async events => {
+    const missed = await tail.readNew(async events => {
       for (const { line } of events) numbers.push(JSON.parse(line).n)
     })
     return { numbers, missed }
@@ -142,7 +143,7 @@ describe('the parts of a segment', () => {
         expect(isSealed(bytes)).toBe(last === 'end')
         expect(found.join('')).toBe(String(readSegment(Buffer.from(bytes)).lines))
       }),
-      { numRuns: 2000 },
+      { numRuns: soakRuns(600) },
     )
   })
 })

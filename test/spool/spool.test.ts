@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Emulator } from '../../src/emulator.ts'
 import type { Shipper, ShipperOptions } from '../../src/index.ts'
-import { segmentBytes, writeEnd, writeRecord } from '../../src/spool/segment-format.ts'
+import { recordBytes, segmentBytes, writeEnd, writeRecord } from '../../src/spool/segment-format.ts'
 import { startShipping } from '../support/shipping.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -116,7 +116,9 @@ describe('while the service is down', () => {
       await sleep(1)
     }
     expect(shipper.stats()).toMatchObject({ accepted: 5000, dropped: 0 })
-    expect(bytesOnDisk()).toBe(shipper.stats().spool?.bytes)
+    // The latest file may still be open. Its end record, which is not written yet, counts already.
+    const endBytes = recordBytes(Buffer.from('d'), 0)
+    expect([0, endBytes]).toContain((shipper.stats().spool?.bytes ?? 0) - bytesOnDisk())
     expect(bytesOnDisk()).toBeGreaterThan(5000 * 150 - 131_072)
     shipping.emulator.faults.clear()
     expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
@@ -268,7 +270,7 @@ describe('close() while the service is down', () => {
       down(shipping.emulator)
       const maxBytes = 300_000
       const shipper = shipping.ship({ ...small({ maxBytes }), durability })
-      for (const part of range(8)) {
+      for (const part of range(4)) {
         for (const i of range(1500)) shipper.ship({ level: 'info', n: part * 1500 + i, pad })
         await shipper.close({ timeoutMs: 0 })
         expect(bytesOnDisk()).toBeLessThanOrEqual(maxBytes)
@@ -403,14 +405,14 @@ describe('orphaned events', () => {
   it('take turns with new events', async () => {
     await using shipping = await startShipping()
     leave('20200101T000000Z-00000001', 10, 10, n => ({ n, fresh: false }))
-    shipping.emulator.faults.latencyMs = 20
+    shipping.emulator.faults.latencyMs = 100 // the next batch is read from the disk meanwhile
     const shipper = shipping.ship({ spool: { directory }, maxBatchEvents: 10, maxConcurrentRequests: 1 })
     for (const n of range(100)) shipper.ship({ n, fresh: true })
     await shipper.flush()
     const order = shipping.emulator.events('d').filter((_, i) => i % 10 === 0)
     const turns = order.filter(({ fresh }, i) => i > 0 && fresh !== order[i - 1]?.fresh)
     expect(order).toHaveLength(20)
-    expect(turns.length).toBeGreaterThanOrEqual(10)
+    expect(turns.length).toBeGreaterThanOrEqual(8) // of 19
   })
 
   it('for a refused dataset do not hold up those of another', async () => {
@@ -447,8 +449,7 @@ describe('orphaned events', () => {
     for (const i of range(directories)) {
       leave(`20200101T000000Z-${String(i).padStart(8, '0')}`, segments, 3, n => ({ n: i * 3 + n }))
     }
-    const index = new URL('../../src/index.ts', import.meta.url).href
-    const source = `const { createShipper } = await import(${JSON.stringify(index)})
+    const source = `import { createShipper } from 'logferry'
       const shipper = createShipper({ spool: { directory: ${JSON.stringify(directory)} }, dataset: 'd' })
       console.log(JSON.stringify([await shipper.close(), shipper.stats().dropped]))`
     const environment = {
@@ -565,6 +566,40 @@ describe('orphaned events', () => {
     for (const path of kept) expect(fs.readdirSync(path)).toContain('000000000001.segment')
   })
 
+  it('stay for the next shipper if one closes while it adopts them, however long Redis takes then', async () => {
+    await using shipping = await startShipping({ org: {} })
+    shipping.emulator.faults.latencyMs = 60_000
+    const { orgId, accessToken } = shipping.emulator
+    const redis = { call: () => new Promise(() => {}), eval: () => new Promise(() => {}) }
+    leave('20200101T000000Z-00000001', 40, 1, n => ({ n, text: 'x'.repeat(1_100_000) })) // each is adopted by itself
+    const roomy = { ...small(), maxBufferedBytes: 8_388_608 }
+    const shipper = shipping.ship({ ...roomy, limits: { orgId, accessToken, fleet: { redis } } })
+    shipper.ship({ n: 40 })
+    await shipper.close({ timeoutMs: 30 })
+    const { pending, spool } = shipper.stats()
+    expect(spool?.handedOff).toBe(pending)
+    const next = shipping.ship(roomy)
+    await expect.poll(() => next.stats().spool?.adopted, { timeout: 15_000 }).toBe(41)
+  })
+
+  it('that are adopted during the last flush of close() are delivered within its time', async () => {
+    await using shipping = await startShipping()
+    const latenciesMs = [200, 300, 1300] // the last one is longer than close() waits for connections
+    shipping.emulator.faults.latencyMs = () => latenciesMs.shift() ?? 0
+    const shipper = shipping.ship(small())
+    await shipper.flush()
+    shipper.ship({ n: 5 })
+    const closed = shipper.close({ timeoutMs: 10_000 })
+    await sleep(100)
+    shipper.ship({ n: 6 }) // is part of the last flush
+    await expect.poll(() => shipper.stats()).toMatchObject({ delivered: 1, requestsInFlight: 1 })
+    leave('20200101T000000Z-00000001', 1, 5, n => ({ n }))
+    void shipper.flush()
+    await closed
+    expect(shipper.stats()).toMatchObject({ delivered: 7, pending: 0, spool: { adopted: 5, handedOff: 0 } })
+    expect(fs.readdirSync(directory)).toEqual([])
+  })
+
   it('stay for the next shipper if one closes while it adopts them', async () => {
     await using shipping = await startShipping()
     for (const i of range(20)) leave(`20200101T000000Z-${String(i).padStart(8, '0')}`, 2, 5, n => ({ n: i * 10 + n }))
@@ -590,10 +625,26 @@ describe('orphaned events', () => {
     expect(shipping.warnings).toEqual([
       expect.objectContaining({ message: expect.stringMatching(/too large for maxBufferedBytes/) }),
     ])
-    expect(await shipper.close({ timeoutMs: 0 })).toEqual({ complete: false, pending: 1000 })
-    const other = shipping.ship({ ...small(), maxBufferedBytes: 1_048_576 })
+    const other = shipping.ship({ ...small(), maxBufferedBytes: 1_048_576 }) // although the first one is still open
     expect(await other.flush()).toEqual({ complete: true, pending: 0 })
     expect(ascending(arrived(shipping.emulator))).toEqual(range(1010))
+    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+  })
+
+  it('are delivered beside any number of files that are larger than memory allows', async () => {
+    await using shipping = await startShipping()
+    for (const i of range(6)) leave(`20260101T00000${i}Z-00000001`, 1, 1000, n => ({ n, pad }))
+    leave('20260101T000006Z-00000001', 3, 10, n => ({ n, pad }))
+    leave('20260101T000006Z-00000002', 1, 1000, n => ({ n, pad }))
+    leave('20260101T000007Z-00000001', 1, 10, n => ({ n: 30 + n, pad }))
+    const shipper = shipping.ship(small())
+    expect(await shipper.flush({ timeoutMs: 10_000 })).toEqual({ complete: true, pending: 0 })
+    expect(ascending(arrived(shipping.emulator))).toEqual(range(40))
+    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    expect(files('.segment')).toHaveLength(7)
+    const other = shipping.ship({ ...small(), maxBufferedBytes: 1_048_576 })
+    expect(await other.flush({ timeoutMs: 10_000 })).toEqual({ complete: true, pending: 0 })
+    expect(shipping.emulator.eventCount('d')).toBe(7040)
   })
 
   it('are not dropped for an event larger than the whole spool', async () => {

@@ -185,10 +185,17 @@ class Received implements WireRequest {
   }
 }
 
+const decompressions = new Map<string | undefined, (body: Buffer) => Buffer>([
+  [undefined, body => body],
+  ['zstd', zstdDecompressSync],
+  ['gzip', gunzipSync],
+])
+
 /** Returns the events of a body of newline-delimited JSON. */
 function linesIn(body: Buffer, encoding: string | undefined): string[] {
-  const plain = encoding === 'zstd' ? zstdDecompressSync(body) : encoding === 'gzip' ? gunzipSync(body) : body
-  return plain.toString('utf8').trimEnd().split('\n')
+  const decompress = decompressions.get(encoding)
+  if (decompress === undefined) throw new Error(`the fault server cannot read the encoding ${encoding}`)
+  return decompress(body).toString('utf8').trimEnd().split('\n')
 }
 
 function numberIn(line: string): number {

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { surroundings } from './surroundings.ts'
 
 export interface Ended {
   readonly code: number | null
@@ -26,7 +27,7 @@ export async function runProgram(
 ): Promise<Ended> {
   const startedAtMs = performance.now()
   const child = spawn(program, args, {
-    env: { PATH: process.env.PATH, ...environment },
+    env: { ...surroundings(), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const stdout: string[] = []

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { surroundings } from './surroundings.ts'
 
 /** A separate process, as long as it runs. `await using` kills it. */
 export interface RunningProcess extends AsyncDisposable {
@@ -15,8 +16,17 @@ export interface RunningProcess extends AsyncDisposable {
 
 /** Starts Node with these arguments. Its environment has only the path and the given variables. */
 export function startNode(args: readonly string[], environment: Record<string, string> = {}): RunningProcess {
-  const env = { PATH: process.env.PATH, ...environment }
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  return startProgram(process.execPath, args, environment)
+}
+
+/** Does the same with any program. */
+export function startProgram(
+  program: string,
+  args: readonly string[],
+  environment: Record<string, string> = {},
+): RunningProcess {
+  const env = { ...surroundings(), ...environment }
+  const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const closed = once(child, 'close')
   const printed = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {

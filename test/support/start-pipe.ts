@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
+import { surroundings } from './surroundings.ts'
 import { until } from './until.ts'
 
 const main = fileURLToPath(new URL('../../dist/cli/main.cjs', import.meta.url))
@@ -35,7 +36,7 @@ export interface PipeTarget {
  */
 export function startPipe({ url, token }: PipeTarget, args: readonly string[] = [], stdin?: number): RunningPipe {
   const child = spawn(process.execPath, [main, 'pipe', '--dataset', 'd', ...args], {
-    env: { PATH: process.env.PATH, LOGFERRY_URL: url, LOGFERRY_TOKEN: token },
+    env: { ...surroundings(), LOGFERRY_URL: url, LOGFERRY_TOKEN: token },
     stdio: [stdin ?? 'pipe', 'pipe', 'pipe'],
   })
   const closed = once(child, 'close')

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Credentials } from '../../src/http/credentials.ts'
 import { quoted, toMessageLine, toPrintableLines, toShortLine } from '../../src/text/short-line.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 import { hostileText, unprintable } from '../support/hostile-text.ts'
 
 const token = 'xaat-0123456789-do-not-show'
@@ -57,9 +58,12 @@ describe('a shown piece of text from outside', () => {
     'is shortened quickly, however often it contains %j',
     piece => {
       const text = piece.repeat(1_000_000)
-      const startedAt = performance.now()
-      expect(toMessageLine(text, redact).length).toBeLessThan(2010)
-      expect(performance.now() - startedAt).toBeLessThan(200)
+      let { length } = text
+      const takenMs = cpuMs(() => {
+        length = toMessageLine(text, redact).length
+      })
+      expect(length).toBeLessThan(2010)
+      expect(takenMs).toBeLessThan(200)
     },
   )
 })

@@ -7,6 +7,7 @@ import type { Severity } from '../../src/accounting/severity.ts'
 import { statementText } from '../../src/usage/statement-text.ts'
 import type { Usage } from '../../src/usage/usage.ts'
 import { type CountedEvent, UsageMeter } from '../../src/usage/usage-meter.ts'
+import { isSoak } from '../support/soak-runs.ts'
 
 interface Logged {
   readonly dataset: string
@@ -94,8 +95,9 @@ describe('an application with a hundred log statements', () => {
     'the same beginning and a value',
     'words for values',
   ]
-  it.each(styles.flatMap(style => [1, 2].map(seed => [style, seed] as const)))(
-    'has its ten most expensive listed in order, within 2 %% of their bytes (messages: %s, %i)',
+  const seeds = isSoak ? [1, 2] : [1]
+  it.each(styles.flatMap(style => seeds.map(seed => [style, seed] as const)))(
+    'has its ten most expensive listed in order, within a fiftieth of their bytes (messages: %s, seed %i)',
     { timeout: 60_000 },
     (style, seed) => {
       const events = application(style, seed, 100_000)
@@ -237,7 +239,7 @@ describe('memory', () => {
       const { heapUsed, arrayBuffers } = process.memoryUsage()
       return heapUsed + arrayBuffers
     }
-    const meters = Array.from({ length: 20 }, (_, i) => meterWith(i))
+    const meters = Array.from({ length: 6 }, (_, i) => meterWith(i))
     const random = randomFrom(7)
     const text = (length: number) =>
       Array.from({ length }, () => String.fromCharCode(0x4e00 + random() * 20_000)).join(' ')

@@ -1,8 +1,5 @@
-import { type ShapeName, shapeOf } from './shapes.ts'
+import { type Meta, type ShapeName, shapeOf } from './shapes.ts'
 import { type TextKind, textSource } from './text.ts'
-
-/** What an application logs beside level and message. */
-export type Meta = Record<string, unknown>
 
 /**
  * The events of a run. Each is made afresh for its log call, as an application does, and carries its number, so that one

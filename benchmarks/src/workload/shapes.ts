@@ -2,8 +2,10 @@
  * Events unlike the ordinary one. Values come from pools that are filled once, so that making an event costs little and no
  * text is built from pieces within the measured time. The same in every process, so that runs can be compared.
  */
-import type { Meta } from './event.ts'
 import { randomNumbers } from './random.ts'
+
+/** The fields that an application logs beside level and message. */
+export type Meta = Record<string, unknown>
 
 /** Makes the fields of event `n`, its number among them. */
 type Shape = (n: number) => Meta

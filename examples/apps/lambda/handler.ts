@@ -1,7 +1,6 @@
 /**
  * A function for AWS Lambda behind an HTTP API. The platform may freeze the process as soon as the handler has answered,
- * so the handler delivers its events before. Each event carries the id of its
- * invocation.
+ * so the handler delivers its events before. Each event carries the id of its invocation.
  *
  * `npm run lambda` runs the handler on this machine, see `local.ts`.
  */

@@ -1,4 +1,4 @@
-import { nodeProblem } from '../../options/node-version.ts'
+import { nodeProblem } from '../../node-version.ts'
 import { fail, type HealthCheck, ok } from './health-check.ts'
 
 export const node: HealthCheck = {

@@ -1,6 +1,11 @@
 import { isIPv4 } from 'node:net'
 import type { ResolvedProxy } from '../../options/proxy-env.ts'
-import type { Target } from './socket-to.ts'
+
+/** A host and a port to connect to. */
+export interface Target {
+  readonly host: string
+  readonly port: number
+}
 
 /** Returns the address of the proxy that leads to a host; `undefined` if the host is reached directly. */
 export function proxyTo({ host, port }: Target, { env }: Pick<ResolvedProxy, 'env'>): URL | undefined {

@@ -41,10 +41,10 @@ async function reach(address: URL, { target, resolved, settings }: Session): Pro
       return fail(trouble.detail, remedy, { ...trouble.values, ...values })
     }
     const { status } = error
-    return fail(`the proxy ${shown} refuses ${target.host} (status ${status})`, remedyFor(status, target.host), {
-      ...values,
-      status,
-    })
+    const detail = `the proxy ${shown} refuses ${target.host} (status ${status})`
+    const hasPassword = address.username !== '' || address.password !== ''
+    const remedy = status === 407 ? remedyForPassword(hasPassword) : remedyFor(status, target.host)
+    return fail(detail, remedy, { ...values, status })
   }
 }
 
@@ -52,9 +52,13 @@ function addressOf({ hostname, port, protocol }: URL) {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'https:' ? 443 : 80) }
 }
 
+function remedyForPassword(isGiven: boolean): string {
+  return isGiven
+    ? 'Correct the user name and password in the address of the proxy. Write special characters as in a URL: @ is %40.'
+    : 'Put the user name and password of the proxy in its address: http://user:password@proxy:port.'
+}
+
 function remedyFor(status: number, host: string): string {
-  if (status === 407)
-    return 'Put the user name and password of the proxy in its address: http://user:password@proxy:port.'
   if (status >= 500) return `The proxy cannot reach the service. Check LOGFERRY_URL, and ask the operator of the proxy.`
   return `Ask the operator of the proxy to allow ${host}, or name the host in NO_PROXY if it can be reached directly.`
 }

@@ -2,12 +2,7 @@ import * as http from 'node:http'
 import * as https from 'node:https'
 import { connect, type Socket } from 'node:net'
 import { deadline } from '../../time-limits.ts'
-import { basicAuth } from './proxy-address.ts'
-
-export interface Target {
-  readonly host: string
-  readonly port: number
-}
+import { basicAuth, type Target } from './proxy-address.ts'
 
 /** A proxy has refused to make a tunnel. */
 export class TunnelRefused extends Error {

@@ -24,7 +24,8 @@ export const spool: HealthCheck = {
     let created: string | undefined
     try {
       nodeDisk.assertPrivate(directory)
-      created = fs.mkdirSync(directory, { recursive: true, mode: 0o700 })
+      created = firstMissing(directory)
+      nodeDisk.makeDirectory(directory)
       useOnce(directory, destination ?? 'check')
       return judge(directory)
     } catch (error) {
@@ -33,6 +34,12 @@ export const spool: HealthCheck = {
       if (created !== undefined) removeAgain(directory, created)
     }
   },
+}
+
+/** Returns the first directory of a path that does not exist; `undefined` if the whole path does. */
+function firstMissing(directory: string): string | undefined {
+  if (fs.existsSync(directory)) return undefined
+  return firstMissing(dirname(directory)) ?? directory
 }
 
 /**
@@ -117,7 +124,9 @@ function trouble(directory: string, error: unknown): Finding {
 /** Removes the directories that the check has created, from the last one up, as long as they are empty. */
 function removeAgain(directory: string, created: string): void {
   try {
-    for (let path = directory; path.startsWith(created); path = dirname(path)) fs.rmdirSync(path)
+    for (let path = directory; path.startsWith(created); path = dirname(path)) {
+      if (fs.existsSync(path)) fs.rmdirSync(path)
+    }
   } catch {
     // Another process has begun to use the directory.
   }

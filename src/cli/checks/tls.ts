@@ -144,9 +144,13 @@ function unverified({ facts, session }: Handshake, problem: string): Finding & {
   }
   if (isSelfSigned || untrusted.has(problem)) {
     return refused(
-      `the certificate of ${subject} is by ${isSelfSigned ? 'itself' : issuer}, which this machine does not trust`,
-      'Get the certificate of this authority from the operator, and set NODE_EXTRA_CA_CERTS to its file, or the option ' +
-        'tls.ca (here: --ca). If the authority is a public one, the server leaves out a certificate of its chain.',
+      isSelfSigned
+        ? `the certificate of ${subject} is self-signed, and this machine does not trust it`
+        : `the certificate of ${subject} is by ${issuer}, which this machine does not trust`,
+      isSelfSigned
+        ? 'Get the certificate from the operator, and set NODE_EXTRA_CA_CERTS to its file, or the option tls.ca (here: --ca).'
+        : 'Get the certificate of this authority from the operator, and set NODE_EXTRA_CA_CERTS to its file, or the option ' +
+            'tls.ca (here: --ca). If the authority is a public one, the server leaves out a certificate of its chain.',
     )
   }
   return refused(

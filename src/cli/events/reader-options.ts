@@ -1,16 +1,33 @@
-/** Options that `tail`, `logs` and `spool show` share: which events to print, and how. */
+/** What `tail`, `logs` and `spool show` share: which events to print, from where, and how. */
 import type { QueryReading } from '../../dev/protocol.ts'
 import { isDatasetName } from '../../options/dataset-name.ts'
+import { toMessageLine } from '../../text/short-line.ts'
 import { SystemDate, systemTimeMs } from '../../time.ts'
 import { type ArgumentForm, type Command, type Given, Misuse } from '../command.ts'
 import { print, printError, printLines } from '../print.ts'
+import { explainUnreadable, spoolOf } from '../spool.ts'
 import { type ColorChoice, colorChoices, hasColors } from './color-choice.ts'
+import { DevClient, devAddressOf, ServiceTrouble } from './dev-client.ts'
 import { HumanFormat } from './human.ts'
 import { toJsonLine } from './json.ts'
 import { toLogfmt } from './logfmt.ts'
+import type { FoundEvents, Search } from './search.ts'
 import type { ShownEvent } from './shown-event.ts'
+import { timeOption } from './time-argument.ts'
 
-/** Which events are printed, and from where. */
+const maxLimit = 1_000_000
+const usualLimit = 1000
+const noMatch = 3
+
+/** Which of the events that are there already are printed. */
+export const searchOptions = {
+  since: { value: 'time', description: 'print later events only: 10m (ago), 1h30m, 10:42, 2026-11-21T10:42:07Z' },
+  until: { value: 'time', description: 'print earlier events only' },
+  limit: { value: 'number', description: `print the newest events only, so many (default: ${usualLimit})` },
+  'exit-code': { description: `exit with ${noMatch} if no event matches` },
+} as const satisfies Command['options']
+
+/** Where the events come from. */
 export const sourceOptions = {
   url: {
     value: 'address',
@@ -40,6 +57,28 @@ export const queryArgument = {
   description: 'a query, as on the page',
   isVariadic: true,
 } as const satisfies ArgumentForm
+
+/** Where a command reads events: a dev service, or the directory of a spool. */
+export type Source = { readonly client: DevClient } | { readonly directory: string }
+
+/**
+ * Returns the source that the options name.
+ *
+ * @throws Misuse
+ */
+export function sourceOf(given: Given): Source {
+  const directory = spoolOf(given)
+  if (directory === undefined) return { client: new DevClient(devAddressOf(given)) }
+  if (given.url !== undefined) throw new Misuse('--url and --spool exclude each other. Give one of them.')
+  return { directory }
+}
+
+/** Prints the reason why a source cannot be read. Returns the exit code. Throws any other error. */
+export function explainTrouble(error: unknown, given: Given): 1 {
+  if (!(error instanceof ServiceTrouble)) return explainUnreadable(error, String(given.spool))
+  printError(`logferry: ${toMessageLine(error.message)}`)
+  return 1
+}
 
 /** Prints events to standard output. */
 export type PrintEvents = (events: readonly ShownEvent[]) => void
@@ -86,6 +125,29 @@ export function queryOf({ query = '' }: Given): string {
 export function datasetOf({ dataset }: Given): string | undefined {
   if (dataset === undefined || isDatasetName(dataset)) return dataset
   throw new Misuse('--dataset must be the name of a dataset')
+}
+
+/**
+ * Returns the search that the options ask for.
+ *
+ * @throws Misuse
+ */
+export function searchOf(given: Given): Search {
+  return {
+    q: queryOf(given),
+    dataset: datasetOf(given),
+    from: timeOption(given, 'since'),
+    to: timeOption(given, 'until'),
+    limit: integerOf(given, 'limit', { usual: usualLimit, min: 1, max: maxLimit }),
+  }
+}
+
+/** Prints the events of a search, and what there is to say about them. Returns the exit code of the command. */
+export function printFound({ events, notices, reading }: FoundEvents, printEvents: PrintEvents, given: Given): number {
+  if (reading !== undefined) printReading(reading)
+  printEvents(given.reverse === true ? events.reverse() : events)
+  for (const notice of notices) printError(`logferry: ${toMessageLine(notice)}`)
+  return events.length === 0 && given['exit-code'] === true ? noMatch : 0
 }
 
 /**

@@ -93,7 +93,7 @@ export async function* followSpool(
   const matcher = new SpoolMatcher(wanted)
   try {
     const before = new NewestEvents(Math.max(last, 1))
-    await tail.look(async events => {
+    await tail.readNew(async events => {
       if (last === 0) return
       for (const event of await matcher.matches(events)) before.add(event)
     })
@@ -101,7 +101,7 @@ export async function* followSpool(
     for (;;) {
       await delay(lookEveryMs, undefined, { signal })
       const events: ShownEvent[] = []
-      const missed = await tail.look(async found => void events.push(...(await matcher.matches(found))))
+      const missed = await tail.readNew(async found => void events.push(...(await matcher.matches(found))))
       yield { notices: missed > 0 ? [missedNotice(missed)] : [], events }
     }
   } finally {

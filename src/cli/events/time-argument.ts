@@ -1,14 +1,6 @@
+import { unitMs } from '../../text/time-units.ts'
 import { systemTimeMs } from '../../time.ts'
 import { type Given, Misuse } from '../command.ts'
-
-const unitsMs = new Map([
-  ['ms', 1],
-  ['s', 1000],
-  ['m', 60_000],
-  ['h', 3_600_000],
-  ['d', 86_400_000],
-  ['w', 604_800_000],
-])
 
 /**
  * Reads a time: a duration before now (`10m`, `1h30m`), a time of today (`10:42`, `10:42:07`), or a date with or
@@ -38,7 +30,7 @@ function durationMs(given: string): number | undefined {
   if (!/^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$/.test(given)) return undefined
   let total = 0
   for (const [, count = '', unit = ''] of given.matchAll(/([\d.]+)(ms|[smhdw])/g)) {
-    total += Number(count) * (unitsMs.get(unit) ?? Number.NaN)
+    total += Number(count) * (unitMs.get(unit) ?? Number.NaN)
   }
   return total
 }

@@ -1,14 +1,12 @@
 import type { Shipper } from '../../index.ts'
 import { clearInterval, clearTimeout, maxTimeoutMs, setInterval, setTimeout } from '../../time.ts'
+import type { Ending } from '../ending.ts'
 import { standstill } from '../standstill.ts'
 
 /** Maximum time without progress before delivery ends, in seconds, if no time is given. */
-export const patienceSeconds = 60
+export const standstillSeconds = 60
 
-const lookEveryMs = 500
-
-/** The reason why delivery ended. */
-export type Ending = 'done' | 'the command was stopped' | 'the time was up' | 'the service did not accept them'
+const checkEveryMs = 500
 
 /**
  * Delivers what is pending, until all of it is settled, the time is up or `stop` is aborted. Then closes the shipper,
@@ -20,10 +18,10 @@ export async function deliver(shipper: Shipper, timeoutMs: number | undefined, s
   stop.addEventListener('abort', onStop)
   if (stop.aborted) onStop()
   const deadline = setTimeout(() => breakOff('the time was up'), timeoutMs ?? maxTimeoutMs)
-  const isStuck = standstill(shipper, timeoutMs === undefined ? patienceSeconds * 1000 : maxTimeoutMs)
+  const isStuck = standstill(shipper, timeoutMs === undefined ? standstillSeconds * 1000 : maxTimeoutMs)
   const watch = setInterval(() => {
     if (isStuck()) breakOff('the service did not accept them')
-  }, lookEveryMs)
+  }, checkEveryMs)
   const flushed = shipper.flush({ timeoutMs: maxTimeoutMs }).then(() => 'done' as const)
   const ending = await Promise.race([flushed, brokenOff])
   clearTimeout(deadline)

@@ -1,4 +1,19 @@
+import { fstatSync } from 'node:fs'
 import type { Readable } from 'node:stream'
+
+/** Returns the error of reading a directory. In place of a directory, Node has a stream without data. */
+function directoryError(stream: Readable & { readonly fd?: number }): NodeJS.ErrnoException | undefined {
+  if (stream.fd === undefined || !isDirectory(stream.fd)) return undefined
+  return Object.assign(new Error('the input is a directory'), { code: 'EISDIR' })
+}
+
+function isDirectory(descriptor: number): boolean {
+  try {
+    return fstatSync(descriptor).isDirectory()
+  } catch {
+    return false // a descriptor that is closed
+  }
+}
 
 /** A stream that is read until it ends, or until the command is told to stop. */
 export class Input {
@@ -10,6 +25,7 @@ export class Input {
   constructor(stream: Readable, signal: AbortSignal) {
     this.#stream = stream
     this.#signal = signal
+    this.#error = directoryError(stream)
   }
 
   /** The error that ended the stream. */

@@ -32,6 +32,8 @@ export interface PipeOptions {
   readonly lines: LinesToEventsOptions
   readonly shipper: ShipperOptions
   readonly isTee: boolean
+  /** True if the summary is printed as JSON, to standard output. */
+  readonly isJson: boolean
   readonly spoolDirectory: string | undefined
   /** True if each event is on disk before its line is passed on. */
   readonly isOnDisk: boolean
@@ -49,6 +51,8 @@ export function pipeOptionsOf(given: Given): PipeOptions {
   const format: LineFormat = (given.format as LineFormat | undefined) ?? 'auto'
   const spoolDirectory = textOf(given, 'spool')
   const { durability } = given
+  if (given.tee === true && given.json === true)
+    throw new Misuse('--tee and --json exclude each other: both write to standard output. Give one of them.')
   const bufferBytes = bytesOf(given, 'buffer-bytes', minBufferBytes)
   const spoolBytes = bytesOf(given, 'spool-max-bytes', minSpoolBytes)
   if (spoolDirectory === undefined && durability === 'disk') throw new Misuse('--durability disk needs --spool')
@@ -76,6 +80,7 @@ export function pipeOptionsOf(given: Given): PipeOptions {
       exitOnSignals: false, // the command has its own handlers
     },
     isTee: given.tee === true,
+    isJson: given.json === true,
     spoolDirectory,
     isOnDisk,
     readOnMs: millisecondsOf(given, 'read-on') ?? readOnSeconds * 1000,

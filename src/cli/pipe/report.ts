@@ -2,8 +2,9 @@ import { join } from 'node:path'
 import type { ShipperStats } from '../../index.ts'
 import { deadLettersName } from '../../spool/file-names.ts'
 import { toShortLine } from '../../text/short-line.ts'
+import { type Ending, endingNames } from '../ending.ts'
+import { refusedCount } from '../refused-count.ts'
 import { counted, maxPathChars } from '../spool.ts'
-import type { Ending } from './deliver.ts'
 
 /** What has become of the input. */
 export interface PipeResult {
@@ -51,31 +52,55 @@ export function reportOf(result: PipeResult): string {
   return [whole, ...notes.filter(note => typeof note === 'string')].join('\n')
 }
 
+/** Returns the summary for a program. */
+export function reportInJson(result: PipeResult): string {
+  const { stats, ending, lines, blank, belowMinimum, notJson, firstNotJson, tooLong } = result
+  const refused = refusedCount(stats)
+  const report = {
+    ok: isComplete(result),
+    ending: endingNames[ending],
+    lines,
+    delivered: stats.delivered,
+    refused,
+    lost: stats.dropped - refused,
+    inSpool: stats.pending,
+    adopted: stats.spool?.adopted ?? 0,
+    blank,
+    belowMinimum,
+    notJson,
+    firstNotJson: notJson > 0 ? firstNotJson : undefined,
+    tooLong,
+    nestedTooDeep: stats.stubbed,
+    cut: stats.cut,
+    drops: stats.drops,
+    inputError: result.inputError && codeOf(result.inputError),
+  }
+  return JSON.stringify(report, null, 2)
+}
+
+function codeOf({ code, message }: NodeJS.ErrnoException): string {
+  return toShortLine(code ?? message)
+}
+
 function lossNotes({ stats, ending, spoolDirectory }: PipeResult): (string | false)[] {
-  const refused = countOf(stats, 'rejected') + countOf(stats, 'too-large')
+  const refused = refusedCount(stats)
   const lost = stats.dropped - refused
   const file = spoolDirectory && toShortLine(join(spoolDirectory, deadLettersName), undefined, maxPathChars)
   return [
     refused > 0 &&
       `Refused by the service: ${counted(refused, 'event')}${file === undefined ? '' : `, now in ${file}`}`,
     lost > 0 &&
-      `Lost: ${counted(lost, 'event')}${ending === 'done' ? '' : `, because ${ending}`}; the warnings say more`,
+      `Lost: ${counted(lost, 'event')}${ending === 'done' ? '' : `, because ${ending}`}; the warnings say more${file === undefined ? '. With --spool, events wait on disk' : ''}`,
     stats.pending > 0 &&
       `In the spool: ${counted(stats.pending, 'event')}, because ${ending}. The next process delivers them`,
   ]
 }
 
-function countOf({ drops }: ShipperStats, reason: keyof ShipperStats['drops']): number {
-  return Object.values(drops[reason] ?? {}).reduce((total, count) => total + count, 0)
-}
-
 function inputNote(error: NodeJS.ErrnoException | undefined): string | false {
-  return error !== undefined && `The input could not be read to its end: ${toShortLine(error.code ?? error.message)}`
+  return error !== undefined && `The input could not be read to its end: ${codeOf(error)}`
 }
 
 function teeNote({ teeError, isTeeDeserted }: PipeResult): string | false {
   if (isTeeDeserted) return 'The reader of standard output went away; the input was read on without it'
-  return (
-    teeError !== undefined && `Standard output could not be written: ${toShortLine(teeError.code ?? teeError.message)}`
-  )
+  return teeError !== undefined && `Standard output could not be written: ${codeOf(teeError)}`
 }

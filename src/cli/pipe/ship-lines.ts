@@ -5,7 +5,7 @@ import type { LinesToEvents } from './lines-to-events.ts'
 const carriageReturn = 0x0d
 /** Time after which a wait for room is reported, in milliseconds. */
 const reportAfterMs = 2000
-/** Interval between two looks whether events are on disk that were not, in milliseconds. */
+/** Time after which the wait for events that are not safe yet is begun anew, in milliseconds. */
 const retryEveryMs = 1000
 
 export interface ShipLinesOptions {

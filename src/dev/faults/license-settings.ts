@@ -1,21 +1,43 @@
 import type { Emulator } from '../../emulator/emulator.ts'
 import { type Limit, limits as limitNames } from '../../emulator/enforcement.ts'
-import type { OrgOverrides } from '../../emulator/organization.ts'
-import type { FaultChange, FaultsAnswer } from '../protocol.ts'
-import { FaultMistake } from './fault-text.ts'
+import { checkOverrides, type Org, type OrgOverrides } from '../../emulator/organization.ts'
+import type { FaultChange, LimitState } from '../protocol.ts'
+import { FaultMistake } from './fault-mistake.ts'
 
-type Limits = FaultsAnswer['limits']
 type LimitChanges = Extract<FaultChange, { limits: unknown }>['limits']
 
 const bytesPerGb = 1e9
 
+/** Fields of the organization that are no fields of its license. */
+const ofOrg = ['paymentStatus'] as const
+type Field = Exclude<Limit, 'expiry'> | 'validFrom' | 'expiresAt' | (typeof ofOrg)[number]
+
+/** Returns the fields that hold the values of a limit. */
+function fieldsOf(limit: Limit): readonly Field[] {
+  return limit === 'expiry' ? ['validFrom', 'expiresAt', ...ofOrg] : [limit]
+}
+
+/** The value of a limit is invalid. */
+export class LimitMistake extends FaultMistake {
+  /** The field of the license, or of the organization, that has the value. */
+  readonly field: string
+
+  constructor(field: string, message: string) {
+    super(message)
+    this.field = field
+  }
+}
+
 /** The limits of the license, and which of them are enforced. */
 export class LicenseSettings {
   readonly #emulator: Pick<Emulator, 'org' | 'changeOrg' | 'enforce'>
-  #enforced = new Set<Limit>()
+  #enforced: ReadonlySet<Limit> = new Set()
+  /** The organization with which the service started, and the limits that were enforced then. */
+  #atStart: { readonly org: Org; readonly enforced: ReadonlySet<Limit> }
 
   constructor(emulator: Pick<Emulator, 'org' | 'changeOrg' | 'enforce'>) {
     this.#emulator = emulator
+    this.#atStart = { org: emulator.org(), enforced: this.#enforced }
   }
 
   get maxFields(): number {
@@ -26,33 +48,44 @@ export class LicenseSettings {
     return this.#emulator.org().license.monthlyIngestGb * bytesPerGb
   }
 
-  list(): Limits {
-    const { license } = this.#emulator.org()
+  list(): LimitState[] {
+    const org = this.#emulator.org()
+    const { org: orgAtStart, enforced } = this.#atStart
     return limitNames.map(name => ({
       name,
       enforced: this.#enforced.has(name),
-      value: name === 'expiry' ? null : license[name],
+      enforcedAtStart: enforced.has(name),
+      fields: fieldsOf(name).map(field => ({
+        name: field,
+        value: fieldValue(org, field),
+        atStart: fieldValue(orgAtStart, field),
+      })),
     }))
   }
 
   /** @throws FaultMistake if a limit is unknown or its value is invalid; then nothing is changed */
   change(changes: LimitChanges): void {
     const enforced = new Set(this.#enforced)
-    const license: Partial<Record<Exclude<Limit, 'expiry'>, number>> = {}
-    for (const { name, enforced: isEnforced, value } of changes) {
+    const values = new Map<Field, number | string>()
+    for (const { name, enforced: isEnforced, fields = [] } of changes) {
       const limit = limitNames.find(each => each === name)
       if (limit === undefined) throw new FaultMistake(`there is no such limit; use one of ${limitNames.join(', ')}`)
       if (isEnforced) enforced.add(limit)
       else enforced.delete(limit)
-      if (value !== undefined && limit !== 'expiry') license[limit] = value
+      for (const { name: given, value } of fields) {
+        const field = fieldsOf(limit).find(each => each === given)
+        if (field === undefined) throw new FaultMistake(`${limit} has only ${fieldsOf(limit).join(', ')}`)
+        checkField(field, value)
+        values.set(field, value)
+      }
     }
-    this.#changeOrg({ license })
+    this.#changeOrg(overridesOf(values))
     this.#enforce(enforced)
   }
 
   /**
    * Takes the limits of `--limits`: an object with fields of the license, or a whole organization as the service answers
-   * it. The limits that it has are enforced.
+   * it. The limits that it has are enforced. Called when the service starts: the page can go back to these limits.
    *
    * @throws FaultMistake
    */
@@ -68,6 +101,7 @@ export class LicenseSettings {
     const enforced = limitNames.filter(limit => has(limit))
     const hasExpiry = has('expiresAt') || has('validFrom') || 'paymentStatus' in payment
     this.#enforce(new Set(hasExpiry ? [...enforced, 'expiry'] : enforced))
+    this.#atStart = { org: this.#emulator.org(), enforced: this.#enforced }
   }
 
   #changeOrg(overrides: OrgOverrides): void {
@@ -78,8 +112,32 @@ export class LicenseSettings {
     }
   }
 
-  #enforce(enforced: Set<Limit>): void {
+  #enforce(enforced: ReadonlySet<Limit>): void {
     this.#enforced = enforced
     this.#emulator.enforce(Object.fromEntries([...enforced].map(limit => [limit, true])))
+  }
+}
+
+function isOfOrg(field: Field): field is (typeof ofOrg)[number] {
+  return ofOrg.some(name => name === field)
+}
+
+function fieldValue(org: Org, field: Field): number | string {
+  return isOfOrg(field) ? org[field] : org.license[field]
+}
+
+function overridesOf(values: Iterable<readonly [Field, number | string]>): OrgOverrides {
+  const license = new Map<string, number | string>()
+  const org = new Map<string, unknown>()
+  for (const [field, value] of values) (isOfOrg(field) ? org : license).set(field, value)
+  return { ...Object.fromEntries(org), license: Object.fromEntries(license) }
+}
+
+/** @throws LimitMistake */
+function checkField(field: Field, value: number | string): void {
+  try {
+    checkOverrides('', overridesOf([[field, value]]))
+  } catch (error) {
+    throw new LimitMistake(field, (error as Error).message.replace(/^(\.license)?\./, ''))
   }
 }

@@ -5,7 +5,9 @@ import { clearTimeout, setTimeout, systemTimeMs } from '../../time.ts'
 import type { UidMark, UidTrail } from '../intake/uid-trail.ts'
 import type { FaultReport, FaultSettings, FaultsAnswer, RequestRow } from '../protocol.ts'
 import { UnusableQuery } from '../query/event-predicate.ts'
-import { checkedFault, FaultMistake, textOfFault } from './fault-text.ts'
+import { faultForms } from './fault-kinds.ts'
+import { FaultMistake } from './fault-mistake.ts'
+import { checkedFault, textOfFault } from './fault-text.ts'
 
 type Ended = FaultsAnswer['ended'][number]
 
@@ -163,34 +165,7 @@ export class RunningFaults {
     const { faults } = emulator
     faults.clear()
     for (const { fault, predicate } of this.#runs) {
-      switch (fault.kind) {
-        case 'status': {
-          const wait = fault.retryAfterS === undefined ? {} : { 'retry-after': String(fault.retryAfterS) }
-          faults.answerNext(Number.POSITIVE_INFINITY, { status: fault.status as number, headers: wait })
-          break
-        }
-        case 'latency':
-          faults.latencyMs = fault.latencyMs as number
-          break
-        case 'reset':
-          faults.resetNext(Number.POSITIVE_INFINITY, fault.moment as NonNullable<FaultSettings['moment']>)
-          break
-        case 'slow-body':
-          faults.slowBody({ bytesPerSecond: fault.bytesPerSecond as number })
-          break
-        case 'max-bytes':
-          faults.maxBytes(fault.maxBytes as number)
-          break
-        case 'refuse-encoding':
-          faults.refuseEncodings([fault.encoding as string])
-          break
-        case 'reject':
-          faults.rejectEvents(predicate as EventPredicate, 'a fault rejects the events that match its query')
-          break
-        case 'revoke-token':
-          emulator.revokeToken(token)
-          break
-      }
+      faultForms[fault.kind].make(fault, { faults, predicate, revokeToken: () => emulator.revokeToken(token) })
     }
   }
 

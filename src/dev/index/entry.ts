@@ -1,5 +1,5 @@
 import type { CountedName } from './counted-names.ts'
-import type { SlabLine } from './line-slabs.ts'
+import type { Slab, SlabLine } from './line-slabs.ts'
 
 /** Marks of an entry, as bits. */
 export const mark = {
@@ -66,7 +66,7 @@ export class SlabEntry implements Entry {
   lists = 0
   listsOfAnyLevel = 0
   pins = 0
-  #slab: Buffer | undefined
+  #slab: Slab | undefined
   readonly #start: number
   readonly #end: number
   readonly #isAscii: boolean
@@ -92,10 +92,11 @@ export class SlabEntry implements Entry {
 
   get line(): string {
     if (this.#slab === undefined) return ''
-    return this.#slab.toString(this.#isAscii ? 'latin1' : 'utf8', this.#start, this.#end)
+    return this.#slab.buffer.toString(this.#isAscii ? 'latin1' : 'utf8', this.#start, this.#end)
   }
 
   free(): void {
+    this.#slab?.freeLine()
     this.#slab = undefined
   }
 }

@@ -23,6 +23,7 @@ import type {
 } from '../protocol.ts'
 import { eventOfLine } from '../query/candidate.ts'
 import { editQuery } from '../query/edit-query.ts'
+import { isFieldName } from '../query/resolve-names.ts'
 import { suggestionsFor } from '../query/suggest.ts'
 import { Turns } from '../query/turns.ts'
 import { Arrivals } from './arrivals.ts'
@@ -313,7 +314,7 @@ export class EventIndex implements EventIndexApi {
   }
 
   edit({ q, change }: EditRequest): EditAnswer {
-    return { q: editQuery(q, change) }
+    return { q: editQuery(q, change, name => isFieldName(name, this.knownFields)) }
   }
 
   fields(request: FieldsRequest): FieldsAnswer {

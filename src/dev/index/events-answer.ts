@@ -36,7 +36,7 @@ export async function readEvents(
     next: read.next,
     newest: deps.newest(),
     forgotten: read.forgotten,
-    reading: deps.search.reading,
+    reading: read.events.length === 0 ? deps.search.readingOfNothing : deps.search.reading,
   }
 }
 

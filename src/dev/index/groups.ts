@@ -47,7 +47,7 @@ export async function groupsOf(
     total: sorted.length,
     complete: search.isComplete && !groups.areMany,
     ...range,
-    reading: search.reading,
+    reading: sorted.length === 0 ? search.readingOfNothing : search.reading,
   }
 }
 

@@ -1,6 +1,7 @@
 import type { QueryReading } from '../protocol.ts'
 import { compileQuery } from '../query/compile-query.ts'
 import { readQuery } from '../query/read-query.ts'
+import { adviceOnNothing } from '../query/reading-notes.ts'
 import type { KnownFields } from '../query/resolve-names.ts'
 import { type Matches, noMatches, SliceMatcher } from '../query/slice-matcher.ts'
 import type { Turns } from '../query/turns.ts'
@@ -18,12 +19,14 @@ export class Search {
   readonly #matcher: SliceMatcher
   readonly #turns: Turns
   readonly #reading: QueryReading
+  readonly #advice: () => QueryReading['notes']
 
   constructor(q: string, { fields, turns, mark, nowMs }: SearchContext) {
-    const { node, reading } = readQuery(q, fields)
+    const { node, reading, unknown } = readQuery(q, fields)
     this.#matcher = new SliceMatcher(compileQuery(node, { mark, nowMs }))
     this.#turns = turns
     this.#reading = reading
+    this.#advice = () => adviceOnNothing(node, unknown)
   }
 
   /** How the query was understood, and whether all entries could be looked at. */
@@ -31,6 +34,12 @@ export class Search {
     if (!this.#matcher.isTooSlow) return this.#reading
     const note = { text: 'Pattern too slow: the search was stopped, and not all events were looked at.' }
     return { ...this.#reading, notes: [...this.#reading.notes, note] }
+  }
+
+  /** The same for an answer without a match, with advice. */
+  get readingOfNothing(): QueryReading {
+    const { notes, ...reading } = this.reading
+    return { ...reading, notes: [...notes, ...this.#advice()] }
   }
 
   /** False if a pattern of the query was so slow that entries were left out. */

@@ -1,5 +1,5 @@
+import type { Ingest } from '../../emulator/ingest.ts'
 import type { ReceivedRequest } from '../../emulator/request-log.ts'
-import type { Ingest } from '../../emulator/routes/ingest.ts'
 import { monotonicMs, nextTurn } from '../../time.ts'
 import type { EventIndexApi } from '../index/index-api.ts'
 import type { RequestTrail } from './request-trail.ts'
@@ -60,29 +60,39 @@ export class Intake {
     onStored({ events: events.count, duplicates })
   }
 
-  /** Takes the lines of a saved file. Returns the numbers of events and of lines that are no event. */
+  /**
+   * Takes the lines of a saved file. Returns the numbers of events and of lines that are no event, and the error that
+   * ended the file before its end.
+   */
   async load(
     lines: AsyncIterable<readonly (string | undefined)[]>,
     nowMs: number,
-  ): Promise<{ loaded: number; unreadable: number }> {
+  ): Promise<{ loaded: number; unreadable: number; problem: unknown }> {
     let loaded = 0
     let unreadable = 0
-    for await (const some of lines) {
-      for (const line of some) {
-        if (line?.trim() === '') continue
-        const saved = line === undefined || line.length > maxEventBytes ? undefined : eventOfSavedLine(line, nowMs)
-        if (saved === undefined) {
-          unreadable += 1
-          continue
+    try {
+      for await (const some of lines) {
+        for (const line of some) {
+          if (line?.trim() === '') continue
+          if (this.#loadLine(line, nowMs)) loaded += 1
+          else unreadable += 1
         }
-        const { dataset, receivedAt, event } = saved
-        const source = sourceOf(event)
-        const own = Buffer.from(saved.line).toString() // a slice would keep the whole line of the file
-        this.#deps.index.add({ dataset, source, line: own, event, receivedAt, request: null, duplicate: false })
-        loaded += 1
       }
+    } catch (problem) {
+      return { loaded, unreadable, problem }
     }
-    return { loaded, unreadable }
+    return { loaded, unreadable, problem: undefined }
+  }
+
+  /** @returns false if the line is no event */
+  #loadLine(line: string | undefined, nowMs: number): boolean {
+    const saved = line === undefined || line.length > maxEventBytes ? undefined : eventOfSavedLine(line, nowMs)
+    if (saved === undefined) return false
+    const { dataset, receivedAt, event } = saved
+    const source = sourceOf(event)
+    const own = Buffer.from(saved.line).toString() // a slice would keep the whole line of the file
+    this.#deps.index.add({ dataset, source, line: own, event, receivedAt, request: null, duplicate: false })
+    return true
   }
 }
 

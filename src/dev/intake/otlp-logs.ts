@@ -69,13 +69,25 @@ function requestOfJson(body: Buffer): Request {
   const text = body.toString()
   if (isNestedDeeper(text, maxJsonDepth)) throw new OtlpProblem(400, 'the body is nested too deeply')
   try {
-    return fromJson(schemas.json.request, JSON.parse(text) as JsonValue, {
+    return fromJson(schemas.json.request, parsed(text), {
       ignoreUnknownFields: true,
       recursionLimit: maxMessageDepth,
     }) as unknown as Request
-  } catch {
-    throw new OtlpProblem(400, 'the body is not an OTLP export request for logs in JSON')
+  } catch (error) {
+    // The decoder names the field; the rest of its message may repeat what was sent.
+    const [, field] = /\bfield otlp\.json\.([\w.]+)/.exec(String(error)) ?? []
+    const where = field === undefined ? '' : `: ${field} has a value of another type`
+    throw new OtlpProblem(400, `the body is not an OTLP export request for logs in JSON${where}`)
   }
+}
+
+/**
+ * Parses JSON. A text that ends within a character, as `slice` leaves it, becomes valid: the decoder would refuse the
+ * whole request.
+ */
+function parsed(text: string): JsonValue {
+  if (!/\\u[dD][89a-fA-F]/.test(text)) return JSON.parse(text)
+  return JSON.parse(text, (_, value) => (typeof value === 'string' ? value.toWellFormed() : value))
 }
 
 function eventOf(record: LogRecord, resource: object | undefined, scope: object | undefined): OtlpEvent {

@@ -4,8 +4,8 @@ import { drainBody } from '../../emulator/body.ts'
 import { BodyEvents } from '../../emulator/body-events.ts'
 import type { Exchange } from '../../emulator/exchange.ts'
 import type { BodyProblem } from '../../emulator/find-events.ts'
+import type { Ingest, IngestProtocol } from '../../emulator/ingest.ts'
 import { mediaTypeOf } from '../../emulator/media-type.ts'
-import type { Ingest, IngestProtocol } from '../../emulator/routes/ingest.ts'
 import { eventsOfOtlp, type OtlpFormat, OtlpProblem, otlpResponse } from './otlp-logs.ts'
 
 /** Dataset of events that came by OTLP, which has no datasets. */
@@ -13,6 +13,12 @@ export const otlpDataset = 'otlp'
 
 const protobufType = 'application/x-protobuf'
 const newline = Buffer.from('\n')
+
+/**
+ * Maximum size of the events of one request together, in bytes. Each event repeats its resource and scope, which the
+ * request has only once: without a bound, a request of 2 MB could become 200 GB of events.
+ */
+const maxEventsBytes = 67_108_864
 
 export interface OtlpDeps {
   /** Checks the credentials of a request. @returns the refusal, or the id of the organization */
@@ -95,6 +101,7 @@ function bodyEventsOf({ body, request }: Ingest, maxRequestEvents: number): Body
       lines.push(line, newline)
       spans.push(offset, offset + line.length)
       offset += line.length + 1
+      if (offset > maxEventsBytes) return tooManyBytes()
     }
     return new BodyEvents(Buffer.concat(lines), spans, events)
   } catch (error) {
@@ -102,6 +109,11 @@ function bodyEventsOf({ body, request }: Ingest, maxRequestEvents: number): Body
     const code = error.status === 413 ? 'too-many-events' : 'malformed-json'
     return { status: error.status, code, message: error.message }
   }
+}
+
+function tooManyBytes(): BodyProblem {
+  const message = `the events of a request, each with its resource and scope, may have up to ${maxEventsBytes} bytes together`
+  return { status: 413, code: 'too-many-events', message }
 }
 
 function logsAnswer({ request, failures }: Ingest): Answer {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import type { Ingest } from '../../emulator/ingest.ts'
 import type { ReceivedRequest } from '../../emulator/request-log.ts'
-import type { Ingest } from '../../emulator/routes/ingest.ts'
 import type { RequestDetail, RequestRow, RequestsAnswer } from '../protocol.ts'
 import { readHeaders } from './safe-headers.ts'
 

@@ -4,6 +4,11 @@ import { createWriteStream, type WriteStream } from 'node:fs'
 /** Maximum bytes that wait for the disk. Events beyond them are not saved, and counted. */
 const maxWaitingBytes = 67_108_864
 
+/** Maximum length of the name of a dataset in a file, in characters. */
+const maxDatasetChars = 1000
+/** The last time that a date can be, in milliseconds since 1970. */
+const maxTimeMs = 8.64e15
+
 /** One event of a saved file. */
 export interface SavedEvent {
   readonly dataset: string
@@ -62,26 +67,36 @@ export function eventOfSavedLine(
   line: string,
   nowMs: number,
 ): (SavedEvent & { event: Record<string, unknown> }) | undefined {
-  const value = objectIn(line)
-  if (value === undefined) return undefined
+  const [, name = '', time, json = ''] = savedForm.exec(line) ?? []
+  const [saved, own] = [parsed(name), parsed(json)]
+  if (isDataset(saved) && isObject(own)) return { dataset: saved, receivedAt: Number(time), event: own, line: json }
+  const value = parsed(line.trim())
+  if (!isObject(value)) return undefined
   const { dataset, receivedAt, event } = value
-  if (typeof dataset === 'string' && typeof receivedAt === 'number' && isObject(event)) {
-    return { dataset, receivedAt, event, line: savedEvent.exec(line)?.[1] ?? JSON.stringify(event) }
+  if (isDataset(dataset) && isTime(receivedAt) && isObject(event)) {
+    return { dataset, receivedAt, event, line: JSON.stringify(event) }
   }
   return { dataset: 'loaded', receivedAt: nowMs, event: value, line: line.trim() }
 }
 
-/** The event in a line that `savedLine` has written, with the digits of its numbers as they were sent. */
-const savedEvent = /^\{"dataset":"(?:[^"\\]|\\.)*","receivedAt":\d+,"event":(\{.*\})\}\s*$/
+/** A line that `savedLine` has written. Its event has the digits of its numbers as they were sent. */
+const savedForm = /^\{"dataset":("(?:[^"\\]|\\.)*"),"receivedAt":(\d{1,15}),"event":(\{.*\})\}\s*$/
+
+function isDataset(name: unknown): name is string {
+  return typeof name === 'string' && name !== '' && name.length <= maxDatasetChars
+}
+
+function isTime(ms: unknown): ms is number {
+  return typeof ms === 'number' && ms >= 0 && ms <= maxTimeMs
+}
 
 function savedLine({ dataset, receivedAt, line }: SavedEvent): string {
   return `{"dataset":${JSON.stringify(dataset)},"receivedAt":${receivedAt},"event":${line}}\n`
 }
 
-function objectIn(line: string): Record<string, unknown> | undefined {
+function parsed(json: string): unknown {
   try {
-    const value: unknown = JSON.parse(line)
-    return isObject(value) ? value : undefined
+    return JSON.parse(json)
   } catch {
     return undefined
   }

@@ -1,4 +1,4 @@
-import { NumberRanges } from '../../cli/number-ranges.ts'
+import { NumberRanges } from '../../number-ranges.ts'
 
 /** Maximum number of shippers whose numbers are followed. The shipper that was followed first is given up for another. */
 const maxShippers = 500

@@ -7,7 +7,7 @@ const maxHeldBytes = 32 * 1024 * 1024
 export class HeldBudget {
   #bytes = 0
 
-  take(bytes: number): boolean {
+  charge(bytes: number): boolean {
     if (this.#bytes + bytes > maxHeldBytes) return false
     this.#bytes += bytes
     return true
@@ -34,7 +34,7 @@ export class HeldLines {
 
   /** Holds an event that is being forgotten, if there is room. */
   hold(entry: Entry): void {
-    if (this.#held.has(entry.n) || !this.#budget.take(entry.bytes)) return
+    if (this.#held.has(entry.n) || !this.#budget.charge(entry.bytes)) return
     this.#held.set(entry.n, { entry, line: entry.line })
   }
 

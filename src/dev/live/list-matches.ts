@@ -100,7 +100,7 @@ export class ListMatches {
   /** Takes an event that has just arrived. */
   arrived(entry: Entry, event: EventObject): void {
     if (entry.n <= this.#query.since) return
-    if (this.#compiled.hasRegex) {
+    if (this.#compiled.mayBeSlow) {
       this.#untested.push(entry)
       this.#work()
       return

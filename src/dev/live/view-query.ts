@@ -14,8 +14,10 @@ export const defaultViewQuery: ViewQuery = {
   mark: 0,
 }
 
-/** Is true of each query that depends on the mark. */
-export const asksForNew = /\bis\b.*new/is
+/** Returns true for each query that depends on the mark, and for some others. */
+export function asksForNew(q: string): boolean {
+  return /\bis\b/i.test(q) && /new/i.test(q)
+}
 
 /** Returns the query with its defaults, or with the parts that change. Columns that are too many are left out. */
 export function changedQuery(query: ViewQuery, change: Partial<ViewQuery>): ViewQuery {
@@ -33,5 +35,5 @@ export function changedQuery(query: ViewQuery, change: Partial<ViewQuery>): View
 /** True if the change needs another list, and not only other rows. */
 export function hasOtherMatches(query: ViewQuery, other: ViewQuery): boolean {
   const parts = ['q', 'sort', 'since', 'from', 'to'] as const
-  return parts.some(part => query[part] !== other[part]) || (query.mark !== other.mark && asksForNew.test(other.q))
+  return parts.some(part => query[part] !== other[part]) || (query.mark !== other.mark && asksForNew(other.q))
 }

@@ -13,6 +13,7 @@ import type {
 } from '../protocol.ts'
 import type { EventObject } from '../query/candidate.ts'
 import { type ReadQuery, readQuery } from '../query/read-query.ts'
+import { adviceOnNothing } from '../query/reading-notes.ts'
 import type { KnownFields } from '../query/resolve-names.ts'
 import { DrawnCounts } from './drawn-counts.ts'
 import type { HeldEvent } from './held-lines.ts'
@@ -394,8 +395,11 @@ export class View implements LiveView {
     if (isComplete && list.length === 0 && this.#host.counts().kept > 0) {
       const { since, from, to } = this.#query
       const isBounded = since > 0 || from !== null || to !== null
-      notes.push({ text: `No event matches${isBounded ? ' in the chosen time' : ''}.` })
-      if (this.#query.mark === 0 && asksForNew.test(this.#query.q)) {
+      notes.push(
+        { text: `No event matches${isBounded ? ' in the chosen time' : ''}.` },
+        ...adviceOnNothing(this.#read.node, this.#read.unknown),
+      )
+      if (this.#query.mark === 0 && asksForNew(this.#query.q)) {
         notes.push({ text: 'Set a mark first: `is:new` finds the events that arrive after the mark.' })
       }
     }

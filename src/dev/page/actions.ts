@@ -1,5 +1,5 @@
 /** What the reader can do, by key or by click. Each action is one function, so that both ways do the same. */
-import { type EditRequest, type Level, paths, type Row } from '../protocol.ts'
+import { type EditRequest, type Level, paths, type Row, type Screen } from '../protocol.ts'
 import { api, queryString } from './api.ts'
 import { copyText, saveText } from './clipboard.ts'
 import { cellValue, columnsOf } from './columns.ts'
@@ -7,7 +7,6 @@ import { count } from './format.ts'
 import { escapeUnseen } from './json-nodes.ts'
 import { isError } from './levels.ts'
 import type { PageControl } from './page-control.ts'
-import type { Screen } from './place.ts'
 import { windowRows } from './row-windows.ts'
 
 /** Windows that a search for the next error looks through. */

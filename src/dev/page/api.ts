@@ -27,11 +27,13 @@ import {
 
 export class ApiError extends Error {
   readonly code: string
+  readonly field: string | undefined
 
-  constructor({ code, message }: ErrorAnswer) {
+  constructor({ code, message, field }: ErrorAnswer) {
     super(message.charAt(0).toUpperCase() + message.slice(1))
     this.name = 'ApiError'
     this.code = code
+    this.field = field
   }
 }
 
@@ -72,7 +74,10 @@ async function answerOf<Answer>(response: Response): Promise<Answer> {
   let answer: ErrorAnswer = { code: 'failed', message: `The service answered ${response.status}.` }
   try {
     const body: Partial<ErrorAnswer> = await response.json()
-    if (typeof body.message === 'string') answer = { code: String(body.code), message: body.message }
+    const { code, message, field } = body
+    if (typeof message === 'string') {
+      answer = { code: String(code), message, ...(typeof field === 'string' && { field }) }
+    }
   } catch {
     // The status says enough.
   }
@@ -95,7 +100,7 @@ export const api = {
   facet: (query: Query, signal: Signal) => get<FacetAnswer>(paths.facet, query, signal),
   suggest: (query: { q: string; at: number }, signal: Signal) =>
     // An empty text has suggestions too.
-    get<SuggestAnswer>(`${paths.suggest}?q=${encodeURIComponent(query.q)}&at=${query.at}`, {}, signal),
+    get<SuggestAnswer>(`${paths.suggest}?q=${encodeURIComponent(query.q.toWellFormed())}&at=${query.at}`, {}, signal),
   edit: (request: EditRequest) => post<EditAnswer>(paths.edit, request),
   requests: (query: Query, signal: Signal) => get<RequestsAnswer>(paths.requests, query, signal),
   request: (n: number, signal: Signal) => get<RequestDetail>(paths.request, { n }, signal),

@@ -1,6 +1,7 @@
 /** The whole page. */
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import type { Screen } from '../protocol.ts'
 import { Announce } from './announce.tsx'
 import { Banners } from './banners.tsx'
 import { Chips } from './chips.tsx'
@@ -12,7 +13,6 @@ import { FaultsScreen } from './faults-tab.tsx'
 import { FieldsScreen } from './fields-tab.tsx'
 import { GroupsScreen } from './groups-tab.tsx'
 import { type Page, PageContext, type Props, usePage } from './page-context.ts'
-import type { Screen } from './place.ts'
 import { QueryBox } from './query-box.tsx'
 import { RequestsScreen } from './requests-tab.tsx'
 import { SearchSelection } from './search-selection.tsx'
@@ -21,7 +21,7 @@ import { TopBar } from './top-bar.tsx'
 import { TraceScreen } from './trace-tab.tsx'
 import { ValueMenu } from './value-menu.tsx'
 
-const screens: Readonly<Record<Screen, (props: Props) => JSX.Element>> = {
+const components: Readonly<Record<Screen, (props: Props) => JSX.Element>> = {
   events: EventsScreen,
   groups: GroupsScreen,
   trace: TraceScreen,
@@ -39,7 +39,7 @@ export function App({ page }: { page: Page }) {
   useEffect(() => {
     document.documentElement.dataset.theme = theme
   }, [theme])
-  const CurrentScreen = screens[state.place.screen]
+  const CurrentScreen = components[state.place.screen]
   return (
     <PageContext.Provider value={page}>
       <button type="button" class="skip" onClick={skipToContent}>

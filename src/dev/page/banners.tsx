@@ -66,6 +66,11 @@ function NoticeBar({ notice }: { notice: Notice }) {
               <Go place={{ screen: 'requests', id: String(notice.request) }} class="button">
                 Request
               </Go>
+              {/license/i.test(notice.reason) && (
+                <Go place={{ screen: 'faults', id: '' }} class="button">
+                  Limits
+                </Go>
+              )}
               {/field/i.test(notice.reason) && (
                 <Go place={{ screen: 'fields', id: notice.dataset ?? '' }} class="button">
                   Fields
@@ -82,14 +87,14 @@ function NoticeBar({ notice }: { notice: Notice }) {
     case 'back':
       return (
         <Bar level="good" onClose={close}>
-          ● Back after {duration(notice.awayMs)}: {plural(notice.count, 'event')} arrived meanwhile and are below;{' '}
-          {count(notice.forgotten)} were forgotten.
+          ● Back after {duration(notice.awayMs)}: {plural(notice.count, 'event')} arrived meanwhile and{' '}
+          {notice.count === 1 ? 'is' : 'are'} below; {count(notice.forgotten)} were forgotten.
         </Bar>
       )
     case 'slow':
       return (
         <Bar level="warn" onClose={close}>
-          ▲ This page could not keep up: {plural(notice.count, 'event')} were not drawn
+          ▲ This page could not keep up: {plural(notice.count, 'event')} {notice.count === 1 ? 'was' : 'were'} not drawn
           {notice.forgotten > 0 && `, and ${count(notice.forgotten)} of them were forgotten`}.
         </Bar>
       )

@@ -1,7 +1,7 @@
 /** The chart, the same figures as a table, and the choice of a time by keys. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type Chart as ChartData, levels } from '../protocol.ts'
-import { clockSeconds, count, plural } from './format.ts'
+import { clockStep, count, day, plural } from './format.ts'
 import { type Props, usePage } from './page-context.ts'
 import { type RateChart, rateChart } from './rate-chart.ts'
 
@@ -69,15 +69,22 @@ function totalOf(counts: readonly number[]): number {
 }
 
 /** What the chart shows, in words. */
-function sentence({ from, stepMs, counts }: ChartData): string {
+function sentence(data: ChartData): string {
+  const { from, stepMs, counts } = data
   const totals = counts.map(totalOf)
   const highest = Math.max(0, ...totals)
   const errors = counts.reduce((sum, byLevel) => sum + (byLevel[4] ?? 0) + (byLevel[5] ?? 0), 0)
   const at = totals.indexOf(highest)
   const peak =
-    highest === 0 ? '' : ` At most ${count(highest)} in ${stepMs / 1000} s, at ${clockSeconds(from + at * stepMs)}.`
-  const end = clockSeconds(from + counts.length * stepMs)
-  return `Events by level from ${clockSeconds(from)} to ${end}: ${count(totalOf(totals))}, of them ${plural(errors, 'error')}.${peak}`
+    highest === 0 ? '' : ` At most ${count(highest)} in ${stepMs / 1000} s, at ${timeIn(data, from + at * stepMs)}.`
+  const end = timeIn(data, from + counts.length * stepMs)
+  return `Events by level from ${timeIn(data, from)} to ${end}: ${count(totalOf(totals))}, of them ${plural(errors, 'error')}.${peak}`
+}
+
+/** A time as precisely as the chart has it, with its day if the chart has several. */
+function timeIn({ from, stepMs, counts }: ChartData, ms: number): string {
+  const time = clockStep(ms, stepMs)
+  return day(from) === day(from + counts.length * stepMs) ? time : `${day(ms)} ${time}`
 }
 
 const maxTableRows = 60
@@ -107,7 +114,7 @@ function ChartTable({ data }: { data: ChartData }) {
         <tbody>
           {rows.map(({ at, byLevel, total }) => (
             <tr key={at}>
-              <th scope="row">{clockSeconds(at)}</th>
+              <th scope="row">{timeIn(data, at)}</th>
               <td>{count(total)}</td>
               {names.map(name => (
                 <td key={name}>{count(byLevel[levels.indexOf(name)] ?? 0)}</td>
@@ -152,25 +159,25 @@ function BrushByKeys({ state, data: latest }: Props & { data: ChartData }) {
   return (
     <div class="brush" role="group" aria-label="Time range" onKeyDown={onKeyDown}>
       <label>
-        from {clockSeconds(timeOf(start))}
+        from {timeIn(data, timeOf(start))}
         <input
           ref={slider}
           type="range"
           min={0}
           max={last}
           value={start}
-          aria-valuetext={clockSeconds(timeOf(start))}
+          aria-valuetext={timeIn(data, timeOf(start))}
           onInput={event => setStart(event.currentTarget.valueAsNumber)}
         />
       </label>
       <label>
-        to {clockSeconds(timeOf(end))}
+        to {timeIn(data, timeOf(end))}
         <input
           type="range"
           min={0}
           max={last}
           value={end}
-          aria-valuetext={clockSeconds(timeOf(end))}
+          aria-valuetext={timeIn(data, timeOf(end))}
           onInput={event => setEnd(event.currentTarget.valueAsNumber)}
         />
       </label>

@@ -54,8 +54,9 @@ export class Connection {
     document.addEventListener('visibilitychange', () => this.#onVisibility())
     window.addEventListener('online', () => this.retryNow())
     setInterval(() => this.#checkSilence(), 1000)
-    this.#open()
-    this.#onVisibility()
+    // Many tabs may be opened in the background at once, and a browser has six connections for all of them.
+    if (document.visibilityState === 'hidden') this.#sleep()
+    else this.#open()
   }
 
   /** Opens the stream now, if it is waiting for its next try. */

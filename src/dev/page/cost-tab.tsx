@@ -1,14 +1,19 @@
 /** Bytes by log statement: what costs most, and what a change would save. */
-import type { CostAnswer } from '../protocol.ts'
+import type { CostAnswer, Level } from '../protocol.ts'
 import { api } from './api.ts'
 import { bytes, count, duration, percent, shortCount } from './format.ts'
 import { type Props, useAnswer, usePage } from './page-context.ts'
 import { Bar, Go, LevelLabel, Plain, Text } from './parts.tsx'
+import { Table, type TableColumn } from './table.tsx'
 
 const maxStatements = 100
 const refreshMs = 3000
-/** A statement of such a share is worth sampling. */
+/** A statement of such a share and so many events is worth sampling, if all of its events are of a low level. */
 const largeShare = 0.1
+const manyEvents = 10
+const sampled: readonly (Level | null)[] = ['trace', 'debug', 'info', null]
+/** Part of the events that a sample of 1 in 10 leaves out. */
+const leftOut = 0.9
 /** A field that makes up so much of a statement is worth a look. */
 const heavyField = 0.5
 
@@ -71,7 +76,7 @@ export function CostScreen({ state }: Props) {
       {answer.statements.length === 0 ? (
         <Plain title={answer.events === 0 ? 'No event has arrived yet.' : 'No event matches.'} />
       ) : (
-        <Statements answer={answer} />
+        <Statements answer={answer} monthlyBytes={q.trim() === '' ? projected : 0} />
       )}
     </main>
   )
@@ -82,78 +87,89 @@ function share(times: number): string {
   return times >= 1 ? `${times.toFixed(1)} ×` : `${percent(times)} of`
 }
 
-function Statements({ answer }: { answer: CostAnswer }) {
+interface StatementsProps {
+  answer: CostAnswer
+  /** What all of the statements come to in a month, or 0 if it is not known. */
+  monthlyBytes: number
+}
+
+function Statements({ answer, monthlyBytes }: StatementsProps) {
   return (
     <>
       <p class="quiet">
         {count(answer.events)} events, {bytes(answer.bytes)}, over {duration(Math.max(answer.to - answer.from, 0))}
       </p>
-      <div class="table-scroll">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Share</th>
-              <th scope="col" class="number">
-                Bytes
-              </th>
-              <th scope="col" class="number">
-                Events
-              </th>
-              <th scope="col" class="number">
-                Each
-              </th>
-              <th scope="col">Level</th>
-              <th scope="col">Statement</th>
-              <th scope="col">What to do</th>
-            </tr>
-          </thead>
-          <tbody>
-            {answer.statements.map(statement => (
-              <Line key={`${statement.dataset} ${statement.level} ${statement.statement}`} statement={statement} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        columns={columnsOf(monthlyBytes)}
+        rows={answer.statements}
+        keyOf={({ dataset, level, statement }) => `${dataset} ${level} ${statement}`}
+      />
     </>
   )
 }
 
-function Line({ statement: one }: { statement: CostAnswer['statements'][number] }) {
+type Statement = CostAnswer['statements'][number]
+
+function columnsOf(monthlyBytes: number): readonly TableColumn<Statement>[] {
+  return [
+    {
+      head: 'Share',
+      class: 'share',
+      cell: ({ share }) => (
+        <>
+          <span class="number">{percent(share)}</span>
+          <Bar share={share} />
+        </>
+      ),
+    },
+    { head: 'Bytes', isNumber: true, cell: one => bytes(one.bytes) },
+    { head: 'Events', isNumber: true, cell: ({ events }) => shortCount(events) },
+    { head: 'Each', isNumber: true, cell: one => bytes(one.bytes / Math.max(one.events, 1)) },
+    { head: 'Level', cell: ({ level }) => <LevelLabel level={level} /> },
+    {
+      head: 'Statement',
+      class: 'wide',
+      cell: ({ statement, dataset }) => (
+        <>
+          <Text text={statement} />
+          <div class="quiet">
+            <Text text={dataset} />
+          </div>
+        </>
+      ),
+    },
+    {
+      head: 'What to do',
+      class: 'wide advice',
+      cell: statement => <Advice statement={statement} monthlyBytes={monthlyBytes} />,
+    },
+  ]
+}
+
+interface AdviceProps extends Pick<StatementsProps, 'monthlyBytes'> {
+  statement: Statement
+}
+
+function Advice({ statement: one, monthlyBytes }: AdviceProps) {
   const [heaviest] = one.heaviest
+  const isWorthSampling = one.share >= largeShare && one.events > manyEvents && sampled.includes(one.level)
   return (
-    <tr>
-      <td class="share">
-        <span class="number">{percent(one.share)}</span>
-        <Bar share={one.share} />
-      </td>
-      <td class="number">{bytes(one.bytes)}</td>
-      <td class="number">{shortCount(one.events)}</td>
-      <td class="number">{bytes(one.bytes / Math.max(one.events, 1))}</td>
-      <td>
-        <LevelLabel level={one.level} />
-      </td>
-      <td class="wide">
-        <Text text={one.statement} />
-        <div class="quiet">
-          <Text text={one.dataset} />
+    <>
+      {isWorthSampling && (
+        <div>
+          sample 1 in 10: saves {percent(one.share * leftOut)} of these bytes
+          {monthlyBytes > 0 && `, ${bytes(monthlyBytes * one.share * leftOut)} a month`}
         </div>
-      </td>
-      <td class="wide">
-        {one.share >= largeShare && one.events > 10 && (
-          <div>
-            sample 1 in 10: {percent(one.share)} → {percent(one.share / 10 / (1 - one.share * 0.9))}
-          </div>
-        )}
-        {heaviest !== undefined && heaviest.share >= heavyField && (
-          <div>
-            {percent(heaviest.share)} of it is the field{' '}
-            <code>
-              <Text text={heaviest.path} />
-            </code>
-          </div>
-        )}
-        <Go place={{ screen: 'events', id: '', q: one.q, sel: 0 }}>Show events</Go>
-      </td>
-    </tr>
+      )}
+      {heaviest !== undefined && heaviest.share >= heavyField && (
+        <div>
+          {percent(heaviest.share)} of it is the field{' '}
+          <code>
+            <Text text={heaviest.path} />
+          </code>
+        </div>
+      )}
+      <Go place={{ screen: 'events', id: '', q: one.q, sel: 0 }}>Show events</Go>
+    </>
   )
 }

@@ -146,10 +146,10 @@ export function NoMatch({ state }: Props) {
       <p class="quiet">{plural(kept, 'event')} are kept. New ones that match show here at once.</p>
       <p class="choices-row">
         {reading.notes.map(
-          ({ didYouMean }) =>
-            didYouMean !== undefined && (
-              <button key={didYouMean} type="button" class="primary" onClick={() => actions.setQuery(didYouMean)}>
-                Search <Text text={didYouMean} />
+          ({ correction }) =>
+            correction !== undefined && (
+              <button key={correction} type="button" class="primary" onClick={() => actions.setQuery(correction)}>
+                Search <Text text={correction} />
               </button>
             ),
         )}

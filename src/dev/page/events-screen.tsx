@@ -151,14 +151,16 @@ function Pill({ state }: Props) {
   return (
     <div class="pill-place">
       <div class="pill">
-        <span>
-          {mode.paused && (
-            <>
-              <span class="bars" aria-hidden="true" /> Paused {age(now - mode.since)} ·{' '}
-            </>
-          )}
-          {count(fresh)} new{errors > 0 && `, ${plural(errors, 'error')}`} {fresh > 0 && '↑'}
-        </span>
+        {mode.paused && (
+          <span>
+            <span class="bars" aria-hidden="true" /> Paused {age(now - mode.since)}
+          </span>
+        )}
+        {fresh > 0 && (
+          <span>
+            {count(fresh)} new{errors > 0 && `, ${plural(errors, 'error')}`} ↑
+          </span>
+        )}
         {mode.paused ? (
           <button type="button" onClick={() => control.follow()}>
             Resume <kbd>␣</kbd>

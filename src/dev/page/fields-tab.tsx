@@ -7,6 +7,7 @@ import { cellText } from './columns.ts'
 import { count, percent, shortCount } from './format.ts'
 import { type Props, useAnswer, usePage } from './page-context.ts'
 import { Bar, Go, Plain, Text } from './parts.tsx'
+import { Table, type TableColumn } from './table.tsx'
 
 const maxFields = 500
 const refreshMs = 3000
@@ -66,29 +67,7 @@ export function FieldsScreen({ state }: Props) {
               </>
             )}
           </p>
-          <div class="table-scroll">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Field</th>
-                  <th scope="col">Types</th>
-                  <th scope="col" class="number">
-                    In
-                  </th>
-                  <th scope="col" class="number">
-                    Distinct
-                  </th>
-                  <th scope="col">Example</th>
-                  <th scope="col">Note</th>
-                </tr>
-              </thead>
-              <tbody>
-                {fields.map(field => (
-                  <Line key={field.path} field={field} />
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table columns={columns} rows={fields} keyOf={({ path }) => path} />
         </>
       )}
     </Screen>
@@ -103,9 +82,36 @@ function Screen({ children }: { children: ComponentChildren }) {
   )
 }
 
-function Line({ field }: { field: FieldRow }) {
+const columns: readonly TableColumn<FieldRow>[] = [
+  {
+    head: 'Field',
+    cell: ({ path }) => (
+      <code>
+        <Text text={path} />
+      </code>
+    ),
+  },
+  {
+    head: 'Types',
+    cell: ({ types }) => types.map(([type, part]) => (types.length > 1 ? `${type} ${percent(part)}` : type)).join(', '),
+  },
+  { head: 'In', isNumber: true, cell: ({ share }) => percent(share) },
+  {
+    head: 'Distinct',
+    isNumber: true,
+    cell: ({ distinct, approximate }) => `${approximate ? '≈ ' : ''}${distinct === 0 ? '–' : shortCount(distinct)}`,
+  },
+  {
+    head: 'Example',
+    class: 'example',
+    cell: ({ distinct, example }) => <Text text={distinct === 0 ? '–' : cellText(example)} />,
+  },
+  { head: 'Note', class: 'wide', cell: field => <Note field={field} /> },
+]
+
+function Note({ field }: { field: FieldRow }) {
   const { control } = usePage()
-  const { path, types, share, distinct, approximate, example, top, warnings } = field
+  const { path, types, distinct, top, warnings } = field
   const addFacet = () => {
     const { settings } = control.store.state
     if (!settings.facets.includes(path)) {
@@ -120,35 +126,22 @@ function Line({ field }: { field: FieldRow }) {
           .map(one => `${cellText(one.value).slice(0, 40)} ${percent(one.share)}`)
           .join(', ')}`
       : ''
+  const isValue = types.some(([type]) => type !== 'object')
   return (
-    <tr>
-      <td>
-        <code>
-          <Text text={path} />
-        </code>
-      </td>
-      <td>{types.map(([type, part]) => (types.length > 1 ? `${type} ${percent(part)}` : type)).join(', ')}</td>
-      <td class="number">{percent(share)}</td>
-      <td class="number">
-        {approximate && '≈ '}
-        {distinct === 0 ? '–' : shortCount(distinct)}
-      </td>
-      <td class="example">
-        <Text text={distinct === 0 ? '–' : cellText(example)} />
-      </td>
-      <td class="wide">
-        {warnings.map(({ code, text }) => (
-          <div key={code} class="doubtful">
-            ▲ <Text text={text} />
-          </div>
-        ))}
-        <span class="quiet">
-          <Text text={shares} />
-        </span>{' '}
+    <>
+      {warnings.map(({ code, text }) => (
+        <div key={code} class="doubtful">
+          ▲ <Text text={text} />
+        </div>
+      ))}
+      {isValue && (
         <button type="button" class="link" onClick={addFacet}>
           facet
         </button>
-      </td>
-    </tr>
+      )}{' '}
+      <span class="quiet">
+        <Text text={shares} />
+      </span>
+    </>
   )
 }

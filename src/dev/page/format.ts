@@ -74,6 +74,25 @@ export function clockSeconds(ms: number): string {
     : `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`
 }
 
+/** A time as precisely as a scale of such steps needs it: `10:42:07.1`, `10:42:07`, `10:42`. */
+export function clockStep(ms: number, stepMs: number): string {
+  if (stepMs >= 60_000) return clockSeconds(ms).slice(0, -3)
+  if (stepMs >= 1000) return clockSeconds(ms)
+  return clockTime(ms).slice(0, stepMs >= 100 ? -2 : stepMs >= 10 ? -1 : undefined)
+}
+
+/** The marks of a scale of times. A mark has the day before it if another day begins with it. */
+export function scaleTimes(times: readonly number[], stepMs: number): string[] {
+  const spansDays = day(times[0] ?? 0) !== day(times.at(-1) ?? 0)
+  return times.map((ms, at) => {
+    const date = day(ms)
+    if (stepMs >= 86_400_000) return date
+    const before = times[at - 1]
+    const isNewDay = before === undefined ? spansDays : date !== day(before)
+    return isNewDay ? `${date.slice(5)} ${clockStep(ms, stepMs)}` : clockStep(ms, stepMs)
+  })
+}
+
 /** `2026-11-22` */
 export function day(ms: number): string {
   const date = new Date(ms)

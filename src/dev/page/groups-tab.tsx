@@ -4,6 +4,7 @@ import { api } from './api.ts'
 import { clockTime, count, plural, shortCount } from './format.ts'
 import { type Props, useAnswer, usePage } from './page-context.ts'
 import { Go, LevelLabel, Plain, Text } from './parts.tsx'
+import { Table, type TableColumn } from './table.tsx'
 
 const maxGroups = 200
 const refreshMs = 3000
@@ -30,29 +31,12 @@ export function GroupsScreen({ state }: Props) {
       </header>
       {answer !== undefined && groups.length === 0 && <Plain title="No event matches." />}
       {groups.length > 0 && (
-        <div class="table-scroll">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Level</th>
-                <th scope="col">Dataset</th>
-                <th scope="col">Statement</th>
-                <th scope="col" class="number">
-                  Events
-                </th>
-                <th scope="col">Over time</th>
-                <th scope="col">First seen</th>
-                <th scope="col">Last seen</th>
-                <th scope="col">Examples</th>
-              </tr>
-            </thead>
-            <tbody>
-              {groups.map(group => (
-                <GroupRow key={`${group.dataset} ${group.level} ${group.statement}`} group={group} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          columns={columns}
+          rows={groups}
+          keyOf={({ dataset, level, statement }) => `${dataset} ${level} ${statement}`}
+          rowClass={({ level }) => level ?? ''}
+        />
       )}
     </main>
   )
@@ -64,47 +48,46 @@ function byNews(one: Group, other: Group): number {
   return Number(other.isNew) - Number(one.isNew) || rank(other) - rank(one) || other.count - one.count
 }
 
-function GroupRow({ group }: { group: Group }) {
-  const { actions } = usePage()
-  const { level, dataset, statement, message, errorType, topFrame, isNew } = group
+const columns: readonly TableColumn<Group>[] = [
+  { head: 'Level', cell: ({ level }) => <LevelLabel level={level} /> },
+  { head: 'Dataset', cell: ({ dataset }) => <Text text={dataset} /> },
+  { head: 'Statement', class: 'wide', cell: group => <Statement group={group} /> },
+  { head: 'Events', isNumber: true, cell: group => shortCount(group.count) },
+  { head: 'Over time', isRoomy: true, cell: ({ spark }) => <Spark counts={spark} /> },
+  { head: 'First seen', isRoomy: true, cell: ({ first }) => clockTime(first) },
+  { head: 'Last seen', cell: ({ last }) => clockTime(last) },
+  { head: 'Examples', cell: group => <Examples group={group} /> },
+]
+
+function Statement({ group: { statement, message, errorType, topFrame, isNew } }: { group: Group }) {
   return (
-    <tr class={level ?? ''}>
-      <td>
-        <LevelLabel level={level} />
-      </td>
-      <td>
-        <Text text={dataset} />
-      </td>
-      <td class="wide">
-        {isNew && <span class="badge new">new</span>}
-        <Text text={message === '' ? statement : message} />
-        {(errorType !== null || topFrame !== null) && (
-          <div class="quiet">
-            <Text text={[errorType, topFrame].filter(text => text !== null).join(' ')} />
-          </div>
-        )}
-      </td>
-      <td class="number">{shortCount(group.count)}</td>
-      <td>
-        <Spark counts={group.spark} />
-      </td>
-      <td>{clockTime(group.first)}</td>
-      <td>{clockTime(group.last)}</td>
-      <td>
-        <div class="row-actions">
-          <Go place={{ screen: 'event', id: group.firstId }}>first</Go>
-          <Go place={{ screen: 'event', id: group.lastId }}>last</Go>
-          <button
-            type="button"
-            class="link"
-            title="Exclude this message"
-            onClick={() => void actions.exclude('message', JSON.stringify(message))}
-          >
-            exclude
-          </button>
+    <>
+      {isNew && <span class="badge new">new</span>}
+      <Text text={message === '' ? statement : message} />
+      {(errorType !== null || topFrame !== null) && (
+        <div class="quiet">
+          <Text text={[errorType, topFrame].filter(text => text !== null).join(' ')} />
         </div>
-      </td>
-    </tr>
+      )}
+    </>
+  )
+}
+
+function Examples({ group: { firstId, lastId, message } }: { group: Group }) {
+  const { actions } = usePage()
+  return (
+    <div class="row-actions">
+      <Go place={{ screen: 'event', id: firstId }}>first</Go>
+      <Go place={{ screen: 'event', id: lastId }}>last</Go>
+      <button
+        type="button"
+        class="link"
+        title="Exclude this message"
+        onClick={() => void actions.exclude('message', JSON.stringify(message))}
+      >
+        exclude
+      </button>
+    </div>
   )
 }
 

@@ -49,7 +49,7 @@ export const keyHelp: readonly { title: string; keys: readonly KeyHelp[] }[] = [
     title: 'Page',
     keys: [
       { keys: 'y Y', what: 'copy the JSON, the link' },
-      { keys: '1 – 5', what: 'tabs' },
+      { keys: `1 – ${tabs.length}`, what: 'tabs' },
       { keys: 'F6', what: 'next region' },
       { keys: '?', what: 'these keys' },
     ],
@@ -126,7 +126,7 @@ export class Keyboard {
     if (key === ' ') return usesSpace(target) ? undefined : () => this.#control.togglePause()
     if (key === '/') return () => document.getElementById('query')?.focus()
     if (key === '?') return () => store.set({ dialog: 'help' })
-    const tab = /^[1-5]$/.test(key) ? tabs[Number(key) - 1] : undefined
+    const tab = /^[1-9]$/.test(key) ? tabs[Number(key) - 1] : undefined
     return tab === undefined ? undefined : () => actions.show(tab)
   }
 

@@ -29,7 +29,8 @@ export interface Loaded<Answer> {
   answer: Answer | undefined
   /** The sentence of the last failure. */
   error: string | undefined
-  reload: () => void
+  /** Shows an answer that came another way, until the next is loaded. */
+  put: (answer: Answer) => void
 }
 
 /**
@@ -43,7 +44,6 @@ export function useAnswer<Answer>(
 ): Loaded<Answer> {
   const [answer, setAnswer] = useState<Answer>()
   const [error, setError] = useState<string>()
-  const [turn, setTurn] = useState(0)
   useEffect(() => {
     const end = new AbortController()
     let timer = 0
@@ -64,6 +64,6 @@ export function useAnswer<Answer>(
       clearTimeout(timer)
       end.abort()
     }
-  }, [...dependsOn, turn])
-  return { answer, error, reload: () => setTurn(turn + 1) }
+  }, dependsOn)
+  return { answer, error, put: setAnswer }
 }

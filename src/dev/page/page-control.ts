@@ -40,6 +40,8 @@ export class PageControl {
   #heldUntil = 0
   #holdTimer = 0
   #pendingFrame: Frame | undefined
+  /** The frame that was drawn last. */
+  #drawnFrame: Frame | undefined
   #addressTimer = 0
   /** True while a query is typed: the step that Back undoes has begun. */
   #isTyping = false
@@ -277,11 +279,19 @@ export class PageControl {
 
   #adopt(state: ViewState, isNewList: boolean): void {
     const { reading, matched, matchedEvents, complete } = state
+    if (this.#isOvertaken(state)) return this.store.set({ reading, isReady: true })
     this.store.set({ reading, matched, matchedEvents: matchedEvents ?? matched, complete, isReady: true })
     if (!isNewList) return
     this.rows.draw({ rows: state.rows, matched, complete, newest: state.pinnedAt ?? state.newest })
     if (this.store.state.mode.kind === 'pinned') this.rows.pin()
     this.#findCursor()
+  }
+
+  /** True if the stream, which is another connection, has brought newer rows of the same list before this answer. */
+  #isOvertaken({ revision = 0, newest, view }: ViewState): boolean {
+    const frame = this.#drawnFrame
+    if (frame === undefined || view !== this.#view || this.store.state.mode.kind !== 'following') return false
+    return (frame.revision ?? 0) >= revision && frame.newest > newest
   }
 
   /** Puts the cursor on the event that is open, if the list has it. */
@@ -324,6 +334,7 @@ export class PageControl {
     const keepsOldRows = isRestarted && this.rows.heldRows().length > 0
     this.#epoch = epoch
     this.#view = view.view
+    this.#drawnFrame = undefined
     this.#revision = view.revision ?? 0
     this.#changes++
     this.store.set({ service: { epoch, version, url, maxEvents }, kept, forgotten, isReady: true })
@@ -370,6 +381,7 @@ export class PageControl {
 
   #draw(frame: Frame): void {
     const { complete } = this.store.state
+    this.#drawnFrame = frame
     this.store.set({ matched: frame.matched })
     this.rows.draw({ rows: frame.rows, matched: frame.matched, newest: frame.newest, complete })
   }

@@ -2,13 +2,11 @@
  * The address of the page and what it means. Everything that a link should bring back is in it: a reload, the Back
  * button and a second tab show the same view.
  */
-import type { Sort, ViewQuery } from '../protocol.ts'
+import { maxQueryChars, type Screen, type Sort, screens, type ViewQuery } from '../protocol.ts'
 
-export const tabs = ['events', 'requests', 'fields', 'cost', 'faults'] as const
+/** The screens that have a tab. The others open from a row, or from the list of events. */
+export const tabs = ['events', 'requests', 'fields', 'cost', 'faults'] as const satisfies readonly Screen[]
 export type Tab = (typeof tabs)[number]
-
-/** Screens: the tabs, and those that open from a row. */
-export type Screen = Tab | 'groups' | 'trace' | 'event'
 
 export interface Place extends ViewQuery {
   screen: Screen
@@ -45,17 +43,19 @@ export const home: Place = {
 }
 
 const maxColumns = 12
+const maxColumnChars = 512
+/** Maximum number of clauses that are switched off. */
+const maxOff = 50
 
 export function placeOf(url: URL): Place {
   const [, , first = '', ...rest] = url.pathname.split('/')
   const query = url.searchParams
-  const screens: readonly string[] = [...tabs, 'groups', 'trace', 'event']
   return {
-    screen: screens.includes(first) ? (first as Screen) : 'events',
+    screen: Object.hasOwn(screens, first) ? (first as Screen) : 'events',
     id: decoded(rest.join('/')),
     time: first === 'event' ? (query.get('t') ?? '') : '',
-    q: query.get('q') ?? '',
-    off: query.getAll('off'),
+    q: (query.get('q') ?? '').slice(0, maxQueryChars),
+    off: query.getAll('off').slice(0, maxOff),
     sort: query.get('sort') === 'arrival' ? 'arrival' : ('time' satisfies Sort),
     since: wholeNumber(query.get('since')) ?? 0,
     from: wholeNumber(query.get('from')),
@@ -63,7 +63,7 @@ export function placeOf(url: URL): Place {
     group: query.get('group') !== '0',
     columns: (query.get('cols') ?? '')
       .split(',')
-      .filter(path => path !== '')
+      .filter(path => path !== '' && path.length <= maxColumnChars)
       .slice(0, maxColumns),
     mark: wholeNumber(query.get('mark')) ?? 0,
     sel: wholeNumber(query.get('sel')) ?? 0,
@@ -90,7 +90,7 @@ export function addressOf(place: Place): string {
   add('sel', place.sel)
   if (place.since !== 0 || place.mark !== 0 || place.sel !== 0) add('of', place.epoch)
   add('rows', place.lines === 3 ? 3 : null)
-  const path = `/dev/${place.screen}${place.id === '' ? '' : `/${encodeURIComponent(place.id)}`}`
+  const path = `/dev/${place.screen}${place.id === '' ? '' : `/${encoded(place.id)}`}`
   return query.length === 0 ? path : `${path}?${query.join('&')}`
 }
 
@@ -102,9 +102,12 @@ export function viewQueryOf(place: Place): ViewQuery {
 
 /** Encodes a value, except for characters that an address may have as they are: people read and edit addresses. */
 function readable(value: string): string {
-  return encodeURIComponent(value).replace(/%(?:3A|2C|2F|40|20)/g, code =>
-    code === '%20' ? '+' : decodeURIComponent(code),
-  )
+  return encoded(value).replace(/%(?:3A|2C|2F|40|20)/g, code => (code === '%20' ? '+' : decodeURIComponent(code)))
+}
+
+/** Encodes a value. Half a character, which an event may have, cannot be in an address. */
+function encoded(value: string): string {
+  return encodeURIComponent(value.toWellFormed())
 }
 
 function decoded(part: string): string {

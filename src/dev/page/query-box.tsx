@@ -1,5 +1,7 @@
 /** The query: one text, which is all that filters. Suggestions come from the service, for the word at the cursor. */
+
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { maxQueryChars } from '../protocol.ts'
 import { api, wasAborted } from './api.ts'
 import { shortCount } from './format.ts'
 import { type Props, usePage } from './page-context.ts'
@@ -150,8 +152,9 @@ export function QueryBox({ state }: Props) {
       }
     } else if (event.key === 'Escape') {
       event.preventDefault()
-      if (isOpen) close()
-      else document.getElementById('list')?.focus()
+      if (isOpen) return close()
+      input.current?.blur() // the list is not there before it has a row
+      document.getElementById('list')?.focus()
     } else if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
       event.preventDefault()
       if (!isOpen) return suggest(text)
@@ -183,6 +186,7 @@ export function QueryBox({ state }: Props) {
           autocomplete="off"
           autocapitalize="off"
           spellcheck={false}
+          maxLength={maxQueryChars}
           placeholder={'level:error http.status:>=500 "timed out" -health'}
           value={text}
           onInput={event => onInput(event.currentTarget.value)}
@@ -230,7 +234,7 @@ export function QueryBox({ state }: Props) {
         {notes.map(note => (
           <p key={note.text}>
             <Text text={note.text} />
-            {note.didYouMean !== undefined && <DidYouMean text={note.didYouMean} />}
+            {note.correction !== undefined && <DidYouMean text={note.correction} />}
           </p>
         ))}
       </div>

@@ -1,7 +1,7 @@
 /** The rate of events over time, stacked by level, drawn by uPlot. A drag selects a time. */
 import uPlot from 'uplot'
 import { type Chart, levels } from '../protocol.ts'
-import { clockSeconds } from './format.ts'
+import { scaleTimes } from './format.ts'
 
 /** Series of the chart, the highest level on top: the service's order, and those without a level. */
 export const chartSeries = [...levels, 'none'] as const
@@ -57,7 +57,7 @@ export function rateChart(target: HTMLElement, width: number, onSelect: (from: n
       },
       series: [{}, ...series.toReversed()],
       axes: [
-        { ...axis, size: 24, values: (_, splits) => splits.map(second => clockSeconds(second * 1000)), space: 90 },
+        { ...axis, size: 24, values: timeMarks, space: 90 },
         { ...axis, size: 48, values: (_, splits) => splits.map(shortNumber), space: 26 },
       ],
       hooks: {
@@ -97,7 +97,8 @@ export function rateChart(target: HTMLElement, width: number, onSelect: (from: n
     show(chart, selected) {
       stepMs = chart.stepMs
       range = selected
-      plot.setData(stacked(chart), false)
+      const isEmpty = chart.counts.every(byLevel => byLevel.every(count => count === 0))
+      plot.setData(isEmpty ? emptyData() : stacked(chart), false)
       const from = chart.from / 1000
       plot.setScale('x', { min: from, max: from + (Math.max(chart.counts.length, 1) * stepMs) / 1000 })
     },
@@ -108,6 +109,23 @@ export function rateChart(target: HTMLElement, width: number, onSelect: (from: n
     },
     destroy: () => plot.destroy(),
   }
+}
+
+/** Width that a mark needs on each side of its place, in pixels. */
+const markMargin = 30
+
+/** The marks of the time axis. A mark that would be cut at the edge is left out. */
+function timeMarks(plot: uPlot, splits: number[], _: number, __: number, increment: number): string[] {
+  if (plot.data[0].length === 0) return []
+  const last = plot.width - markMargin
+  const marks = scaleTimes(
+    splits.map(second => Math.round(second * 1000)),
+    increment * 1000,
+  )
+  return marks.map((mark, at) => {
+    const left = plot.valToPos(splits[at] ?? 0, 'x') + plot.over.offsetLeft
+    return left > last || left < markMargin ? '' : mark
+  })
 }
 
 function emptyData(): uPlot.AlignedData {

@@ -6,6 +6,7 @@ import { bytes, clockTime, count, duration, plural } from './format.ts'
 import { LongText } from './json-tree.tsx'
 import { type Props, useAnswer } from './page-context.ts'
 import { Go, Plain, Text } from './parts.tsx'
+import { Table, type TableColumn } from './table.tsx'
 
 const pageSize = 100
 const refreshMs = 1500
@@ -68,36 +69,13 @@ export function RequestsScreen({ state }: Props) {
       ) : rows.length === 0 ? (
         <Plain title={answer.total === 0 ? 'No request has arrived yet.' : 'No request matches.'} />
       ) : (
-        <div class="table-scroll">
-          <table class="requests">
-            <thead>
-              <tr>
-                <th scope="col">Time</th>
-                <th scope="col">Status</th>
-                <th scope="col">Dataset</th>
-                <th scope="col" class="number">
-                  Events
-                </th>
-                <th scope="col" class="number">
-                  Wire
-                </th>
-                <th scope="col" class="number">
-                  Body
-                </th>
-                <th scope="col">Encoding</th>
-                <th scope="col" class="number">
-                  Took
-                </th>
-                <th scope="col">Waterfall</th>
-                <th scope="col">Note</th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map(row => (
-                <Line key={row.n} row={row} span={span} isOpen={row.n === open} />
-              ))}
-            </tbody>
-          </table>
+        <Table
+          columns={columnsOf(open, span)}
+          rows={rows}
+          keyOf={({ n }) => n}
+          class="requests"
+          rowClass={({ n }) => (n === open ? 'open' : '')}
+        >
           <p class="pager">
             {before !== undefined && (
               <button type="button" onClick={() => setBefore(undefined)}>
@@ -110,7 +88,7 @@ export function RequestsScreen({ state }: Props) {
               </button>
             )}
           </p>
-        </div>
+        </Table>
       )}
     </main>
   )
@@ -126,46 +104,46 @@ interface Span {
   to: number
 }
 
-function Line({ row, span, isOpen }: { row: RequestRow; span: Span; isOpen: boolean }) {
-  const { n, at, status, dataset, events, wireBytes, bodyBytes, encoding, tookMs, kind, path } = row
-  const width = Math.max(span.to - span.from, 1)
-  const left = `${((at - span.from) / width) * 100}%`
-  const length = `${((tookMs ?? 0) / width) * 100}%`
-  return (
-    <tr class={isOpen ? 'open' : ''}>
-      <td>
-        <Go place={{ screen: 'requests', id: isOpen ? '' : String(n) }} label={`Request ${n}, ${clockTime(at)}`}>
+function columnsOf(open: number | undefined, span: Span): readonly TableColumn<RequestRow>[] {
+  return [
+    {
+      head: 'Time',
+      cell: ({ n, at }) => (
+        <Go place={{ screen: 'requests', id: n === open ? '' : String(n) }} label={`Request ${n}, ${clockTime(at)}`}>
           {clockTime(at)}
         </Go>
-      </td>
-      <td>
-        <Status status={status} />
-      </td>
-      <td>
-        {dataset === null ? (
+      ),
+    },
+    { head: 'Status', cell: ({ status }) => <Status status={status} /> },
+    {
+      head: 'Dataset',
+      cell: ({ dataset, kind, path }) =>
+        dataset === null ? (
           <span class="quiet">
             <Text text={kind === 'other' ? path : kind} />
           </span>
         ) : (
           <Text text={dataset} />
-        )}
-      </td>
-      <td class="number">{count(events)}</td>
-      <td class="number">{bytes(wireBytes)}</td>
-      <td class="number">{bytes(bodyBytes)}</td>
-      <td>
-        <Text text={encoding} />
-      </td>
-      <td class="number">{tookMs === null ? '–' : duration(tookMs)}</td>
-      <td>
-        <span class="waterfall" aria-hidden="true">
-          <span class={status === null || status >= 400 ? 'refused' : ''} style={{ left, width: length }} />
-        </span>
-      </td>
-      <td class="wide">
-        <Note row={row} />
-      </td>
-    </tr>
+        ),
+    },
+    { head: 'Events', isNumber: true, cell: ({ events }) => count(events) },
+    { head: 'Wire', isNumber: true, cell: ({ wireBytes }) => bytes(wireBytes) },
+    { head: 'Body', isNumber: true, cell: ({ bodyBytes }) => bytes(bodyBytes) },
+    { head: 'Encoding', isRoomy: true, cell: ({ encoding }) => <Text text={encoding} /> },
+    { head: 'Took', isNumber: true, cell: ({ tookMs }) => (tookMs === null ? '–' : duration(tookMs)) },
+    { head: 'Waterfall', isRoomy: true, cell: row => <Waterfall row={row} span={span} /> },
+    { head: 'Note', class: 'wide', cell: row => <Note row={row} /> },
+  ]
+}
+
+function Waterfall({ row: { at, tookMs, status }, span }: { row: RequestRow; span: Span }) {
+  const width = Math.max(span.to - span.from, 1)
+  const left = `${((at - span.from) / width) * 100}%`
+  const length = `${((tookMs ?? 0) / width) * 100}%`
+  return (
+    <span class="waterfall" aria-hidden="true">
+      <span class={status === null || status >= 400 ? 'refused' : ''} style={{ left, width: length }} />
+    </span>
   )
 }
 
@@ -176,10 +154,11 @@ function Note({ row }: { row: RequestRow }) {
       {retryOf !== undefined && (
         <>
           ↺ retry of <Go place={{ screen: 'requests', id: String(retryOf.n) }}>#{retryOf.n}</Go>, waited{' '}
-          {duration(retryOf.waitedMs)}{' '}
+          {duration(retryOf.waitedMs)}
+          {reason !== '' && ' · '}
         </>
       )}
-      {duplicate && <span class="badge">duplicate: stored twice</span>} {reason !== '' && <Text text={reason} />}
+      {reason !== '' && <Text text={reason} />} {duplicate && <span class="badge">duplicate: stored twice</span>}{' '}
       {fault && <span class="badge">fault</span>}
     </>
   )

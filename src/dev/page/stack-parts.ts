@@ -1,7 +1,7 @@
 /** The parts of a stack: frames of the application, frames of Node and of packages, and the text between them. */
 
 export function isStack(text: string): boolean {
-  return /\n\s+at \S/.test(text)
+  return /\n[ \t]+at \S/.test(text)
 }
 
 export interface StackPart {

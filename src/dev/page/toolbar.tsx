@@ -14,7 +14,7 @@ export function Toolbar({ state }: Props) {
   const isOfEvents = place.screen === 'events' || place.screen === 'groups'
   if (!isOfEvents) {
     return (
-      <div class="toolbar">
+      <div class="toolbar count-only">
         <MatchCount state={state} />
       </div>
     )

@@ -6,6 +6,7 @@ import { clockTime, count, duration, percent, plural } from './format.ts'
 import { escapeUnseen } from './json-nodes.ts'
 import { type Props, useAnswer, usePage } from './page-context.ts'
 import { Bar, Go, LevelLabel, Plain, Text } from './parts.tsx'
+import { Table, type TableColumn } from './table.tsx'
 
 const maxEvents = 500
 const refreshMs = 3000
@@ -31,7 +32,6 @@ function Trace({ trace }: { trace: TraceAnswer }) {
   useEffect(() => {
     if (hasEvents) longestRow.current?.scrollIntoView({ block: 'center' })
   }, [hasEvents])
-  const spans = [...new Set(events.map(({ spanId }) => spanId))].filter(span => span !== null)
   const copy = () => actions.copy(events.map(({ line }) => `${escapeUnseen(line)}\n`).join(''), 'Events copied.')
   return (
     <>
@@ -64,62 +64,66 @@ function Trace({ trace }: { trace: TraceAnswer }) {
       {events.length === 0 ? (
         <Plain title="No event of this trace is kept." />
       ) : (
-        <div class="table-scroll">
-          <table class="trace">
-            <thead>
-              <tr>
-                <th scope="col">Offset</th>
-                <th scope="col">Gap</th>
-                <th scope="col">Source</th>
-                <th scope="col">Span</th>
-                <th scope="col">Level</th>
-                <th scope="col">Message</th>
-              </tr>
-            </thead>
-            <tbody>
-              {events.map(event => {
-                const span = spans.indexOf(event.spanId ?? '')
-                const isLongest = event.gapMs === longest && longest > 0
-                return (
-                  <tr key={event.id} class={event.level ?? ''} ref={isLongest ? longestRow : null}>
-                    <td class="number" title={clockTime(event.at)}>
-                      +{(event.offsetMs / 1000).toFixed(3)}
-                    </td>
-                    <td class={`gap${isLongest ? ' longest' : ''}`}>
-                      {event.gapMs > 0 && (
-                        <>
-                          <Bar share={longest === 0 ? 0 : event.gapMs / longest} />
-                          {longest > 0 && event.gapMs / longest >= 0.02 && duration(event.gapMs)}
-                          <span class="off-screen">{percent(event.gapMs / Math.max(durationMs, 1))} of the trace</span>
-                        </>
-                      )}
-                    </td>
-                    <td>
-                      <Text text={event.source ?? event.dataset} />
-                    </td>
-                    <td>
-                      {event.spanId !== null && (
-                        <span class={`span-label source-${span % spanColors}`}>
-                          <b>{letterOf(span)}</b> <Text text={event.spanId.slice(0, 4)} />
-                        </span>
-                      )}
-                    </td>
-                    <td>
-                      <LevelLabel level={event.level} />
-                    </td>
-                    <td class="wide">
-                      <Go place={{ screen: 'event', id: event.id }}>
-                        <Text text={event.message === '' ? '(no message)' : event.message.slice(0, 300)} />
-                      </Go>
-                    </td>
-                  </tr>
-                )
-              })}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          columns={columnsOf(trace, longest)}
+          rows={events}
+          keyOf={({ id }) => id}
+          class="trace"
+          rowClass={({ level }) => level ?? ''}
+          rowRef={event => (isLongest(event, longest) ? longestRow : null)}
+        />
       )}
     </>
+  )
+}
+
+type TraceEvent = TraceAnswer['events'][number]
+
+function isLongest({ gapMs }: TraceEvent, longestMs: number): boolean {
+  return gapMs === longestMs && longestMs > 0
+}
+
+function columnsOf({ events, durationMs }: TraceAnswer, longestMs: number): readonly TableColumn<TraceEvent>[] {
+  const spans = [...new Set(events.map(({ spanId }) => spanId))].filter(span => span !== null)
+  return [
+    {
+      head: 'Offset',
+      class: 'number',
+      title: ({ at }) => clockTime(at),
+      cell: ({ offsetMs }) => `+${(offsetMs / 1000).toFixed(3)}`,
+    },
+    {
+      head: 'Gap',
+      class: event => `gap${isLongest(event, longestMs) ? ' longest' : ''}`,
+      cell: ({ gapMs }) =>
+        gapMs > 0 && (
+          <>
+            <Bar share={longestMs === 0 ? 0 : gapMs / longestMs} />
+            {longestMs > 0 && gapMs / longestMs >= 0.02 && duration(gapMs)}
+            <span class="off-screen">{percent(gapMs / Math.max(durationMs, 1))} of the trace</span>
+          </>
+        ),
+    },
+    { head: 'Source', cell: ({ source, dataset }) => <Text text={source ?? dataset} /> },
+    { head: 'Span', cell: ({ spanId }) => spanId !== null && <SpanLabel id={spanId} at={spans.indexOf(spanId)} /> },
+    { head: 'Level', cell: ({ level }) => <LevelLabel level={level} /> },
+    {
+      head: 'Message',
+      class: 'wide',
+      cell: ({ id, message }) => (
+        <Go place={{ screen: 'event', id }}>
+          <Text text={message === '' ? '(no message)' : message.slice(0, 300)} />
+        </Go>
+      ),
+    },
+  ]
+}
+
+function SpanLabel({ id, at }: { id: string; at: number }) {
+  return (
+    <span class={`span-label source-${at % spanColors}`}>
+      <b>{letterOf(at)}</b> <Text text={id.slice(0, 4)} />
+    </span>
   )
 }
 

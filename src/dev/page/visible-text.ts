@@ -3,6 +3,7 @@
  * invisible characters become labels, so that no text can hide a part of itself or reorder what stands beside it.
  * ANSI color sequences become colors; all other escape sequences show as text.
  */
+import { unseenNames } from '../../text/visible-text.ts'
 
 export type AnsiColor = 'black' | 'red' | 'green' | 'yellow' | 'blue' | 'magenta' | 'cyan' | 'white' | 'gray'
 
@@ -29,29 +30,6 @@ const suspicious = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Poi
 const special =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: ESC begins a color.
   /\x1b\[(?<sgr>[\d;:]{0,64})m|(?<emoji>\p{RGI_Emoji})|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gv
-
-const names: ReadonlyMap<number, string> = new Map([
-  [0x00ad, 'SHY'],
-  [0x061c, 'ALM'],
-  [0x200b, 'ZWSP'],
-  [0x200c, 'ZWNJ'],
-  [0x200d, 'ZWJ'],
-  [0x200e, 'LRM'],
-  [0x200f, 'RLM'],
-  [0x2028, 'LS'],
-  [0x2029, 'PS'],
-  [0x202a, 'LRE'],
-  [0x202b, 'RLE'],
-  [0x202c, 'PDF'],
-  [0x202d, 'LRO'],
-  [0x202e, 'RLO'],
-  [0x2060, 'WJ'],
-  [0x2066, 'LRI'],
-  [0x2067, 'RLI'],
-  [0x2068, 'FSI'],
-  [0x2069, 'PDI'],
-  [0xfeff, 'BOM'],
-])
 
 /** Returns true if the text can be shown as it is. */
 export function isPlain(text: string): boolean {
@@ -108,7 +86,7 @@ function labelOf(char: string): Piece {
   if (code < 0x20) return { text: String.fromCharCode(0x2400 + code), kind: 'label', title }
   if (code === 0x7f) return { text: '␡', kind: 'label', title }
   if (code >= 0xd800 && code <= 0xdfff) return { text: '�', kind: 'label', title: `${title}, half of a character` }
-  return { text: `⟦${names.get(code) ?? title}⟧`, kind: 'label', title }
+  return { text: `⟦${unseenNames.get(code) ?? title}⟧`, kind: 'label', title }
 }
 
 const basic: readonly AnsiColor[] = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white']

@@ -1,13 +1,13 @@
 import { mark } from '../index/entry.ts'
 import { messageOf } from '../index/event-message.ts'
-import { timeOfValue } from '../index/event-time.ts'
 import { noRank, rankOfSpelling, rankOfWord } from '../index/level-rank.ts'
 import type { Candidate } from './candidate.ts'
-import { clockTime } from './clock-time.ts'
 import { someText } from './event-texts.ts'
 import { FieldPath } from './field-path.ts'
 import type { Comparison, QueryNode, TermNode, TermTest } from './query-node.ts'
 import { conjuncts } from './read-query.ts'
+import { TextFinder } from './text-finder.ts'
+import { timeSpan } from './time-span.ts'
 import { numberComparison, numberOf, type ValueTest, valueTest, WildcardPattern } from './value-test.ts'
 import { isVirtualField, type VirtualField } from './virtual-fields.ts'
 
@@ -20,8 +20,10 @@ export interface CompiledQuery {
   readonly testAnyLevel: EntryTest
   /** The test of the clauses about levels. It decides for events that pass the other one. */
   readonly testLevel: EntryTest
-  /** True if the query has patterns of the user, which may take any time. */
+  /** True if the query has regular expressions, which may take any time. */
   readonly hasRegex: boolean
+  /** True if one test of the query may take long: it has regular expressions, or wildcards that can match in many ways. */
+  readonly mayBeSlow: boolean
 }
 
 export interface QueryContext {
@@ -43,7 +45,8 @@ export function compileQuery(node: QueryNode, context: QueryContext): CompiledQu
     test: ofLevel.length === 0 ? testAnyLevel : candidate => testLevel(candidate) && testAnyLevel(candidate),
     testAnyLevel,
     testLevel,
-    hasRegex: hasRegex(node),
+    hasRegex: hasTest(node, ({ kind }) => kind === 'regex'),
+    mayBeSlow: hasTest(node, test => test.kind === 'regex' || (test.kind === 'wildcard' && test.parts.includes('?'))),
   }
 }
 
@@ -53,10 +56,10 @@ function isAboutLevel(node: QueryNode): boolean {
   return node.kind !== 'all' && node.nodes.every(isAboutLevel)
 }
 
-function hasRegex(node: QueryNode): boolean {
-  if (node.kind === 'term') return node.test.kind === 'regex'
-  if (node.kind === 'not') return hasRegex(node.node)
-  return node.kind !== 'all' && node.nodes.some(hasRegex)
+function hasTest(node: QueryNode, is: (test: TermTest) => boolean): boolean {
+  if (node.kind === 'term') return is(node.test)
+  if (node.kind === 'not') return hasTest(node.node, is)
+  return node.kind !== 'all' && node.nodes.some(part => hasTest(part, is))
 }
 
 /** A test and how much it costs: 0 for what the entry knows, 1 for a search in the line, more for patterns. */
@@ -131,7 +134,8 @@ function compiledText(test: TermTest): Costed {
 
 function textSearch(text: string, isExact: boolean): Costed {
   const searched = isExact ? text : text.toLowerCase()
-  const contains = (value: string) => (isExact ? value : value.toLowerCase()).includes(searched)
+  const finder = new TextFinder(searched)
+  const contains = (value: string) => finder.isIn(isExact ? value : value.toLowerCase())
   // A line may write a number in another way than we do.
   const mayBeOfNumber = /^[-+.\de]+$/.test(searched.toLowerCase())
   // These characters are always written with a backslash.
@@ -139,7 +143,7 @@ function textSearch(text: string, isExact: boolean): Costed {
   return {
     test: candidate => {
       if (isInLine && !candidate.hasEscapes) {
-        if (!(isExact ? candidate.line : candidate.lowerLine).includes(searched)) return false
+        if (!finder.isIn(isExact ? candidate.line : candidate.lowerLine)) return false
       }
       return someText(candidate.event, contains)
     },
@@ -149,11 +153,11 @@ function textSearch(text: string, isExact: boolean): Costed {
 
 function fieldTest(field: string, test: TermTest): Costed {
   const path = new FieldPath(field)
-  const { mark: textOfName } = path
+  const nameFinder = new TextFinder(path.mark)
   const isTrue = test.kind === 'regex' ? regexTest(test.source, test.flags) : valueTest(test, field)
   return {
     test: candidate => {
-      if (!candidate.hasEscapes && !candidate.line.includes(textOfName)) return false
+      if (!candidate.hasEscapes && !nameFinder.isIn(candidate.line)) return false
       return path.some(candidate.event, isTrue)
     },
     cost: test.kind === 'regex' ? 3 : 1,
@@ -228,8 +232,8 @@ function levelTest(test: TermTest): EntryTest | undefined {
     return isTrue && (({ entry }) => entry.rank >= 0 && isTrue(entry.rank))
   }
   if (test.kind !== 'range') return undefined
-  const min = rankComparison(test.includesMin ? '>=' : '>', test.min)
-  const max = rankComparison(test.includesMax ? '<=' : '<', test.max)
+  const min = test.min === null ? () => true : rankComparison(test.includesMin ? '>=' : '>', test.min)
+  const max = test.max === null ? () => true : rankComparison(test.includesMax ? '<=' : '<', test.max)
   return min && max && (({ entry }) => entry.rank >= 0 && min(entry.rank) && max(entry.rank))
 }
 
@@ -256,18 +260,22 @@ const badgeBits: ReadonlyMap<string, number> = new Map([
   ['duplicate', mark.duplicate],
 ])
 
-/** The time is compared as the list orders it. */
-function timeTest(test: TermTest, context: QueryContext): EntryTest | undefined {
-  const timeOf = (text: string) => clockTime(text, context.nowMs) ?? timeOfValue(text) ?? timeOfValue(numberOf(text))
+/** The time is compared as the list orders it. Only `<=` and equality mean a whole day; other signs, its beginning. */
+function timeTest(test: TermTest, { nowMs }: QueryContext): EntryTest | undefined {
+  const compared = (sign: Comparison, text: string) => {
+    const span = timeSpan(text, nowMs)
+    return span && numberComparison(sign, sign === '<=' ? span.last : span.first)
+  }
   if (test.kind === 'compare') {
-    const time = timeOf(test.text)
-    const isTrue = time === undefined ? undefined : numberComparison(test.comparison, time)
+    const isTrue = compared(test.comparison, test.text)
     return isTrue && (({ entry }) => isTrue(entry.at))
   }
+  if (test.kind === 'text') {
+    const span = timeSpan(test.text, nowMs)
+    return span && (({ entry: { at } }) => at >= span.first && at <= span.last)
+  }
   if (test.kind !== 'range') return undefined
-  const [min, max] = [timeOf(test.min), timeOf(test.max)]
-  if (min === undefined || max === undefined) return undefined
-  const isAfter = numberComparison(test.includesMin ? '>=' : '>', min)
-  const isBefore = numberComparison(test.includesMax ? '<=' : '<', max)
-  return ({ entry }) => isAfter(entry.at) && isBefore(entry.at)
+  const isAfter = test.min === null ? () => true : compared(test.includesMin ? '>=' : '>', test.min)
+  const isBefore = test.max === null ? () => true : compared(test.includesMax ? '<=' : '<', test.max)
+  return isAfter && isBefore && (({ entry }) => isAfter(entry.at) && isBefore(entry.at))
 }

@@ -17,9 +17,15 @@ interface Clause {
   readonly node: QueryNode
 }
 
-/** Returns the text of a query after a change. A text that is no query becomes a phrase first. */
-export function editQuery(q: string, change: EditRequest['change']): string {
-  const clauses = clausesOf(q)
+type IsField = (name: string) => boolean
+
+/**
+ * Returns the text of a query after a change. A text that is no query becomes a phrase first.
+ *
+ * @param isField tells whether a name is that of a field, as for `parseQuery`
+ */
+export function editQuery(q: string, change: EditRequest['change'], isField?: IsField): string {
+  const clauses = clausesOf(q, isField)
   switch (change.kind) {
     case 'only': {
       const clause = valueClause(change.path, change.value)
@@ -42,15 +48,15 @@ export function editQuery(q: string, change: EditRequest['change']): string {
     case 'text':
       return joined([...clauses.map(({ text }) => text), quoted(change.text)])
     case 'remove':
-      return removed(q, change.start, change.end)
+      return removed(q, change, clauses)
   }
 }
 
 /** Returns the clauses that are joined by AND. */
-function clausesOf(q: string): Clause[] {
+function clausesOf(q: string, isField?: IsField): Clause[] {
   if (q.trim() === '') return []
   try {
-    const { node } = parseQuery(q)
+    const { node } = parseQuery(q, isField)
     const isBare =
       node.kind === 'and' && node.nodes[0] !== undefined && placeOf(node).start === placeOf(node.nodes[0]).start
     const nodes = isBare && node.kind === 'and' ? node.nodes : [node]
@@ -159,8 +165,7 @@ function levelClause(chosen: readonly Level[]): string[] {
 }
 
 /** Removes a part of the text, and the operator that joined it. */
-function removed(q: string, start: number, end: number): string {
-  const clauses = clausesOf(q)
+function removed(q: string, { start, end }: { start: number; end: number }, clauses: readonly Clause[]): string {
   const isClause = ({ node }: Clause) => {
     const place = placeOf(node)
     return place.start === start && place.end === end

@@ -40,8 +40,9 @@ export type TermTest =
   | { readonly kind: 'compare'; readonly comparison: Comparison; readonly text: string }
   | {
       readonly kind: 'range'
-      readonly min: string
-      readonly max: string
+      /** `null` for no bound: `[500 TO *]`. */
+      readonly min: string | null
+      readonly max: string | null
       readonly includesMin: boolean
       readonly includesMax: boolean
     }

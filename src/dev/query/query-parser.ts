@@ -20,7 +20,11 @@ const blank = /\s/
 const fieldName = /[\p{L}_@$#][\p{L}\p{N}_@$#./-]*/uy
 const regexFlags = /[imsu]*(?=[\s)]|$)/y
 const letterOrDigit = /[\p{L}\p{N}]/u
-const operator = /:?(?:!=|>=|<=|==|=|>|<)|:!?/y
+const operator = /:?(?:!=|<>|>=|<=|==|=|>|<)|:!?/y
+/** An operator before a value in a group: `status:(>=500 AND <504)`. */
+const innerOperator = /!=|>=|<=|=|>|</y
+/** What may follow a `+`, which other languages write before a term that must match. */
+const afterPlus = /[\p{L}_@$#"'(]/u
 const comparisonOf: ReadonlyMap<string, Comparison> = new Map([
   ['>', '>'],
   ['>=', '>='],
@@ -43,13 +47,18 @@ interface Prefix {
  * know neither IP addresses nor `a>=5`. `NOT` binds more strongly than `AND`, and `AND` more strongly than `OR`. A space
  * is `AND`.
  *
+ * Blanks may stand around the operator of a field that events have: `status >= 500`, `level: error`. Before any other
+ * word, they show that the text is no query, but a line of a log: `retries = 5`.
+ *
+ * @param isField tells whether a name is that of a field that events have
  * @throws QueryProblem if the text is no query
  */
-export function parseQuery(text: string): ParsedQuery {
+export function parseQuery(text: string, isField: (name: string) => boolean = () => false): ParsedQuery {
   if (text.length > maxChars) throw new QueryProblem(`longer than ${maxChars} characters`, maxChars)
-  const parser = new QueryParser(text)
+  const parser = new QueryParser(text, isField)
   const node = parser.parse()
-  return { node, isRewritten: parser.isRewritten, wordsLikeOperators: parser.wordsLikeOperators }
+  const { isRewritten, wordsLikeOperators, namesLikeFields } = parser
+  return { node, isRewritten, wordsLikeOperators, namesLikeFields }
 }
 
 export interface ParsedQuery {
@@ -58,6 +67,8 @@ export interface ParsedQuery {
   readonly isRewritten: boolean
   /** Places of the words `and`, `or` and `not` in lower case. */
   readonly wordsLikeOperators: readonly { readonly word: string; readonly at: number }[]
+  /** Words that stand before an operator with a blank, and are no fields. */
+  readonly namesLikeFields: readonly { readonly name: string; readonly at: number }[]
 }
 
 class QueryParser {
@@ -67,9 +78,12 @@ class QueryParser {
   #depth = 0
   isRewritten = false
   readonly wordsLikeOperators: { word: string; at: number }[] = []
+  readonly namesLikeFields: { name: string; at: number }[] = []
+  readonly #isField: (name: string) => boolean
 
-  constructor(text: string) {
+  constructor(text: string, isField: (name: string) => boolean) {
     this.#text = text
+    this.#isField = isField
   }
 
   parse(): QueryNode {
@@ -101,6 +115,12 @@ class QueryParser {
   #negation(prefix: Prefix | undefined): QueryNode {
     const start = this.#at
     const next = this.#text[start + 1]
+    if (this.#text[start] === '+' && afterPlus.test(next ?? '')) {
+      this.#at++
+      this.isRewritten = true
+      const node = this.#primary(prefix)
+      return node.kind === 'all' ? node : { ...node, start }
+    }
     const mayBeSign = this.#text[start] === '-' || this.#text[start] === '!'
     if (mayBeSign && next === undefined) throw new QueryProblem('unexpected end of the text', start + 1, true)
     const isSign = mayBeSign && !blank.test(next ?? '')
@@ -144,16 +164,21 @@ class QueryParser {
 
   #term(outer: Prefix | undefined): QueryNode {
     const start = this.#at
-    const prefix = outer ?? this.#prefix()
+    const prefix = outer === undefined ? this.#prefix() : this.#withInnerOperator(outer)
     if (prefix === undefined) return this.#ended({ kind: 'term', field: null, test: this.#test(undefined), start })
     const { field, isNegated } = prefix
     if (this.#text[this.#at] === '(' && outer === undefined) {
       this.isRewritten = true
-      const group = { ...this.#group(prefix), start }
+      const group = { ...this.#group({ ...prefix, isNegated: false }), start }
       return isNegated ? { kind: 'not', node: group, start, end: endOf(group) } : group
     }
-    const term = this.#ended({ kind: 'term', field, test: this.#test(prefix), start })
-    return isNegated && outer === undefined ? { kind: 'not', node: term, start, end: endOf(term) } : term
+    const test = this.#test(prefix)
+    // Other languages ask for the presence of a field by `_exists_:field`.
+    const isPresence = field === '_exists_' && test.kind === 'text'
+    if (isPresence) this.isRewritten = true
+    const asked = isPresence ? { field: test.text, test: { kind: 'exists' as const } } : { field, test }
+    const term = this.#ended({ kind: 'term', ...asked, start })
+    return isNegated ? { kind: 'not', node: term, start, end: endOf(term) } : term
   }
 
   #ended(node: Omit<TermNode, 'end'>): TermNode {
@@ -162,29 +187,58 @@ class QueryParser {
     return { ...node, end }
   }
 
+  /** Reads the operator before a value in a group, if there is one. */
+  #withInnerOperator(outer: Prefix): Prefix {
+    innerOperator.lastIndex = this.#at
+    const [sign] = (outer.comparison === undefined && innerOperator.exec(this.#text)) || []
+    if (sign === undefined) return outer
+    this.#at += sign.length
+    this.#skipBlank()
+    return { field: outer.field, comparison: comparisonOf.get(sign), isNegated: sign === '!=' }
+  }
+
   /** Reads the field and the operator before a value. Moves nowhere if the next term names no field. */
   #prefix(): Prefix | undefined {
     const start = this.#at
     const field = this.#fieldName()
-    operator.lastIndex = this.#at
-    const [sign] = (field !== undefined && operator.exec(this.#text)) || []
-    const valueAt = this.#at + (sign?.length ?? 0)
-    const next = this.#text[valueAt]
-    const isText =
-      field === undefined ||
-      sign === undefined ||
-      (next !== undefined && blank.test(next)) ||
-      next === ')' ||
-      (sign === ':' && this.#text.startsWith('//', valueAt))
-    if (isText) {
+    const read = field === undefined ? undefined : this.#operatorOf(field, start)
+    if (field === undefined || read === undefined) {
       this.#at = start
       return undefined
     }
+    const { sign, valueAt } = read
     this.#at = valueAt
-    if (next === undefined) throw this.#unexpected()
+    if (this.#isAtEnd()) throw this.#unexpected()
     if (!sign.startsWith(':') || sign.includes('!')) this.isRewritten = true
     const bare = sign.replace(':', '')
-    return { field, comparison: comparisonOf.get(bare), isNegated: bare.startsWith('!') }
+    return { field, comparison: comparisonOf.get(bare), isNegated: bare.startsWith('!') || bare === '<>' }
+  }
+
+  /** Returns the operator after a field, and where its value begins, or `undefined` if the name is only a word. */
+  #operatorOf(field: string, start: number): { sign: string; valueAt: number } | undefined {
+    const nameEnd = this.#at
+    const signAt = this.#blankEnd(nameEnd)
+    operator.lastIndex = signAt
+    const [sign] = operator.exec(this.#text) ?? []
+    if (sign === undefined || (signAt > nameEnd && sign.startsWith(':'))) return undefined
+    const signEnd = signAt + sign.length
+    const valueAt = this.#blankEnd(signEnd)
+    if (this.#text[valueAt] === ')' || (sign === ':' && this.#text.startsWith('//', signEnd))) return undefined
+    const isApart = signAt > nameEnd || (valueAt > signEnd && !/^:[<>!=]/.test(sign))
+    if (!isApart) return { sign, valueAt }
+    if (valueAt > signEnd && /(?:AND|OR|&&|\|\|)(?:\s|$)/y.test(this.#text.slice(valueAt))) return undefined
+    if (this.#isField(field)) {
+      this.isRewritten = true
+      return { sign, valueAt }
+    }
+    if (sign !== ':') this.namesLikeFields.push({ name: field, at: start })
+    return undefined
+  }
+
+  #blankEnd(from: number): number {
+    let at = from
+    while (at < this.#text.length && blank.test(this.#text[at] as string)) at++
+    return at
   }
 
   #fieldName(): string | undefined {
@@ -269,6 +323,7 @@ class QueryParser {
     if (found === null) return undefined
     const [whole, open, min = '', max = '', close] = found
     this.#at += whole.length
+    if (min === '*' && max === '*') return { kind: 'exists' }
     return {
       kind: 'range',
       min: bound(min),
@@ -301,7 +356,8 @@ class QueryParser {
     if (this.#at === start) throw this.#unexpected()
     if (literal !== '') parts.push({ literal })
     const word = this.#text.slice(start, this.#at)
-    if (/^(?:and|or|not)$/.test(word) && start > 0) this.wordsLikeOperators.push({ word, at: start })
+    const isBetweenTerms = word === 'not' ? this.#blankEnd(this.#at) < this.#text.length : start > 0
+    if (/^(?:and|or|not)$/.test(word) && isBetweenTerms) this.wordsLikeOperators.push({ word, at: start })
     return parts
   }
 
@@ -319,7 +375,7 @@ class QueryParser {
   }
 
   #skipBlank(): void {
-    while (this.#at < this.#text.length && blank.test(this.#text[this.#at] as string)) this.#at++
+    this.#at = this.#blankEnd(this.#at)
   }
 
   #isAtEnd(): boolean {
@@ -344,7 +400,8 @@ function literalOf(parts: readonly WildcardPart[]): string {
   return parts.map(part => (typeof part === 'object' ? part.literal : part)).join('')
 }
 
-function bound(text: string): string {
+function bound(text: string): string | null {
+  if (text === '*') return null
   return text.startsWith('"') ? unescaped(text.slice(1, -1)) : text
 }
 

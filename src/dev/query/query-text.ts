@@ -49,8 +49,17 @@ function escapedLiteral(literal: string): string {
   return literal.replace(/[\s()*?\\"'!<>=/[{-]/g, '\\$&')
 }
 
-function boundText(text: string): string {
+function boundText(text: string | null): string {
+  if (text === null) return '*'
+  if (text === '*') return '"*"'
   return /^[^\s"\]}]+$/.test(text) ? text : quoted(text)
+}
+
+function boundLabels({ min, max, includesMin, includesMax }: Extract<TermTest, { kind: 'range' }>): string[] {
+  return [
+    ...(min === null ? [] : [`${includesMin ? '≥' : '>'} ${min}`]),
+    ...(max === null ? [] : [`${includesMax ? '≤' : '<'} ${max}`]),
+  ]
 }
 
 const signs = { '>': '>', '>=': '≥', '<': '<', '<=': '≤' } as const
@@ -67,7 +76,7 @@ export function clauseLabel(node: QueryNode): string {
     case 'compare':
       return `${field} ${signs[test.comparison]} ${test.text}`
     case 'range':
-      return `${field} ${test.includesMin ? '≥' : '>'} ${test.min}, ${test.includesMax ? '≤' : '<'} ${test.max}`
+      return `${field} ${boundLabels(test).join(', ')}`
     case 'text':
       return `${field} = ${test.quotes === '' ? test.text : quoted(test.text)}`
     default:

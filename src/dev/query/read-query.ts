@@ -2,14 +2,15 @@ import type { QueryReading } from '../protocol.ts'
 import { all, type LogicalNode, type QueryNode, QueryProblem } from './query-node.ts'
 import { parseQuery } from './query-parser.ts'
 import { clauseLabel, queryText } from './query-text.ts'
-import { type KnownFields, resolveNames } from './resolve-names.ts'
+import { type Note, notesOn, unknownName } from './reading-notes.ts'
+import { isFieldName, type KnownFields, resolveNames } from './resolve-names.ts'
 
 export interface ReadQuery {
   readonly node: QueryNode
   readonly reading: QueryReading
   /** True if the text is the beginning of a query, and was searched as text because of that. */
   readonly isUnfinished: boolean
-  /** Names of fields that no event has. */
+  /** Names that are read as fields, or would be, and that no event has. */
   readonly unknown: readonly string[]
 }
 
@@ -19,28 +20,34 @@ const maxListed = 20
 /** Reads the text of a query. A text that is no query is searched as text, and a note says why. Never throws. */
 export function readQuery(text: string, fields: KnownFields): ReadQuery {
   try {
-    const parsed = parseQuery(text)
+    const parsed = parseQuery(text, name => isFieldName(name, fields))
     const { node, isChanged, unknown } = resolveNames(parsed.node, fields)
-    const notes = parsed.wordsLikeOperators.slice(0, 1).map(({ word, at }) => ({
+    const ofOperators = parsed.wordsLikeOperators.slice(0, 1).map(({ word, at }) => ({
       text: `\`${word}\` is searched as a word here. Write ${word.toUpperCase()} for the operator.`,
       column: at + 1,
     }))
-    const unknownNotes = unknown.map(name => ({ text: `No event has a field \`${name}\`.`, ...similar(name, fields) }))
+    const apart = parsed.namesLikeFields.slice(0, 1).map(({ name, at }) => ({
+      ...unknownName(name, text, fields),
+      text: `No event has a field \`${name}\`, so this is searched as words.`,
+      column: at + 1,
+    }))
+    const notes: Note[] = [
+      ...ofOperators,
+      ...apart,
+      ...unknown.map(name => unknownName(name, text, fields)),
+      ...notesOn(node, text),
+    ]
     const reading: QueryReading = {
       clauses: clausesOf(node, text),
-      notes: [...notes, ...unknownNotes].slice(0, maxListed),
+      notes: notes.slice(0, maxListed),
       highlight: highlightOf(node),
     }
     if (parsed.isRewritten || isChanged) reading.readAs = queryText(node)
-    return { node, reading, isUnfinished: false, unknown }
+    const names = [...unknown, ...parsed.namesLikeFields.map(({ name }) => name)]
+    return { node, reading, isUnfinished: false, unknown: names }
   } catch (error) {
     return asText(text, error)
   }
-}
-
-function similar(name: string, fields: KnownFields): { didYouMean?: string } {
-  const didYouMean = fields.similarTo(name)
-  return didYouMean === undefined ? {} : { didYouMean }
 }
 
 function asText(text: string, error: unknown): ReadQuery {

@@ -20,6 +20,11 @@ export interface ResolvedQuery {
   readonly unknown: readonly string[]
 }
 
+/** True for the name of a field that events have, or the end of exactly one path. */
+export function isFieldName(name: string, fields: KnownFields): boolean {
+  return name === 'message' || isVirtualField(name) || fields.has(name) || fields.endingWith(name).length === 1
+}
+
 /** Replaces each name that no event has, but that ends exactly one known path, by this path: `status`, `http.status`. */
 export function resolveNames(node: QueryNode, fields: KnownFields): ResolvedQuery {
   const unknown = new Set<string>()

@@ -36,7 +36,7 @@ export class SliceMatcher {
 
   constructor(query: CompiledQuery) {
     this.#query = query
-    this.#guard = query.hasRegex ? new RegexGuard() : undefined
+    this.#guard = query.mayBeSlow ? new RegexGuard() : undefined
   }
 
   /** True if a pattern of the query has taken too long. All later entries count as not matching. */

@@ -1,5 +1,6 @@
 import { timeOfValue } from '../index/event-time.ts'
 import type { Comparison, TermTest, WildcardPart } from './query-node.ts'
+import { TextFinder } from './text-finder.ts'
 
 export type ValueTest = (value: unknown) => boolean
 
@@ -27,9 +28,9 @@ export function valueTest(test: Exclude<TermTest, { kind: 'regex' }>, field: str
     case 'compare':
       return comparison(test.comparison, test.text)
     case 'range': {
-      const min = comparison(test.includesMin ? '>=' : '>', test.min)
-      const max = comparison(test.includesMax ? '<=' : '<', test.max)
-      return value => min(value) && max(value)
+      const min = test.min === null ? undefined : comparison(test.includesMin ? '>=' : '>', test.min)
+      const max = test.max === null ? undefined : comparison(test.includesMax ? '<=' : '<', test.max)
+      return value => min?.(value) !== false && max?.(value) !== false
     }
   }
 }
@@ -109,15 +110,18 @@ export function numberComparison(sign: Comparison, bound: number): (value: numbe
 
 /** Tells whether a text is like a pattern of wildcards. */
 export class WildcardPattern {
-  readonly #parts: readonly WildcardPart[]
+  readonly #parts: readonly ('*' | '?' | TextFinder)[]
 
   /** @param extent whether the whole text must be like the pattern, or a part is enough */
   constructor(parts: readonly WildcardPart[], extent: 'whole' | 'part') {
-    const lower = parts.map(part => (typeof part === 'object' ? { literal: part.literal.toLowerCase() } : part))
+    const lower = parts.map(part => (typeof part === 'object' ? new TextFinder(part.literal.toLowerCase()) : part))
     this.#parts = extent === 'whole' ? lower : ['*', ...lower, '*']
   }
 
-  /** Takes time in proportion to the lengths of text and pattern: only the latest `*` is ever tried again. */
+  /**
+   * Only the latest `*` is ever tried again. Without `?`, this takes time in proportion to the length of the text; with
+   * it, also to that of the pattern.
+   */
   test(text: string): boolean {
     const lower = text.toLowerCase()
     const parts = this.#parts
@@ -138,8 +142,8 @@ export class WildcardPattern {
         part++
         continue
       }
-      if (typeof next === 'object' && lower.startsWith(next.literal, at)) {
-        at += next.literal.length
+      if (typeof next === 'object' && lower.startsWith(next.text, at)) {
+        at += next.text.length
         part++
         continue
       }
@@ -148,7 +152,8 @@ export class WildcardPattern {
       at = ++starAt
       const after = parts[part]
       if (typeof after !== 'object') continue
-      at = lower.indexOf(after.literal, at)
+      if (part === parts.length - 1) return lower.length - after.text.length >= at && lower.endsWith(after.text)
+      at = after.indexIn(lower, at)
       if (at < 0) return false
       starAt = at
     }

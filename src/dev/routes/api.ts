@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { json } from '../../emulator/answer.ts'
-import { FaultMistake } from '../faults/fault-text.ts'
-import type { LicenseSettings } from '../faults/license-settings.ts'
+import { FaultMistake } from '../faults/fault-mistake.ts'
+import { type LicenseSettings, LimitMistake } from '../faults/license-settings.ts'
 import type { RunningFaults } from '../faults/running-faults.ts'
 import type { EventIndexApi, Selection } from '../index/index-api.ts'
 import type { RequestTrail } from '../intake/request-trail.ts'
@@ -89,7 +89,10 @@ export class Api {
       if (response.headersSent) {
         response.destroy()
       } else if (error instanceof BadRequest) sendError(response, 400, 'bad-request', error.message)
-      else if (error instanceof FaultMistake) sendError(response, 400, 'bad-fault', error.message)
+      else if (error instanceof LimitMistake) {
+        const { message, field } = error
+        send(response, json(400, { code: 'bad-limit', message, field }))
+      } else if (error instanceof FaultMistake) sendError(response, 400, 'bad-fault', error.message)
       else if (error instanceof NotThere) sendError(response, 404, error.code, error.message)
       else sendError(response, 500, 'failed', 'the dev service failed to answer; please report this as a bug')
     }

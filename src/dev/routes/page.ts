@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Answer, refusal } from '../../emulator/answer.ts'
+import { type Screen, screens } from '../protocol.ts'
 
 /** Where the page is: beside the chunk of the built command, and below `dist` for the sources. */
 const places = [join(import.meta.dirname, '../dev'), join(import.meta.dirname, '../../../dist/dev')]
@@ -11,11 +12,11 @@ interface Hashes {
   readonly style: readonly string[]
 }
 
-/** Paths of the page. The page reads its state from the address. */
-const pagePath = /^\/dev\/(events|groups|requests|fields|cost|faults)$|^\/dev\/(trace|event|requests|fields)\/[^/]+$/
-
+/** True for a path of the page. The page reads its state from the address. */
 export function isPagePath(path: string): boolean {
-  return pagePath.test(path)
+  const [, screen = '', id] = /^\/dev\/([a-z]+)(?:\/([^/]+))?$/.exec(path) ?? []
+  if (!Object.hasOwn(screens, screen)) return false
+  return screens[screen as Screen] !== (id === undefined ? 'with id' : 'without id')
 }
 
 /** Returns the page with a policy that lets nothing run but its own script. */
@@ -39,6 +40,7 @@ function policyOf({ script, style }: Hashes): string {
     "default-src 'none'",
     `script-src ${listed(script)}`,
     `style-src ${listed(style)}`,
+    'img-src data:', // its icon
     "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { EditRequest, FaultChange, ViewChange, ViewQuery } from '../protocol.ts'
+import { type EditRequest, type FaultChange, faultKinds, type ViewChange, type ViewQuery } from '../protocol.ts'
 import { BadRequest, type Parameters } from './parameters.ts'
 
 const maxColumns = 12
@@ -37,19 +37,12 @@ const editRequest = v.strictObject({
 
 const number = v.optional(v.pipe(v.number(), v.finite()))
 
+const limitValue = v.strictObject({ name: text, value: v.union([v.pipe(v.number(), v.finite()), text]) })
+
 const faultChange = v.union([
   v.strictObject({
     start: v.strictObject({
-      kind: v.picklist([
-        'status',
-        'latency',
-        'reset',
-        'slow-body',
-        'max-bytes',
-        'refuse-encoding',
-        'reject',
-        'revoke-token',
-      ]),
+      kind: v.picklist(faultKinds),
       status: number,
       retryAfterS: number,
       latencyMs: number,
@@ -63,7 +56,16 @@ const faultChange = v.union([
   }),
   v.strictObject({ stop: text }),
   v.strictObject({
-    limits: v.pipe(v.array(v.strictObject({ name: text, enforced: v.boolean(), value: number })), v.maxLength(20)),
+    limits: v.pipe(
+      v.array(
+        v.strictObject({
+          name: text,
+          enforced: v.boolean(),
+          fields: v.optional(v.pipe(v.array(limitValue), v.maxLength(20))),
+        }),
+      ),
+      v.maxLength(20),
+    ),
   }),
 ])
 

@@ -6,38 +6,13 @@ import { BodyEvents, type EventObject } from '../body-events.ts'
 import type { Exchange, Stage } from '../exchange.ts'
 import type { Extension } from '../extension.ts'
 import { type FaultPlan, nextStep } from '../fault-plan.ts'
-import { type BodyProblem, findEvents } from '../find-events.ts'
+import { findEvents } from '../find-events.ts'
+import type { Ingest, IngestProtocol } from '../ingest.ts'
 import type { LicenseLimits } from '../license-limits.ts'
 import { checkMediaType, mediaTypeOf } from '../media-type.ts'
 import type { EventBounds } from '../spans.ts'
 import type { Store } from '../store.ts'
 import type { Tokens } from '../tokens.ts'
-
-/** How a request carries events: what the ingest endpoint of the service does, or another protocol. */
-export interface IngestProtocol {
-  readonly mediaTypes: readonly string[]
-  /** Checks the credentials of a request, and sets the organization that it acts for. */
-  admit(ingest: Ingest): Answer | undefined
-  findEvents(ingest: Ingest): BodyEvents | BodyProblem
-  /** Returns the answer for stored events. */
-  answer(ingest: Ingest): Answer
-}
-
-/** An ingest request, and the results of its stages so far. */
-export interface Ingest extends Exchange {
-  readonly dataset: string
-  readonly protocol: IngestProtocol
-  body: Buffer
-  /** The body, or why it cannot be decoded, if it was read before the faults apply. */
-  readAhead: Buffer | Ending | undefined
-  /** The events of the body, or why there are none, if they were looked for before the faults apply. */
-  found: BodyEvents | BodyProblem | undefined
-  events: BodyEvents
-  failures: { timestamp: string; error: string }[]
-  /** The JSON of the first event that failed. */
-  firstFailed: string | undefined
-  resetAfterStoring: boolean
-}
 
 export interface IngestDeps {
   tokens: Tokens

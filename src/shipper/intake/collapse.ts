@@ -1,6 +1,6 @@
 import type { Severity } from '../../accounting/severity.ts'
 import { eventIdentity } from '../../record/event-identity.ts'
-import { eventToLine } from '../../record/event-to-line.ts'
+import type { Line } from '../../record/event-to-line.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
 import { fewCallsBytes, openBatchBytes, reserveStack } from '../../stack-reserve.ts'
 import { clearTimeout, monotonicMs, setTimeout } from '../../time.ts'
@@ -28,6 +28,10 @@ export interface CollapseDeps {
   readonly maxEventBytes: number
   readonly altered: Alterations
   readonly heldEvents: HeldEvents
+  /** Writes an event as JSON of `maxBytes` at most. The bytes are valid until the next event is written. */
+  readonly toJson: (intake: IntakeEvent, maxBytes: number, altered: Alterations) => Line
+  /** Returns a timestamp of the application as the summary may show it; `undefined` if it may not. */
+  readonly shownTime: (time: string) => string | undefined
   /** Passes a summary on, to the steps after this one. */
   readonly passOn: (dataset: string, summary: IntakeEvent) => void
   /** Monotonic time, in milliseconds. */
@@ -61,7 +65,7 @@ export class Collapse implements HeldSource {
   readonly step: HoldingStep = (intake, dataset) => {
     const identity = eventIdentity(intake.event, dataset)
     if (identity === undefined) return undefined
-    const time = eventTime(intake, this.#deps.timeField)
+    const time = eventTime(intake, this.#deps.timeField, this.#deps.shownTime)
     const nowMs = this.#nowMs()
     const waiting = this.#due.length
     this.#windows.endUntil(nowMs)
@@ -129,11 +133,10 @@ export class Collapse implements HeldSource {
     return 'collapsed'
   }
 
-  #copyOf({ event, severity, resource }: IntakeEvent, dataset: string): Copy {
-    const { altered, maxEventBytes } = this.#deps
-    const maxBytes = Math.min(maxCopyBytes, maxEventBytes)
-    const nonFinite = resource === undefined ? 'null' : 'text'
-    const { bytes, length } = eventToLine(event, undefined, undefined, maxBytes, altered, undefined, nonFinite)
+  #copyOf(intake: IntakeEvent, dataset: string): Copy {
+    const { severity, resource } = intake
+    const { altered, maxEventBytes, toJson } = this.#deps
+    const { bytes, length } = toJson(intake, Math.min(maxCopyBytes, maxEventBytes), altered)
     const json = Buffer.from(bytes.subarray(0, length))
     return { json, dataset, severity, resource, bytes: length + (resource?.length ?? 0) }
   }

@@ -1,5 +1,7 @@
 import { isDatasetName } from '../../options/dataset-name.ts'
 import type { ResolvedOptions } from '../../options/resolved-options.ts'
+import { handleRejection } from '../../record/unheard-rejection.ts'
+import { kindOfThrown } from '../../text/kind-of-thrown.ts'
 import { wholeEvent } from './intake-event.ts'
 
 /** The name of an event's dataset, or the reason why the application's function gave none. */
@@ -16,8 +18,10 @@ export function datasetOf(
 ): DatasetOf {
   try {
     const name: unknown = ask(wholeEvent(event, tail))
-    return isDatasetName(name) ? { name } : { problem: 'returned no valid name' }
+    if (isDatasetName(name)) return { name }
+    handleRejection(name)
+    return { problem: 'returned no valid name' }
   } catch (error) {
-    return { problem: `threw ${error instanceof Error ? error.name : typeof error}` }
+    return { problem: `threw ${kindOfThrown(error)}` }
   }
 }

@@ -66,7 +66,7 @@ export class HeldTraces {
   traceOf(id: string): HeldTrace {
     let trace = this.#traces.get(id)
     if (trace === undefined) {
-      trace = { id: ownCopy(id), oldest: undefined, youngest: undefined }
+      trace = { id: detached(id), oldest: undefined, youngest: undefined }
       this.#traces.set(trace.id, trace)
     }
     return trace
@@ -120,7 +120,7 @@ export class HeldTraces {
 
   /** Notes that a trace was triggered. Its events are passed on from now on, until they would be too old to be held. */
   trigger(id: string, nowMs: number): void {
-    const ownId = ownCopy(id)
+    const ownId = detached(id)
     this.#triggered.delete(ownId) // so that it becomes the youngest
     this.#triggered.set(ownId, nowMs + this.#maxAgeMs)
     if (this.#triggered.size <= maxTriggered) return
@@ -159,7 +159,10 @@ export class HeldTraces {
   }
 }
 
-/** Copies a text. V8 makes a part of a text as a reference to the whole, such as a header of many kilobytes. */
-function ownCopy(id: string): string {
+/**
+ * Returns a copy of a text that refers to no other text. V8 makes a part of a text as a reference to the whole, such as a
+ * header of many kilobytes.
+ */
+function detached(id: string): string {
   return ` ${id}`.slice(1)
 }

@@ -1,6 +1,7 @@
-import { isPromise } from 'node:util/types'
 import type { Diagnostics } from '../../accounting/diagnostics.ts'
 import { kindOf } from '../../options/described.ts'
+import { handleRejection } from '../../record/unheard-rejection.ts'
+import { kindOfThrown } from '../../text/kind-of-thrown.ts'
 
 /** The options whose functions the intake calls for each event, and what becomes of an event if a function fails. */
 const consequences = {
@@ -19,7 +20,7 @@ export function warnOfHook(diagnostics: Diagnostics, name: HookName, problem: st
 
 /** Describes an error that a function of the application threw. The error's text may repeat logged data. */
 export function thrownBy(error: unknown): string {
-  return `threw ${error instanceof Error ? error.name : typeof error}`
+  return `threw ${kindOfThrown(error)}`
 }
 
 /**
@@ -34,6 +35,6 @@ export function problemOf(result: unknown): string | undefined {
 
 /** True for a promise. An error of the promise does not surface as an unhandled rejection. */
 function isAwaitable(result: object): boolean {
-  if (isPromise(result)) Promise.prototype.then.call(result, undefined, () => {})
+  handleRejection(result)
   return typeof (result as { then?: unknown }).then === 'function'
 }

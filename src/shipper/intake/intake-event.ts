@@ -1,4 +1,4 @@
-import type { Refusal } from '../../accounting/ledger.ts'
+import type { IntakeDropReason } from '../../accounting/drop-reasons.ts'
 import type { Severity } from '../../accounting/severity.ts'
 import { tailFields } from '../../record/resource-tail.ts'
 
@@ -21,7 +21,7 @@ export interface IntakeEvent {
  * A step of the intake before the dataset of the event is known. Returns the reason for which the event is dropped, or
  * `undefined`.
  */
-export type EarlyStep = (intake: IntakeEvent) => Refusal | undefined
+export type EarlyStep = (intake: IntakeEvent) => IntakeDropReason | undefined
 
 /** Replaces the fields of an event, and discards what was made of the earlier fields. */
 export function replaceFields(intake: IntakeEvent, event: object): void {
@@ -31,10 +31,11 @@ export function replaceFields(intake: IntakeEvent, event: object): void {
 }
 
 /**
- * A step after the dataset of the event is known, which may also keep the event: it then returns `'held'`, counts the event, and passes it on later or drops
- * it.
+ * A step after the dataset of the event is known. It may also keep the event: it then returns `'held'`, counts the event,
+ * and passes it on later or drops it.
  */
-export type HoldingStep = (intake: IntakeEvent, dataset: string) => Refusal | 'held' | undefined
+export type HoldingStep = (intake: IntakeEvent, dataset: string) => IntakeDropReason | 'held' | undefined
+
 /** Returns the whole event, including the fields that the tail adds to its line. */
 export function wholeEvent(event: object, tail: Uint8Array | undefined): Readonly<Record<string, unknown>> {
   return tail === undefined ? (event as Record<string, unknown>) : { ...event, ...tailFields(tail) }

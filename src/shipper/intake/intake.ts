@@ -1,5 +1,6 @@
 import type { Diagnostics } from '../../accounting/diagnostics.ts'
-import type { DropReason, Ledger, Refusal } from '../../accounting/ledger.ts'
+import type { DropReason, IntakeDropReason } from '../../accounting/drop-reasons.ts'
+import type { Ledger } from '../../accounting/ledger.ts'
 import type { Acknowledgement } from '../../batch/acknowledgements.ts'
 import type { BatchQueue } from '../../batch/batch-queue.ts'
 import { drainIfExiting } from '../../exit/exit-hooks.ts'
@@ -11,9 +12,9 @@ import { tailFields } from '../../record/resource-tail.ts'
 import { fewCallsBytes, reserveStack } from '../../stack-reserve.ts'
 import type { License } from '../license-limits.ts'
 import { datasetOf } from './dataset-of.ts'
+import type { IntakeDrops } from './intake-drops.ts'
 import { type EarlyStep, type HoldingStep, type IntakeEvent, replaceFields } from './intake-event.ts'
 import { LineHeads } from './line-heads.ts'
-import type { RefusedEvents } from './refused-events.ts'
 import type { Shaping } from './shaping.ts'
 
 /** Counts a line that has got its place in a batch. */
@@ -26,7 +27,7 @@ export interface IntakeDeps {
   readonly diagnostics: Diagnostics
   readonly license: License | undefined
   readonly countLine: LineCounter | undefined
-  readonly refused: RefusedEvents
+  readonly intakeDrops: IntakeDrops
   readonly shaping: Shaping
   readonly redaction: Redaction | undefined
   /** The registration of the shipper for the end of the process. */
@@ -49,7 +50,7 @@ export class Intake {
   #acknowledgement: Acknowledgement | undefined
   readonly altered: Alterations
   /** The reason for which `add` returned false the last time. */
-  whyNotAdded: Refusal = 'memory'
+  whyNotAdded: IntakeDropReason = 'memory'
 
   constructor(
     deps: IntakeDeps,
@@ -104,10 +105,21 @@ export class Intake {
    * @throws the failure of the redaction
    */
   toJson(intake: IntakeEvent, altered: Alterations): Line {
-    const { event, resource, preSerialized } = intake
+    const { event, resource } = intake
     const maxBytes = this.#maxEventBytes - 1 - (this.#tailOf(resource)?.length ?? 0)
-    const nonFinite = resource === undefined ? 'null' : 'text'
     const head = this.#heads.hasOwnTime(event) ? undefined : this.#heads.timeOf(intake)
+    return this.toJsonWithin(maxBytes, intake, altered, head)
+  }
+
+  /**
+   * Writes an event as JSON of `maxBytes` at most, redacted before it is cut.
+   *
+   * @param head replaces the opening brace
+   * @throws the failure of the redaction
+   */
+  toJsonWithin(maxBytes: number, intake: IntakeEvent, altered: Alterations, head?: Uint8Array): Line {
+    const { event, resource, preSerialized } = intake
+    const nonFinite = resource === undefined ? 'null' : 'text'
     const line = this.#toLine(event, head, undefined, maxBytes, altered, preSerialized, nonFinite)
     if (line === undefined) throw this.#deps.redaction?.failure
     return line
@@ -127,34 +139,34 @@ export class Intake {
     known?: string,
   ): DropReason | undefined {
     const { severity } = intake
-    const { batchQueue, ledger, license, refused, redaction } = this.#deps
+    const { batchQueue, ledger, license, intakeDrops, redaction } = this.#deps
     try {
-      if (refused.hasUnreported) refused.scheduleReport()
-      if (!batchQueue.hasRoomFor(severity)) return refused.refuse('memory', severity)
+      if (intakeDrops.hasUnreported) intakeDrops.scheduleReport()
+      if (!batchQueue.hasRoomFor(severity)) return intakeDrops.drop('memory', severity)
       for (const step of earlySteps) {
         const reason = step(intake)
-        if (reason !== undefined) return refused.refuse(reason, intake.severity)
+        if (reason !== undefined) return intakeDrops.drop(reason, intake.severity)
       }
       const dataset = known ?? this.#datasetOf(intake)
-      if (dataset === undefined) return refused.refuse('dataset', intake.severity)
+      if (dataset === undefined) return intakeDrops.drop('dataset', intake.severity)
       for (let i = firstHolding; i < this.#holdingSteps.length; i++) {
         const reason = (this.#holdingSteps[i] as HoldingStep)(intake, dataset)
-        if (reason !== undefined) return reason === 'held' ? undefined : refused.refuse(reason, intake.severity)
+        if (reason !== undefined) return reason === 'held' ? undefined : intakeDrops.drop(reason, intake.severity)
       }
       if (license !== undefined && !this.#fit(dataset, intake, license))
-        return refused.refuse('budget', intake.severity)
+        return intakeDrops.drop('budget', intake.severity)
       if (this.add(dataset, intake)) return undefined
-      return refused.refuse(this.whyNotAdded, intake.severity)
+      return intakeDrops.drop(this.whyNotAdded, intake.severity)
     } catch (error) {
       // No logged value can cause this. Only a lack of stack or memory can, or a bug of this package. One exception: the
       // license has asked for the redacted event, and redaction failed.
       const reason = redaction !== undefined && error === redaction.failure ? 'redact' : 'error'
-      ledger.refused[reason][severity]++
-      refused.lastError = error
+      ledger.intakeDropCounts[reason][severity]++
+      intakeDrops.lastError = error
       try {
-        refused.scheduleReport()
+        intakeDrops.scheduleReport()
       } catch {
-        refused.hasUnreported = true
+        intakeDrops.hasUnreported = true
       }
       return reason
     }

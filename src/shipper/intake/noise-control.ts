@@ -4,8 +4,8 @@ import type { Redaction } from '../../record/redaction.ts'
 import type { HeldEvents } from '../held-events.ts'
 import { Collapse } from './collapse.ts'
 import type { Intake } from './intake.ts'
+import type { IntakeDrops } from './intake-drops.ts'
 import type { HoldingStep } from './intake-event.ts'
-import type { RefusedEvents } from './refused-events.ts'
 import { TraceHold } from './trace-hold.ts'
 
 export interface NoiseControlDeps {
@@ -13,13 +13,13 @@ export interface NoiseControlDeps {
   readonly heldEvents: HeldEvents
   readonly altered: Alterations
   readonly intake: () => Intake
-  readonly refused: () => RefusedEvents
+  readonly intakeDrops: () => IntakeDrops
   readonly redaction: Redaction | undefined
   /** Called when an event is held that only an event of its trace will release. */
   readonly onUntriggered: () => void
 }
 
-/** What keeps events back that say nothing new, or nothing of interest. */
+/** The steps that keep back events that say nothing new, or nothing of interest. */
 export interface NoiseControl {
   /**
    * The steps of the options that are set. They come after every step that changes or samples events, because an event
@@ -30,7 +30,7 @@ export interface NoiseControl {
 }
 
 export function openNoiseControl(deps: NoiseControlDeps): NoiseControl {
-  const { options, heldEvents, altered, intake, refused, redaction } = deps
+  const { options, heldEvents, altered, intake, intakeDrops, redaction } = deps
   const { hold, collapse, timeField, maxEventBytes } = options
   const traceHold =
     hold &&
@@ -44,7 +44,7 @@ export function openNoiseControl(deps: NoiseControlDeps): NoiseControl {
         intake().takeAfter(holdStep, dataset, released)
       },
       onFirstHeld: deps.onUntriggered,
-      onDropped: severity => refused().refuse('untriggered', severity),
+      onDropped: severity => intakeDrops().drop('untriggered', severity),
     })
   const holdStep = traceHold?.step as HoldingStep
   const collapsing =
@@ -55,7 +55,12 @@ export function openNoiseControl(deps: NoiseControlDeps): NoiseControl {
       maxEventBytes,
       heldEvents,
       altered,
-      passOn: (dataset, summary) => intake().takeAfter(collapseStep, dataset, summary),
+      toJson: (event, maxBytes, changes) => intake().toJsonWithin(maxBytes, event, changes),
+      shownTime: time => (redaction === undefined ? time : redaction.shownTime(timeField, time)),
+      passOn: (dataset, summary) => {
+        redaction?.noteRedacted(summary.event)
+        intake().takeAfter(collapseStep, dataset, summary)
+      },
     })
   const collapseStep = collapsing?.step as HoldingStep
   const steps = [holdStep, collapseStep].filter(step => step !== undefined)

@@ -15,9 +15,18 @@ export const summaryFields = [
   'logferry.repeated.last_time',
 ] as const
 
-/** Returns the timestamp that an event brings along, or else the time of its log call. */
-export function eventTime(intake: IntakeEvent, timeField: string): EventTime {
-  return ownTime(intake.event, timeField) ?? timeMsOf(intake)
+/**
+ * Returns the timestamp that an event brings along, or else the time of its log call.
+ *
+ * @param shown returns the timestamp as another event may repeat it; `undefined` if it may not
+ */
+export function eventTime(
+  intake: IntakeEvent,
+  timeField: string,
+  shown: (time: string) => string | undefined = time => time,
+): EventTime {
+  const own = ownTime(intake.event, timeField)
+  return (own === undefined ? undefined : shown(own)) ?? timeMsOf(intake)
 }
 
 function ownTime(event: object, timeField: string): string | undefined {

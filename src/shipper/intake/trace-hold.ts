@@ -11,7 +11,7 @@ import { lateTime, timeMsOf } from './late-time.ts'
 
 /** Maximum length of a trace id, in characters. An event with a longer one counts as an event without trace. */
 const maxTraceIdLength = 128
-/** Share of the maximum age between two looks for events that are too old. */
+/** Share of the maximum age between two searches for events that are too old. */
 const sweepShare = 1 / 8
 /** Share of the maximum by which held events are reduced when they reach it. */
 const roomShare = 1 / 64
@@ -184,6 +184,7 @@ export class TraceHold {
   }
 }
 
+/** Returns the `trace_id` of an event; `undefined` if it is missing, or too long to be kept. */
 function traceIdOf(event: object): string | undefined {
   try {
     const { trace_id: id } = event as { readonly trace_id?: unknown }

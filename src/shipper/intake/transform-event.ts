@@ -15,7 +15,7 @@ export interface TransformDeps {
   readonly altered: Alterations
 }
 
-/** Replaces an event by the one that the application's function returns, or drops it if there is none. */
+/** Replaces an event by the one that the application's function returns. Drops the event if the function returns none. */
 export function transformStep(
   transform: NonNullable<ShapingOptions['transform']>,
   { diagnostics, asSent, altered }: TransformDeps,

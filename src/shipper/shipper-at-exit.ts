@@ -1,21 +1,21 @@
 import type { Ledger } from '../accounting/ledger.ts'
 import type { Sender } from '../delivery/sender.ts'
-import type { Loss } from '../exit/drain-at-exit.ts'
+import type { LossWords } from '../exit/drain-at-exit.ts'
 import { type ExitDrainable, registerDrainable, stopWaiting, unregisterDrainable } from '../exit/exit-hooks.ts'
 import type { WorkerHttpClient } from '../http/worker-client.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import { openBatchBytes, reserveStack } from '../stack-reserve.ts'
 import type { Drain } from './drain.ts'
-import type { RefusedEvents } from './intake/refused-events.ts'
+import type { IntakeDrops } from './intake/intake-drops.ts'
 import type { Pipeline } from './pipeline.ts'
 
-export interface ExitDrainDeps {
+export interface ShipperAtExitDeps {
   readonly options: Pick<ResolvedOptions, 'exitTimeoutMs' | 'exitOnSignals'>
   readonly pipeline: Pipeline
   readonly drain: Drain
   readonly sender: Sender
   readonly ledger: Ledger
-  readonly refused: () => RefusedEvents
+  readonly intakeDrops: () => IntakeDrops
   /** Number of pending events that are dropped at the end, unless an event of their trace releases them before. */
   readonly untriggered: () => number
 }
@@ -26,13 +26,13 @@ export interface ExitDrainDeps {
 export class ShipperAtExit implements ExitDrainable {
   readonly exitTimeoutMs: number
   readonly exitOnSignals: boolean
-  readonly #deps: ExitDrainDeps
+  readonly #deps: ShipperAtExitDeps
   /** True while there are events to deliver, for which a signal waits. */
   #isRegistered = false
   /** True while there are pending events of any kind. */
   #isDrainable = false
 
-  constructor(deps: ExitDrainDeps) {
+  constructor(deps: ShipperAtExitDeps) {
     this.#deps = deps
     this.exitTimeoutMs = deps.options.exitTimeoutMs
     this.exitOnSignals = deps.options.exitOnSignals
@@ -58,10 +58,10 @@ export class ShipperAtExit implements ExitDrainable {
     this.#isDrainable = true
   }
 
-  /** Unregisters the shipper if no event is pending, once every refused event has been reported. */
+  /** Unregisters the shipper if no event is pending, once every drop has been reported. */
   unregisterIfDone(): void {
-    const { ledger, refused, untriggered } = this.#deps
-    if (refused().hasUnreported) return refused().reportAll() // which calls this method again
+    const { ledger, intakeDrops, untriggered } = this.#deps
+    if (intakeDrops().reportRest()) return // the report has called this method again
     const pending = ledger.pending - ledger.handedOff
     if (this.#isRegistered && pending <= untriggered()) {
       this.#isRegistered = false
@@ -74,7 +74,7 @@ export class ShipperAtExit implements ExitDrainable {
 
   unregisterIfIdle(): void {
     this.#deps.drain.dropUntriggered()
-    this.#deps.refused().reportAll()
+    this.#deps.intakeDrops().reportAll()
   }
 
   sendNow(): void {
@@ -82,11 +82,10 @@ export class ShipperAtExit implements ExitDrainable {
   }
 
   async finish(): Promise<void> {
-    const { breaker, spool } = this.#deps.pipeline
+    const { breaker } = this.#deps.pipeline
     breaker.isUrgent = true
-    await this.#deps.drain.finish(this.exitTimeoutMs)
+    await this.#deps.drain.finish(this.exitTimeoutMs, { isRepeated: true }) // at the next 'beforeExit'
     breaker.isUrgent = false
-    spool?.close()
     this.unregisterIfDone()
   }
 
@@ -110,7 +109,7 @@ export class ShipperAtExit implements ExitDrainable {
     return this.#deps.pipeline.delivery.inFlight > 0
   }
 
-  dropRemaining(loss: Loss): void {
+  dropRemaining(loss: LossWords): void {
     this.#deps.drain.dropRemaining(loss, 'exit')
   }
 

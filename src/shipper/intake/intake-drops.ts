@@ -1,14 +1,8 @@
 import type { Diagnostics } from '../../accounting/diagnostics.ts'
+import { type DropReason, type IntakeDropReason, intakeDropReasons, isIntended } from '../../accounting/drop-reasons.ts'
 import { DropSummary } from '../../accounting/drop-summary.ts'
-import { reportRefused } from '../../accounting/drops.ts'
-import {
-  type DropReason,
-  type DropsBySeverity,
-  isIntended,
-  type Ledger,
-  type Refusal,
-  refusals,
-} from '../../accounting/ledger.ts'
+import { reportIntakeDrops } from '../../accounting/drops.ts'
+import type { DropsBySeverity, Ledger } from '../../accounting/ledger.ts'
 import type { Severity } from '../../accounting/severity.ts'
 import type { MemoryBudget } from '../../batch/memory-budget.ts'
 import type { RateInForce } from '../../delivery/rate-limiter.ts'
@@ -16,39 +10,41 @@ import { paceReason } from '../../delivery/warnings.ts'
 import { drainIfExiting } from '../../exit/exit-hooks.ts'
 import type { Redaction } from '../../record/redaction.ts'
 import { openBatchBytes, reserveStack } from '../../stack-reserve.ts'
+import { kindOfThrown, textOfThrown } from '../../text/kind-of-thrown.ts'
 import { monotonicMs, setImmediate } from '../../time.ts'
 
-export interface RefusedEventsDeps {
+export interface IntakeDropsDeps {
   readonly ledger: Ledger
   readonly diagnostics: Diagnostics
   readonly memory: MemoryBudget
   readonly redaction: Redaction | undefined
-  /** Returns the rate in force if it is all that the next request waits for. */
+  /** Returns the rate in force if the next request waits for nothing else. */
   readonly heldBackBy: (nowMs: number) => RateInForce | undefined
   /** The registration of the shipper for the end of the process. */
   readonly atExit: { readonly isRegistered: boolean; register(): void }
-  /** Called after every refused event has been reported. */
+  /** Called after every drop has been reported. */
   readonly onReported: () => void
 }
 
 /** Counts and reports the events that are dropped inside their own log calls. */
-export class RefusedEvents {
-  readonly #deps: RefusedEventsDeps
+export class IntakeDrops {
+  readonly #deps: IntakeDropsDeps
   readonly #summary = new DropSummary()
   #isReporting = false
+  #isReportingAll = false
   #isReportScheduled = false
   /** True if events were dropped where the stack ended, and could not be reported. A later call reports them. */
   hasUnreported = false
   /** The error for which the last event was dropped with the reason `error`. */
   lastError: unknown
 
-  constructor(deps: RefusedEventsDeps) {
+  constructor(deps: IntakeDropsDeps) {
     this.#deps = deps
   }
 
   /** Drops an event in its log call: counts it, and reports it. */
-  refuse(reason: Refusal, severity: Severity): DropReason {
-    this.#deps.ledger.refused[reason][severity]++
+  drop(reason: IntakeDropReason, severity: Severity): DropReason {
+    this.#deps.ledger.intakeDropCounts[reason][severity]++
     if (this.#isReporting) return reason // a listener that hears of a drop has logged: the next drop reports it
     try {
       // Intended drops may come with nearly every log call. One report in a turn of the event loop covers them all.
@@ -80,10 +76,26 @@ export class RefusedEvents {
   }
 
   reportAll(): void {
-    this.#isReportScheduled = false
-    this.hasUnreported = false
-    for (const reason of refusals) this.#report(reason)
-    this.#deps.onReported()
+    const wasReportingAll = this.#isReportingAll
+    this.#isReportingAll = true
+    try {
+      this.#isReportScheduled = false
+      this.hasUnreported = false
+      for (const reason of intakeDropReasons) this.#report(reason)
+      this.#deps.onReported()
+    } finally {
+      this.#isReportingAll = wasReportingAll
+    }
+  }
+
+  /**
+   * Reports the drops that have been counted and not reported. Returns false if there are none. A listener may log an
+   * event that is dropped as well. That drop is left to the next report, because otherwise the reports might never end.
+   */
+  reportRest(): boolean {
+    if (this.#isReportingAll || !(this.hasUnreported || this.#deps.ledger.hasUnreported)) return false
+    this.reportAll()
+    return true
   }
 
   /** Returns an event that sums up the events dropped for lack of memory, once memory has room again. */
@@ -91,18 +103,18 @@ export class RefusedEvents {
     return this.#deps.memory.minSeverity === 0 ? this.#summary.take(monotonicMs()) : undefined
   }
 
-  #report(reason: Refusal): void {
+  #report(reason: IntakeDropReason): void {
     const wasReporting = this.#isReporting // a listener may flush or close the shipper, which reports the rest
     this.#isReporting = true
     try {
-      const { count, bySeverity } = reportRefused(this.#deps, reason)
+      const { count, bySeverity } = reportIntakeDrops(this.#deps, reason)
       if (count > 0) this.#warn(reason, count, bySeverity)
     } finally {
       this.#isReporting = wasReporting
     }
   }
 
-  #warn(reason: Refusal, count: number, bySeverity: DropsBySeverity): void {
+  #warn(reason: IntakeDropReason, count: number, bySeverity: DropsBySeverity): void {
     const { diagnostics, redaction } = this.#deps
     if (reason === 'redact') {
       const problem = redaction?.problem ?? 'redaction failed'
@@ -114,8 +126,7 @@ export class RefusedEvents {
     const error = this.lastError
     this.lastError = undefined
     // With redaction, no text that may have a value: the error may be one of the application.
-    const isShown = redaction === undefined
-    const what = error instanceof Error ? `${error.name}${isShown ? `: ${error.message}` : ''}` : typeof error
+    const what = redaction === undefined ? textOfThrown(error) : kindOfThrown(error)
     const lost = count === 1 ? '1 event could not be logged and is' : `${count} events could not be logged and are`
     diagnostics.warn('LOGFERRY_DROPPED', `${lost} dropped (${what}).`, 'error')
   }

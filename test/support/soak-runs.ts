@@ -2,3 +2,6 @@
 export function soakRuns(runs: number): number {
   return Math.max(runs, Number(process.env.LOGFERRY_SOAK_RUNS ?? 0))
 }
+
+/** True in `npm run soak`, which also tries the cases that take too long for `npm test`. */
+export const isSoak = soakRuns(0) > 0

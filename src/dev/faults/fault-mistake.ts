@@ -1,0 +1,2 @@
+/** A fault is not valid. The message says what is expected. */
+export class FaultMistake extends Error {}

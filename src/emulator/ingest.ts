@@ -1,0 +1,30 @@
+import type { Answer, Ending } from './answer.ts'
+import type { BodyEvents } from './body-events.ts'
+import type { Exchange } from './exchange.ts'
+import type { BodyProblem } from './find-events.ts'
+
+/** How a request carries events: what the ingest endpoint of the service does, or another protocol. */
+export interface IngestProtocol {
+  readonly mediaTypes: readonly string[]
+  /** Checks the credentials of a request, and sets the organization that it acts for. */
+  admit(ingest: Ingest): Answer | undefined
+  findEvents(ingest: Ingest): BodyEvents | BodyProblem
+  /** Returns the answer for stored events. */
+  answer(ingest: Ingest): Answer
+}
+
+/** An ingest request, and the results of its stages so far. */
+export interface Ingest extends Exchange {
+  readonly dataset: string
+  readonly protocol: IngestProtocol
+  body: Buffer
+  /** The body, or why it cannot be decoded, if it was read before the faults apply. */
+  readAhead: Buffer | Ending | undefined
+  /** The events of the body, or why there are none, if they were looked for before the faults apply. */
+  found: BodyEvents | BodyProblem | undefined
+  events: BodyEvents
+  failures: { timestamp: string; error: string }[]
+  /** The JSON of the first event that failed. */
+  firstFailed: string | undefined
+  resetAfterStoring: boolean
+}

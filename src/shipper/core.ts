@@ -1,0 +1,272 @@
+import { Channels } from '../accounting/channels.ts'
+import { DatasetCounts } from '../accounting/dataset-counts.ts'
+import { Diagnostics, publishedNames } from '../accounting/diagnostics.ts'
+import { Ledger } from '../accounting/ledger.ts'
+import { type Severity, severityOfLevel } from '../accounting/severity.ts'
+import { Compression } from '../delivery/compression.ts'
+import { Sender } from '../delivery/sender.ts'
+import { drainIfExiting, installExitHooks } from '../exit/exit-hooks.ts'
+import type { FieldRules } from '../fields/field-rules.ts'
+import type { ResolvedOptions } from '../options/resolved-options.ts'
+import { wallClockMs } from '../record/clock.ts'
+import type { Alterations } from '../record/event-to-plain.ts'
+import { Redaction } from '../record/redaction.ts'
+import { kindOfThrown } from '../text/kind-of-thrown.ts'
+import type { Redact } from '../text/short-line.ts'
+import type { UsageMeter } from '../usage/usage-meter.ts'
+import { batchLimits } from './batch-limits.ts'
+import { Drain } from './drain.ts'
+import { fieldRulesOf, fieldStep, redactStep } from './field-rules-of.ts'
+import { HeldEvents } from './held-events.ts'
+import { Instruments } from './instruments.ts'
+import { IdentifiedIntake } from './intake/identified-intake.ts'
+import { Intake } from './intake/intake.ts'
+import { IntakeDrops } from './intake/intake-drops.ts'
+import type { HoldingStep } from './intake/intake-event.ts'
+import { type NoiseControl, openNoiseControl } from './intake/noise-control.ts'
+import { shapingOf } from './intake/shaping.ts'
+import { type License, openLicense } from './license-limits.ts'
+import { MinSeverity } from './min-severity.ts'
+import { openPipeline, type Pipeline } from './pipeline.ts'
+import { Receipts } from './receipts.ts'
+import { Room } from './room.ts'
+import { ShipperAtExit } from './shipper-at-exit.ts'
+import { SpoolCoordinator } from './spool-coordinator.ts'
+import { lineCounter, openUsageMeter } from './usage-of.ts'
+import { namesOf, UsageReports } from './usage-reports.ts'
+
+/**
+ * The parts of a shipper, and their connections. The stages know nothing of one another. Every call from one stage to
+ * another goes through the core.
+ */
+export class Core {
+  readonly options: ResolvedOptions
+  readonly ledger = new Ledger()
+  readonly datasetCounts = new DatasetCounts()
+  readonly altered: Alterations = { stubbed: 0, cut: 0 }
+  readonly #number = shippers++
+  readonly diagnostics = new Diagnostics(
+    (text, kind) => this.#redact(text, kind),
+    new Channels(this.#number, publishedNames),
+  )
+  readonly compression: Compression
+  readonly sender: Sender
+  readonly pipeline: Pipeline
+  readonly heldEvents: HeldEvents
+  readonly room: Room
+  readonly noise: NoiseControl
+  readonly drain: Drain
+  readonly intakeDrops: IntakeDrops
+  readonly fieldRules: FieldRules | undefined
+  readonly usageMeter: UsageMeter | undefined
+  readonly usageReports: UsageReports | undefined
+  readonly license: License | undefined
+  readonly minSeverity: MinSeverity
+  readonly intake: Intake
+  readonly receipts: Receipts
+  readonly instruments: Instruments | undefined
+  readonly #redaction: Redaction | undefined
+  readonly #atExit: ShipperAtExit
+
+  constructor(options: ResolvedOptions) {
+    const { ledger, diagnostics, altered } = this
+    const redaction = options.redact && new Redaction(options.redact)
+    this.options = options
+    this.#redaction = redaction
+    this.compression = new Compression(options.compression)
+    this.sender = new Sender(options, this.compression, diagnostics.redact)
+    this.pipeline = this.#openPipeline()
+    const { memory, batchQueue, delivery, rateLimiter, spool } = this.pipeline
+    this.room = new Room({ memory, batchQueue, spool: spool?.spool, maxSpoolBytes: options.spool?.maxBytes })
+    this.heldEvents = new HeldEvents({
+      memory,
+      ledger,
+      batchQueue,
+      onHeld: () => {
+        if (this.#atExit.isRegistered) return
+        this.#atExit.register()
+        drainIfExiting()
+      },
+      onRemoved: () => this.#atExit.unregisterIfDone(),
+    })
+    this.noise = openNoiseControl({
+      options,
+      heldEvents: this.heldEvents,
+      altered,
+      intake: () => this.intake,
+      intakeDrops: () => this.intakeDrops,
+      redaction,
+      onUntriggered: () => {
+        this.#atExit.registerUntriggered()
+        drainIfExiting()
+      },
+    })
+    this.drain = new Drain({
+      pipeline: this.pipeline,
+      heldEvents: this.heldEvents,
+      traceHold: this.noise.traceHold,
+      ledger,
+      diagnostics,
+      reportIntakeDrops: () => this.intakeDrops.reportAll(),
+      onEmptied: () => this.#atExit.unregisterIfDone(),
+    })
+    this.#atExit = new ShipperAtExit({
+      options,
+      pipeline: this.pipeline,
+      drain: this.drain,
+      sender: this.sender,
+      ledger,
+      intakeDrops: () => this.intakeDrops,
+      untriggered: () => this.noise.traceHold?.count ?? 0,
+    })
+    this.intakeDrops = new IntakeDrops({
+      ledger,
+      diagnostics,
+      memory,
+      redaction,
+      heldBackBy: nowMs => delivery.heldBackBy(nowMs),
+      atExit: this.#atExit,
+      onReported: () => {
+        spool?.emitPending()
+        this.#atExit.unregisterIfDone()
+      },
+    })
+    const fields = options.fields && fieldRulesOf(options.fields, { options, diagnostics, altered })
+    const meter = options.countUsage ? openUsageMeter(redaction) : undefined
+    this.fieldRules = fields
+    this.usageMeter = meter
+    this.usageReports = meter && this.#openReports(meter)
+    this.license =
+      options.limits &&
+      openLicense({
+        options,
+        limits: options.limits,
+        rateLimiter,
+        delivery,
+        diagnostics,
+        altered,
+        redaction,
+        fields,
+        topStatements: meter && (() => namesOf(meter.usage(3).statements)),
+        onNewPeriod: meter && (() => meter.restart()),
+      })
+    this.license?.start()
+    this.minSeverity = new MinSeverity(options.shaping.minSeverity)
+    this.intake = new (options.identify ? IdentifiedIntake : Intake)(
+      {
+        options,
+        batchQueue,
+        ledger,
+        diagnostics,
+        license: this.license,
+        countLine: lineCounter({ license: this.license, meter, reports: this.usageReports }),
+        intakeDrops: this.intakeDrops,
+        shaping: shapingOf({ options, diagnostics, altered }),
+        redaction,
+        atExit: this.#atExit,
+      },
+      altered,
+      [...this.noise.steps, ...this.#fieldSteps(fields)],
+    )
+    this.receipts = new Receipts({ intake: this.intake, batchQueue })
+    diagnostics.add('delivered', delivered => this.datasetCounts.onDelivered(delivered))
+    diagnostics.add('dropped', dropped => this.datasetCounts.onDropped(dropped))
+    this.instruments = this.#openInstruments()
+    if (options.exitTimeoutMs > 0) installExitHooks()
+    const { onRejected } = options
+    if (onRejected !== undefined) diagnostics.add('rejected', ({ event, reason }) => onRejected(event, reason))
+    if (spool !== undefined) {
+      this.#atExit.register() // so that a process that ends at once still delivers orphans
+      void spool.adoptOrphans().then(() => this.#atExit.unregisterIfDone())
+    }
+  }
+
+  #openInstruments(): Instruments | undefined {
+    const { meterProvider, baseUrl } = this.options
+    if (meterProvider === undefined) return undefined
+    const { batchQueue, delivery } = this.pipeline
+    const deps = { ledger: this.ledger, batchQueue, delivery, shipper: this.#number, service: baseUrl }
+    try {
+      const instruments = new Instruments(meterProvider, deps)
+      this.diagnostics.add('attempted', attempted => instruments.onAttempted(attempted))
+      return instruments
+    } catch (error) {
+      const message = `the \`meterProvider\` threw ${kindOfThrown(error)}; no metrics are recorded. Delivery continues.`
+      this.diagnostics.warn('LOGFERRY_CALLBACK_THREW', message, 'meterProvider')
+      return undefined
+    }
+  }
+
+  #openPipeline(): Pipeline {
+    const { maxBufferedBytes, maxRetryDelayMs, maxConcurrentRequests, timeField, spool, durability } = this.options
+    return openPipeline({
+      limits: batchLimits(this.options),
+      maxBufferedBytes,
+      maxRetryDelayMs,
+      maxConcurrentRequests,
+      timeField,
+      ledger: this.ledger,
+      diagnostics: this.diagnostics,
+      compression: this.compression,
+      send: (batch, signal) => this.sender.send(batch, signal),
+      openSpool: spool && (deps => new SpoolCoordinator(spool, durability, deps)),
+      onAdopted: () => this.#atExit.register(),
+      onSettled: () => {
+        this.heldEvents.resume()
+        this.room.resume()
+        this.#atExit.unregisterIfDone()
+      },
+      onRoom: () => {
+        this.heldEvents.resume()
+        this.room.resume()
+      },
+      onAnswer: headers => this.license?.limits.onAnswer(headers),
+      onDelivered: dataset => this.#shipSummary(dataset),
+    })
+  }
+
+  #openReports(meter: UsageMeter): UsageReports | undefined {
+    const { reportUsageEveryMs: everyMs, dataset } = this.options
+    if (everyMs === undefined) return undefined
+    return new UsageReports({
+      everyMs,
+      dataset: typeof dataset === 'string' ? dataset : undefined,
+      takePeriod: maxStatements => meter.takePeriod(maxStatements),
+      ship: (dataset, event) => this.#shipOwn(dataset, event, severityOfLevel('info')),
+    })
+  }
+
+  /** Ships an event that sums up the events dropped for lack of memory, to a dataset that the service takes now. */
+  #shipSummary(dataset: string): void {
+    const event = this.intakeDrops.takeSummary()
+    if (event === undefined) return
+    this.#shipOwn(dataset, event, severityOfLevel('warn'))
+  }
+
+  /** Returns the steps that keep to the application's rules for fields. With a license, the license applies the rules. */
+  #fieldSteps(fields: FieldRules | undefined): HoldingStep[] {
+    if (fields === undefined) return []
+    const { maxEventBytes } = this.options
+    const redacting = this.#redaction && redactStep(this.#redaction, maxEventBytes, this.altered)
+    const folding = this.license === undefined ? fieldStep(fields, this.#redaction) : undefined
+    return [redacting, folding].filter(step => step !== undefined)
+  }
+
+  /** Ships an event of the shipper's own. */
+  #shipOwn(dataset: string, event: object, severity: Severity): void {
+    const intake = { event, severity, time: wallClockMs(), resource: undefined, preSerialized: undefined }
+    if (!this.intake.add(dataset, intake)) this.intakeDrops.drop(this.intake.whyNotAdded, severity)
+  }
+
+  /** Removes every secret of the shipper that a text from outside may repeat. */
+  #redact(...[text, kind]: Parameters<Redact>): string {
+    const { credentials, proxy } = this.options
+    const withoutToken = credentials.redact(text, kind)
+    const rest = proxy.credentials?.redact(withoutToken, kind) ?? withoutToken
+    const withoutLicense = this.license?.redact(rest, kind) ?? rest
+    return this.#redaction?.maskText(withoutLicense) ?? withoutLicense
+  }
+}
+
+/** Number of shippers created in this process. */
+let shippers = 0

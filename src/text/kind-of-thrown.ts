@@ -1,0 +1,27 @@
+const plainName = /^[\w$.]{1,60}$/
+
+/**
+ * Returns the kind of a thrown value: the name of an Error, or the type of any other value. The name is left out if it
+ * is no plain word, because it may then be a text with logged data.
+ *
+ * Never throws, although an application may throw anything: a proxy, or an Error whose name is a symbol.
+ */
+export function kindOfThrown(thrown: unknown): string {
+  try {
+    if (!(thrown instanceof Error)) return typeof thrown
+    const name: unknown = thrown.name
+    return typeof name === 'string' && plainName.test(name) ? name : 'Error'
+  } catch {
+    return typeof thrown
+  }
+}
+
+/** Returns the kind of a thrown value, and the message if it is an Error. Never throws. */
+export function textOfThrown(thrown: unknown): string {
+  const kind = kindOfThrown(thrown)
+  try {
+    return thrown instanceof Error ? `${kind}: ${String(thrown.message)}` : kind
+  } catch {
+    return kind
+  }
+}

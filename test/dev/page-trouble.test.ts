@@ -1,0 +1,173 @@
+/** Trouble that is made on the page, and trouble of the connection that shows only after a while. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { type FaultsAnswer, faultKinds, paths, type RequestsAnswer } from '../../src/dev/protocol.ts'
+import { browserTestTimeoutMs, eventually, openTab, startBrowser } from './browser.ts'
+import { startCuttableProxy } from './cuttable-proxy.ts'
+import { startDev } from './service.ts'
+
+vi.setConfig({ testTimeout: browserTestTimeoutMs, hookTimeout: browserTestTimeoutMs })
+
+/** A page is slow if it has read nothing for longer than two seconds. */
+const slowMs = 2500
+
+const directory = mkdtempSync(join(tmpdir(), 'logferry-limits-'))
+const limitsFile = join(directory, 'limits.json')
+let browser: Browser
+beforeAll(async () => {
+  writeFileSync(limitsFile, JSON.stringify({ maxFields: 3, expiresAt: '2040-01-01T00:00:00Z' }))
+  browser = await startBrowser()
+})
+afterAll(async () => {
+  rmSync(directory, { recursive: true })
+  await browser?.close()
+})
+
+it.concurrent('a limit is lowered and reset on the page, and the shipper gets through it', async () => {
+  await using dev = await startDev()
+  await using tab = await openTab(browser, dev, 'faults')
+  const { page } = tab
+  const rate = page.getByRole('form', { name: 'Requests per second' })
+  const value = rate.getByRole('textbox', { name: 'Requests per second' })
+  const isEnforced = rate.getByRole('checkbox')
+  expect(await value.inputValue()).toBe('1000')
+  expect(await isEnforced.isChecked()).toBe(false)
+
+  await value.fill('a few')
+  await value.press('Enter')
+  const problem = "Must be an integer from 0 to 9007199254740991, not 'a few'"
+  await rate.getByRole('alert').getByText(problem).waitFor()
+  expect(await value.getAttribute('aria-invalid')).toBe('true')
+  expect(await isEnforced.isChecked()).toBe(false)
+
+  await value.fill('0')
+  await value.press('Enter')
+  await eventually(() => isEnforced.isChecked()).toBe(true)
+  await eventually(() => rate.getByRole('alert').count()).toBe(0)
+  const logs = dev.shipper('shop')
+  logs.ship({ level: 'info', message: 'survives' })
+  const flushed = logs.flush()
+  await page.getByText('The service refused 1 event of shop: the license allows 0 requests per second').waitFor()
+
+  // The reset is reached from the value by keys alone.
+  await value.focus()
+  await tab.press('Tab', 'Tab')
+  expect(await page.locator(':focus').getAttribute('aria-label')).toBe('Reset: Requests per second')
+  await tab.press('Enter')
+  await eventually(() => value.inputValue()).toBe('1000')
+  await eventually(() => isEnforced.isChecked()).toBe(false)
+  await flushed
+  await tab.press('1')
+  await tab.shows('survives')
+  const { requests } = await dev.get<RequestsAnswer>(paths.requests)
+  expect([...new Set(requests.map(({ status, fault }) => `${status} ${fault}`))]).toEqual(['200 false', '429 false'])
+  expect(tab.complaints).toEqual([expect.stringContaining('status of 400')])
+})
+
+it.concurrent('every kind of fault is started on the page, as the service then says', async () => {
+  await using dev = await startDev()
+  await using tab = await openTab(browser, dev, 'faults')
+  const { page } = tab
+  const kind = page.getByRole('combobox', { name: 'Fault' })
+  await page.getByRole('spinbutton', { name: 'Retry-After, s' }).fill('7')
+  for (const name of faultKinds) {
+    await kind.selectOption(name)
+    await page.getByRole('button', { name: 'Start', exact: true }).click()
+    await eventually(async () =>
+      (await dev.get<FaultsAnswer>(paths.faults)).running.map(one => one.fault.kind),
+    ).toContain(name)
+  }
+  const { running, ended } = await dev.get<FaultsAnswer>(paths.faults)
+  expect(ended.map(one => one.argument)).toEqual(['status=503,retry-after=7s,for=30s']) // the reset took its place
+  expect(running.map(one => one.argument)).toEqual([
+    'latency=2s,for=30s',
+    'reset=after,for=30s',
+    'slow-body=10kB,for=30s',
+    'max-bytes=100kB,for=30s',
+    'refuse-encoding=zstd,for=30s',
+    'for=30s,reject=level:debug',
+    'revoke-token,for=30s',
+  ])
+  await page.getByText('▶ 415 for zstd').waitFor()
+})
+
+it.concurrent('the limits of a file are those to which the page goes back; a license can be made to expire', async () => {
+  await using dev = await startDev(['--limits', limitsFile])
+  await using tab = await openTab(browser, dev, 'faults')
+  const { page } = tab
+  const fields = page.getByRole('form', { name: 'Fields of a dataset' })
+  const validity = page.getByRole('form', { name: 'Validity' })
+  const expires = validity.getByRole('textbox', { name: 'Expires at' })
+  const ingested = async () => (await dev.ingest([{ a: 1, b: 2, c: 3, d: 4 }])).body
+  expect(await ingested()).toContain("new field 'd' is one too many")
+  await fields.getByRole('textbox').fill('4')
+  await fields.getByRole('button', { name: /^Set/ }).click()
+  await eventually(ingested).toContain('"failed":0')
+  await expires.fill('2001-01-01')
+  await validity.getByRole('combobox', { name: 'Payment' }).selectOption('failed')
+  await expires.press('Enter')
+  await eventually(ingested).toContain('the license expired at 2001-01-01')
+  await validity.getByRole('button', { name: /^Reset/ }).click()
+  await eventually(() => expires.inputValue()).toBe('2040-01-01T00:00:00Z')
+  await eventually(() => validity.getByRole('combobox', { name: 'Payment' }).inputValue()).toBe('success')
+  await eventually(() => validity.getByRole('checkbox').isChecked()).toBe(true)
+  await fields.getByRole('button', { name: /^Reset/ }).click()
+  await eventually(() => fields.getByRole('textbox').inputValue()).toBe('3')
+  await fields.getByRole('checkbox').click() // the box follows the service, so it changes only when the service has answered
+  await eventually(ingested).toContain('"failed":0')
+})
+
+it.concurrent('a stream that says nothing for 15 s is taken for lost, and what arrived meanwhile is counted', async () => {
+  await using dev = await startDev()
+  await dev.ingest([{ message: 'before' }])
+  await using proxy = await startCuttableProxy(dev.url)
+  await using tab = await openTab(browser, proxy)
+  const { page } = tab
+  await page.clock.install()
+  await page.reload()
+  await tab.shows('before')
+  await page.clock.pauseAt(Date.now() + 60_000)
+  // The jump of the clock is a silence too, as the lid of a laptop makes one.
+  await page.clock.runFor(2000)
+  await page.getByText(/^Live/).waitFor()
+  // The page would try again by itself, if its clock did not stand still.
+  await proxy.cut()
+  const tryNow = page.getByRole('button', { name: 'Try now' })
+  await tryNow.waitFor()
+  await proxy.mend()
+  await tryNow.focus()
+  await tab.press('Enter')
+  await page.getByText(/^Live/).waitFor()
+  proxy.block()
+  await dev.ingest([{ message: 'in the silence' }])
+  await page.clock.runFor(12_000)
+  expect(await page.getByText(/Disconnected for/).count()).toBe(0)
+  await page.clock.runFor(4000)
+  await page.getByText(/Disconnected for 1\d s/).waitFor()
+  expect(await tab.messages()).toEqual(['before'])
+  proxy.unblock()
+  await page.clock.resume()
+  await page.getByText(/Back after .*: 1 event arrived meanwhile and is below; 0 were forgotten/).waitFor()
+  await tab.shows('in the silence', 'before')
+})
+
+it.concurrent('a page that cannot keep up is told how many events it has not drawn', async () => {
+  await using dev = await startDev()
+  await dev.ingest([{ message: 'before' }])
+  await using proxy = await startCuttableProxy(dev.url)
+  await using tab = await openTab(browser, proxy, 'events?group=0')
+  await tab.shows('before')
+  proxy.block()
+  // Long messages fill the connection at once. The list alone would take ten seconds.
+  const start = { kind: 'reject', query: 'x'.repeat(4000), forS: 600 }
+  for (let n = 0; n < 80; n++) await dev.post(paths.faults, { start })
+  await dev.ingest(Array.from({ length: 300 }, (_, n) => ({ message: `not drawn ${n}` })))
+  await sleep(slowMs)
+  proxy.unblock()
+  await tab.page.getByText(/This page could not keep up: 300 events were not drawn/).waitFor()
+  await tab.shows('not drawn 299', 'not drawn 298')
+})

@@ -1,0 +1,63 @@
+/**
+ * Files with a process of their own, because they replace modules, clocks or globals, count what a process holds, or measure
+ * how long something takes. Other files share the processes of the workers, and the modules in them: to start a process and
+ * to load the modules takes half a second of a processor for each file.
+ */
+export const alone: readonly string[] = [
+  'test/batch/many-datasets.test.ts',
+  'test/batch/many-names.test.ts',
+  'test/channels.test.ts',
+  'test/delivery/accounting.test.ts',
+  'test/delivery/answer-to-outcome.test.ts',
+  'test/delivery/delivery.test.ts',
+  'test/delivery/turns.test.ts',
+  'test/dev/live-stream.test.ts',
+  'test/emulator/bounds.test.ts',
+  'test/emulator/ingest.test.ts',
+  'test/emulator/limits.test.ts',
+  'test/emulator/received.test.ts',
+  'test/fake-timers.test.ts',
+  'test/http/connections.test.ts',
+  'test/log-call.test.ts',
+  'test/org/fleet-simulation.test.ts',
+  'test/org/fleet.test.ts',
+  'test/org/limits.test.ts',
+  'test/org/simulation.test.ts',
+  'test/otel.test.ts',
+  'test/polluted-prototype.test.ts',
+  'test/record/logged-line.test.ts',
+  'test/record/trace-context.test.ts',
+  'test/scenarios/32-too-much-of-an-answer.test.ts',
+  'test/scenarios/no-handle-left.test.ts',
+  'test/security.test.ts',
+  'test/shaping/min-severity.test.ts',
+  'test/spool/dead-letters.test.ts',
+  'test/spool/disk.test.ts',
+  'test/spool/model.test.ts',
+  'test/spool/ownership.test.ts',
+  'test/spool/reading.test.ts',
+  'test/spool/spill.test.ts',
+  'test/time-limits.test.ts',
+  'test/usage/usage-meter.test.ts',
+]
+
+/** Files that take longest, because of their waits. They start first, so that the others run beside them. */
+export const longest: readonly string[] = [
+  'test/dev/page-look.test.ts',
+  'test/scenarios/at-length.test.ts',
+  'test/dev/page-live.test.ts',
+  'test/spool/spool.test.ts',
+  'test/dev/page.test.ts',
+  'test/log-call.test.ts',
+  'test/org/fleet-simulation.test.ts',
+  'test/dev/terminal.test.ts',
+  'test/rate-limit.test.ts',
+  'test/exit/out-of-stack.test.ts',
+  'test/dev/page-safety.test.ts',
+  'test/exit/spooled-end.test.ts',
+  'test/cli-pipe.test.ts',
+  'test/otel.test.ts',
+  'test/docs/blocks.test.ts',
+  'test/dev/page-trouble.test.ts',
+  'test/limits.test.ts',
+]
