@@ -143,24 +143,24 @@ function loggingUntilHostIsKnown(shipper: Shipper) {
 }
 
 describe('the processor', () => {
-  it('ships 200,000 records once, unchanged, in order of time', { timeout: 60_000 }, async () => {
+  it('ships 50,000 records once, unchanged, in order of time', { timeout: 60_000 }, async () => {
     await using shipping = await startShipping()
     const { url: baseUrl, token } = shipping.emulator
     const processor = new LogferryLogRecordProcessor({ baseUrl, token, dataset: 'd' })
     const provider = new LoggerProvider({ resource, processors: [processor] })
     const logger = provider.getLogger('orders')
-    for (const n of range(200_000)) {
+    for (const n of range(50_000)) {
       logger.emit({ severityNumber: 9, body: 'order placed', attributes: { n, 'order.total': n / 4 } })
     }
     await provider.shutdown()
     const events = shipping.emulator.events('d').sort(byTime)
-    expect(events).toHaveLength(200_000)
+    expect(events).toHaveLength(50_000)
     for (const [n, event] of events.entries()) {
       const attributes = event.attributes as { n: number; order: { total: number } }
       if (attributes.n !== n || attributes.order.total !== n / 4) expect.fail(`event ${n} is ${JSON.stringify(event)}`)
     }
-    expect(new Set(events.map(({ _time }) => _time)).size).toBe(200_000)
-    expect(processor.shipper.stats()).toMatchObject({ delivered: 200_000, dropped: 0, retries: 0 })
+    expect(new Set(events.map(({ _time }) => _time)).size).toBe(50_000)
+    expect(processor.shipper.stats()).toMatchObject({ delivered: 50_000, dropped: 0, retries: 0 })
   })
 
   it('waits for resource attributes that are still being detected', async () => {
@@ -206,13 +206,13 @@ describe('the processor', () => {
 
   it.each<[string, (processor: LogferryLogRecordProcessor) => Promise<void>]>([
     ['forceFlush()', processor => processor.forceFlush()],
-    ['forceFlush() in the time that it is given', processor => processor.forceFlush({ timeoutMillis: 300 })],
+    ['forceFlush() in the time that it is given', processor => processor.forceFlush({ timeoutMillis: 700 })],
     ['shutdown()', processor => processor.shutdown()],
   ])('%s ends in time if the resource or the service never answers', async (name, end) => {
     for (const isServiceAway of [false, true]) {
       await using shipping = await startShipping()
       if (isServiceAway) shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
-      const shipper = shipping.ship({ flushTimeoutMs: name.includes('given') ? 10_000 : 300 })
+      const shipper = shipping.ship({ flushTimeoutMs: name.includes('given') ? 10_000 : 700 })
       const processor = new LogferryLogRecordProcessor({ shipper })
       const never = resourceFromAttributes({ 'service.name': 'checkout', 'host.id': new Promise<string>(() => {}) })
       new LoggerProvider({ resource: never, processors: [processor] }).getLogger('x').emit({ body: 'm' })
@@ -220,14 +220,14 @@ describe('the processor', () => {
       const ended = end(processor)
       if (isServiceAway) await expect(ended).rejects.toMatchObject({ code: 'LOGFERRY_TIMEOUT' })
       else await ended
-      expect(performance.now() - startedAtMs).toBeLessThan(450)
+      expect(performance.now() - startedAtMs).toBeLessThan(1300) // the two waits are not added up
       expect(shipping.emulator.eventCount('d')).toBe(isServiceAway ? 0 : 1)
     }
   })
 
   it('waits for the resource of each of several providers', async () => {
     await using shipping = await startShipping()
-    const processor = new LogferryLogRecordProcessor({ shipper: shipping.ship() })
+    const processor = new LogferryLogRecordProcessor({ shipper: shipping.ship({ maxBatchAgeMs: 20 }) })
     const hosts = range(2).map(() => Promise.withResolvers<string>())
     const loggers = hosts.map(({ promise }) => {
       const pending = resourceFromAttributes({ 'host.id': promise })
@@ -437,11 +437,11 @@ describe('the exporter', () => {
 
   it('answers as soon as the records are accepted', async () => {
     await using shipping = await startShipping()
-    shipping.emulator.faults.latencyMs = 200
+    shipping.emulator.faults.latencyMs = 800
     const exporter = new LogferryLogRecordExporter({ shipper: shipping.ship() })
     const startedAt = performance.now()
     expect(await exported(exporter, 10)).toEqual({ code: 0 })
-    expect(performance.now() - startedAt).toBeLessThan(150)
+    expect(performance.now() - startedAt).toBeLessThan(700)
     await exporter.forceFlush()
     expect(shipping.emulator.eventCount('d')).toBe(10)
   })
@@ -503,7 +503,10 @@ describe('the exporter', () => {
 
   it('follows its records through a split batch', async () => {
     await using shipping = await startShipping()
-    const exporter = new LogferryLogRecordExporter({ shipper: shipping.ship(), acknowledge: 'delivered' })
+    const exporter = new LogferryLogRecordExporter({
+      shipper: shipping.ship({ maxBatchAgeMs: 20 }),
+      acknowledge: 'delivered',
+    })
     shipping.emulator.faults.rejectRequests(({ message }) => message === 'n 5')
     const answers = range(8).map(count => exported(exporter, count))
     expect((await Promise.all(answers)).map(({ code }) => code)).toEqual([0, 0, 0, 0, 0, 0, 1, 1])
@@ -533,7 +536,9 @@ describe('the exporter', () => {
     let emitted = 0
     while (emitted < 20_000) {
       const due = Math.min(20_000, Math.floor((performance.now() - startedAt) * 10))
-      while (emitted < due) logger.emit({ body: 'hello', attributes: { n: emitted++ } })
+      // A machine that stood still makes many records due at once, and the processor's queue takes 2,048.
+      const untilPause = Math.min(due, emitted + 500)
+      while (emitted < untilPause) logger.emit({ body: 'hello', attributes: { n: emitted++ } })
       await new Promise(resolve => setTimeout(resolve, 5))
     }
     await provider.shutdown()
@@ -599,7 +604,7 @@ describe('the exporter', () => {
 
   it('does not stop the exports of a BatchLogRecordProcessor with a failed flush', async () => {
     await using shipping = await startShipping()
-    const shipper = shipping.ship({ flushTimeoutMs: 100, maxRetryDelayMs: 50 })
+    const shipper = shipping.ship({ flushTimeoutMs: 100, maxRetryDelayMs: 50, maxBatchAgeMs: 20 })
     const exporter = new LogferryLogRecordExporter({ shipper })
     const processor = new BatchLogRecordProcessor({ exporter, scheduledDelayMillis: 20 })
     const logger = new LoggerProvider({ processors: [processor] }).getLogger('x')
