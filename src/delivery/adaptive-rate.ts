@@ -4,11 +4,9 @@
 /** Part of the rate that remains after a 429 that follows a success, plus or minus 0.1. */
 const keptOnce = 0.8
 /** The same part while no rate is proven, except for the first 429. */
-const keptUnproven = 0.6
+const keptUnproven = 0.65
 /** Part of the rate that remains after each further 429 without a success in between, plus or minus 0.1. */
 const keptAgain = 0.55
-/** The same part before the first success. */
-const keptBefore = 0.3
 /** Part of the rate that remains after an answer from a nearly full service, plus or minus 0.05. */
 const keptNearlyFull = 0.97
 /** Part of the rate that remains after the first 429 if no success came before it, plus or minus 0.1. */
@@ -18,6 +16,15 @@ const keptFirst = 0.6
  * say nothing more about the limit.
  */
 const burstMs = 1500
+
+/** Number of successes in a row after which a rate that is being found doubles. */
+const foundFree = 4
+/** Minimum time between two such doublings, in milliseconds: one window of the service. */
+const findingMs = 1000
+/** Number of answers, with a 429 among them, that end the finding. */
+const foundAfter = 8
+/** Part of the measured rate with which a process begins after the finding. It grows from there. */
+const keptOfFound = 0.85
 
 /**
  * Time until the rate is back at the limit, in seconds. It is longer below one request per second, where many processes
@@ -52,6 +59,8 @@ const limitAfterDoubling = { proven: 0.7, unproven: 0.35 }
 
 /** Number of successes at one rate without a 429 that prove the rate. */
 const provenAfter = 10
+/** Minimum time since the first of them if nothing was learned before, in milliseconds. */
+const provenMs = 3000
 /** Number of 429s in a row that count as an outage and say nothing about the limit. */
 const outageRefusals = 4
 /** Minimum duration of an outage if no earlier rate is known, in milliseconds. */
@@ -79,6 +88,17 @@ const mixedPart = 1 / 10
 const mixedMs = 60_000
 
 type State =
+  /**
+   * The first rate, equal for all processes, doubles until a request is refused. Then the part of the requests that is
+   * accepted is measured, and the rate becomes this part.
+   */
+  | {
+      readonly kind: 'finding'
+      perSecond: number
+      sinceMs: number
+      accepted: number
+      refused: number
+    }
   /** The rate doubles up to the target. The target is `Infinity` if no earlier rate is known. */
   | {
       readonly kind: 'recovering'
@@ -113,6 +133,10 @@ interface Proven {
  * below the limit, slowly near it, and ever faster beyond it. If many processes share a limit, this growth makes their
  * shares converge.
  *
+ * A process that meets a 429 before it has proven a rate finds its share: all processes begin with the same low rate,
+ * double it while nothing is refused, and then take the part of their requests that is accepted. Whoever came first has
+ * no advantage.
+ *
  * An outage of only 429s says nothing about the limit. During the outage a request is tried every few seconds. After
  * the first success the rate doubles several times a second (slow start), until it is nearly the rate before the
  * outage. The same happens once after a period of mixed answers. If no earlier rate is known, the rate doubles until
@@ -129,6 +153,7 @@ export class AdaptiveRate {
   #successes = 0
   /** Number of these successes at the present rate. */
   #successesAtRate = 0
+  #provingSinceMs = 0
   /** Number of 429s since the last success. */
   #refusals = 0
   #refusedAtMs = 0
@@ -153,18 +178,24 @@ export class AdaptiveRate {
     if (state === undefined) return Number.POSITIVE_INFINITY
     const reference = state.kind === 'steady' ? state.limitPerSecond : state.perSecond
     if (nowMs - this.#refusedAtMs > forgottenAfterMs / Math.min(reference, 1)) return Number.POSITIVE_INFINITY
-    if (state.kind === 'recovering') return state.perSecond
+    if (state.kind !== 'steady') return state.perSecond
     const { fromPerSecond, limitPerSecond, sinceMs } = state
     const part = (nowMs - sinceMs) / msToLimit(limitPerSecond) - 1
     return limitPerSecond + part ** 3 * (part < 0 ? limitPerSecond - fromPerSecond : limitPerSecond * growthBeyond)
   }
 
-  /** Notes a 429 to a request that was made while the rate in use was `usedPerSecond`. */
-  onRefused(nowMs: number, usedPerSecond: number): void {
+  /**
+   * Notes a 429 to a request that was made while the rate in use was `usedPerSecond`.
+   *
+   * @param firstPerSecond rate with which the share of a process is found while no rate is proven; `undefined` if
+   *   something else than 429s tells of the share
+   */
+  onRefused(nowMs: number, usedPerSecond: number, firstPerSecond?: number): void {
     const nowPerSecond = this.perSecond(nowMs)
     const state = nowPerSecond === Number.POSITIVE_INFINITY ? undefined : this.#state
     const successes = this.#successes
-    const isProven = this.#successesAtRate >= provenAfter
+    const isProven =
+      this.#successesAtRate >= provenAfter && (state !== undefined || nowMs - this.#provingSinceMs >= provenMs)
     const jitter = 0.2 * (this.#random() - 0.5)
     this.#successes = 0
     this.#successesAtRate = 0
@@ -177,7 +208,13 @@ export class AdaptiveRate {
       const limitPerSecond = state?.kind === 'steady' ? Math.max(state.limitPerSecond, usedPerSecond) : usedPerSecond
       this.#proven = { perSecond: usedPerSecond, limitPerSecond, atMs: nowMs, hasFailed: false }
     }
-    if (state === undefined) {
+    if (state?.kind === 'finding') {
+      state.refused++
+      this.#find(nowMs, state)
+    } else if (firstPerSecond !== undefined && this.#proven === undefined && isSearching(state)) {
+      const perSecond = Math.max(Math.min(firstPerSecond, usedPerSecond), minPerSecond)
+      this.#state = { kind: 'finding', perSecond, sinceMs: nowMs, accepted: 0, refused: 0 }
+    } else if (state === undefined) {
       const kept = successes > 0 ? keptOnce : keptFirst
       this.#becomeRecovering(Math.max(usedPerSecond * (kept + jitter), minPerSecond), Number.POSITIVE_INFINITY)
     } else if (state.kind === 'recovering' && state.hasDoubled) {
@@ -194,8 +231,7 @@ export class AdaptiveRate {
         usedPerSecond,
       )
     } else {
-      const kept = this.#hasSucceeded ? keptAgain : keptBefore
-      const perSecond = Math.max(nowPerSecond * (kept + jitter), Math.min(nowPerSecond, this.#minInOutage))
+      const perSecond = Math.max(nowPerSecond * (keptAgain + jitter), Math.min(nowPerSecond, this.#minInOutage))
       if (state.kind === 'recovering')
         this.#becomeRecovering(Math.max(perSecond, minPerSecond), state.targetPerSecond, state.fallbackPerSecond)
       else this.#becomeSteady(nowMs, perSecond, Math.max(state.limitPerSecond, perSecond))
@@ -207,10 +243,14 @@ export class AdaptiveRate {
     const refusals = this.#refusals
     this.#refusals = 0
     this.#successes++
-    this.#successesAtRate++
+    if (this.#successesAtRate++ === 0) this.#provingSinceMs = nowMs
     this.#hasSucceeded = true
     const state = this.#state
     if (state === undefined) return
+    if (state.kind === 'finding') {
+      state.accepted++
+      return this.#find(nowMs, state)
+    }
     const troubleMs = nowMs - this.#troubleSinceMs
     if (state.kind === 'steady' && refusals > 1 && troubleMs < burstMs) {
       return this.#becomeSteady(nowMs, state.limitPerSecond * keptOnce, state.limitPerSecond)
@@ -249,7 +289,7 @@ export class AdaptiveRate {
    */
   onOthers(nowMs: number): void {
     const state = this.#state
-    if (state?.kind !== 'recovering' || state.targetPerSecond !== Number.POSITIVE_INFINITY) return
+    if (state === undefined || !isSearching(state)) return
     this.#becomeSteady(nowMs, state.perSecond, state.perSecond)
   }
 
@@ -286,6 +326,20 @@ export class AdaptiveRate {
     this.#proven = isDisproved ? undefined : { ...proven, hasFailed: true }
   }
 
+  #find(nowMs: number, state: State & { kind: 'finding' }): void {
+    const { accepted, refused, sinceMs } = state
+    if (refused > 0) {
+      if (accepted + refused < foundAfter) return
+      const perSecond = (state.perSecond * keptOfFound * (accepted + 0.5)) / (accepted + refused + 0.5)
+      return this.#becomeSteady(nowMs, Math.max(0.9 * perSecond, this.#minInOutage), 1.1 * perSecond)
+    }
+    if (accepted < foundFree || nowMs - sinceMs < findingMs) return
+    state.perSecond *= 2
+    state.sinceMs = nowMs
+    state.accepted = 0
+    this.#successesAtRate = 0
+  }
+
   #double(nowMs: number): void {
     const state = this.#state
     if (state?.kind !== 'recovering') return
@@ -319,6 +373,12 @@ export class AdaptiveRate {
     const [from, limit] = [Math.max(fromPerSecond, minPerSecond), Math.max(limitPerSecond, minPerSecond)]
     this.#state = { kind: 'steady', fromPerSecond: from, limitPerSecond: limit, sinceMs }
   }
+}
+
+/** True if the rate has no known target. */
+function isSearching(state: State | undefined): state is (State & { kind: 'finding' | 'recovering' }) | undefined {
+  if (state?.kind === 'recovering') return state.targetPerSecond === Number.POSITIVE_INFINITY
+  return state?.kind !== 'steady'
 }
 
 function msToLimit(perSecond: number): number {

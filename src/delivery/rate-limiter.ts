@@ -49,6 +49,8 @@ const sameHeaderLimitHoldsMs = 120_000
  * Time after the last 429 until a lease is fully used again, in milliseconds: less than two lease terms of the fleet.
  */
 const leaseRegainedMs = 8000
+/** Number of processes between which a limit is divided for the first rate of each. */
+const usualProcesses = 40
 /** Part of one share that a newcomer takes from the processes that share the limit. */
 const newcomersPart = 0.7
 /** Time after the first answer during which a process counts as a newcomer, in milliseconds. */
@@ -135,6 +137,8 @@ export class RateLimiter {
   /** Time of the last 429, or nearly full answer, whose request was not in flight at the one before. */
   #throttledAtMs = Number.NEGATIVE_INFINITY
   #halfFreeAtMs = Number.NEGATIVE_INFINITY
+  /** True if the last answer told how many requests remain. A 429 of a gateway, which knows nothing of them, does not count. */
+  #tellsRemaining = false
 
   constructor(random: () => number = Math.random) {
     this.#random = random
@@ -235,6 +239,7 @@ export class RateLimiter {
   onAnswer(nowMs: number, answer: PacedAnswer, startedMs = this.#lastStartMs): void {
     this.#firstAnswerAtMs ??= nowMs
     this.#applyLimit(nowMs, answer)
+    if (!answer.throttled || answer.remaining !== undefined) this.#tellsRemaining = answer.remaining !== undefined
     const isNews = startedMs > this.#throttledAtMs // false if the request was already in flight at the last 429
     if (answer.throttled) {
       this.#wait(nowMs, answer)
@@ -276,6 +281,12 @@ export class RateLimiter {
   get #allowed(): number {
     if (this.#lease !== undefined) return this.#lease.perSecond
     return Math.min(this.#limit, this.#headerLimit) * usedPart
+  }
+
+  /** Rate with which this process finds its share; `undefined` if a lease or the headers tell of the share. */
+  get #firstPerSecond(): number | undefined {
+    if (this.#lease !== undefined || this.#tellsRemaining) return undefined
+    return this.#allowed === Number.POSITIVE_INFINITY ? 1 : Math.max(this.#allowed / usualProcesses, 1)
   }
 
   #perSecond(nowMs: number): number {
@@ -383,7 +394,7 @@ export class RateLimiter {
     // A rate that was allowed but not used says nothing about the room that there is.
     const perSecond = this.#perSecond(nowMs)
     const usedPerSecond = Math.min(perSecond, Math.max(this.#window.count(nowMs), 1))
-    this.#learned.onRefused(nowMs, this.#wasHeldBack ? perSecond : usedPerSecond)
+    this.#learned.onRefused(nowMs, this.#wasHeldBack ? perSecond : usedPerSecond, this.#firstPerSecond)
     this.#throttledAtMs = nowMs
     this.#dueMs = nowMs + this.#sameSlotMs
     this.#stretch = this.#drawStretch(nowMs)
@@ -426,8 +437,13 @@ export class RateLimiter {
     this.#learned.raise(nowMs, 1 + surelyFree)
   }
 
-  /** If the limit is shared, long intervals vary, so that no process meets the same moment of every window. */
+  /**
+   * If the limit is shared, long intervals vary, so that no process meets the same moment of every window. No interval
+   * becomes shorter than the allowed rate permits: waiting for the longer ones alone would waste a part of the limit.
+   */
   #drawStretch(nowMs: number): number {
-    return this.#isShared(nowMs) ? 1 + (this.#random() - 0.5) / Math.max(this.#perSecond(nowMs), 1) : 1
+    const perSecond = this.#perSecond(nowMs)
+    const spread = Math.min(1 / Math.max(perSecond, 1), 2 * (1 - perSecond / this.#allowed))
+    return 1 + spread * (this.#random() - 0.5)
   }
 }

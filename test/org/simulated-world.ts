@@ -10,7 +10,7 @@ const secondsWithRedis = 120
 
 /** A simulated service, and processes that come and go. */
 export class World {
-  readonly random = randomFrom(1)
+  readonly random: () => number
   readonly clock = new VirtualClock()
   readonly service: Service
   readonly clients: Client[] = []
@@ -20,7 +20,8 @@ export class World {
   readonly #dead = new Set<number>()
   #redis: SimulatedRedis | undefined
 
-  constructor(settings: Partial<ServiceSettings> = {}) {
+  constructor(settings: Partial<ServiceSettings> = {}, seed = 1) {
+    this.random = randomFrom(seed)
     this.service = new Service({ limitPerSecond, ...settings })
   }
 
