@@ -29,6 +29,17 @@ function craft(directory: string, dataset: string, lines: readonly string[]): st
 }
 
 describe.concurrent('logferry spool show', () => {
+  it('keeps the order of events of several datasets within a millisecond', async () => {
+    using spool = makeSpool()
+    await leaveByKill(spool.directory, 'dataset: ({ n }) => "d" + (n % 3)', 300)
+    const { stdout } = await logferry(['spool', 'show', spool.directory, '--json', '--limit', '300'])
+    const numbers = stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line).n)
+    expect(numbers).toEqual(Array.from({ length: 300 }, (_, n) => n))
+  })
+
   it('prints the events that match a query, oldest first, and changes nothing', async () => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, 'dataset: ({ n }) => (n % 2 ? "odd" : "even")', 5)

@@ -12,8 +12,9 @@ import { counted, directoryOf, explainUnreadable, spoolDirectory } from './spool
 const maxNamed = 20
 
 export const command: Command = {
-  description: `Writes the events that wait in a spool to standard output, as newline-delimited JSON, oldest first. The
-events stay in the spool. An event that is delivered meanwhile may be missing, and one that is written may still arrive.
+  description: `Writes the events that wait in a spool to standard output, as newline-delimited JSON: the oldest file
+first, and each file in its order. Datasets may have files of their own, so sort by _time if the order matters. The events
+stay in the spool. An event that is delivered meanwhile may be missing, and one that is written may still arrive.
 
 Exits with 0, or with 1 if events are damaged or cannot be read; the others are written.`,
   ...spoolDirectory,

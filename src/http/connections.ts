@@ -95,6 +95,7 @@ export class Connections implements Dispatcher {
     }
     this.#requests.add(request)
     request.on('socket', socket => this.#prepare(socket, request))
+    request.on('information', ({ statusCode, headers }) => handler.onResponseStart(controller, statusCode, headers))
     request.on('response', response => {
       hasAnswer = true
       response.on('error', fail)

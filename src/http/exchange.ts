@@ -6,6 +6,9 @@ import { withoutTracing } from './without-tracing.ts'
 /** Maximum bytes read of an answer, unless the caller needs more. The connection of a longer answer is closed. */
 export const usualAnswerBytes = 65_536
 
+/** Maximum number of interim answers (1xx) to one request. A service sends one or two, if any. */
+const maxInterimAnswers = 100
+
 /** The parts of an answer that this package uses. Header names are lower case. */
 export interface Answer {
   readonly status: number
@@ -47,6 +50,7 @@ export function exchange(
   let head: Pick<Answer, 'status' | 'headers'> | undefined
   let body = Buffer.alloc(0) // grows by doubling: keeping one-byte chunks one by one takes a hundred times as much
   let bytes = 0
+  let interimAnswers = 0
   let isSettled = false
 
   const settle = (cut: Answer['cut'], error?: unknown): void => {
@@ -72,6 +76,7 @@ export function exchange(
     },
     onResponseStart(_, status, headers) {
       if (status >= 200) head = { status, headers }
+      else if (++interimAnswers === maxInterimAnswers) giveUp(new Error('interim answers without end'))
     },
     onResponseData(given, chunk) {
       if (bytes + chunk.length > body.length) body = Buffer.concat([body], (bytes + chunk.length) * 2)

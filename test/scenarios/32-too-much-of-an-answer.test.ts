@@ -4,7 +4,8 @@ import { startEmulator } from '../../src/emulator.ts'
 import { startFaultServer, type WireRequest } from '../support/fault-server.ts'
 import { watched } from '../support/laws.ts'
 
-const maxBytes = 32 * 1_048_576
+/** What is read, and what the buffers of two sockets take. */
+const maxBytes = 16 * 1_048_576
 
 /** Writes without end, as fast as the client reads. */
 function flood({ socket }: WireRequest, head: string, piece: string, onWritten: (bytes: number) => void): void {

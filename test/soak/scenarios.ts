@@ -119,7 +119,7 @@ export const longScenarios: readonly LongScenario[] = [
     number: 20,
     what: 'event loop blocked for 10 s, five times: no false timeouts',
     inShort: '1.5 s, twice',
-    short: () => blockedLoop({ perSecond: 400, blockedMs: 1500, rounds: 2 }),
+    short: () => blockedLoop({ perSecond: 400, blockedMs: 3000, rounds: 2 }),
     whole: progress => blockedLoop({ perSecond: 1000, blockedMs: 10_000, rounds: 5 }, progress),
   },
   {

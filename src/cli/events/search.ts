@@ -81,9 +81,12 @@ export class NewestEvents {
     if (this.#events.length > 2 * this.#limit || this.#chars > 2 * maxHeldChars) this.#cut()
   }
 
-  /** Leaves out the oldest events beyond the limits. Of events of the same time, those that were added first are older. */
+  /**
+   * Leaves out the oldest events beyond the limits. Of events of the same nanosecond, those that were added first are
+   * older.
+   */
   #cut(): void {
-    this.#events.sort((one, other) => one.at - other.at)
+    this.#events.sort((one, other) => one.at - other.at || nanosecondsOf(one) - nanosecondsOf(other))
     let [first, chars] = [this.#events.length, 0]
     while (first > 0 && this.#events.length - first < this.#limit) {
       const next = (this.#events[first - 1] as ShownEvent).line.length
@@ -96,12 +99,20 @@ export class NewestEvents {
     this.#chars = chars
   }
 
-  /** Returns the events by their time, oldest first. Events of the same time keep the order in which they were added. */
+  /**
+   * Returns the events by their time, oldest first. Events of the same nanosecond keep the order in which they were
+   * added.
+   */
   result(): Pick<FoundEvents, 'events' | 'notices'> {
     this.#cut()
     const events = this.#events
     return { events, notices: this.#isCut ? [cutNotice(events.length)] : [] }
   }
+}
+
+/** Timestamps of a shipper tell events of the same millisecond apart, whatever their datasets. */
+function nanosecondsOf({ line }: ShownEvent): number {
+  return Number(/^\{"_time":"[^"]{19}\.\d{3}(\d{6})Z"/.exec(line)?.[1] ?? 0)
 }
 
 function cutNotice(count: number): string {
