@@ -59,8 +59,11 @@ const limitAfterDoubling = { proven: 0.7, unproven: 0.35 }
 
 /** Number of successes at one rate without a 429 that prove the rate. */
 const provenAfter = 10
-/** Minimum time since the first of them if nothing was learned before, in milliseconds. */
-const provenMs = 3000
+/**
+ * Minimum time since the first of them if nothing was learned before, in milliseconds: a window of the service, in which
+ * nobody was refused.
+ */
+const provenMs = 1000
 /** Number of 429s in a row that count as an outage and say nothing about the limit. */
 const outageRefusals = 4
 /** Minimum duration of an outage if no earlier rate is known, in milliseconds. */
@@ -208,12 +211,12 @@ export class AdaptiveRate {
       const limitPerSecond = state?.kind === 'steady' ? Math.max(state.limitPerSecond, usedPerSecond) : usedPerSecond
       this.#proven = { perSecond: usedPerSecond, limitPerSecond, atMs: nowMs, hasFailed: false }
     }
-    if (state?.kind === 'finding') {
+    const isOutage = this.#refusals > foundAfter
+    if (state?.kind === 'finding' && !isOutage) {
       state.refused++
       this.#find(nowMs, state)
-    } else if (firstPerSecond !== undefined && this.#proven === undefined && isSearching(state)) {
-      const perSecond = Math.max(Math.min(firstPerSecond, usedPerSecond), minPerSecond)
-      this.#state = { kind: 'finding', perSecond, sinceMs: nowMs, accepted: 0, refused: 0 }
+    } else if (firstPerSecond !== undefined && this.#proven === undefined && isSearching(state) && !isOutage) {
+      this.#becomeFinding(nowMs, Math.max(Math.min(firstPerSecond, usedPerSecond), minPerSecond))
     } else if (state === undefined) {
       const kept = successes > 0 ? keptOnce : keptFirst
       this.#becomeRecovering(Math.max(usedPerSecond * (kept + jitter), minPerSecond), Number.POSITIVE_INFINITY)
@@ -232,9 +235,9 @@ export class AdaptiveRate {
       )
     } else {
       const perSecond = Math.max(nowPerSecond * (keptAgain + jitter), Math.min(nowPerSecond, this.#minInOutage))
-      if (state.kind === 'recovering')
-        this.#becomeRecovering(Math.max(perSecond, minPerSecond), state.targetPerSecond, state.fallbackPerSecond)
-      else this.#becomeSteady(nowMs, perSecond, Math.max(state.limitPerSecond, perSecond))
+      if (state.kind === 'steady') this.#becomeSteady(nowMs, perSecond, Math.max(state.limitPerSecond, perSecond))
+      else if (state.kind === 'finding') this.#becomeRecovering(perSecond, Number.POSITIVE_INFINITY)
+      else this.#becomeRecovering(Math.max(perSecond, minPerSecond), state.targetPerSecond, state.fallbackPerSecond)
     }
   }
 
@@ -244,10 +247,13 @@ export class AdaptiveRate {
     this.#refusals = 0
     this.#successes++
     if (this.#successesAtRate++ === 0) this.#provingSinceMs = nowMs
+    const isFirst = !this.#hasSucceeded
     this.#hasSucceeded = true
     const state = this.#state
     if (state === undefined) return
     if (state.kind === 'finding') {
+      // An outage says nothing about the share.
+      if (isFirst || refusals >= outageRefusals) return this.#becomeFinding(nowMs, state.perSecond, 1)
       state.accepted++
       return this.#find(nowMs, state)
     }
@@ -257,8 +263,8 @@ export class AdaptiveRate {
     }
     const before = this.#proven?.perSecond ?? this.#troubledPerSecond
     const isKnown = before !== undefined && this.#proven?.hasFailed !== true
-    if (refusals >= outageRefusals && (isKnown || troubleMs >= outageMs)) {
-      const resumed = Math.min((isKnown ? before : 1) * resumedPart, maxResumedPerSecond)
+    if (refusals >= outageRefusals && (isKnown || refusals > foundAfter || troubleMs >= outageMs)) {
+      const resumed = isKnown ? Math.min(before * resumedPart, maxResumedPerSecond) : 1
       const target = isKnown ? before * recoveredPart : Number.POSITIVE_INFINITY
       const troubled = this.#troubledPerSecond ?? Number.POSITIVE_INFINITY
       this.#becomeRecovering(
@@ -329,14 +335,12 @@ export class AdaptiveRate {
   #find(nowMs: number, state: State & { kind: 'finding' }): void {
     const { accepted, refused, sinceMs } = state
     if (refused > 0) {
-      if (accepted + refused < foundAfter) return
+      if (accepted === 0 || accepted + refused < foundAfter) return
       const perSecond = (state.perSecond * keptOfFound * (accepted + 0.5)) / (accepted + refused + 0.5)
       return this.#becomeSteady(nowMs, Math.max(0.9 * perSecond, this.#minInOutage), 1.1 * perSecond)
     }
     if (accepted < foundFree || nowMs - sinceMs < findingMs) return
-    state.perSecond *= 2
-    state.sinceMs = nowMs
-    state.accepted = 0
+    this.#becomeFinding(nowMs, state.perSecond * 2)
     this.#successesAtRate = 0
   }
 
@@ -363,6 +367,10 @@ export class AdaptiveRate {
   #minAmongSuccesses(nowMs: number): number {
     if (this.#proven === undefined || nowMs - this.#proven.atMs > mixedMs) return minPerSecond
     return Math.min(this.#proven.perSecond * mixedPart, maxProbesPerSecond)
+  }
+
+  #becomeFinding(nowMs: number, perSecond: number, accepted = 0): void {
+    this.#state = { kind: 'finding', perSecond, sinceMs: nowMs, accepted, refused: 0 }
   }
 
   #becomeRecovering(perSecond: number, targetPerSecond: number, fallbackPerSecond?: number): void {

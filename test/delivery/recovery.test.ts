@@ -111,10 +111,23 @@ describe('after 20 seconds of 429s to every request', () => {
     expect(perSecond(accepted, 60_000, 110_000) / before).toBeGreaterThanOrEqual(0.9)
   })
 
-  it('a process that started during the 429s recovers within ten seconds', async () => {
-    const { accepted } = await run({ demandPerSecond: 100, isRefused: nowMs => nowMs < 20_000, untilMs: 60_000 })
-    expect(perSecond(accepted, 30_000, 50_000)).toBeGreaterThanOrEqual(90)
-  })
+  it.each([0.5, 3, 6, 9, 12, 20])(
+    'a process that starts during the last %d seconds of them recovers within ten seconds',
+    async seconds => {
+      const endMs = seconds * 1000
+      for (const limit of [{}, { limitPerSecond: 40 }]) {
+        const { limitPerSecond = 100 } = limit as { limitPerSecond?: number }
+        const demandPerSecond = limitPerSecond * 1.2
+        const { accepted } = await run({
+          ...limit,
+          demandPerSecond,
+          isRefused: nowMs => nowMs < endMs,
+          untilMs: 60_000,
+        })
+        expect(perSecond(accepted, endMs + 10_000, endMs + 30_000)).toBeGreaterThanOrEqual(0.9 * limitPerSecond)
+      }
+    },
+  )
 
   it('a lease is fully used within two terms, at high and at low rates', async () => {
     for (const periodMs of [51, 500, 5000]) {
