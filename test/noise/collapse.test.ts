@@ -230,7 +230,7 @@ describe('collapse, by every way in', () => {
     expect(shipping.emulator.events('d')).toMatchObject([
       { message: 'failed', resource: { service: { name: 'shop' } } },
       {
-        _time: '2023-11-14T22:13:20.000000001Z',
+        _time: expect.stringMatching(/^2023-11-14T22:13:20\.00000000\dZ$/),
         message: 'failed',
         attributes: { error: { type: 'E' } },
         resource: { service: { name: 'shop' } },

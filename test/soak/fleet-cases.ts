@@ -79,6 +79,19 @@ function fullDemand(name: string, limitPerSecond: number, more: Partial<FleetCas
   }
 }
 
+function alone(name: string, more: Partial<FleetCase> & { readonly what: string }): FleetCase {
+  return {
+    name,
+    limitPerSecond: 40,
+    redisClients: 'none',
+    play: async (stage, processes) => {
+      await warmUp(stage, processes, full, aloneWarmUpSeconds)
+      return held('alone', await stage.judge(60), 40)
+    },
+    ...more,
+  }
+}
+
 interface Replacement {
   readonly everyMs: number
   /**
@@ -381,16 +394,11 @@ export const fleetCases: readonly FleetCase[] = [
   refusal('429-alone', 'alone'),
   refusalWithReads(2),
   refusalWithReads(40),
-  {
-    name: 'no-redis',
-    what: 'full demand, limit 40, no Redis',
-    limitPerSecond: 40,
-    redisClients: 'none',
-    play: async (stage, processes) => {
-      await warmUp(stage, processes, full, aloneWarmUpSeconds)
-      return held('alone', await stage.judge(60), 40)
-    },
-  },
+  alone('no-redis', { what: 'full demand, limit 40, no Redis' }),
+  alone('no-redis-bare', {
+    what: 'full demand, limit 40, no Redis, no rate-limit headers',
+    service: { headerPerSecond: undefined },
+  }),
   {
     name: 'slow-one',
     what: 'one process, 20,000 small events/s, limit 1',
