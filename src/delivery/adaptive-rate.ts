@@ -17,10 +17,12 @@ const keptFirst = 0.6
  */
 const burstMs = 1500
 
-/** Number of successes in a row after which a rate that is being found doubles. */
+/** Number of successes in a row after which a rate that is being found grows. */
 const foundFree = 4
-/** Minimum time between two such doublings, in milliseconds: one window of the service. */
+/** Minimum time between two such steps, in milliseconds: one window of the service. */
 const findingMs = 1000
+/** Rate from which it doubles, in requests per second. Below, where many processes may share the limit, it grows by half. */
+const findingFasterPerSecond = 4
 /** Number of answers, with a 429 among them, that end the finding. */
 const foundAfter = 8
 /** Part of the measured rate with which a process begins after the finding. It grows from there. */
@@ -92,7 +94,7 @@ const mixedMs = 60_000
 
 type State =
   /**
-   * The first rate, equal for all processes, doubles until a request is refused. Then the part of the requests that is
+   * The first rate, equal for all processes, grows in steps until a request is refused. Then the part of the requests that is
    * accepted is measured, and the rate becomes this part.
    */
   | {
@@ -137,7 +139,7 @@ interface Proven {
  * shares converge.
  *
  * A process that meets a 429 before it has proven a rate finds its share: all processes begin with the same low rate,
- * double it while nothing is refused, and then take the part of their requests that is accepted. Whoever came first has
+ * raise it while nothing is refused, and then take the part of their requests that is accepted. Whoever came first has
  * no advantage.
  *
  * An outage of only 429s says nothing about the limit. During the outage a request is tried every few seconds. After
@@ -340,7 +342,7 @@ export class AdaptiveRate {
       return this.#becomeSteady(nowMs, Math.max(0.9 * perSecond, this.#minInOutage), 1.1 * perSecond)
     }
     if (accepted < foundFree || nowMs - sinceMs < findingMs) return
-    this.#becomeFinding(nowMs, state.perSecond * 2)
+    this.#becomeFinding(nowMs, state.perSecond * (state.perSecond < findingFasterPerSecond ? 1.5 : 2))
     this.#successesAtRate = 0
   }
 
