@@ -56,6 +56,9 @@ function withoutWorker({ code, message }: NodeJS.ErrnoException): LossWords {
   }
 }
 
+/** Time for V8's compiler threads to end their work after a drain, in milliseconds. Busy cores delay them. */
+const compilersMs = 10
+
 /** Delivers remaining events through a worker thread when the process ends and the event loop has stopped. */
 export class ExitDrain {
   #client: WorkerHttpClient | undefined
@@ -84,6 +87,15 @@ export class ExitDrain {
   end(): void {
     this.#client?.terminate()
     this.#client = undefined
+  }
+
+  /**
+   * Lets V8's compiler threads end their work, if a drain has given them any. At the end of the process, Node waits for
+   * these threads, but collects no garbage any more. If one of them needs a collection then, the process hangs and
+   * never ends (nodejs/node#54918). Here a thread that waits is still given its collection.
+   */
+  settle(): void {
+    if (this.#delayedMs > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, compilersMs)
   }
 }
 

@@ -120,6 +120,7 @@ function endDrain(): void {
   const ending = exitDrain
   ending?.drain(drainables)
   ending?.end()
+  ending?.settle()
   // Runs only if the application emitted 'exit' itself, and the process goes on.
   setImmediate(() => {
     ending?.end()

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { blockedLoop } from './blocked-loop.ts'
+import { busyEnds } from './busy-ends.ts'
 import { chaos } from './chaos.ts'
 import { devPage } from './dev-page.ts'
 import { devService } from './dev-service.ts'
@@ -85,6 +86,11 @@ export const longScenarios: readonly LongScenario[] = [
       whole: progress => refusedToken({ status, durationMs: 10 * aMinuteMs, perSecond: 500 }, progress),
     }),
   ),
+  {
+    number: 5,
+    what: '1,000 processes end by process.exit() while the service never reads and every core is busy: each ends',
+    whole: progress => busyEnds(1000, progress),
+  },
   {
     number: 'pipe',
     what: 'logferry pipe killed while it reads a million lines, with a spool: no line is missing that came out',
