@@ -3,8 +3,6 @@
 
 /** Part of the rate that remains after a 429 that follows a success, plus or minus 0.1. */
 const keptOnce = 0.8
-/** The same part while no rate is proven, except for the first 429. */
-const keptUnproven = 0.65
 /** Part of the rate that remains after each further 429 without a success in between, plus or minus 0.1. */
 const keptAgain = 0.55
 /** Part of the rate that remains after an answer from a nearly full service, plus or minus 0.05. */
@@ -23,18 +21,21 @@ const foundFree = 4
 const findingMs = 1000
 /** Rate from which it doubles, in requests per second. Below, where many processes may share the limit, it grows by half. */
 const findingFasterPerSecond = 4
+/** Number of 429s in a row that lower a rate of less than one request per second; the part that remains; the least. */
+const crowdedRefusals = 2
+const keptOfCrowded = 0.6
+const leastCrowdedPerSecond = 0.2
 /** Number of answers, with a 429 among them, that end the finding. */
 const foundAfter = 8
 /** Part of the measured rate with which a process begins after the finding. It grows from there. */
 const keptOfFound = 0.85
 
-/**
- * Time until the rate is back at the limit, in seconds. It is longer below one request per second, where many processes
- * share the limit.
- */
-const secondsToLimit = 42
+/** Time until the rate is back at the limit, in seconds; longer below the rate that follows. */
+const secondsToLimit = 84
+/** Rate below which that time grows with the cube, because many processes share the limit, in requests per second. */
+const crowdedPerSecond = 0.4
 /** Maximum of that longer time, in seconds. */
-const maxSecondsToLimit = 300
+const maxSecondsToLimit = 400
 /** Growth beyond the limit: when twice the time to the limit has passed, the rate is three times the limit. */
 const growthBeyond = 2
 /**
@@ -193,7 +194,7 @@ export class AdaptiveRate {
    * Notes a 429 to a request that was made while the rate in use was `usedPerSecond`.
    *
    * @param firstPerSecond rate with which the share of a process is found while no rate is proven; `undefined` if
-   *   something else than 429s tells of the share
+   *   a lease is the share
    */
   onRefused(nowMs: number, usedPerSecond: number, firstPerSecond?: number): void {
     const nowPerSecond = this.perSecond(nowMs)
@@ -216,9 +217,13 @@ export class AdaptiveRate {
     const isOutage = this.#refusals > foundAfter
     if (state?.kind === 'finding' && !isOutage) {
       state.refused++
+      const isCrowded = state.perSecond < 1 && state.perSecond > leastCrowdedPerSecond
+      if (isCrowded && this.#refusals % crowdedRefusals === 0) state.perSecond *= keptOfCrowded
       this.#find(nowMs, state)
     } else if (firstPerSecond !== undefined && this.#proven === undefined && isSearching(state) && !isOutage) {
-      this.#becomeFinding(nowMs, Math.max(Math.min(firstPerSecond, usedPerSecond), minPerSecond))
+      // Equal for all processes, however few requests one has made before.
+      const perSecond = state === undefined ? firstPerSecond : Math.min(firstPerSecond, usedPerSecond)
+      this.#becomeFinding(nowMs, Math.max(perSecond, minPerSecond))
     } else if (state === undefined) {
       const kept = successes > 0 ? keptOnce : keptFirst
       this.#becomeRecovering(Math.max(usedPerSecond * (kept + jitter), minPerSecond), Number.POSITIVE_INFINITY)
@@ -229,10 +234,9 @@ export class AdaptiveRate {
       const perSecond = Math.min(usedPerSecond * (keptAfterDoubling[proof] + jitter), fallbackPerSecond)
       this.#becomeSteady(nowMs, perSecond, Math.min(usedPerSecond * limitAfterDoubling[proof], fallbackPerSecond))
     } else if (successes > 0) {
-      const kept = this.#proven === undefined ? keptUnproven : keptOnce
       this.#becomeSteady(
         nowMs,
-        Math.max(usedPerSecond * (kept + jitter), this.#minAmongSuccesses(nowMs)),
+        Math.max(usedPerSecond * (keptOnce + jitter), this.#minAmongSuccesses(nowMs)),
         usedPerSecond,
       )
     } else {
@@ -392,5 +396,5 @@ function isSearching(state: State | undefined): state is (State & { kind: 'findi
 }
 
 function msToLimit(perSecond: number): number {
-  return Math.min(secondsToLimit / Math.min(perSecond, 1), maxSecondsToLimit) * 1000
+  return Math.min(secondsToLimit * Math.max(crowdedPerSecond / perSecond, 1) ** 3, maxSecondsToLimit) * 1000
 }

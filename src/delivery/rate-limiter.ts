@@ -283,9 +283,10 @@ export class RateLimiter {
     return Math.min(this.#limit, this.#headerLimit) * usedPart
   }
 
-  /** Rate with which this process finds its share; `undefined` if a lease or the headers tell of the share. */
+  /** Rate with which this process begins to find its share; `undefined` if a lease is its share. */
   get #firstPerSecond(): number | undefined {
-    if (this.#lease !== undefined || this.#tellsRemaining) return undefined
+    if (this.#lease !== undefined) return undefined
+    if (this.#tellsRemaining) return newcomersPart * usedPart // of a window that is full
     return this.#allowed === Number.POSITIVE_INFINITY ? 1 : Math.max(this.#allowed / usualProcesses, 1)
   }
 

@@ -69,7 +69,7 @@ describe('processes that do not communicate', () => {
 
   it.each([
     [true, 5],
-    [false, 12],
+    [false, 10],
   ])(
     '40 on 40 per second that read the license at their start are served alike (headers: %s, usually less than %d times better)',
     async (tellsRemaining, times) => {
@@ -90,6 +90,19 @@ describe('processes that do not communicate', () => {
       expect(ratios.toSorted((one, other) => one - other)[3]).toBeLessThan(times)
     },
   )
+
+  it('10 that are refused at once are served alike, however many requests each had made by then', async () => {
+    const ratios: number[] = []
+    for (let seed = 1; seed <= 7; seed++) {
+      const world = new World({ tellsRemaining: false }, seed)
+      world.seconds = 120
+      world.joinWithinASecond(10)
+      await world.run()
+      const served = world.clients.map(({ successes }) => successes)
+      ratios.push(Math.max(...served) / Math.min(...served))
+    }
+    expect(ratios.toSorted((one, other) => one - other)[3]).toBeLessThan(5)
+  })
 
   it.each([1, 9])('one with half a share and %d others: use the limit, few requests are rejected', async others => {
     const world = new World()
