@@ -21,9 +21,14 @@ const foundFree = 4
 const findingMs = 1000
 /** Rate from which it doubles, in requests per second. Below, where many processes may share the limit, it grows by half. */
 const findingFasterPerSecond = 4
-/** Number of 429s in a row that lower a rate of less than one request per second; the part that remains; the least. */
+/**
+ * Number of 429s in a row after which a rate that is being found is lowered, if it is below one request per second. Very
+ * many processes then share the limit.
+ */
 const crowdedRefusals = 2
+/** Part of the rate that remains after these 429s. */
 const keptOfCrowded = 0.6
+/** Rate below which these 429s lower it no further, in requests per second. */
 const leastCrowdedPerSecond = 0.2
 /** Number of answers, with a 429 among them, that end the finding. */
 const foundAfter = 8
