@@ -1,3 +1,5 @@
+import { answersToFind, ShareSearch } from './share-search.ts'
+
 // The numbers below gave the best overall results with 1 to 500 clients: test/org/simulation.test.ts and
 // test/delivery/recovery.test.ts.
 
@@ -14,26 +16,6 @@ const keptFirst = 0.6
  * say nothing more about the limit.
  */
 const burstMs = 1500
-
-/** Number of successes in a row after which a rate that is being found grows. */
-const foundFree = 4
-/** Minimum time between two such steps, in milliseconds: one window of the service. */
-const findingMs = 1000
-/** Rate from which it doubles, in requests per second. Below, where many processes may share the limit, it grows by half. */
-const findingFasterPerSecond = 4
-/**
- * Number of 429s in a row after which a rate that is being found is lowered, if it is below one request per second. Very
- * many processes then share the limit.
- */
-const crowdedRefusals = 2
-/** Part of the rate that remains after these 429s. */
-const keptOfCrowded = 0.6
-/** Rate below which these 429s lower it no further, in requests per second. */
-const leastCrowdedPerSecond = 0.2
-/** Number of answers, with a 429 among them, that end the finding. */
-const foundAfter = 8
-/** Part of the measured rate with which a process begins after the finding. It grows from there. */
-const keptOfFound = 0.85
 
 /** Time until the rate is back at the limit, in seconds; longer below the rate that follows. */
 const secondsToLimit = 84
@@ -99,17 +81,7 @@ const mixedPart = 1 / 10
 const mixedMs = 60_000
 
 type State =
-  /**
-   * The first rate, equal for all processes, grows in steps until a request is refused. Then the part of the requests that is
-   * accepted is measured, and the rate becomes this part.
-   */
-  | {
-      readonly kind: 'finding'
-      perSecond: number
-      sinceMs: number
-      accepted: number
-      refused: number
-    }
+  | ShareSearch
   /** The rate doubles up to the target. The target is `Infinity` if no earlier rate is known. */
   | {
       readonly kind: 'recovering'
@@ -219,16 +191,13 @@ export class AdaptiveRate {
       const limitPerSecond = state?.kind === 'steady' ? Math.max(state.limitPerSecond, usedPerSecond) : usedPerSecond
       this.#proven = { perSecond: usedPerSecond, limitPerSecond, atMs: nowMs, hasFailed: false }
     }
-    const isOutage = this.#refusals > foundAfter
+    const isOutage = this.#refusals > answersToFind
     if (state?.kind === 'finding' && !isOutage) {
-      state.refused++
-      const isCrowded = state.perSecond < 1 && state.perSecond > leastCrowdedPerSecond
-      if (isCrowded && this.#refusals % crowdedRefusals === 0) state.perSecond *= keptOfCrowded
-      this.#find(nowMs, state)
+      this.#settle(nowMs, state.onRefused(this.#refusals))
     } else if (firstPerSecond !== undefined && this.#proven === undefined && isSearching(state) && !isOutage) {
       // Equal for all processes, however few requests one has made before.
       const perSecond = state === undefined ? firstPerSecond : Math.min(firstPerSecond, usedPerSecond)
-      this.#becomeFinding(nowMs, Math.max(perSecond, minPerSecond))
+      this.#state = new ShareSearch(nowMs, Math.max(perSecond, minPerSecond))
     } else if (state === undefined) {
       const kept = successes > 0 ? keptOnce : keptFirst
       this.#becomeRecovering(Math.max(usedPerSecond * (kept + jitter), minPerSecond), Number.POSITIVE_INFINITY)
@@ -262,19 +231,14 @@ export class AdaptiveRate {
     this.#hasSucceeded = true
     const state = this.#state
     if (state === undefined) return
-    if (state.kind === 'finding') {
-      // An outage says nothing about the share.
-      if (isFirst || refusals >= outageRefusals) return this.#becomeFinding(nowMs, state.perSecond, 1)
-      state.accepted++
-      return this.#find(nowMs, state)
-    }
+    if (state.kind === 'finding') return this.#search(nowMs, state, isFirst || refusals >= outageRefusals)
     const troubleMs = nowMs - this.#troubleSinceMs
     if (state.kind === 'steady' && refusals > 1 && troubleMs < burstMs) {
       return this.#becomeSteady(nowMs, state.limitPerSecond * keptOnce, state.limitPerSecond)
     }
     const before = this.#proven?.perSecond ?? this.#troubledPerSecond
     const isKnown = before !== undefined && this.#proven?.hasFailed !== true
-    if (refusals >= outageRefusals && (isKnown || refusals > foundAfter || troubleMs >= outageMs)) {
+    if (refusals >= outageRefusals && (isKnown || refusals > answersToFind || troubleMs >= outageMs)) {
       const resumed = isKnown ? Math.min(before * resumedPart, maxResumedPerSecond) : 1
       const target = isKnown ? before * recoveredPart : Number.POSITIVE_INFINITY
       const troubled = this.#troubledPerSecond ?? Number.POSITIVE_INFINITY
@@ -343,16 +307,20 @@ export class AdaptiveRate {
     this.#proven = isDisproved ? undefined : { ...proven, hasFailed: true }
   }
 
-  #find(nowMs: number, state: State & { kind: 'finding' }): void {
-    const { accepted, refused, sinceMs } = state
-    if (refused > 0) {
-      if (accepted === 0 || accepted + refused < foundAfter) return
-      const perSecond = (state.perSecond * keptOfFound * (accepted + 0.5)) / (accepted + refused + 0.5)
-      return this.#becomeSteady(nowMs, Math.max(0.9 * perSecond, this.#minInOutage), 1.1 * perSecond)
+  /** Notes a success while the share is being found. `isAfterOutage` is true if an outage, which says nothing, ends. */
+  #search(nowMs: number, search: ShareSearch, isAfterOutage: boolean): void {
+    if (isAfterOutage) {
+      this.#state = new ShareSearch(nowMs, search.perSecond, 1)
+      return
     }
-    if (accepted < foundFree || nowMs - sinceMs < findingMs) return
-    this.#becomeFinding(nowMs, state.perSecond * (state.perSecond < findingFasterPerSecond ? 1.5 : 2))
-    this.#successesAtRate = 0
+    this.#settle(nowMs, search.onAccepted())
+    if (search.grow(nowMs)) this.#successesAtRate = 0
+  }
+
+  /** Begins with the share that was found, if it was. */
+  #settle(nowMs: number, share: number | undefined): void {
+    if (share === undefined) return
+    this.#becomeSteady(nowMs, Math.max(0.9 * share, this.#minInOutage), 1.1 * share)
   }
 
   #double(nowMs: number): void {
@@ -378,10 +346,6 @@ export class AdaptiveRate {
   #minAmongSuccesses(nowMs: number): number {
     if (this.#proven === undefined || nowMs - this.#proven.atMs > mixedMs) return minPerSecond
     return Math.min(this.#proven.perSecond * mixedPart, maxProbesPerSecond)
-  }
-
-  #becomeFinding(nowMs: number, perSecond: number, accepted = 0): void {
-    this.#state = { kind: 'finding', perSecond, sinceMs: nowMs, accepted, refused: 0 }
   }
 
   #becomeRecovering(perSecond: number, targetPerSecond: number, fallbackPerSecond?: number): void {

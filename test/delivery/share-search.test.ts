@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest'
+import { ShareSearch } from '../../src/delivery/share-search.ts'
+
+/** Notes so many successes a second after the last step. */
+function accept(search: ShareSearch, count: number, nowMs: number): void {
+  for (let n = 0; n < count; n++) search.onAccepted()
+  search.grow(nowMs)
+}
+
+describe('the search for a share', () => {
+  it('raises the rate by half once a second while nothing is refused, and doubles it from four requests per second', () => {
+    const search = new ShareSearch(0, 1)
+    const rates = Array.from({ length: 6 }, (_, second) => {
+      accept(search, 4, (second + 1) * 1000)
+      return search.perSecond
+    })
+    expect(rates.map(rate => Math.round(rate * 100) / 100)).toEqual([1.5, 2.25, 3.38, 5.06, 10.13, 20.25])
+  })
+
+  it('waits for four successes, and for a window of the service', () => {
+    const search = new ShareSearch(0, 1)
+    accept(search, 3, 5000)
+    expect(search.perSecond).toBe(1)
+    const fast = new ShareSearch(0, 1)
+    accept(fast, 50, 999)
+    expect(fast.perSecond).toBe(1)
+  })
+
+  it('finds the part that is accepted, after eight answers with a 429 among them', () => {
+    const search = new ShareSearch(0, 10)
+    for (let n = 0; n < 3; n++) expect(search.onAccepted()).toBeUndefined()
+    for (let n = 0; n < 4; n++) expect(search.onRefused(n + 1)).toBeUndefined()
+    expect(search.onAccepted()).toBeCloseTo((10 * 0.85 * 4.5) / 8.5)
+    expect(search.grow(60_000)).toBe(false)
+  })
+
+  it('finds nothing while all is refused, and lowers a rate below one request per second, but not without end', () => {
+    const search = new ShareSearch(0, 0.69)
+    for (let n = 1; n <= 20; n++) expect(search.onRefused(n)).toBeUndefined()
+    expect(search.perSecond).toBeCloseTo(0.69 * 0.6 ** 3)
+    const usual = new ShareSearch(0, 1)
+    for (let n = 1; n <= 20; n++) usual.onRefused(n)
+    expect(usual.perSecond).toBe(1)
+  })
+})
