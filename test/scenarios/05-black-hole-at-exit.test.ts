@@ -25,8 +25,8 @@ describe.concurrent('scenario 5: a black hole at the end of the process', () => 
     async (hole, end) => {
       await using server = await startFaultServer(() => {}, { onConnection: socket => holes[hole]?.(socket) })
       const source = `${core(`exitTimeoutMs: ${exitTimeoutMs}, compression: 'none'`)}
-      ${much}
       process.on('exit', () => console.error('stats ' + JSON.stringify(shipper.stats())))
+      ${much}
       ${ends[end]}`
       const { stderr, ms } = await runScript(source, environmentFor(server))
       expect(server.connections).toBeGreaterThan(0)

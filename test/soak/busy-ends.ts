@@ -10,7 +10,7 @@ const exitTimeoutMs = 400
 /** Long after the timeout, in seconds. A process that has not ended by then never does, and is killed. */
 const hungAfterSeconds = 10
 
-/** Node itself (nodejs/node#54918) still lets a few of a thousand hang: without our part, it was 18 of a thousand. */
+/** Node itself (nodejs/node#54918) still lets one of a thousand hang, and let 18 hang without our part. */
 const maxHungShare = 0.005
 
 const eventsEach = 2000
