@@ -141,8 +141,7 @@ export class EventList {
     const { rows } = this.#control
     const { cursor, complete, mode } = this.#control.store.state
     const height = this.#rowHeight
-    const shownRows = Math.min(rows.matched, Math.floor(maxHeight / height))
-    this.#space.style.height = `${shownRows * height}px`
+    const shownRows = this.#setHeight()
     this.#grid.ariaRowCount = complete ? String(shownRows + 1) : '-1'
     this.#grid.ariaBusy = String(!complete)
 
@@ -176,6 +175,13 @@ export class EventList {
     this.#setActive()
   }
 
+  /** Makes room for the rows of the present result. Returns their number. */
+  #setHeight(): number {
+    const shownRows = Math.min(this.#control.rows.matched, Math.floor(maxHeight / this.#rowHeight))
+    this.#space.style.height = `${shownRows * this.#rowHeight}px`
+    return shownRows
+  }
+
   #addRow(): void {
     const row = new EventRow(`row-${this.#rows.length}`)
     this.#rows.push(row)
@@ -203,6 +209,7 @@ export class EventList {
 
   /** Scrolls as little as shows the row. */
   #reveal(rank: number): void {
+    this.#setHeight() // the result may be newer than what was drawn last, and a browser scrolls no further than the height
     const top = rank * this.#rowHeight
     const room = this.#viewport - headHeight - this.#rowHeight
     const offset = this.#grid.scrollTop
