@@ -1,8 +1,7 @@
 /** Number of slots; a power of two. */
 const slotCount = 2048
-/** Number of characters that a slot is chosen by: at the start of a message, and at a place where statements differ. */
-const startChars = 6
-const placeChars = 4
+/** Number of characters that a slot is chosen by: at the start of a message, or at a place where statements differ. */
+const hashedChars = 4
 /** Maximum number of times that a shared slot leads to another one. */
 const maxDepth = 4
 /** Maximum of the confidence that a slot has one statement. Each sample of another statement takes half of it. */
@@ -12,7 +11,7 @@ const distrust = 32
  * Factor by which points of a slot move apart with each sample of the same statement, so that no sample stands for more
  * than a small part of the slot; and the maximum number of events for each sample, on average.
  */
-const growth = 1.04
+const growth = 1.03
 const maxOwnStride = 256
 /** Number of samples after which samples are taken at the pace below: the first events are looked at more closely. */
 const firstSamples = 16_384
@@ -80,7 +79,7 @@ export class ByteSlots {
   /** Returns the slot of an event. `seed` stands for what distinguishes statements besides their message. */
   slotOf(message: unknown, seed: number): number {
     if (typeof message !== 'string') return mixed(seed) & (slotCount - 1)
-    let slot = mixed(hashOf(message, 0, startChars, seed)) & (slotCount - 1)
+    let slot = mixed(hashOf(message, 0, seed)) & (slotCount - 1)
     if (this.#place[slot] === 0) return slot
     const readTo = hashedTo
     let words = 0
@@ -91,9 +90,14 @@ export class ByteSlots {
       if (wantedWords < words) words = at = 0
       for (; words < wantedWords; words++) at = endOfValue(message, words === 0 ? readTo : at)
       const start = at + ((place - 1) & (2 ** offsetBits - 1))
-      slot = mixed(hashOf(message, start, placeChars, slot + place)) & (slotCount - 1)
+      slot = mixed(hashOf(message, start, slot + place)) & (slotCount - 1)
     }
     return slot
+  }
+
+  /** Returns the statement of most recent samples of a slot, or 0 if there is none. */
+  ownerOf(slot: number): number {
+    return this.#owner[slot] as number
   }
 
   /** Counts an event. Returns true if the event is a sample; then `settle` must be called. */
@@ -252,11 +256,25 @@ export function placeOf(text: string, other: string): number {
 }
 
 /**
- * Hashes some characters of a message. The first word with a value is left out, and all that follows, because it
+ * Hashes four characters of a message. The first word with a value is left out, and all that follows, because it
  * varies.
  */
-function hashOf(message: string, start: number, maxChars: number, seed: number): number {
-  const end = start + maxChars < message.length ? start + maxChars : message.length
+function hashOf(message: string, start: number, seed: number): number {
+  const end = start + hashedChars
+  if (end > message.length) return hashBeforeValue(message, start, message.length, seed)
+  const first = message.charCodeAt(start)
+  const second = message.charCodeAt(start + 1)
+  const third = message.charCodeAt(start + 2)
+  const fourth = message.charCodeAt(start + 3)
+  // One question for all four. Characters above U+00FF may be taken for others, which costs a little time only.
+  if (mayShowValue(first) | mayShowValue(second) | mayShowValue(third) | mayShowValue(fourth)) {
+    return hashBeforeValue(message, start, end, seed)
+  }
+  hashedTo = end
+  return Math.imul(seed ^ (first + (second << 8) + (third << 16) + (fourth << 24)), prime)
+}
+
+function hashBeforeValue(message: string, start: number, end: number, seed: number): number {
   let hash = seed
   let hashOfWords = seed
   for (let at = start; at < end; at++) {
@@ -293,12 +311,17 @@ function endOfValue(message: string, start: number): number {
 
 /** True for a character that shows a value: a digit, a quote, `=`, `?` or `@`. */
 function isOfValue(unit: number): boolean {
-  return unit <= backquote && ofValue[unit] === 1 // most characters are lower-case letters, which come after it
+  return unit <= 0xff && mayShowValue(unit) === 1
+}
+
+/** Returns 1 for a character that shows a value, and for some characters above U+00FF; otherwise 0. */
+function mayShowValue(unit: number): number {
+  return showsValue[unit & 0xff] as number
 }
 
 const backquote = 0x60
-const ofValue = new Uint8Array(backquote + 1)
-for (const char of '0123456789"\'`=?@') ofValue[char.charCodeAt(0)] = 1
+const showsValue = new Uint8Array(0x100)
+for (const char of '0123456789"\'`=?@') showsValue[char.charCodeAt(0)] = 1
 
 function mixed(hash: number): number {
   return Math.imul(hash ^ (hash >>> 16), 0x45d9f3b) >>> 15

@@ -1,10 +1,18 @@
 /** Maximum number of statements that are counted one by one. */
 const maxStatements = 240
 
-export interface Statement {
+/** What distinguishes a statement from others. */
+export interface StatementKey {
+  /** Number of the dataset. */
+  readonly dataset: number
+  readonly level: string
+  /** The constant part of the message. */
+  readonly text: string
+}
+
+export interface Statement extends StatementKey {
   /** Never used again for another statement. */
   readonly id: number
-  readonly key: string
   /** Bytes and events since the statement has its place in the table. */
   bytes: number
   events: number
@@ -25,8 +33,8 @@ export class StatementTable {
   #lastId = 0
 
   /** Returns the statement with this key. */
-  find(key: string): Statement {
-    return this.#byKey.get(key) ?? this.#insert(key)
+  find(key: StatementKey): Statement {
+    return this.#byKey.get(keyText(key)) ?? this.#insert(key)
   }
 
   /** Returns a statement unless another one has replaced it. */
@@ -38,15 +46,15 @@ export class StatementTable {
     return this.#byKey.values()
   }
 
-  #insert(key: string): Statement {
+  #insert({ dataset, level, text }: StatementKey): Statement {
     const replaced = this.#byKey.size < maxStatements ? undefined : this.#smallest()
     if (replaced !== undefined) {
-      this.#byKey.delete(replaced.key)
+      this.#byKey.delete(keyText(replaced))
       this.#byId.delete(replaced.id)
     }
     const bytesBefore = replaced === undefined ? 0 : totalOf(replaced)
-    const statement = { id: ++this.#lastId, key, bytes: 0, events: 0, bytesBefore }
-    this.#byKey.set(key, statement)
+    const statement = { id: ++this.#lastId, dataset, level, text, bytes: 0, events: 0, bytesBefore }
+    this.#byKey.set(keyText(statement), statement)
     this.#byId.set(statement.id, statement)
     return statement
   }
@@ -58,6 +66,10 @@ export class StatementTable {
     }
     return smallest
   }
+}
+
+function keyText({ dataset, level, text }: StatementKey): string {
+  return `${dataset}\n${level}\n${text}`
 }
 
 function totalOf({ bytes, bytesBefore }: Statement): number {

@@ -1,7 +1,7 @@
 import { type Severity, severities } from '../accounting/severity.ts'
 import { ByteSlots } from './byte-slots.ts'
 import { type DatasetCount, DatasetCounts } from './dataset-counts.ts'
-import { StatementTable } from './statement-table.ts'
+import { type StatementKey, StatementTable } from './statement-table.ts'
 import { statementText } from './statement-text.ts'
 import type { StatementUsage, Usage, UsageCount } from './usage.ts'
 
@@ -23,17 +23,15 @@ export interface UsageMeterDeps {
   readonly random?: () => number
 }
 
-interface NamedCount extends UsageCount {
-  /** Name of a dataset, or key of a statement. */
-  readonly name: string
-}
+type NamedStatement = StatementKey & UsageCount
+type NamedDataset = { readonly name: string } & UsageCount
 
 /** The counts at a moment, or those of a period, before they are sorted and rounded. */
 interface Counts {
   readonly atMs: number
   readonly total: UsageCount
-  readonly statements: ReadonlyMap<number, NamedCount>
-  readonly datasets: ReadonlyMap<number, NamedCount>
+  readonly statements: ReadonlyMap<number, NamedStatement>
+  readonly datasets: ReadonlyMap<number, NamedDataset>
   readonly otherDatasets: UsageCount
 }
 
@@ -118,8 +116,13 @@ export class UsageMeter {
   #sample(slot: number, bytes: number, counted: CountedEvent, dataset: number): void {
     const { shown, scopeName } = this.#deps
     const sampled = shown === undefined ? counted : { ...counted, event: shown(counted.event) }
-    const key = `${dataset}\n${levelOf(sampled)}\n${textOf(sampled, scopeName)}`
-    this.#slots.settle(slot, bytes, this.#statements.find(key).id)
+    const level = levelOf(sampled)
+    const usual = this.#statements.byId(this.#slots.ownerOf(slot))
+    // A constant message need not be read: it is the text of its statement.
+    const isUsual =
+      usual !== undefined && isMessage(usual.text, sampled) && usual.level === level && usual.dataset === dataset
+    const statement = isUsual ? usual : this.#statements.find({ dataset, level, text: textOf(sampled, scopeName) })
+    this.#slots.settle(slot, bytes, statement.id)
   }
 
   #newSlots(): ByteSlots {
@@ -132,7 +135,7 @@ export class UsageMeter {
           statement.bytes += bytes
           statement.events += events
         },
-        textOf: id => textOfKey(statements.byId(id)?.key),
+        textOf: id => statements.byId(id)?.text,
       },
       this.#random,
     )
@@ -140,7 +143,10 @@ export class UsageMeter {
 
   #counts(): Counts {
     const statements = new Map(
-      Array.from(this.#statements.all(), ({ id, key, bytes, events }) => [id, { name: key, bytes, events }]),
+      Array.from(this.#statements.all(), ({ id, dataset, level, text, bytes, events }) => [
+        id,
+        { dataset, level, text, bytes, events },
+      ]),
     )
     this.#slots.pending((id, bytes, events) => {
       const statement = statements.get(id)
@@ -164,11 +170,10 @@ function listed(counts: Counts, sinceMs: number, maxStatements: number): Usage {
   const { atMs, total, datasets, otherDatasets } = counts
   const statements = largestFirst(counts.statements)
     .slice(0, maxStatements)
-    .map(({ name, bytes: estimatedBytes, events }): StatementUsage => {
+    .map(({ dataset, level, text, bytes: estimatedBytes, events }): StatementUsage => {
       const bytes = Math.round(estimatedBytes)
-      const [id, level = '', text = ''] = name.split('\n')
       return {
-        dataset: datasets.get(Number(id))?.name ?? '(other datasets)',
+        dataset: datasets.get(dataset)?.name ?? '(other datasets)',
         level,
         text,
         events: Math.round(events),
@@ -187,13 +192,13 @@ function listed(counts: Counts, sinceMs: number, maxStatements: number): Usage {
   }
 }
 
-function largestFirst(counts: ReadonlyMap<number, NamedCount>): NamedCount[] {
+function largestFirst<Count extends UsageCount>(counts: ReadonlyMap<number, Count>): Count[] {
   return [...counts.values()].filter(({ bytes }) => bytes > 0).sort((one, other) => other.bytes - one.bytes)
 }
 
 function difference(counts: Counts, before: Counts): Counts {
-  const since = (now: ReadonlyMap<number, NamedCount>, then: ReadonlyMap<number, NamedCount>) =>
-    new Map(Array.from(now, ([id, count]) => [id, { name: count.name, ...minus(count, then.get(id)) }]))
+  const since = <Count extends UsageCount>(now: ReadonlyMap<number, Count>, then: ReadonlyMap<number, Count>) =>
+    new Map(Array.from(now, ([id, count]): [number, Count] => [id, { ...count, ...minus(count, then.get(id)) }]))
   return {
     atMs: counts.atMs,
     total: minus(counts.total, before.total),
@@ -208,8 +213,8 @@ function minus(count: UsageCount, earlier: UsageCount = { events: 0, bytes: 0 })
   return { events: Math.max(count.events - earlier.events, 0), bytes: Math.max(count.bytes - earlier.bytes, 0) }
 }
 
-function textOfKey(key: string | undefined): string | undefined {
-  return key?.slice(key.indexOf('\n', key.indexOf('\n') + 1) + 1)
+function isMessage(text: string, { event }: CountedEvent): boolean {
+  return (event as { message?: unknown } | null)?.message === text
 }
 
 /** Returns the text of a statement whose message is a text; otherwise its event name or scope, in brackets. */
