@@ -83,6 +83,28 @@ describe('a list', () => {
     await tab.shows('event 199 debug')
   })
 
+  it('keeps the last 20 events that were opened, and asks for the others again', async () => {
+    const { page, requests } = tab
+    await tab.search('event info')
+    const title = page.getByRole('complementary', { name: 'Event' }).getByRole('heading')
+    const walk = async (key: string, from: number, to: number) => {
+      const step = from < to ? 1 : -1
+      for (let n = from; n !== to + step; n += step) {
+        await tab.press(key)
+        await eventually(() => title.textContent()).toBe(`event ${n} info`)
+      }
+    }
+    await tab.shows('event 999 info')
+    await tab.press('j', 'Enter')
+    await eventually(() => title.textContent()).toBe('event 999 info')
+    await walk('j', 998, 979)
+    const first = requests.length
+    await walk('k', 980, 998)
+    expect(requests.slice(first).filter(url => url.includes(`${paths.event}?`))).toEqual([])
+    await walk('k', 999, 999)
+    expect(requests.slice(first).filter(url => url.includes(`${paths.event}?`))).toHaveLength(1)
+  })
+
   it('that is paused counts what arrives, survives scrolling to the top, and resumes', async () => {
     const { page } = tab
     await tab.press('Space')

@@ -45,7 +45,34 @@ async function allRows(view: LiveView, until: number, step = 200): Promise<Row[]
 
 const later = () => nowMs + 3_600_000
 
+/** The time that this thread works for a list, in milliseconds: in total, and at most in one turn of the event loop. */
+async function workFor(view: LiveView): Promise<{ totalMs: number; maxTurnMs: number }> {
+  let [totalMs, maxTurnMs, isComplete] = [0, 0, false]
+  const done = completed(view).then(() => {
+    isComplete = true
+  })
+  while (!isComplete) {
+    const before = process.threadCpuUsage()
+    await new Promise(setImmediate)
+    const { user, system } = process.threadCpuUsage(before)
+    totalMs += (user + system) / 1000
+    maxTurnMs = Math.max(maxTurnMs, (user + system) / 1000)
+  }
+  await done
+  return { totalMs, maxTurnMs }
+}
+
 describe('an open list', () => {
+  it('of many events is searched a few milliseconds at a time', async () => {
+    const index = newIndex({ nowMs: later })
+    for (let at = 0; at < 20_000; at++) index.add(arrived({ message: `${'long text '.repeat(200)} ${at}` }))
+    for (const q of ['nowhere', '/[k-z]x*nowhere/', 'message:*x*nowhere*']) {
+      const { totalMs, maxTurnMs } = await workFor(opened(index, { q }))
+      expect(totalMs).toBeGreaterThan(0)
+      expect.soft(maxTurnMs, q).toBeLessThan(totalMs / 2)
+    }
+  })
+
   it('that is pinned equals the export with the same end, while events arrive', async () => {
     for (const sort of ['time', 'arrival'] as const) {
       const index = newIndex({ nowMs: later })

@@ -1,0 +1,43 @@
+/** The rows of a pinned list that the page keeps. */
+import { describe, expect, it } from 'vitest'
+import { RowWindows, windowRows } from '../../src/dev/page/row-windows.ts'
+import type { Row, RowsAnswer } from '../../src/dev/protocol.ts'
+
+const matched = 40 * windowRows
+
+function answer(from: number): RowsAnswer {
+  const rows = Array.from({ length: windowRows }, (_, at) => ({ n: from + at }) as Row)
+  return { from, rows, matched, matchedEvents: matched, complete: true, read: 1 }
+}
+
+function pinnedList(): { windows: RowWindows; loaded: number[] } {
+  const loaded: number[] = []
+  const load = async (_: number, from: number): Promise<RowsAnswer> => {
+    loaded.push(from)
+    return answer(from)
+  }
+  const windows = new RowWindows(load, () => {}, expect.unreachable)
+  windows.draw({ rows: answer(0).rows, matched, newest: matched, complete: true })
+  windows.pin()
+  return { windows, loaded }
+}
+
+async function look(windows: RowWindows, rank: number): Promise<void> {
+  windows.want(rank, rank)
+  await new Promise(setImmediate)
+}
+
+describe('a pinned list of 40 windows', () => {
+  it('has only the last 20 windows that were looked at, and reads the others again', async () => {
+    const { windows, loaded } = pinnedList()
+    for (let rank = 0; rank < matched; rank += windowRows) await look(windows, rank)
+    const held = Array.from({ length: 40 }, (_, window) => windows.row(window * windowRows) !== undefined)
+    expect(held).toEqual(Array.from({ length: 40 }, (_, window) => window >= 20))
+    loaded.length = 0
+    await look(windows, 30 * windowRows)
+    expect(loaded).toEqual([])
+    await look(windows, 5 * windowRows)
+    expect(loaded).toEqual([5 * windowRows])
+    expect(windows.row(5 * windowRows + 7)?.n).toBe(5 * windowRows + 7)
+  })
+})
