@@ -16,7 +16,11 @@ function pinnedList(): { windows: RowWindows; loaded: number[] } {
     loaded.push(from)
     return answer(from)
   }
-  const windows = new RowWindows(load, () => {}, expect.unreachable)
+  const windows = new RowWindows(
+    load,
+    () => {},
+    error => expect.unreachable(String(error)),
+  )
   windows.draw({ rows: answer(0).rows, matched, newest: matched, complete: true })
   windows.pin()
   return { windows, loaded }

@@ -107,11 +107,13 @@ class Logger {
   }
 }
 
+const rssAtStartBytes = process.memoryUsage.rss()
 const loggers: Logger[] = []
 const tell = (isDone: boolean): void => {
   const shippers = loggers.map(logger => logger.report)
   const callMs = calls.count === 0 ? 0 : calls.percentile(99.9) / 1e6
-  const report = { shippers, callMs, stallMs, rssBytes: process.memoryUsage.rss(), isDone } satisfies ChaosReport
+  const rssBytes = process.memoryUsage.rss()
+  const report = { shippers, callMs, stallMs, rssAtStartBytes, rssBytes, isDone } satisfies ChaosReport
   writeSync(1, `${JSON.stringify(report)}\n`)
 }
 

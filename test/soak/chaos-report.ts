@@ -41,6 +41,8 @@ export interface ChaosReport {
    * count, because the application decides how many it makes in a turn.
    */
   readonly stallMs: number
+  /** Memory of the process before its first shipper. */
+  readonly rssAtStartBytes: number
   readonly rssBytes: number
   readonly isDone: boolean
 }
