@@ -1,4 +1,4 @@
-import { answersToFind, ShareSearch } from './share-search.ts'
+import { ShareSearch } from './share-search.ts'
 
 // The numbers below gave the best overall results with 1 to 500 clients: test/org/simulation.test.ts and
 // test/delivery/recovery.test.ts.
@@ -20,7 +20,7 @@ const burstMs = 1500
 /** Time until the rate is back at the limit, in seconds; longer below the rate that follows. */
 const secondsToLimit = 84
 /** Rate below which that time grows with the cube, because many processes share the limit, in requests per second. */
-const crowdedPerSecond = 0.4
+const crowdedPerSecond = 0.3
 /** Maximum of that longer time, in seconds. */
 const maxSecondsToLimit = 400
 /** Growth beyond the limit: when twice the time to the limit has passed, the rate is three times the limit. */
@@ -56,6 +56,8 @@ const provenAfter = 10
 const provenMs = 1000
 /** Number of 429s in a row that count as an outage and say nothing about the limit. */
 const outageRefusals = 4
+/** The same number while the share is being found, because most requests may be refused then. */
+const outageRefusalsOfSearch = 8
 /** Minimum duration of an outage if no earlier rate is known, in milliseconds. */
 const outageMs = 15_000
 /** Part of the rate before an outage with which the rate resumes before it doubles. */
@@ -191,7 +193,7 @@ export class AdaptiveRate {
       const limitPerSecond = state?.kind === 'steady' ? Math.max(state.limitPerSecond, usedPerSecond) : usedPerSecond
       this.#proven = { perSecond: usedPerSecond, limitPerSecond, atMs: nowMs, hasFailed: false }
     }
-    const isOutage = this.#refusals > answersToFind
+    const isOutage = this.#refusals > outageRefusalsOfSearch
     if (state?.kind === 'finding' && !isOutage) {
       this.#settle(nowMs, state.onRefused(this.#refusals))
     } else if (firstPerSecond !== undefined && this.#proven === undefined && isSearching(state) && !isOutage) {
@@ -238,7 +240,7 @@ export class AdaptiveRate {
     }
     const before = this.#proven?.perSecond ?? this.#troubledPerSecond
     const isKnown = before !== undefined && this.#proven?.hasFailed !== true
-    if (refusals >= outageRefusals && (isKnown || refusals > answersToFind || troubleMs >= outageMs)) {
+    if (refusals >= outageRefusals && (isKnown || refusals > outageRefusalsOfSearch || troubleMs >= outageMs)) {
       const resumed = isKnown ? Math.min(before * resumedPart, maxResumedPerSecond) : 1
       const target = isKnown ? before * recoveredPart : Number.POSITIVE_INFINITY
       const troubled = this.#troubledPerSecond ?? Number.POSITIVE_INFINITY

@@ -11,14 +11,14 @@ const doublingPerSecond = 4
  * Number of 429s in a row after which the rate is lowered, if it is below one request per second. Very many processes
  * then share the limit.
  */
-const crowdedRefusals = 2
+const crowdedRefusals = 3
 /** Part of the rate that remains after these 429s. */
-const keptOfCrowded = 0.6
+const keptOfCrowded = 0.5
 /** Rate below which these 429s lower it no further, in requests per second. */
 const leastCrowdedPerSecond = 0.2
 
 /** Number of answers, with a 429 among them, that tell the share. */
-export const answersToFind = 8
+const answersToFind = 12
 /** Part of the measured rate that counts as the share. The rate grows from there. */
 const keptOfFound = 0.85
 

@@ -26,18 +26,18 @@ describe('the search for a share', () => {
     expect(fast.perSecond).toBe(1)
   })
 
-  it('finds the part that is accepted, after eight answers with a 429 among them', () => {
+  it('finds the part that is accepted, after twelve answers with a 429 among them', () => {
     const search = new ShareSearch(0, 10)
-    for (let n = 0; n < 3; n++) expect(search.onAccepted()).toBeUndefined()
-    for (let n = 0; n < 4; n++) expect(search.onRefused(n + 1)).toBeUndefined()
-    expect(search.onAccepted()).toBeCloseTo((10 * 0.85 * 4.5) / 8.5)
+    for (let n = 0; n < 5; n++) expect(search.onAccepted()).toBeUndefined()
+    for (let n = 0; n < 6; n++) expect(search.onRefused(n + 1)).toBeUndefined()
+    expect(search.onAccepted()).toBeCloseTo((10 * 0.85 * 6.5) / 12.5)
     expect(search.grow(60_000)).toBe(false)
   })
 
   it('finds nothing while all is refused, and lowers a rate below one request per second, but not without end', () => {
     const search = new ShareSearch(0, 0.69)
     for (let n = 1; n <= 20; n++) expect(search.onRefused(n)).toBeUndefined()
-    expect(search.perSecond).toBeCloseTo(0.69 * 0.6 ** 3)
+    expect(search.perSecond).toBeCloseTo(0.69 * 0.5 ** 2)
     const usual = new ShareSearch(0, 1)
     for (let n = 1; n <= 20; n++) usual.onRefused(n)
     expect(usual.perSecond).toBe(1)
