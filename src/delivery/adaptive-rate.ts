@@ -57,7 +57,7 @@ const provenMs = 1000
 /** Number of 429s in a row that count as an outage and say nothing about the limit. */
 const outageRefusals = 4
 /** The same number while the share is being found, because most requests may be refused then. */
-const outageRefusalsOfSearch = 8
+const outageRefusalsOfSearch = 9
 /** Minimum duration of an outage if no earlier rate is known, in milliseconds. */
 const outageMs = 15_000
 /** Part of the rate before an outage with which the rate resumes before it doubles. */
@@ -193,7 +193,7 @@ export class AdaptiveRate {
       const limitPerSecond = state?.kind === 'steady' ? Math.max(state.limitPerSecond, usedPerSecond) : usedPerSecond
       this.#proven = { perSecond: usedPerSecond, limitPerSecond, atMs: nowMs, hasFailed: false }
     }
-    const isOutage = this.#refusals > outageRefusalsOfSearch
+    const isOutage = this.#refusals >= outageRefusalsOfSearch
     if (state?.kind === 'finding' && !isOutage) {
       this.#settle(nowMs, state.onRefused(this.#refusals))
     } else if (firstPerSecond !== undefined && this.#proven === undefined && isSearching(state) && !isOutage) {
@@ -240,7 +240,7 @@ export class AdaptiveRate {
     }
     const before = this.#proven?.perSecond ?? this.#troubledPerSecond
     const isKnown = before !== undefined && this.#proven?.hasFailed !== true
-    if (refusals >= outageRefusals && (isKnown || refusals > outageRefusalsOfSearch || troubleMs >= outageMs)) {
+    if (refusals >= outageRefusals && (isKnown || refusals >= outageRefusalsOfSearch || troubleMs >= outageMs)) {
       const resumed = isKnown ? Math.min(before * resumedPart, maxResumedPerSecond) : 1
       const target = isKnown ? before * recoveredPart : Number.POSITIVE_INFINITY
       const troubled = this.#troubledPerSecond ?? Number.POSITIVE_INFINITY

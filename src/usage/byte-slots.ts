@@ -266,7 +266,7 @@ function hashOf(message: string, start: number, seed: number): number {
   const second = message.charCodeAt(start + 1)
   const third = message.charCodeAt(start + 2)
   const fourth = message.charCodeAt(start + 3)
-  // One question for all four. Characters above U+00FF may be taken for others, which costs a little time only.
+  // All four are checked at once. A character above U+00FF may be mistaken for one that shows a value: that only takes time.
   if (mayShowValue(first) | mayShowValue(second) | mayShowValue(third) | mayShowValue(fourth)) {
     return hashBeforeValue(message, start, end, seed)
   }

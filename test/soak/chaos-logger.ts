@@ -112,8 +112,9 @@ const loggers: Logger[] = []
 const tell = (isDone: boolean): void => {
   const shippers = loggers.map(logger => logger.report)
   const callMs = calls.count === 0 ? 0 : calls.percentile(99.9) / 1e6
-  const rssBytes = process.memoryUsage.rss()
-  const report = { shippers, callMs, stallMs, rssAtStartBytes, rssBytes, isDone } satisfies ChaosReport
+  const { rss: rssBytes, heapTotal: heapBytes, external: externalBytes } = process.memoryUsage()
+  const memory = { rssBytes, heapBytes, externalBytes }
+  const report = { shippers, callMs, stallMs, rssAtStartBytes, memory, isDone } satisfies ChaosReport
   writeSync(1, `${JSON.stringify(report)}\n`)
 }
 

@@ -32,6 +32,13 @@ export interface ChaosShipper {
   readonly wronglyRejected: readonly number[]
 }
 
+/** Memory of a process at a moment. */
+export interface ChaosMemory {
+  readonly rssBytes: number
+  readonly heapBytes: number
+  readonly externalBytes: number
+}
+
 export interface ChaosReport {
   readonly shippers: readonly ChaosShipper[]
   /** Time within which 99.9 % of the log calls returned, in milliseconds. */
@@ -43,7 +50,7 @@ export interface ChaosReport {
   readonly stallMs: number
   /** Memory of the process before its first shipper. */
   readonly rssAtStartBytes: number
-  readonly rssBytes: number
+  readonly memory: ChaosMemory
   readonly isDone: boolean
 }
 

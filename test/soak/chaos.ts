@@ -8,7 +8,14 @@ import { startFaultServer } from '../support/fault-server.ts'
 import { randomFrom } from '../support/random.ts'
 import { surroundings } from '../support/surroundings.ts'
 import { refusedAlone, type Treatment, troubles, well } from './chaos-answers.ts'
-import { type ChaosJob, type ChaosReport, type ChaosShipper, isPoison, numbersEach } from './chaos-report.ts'
+import {
+  type ChaosJob,
+  type ChaosMemory,
+  type ChaosReport,
+  type ChaosShipper,
+  isPoison,
+  numbersEach,
+} from './chaos-report.ts'
 import { brokenOf, type Figures, noProgress, type Progress } from './figures.ts'
 
 export interface Chaos {
@@ -125,7 +132,8 @@ class ChaosProcess {
   #said = ''
   #stderr = ''
   latest: ChaosReport | undefined
-  maxRssBytes = 0
+  /** Memory when it was largest. */
+  mostMemory: ChaosMemory = { rssBytes: 0, heapBytes: 0, externalBytes: 0 }
   wasKilled = false
 
   constructor(job: ChaosJob) {
@@ -178,7 +186,8 @@ class ChaosProcess {
     const last = lines.at(-1)
     if (last === undefined) return
     this.latest = JSON.parse(last) as ChaosReport
-    this.maxRssBytes = Math.max(this.maxRssBytes, this.latest.rssBytes)
+    const { memory } = this.latest
+    if (memory.rssBytes > this.mostMemory.rssBytes) this.mostMemory = memory
   }
 }
 
@@ -218,10 +227,12 @@ function judge(
   const living = processes.filter(({ latest }) => latest !== undefined)
   const callMs = Math.max(...living.map(({ latest }) => latest?.callMs ?? 0))
   const stallMs = Math.max(...living.map(({ latest }) => latest?.stallMs ?? 0))
-  const memory = living.map(one => {
+  const memory = living.map((one, index) => {
     const atStart = one.latest?.rssAtStartBytes ?? 0
     const allowed = one.shippers.reduce((sum, { maxBufferedBytes }) => sum + maxBufferedBytes, atStart + maxOtherBytes)
-    return { used: one.maxRssBytes, allowed }
+    const { rssBytes: used, heapBytes, externalBytes } = one.mostMemory
+    const what = `${mebibytes(used)} of ${mebibytes(allowed)} MiB (process ${index + 1}: heap ${mebibytes(heapBytes)}, external ${mebibytes(externalBytes)})`
+    return { used, allowed, what }
   })
   const most = memory.reduce((one, other) => (other.used / other.allowed > one.used / one.allowed ? other : one))
   const laws = {
@@ -235,7 +246,7 @@ function judge(
     events,
     lost,
     twice,
-    notes: `${processes.length} processes, ${dropped} counted as dropped, log call p99.9 ${callMs.toFixed(2)} ms, longest stall ${stallMs.toFixed(0)} ms, at most ${mebibytes(most.used)} of ${mebibytes(most.allowed)} MiB`,
+    notes: `${processes.length} processes, ${dropped} counted as dropped, log call p99.9 ${callMs.toFixed(2)} ms, longest stall ${stallMs.toFixed(0)} ms, at most ${most.what}`,
     broken: [...brokenOf(laws), ...broken],
   }
 }

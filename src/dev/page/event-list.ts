@@ -209,7 +209,7 @@ export class EventList {
 
   /** Scrolls as little as shows the row. */
   #reveal(rank: number): void {
-    this.#setHeight() // the result may be newer than what was drawn last, and a browser scrolls no further than the height
+    this.#setHeight() // A browser scrolls no further than the height, which may be that of an earlier result.
     const top = rank * this.#rowHeight
     const room = this.#viewport - headHeight - this.#rowHeight
     const offset = this.#grid.scrollTop
