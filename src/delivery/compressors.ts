@@ -8,21 +8,51 @@ const zlib = builtinModule('node:zlib')
 const chunkSize = 262_144
 
 /**
+ * Maximum number of bodies that are compressed at the same time: Node's thread pool has as many threads. Each stream
+ * holds 1 to 2 MB that no budget counts.
+ */
+const maxAtOnce = 4
+
+/**
  * Compresses bodies off the main thread, with streams that are reused. A new stream for each body takes twice the time
  * of the main thread. V8 also learns of each stream's memory. Under load it then collects all garbage several times a
  * second. It takes the objects that are alive at that moment as a reason to grow its young generation.
  */
 export class Compressors {
-  /** Idle streams: at most as many as there were bodies at the same time. */
   readonly #idle = new Map<Encoding, Compressor[]>(encodings.map(encoding => [encoding, []]))
+  #atOnce = 0
+  /** Calls of the bodies that wait for their turn, the oldest first. */
+  readonly #waiting: (() => void)[] = []
 
   async compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
     if (encoding === 'none') return bytes
-    const idle = this.#idle.get(encoding) as Compressor[]
-    const compressor = idle.pop() ?? new Compressor(encoding)
-    const compressed = await compressor.compress(bytes)
-    idle.push(compressor) // a compressor that failed is not reused
-    return toBeKept(compressed, encoding)
+    await this.#begin()
+    try {
+      const idle = this.#idle.get(encoding) as Compressor[]
+      const compressor = idle.pop() ?? new Compressor(encoding)
+      const compressed = await compressor.compress(bytes)
+      idle.push(compressor) // a compressor that failed is not reused
+      return toBeKept(compressed, encoding)
+    } finally {
+      this.#end()
+    }
+  }
+
+  /** Resolves when it is the caller's turn. `end` must follow. */
+  async #begin(): Promise<void> {
+    if (this.#atOnce < maxAtOnce) {
+      this.#atOnce++
+      return
+    }
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiting.push(resolve)
+    await promise
+  }
+
+  #end(): void {
+    const next = this.#waiting.shift()
+    if (next === undefined) this.#atOnce--
+    else next()
   }
 
   /** Releases the idle streams. The next body creates a new stream. */

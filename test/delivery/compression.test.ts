@@ -1,8 +1,8 @@
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { Compression } from '../../src/delivery/compression.ts'
 import { Compressors, compressNow } from '../../src/delivery/compressors.ts'
-import { type Compressed, encodings } from '../../src/http/encodings.ts'
+import { type Compressed, codecs, encodings } from '../../src/http/encodings.ts'
 import { randomFrom } from '../support/random.ts'
 
 const compressors = new Compressors()
@@ -47,13 +47,26 @@ describe.each(compressing)('bodies compressed with %s, one after another and sid
       const bytes = i % 3 === 0 ? noise.subarray(0, random() * noise.length) : Buffer.alloc(random() * 700_000, noise)
       return Buffer.concat([Buffer.from(`body ${i}`), bytes])
     })
-    for (let first = 0; first < bodies.length; first += 4) {
-      const some = bodies.slice(first, first + 4)
+    for (let first = 0; first < bodies.length; first += 20) {
+      const some = bodies.slice(first, first + 20)
       const compressed = await Promise.all(some.map(bytes => compressors.compress(bytes, encoding)))
       for (const [i, bytes] of some.entries()) {
         expect(decompress(compressed[i] as Buffer).equals(bytes)).toBe(true)
       }
     }
+  })
+  it('take four streams at most, each of which holds a megabyte or two', async () => {
+    const createStream = vi.spyOn(codecs[encoding], 'createStream')
+    const several = new Compressors()
+    for (let round = 0; round < 2; round++) {
+      const bodies = Array.from({ length: 40 }, (_, i) => Buffer.alloc(100_000 + i, noise))
+      const compressed = await Promise.all(bodies.map(bytes => several.compress(bytes, encoding)))
+      expect(compressed.map(bytes => decompressSync[encoding](bytes).length)).toEqual(
+        bodies.map(({ length }) => length),
+      )
+    }
+    expect(createStream).toHaveBeenCalledTimes(4)
+    createStream.mockRestore()
   })
   it('are the same bytes when they are compressed at the end of the process', () => {
     expect(decompressSync[encoding](compressNow(noise, encoding)).equals(noise)).toBe(true)
