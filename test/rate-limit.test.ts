@@ -1,7 +1,8 @@
 /** The behavior that users see if a service limits their requests: over real sockets, through the public interface. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import type { LimitsOptions, Shipper, ShipperOptions } from '../src/index.ts'
+import { createShipper, type LimitsOptions, type Shipper, type ShipperOptions } from '../src/index.ts'
+import { startFaultServer } from './support/fault-server.ts'
 import { type Shipping, startShipping } from './support/shipping.ts'
 import { until } from './support/until.ts'
 
@@ -80,6 +81,25 @@ describe.concurrent('a service that refuses all requests for seconds without Ret
     await sleep(3000)
     expect(arrived(shipping, 5) - before).toBeGreaterThan(5 * 10 * 3 * 0.7)
     stop()
+  })
+})
+
+describe.concurrent('a service that tells nothing of its limit but 429', () => {
+  it('takes the events logged after close(), although the deadline of close() has passed', async () => {
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (request.index === 0) request.answer('429 Too Many Requests')
+      else request.take()
+    })
+    const shipper = createShipper({ baseUrl: server.url, token: 't', dataset: 'd', maxBatchAgeMs: 50 })
+    for (let n = 0; n < 3; n++) {
+      shipper.ship({ n })
+      await shipper.close({ timeoutMs: 300 })
+      await sleep(400)
+    }
+    shipper.ship({ n: 3 })
+    await until(() => server.numbers.length === 4, 'the last event arrives')
+    await shipper.close()
   })
 })
 

@@ -444,6 +444,7 @@ export class RateLimiter {
    */
   #drawStretch(nowMs: number): number {
     const perSecond = this.#perSecond(nowMs)
+    if (perSecond === this.#allowed) return 1 // both may be infinite
     const spread = Math.min(1 / Math.max(perSecond, 1), 2 * (1 - perSecond / this.#allowed))
     return 1 + spread * (this.#random() - 0.5)
   }

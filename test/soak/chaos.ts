@@ -151,7 +151,8 @@ class ChaosProcess {
 
   get failure(): string {
     const { exitCode } = this.#process
-    return exitCode === null || exitCode === 0 ? '' : `exit code ${exitCode}: ${this.#stderr.slice(0, 500)}`
+    const hasFailed = (exitCode ?? 0) !== 0 || this.#stderr.includes('Warning: ') // of Node
+    return hasFailed ? `exit code ${exitCode}: ${this.#stderr.slice(0, 500)}` : ''
   }
 
   get shippers(): readonly ChaosShipper[] {
