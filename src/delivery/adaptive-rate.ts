@@ -20,11 +20,11 @@ const burstMs = 1500
 /** Time until the rate is back at the limit, in seconds; longer below the rate that follows. */
 const secondsToLimit = 84
 /** Rate below which that time grows with the cube, because many processes share the limit, in requests per second. */
-const crowdedPerSecond = 0.3
+const crowdedPerSecond = 0.4
 /** Maximum of that longer time, in seconds. */
 const maxSecondsToLimit = 400
-/** Growth beyond the limit: when twice the time to the limit has passed, the rate is three times the limit. */
-const growthBeyond = 2
+/** Growth beyond the limit: when twice the time to the limit has passed, the rate is one and a half times the limit. */
+const growthBeyond = 0.5
 /**
  * Time after the last 429 until the learned rate is forgotten, in milliseconds; longer below one request per second.
  */
@@ -56,8 +56,17 @@ const provenAfter = 10
 const provenMs = 1000
 /** Number of 429s in a row that count as an outage and say nothing about the limit. */
 const outageRefusals = 4
-/** The same number while the share is being found, because most requests may be refused then. */
+/**
+ * The same number while the share is being found. Most requests may be refused then, and several in a row by chance.
+ */
 const outageRefusalsOfSearch = 9
+/**
+ * Rate with which a process continues when its share is found, as a multiple of the share. If all processes left room,
+ * the last one that still searches would take it.
+ */
+const afterSearch = 1.1
+/** The limit then, as a multiple of that rate. */
+const limitAfterSearch = 1.25
 /** Minimum duration of an outage if no earlier rate is known, in milliseconds. */
 const outageMs = 15_000
 /** Part of the rate before an outage with which the rate resumes before it doubles. */
@@ -233,7 +242,7 @@ export class AdaptiveRate {
     this.#hasSucceeded = true
     const state = this.#state
     if (state === undefined) return
-    if (state.kind === 'finding') return this.#search(nowMs, state, isFirst || refusals >= outageRefusals)
+    if (state.kind === 'finding') return this.#search(nowMs, state, isFirst || refusals >= outageRefusalsOfSearch)
     const troubleMs = nowMs - this.#troubleSinceMs
     if (state.kind === 'steady' && refusals > 1 && troubleMs < burstMs) {
       return this.#becomeSteady(nowMs, state.limitPerSecond * keptOnce, state.limitPerSecond)
@@ -322,7 +331,8 @@ export class AdaptiveRate {
   /** Begins with the share that was found, if it was. */
   #settle(nowMs: number, share: number | undefined): void {
     if (share === undefined) return
-    this.#becomeSteady(nowMs, Math.max(0.9 * share, this.#minInOutage), 1.1 * share)
+    const perSecond = share * afterSearch
+    this.#becomeSteady(nowMs, Math.max(perSecond, this.#minInOutage), perSecond * limitAfterSearch)
   }
 
   #double(nowMs: number): void {

@@ -5,22 +5,20 @@ const freeAnswers = 4
 /** Minimum time between two such steps, in milliseconds: one window of the service. */
 const stepMs = 1000
 /** Rate from which it doubles, in requests per second. Below, where many processes may share the limit, it grows by half. */
-const doublingPerSecond = 4
+const doublingPerSecond = 3
 
 /**
  * Number of 429s in a row after which the rate is lowered, if it is below one request per second. Very many processes
  * then share the limit.
  */
-const crowdedRefusals = 3
+const crowdedRefusals = 2
 /** Part of the rate that remains after these 429s. */
-const keptOfCrowded = 0.5
+const keptOfCrowded = 0.7
 /** Rate below which these 429s lower it no further, in requests per second. */
 const leastCrowdedPerSecond = 0.2
 
 /** Number of answers, with a 429 among them, that tell the share. */
 const answersToFind = 12
-/** Part of the measured rate that counts as the share. The rate grows from there. */
-const keptOfFound = 0.85
 
 /**
  * Finds the share of a process that has proven no rate. All processes begin with the same first rate. It grows in steps
@@ -75,6 +73,6 @@ export class ShareSearch {
   get #share(): number | undefined {
     const answers = this.#accepted + this.#refused
     if (this.#refused === 0 || this.#accepted === 0 || answers < answersToFind) return undefined
-    return (this.#perSecond * keptOfFound * (this.#accepted + 0.5)) / (answers + 0.5)
+    return (this.#perSecond * (this.#accepted + 0.5)) / (answers + 0.5)
   }
 }

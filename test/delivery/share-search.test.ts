@@ -8,13 +8,13 @@ function accept(search: ShareSearch, count: number, nowMs: number): void {
 }
 
 describe('the search for a share', () => {
-  it('raises the rate by half once a second while nothing is refused, and doubles it from four requests per second', () => {
+  it('raises the rate by half once a second while nothing is refused, and doubles it from three requests per second', () => {
     const search = new ShareSearch(0, 1)
     const rates = Array.from({ length: 6 }, (_, second) => {
       accept(search, 4, (second + 1) * 1000)
       return search.perSecond
     })
-    expect(rates.map(rate => Math.round(rate * 100) / 100)).toEqual([1.5, 2.25, 3.38, 5.06, 10.13, 20.25])
+    expect(rates.map(rate => Math.round(rate * 100) / 100)).toEqual([1.5, 2.25, 3.38, 6.75, 13.5, 27])
   })
 
   it('waits for four successes, and for a window of the service', () => {
@@ -30,14 +30,14 @@ describe('the search for a share', () => {
     const search = new ShareSearch(0, 10)
     for (let n = 0; n < 5; n++) expect(search.onAccepted()).toBeUndefined()
     for (let n = 0; n < 6; n++) expect(search.onRefused(n + 1)).toBeUndefined()
-    expect(search.onAccepted()).toBeCloseTo((10 * 0.85 * 6.5) / 12.5)
+    expect(search.onAccepted()).toBeCloseTo((10 * 6.5) / 12.5)
     expect(search.grow(60_000)).toBe(false)
   })
 
   it('finds nothing while all is refused, and lowers a rate below one request per second, but not without end', () => {
     const search = new ShareSearch(0, 0.69)
     for (let n = 1; n <= 20; n++) expect(search.onRefused(n)).toBeUndefined()
-    expect(search.perSecond).toBeCloseTo(0.69 * 0.5 ** 2)
+    expect(search.perSecond).toBeCloseTo(0.69 * 0.7 ** 4)
     const usual = new ShareSearch(0, 1)
     for (let n = 1; n <= 20; n++) usual.onRefused(n)
     expect(usual.perSecond).toBe(1)
