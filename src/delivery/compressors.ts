@@ -31,7 +31,7 @@ export class Compressors {
       const idle = this.#idle.get(encoding) as Compressor[]
       const compressor = idle.pop() ?? new Compressor(encoding)
       const compressed = await compressor.compress(bytes)
-      idle.push(compressor) // a compressor that failed is not reused
+      idle.push(compressor)
       return toBeKept(compressed, encoding)
     } finally {
       this.#end()
@@ -57,11 +57,11 @@ export class Compressors {
 
   /** Releases the idle streams. The next body creates a new stream. */
   clear(): void {
-    for (const idle of this.#idle.values()) idle.length = 0
+    for (const idle of this.#idle.values()) for (const compressor of idle.splice(0)) compressor.release()
   }
 }
 
-/** Compresses one body at a time, each to a whole frame. */
+/** Compresses one body at a time, each to a whole frame. A compressor that fails releases itself. */
 class Compressor {
   readonly #frames: FrameStream
   #chunks: Buffer[] = []
@@ -82,6 +82,11 @@ class Compressor {
     const chunks = this.#chunks
     this.#chunks = []
     return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+  }
+
+  /** Frees the memory of the stream now. The next full collection of garbage may be tens of megabytes away. */
+  release(): void {
+    this.#frames.stream.destroy()
   }
 }
 

@@ -68,6 +68,22 @@ describe.each(compressing)('bodies compressed with %s, one after another and sid
     expect(createStream).toHaveBeenCalledTimes(4)
     createStream.mockRestore()
   })
+  it('leave no stream behind when the streams are released', async () => {
+    const some = new Compressors()
+    const streams: { readonly destroyed: boolean }[] = []
+    const { createStream } = codecs[encoding]
+    const creation = vi.spyOn(codecs[encoding], 'createStream').mockImplementation((...given) => {
+      const frames = createStream(...given)
+      streams.push(frames.stream)
+      return frames
+    })
+    for (let round = 0; round < 2; round++) {
+      await Promise.all([noise, noise].map(bytes => some.compress(bytes, encoding)))
+      some.clear()
+    }
+    creation.mockRestore()
+    expect(streams.map(({ destroyed }) => destroyed)).toEqual([true, true, true, true])
+  })
   it('are the same bytes when they are compressed at the end of the process', () => {
     expect(decompressSync[encoding](compressNow(noise, encoding)).equals(noise)).toBe(true)
   })
