@@ -63,6 +63,12 @@ export interface AdopterDeps {
 const passedOnBytes = 1_048_576
 
 /**
+ * Size of the buffer that segments are read into, one after another, in bytes. A buffer for each of thousands would be
+ * garbage at once, and memory that the process keeps.
+ */
+const scratchBytes = 1_048_576
+
+/**
  * Maximum number of adopted directories at a time. The lock and the socket of each take two of the descriptors in
  * `append-files.ts`, and 150 KB.
  */
@@ -168,12 +174,14 @@ export class Adopter {
   /** Adopts what there is room for. Returns true if directories that are left alone have made room for more. */
   async #adoptSome(listeners: AdopterListeners): Promise<boolean> {
     const closings = this.#closings
+    let scratch: Buffer | undefined
     let found: Found[] = []
     let foundBytes = 0
     for await (const segment of this.#segments(listeners)) {
       await this.#rest()
       if (closings !== this.#closings) return false
-      const content = await segment.adopt(() => this.#rest()).catch(error => listeners.onUnreadable(error))
+      scratch ??= Buffer.allocUnsafeSlow(scratchBytes)
+      const content = await segment.adopt(() => this.#rest(), scratch).catch(error => listeners.onUnreadable(error))
       if (closings !== this.#closings) return false
       if (content === undefined) {
         this.#unread.add(segment)

@@ -32,7 +32,8 @@ export interface Disk {
   close(file: number): void
   /** Resolves when a power failure can no longer lose the bytes written. */
   sync(path: string): Promise<void>
-  read(path: string): Promise<Buffer>
+  /** Reads a file: into `scratch`, of which the result is then a part, if the file fits. */
+  read(path: string, scratch?: Buffer): Promise<Buffer>
   /** Reads in one call, for when the event loop has stopped. */
   readNow(path: string): Buffer
   remove(path: string): void
@@ -127,8 +128,21 @@ export const nodeDisk: Disk = {
       await file.close()
     }
   },
-  async read(path) {
-    return fs.promises.readFile(path, { flag: (constants.O_RDONLY | noFollow) as never })
+  async read(path, scratch) {
+    const file = await fs.promises.open(path, constants.O_RDONLY | noFollow)
+    try {
+      const { size } = await file.stat()
+      if (scratch === undefined || size > scratch.length) return await file.readFile()
+      let end = 0
+      while (end < size) {
+        const { bytesRead } = await file.read(scratch, end, size - end)
+        if (bytesRead === 0) break // the file has become shorter
+        end += bytesRead
+      }
+      return scratch.subarray(0, end)
+    } finally {
+      await file.close()
+    }
   },
   readNow(path) {
     return fs.readFileSync(path, { flag: (constants.O_RDONLY | noFollow) as never })

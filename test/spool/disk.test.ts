@@ -72,6 +72,16 @@ describe('scenario 33: files and directories', () => {
     await disk.sync(join(root, 'a'))
   })
 
+  it('are read into a given buffer if they fit, and into a new one otherwise', async () => {
+    const path = join(made('one'), 'a.segment')
+    write(path, 'text')
+    const scratch = Buffer.alloc(4)
+    expect(await disk.read(path, scratch)).toEqual(Buffer.from('text'))
+    expect(scratch.toString()).toBe('text')
+    const small = Buffer.alloc(3)
+    expect((await disk.read(path, small)).toString()).toBe('text')
+    expect(small).toEqual(Buffer.alloc(3))
+  })
   it('are listed without blocking the event loop, however many', async () => {
     for (let i = 0; i < 2000; i++) fs.writeFileSync(join(root, `${i}`), '')
     let turns = 0
