@@ -17,8 +17,11 @@ const keptFirst = 0.6
  */
 const burstMs = 1500
 
-/** Time until the rate is back at the limit, in seconds; longer below the rate that follows. */
-const secondsToLimit = 84
+/**
+ * Time until the rate is back at the limit, in seconds; longer below the rate that follows. It is shorter if only 429s
+ * tell of other processes: a process that hears too few of them keeps a share that is too large, or too small.
+ */
+const secondsToLimit = { told: 84, untold: 40 }
 /** Rate below which that time grows with the cube, because many processes share the limit, in requests per second. */
 const crowdedPerSecond = 0.4
 /** Maximum of that longer time, in seconds. */
@@ -139,6 +142,8 @@ interface Proven {
  * Time is monotonic, in milliseconds; `random` returns numbers from 0 to 1.
  */
 export class AdaptiveRate {
+  /** True if answers tell how much of the limit all processes together have used. */
+  isTold = false
   readonly #random: () => number
   #state: State | undefined
   #proven: Proven | undefined
@@ -174,7 +179,7 @@ export class AdaptiveRate {
     if (nowMs - this.#refusedAtMs > forgottenAfterMs / Math.min(reference, 1)) return Number.POSITIVE_INFINITY
     if (state.kind !== 'steady') return state.perSecond
     const { fromPerSecond, limitPerSecond, sinceMs } = state
-    const part = (nowMs - sinceMs) / msToLimit(limitPerSecond) - 1
+    const part = (nowMs - sinceMs) / this.#msToLimit(limitPerSecond) - 1
     return limitPerSecond + part ** 3 * (part < 0 ? limitPerSecond - fromPerSecond : limitPerSecond * growthBeyond)
   }
 
@@ -289,7 +294,7 @@ export class AdaptiveRate {
   raise(nowMs: number, factor: number): void {
     if (this.#state?.kind !== 'steady') return // doubling is faster
     const perSecond = this.perSecond(nowMs) * factor
-    this.#becomeSteady(nowMs - msToLimit(perSecond), perSecond, perSecond)
+    this.#becomeSteady(nowMs - this.#msToLimit(perSecond), perSecond, perSecond)
   }
 
   /** Starts at this rate, because other processes leave no more room. */
@@ -360,6 +365,11 @@ export class AdaptiveRate {
     return Math.min(this.#proven.perSecond * mixedPart, maxProbesPerSecond)
   }
 
+  #msToLimit(perSecond: number): number {
+    const seconds = secondsToLimit[this.isTold ? 'told' : 'untold']
+    return Math.min(seconds * Math.max(crowdedPerSecond / perSecond, 1) ** 3, maxSecondsToLimit) * 1000
+  }
+
   #becomeRecovering(perSecond: number, targetPerSecond: number, fallbackPerSecond?: number): void {
     this.#state = { kind: 'recovering', targetPerSecond, fallbackPerSecond, perSecond, hasDoubled: false }
   }
@@ -374,8 +384,4 @@ export class AdaptiveRate {
 function isSearching(state: State | undefined): state is (State & { kind: 'finding' | 'recovering' }) | undefined {
   if (state?.kind === 'recovering') return state.targetPerSecond === Number.POSITIVE_INFINITY
   return state?.kind !== 'steady'
-}
-
-function msToLimit(perSecond: number): number {
-  return Math.min(secondsToLimit * Math.max(crowdedPerSecond / perSecond, 1) ** 3, maxSecondsToLimit) * 1000
 }

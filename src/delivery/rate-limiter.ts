@@ -137,8 +137,6 @@ export class RateLimiter {
   /** Time of the last 429, or nearly full answer, whose request was not in flight at the one before. */
   #throttledAtMs = Number.NEGATIVE_INFINITY
   #halfFreeAtMs = Number.NEGATIVE_INFINITY
-  /** True if the last answer told how many requests remain. A 429 of a gateway, which knows nothing of them, does not count. */
-  #tellsRemaining = false
 
   constructor(random: () => number = Math.random) {
     this.#random = random
@@ -239,7 +237,8 @@ export class RateLimiter {
   onAnswer(nowMs: number, answer: PacedAnswer, startedMs = this.#lastStartMs): void {
     this.#firstAnswerAtMs ??= nowMs
     this.#applyLimit(nowMs, answer)
-    if (!answer.throttled || answer.remaining !== undefined) this.#tellsRemaining = answer.remaining !== undefined
+    // A 429 of a gateway knows nothing of the limit.
+    if (!answer.throttled || answer.remaining !== undefined) this.#learned.isTold = answer.remaining !== undefined
     const isNews = startedMs > this.#throttledAtMs // false if the request was already in flight at the last 429
     if (answer.throttled) {
       this.#wait(nowMs, answer)
@@ -286,7 +285,7 @@ export class RateLimiter {
   /** Rate with which this process begins to find its share; `undefined` if a lease is its share. */
   get #firstPerSecond(): number | undefined {
     if (this.#lease !== undefined) return undefined
-    if (this.#tellsRemaining) return newcomersPart * usedPart // of a window that is full
+    if (this.#learned.isTold) return newcomersPart * usedPart // of a window that is full
     return this.#allowed === Number.POSITIVE_INFINITY ? 1 : Math.max(this.#allowed / usualProcesses, 1)
   }
 
