@@ -23,7 +23,7 @@ const burstMs = 1500
  */
 const secondsToLimit = { told: 84, untold: 40 }
 /** Rate below which that time grows with the cube, because many processes share the limit, in requests per second. */
-const crowdedPerSecond = 0.4
+const crowdedPerSecond = 0.3
 /** Maximum of that longer time, in seconds. */
 const maxSecondsToLimit = 400
 /** Growth beyond the limit: when twice the time to the limit has passed, the rate is one and a half times the limit. */
