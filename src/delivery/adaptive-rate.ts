@@ -21,7 +21,7 @@ const burstMs = 1500
  * Time until the rate is back at the limit, in seconds; longer below the rate that follows. It is shorter if only 429s
  * tell of other processes: a process that hears too few of them keeps a share that is too large, or too small.
  */
-const secondsToLimit = { told: 84, untold: 40 }
+const secondsToLimit = { withHeaders: 84, without: 40 }
 /** Rate below which that time grows with the cube, because many processes share the limit, in requests per second. */
 const crowdedPerSecond = 0.3
 /** Maximum of that longer time, in seconds. */
@@ -142,8 +142,8 @@ interface Proven {
  * Time is monotonic, in milliseconds; `random` returns numbers from 0 to 1.
  */
 export class AdaptiveRate {
-  /** True if answers tell how much of the limit all processes together have used. */
-  isTold = false
+  /** True if the headers of answers tell how much of the limit all processes together leave. */
+  headersTellRemaining = false
   readonly #random: () => number
   #state: State | undefined
   #proven: Proven | undefined
@@ -366,7 +366,7 @@ export class AdaptiveRate {
   }
 
   #msToLimit(perSecond: number): number {
-    const seconds = secondsToLimit[this.isTold ? 'told' : 'untold']
+    const seconds = secondsToLimit[this.headersTellRemaining ? 'withHeaders' : 'without']
     return Math.min(seconds * Math.max(crowdedPerSecond / perSecond, 1) ** 3, maxSecondsToLimit) * 1000
   }
 

@@ -238,7 +238,8 @@ export class RateLimiter {
     this.#firstAnswerAtMs ??= nowMs
     this.#applyLimit(nowMs, answer)
     // A 429 of a gateway knows nothing of the limit.
-    if (!answer.throttled || answer.remaining !== undefined) this.#learned.isTold = answer.remaining !== undefined
+    const tellsRemaining = answer.remaining !== undefined
+    if (!answer.throttled || tellsRemaining) this.#learned.headersTellRemaining = tellsRemaining
     const isNews = startedMs > this.#throttledAtMs // false if the request was already in flight at the last 429
     if (answer.throttled) {
       this.#wait(nowMs, answer)
@@ -285,7 +286,7 @@ export class RateLimiter {
   /** Rate with which this process begins to find its share; `undefined` if a lease is its share. */
   get #firstPerSecond(): number | undefined {
     if (this.#lease !== undefined) return undefined
-    if (this.#learned.isTold) return newcomersPart * usedPart // of a window that is full
+    if (this.#learned.headersTellRemaining) return newcomersPart * usedPart // of a window that is full
     return this.#allowed === Number.POSITIVE_INFINITY ? 1 : Math.max(this.#allowed / usualProcesses, 1)
   }
 
