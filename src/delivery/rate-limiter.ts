@@ -237,8 +237,8 @@ export class RateLimiter {
   onAnswer(nowMs: number, answer: PacedAnswer, startedMs = this.#lastStartMs): void {
     this.#firstAnswerAtMs ??= nowMs
     this.#applyLimit(nowMs, answer)
-    // A 429 of a gateway knows nothing of the limit.
     const tellsRemaining = answer.remaining !== undefined
+    // A 429 of a gateway knows nothing of the limit.
     if (!answer.throttled || tellsRemaining) this.#learned.headersTellRemaining = tellsRemaining
     const isNews = startedMs > this.#throttledAtMs // false if the request was already in flight at the last 429
     if (answer.throttled) {
