@@ -26,11 +26,12 @@ export const shapes: Experiment = {
   charts: ['mainCpuUs'],
   cases(extent) {
     if (extent === 'quick') return []
-    return crossed(subjects, Object.fromEntries(shapeNames.map(name => [name, shaped(name)])))
+    return crossed(subjects, Object.fromEntries(shapeNames.map(name => [name, loadOf(name)])))
   },
 }
 
-function shaped(shape: ShapeName): Partial<Load> {
+/** Events of one shape; fewer if they are large. */
+export function loadOf(shape: ShapeName): Partial<Load> {
   if (shape !== '10 KB') return { shape, events: 100_000 }
   return { shape, events: 20_000, warmUpEvents: 4000, mode: { kind: 'chunks', perTurn: 50 } }
 }
