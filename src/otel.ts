@@ -142,10 +142,10 @@ export class LogferryLogRecordExporter {
    * Gives the records to the shipper. Returns the reasons for which records were dropped. A drop that the application
    * asked for by its options, such as sampling, is no failure.
    */
-  #take(records: readonly OtelLogRecord[]): DropReason[] {
+  #take(records: readonly OtelLogRecord[], acknowledgement?: IntakeEvent['acknowledgement']): DropReason[] {
     const reasons: DropReason[] = []
     for (const record of records) {
-      const reason = takeRecord(this.shipper, record)
+      const reason = takeRecord(this.shipper, record, acknowledgement)
       if (reason !== undefined && !isIntended(reason)) reasons.push(reason)
     }
     return reasons
@@ -153,8 +153,8 @@ export class LogferryLogRecordExporter {
 
   async #deliver(records: readonly OtelLogRecord[]): Promise<ExportResult> {
     let reasons: DropReason[] = []
-    const { lost, pending } = await this.shipper.shipAndTrack(() => {
-      reasons = this.#take(records)
+    const { lost, pending } = await this.shipper.shipAndTrack(acknowledgement => {
+      reasons = this.#take(records, acknowledgement)
     })
     return this.#resultOf(reasons, records.length, lost, pending)
   }
@@ -360,7 +360,11 @@ function expectComplete({ complete, pending }: FlushResult): void {
 }
 
 /** Ships a record. Returns the reason for which it was dropped; a record below the minimum severity is not dropped. */
-function takeRecord(shipper: Shipper, record: OtelLogRecord): DropReason | undefined {
+function takeRecord(
+  shipper: Shipper,
+  record: OtelLogRecord,
+  acknowledgement?: IntakeEvent['acknowledgement'],
+): DropReason | undefined {
   if (!beginLogCall()) return shipper.dropNested()
   try {
     const severity = severityOfRecord(record)
@@ -368,7 +372,8 @@ function takeRecord(shipper: Shipper, record: OtelLogRecord): DropReason | undef
     const resource = tailOf(record)
     if (bothWays.isBridged) noteRecord(record)
     const event = otelToEvent(record)
-    return shipper.take({ event, severity, time: recordTime(record), resource, preSerialized: undefined })
+    const time = recordTime(record)
+    return shipper.take({ event, severity, time, resource, preSerialized: undefined, acknowledgement })
   } finally {
     logCalls.depth--
   }

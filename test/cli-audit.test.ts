@@ -70,6 +70,13 @@ describe.concurrent('logferry audit', () => {
     expect(code).toBe(0)
   })
 
+  it('reads a file that begins with a byte order mark', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-audit-'))
+    const path = join(directory.path, 'export.ndjson')
+    await writeFile(path, `\ufeff${nested(1)}\n${nested(2)}\n`)
+    expect((await logferry(['audit', path])).stdout).toMatch(/numbers 1 to 2, events 2\n/)
+  })
+
   it('reads a compressed file', async () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-audit-'))
     const path = join(directory.path, 'export.ndjson.gz')

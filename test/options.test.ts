@@ -137,6 +137,21 @@ describe('invalid options throw when the shipper is made', () => {
       'RangeError',
     ],
     ['a star alone', { ...good, fields: { asText: ['*'] } }, 'fields.asText.0', /only at its end/, 'RangeError'],
+    ['a list for a group of options', { ...good, fields: [] }, 'fields', /an object: .*; got an array$/, 'TypeError'],
+    [
+      'an overflow in place of the message',
+      { ...good, fields: { overflowField: 'message' } },
+      'fields.overflowField',
+      /other than level, message and logferry/,
+      'RangeError',
+    ],
+    [
+      'an overflow in place of the time',
+      { ...good, timeField: 'at', fields: { overflowField: 'at' } },
+      'fields.overflowField',
+      /another name than timeField/,
+      'RangeError',
+    ],
     [
       'no name for the overflow',
       { ...good, fields: { overflowField: '' } },

@@ -168,8 +168,9 @@ describe('shipAndConfirm', () => {
     expect(shipper.stats().accepted).toBe(0)
   })
 
-  it('confirms the event alone that logs others while it is read', async () => {
+  it('confirms the event alone, whatever becomes of others that are logged while it is read', async () => {
     await using shipping = await startShipping()
+    shipping.emulator.faults.rejectEvents(({ n }) => n === 'inner', 'not wanted')
     const shipper = shipping.ship()
     const event = {
       get n() {
@@ -177,7 +178,38 @@ describe('shipAndConfirm', () => {
         return 'outer'
       },
     }
-    await shipper.shipAndConfirm(event)
-    expect(shipping.emulator.events('d').map(({ n }) => n)).toContain('outer')
+    expect(await shipper.shipAndConfirm(event)).toBeUndefined()
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toMatchObject([{ n: 'outer' }])
+    expect(shipper.stats().drops.rejected?.info).toBe(1)
+  })
+
+  it('does not confirm an event that is refused, although another one is confirmed that was logged while it was read', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.rejectEvents(({ n }) => n === 'outer', 'not wanted')
+    const inner: Promise<unknown>[] = []
+    const context = () => {
+      if (inner.push(Promise.resolve()) === 1) inner.push(failure(shipper.shipAndConfirm({ n: 'inner' })))
+      return {}
+    }
+    const shipper = shipping.ship({ context })
+    expect(await failure(shipper.shipAndConfirm({ n: 'outer' }))).toEqual(error({ code: 'LOGFERRY_REJECTED' }))
+    expect(await Promise.all(inner)).toContain('confirmed')
+  })
+
+  it('confirms no event that only waits in memory: `hold` does not apply', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ hold: {} })
+    shipper.ship({ level: 'info', n: 'held', trace_id: 't1' })
+    await shipper.shipAndConfirm({ level: 'info', n: 'awaited', trace_id: 't1' })
+    expect(shipping.emulator.events('d')).toMatchObject([{ n: 'awaited' }])
+    expect(shipper.stats().held).toBe(1)
+  })
+
+  it('ships an event below the minimum severity', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ minSeverity: 'error' })
+    await shipper.shipAndConfirm({ level: 'info', n: 1 })
+    expect(shipping.emulator.events('d')).toMatchObject([{ n: 1 }])
   })
 })

@@ -221,6 +221,21 @@ describe('other places', () => {
     expect(received(shipping)).not.toContain('key-s')
   })
 
+  it('of events whose long names are cut before they are compared have no secret', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ redact: ['password'], maxEventBytes: 2000, context: () => ({ region: 'eu' }) })
+    const longName = `${'k'.repeat(201)}.password`
+    class Fields {
+      constructor(fields: object) {
+        Object.assign(this, fields) // not plain, so the context is added to the event as it is sent
+      }
+    }
+    shipper.ship(new Fields({ message: 'm', [longName]: secret, pad: 'x'.repeat(5000) }) as never)
+    await shipper.flush()
+    expect(received(shipping)).toContain('"region":"eu"')
+    expect(received(shipping)).not.toContain(secret)
+  })
+
   it('of warnings have no secret', async () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.rejectEvents(() => true, `field pin 1234 is wrong`)

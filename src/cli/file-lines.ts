@@ -5,10 +5,11 @@ import { createGunzip } from 'node:zlib'
 /** Maximum bytes of a line. A longer line is skipped. */
 const maxLineBytes = 16_777_216
 const newline = 0x0a
+const byteOrderMark = '\ufeff'
 
 /**
- * Yields the lines of a file, many at a time; `undefined` in place of a line that is too long. A file whose name ends in
- * `.gz` is decompressed. The path `-` is standard input.
+ * Yields the lines of a file, many at a time; `undefined` in place of a line that is too long. A byte order mark is no
+ * part of the first line. A file whose name ends in `.gz` is decompressed. The path `-` is standard input.
  *
  * @throws any error of reading or decompressing
  */
@@ -29,8 +30,11 @@ export async function* linesIn(
   let pieces: Buffer[] = []
   let bytes = 0
   let isTooLong = false
+  let isFirst = true
   const take = (last: Buffer): string | undefined => {
-    const line = isTooLong || bytes + last.length > maxBytes ? undefined : Buffer.concat([...pieces, last]).toString()
+    let line = isTooLong || bytes + last.length > maxBytes ? undefined : Buffer.concat([...pieces, last]).toString()
+    if (isFirst && line?.startsWith(byteOrderMark)) line = line.slice(1)
+    isFirst = false
     pieces = []
     bytes = 0
     isTooLong = false

@@ -25,6 +25,16 @@ export const FieldNameSchema = v.pipe(
   v.maxLength(200, expectedField),
 )
 
+const expectedOverflowField = 'a string of 1 to 200 characters other than level, message and logferry'
+
+/** The name of the field that surplus fields go into. */
+export const OverflowFieldSchema = v.pipe(
+  v.string(expectedOverflowField),
+  v.minLength(1, expectedOverflowField),
+  v.maxLength(200, expectedOverflowField),
+  v.notValues(['level', 'message', 'logferry'], expectedOverflowField),
+)
+
 export function isFunction(value: unknown): boolean {
   return typeof value === 'function'
 }

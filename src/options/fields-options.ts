@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { FieldNameSchema } from './checks.ts'
+import { OverflowFieldSchema } from './checks.ts'
 import { type DefinitionsOf, option, optionalInteger } from './option.ts'
 import { withDefaults } from './with-defaults.ts'
 
@@ -24,7 +24,7 @@ export interface FieldsOptions {
    */
   asText?: readonly string[] | undefined
   /**
-   * Name of the field for surplus fields. 1 to 200 characters.
+   * Name of the field for surplus fields. 1 to 200 characters; not `level`, `message`, `logferry`, or the `timeField`.
    *
    * @defaultValue `limits.overflowField`, or else 'overflow'
    */
@@ -49,7 +49,7 @@ export const fieldsOptions = {
     summary: 'groups that become one text each',
   }),
   overflowField: option<string>({
-    check: FieldNameSchema,
+    check: OverflowFieldSchema,
     values: 'string',
     defaultText: "`limits.overflowField`, or `'overflow'`",
     summary: 'name of the field for surplus fields',

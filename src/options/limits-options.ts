@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { AccessTokenSchema, FieldNameSchema, OrgIdSchema } from './checks.ts'
+import { AccessTokenSchema, OrgIdSchema, OverflowFieldSchema } from './checks.ts'
 import type { ObtainAccessToken } from './obtain-access-token.ts'
 import { type DefinitionsOf, integer, option, word } from './option.ts'
 import type { RedisClient } from './redis-client.ts'
@@ -114,7 +114,7 @@ export const limitsOptions = {
     summary: 'reaction when the [monthly ingest](license-limits.md#monthly-ingest) will run out: `shed` samples events',
   }),
   overflowField: option({
-    check: FieldNameSchema,
+    check: OverflowFieldSchema,
     values: 'string',
     default: 'overflow',
     summary: 'name of the field for fields beyond the `maxFields` of the license, as a text of JSON',

@@ -86,8 +86,14 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
 /** Checks options that must fit one another. */
 function checkCombinations(options: ShipperValues): void {
   const { durability, spool, maxBatchBytes, maxEventBytes, maxBufferedBytes, countUsage, reportUsageEveryMs } = options
+  const { timeField } = options
   if (reportUsageEveryMs !== undefined && !countUsage) {
     throw invalidOption('countUsage', 'true with the option reportUsageEveryMs', 'false', 'range')
+  }
+  const groups = { limits: options.limits, fields: options.fields }
+  for (const [group, given] of Object.entries(groups)) {
+    if (given?.overflowField !== timeField) continue
+    throw invalidOption(`${group}.overflowField`, 'another name than timeField', 'the same', 'range')
   }
   if (durability === 'disk' && spool === undefined) {
     throw invalidOption('durability', "'memory' without the option spool", "'disk'", 'range')

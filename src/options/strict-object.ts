@@ -17,6 +17,11 @@ export function strictObject<const Entries extends v.ObjectEntries>(
     ...schema,
     '~run'(dataset, config) {
       const { value } = dataset
+      if (Array.isArray(value)) {
+        const result = schema['~run']({ value: undefined }, config) // Valibot takes an array for an object
+        for (const issue of result.issues ?? []) Object.assign(issue, { input: value })
+        return result
+      }
       if (typeof value !== 'object' || value === null) return schema['~run'](dataset, config)
       const result = schema['~run']({ value: ownProperties({ ...missing, ...value }) }, config)
       if (result.typed) result.value = ownProperties(result.value)

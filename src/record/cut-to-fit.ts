@@ -13,6 +13,14 @@ const minMemberBytes = 64
 /** Maximum length of a name, in characters. Longer names are cut. */
 const maxNameLength = 200
 
+/** True if a name may have been longer, before `cutToFit` has cut it. */
+export function isCutName(name: string): boolean {
+  return name.charCodeAt(maxNameLength) === cutMark && onlyDigits.test(name.slice(maxNameLength + 1))
+}
+
+const cutMark = '…'.charCodeAt(0)
+const onlyDigits = /^\d{1,10}$/
+
 interface Member {
   readonly name: string
   readonly value: Plain

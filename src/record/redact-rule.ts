@@ -1,5 +1,6 @@
 import type { PathSegment, RedactPath } from '../options/redact-path.ts'
 import { censored } from './censored.ts'
+import { isCutName } from './cut-to-fit.ts'
 
 /** What applies at a place below another: redaction, further rules, or nothing at all (`undefined`). */
 export type Ruling = Rule | typeof censored | undefined
@@ -188,7 +189,10 @@ export class Rule {
 
   #judge(given: string): Ruling {
     const hasDot = given.includes('.')
-    if (given.length > maxJudgedLength && (this.#globs.length > 0 || (hasDot && !this.#isIdle))) return censored
+    if (given.length > maxJudgedLength) {
+      const mayHaveDot = hasDot || isCutName(given)
+      if (this.#globs.length > 0 || (mayHaveDot && !this.#isIdle)) return censored
+    }
     const name = this.#rules.ignoresCase ? withoutCase(given) : given
     const positions = new Set<number>()
     if (this.#advance(positions, name)) return censored

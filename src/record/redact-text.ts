@@ -13,6 +13,8 @@ const margin = 1024
 /** The mark of a text that was cut before, see `cutText`. */
 const cutMark = /\.\.\. \[(\d{1,15}) more characters\]$/
 const endOfCutMark = ' more characters]'
+/** The place after such a mark in the middle of a text: a `transform` may have put something behind the mark. */
+const afterCutMark = /(?<=\.\.\. \[\d{1,15} more characters\])(?=.)/s
 
 /** The part of a text that is examined, and the part that may be shipped. */
 interface Examined {
@@ -48,6 +50,12 @@ export class TextMask {
   mask(text: string, replace: (match: string) => string): string {
     const nameless = namelessIfCut(text)
     if (nameless !== undefined) return nameless
+    if (!text.includes(endOfCutMark)) return this.#maskPart(text, replace)
+    const parts = text.split(afterCutMark)
+    return parts.map(part => this.#maskPart(part, replace)).join('')
+  }
+
+  #maskPart(text: string, replace: (match: string) => string): string {
     if (text.length <= Math.min(maxExamined, this.#left) && !text.endsWith(endOfCutMark) && !this.#isMatched(text)) {
       this.#left -= text.length
       return text

@@ -168,7 +168,7 @@ export class Core {
       altered,
       [...this.noise.steps, ...this.#fieldSteps(fields)],
     )
-    this.receipts = new Receipts({ intake: this.intake, batchQueue })
+    this.receipts = new Receipts({ batchQueue })
     diagnostics.add('delivered', delivered => this.datasetCounts.onDelivered(delivered))
     diagnostics.add('dropped', dropped => this.datasetCounts.onDropped(dropped))
     this.instruments = this.#openInstruments()

@@ -2,11 +2,9 @@ import type { DropReason } from '../accounting/drop-reasons.ts'
 import { Acknowledgement } from '../batch/acknowledgements.ts'
 import type { BatchQueue } from '../batch/batch-queue.ts'
 import { clearTimeout, setImmediate, setTimeout } from '../time.ts'
-import type { Intake } from './intake/intake.ts'
 import { droppedAtOnce, lostLater, type NotConfirmedError, notInTime } from './not-confirmed-error.ts'
 
 export interface ReceiptsDeps {
-  readonly intake: Pick<Intake, 'track'>
   readonly batchQueue: Pick<BatchQueue, 'flushAwaited'>
 }
 
@@ -23,18 +21,19 @@ export class Receipts {
   }
 
   /**
-   * Ships one event by `take`, which returns the reason if the event is dropped. Resolves to `undefined` when the
+   * Ships one event by `take`, which gives the acknowledgement to the intake, and returns the reason if the event is
+   * dropped. Resolves to `undefined` when the
    * service has taken the event. Otherwise resolves to a function that creates the error, for the caller to throw: the
    * error then shows where the application waits.
    *
    * The timer keeps the process alive meanwhile, because a caller waits.
    */
-  confirm(take: () => DropReason | undefined, timeoutMs: number): Promise<(() => NotConfirmedError) | undefined> {
+  confirm(
+    take: (acknowledgement: Acknowledgement) => DropReason | undefined,
+    timeoutMs: number,
+  ): Promise<(() => NotConfirmedError) | undefined> {
     const acknowledgement = new Acknowledgement()
-    let dropReason: DropReason | undefined
-    this.#deps.intake.track(acknowledgement, () => {
-      dropReason = take()
-    })
+    const dropReason = take(acknowledgement)
     if (dropReason !== undefined) return Promise.resolve(droppedAtOnce.bind(undefined, dropReason))
     return new Promise(resolve => {
       this.#flushSoon()

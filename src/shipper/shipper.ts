@@ -105,8 +105,8 @@ export class Shipper {
   }
 
   /**
-   * Takes an event for delivery, as `ship` does, and resolves when the service has taken it. The batch of the event is
-   * sent without further delay. Events that are shipped at about the same time share their batches, so that any number
+   * Takes an event for delivery, as `ship` does, and resolves when the service has taken it. The event is not held
+   * (`hold`), and is shipped even if it is below the minimum severity. Its batch is sent without further delay. Events that are shipped at about the same time share their batches, so that any number
    * of calls may wait at once.
    *
    * @param options.timeoutMs maximum wait in milliseconds, 0 to 2 147 483 647; `flushTimeoutMs` by default
@@ -121,7 +121,7 @@ export class Shipper {
   ): Promise<void> {
     const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#core.options.flushTimeoutMs)
     reserveStack(fewCallsBytes) // the call does not stop between the log call and the wait
-    const errorOf = await this.#core.receipts.confirm(() => this.#takeLogged(event), timeoutMs)
+    const errorOf = await this.#core.receipts.confirm(given => this.#takeAwaited(event, given), timeoutMs)
     if (errorOf !== undefined) throw errorOf()
   }
 
@@ -366,26 +366,33 @@ export class Shipper {
   }
 
   /**
-   * Sends the events that `give` ships without further delay. Waits until the service has answered for them, for
+   * Sends the events that `give` ships with the acknowledgement, without further delay. Waits until the service has answered for them, for
    * `flushTimeoutMs` at most.
    *
    * @internal
    */
-  async shipAndTrack(give: () => void): Promise<Acknowledgement> {
+  async shipAndTrack(give: (acknowledgement: Acknowledgement) => void): Promise<Acknowledgement> {
     reserveStack(useDiskBytes)
     const acknowledgement = new Acknowledgement()
-    this.#intake.track(acknowledgement, give)
+    give(acknowledgement)
     void this.#core.pipeline.batchQueue.flush()
     await settlesWithin(acknowledgement.whenSettled(), this.#core.options.flushTimeoutMs)
     return acknowledgement
   }
 
   /** Takes an event that a caller waits for. Returns the reason if the event is dropped. */
-  #takeLogged(event: Readonly<Record<string, unknown>>): DropReason | undefined {
+  #takeAwaited(event: Readonly<Record<string, unknown>>, acknowledgement: Acknowledgement): DropReason | undefined {
     if (!beginLogCall()) return this.dropNested()
     try {
-      const time = wallClockMs()
-      return this.take({ event, severity: levelOf(event), time, resource: undefined, preSerialized: undefined })
+      return this.take({
+        event,
+        severity: levelOf(event),
+        time: wallClockMs(),
+        resource: undefined,
+        preSerialized: undefined,
+        acknowledgement,
+        isUrgent: true,
+      })
     } finally {
       logCalls.depth--
     }

@@ -429,6 +429,8 @@ describe('texts', () => {
     expect(lineOf(redactionOf([], [pattern]), thrown)).toBe('{"a":"[Throws]"}')
     const cut = { text: `${'x'.repeat(3000)}key-sss... [497 more characters]` }
     expect(lineOf(redactionOf([], [pattern]), cut)).not.toContain('key-s')
+    const more = { text: `{"a":"${cut.text}","b":"${cut.text}!"} and ${secret}` }
+    expect(lineOf(redactionOf([], [pattern]), more)).not.toContain('key-s')
   })
 
   it('cost no more than a bound, however many and long they are', () => {

@@ -1,5 +1,6 @@
 import type { IntakeDropReason } from '../../accounting/drop-reasons.ts'
 import type { Severity } from '../../accounting/severity.ts'
+import type { Acknowledgement } from '../../batch/acknowledgements.ts'
 import { tailFields } from '../../record/resource-tail.ts'
 
 /** An event on its way into the core, whichever way it came. */
@@ -15,6 +16,10 @@ export interface IntakeEvent {
   preSerialized: string | undefined
   /** True if the line must have `preSerialized` as it is, unless the event is changed or does not fit. */
   readonly keepsText?: true
+  /** Learns what becomes of the event, if a caller waits for that. */
+  readonly acknowledgement?: Acknowledgement | undefined
+  /** True if no step may hold the event back, because its caller waits until the service has taken it. */
+  readonly isUrgent?: true
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { Diagnostics } from '../../accounting/diagnostics.ts'
 import type { DropReason, IntakeDropReason } from '../../accounting/drop-reasons.ts'
 import type { Ledger } from '../../accounting/ledger.ts'
-import type { Acknowledgement } from '../../batch/acknowledgements.ts'
 import type { BatchQueue } from '../../batch/batch-queue.ts'
 import { drainIfExiting } from '../../exit/exit-hooks.ts'
 import type { ResolvedOptions } from '../../options/resolved-options.ts'
@@ -46,8 +45,6 @@ export class Intake {
   readonly #earlySteps: readonly EarlyStep[]
   readonly #holdingSteps: readonly HoldingStep[]
   readonly #toLine: Redaction['toLine']
-  /** The caller that waits for the events being taken. */
-  #acknowledgement: Acknowledgement | undefined
   readonly altered: Alterations
   /** The reason for which `add` returned false the last time. */
   whyNotAdded: IntakeDropReason = 'memory'
@@ -90,12 +87,9 @@ export class Intake {
     return this.#take(intake, this.#deps.shaping.steps)
   }
 
-  /** Takes an event that `step` has kept or created, to the steps after it. No caller waits for the event. */
+  /** Takes an event that `step` has kept or created, to the steps after it. */
   takeAfter(step: HoldingStep, dataset: string, intake: IntakeEvent): void {
-    const acknowledgement = this.#acknowledgement
-    this.#acknowledgement = undefined
     this.#take(intake, noSteps, this.#holdingSteps.indexOf(step) + 1, dataset)
-    this.#acknowledgement = acknowledgement
   }
 
   /**
@@ -172,16 +166,6 @@ export class Intake {
     }
   }
 
-  /** Reports to `acknowledgement` what becomes of the events that `give` ships. */
-  track(acknowledgement: Acknowledgement, give: () => void): void {
-    this.#acknowledgement = acknowledgement
-    try {
-      give()
-    } finally {
-      this.#acknowledgement = undefined
-    }
-  }
-
   /**
    * Adds an event to a batch of its dataset, and counts it as accepted. Returns false if there is no memory for the
    * event, or if the event cannot be redacted; `whyNotAdded` tells which.
@@ -195,7 +179,7 @@ export class Intake {
       this.whyNotAdded = 'redact'
       return false
     }
-    if (!batchQueue.enqueue(dataset, intake.severity, line, this.#acknowledgement)) {
+    if (!batchQueue.enqueue(dataset, intake.severity, line, intake.acknowledgement)) {
       this.whyNotAdded = 'memory'
       return false
     }

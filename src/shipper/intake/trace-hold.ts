@@ -65,7 +65,7 @@ export class TraceHold {
     if (!isLow && intake.severity < this.#trigger) return undefined
     const id = traceIdOf(intake.event)
     if (id === undefined) return undefined
-    if (isLow) return this.#hold(id, intake, dataset)
+    if (isLow) return intake.isUrgent ? undefined : this.#hold(id, intake, dataset)
     this.#release(id)
     return undefined
   }
