@@ -12,7 +12,7 @@ const distrust = 32
  * than a small part of the slot; and the maximum number of events for each sample, on average.
  */
 const growth = 1.03
-const maxOwnStride = 256
+const maxOwnStride = 64
 /** Number of samples after which samples are taken at the pace below: the first events are looked at more closely. */
 const firstSamples = 16_384
 /** A sample takes as long as counting dozens of events. On average, so many events are counted for each sample. */
