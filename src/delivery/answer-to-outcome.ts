@@ -6,11 +6,14 @@ import { reasonIn, toReason } from '../http/reason.ts'
 import { retryAfterMs } from '../http/retry-after.ts'
 import { isRetryable } from '../http/statuses.ts'
 import type { EventFailure, Outcome } from '../outcome.ts'
-import type { Redact } from '../text/short-line.ts'
+import { maxReadChars, type Redact } from '../text/short-line.ts'
 import { maxAnswerBytes } from './request.ts'
 
 /** Maximum length of a timestamp, in characters. An RFC 3339 timestamp with nanoseconds and an offset has 35. */
 const maxTimestampChars = 64
+/** Maximum characters of different reasons that are converted, for one answer: a few milliseconds of work. */
+const maxReasonChars = 131_072
+const unreadReason = 'not read, because the answer has too many different reasons'
 
 /**
  * Converts an answer to an outcome. The status alone decides if the body does not help: proxies answer with HTML, with
@@ -44,10 +47,16 @@ function delivered(answer: Answer, events: number, redact: Redact | undefined): 
 
 /** Thousands of events are usually refused for the same reason, so each reason is converted only once. */
 function failuresIn(reported: readonly unknown[], redact: Redact | undefined): EventFailure[] {
-  const reasons = new Map<unknown, string>()
+  const reasons = new Map<string, string>()
+  let chars = 0
   const reasonOf = (error: unknown): string => {
-    const reason = reasons.get(error) ?? toReason(typeof error === 'string' ? error : '', redact)
-    reasons.set(error, reason)
+    const text = typeof error === 'string' ? error : ''
+    const known = reasons.get(text)
+    if (known !== undefined) return known
+    chars += Math.min(text.length, maxReadChars)
+    if (chars > maxReasonChars) return unreadReason
+    const reason = toReason(text, redact)
+    reasons.set(text, reason)
     return reason
   }
   return reported.map(one => {

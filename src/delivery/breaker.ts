@@ -4,6 +4,8 @@ const fullBudget = 10
 /** Number of failures in a row, over all connections, after which only one request at a time is made. */
 const failuresUntilOpen = 5
 const firstDelayMs = 200
+/** Minimum `Retry-After` that takes the place of the waits below, in milliseconds. */
+const minAskedMs = 1000
 /** Maximum wait after a failure while the end of the process waits for delivery, in milliseconds. */
 const urgentDelayMs = 400
 
@@ -27,6 +29,10 @@ export class Breaker {
   isUrgent = false
   #budget = fullBudget
   #failuresInRow = 0
+  /** Number of failures in a row that count for the waits: requests that were in flight together count once. */
+  #failedRounds = 0
+  /** Time of the last of them. */
+  #failedAtMs = Number.NEGATIVE_INFINITY
   #isOpen = false
   #backoffUntilMs = 0
   /** Time until which the service asked to wait. An answer on another connection does not shorten this wait. */
@@ -51,20 +57,26 @@ export class Breaker {
   onAnswered(): void {
     this.#budget = Math.min(this.#budget + retriesPerAnswer, fullBudget)
     this.#failuresInRow = 0
+    this.#failedRounds = 0
+    this.#failedAtMs = Number.NEGATIVE_INFINITY
     this.#isOpen = false
     this.#backoffUntilMs = 0
   }
 
-  /** Notes a failure. Returns the time before which its batch must not be tried again. */
-  onFailed(nowMs: number, retryAfterMs: number | undefined): number {
-    if (retryAfterMs !== undefined && retryAfterMs > 0) {
+  /** Notes the failure of a request. Returns the time before which its batch must not be tried again. */
+  onFailed(nowMs: number, retryAfterMs: number | undefined, startedAtMs: number): number {
+    if (retryAfterMs !== undefined && retryAfterMs >= minAskedMs) {
       // Up to a tenth more, so that many clients that received the same `Retry-After` do not return at the same moment.
       const untilMs = nowMs + retryAfterMs * (1 + 0.1 * this.#random())
       this.#askedUntilMs = Math.max(this.#askedUntilMs, untilMs)
       return this.#askedUntilMs
     }
     this.#failuresInRow++
-    const untilMs = nowMs + this.#fullJitter(this.#failuresInRow)
+    if (startedAtMs >= this.#failedAtMs) {
+      this.#failedRounds++
+      this.#failedAtMs = nowMs
+    }
+    const untilMs = nowMs + Math.max(this.#fullJitter(), retryAfterMs ?? 0)
     if (this.#budget >= 1 && this.#failuresInRow < failuresUntilOpen) {
       this.#budget -= 1
       return untilMs
@@ -79,8 +91,8 @@ export class Breaker {
     this.#backoffUntilMs = 0
   }
 
-  #fullJitter(failures: number): number {
+  #fullJitter(): number {
     const maxMs = this.isUrgent ? Math.min(urgentDelayMs, this.#maxDelayMs) : this.#maxDelayMs
-    return this.#random() * Math.min(firstDelayMs * 2 ** Math.min(failures, 20), maxMs)
+    return this.#random() * Math.min(firstDelayMs * 2 ** Math.min(this.#failedRounds - 1, 20), maxMs)
   }
 }

@@ -46,6 +46,13 @@ const headerLimitHoldsMs = 1000
  */
 const sameHeaderLimitHoldsMs = 120_000
 /**
+ * A limit from headers is forgotten after so many answers in a row that name none, because what named it is gone: a rule
+ * of a gateway, for example.
+ */
+const maxAnswersWithoutLimit = 5
+/** It is forgotten after the first such answer, if the last answer that named it came so long ago, in milliseconds. */
+const maxUnnamedMs = 10_000
+/**
  * Time after the last 429 until a lease is fully used again, in milliseconds: less than two lease terms of the fleet.
  */
 const leaseRegainedMs = 8000
@@ -107,6 +114,8 @@ export class RateLimiter {
   #headerLimitAtMs = 0
   /** The number in the header from which the limit was computed. */
   #headerLimitNumber: number | undefined
+  /** Number of answers in a row that named no limit. */
+  #answersWithoutLimit = 0
   #lease: Lease | undefined
   /**
    * Time at which the last request was due, from which the next start is counted. It is later if another request needed
@@ -236,7 +245,8 @@ export class RateLimiter {
    */
   onAnswer(nowMs: number, answer: PacedAnswer, startedMs = this.#lastStartMs): void {
     this.#firstAnswerAtMs ??= nowMs
-    this.#applyLimit(nowMs, answer)
+    if (answer.limit === undefined && answer.limitPerSecond === undefined) this.#doubtHeaderLimit(nowMs, answer)
+    else this.#applyLimit(nowMs, answer)
     const tellsRemaining = answer.remaining !== undefined
     // A 429 of a gateway knows nothing of the limit.
     if (!answer.throttled || tellsRemaining) this.#learned.headersTellRemaining = tellsRemaining
@@ -366,6 +376,7 @@ export class RateLimiter {
   }
 
   #applyLimit(nowMs: number, { limit, limitPerSecond }: RateLimit): void {
+    this.#answersWithoutLimit = 0
     if (limitPerSecond === undefined) return
     const holdsMs = limit === this.#headerLimitNumber ? sameHeaderLimitHoldsMs : headerLimitHoldsMs
     if (limitPerSecond > this.#headerLimit && nowMs < this.#headerLimitAtMs + holdsMs) return
@@ -374,6 +385,15 @@ export class RateLimiter {
     this.#headerLimitNumber = limit
     this.#headerLimitAtMs = nowMs
     if (!wasLimited) this.#countRequests()
+  }
+
+  /** Notes an answer that names no limit. A 429 of a gateway may have no headers at all. */
+  #doubtHeaderLimit(nowMs: number, { throttled }: PacedAnswer): void {
+    if (throttled || this.#headerLimit === Number.POSITIVE_INFINITY) return
+    const isRecent = nowMs - this.#headerLimitAtMs < maxUnnamedMs
+    if (++this.#answersWithoutLimit < maxAnswersWithoutLimit && isRecent) return
+    this.#headerLimit = Number.POSITIVE_INFINITY
+    this.#headerLimitNumber = undefined
   }
 
   /** Counts the requests that were made before there was a limit. */

@@ -89,7 +89,9 @@ export class AttemptSettler {
     const { queueFor, breaker, compression } = this.#deps
     const queue = queueFor(batch.dataset)
     if (outcome.kind === 'retryable') queue.endProbe()
-    if (isAcceptance(outcome) || outcome.kind === 'unsupported-encoding') queue.unpause()
+    // A service that refuses a compression has not refused the events yet.
+    const isOfCompression = outcome.kind === 'unsupported-encoding' && encoding !== 'none'
+    if (isAcceptance(outcome) || isOfCompression) queue.unpause()
     if (outcome.kind !== 'retryable') {
       breaker.onAnswered()
       this.failure = undefined
@@ -103,7 +105,7 @@ export class AttemptSettler {
         return this.#settleAnswered(batch, queue, outcome, startedAtMs)
       }
       case 'retryable':
-        return this.#retry(batch, queue, outcome)
+        return this.#retry(batch, queue, outcome, startedAtMs)
       case 'too-large':
         return this.#splitTooLarge(batch, queue, startedAtMs)
       case 'unsupported-encoding': {
@@ -190,14 +192,14 @@ export class AttemptSettler {
     return line => losses.get(line) ?? others
   }
 
-  #retry(batch: Batch, queue: DatasetQueue, outcome: Outcome & { kind: 'retryable' }): void {
+  #retry(batch: Batch, queue: DatasetQueue, outcome: Outcome & { kind: 'retryable' }, startedAtMs: number): void {
     const { breaker, rateLimiter, diagnostics } = this.#deps
     const nowMs = monotonicMs()
     if (outcome.status !== undefined) this.lastTrouble = `${outcome.status} ${outcome.reason}`
     this.failure = outcome.status === undefined ? outcome.reason : `the service answers ${this.lastTrouble}`
     const wasThrottled = isThrottled(outcome.status)
     // A 429 is for the rate limiter alone: both waits together would be too long.
-    batch.attempts.delayUntil(wasThrottled ? 0 : breaker.onFailed(nowMs, outcome.retryAfterMs))
+    batch.attempts.delayUntil(wasThrottled ? 0 : breaker.onFailed(nowMs, outcome.retryAfterMs, startedAtMs))
     const isSuspect = outcome.reset === true && batch.byteLength > suspectBytes && batch.count > 1
     if (isSuspect && batch.attempts.countReset() >= resetsUntilSplit) queue.requeue(...batch.split())
     else queue.requeue(batch)

@@ -6,7 +6,7 @@ export type Redact = (text: string, kind?: TextKind) => string
 export type TextKind = 'piece' | 'message'
 
 /** Maximum characters that are read of a text from outside. Matching takes time, and the sender chooses the length. */
-const maxReadChars = 4096
+export const maxReadChars = 4096
 /** Maximum characters of one escape sequence that the end of the read part may cut in two: `&amp;#x00041;`. */
 const maxEscapeChars = 32
 /** Default maximum characters of a text from outside in a message. */

@@ -1,6 +1,7 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { answerToOutcome } from '../../src/delivery/answer-to-outcome.ts'
+import { Secret } from '../../src/text/secret.ts'
 
 const now = Date.parse('2026-11-21T12:00:00Z')
 const outcome = (status: number, body: string | Uint8Array = '', headers: Record<string, string> = {}) =>
@@ -73,6 +74,25 @@ describe('the outcome of an answer', () => {
     ['failed below one', '{"failed":0.5}'],
   ])('a 200 with %s as its body is delivered', (_, body) => {
     expect(outcome(200, body)).toEqual({ kind: 'delivered' })
+  })
+
+  it('of a 200 with a different long reason for each event, only the first reasons are read', () => {
+    const failures = Array.from({ length: 8000 }, (_, i) => ({
+      timestamp: 't',
+      error: `${i}${'%26&amp;\u202e'.repeat(50)}`,
+    }))
+    const body = Buffer.from(JSON.stringify({ failed: 8000, failures }))
+    const secret = new Secret('xaat-1234-5678')
+    let redactedChars = 0
+    const found = answerToOutcome({ status: 200, headers: {}, body }, 8000, now, text => {
+      redactedChars += text.length
+      return secret.replacedIn(text, '***')
+    })
+    expect(redactedChars).toBeLessThan(150_000)
+    const reasons = found.kind === 'partly-rejected' ? found.failures.map(({ reason }) => reason) : []
+    expect(reasons).toHaveLength(8000)
+    expect(reasons[0]).toMatch(/^0%26&amp;/)
+    expect(reasons.at(-1)).toBe('not read, because the answer has too many different reasons')
   })
 
   it('a 200 that counts failures is partly rejected, with the given reasons', () => {

@@ -10,22 +10,37 @@ describe('the breaker', () => {
 
   it('holds back only the failed batch after one failure, with full jitter', () => {
     const breaker = new Breaker(30_000, always(0.5))
-    expect(breaker.onFailed(1000, undefined)).toBe(1200)
+    expect(breaker.onFailed(1000, undefined, 900)).toBe(1100)
     expect(breaker.notBeforeMs).toBe(0)
     expect(breaker.isOpen).toBe(false)
   })
 
   it('probes with one request at a time after five failures in a row, with growing waits up to the maximum', () => {
     const breaker = new Breaker(30_000, always(1))
-    const waits = Array.from({ length: 10 }, () => breaker.onFailed(0, undefined))
-    expect(waits).toEqual([400, 800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000, 30_000])
+    const waits = Array.from({ length: 10 }, () => breaker.onFailed(0, undefined, 0))
+    expect(waits).toEqual([200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000])
     expect(breaker.isOpen).toBe(true)
     expect(breaker.notBeforeMs).toBe(30_000)
   })
 
+  it('waits no longer if several requests that were in flight together fail', () => {
+    const breaker = new Breaker(30_000, always(1))
+    for (let i = 0; i < 4; i++) expect(breaker.onFailed(1000, undefined, 900 + i)).toBe(1200)
+    for (let i = 0; i < 4; i++) breaker.onFailed(2000, undefined, 1200)
+    expect(breaker.isOpen).toBe(true)
+    expect(breaker.notBeforeMs).toBe(2400)
+  })
+
+  it('waits by itself if the service asks for less than a second', () => {
+    const breaker = new Breaker(30_000, always(0.5))
+    const waits = Array.from({ length: 8 }, () => breaker.onFailed(0, 0.1, 0))
+    expect(waits).toEqual([100, 200, 400, 800, 1600, 3200, 6400, 12_800])
+    expect(new Breaker(30_000, always(0)).onFailed(0, 500, 0)).toBe(500)
+  })
+
   it('closes with the first answer', () => {
     const breaker = new Breaker(30_000, always(1))
-    for (let i = 0; i < 7; i++) breaker.onFailed(0, undefined)
+    for (let i = 0; i < 7; i++) breaker.onFailed(0, undefined, 0)
     breaker.onAnswered()
     expect(breaker.isOpen).toBe(false)
     expect(breaker.notBeforeMs).toBe(0)
@@ -37,7 +52,7 @@ describe('the breaker', () => {
     for (let i = 0; i < 1000; i++) {
       breaker.onAnswered()
       if (breaker.isOpen) continue
-      breaker.onFailed(0, undefined)
+      breaker.onFailed(0, undefined, 0)
       if (!breaker.isOpen) failuresWhileClosed++
     }
     expect(failuresWhileClosed).toBeGreaterThanOrEqual(100)
@@ -46,7 +61,7 @@ describe('the breaker', () => {
 
   it('waits as long as the service asked, whatever other connections are told', () => {
     const breaker = new Breaker(30_000, always(0))
-    expect(breaker.onFailed(1000, 120_000)).toBe(121_000)
+    expect(breaker.onFailed(1000, 120_000, 900)).toBe(121_000)
     breaker.onAnswered()
     breaker.skipBackoff()
     expect(breaker.notBeforeMs).toBe(121_000)
@@ -55,7 +70,7 @@ describe('the breaker', () => {
 
   it('skips on demand a wait that the service did not ask for', () => {
     const breaker = new Breaker(30_000, always(1))
-    for (let i = 0; i < 7; i++) breaker.onFailed(0, undefined)
+    for (let i = 0; i < 7; i++) breaker.onFailed(0, undefined, 0)
     breaker.skipBackoff()
     expect(breaker.notBeforeMs).toBe(0)
   })

@@ -612,6 +612,21 @@ describe('when the service does not accept the compression', () => {
     expect(ledger.pending).toBe(1)
     expect(warnings.map(({ code }) => code)).toEqual(['LOGFERRY_PAUSED'])
   })
+
+  it('a 415 to everything is asked for less and less often, as a 401 is', async () => {
+    const requestsFor = async (outcome: Outcome) => {
+      let requests = 0
+      const { log } = pipelineTo(() => {
+        requests++
+        return outcome
+      })
+      log(1)
+      await vi.advanceTimersByTimeAsync(300_000)
+      return requests
+    }
+    const blocked = await requestsFor({ kind: 'blocked', status: 401, reason: 'no' })
+    expect(await requestsFor({ kind: 'unsupported-encoding' })).toBeLessThan(blocked + 8)
+  })
 })
 
 describe('an abandoned batch', () => {

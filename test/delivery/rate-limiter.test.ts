@@ -323,6 +323,22 @@ describe('among other processes', () => {
     expect(pace.headerLimit).toBe(40)
   })
 
+  it('forgets a limit that answers no longer name', () => {
+    const named = { ...accepted, limit: 60, limitPerSecond: 1 }
+    const pace = new RateLimiter(() => 0.5)
+    pace.onAnswer(0, named)
+    for (let ms = 1000; ms < 5000; ms += 1000) pace.onAnswer(ms, accepted)
+    pace.onAnswer(5000, refused)
+    expect(pace.headerLimit).toBe(1)
+    pace.onAnswer(6000, accepted)
+    expect(pace.headerLimit).toBeUndefined()
+    pace.onAnswer(7000, named)
+    pace.onAnswer(8000, accepted)
+    expect(pace.headerLimit).toBe(1)
+    pace.onAnswer(20_000, accepted)
+    expect(pace.headerLimit).toBeUndefined()
+  })
+
   it('ignores a limit in the headers if its window is unknown', () => {
     const pace = new RateLimiter()
     pace.onStart(0)
