@@ -8,6 +8,8 @@ export interface ChaosJob {
   readonly index: number
   /** Time for which the process logs. With 0, it only delivers what other processes have left. */
   readonly forMs: number
+  /** Maximum time for delivery at its end. What then remains is dropped and counted, or left in the spool. */
+  readonly closeMs: number
 }
 
 /** The state of one shipper, according to its own process. */

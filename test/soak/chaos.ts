@@ -26,6 +26,8 @@ export interface Chaos {
   readonly atOnce: number
   /** Maximum life of a process. */
   readonly maxLifeMs: number
+  /** Maximum time for delivery at the end of a process. */
+  readonly closeMs: number
   /** True if times are compared with their bounds. Each process, and the service, then needs a processor for itself. */
   readonly isTimed: boolean
 }
@@ -49,10 +51,11 @@ export async function chaos(scale: Chaos, progress: Progress = noProgress): Prom
   const directory = await mkdtemp(join(tmpdir(), 'logferry-chaos-'))
   const weather = new Weather(random)
   await using server = await startFaultServer(request => weather.treat(request, isPoisoned), { keepsRequests: false })
+  const { closeMs } = scale
   const processes: ChaosProcess[] = []
   const start = (forMs: number): ChaosProcess => {
     const index = processes.length
-    const one = new ChaosProcess({ seed: scale.seed * 1000 + index, url: server.url, directory, index, forMs })
+    const one = new ChaosProcess({ seed: scale.seed * 1000 + index, url: server.url, directory, index, forMs, closeMs })
     processes.push(one)
     return one
   }

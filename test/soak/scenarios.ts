@@ -58,11 +58,11 @@ export function chaosOf(seed: number): LongScenario {
     number: 'chaos',
     what: `processes that log, end and are killed while the service answers anything (seed ${seed}): exact books`,
     inShort: 'four processes',
-    short: () => chaos({ seed, processes: 4, atOnce: 2, maxLifeMs: 1500, isTimed: false }),
+    short: () => chaos({ seed, processes: 4, atOnce: 2, maxLifeMs: 1500, closeMs: 5000, isTimed: false }),
     whole: progress => {
       const atOnce = seed % 2 === 0 ? 1 : 2
       const isTimed = atOnce < availableParallelism()
-      return chaos({ seed, processes: 20, atOnce, maxLifeMs: 6000, isTimed }, progress)
+      return chaos({ seed, processes: 20, atOnce, maxLifeMs: 6000, closeMs: 60_000, isTimed }, progress)
     },
   }
 }
