@@ -1,7 +1,13 @@
 import { emitProcessWarning, warnAtOnce, warnOnNextTick } from '../accounting/diagnostics.ts'
 import { queueMicrotask, setImmediate } from '../time.ts'
 import { ExitDrain } from './drain-at-exit.ts'
-import { type Interruptible, registerInterruptible, unregisterInterruptible } from './signals.ts'
+import {
+  type Interruptible,
+  isListeningTo,
+  registerInterruptible,
+  restoreSignalListeners,
+  unregisterInterruptible,
+} from './signals.ts'
 
 /** Work that must be finished or delivered when the process ends. */
 export interface ExitDrainable extends Interruptible {
@@ -50,16 +56,17 @@ function drainAndEnd(): void {
 let isMoving = false
 let isRemovalReported = false
 
-/** Puts the listeners back if the application removes all listeners of 'exit', and warns of it once. */
-function onRemoved(name: string | symbol, listener: unknown): void {
-  if (isMoving || name !== 'exit') return
-  if (listener === drainAll || listener === endDrain) queueMicrotask(reinstall)
-  // At once if no listener is left, as `process.exit()` may follow. Otherwise later, or `removeAllListeners` would
-  // remove the new ones, too.
-  if (process.listenerCount('exit') === 0) reinstall()
+/** Puts the listeners back if the application removes all listeners of 'exit' or of a signal. */
+function onRemoved(name: string | symbol): void {
+  if (isMoving || !(name === 'exit' || isListeningTo(name))) return
+  queueMicrotask(reinstall)
+  // At once if no listener is left, as the end may follow. Otherwise later, or `removeAllListeners` would remove the
+  // new ones, too.
+  if (process.listenerCount(name) === 0) reinstall()
 }
 
 function reinstall(): void {
+  restoreSignalListeners()
   const listeners: unknown[] = process.listeners('exit')
   if (listeners.includes(drainAll) && listeners.includes(endDrain)) return
   installExitHooks()

@@ -35,6 +35,8 @@ const listeners = signals.map(signal => {
   return { signal, listener: Object.assign(() => onSignal(signal), { [ours]: true }) }
 })
 const interruptible = new Set<Interruptible>()
+/** True while the listeners must exist, although the application may remove them. */
+let isListening = false
 let isRaised = false
 
 /**
@@ -51,17 +53,31 @@ export function unregisterInterruptible(one: Interruptible): void {
   if (interruptible.delete(one) && interruptible.size === 0) stopListening()
 }
 
-/**
- * Adds the listeners before all others. A `once` listener that is called first is already removed, and `isHandled`
- * would overlook it.
- */
 function listen(): void {
   if (isRaised) return
-  stopListening() // in case the application has removed some of them
-  for (const { signal, listener } of listeners) process.prependListener(signal, listener)
+  stopListening() // in case the application has put some of them elsewhere
+  isListening = true
+  restoreSignalListeners()
+}
+
+/** True if the signal has a listener of this module, unless the application has just removed it. */
+export function isListeningTo(name: string | symbol): boolean {
+  return isListening && listeners.some(({ signal }) => signal === name)
+}
+
+/**
+ * Adds the listeners that are missing, before all others. A `once` listener that is called first is already removed,
+ * and `isHandled` would overlook it.
+ */
+export function restoreSignalListeners(): void {
+  if (!isListening) return
+  for (const { signal, listener } of listeners) {
+    if (!process.listeners(signal).includes(listener)) process.prependListener(signal, listener)
+  }
 }
 
 function stopListening(): void {
+  isListening = false
   for (const { signal, listener } of listeners) process.off(signal, listener)
 }
 

@@ -105,7 +105,7 @@ export function runRequestWorker(): void {
       outgoing.destroy()
     }
 
-    outgoing.on('response', response => {
+    function take(response: IncomingMessage): void {
       head = response
       const maxBytes = (response.statusCode as number) < 300 ? request.maxBytes : 65_536
       response.on('data', chunk => {
@@ -116,7 +116,18 @@ export function runRequestWorker(): void {
         outgoing.destroy()
       })
       response.on('end', () => settle(undefined))
+    }
+    /** The same as in `http/connections.ts`: the service cannot have taken a body that was not sent. */
+    function takeIfSent(response: IncomingMessage): void {
+      if (outgoing.writableFinished) return take(response)
+      settle('interrupted', new Error('the service answered before it had received the request'))
+      outgoing.destroy()
+    }
+
+    outgoing.on('response', response => {
       response.on('error', error => settle('interrupted', error))
+      if (outgoing.writableFinished || (response.statusCode as number) >= 300) take(response)
+      else setImmediate(takeIfSent, response)
     })
     outgoing.on('error', error => settle('interrupted', error))
     outgoing.on('close', () => settle('interrupted'))

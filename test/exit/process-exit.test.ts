@@ -322,6 +322,21 @@ describe.concurrent('trouble while the process ends', () => {
     expect(ms).toBeLessThan(5000)
   })
 
+  it('a 200 before the service has received the request: no delivery, but a loss that is counted and reported', async () => {
+    const server = await startRawServer(socket => {
+      socket.pause()
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}')
+    })
+    const tooLargeForBuffers = `compression: 'none', maxBatchBytes: 16e6, maxEventBytes: 16e6, exitTimeoutMs: 500`
+    const { stderr } = await runScript(
+      `${core(tooLargeForBuffers)} shipper.ship({ text: 'x'.repeat(12e6) }); ${counted}; process.exit()`,
+      environmentFor(server),
+    )
+    await server.close()
+    expect(stderr).toMatch(/LOGFERRY_DROPPED.*the service answered before it had received the request/)
+    expect(statsIn(stderr)).toMatchObject({ accepted: 1, delivered: 0, drops: { closed: { info: 1 } } })
+  })
+
   it.each([
     ['of the shipper', `shipper.on('warning', ({ message }) => console.error('heard', message))`, 0],
     ['of the process', `process.on('warning', ({ message }) => console.error('heard', message))`, 1],

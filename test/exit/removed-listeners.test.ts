@@ -46,3 +46,31 @@ it('a listener of the application before those of logferry can be removed', asyn
   `)
   expect([numbers, stderr]).toEqual([upTo(10), ''])
 })
+
+const removalsOfSignal = [
+  ['at once', `process.removeAllListeners('SIGTERM')`],
+  ['one after the other', `for (const listener of process.listeners('SIGTERM')) process.off('SIGTERM', listener)`],
+  [
+    'with others before and after',
+    `process.prependListener('SIGTERM', () => {}); process.on('SIGTERM', () => {}); process.removeAllListeners('SIGTERM')`,
+  ],
+] as const
+
+describe.concurrent.each(removalsOfSignal)('a process with all listeners of a signal removed, %s', (_, remove) => {
+  const pending = `${core('maxBatchAgeMs: 60_000')} log(0, 10); ${remove}`
+  const raise = `process.kill(process.pid, 'SIGTERM')`
+
+  it.each([
+    ['in the same tick', raise],
+    ['later', `setTimeout(() => ${raise}, 20)`],
+  ])('delivers by this signal %s, and ends with the same status', async (_, end) => {
+    const { signal, stderr, numbers } = await run(`${pending}; ${end}; setInterval(() => {}, 1000)`)
+    expect([signal, stderr, numbers]).toEqual(['SIGTERM', '', upTo(10)])
+  })
+
+  it('has no listener of logferry any more once nothing is pending', async () => {
+    const count = `process.listenerCount('SIGTERM')`
+    const { stdout } = await run(`${pending}; console.log(${count}); await shipper.flush(); console.log(${count})`)
+    expect(stdout).toBe('1\n0\n')
+  })
+})
