@@ -1,11 +1,11 @@
-import { classOf, is } from './unit-classes.ts'
+import { base64End, isEncoded } from './encoded-values.ts'
+import { hexGroupsEnd } from './hex-groups.ts'
+import { classOf, is, skipWhile } from './unit-classes.ts'
 
 /** Maximum length of a statement's text, in characters. */
 export const maxTextChars = 200
 /** Maximum number of characters of a message that are read. */
 const maxReadChars = 1000
-/** A word of this length or more is a key or an encoded value if its case changes often. */
-const minEncodedChars = 16
 /** A word part of this length or more is a key or an encoded value. */
 const maxPartChars = 32
 
@@ -43,9 +43,11 @@ const text = new Uint16Array(maxTextChars + 8)
 const textBytes = Buffer.from(text.buffer)
 /** Length of the text being made. */
 let length = 0
+/** The place up to which the message has been searched for base64. */
+let base64To = 0
 
-/** What is known after reading a word. */
-const word = { end: 0, isValue: false, isHexadecimal: false, hasDigit: false, kind: 0 }
+/** What is known after reading a word. If it is a value, `valueStart` is the place after a prefix such as `cus_`. */
+const word = { valueStart: 0, end: 0, isValue: false, isHexadecimal: false, hasDigit: false, kind: 0 }
 
 /**
  * Returns the constant part of a message: its first line without values, as one line of at most 200 characters. `*`
@@ -57,6 +59,7 @@ const word = { end: 0, isValue: false, isHexadecimal: false, hasDigit: false, ki
 export function statementText(message: string): string {
   const end = Math.min(message.length, maxReadChars)
   length = 0
+  base64To = 0
   let at = 0
   /** True if the next word is a secret. */
   let isSecretNext = false
@@ -84,8 +87,10 @@ export function statementText(message: string): string {
       }
       if (isSecretNext) {
         at = skipWhile(message, word.end, end, is.inAddress)
+        dropSigns('+/')
         addValue()
       } else {
+        if (word.isValue) addWord(message, at, word.valueStart)
         if (word.isValue || kind === kinds.value) addValue()
         else if (word.hasDigit) addMixed(message, at, word.end)
         else addWord(message, at, word.end)
@@ -135,6 +140,7 @@ export function statementText(message: string): string {
 
 /** Reads letters, digits, and the hyphens and underscores between them. The result is in `word`. */
 function readWord(message: string, start: number, end: number): void {
+  const script = classOf(message.charCodeAt(start)) & is.unspaced
   let digits = 0
   let others = 0
   let rises = 0
@@ -142,11 +148,15 @@ function readWord(message: string, start: number, end: number): void {
   let maxPartLength = 0
   let hash = 0
   let previousClass = 0
+  let valueStart = start
   let at = start
+  let next = 0
   for (; at < end; at++) {
     const unit = message.charCodeAt(at)
     const unitClass = classOf(unit)
+    next = unit
     if (unitClass & is.word) {
+      if ((unitClass & is.unspaced) !== script) break
       if (unitClass & is.digit) digits++
       else if (!(unitClass & is.hexLetter)) others++
       if (unitClass & is.upper && previousClass & is.lower) {
@@ -156,6 +166,7 @@ function readWord(message: string, start: number, end: number): void {
       if (++partLength > maxPartLength) maxPartLength = partLength
       hash = addToHash(hash, unit)
     } else if (unitClass & is.joint && classOf(message.charCodeAt(at + 1)) & is.word) {
+      if (valueStart === at - partLength && isName(message, valueStart, at)) valueStart = at + 1
       partLength = 0
       hash = 0
     } else {
@@ -163,14 +174,62 @@ function readWord(message: string, start: number, end: number): void {
     }
     previousClass = unitClass
   }
+  const isHexadecimalValue = digits > 0 && (others === 0 || isHexadecimalNumber(message, start, others))
+  word.valueStart = isHexadecimalValue ? start : valueStart
   word.end = at
   word.hasDigit = digits > 0
   word.isHexadecimal = others === 0
-  const isLong = at - start >= minEncodedChars
   word.isValue =
-    (digits > 0 && (others === 0 || isHexadecimalNumber(message, start, others))) ||
-    (isLong && (maxPartLength >= maxPartChars || (digits > 0 ? rises * 8 : rises * 4) > at - start))
+    isHexadecimalValue ||
+    (maxPartLength >= maxPartChars && script === 0) ||
+    (rises > 0 && isEncoded(message, valueStart, at, valueStart > start ? 'prefix' : 'none'))
   word.kind = mayBeListed[hash & 1023] === 1 ? kindOf(message.slice(start, at)) : 0
+  if (mayGoOn(at - start, next)) readOn(message, start, end)
+}
+
+/** True if the word may begin or end a value with signs or spaces in it. Most words do not. */
+function mayGoOn(size: number, next: number): boolean {
+  const last = text[length - 1]
+  if (last === colon || last === underscore || next === colon || next === equals) return true
+  return next === space ? size === 2 && word.isHexadecimal : (classOf(next) & is.base64) !== 0
+}
+
+/** Reads on if the word begins a value with signs or spaces in it, such as an address or base64. */
+function readOn(message: string, start: number, end: number): void {
+  const groupsEnd = word.isHexadecimal ? hexGroupsEnd(message, start, word.end) : 0
+  if (groupsEnd > 0) {
+    setValue(start, groupsEnd)
+    dropSigns(':')
+    return
+  }
+  readBase64(message, start, end)
+  if (!word.isValue || word.valueStart > start) return
+  if (message.charCodeAt(word.end - 1) === equals) dropSigns('_+/')
+  else if (text[length - 1] === underscore) dropSigns('_')
+}
+
+function readBase64(message: string, start: number, end: number): void {
+  const { valueStart } = word
+  if (word.end === end || valueStart < base64To) return
+  const next = message.charCodeAt(word.end)
+  if (next !== equals && !(classOf(next) & is.base64)) return
+  if (next === slash && text[length - 1] === slash) return // in a path
+  if (isName(message, valueStart, word.end)) return
+  base64To = skipWhile(message, word.end, end, is.base64)
+  const valueEnd = base64End(message, valueStart, base64To, valueStart > start ? 'prefix' : 'none')
+  if (valueEnd > 0) setValue(valueStart, valueEnd)
+}
+
+/** True for small letters alone, unless there are as many as in an encoded value. A single one may be part of such. */
+function isName(message: string, start: number, end: number): boolean {
+  const size = end - start
+  return size > 1 && size < maxPartChars && skipWhile(message, start, end, is.lower) === end
+}
+
+function setValue(start: number, end: number): void {
+  word.isValue = true
+  word.valueStart = start
+  word.end = end
 }
 
 /** True for `0x8f3a`. */
@@ -227,12 +286,31 @@ function closingQuote(message: string, start: number, end: number, unclosed: num
   const kind = openingQuotes.indexOf(message.charAt(start))
   if (kind < 0 || unclosed & (1 << kind)) return 0
   if (message.charCodeAt(start) === apostrophe && classOf(message.charCodeAt(start - 1)) & is.word) return 0
-  const closedAt = message.indexOf(closingQuotes.charAt(kind), start + 1)
-  return closedAt < end ? closedAt : -1
+  const closing = closingQuotes.charCodeAt(kind)
+  const otherClosing = otherClosingQuotes.charCodeAt(kind)
+  const hasEscapes = message.charCodeAt(start - 1) !== backslash && !isWindowsPath(message, start + 1)
+  let escapedAt = -1
+  for (let at = start + 1; at < end; at++) {
+    const isEscaped = hasEscapes && message.charCodeAt(at) === backslash
+    if (isEscaped) at++
+    const unit = message.charCodeAt(at)
+    if (unit !== closing && unit !== otherClosing) continue
+    if (!isEscaped) return at
+    if (escapedAt < 0) escapedAt = at
+  }
+  return escapedAt < end ? escapedAt : -1
 }
 
-const openingQuotes = '"\'`“‘«„'
-const closingQuotes = '"\'`”’»“'
+/** True for `C:\logs\`: a quote after its last backslash is not escaped. */
+function isWindowsPath(message: string, start: number): boolean {
+  if (message.charCodeAt(start + 1) !== colon || message.charCodeAt(start + 2) !== backslash) return false
+  return (classOf(message.charCodeAt(start + 3)) & is.word) !== 0
+}
+
+const openingQuotes = '"\'`“‘«„「『'
+const closingQuotes = '"\'`”’»“」』'
+/** Polish closes `„` with another quote than German. */
+const otherClosingQuotes = '"\'`”’»”」』'
 
 /** Takes out an e-mail address, or a URL with a user name. `at` is the place of its `@`. Returns the place after it. */
 function skipAddress(message: string, at: number, end: number): number {
@@ -248,12 +326,6 @@ function isInOperator(message: string, at: number): boolean {
   if (next === equals || next === greaterThan) return true
   const previous = message.charCodeAt(at - 1)
   return previous === equals || previous === greaterThan || previous === lessThan || previous === exclamationMark
-}
-
-function skipWhile(message: string, start: number, end: number, unitClass: number): number {
-  let at = start
-  while (at < end && classOf(message.charCodeAt(at)) & unitClass) at++
-  return at
 }
 
 function isInAddress(unit: number): boolean {
@@ -273,17 +345,24 @@ function addSpace(): void {
   if (length > 0 && text[length - 1] !== space) add(space)
 }
 
+/** Drops signs from the end of the text that belong to the next value, unless a word precedes them. */
+function dropSigns(signs: string): void {
+  let before = length
+  while (before > 0 && signs.includes(String.fromCharCode(text[before - 1] as number))) before--
+  if (before === 0 || classOf(text[before - 1] as number) & is.beforeNumber) length = before
+}
+
 /** Adds `*`. Values that only a sign separates become one: `1.5`, `10:30`, `1, 2, 3`; so does the sign of a number. */
 function addValue(): void {
   let before = length
-  if (before > 0 && (text[before - 1] === space || text[before - 1] === hyphen)) before--
+  const last = text[length - 1]
+  if (before > 0 && (last === space || last === hyphen || last === underscore)) before--
   if (before > 0 && classOf(text[before - 1] as number) & is.separator) before--
   if (before > 0 && text[before - 1] === asterisk) {
     length = before
     return
   }
-  const sign = text[length - 1]
-  const isSigned = length > 0 && (sign === hyphen || sign === plus)
+  const isSigned = length > 0 && (last === hyphen || last === plus)
   if (isSigned && (length === 1 || classOf(text[length - 2] as number) & is.beforeNumber)) length--
   add(asterisk)
 }
@@ -304,6 +383,7 @@ const apostrophe = 0x27
 const asterisk = 0x2a
 const plus = 0x2b
 const hyphen = 0x2d
+const slash = 0x2f
 const zero = 0x30
 const colon = 0x3a
 const lessThan = 0x3c
@@ -312,5 +392,7 @@ const greaterThan = 0x3e
 const questionMark = 0x3f
 const atSign = 0x40
 const upperB = 0x42
+const backslash = 0x5c
+const underscore = 0x5f
 const lowerX = 0x78
 const ellipsis = 0x2026
