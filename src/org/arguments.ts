@@ -25,7 +25,7 @@ export function checkedId(id: unknown): string {
 
 /** @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` */
 export function checkedUpdate(update: unknown): OrgUpdate {
-  if (typeof update !== 'object' || update === null) {
+  if (typeof update !== 'object' || update === null || Array.isArray(update)) {
     throw invalidOption('update', 'an object with a name', kindOf(update))
   }
   const { name, region } = checked(updateOptions, update)

@@ -110,7 +110,7 @@ describe('invalid arguments reject, and no request is made', () => {
     [undefined, 'update', 'an object with a name; got undefined'],
     ['name', 'update', 'an object with a name; got a string of 4 characters (not shown)'],
     [{}, 'name', 'a string; got nothing'],
-    [[], 'name', 'a string; got nothing'],
+    [[], 'update', 'an object with a name; got an array'],
     [{ name: 7 }, 'name', 'a string; got 7'],
     [{ name: null }, 'name', 'a string; got null'],
     [{ name: 'x', region: 7 }, 'region', 'a string; got 7'],
