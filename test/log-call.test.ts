@@ -25,6 +25,18 @@ function ofItself(count: number): object {
   return itself
 }
 
+function ringOf(objects: number, members: number): object {
+  const ring = Array.from({ length: objects }, (): Record<string, unknown> => ({}))
+  for (const [i, object] of ring.entries()) {
+    Object.assign(object, objectOf(members, ring[(i + 1) % objects]))
+  }
+  return ring[0] as object
+}
+
+function* endlessly(): Generator<number> {
+  for (;;) yield 1
+}
+
 function nestedProxies(): object {
   let proxy: object = { a: 1 }
   for (let level = 0; level < 200; level++) proxy = new Proxy(proxy, {})
@@ -93,6 +105,10 @@ const graphs: readonly [string, () => unknown][] = [
     () => Array(1000).fill(new URLSearchParams('key=value&'.repeat(10_000))),
   ],
   ['all there is in the process', () => [globalThis, process]],
+  ['an array whose iterator never ends', () => Object.assign([1, 2], { [Symbol.iterator]: endlessly })],
+  ['a ring of large objects', () => ringOf(20, 4000)],
+  ['an object of 20,000 objects', () => objectOf(20_000, { x: 'y' })],
+  ['numbers of many digits', () => Array.from({ length: 300_000 }, (_, i) => i * 1.1e15 + 2e19)],
 ]
 
 /**
@@ -144,13 +160,15 @@ const shaping: ShipperOptions = {
 
 describe('a log call takes less than 50 ms', () => {
   it.each(graphs)(
-    'for %s, by every way and with functions that shape events',
+    'for %s, by every way, with functions that shape events, and with rules for fields',
     { timeout: 60_000 },
     async (_, graph) => {
       const value = graph()
       for (const [name, options, loggerOf] of [
         ...ways.map(([name, loggerOf]) => [name, {}, loggerOf] as const),
         ['ship, with functions that shape events', shaping, ways[0][1]] as const,
+        ['ship, with rules for fields', { fields: { max: 100 } }, ways[0][1]] as const,
+        ['ship, with groups as texts', { fields: { asText: ['value'] } }, ways[0][1]] as const,
       ]) {
         await using shipping = await startShipping()
         const shipper = shipping.ship({ maxBufferedBytes, ...options })
@@ -173,9 +191,11 @@ describe('the names of a large object are listed at most twice', () => {
   const names = Array.from({ length: 100_000 }, (_, i) => `k${i}`)
 
   it.each([
-    ['with values', { enumerable: true, configurable: true, value: 1 }],
-    ['without values', undefined],
-  ])('%s, however often it is referred to', async (_, descriptor) => {
+    ['with values', { enumerable: true, configurable: true, value: 1 }, {}],
+    ['without values', undefined, {}],
+    ['with rules for fields', { enumerable: true, configurable: true, value: 1 }, { fields: { max: 100 } }],
+    ['with rules for fields, without values', undefined, { fields: { asText: ['proxy'] } }],
+  ])('%s, however often it is referred to', async (_, descriptor, options) => {
     await using shipping = await startShipping()
     let listings = 0
     const proxy = new Proxy({} as object, {
@@ -185,7 +205,7 @@ describe('the names of a large object are listed at most twice', () => {
       },
       getOwnPropertyDescriptor: () => descriptor,
     })
-    shipping.ship().ship({ message: 'm', list: Array(1000).fill(proxy), proxy })
+    shipping.ship(options).ship({ message: 'm', list: Array(1000).fill(proxy), proxy })
     expect(listings).toBeLessThanOrEqual(2)
   })
 })

@@ -1,5 +1,5 @@
 import { shapeOf } from './field-routes.ts'
-import { FieldSet } from './field-set.ts'
+import { FieldSet, maxPathLength } from './field-set.ts'
 
 export interface FieldGuardOptions {
   /**
@@ -46,6 +46,12 @@ const usedShare = 0.98
 
 /** Maximum number of fields recorded per dataset while no limit applies. */
 const maxNotedFields = 2000
+
+/**
+ * Maximum characters of the paths of folded fields in one event. Further members of a group are folded as one object,
+ * because paths can take many times the bytes of their event.
+ */
+const maxFoldedPathChars = 100_000
 
 /** Maximum number of datasets remembered. The least recently used dataset is forgotten first. */
 const maxDatasets = 1000
@@ -184,17 +190,17 @@ export class FieldGuard {
   #folded(name: string, event: object): object {
     const dataset = this.#use(name)
     const usableFields = this.#usableFields
-    const folded: Folded = new Map()
+    const folded = new Folded()
     const kept = split(event, undefined, path => dataset.fields.admit(path, usableFields), folded)
-    const [firstPath] = folded.keys()
+    const { firstPath } = folded
     if (firstPath === undefined) return event
     if (!dataset.isOver) {
       dataset.isOver = true
       this.#reportOver(name, firstPath)
     }
     const { [this.#overflowField]: own, ...rest } = kept
-    if (Object.hasOwn(kept, this.#overflowField)) addTo(folded, this.#overflowField, own)
-    return { ...rest, [this.#overflowField]: textOf(folded) }
+    if (Object.hasOwn(kept, this.#overflowField)) folded.add(this.#overflowField, own)
+    return { ...rest, [this.#overflowField]: folded.text }
   }
 
   #reportOver(dataset: string, path: string): void {
@@ -205,9 +211,6 @@ export class FieldGuard {
     }
   }
 }
-
-/** Values by path. A path has several values if several routes lead to it, as in `{ "a.b": 1, "a": { "b": 2 } }`. */
-type Folded = Map<string, unknown[]>
 
 /**
  * Returns the part of a group of plain data that is kept, and adds the other values to `folded`. A group that loses all
@@ -220,33 +223,77 @@ function split(
   folded: Folded,
 ): Record<string, unknown> {
   const kept: [string, unknown][] = []
-  for (const [name, value] of Object.entries(group)) {
+  const others: [string, unknown][] = []
+  for (const name of Object.keys(group)) {
+    const value = (group as Record<string, unknown>)[name]
     const path = groupPath === undefined ? name : `${groupPath}.${name}`
     if (isFilledGroup(value)) {
+      if (path.length > maxPathLength || !folded.hasRoom) {
+        folded.add(path, value)
+        continue
+      }
+      const reserve = folded.reserve()
       const rest = split(value, path, isKept, folded)
+      folded.giveBack(reserve)
       if (isFilledGroup(rest)) kept.push([name, rest])
     } else if (isKept(path)) {
       kept.push([name, value])
+    } else if (groupPath === undefined || folded.hasRoom) {
+      folded.add(path, value)
     } else {
-      addTo(folded, path, value)
+      others.push([name, value])
     }
   }
+  if (groupPath !== undefined && others.length > 0) folded.add(groupPath, Object.fromEntries(others))
   return Object.fromEntries(kept)
+}
+
+/** The values of a path to which several routes lead, as in `{ "a.b": 1, "a": { "b": 2 } }`. */
+class Several extends Array<unknown> {}
+
+/** Values of plain data, by path. */
+class Folded {
+  readonly #values = new Map<string, unknown>()
+  #charsLeft = maxFoldedPathChars
+
+  get hasRoom(): boolean {
+    return this.#charsLeft >= 1
+  }
+
+  /** Sets aside a quarter of the room for paths, until `giveBack`: for the groups after the next one. */
+  reserve(): number {
+    const reserve = this.#charsLeft / 4
+    this.#charsLeft -= reserve
+    return reserve
+  }
+
+  giveBack(reserve: number): void {
+    this.#charsLeft = Math.max(this.#charsLeft, 0) + reserve
+  }
+
+  get firstPath(): string | undefined {
+    const [path] = this.#values.keys()
+    return path
+  }
+
+  add(path: string, value: unknown): void {
+    this.#charsLeft -= path.length
+    const earlier = this.#values.get(path)
+    if (earlier === undefined) this.#values.set(path, value)
+    else if (earlier instanceof Several) earlier.push(value)
+    else this.#values.set(path, Several.of(earlier, value))
+  }
+
+  /** The paths and their values as a JSON object. A path with several values gets an array. */
+  get text(): string {
+    let text = ''
+    for (const [path, value] of this.#values) {
+      text += `${text === '' ? '{' : ','}${JSON.stringify(path)}:${JSON.stringify(value)}`
+    }
+    return `${text}}`
+  }
 }
 
 function isFilledGroup(value: unknown): value is object {
   return shapeOf(value) === 'group' && Object.keys(value as object).length > 0
-}
-
-function addTo(folded: Folded, path: string, value: unknown): void {
-  const values = folded.get(path)
-  if (values === undefined) folded.set(path, [value])
-  else values.push(value)
-}
-
-/** Returns the paths and their values as a JSON object. A path with several values gets an array. */
-function textOf(folded: Folded): string {
-  return JSON.stringify(
-    Object.fromEntries(Array.from(folded, ([path, values]) => [path, values.length === 1 ? values[0] : values])),
-  )
 }

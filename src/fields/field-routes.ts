@@ -1,16 +1,18 @@
+import { isProxy } from 'node:util/types'
+
 /** Maximum depth of nesting. The serializer handles deeper nesting, and may replace it with a stub. */
 const maxDepth = 64
 /**
- * Maximum number of `undefined` members in a group. A group with more counts as unclear, because checking them would
- * take long.
+ * Maximum number of names listed in an event, besides one for each route. Most of these names lead to groups or to
+ * `undefined`. Without the limit, a cycle through a large object would list the object's names once for each level.
  */
-export const maxAbsent = 1000
+const maxOtherNames = 10_000
 
 /**
  * The kind of a member of an event: no field, one field, a group of fields, or unclear.
  *
  * A group that turns out to be empty is one field. An unclear member shows its fields only when it is serialized: an
- * Error, a Map, an instance of a class, a function.
+ * Error, a Map, an instance of a class, a function. A proxy is unclear, because listing its names may take long.
  */
 export type Shape = 'absent' | 'value' | 'group' | 'unclear'
 
@@ -23,13 +25,15 @@ export function shapeOf(member: unknown): Shape {
     case 'undefined':
       return 'absent'
     case 'object':
-      return member === null ? 'value' : shapeOfObject(Object.getPrototypeOf(member))
+      return member === null ? 'value' : shapeOfObject(member)
     default:
       return 'unclear'
   }
 }
 
-function shapeOfObject(prototype: object | null): Shape {
+function shapeOfObject(object: object): Shape {
+  if (isProxy(object)) return 'unclear'
+  const prototype = Object.getPrototypeOf(object)
   if (prototype === Object.prototype || prototype === null) return 'group'
   if (prototype === Array.prototype || prototype === Date.prototype) return 'value'
   return isBare(prototype) ? 'group' : 'unclear'
@@ -50,27 +54,35 @@ function isBare(prototype: object): boolean {
  * Returns the route to each field of an event: the names that lead to it.
  *
  * @returns `undefined` if the event is not plain data, is nested too deep (as a cycle is), or has more than `maxRoutes`
- * fields
+ * fields or too many other names
  */
 export function routesOf(event: object, maxRoutes: number): string[][] | undefined {
-  const routes: string[][] = []
-  return shapeOf(event) === 'group' && collect(event, [], routes, maxRoutes) ? routes : undefined
+  const found: Found = { routes: [], maxRoutes, namesLeft: maxRoutes + maxOtherNames }
+  return shapeOf(event) === 'group' && collect(event, [], found) ? found.routes : undefined
 }
 
-function collect(group: object, route: string[], routes: string[][], maxRoutes: number): boolean {
+interface Found {
+  readonly routes: string[][]
+  readonly maxRoutes: number
+  namesLeft: number
+}
+
+function collect(group: object, route: string[], found: Found): boolean {
   if (route.length > maxDepth) return false
+  const names = Object.keys(group)
+  found.namesLeft -= names.length
+  if (found.namesLeft < 0) return false
   let isEmpty = true
-  let absent = 0
-  for (const name of Object.keys(group)) {
+  for (const name of names) {
     const member = (group as Record<string, unknown>)[name]
     const shape = shapeOf(member)
-    if (shape === 'absent' && ++absent <= maxAbsent) continue
-    if (shape === 'absent' || shape === 'unclear') return false
+    if (shape === 'absent') continue
+    if (shape === 'unclear') return false
     isEmpty = false
-    if (shape === 'value') routes.push([...route, name])
-    else if (!collect(member as object, [...route, name], routes, maxRoutes)) return false
-    if (routes.length > maxRoutes) return false
+    if (shape === 'value') found.routes.push([...route, name])
+    else if (!collect(member as object, [...route, name], found)) return false
+    if (found.routes.length > found.maxRoutes) return false
   }
-  if (isEmpty && route.length > 0) routes.push(route)
+  if (isEmpty && route.length > 0) found.routes.push(route)
   return true
 }

@@ -1,5 +1,5 @@
 import { FieldGuard, type FieldGuardOptions } from './field-guard.ts'
-import { FieldTexts } from './field-texts.ts'
+import { FieldTexts, type FieldTextsOptions } from './field-texts.ts'
 import { type FieldFindings, FieldWatch, type FieldWatchListener } from './field-watch.ts'
 
 /** What the license's limits need of the rules for fields. `FieldGuard` alone has it, too. */
@@ -12,11 +12,9 @@ export interface Fields {
   fieldCount(dataset: string): number
 }
 
-export interface FieldRulesOptions extends FieldGuardOptions, FieldWatchListener {
+export interface FieldRulesOptions extends FieldGuardOptions, FieldTextsOptions, FieldWatchListener {
   /** Paths of groups that become one text each. */
   readonly asText: readonly string[]
-  /** Returns the JSON of a group as it is sent, whatever it holds. */
-  readonly toJson: (group: object) => string
 }
 
 /** The fields of a dataset, as counted and found in a sample of the events. */

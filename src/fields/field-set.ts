@@ -1,10 +1,20 @@
-import { maxAbsent, routesOf, shapeOf } from './field-routes.ts'
+import { routesOf, shapeOf } from './field-routes.ts'
 
 /**
  * Maximum length of a path that `fit` and `admit` accept, in characters. It bounds the memory, and users do not search
  * for longer paths.
  */
-const maxPathLength = 1000
+export const maxPathLength = 1000
+
+/** Maximum number of `undefined` members in a group that is compared with the levels. The slow check counts them all. */
+const maxAbsent = 1000
+/**
+ * Depth from which on the names of a group are counted before they are compared. A cycle through a large object would
+ * otherwise list the object's names once for each level.
+ */
+const deep = 4
+/** Maximum number of names in a group from that depth on. */
+const maxDeepNames = 1000
 
 /** `add` stops at this number of fields, because an application may put values into field names. */
 const maxFields = 20_000
@@ -39,7 +49,7 @@ export class FieldSet {
    * admits the new fields; otherwise it admits none.
    */
   fit(event: object, maxFields: number): boolean {
-    return (shapeOf(event) === 'group' && covers(this.#root, event)) || this.#admitAll(event, maxFields)
+    return (shapeOf(event) === 'group' && covers(this.#root, event, 0)) || this.#admitAll(event, maxFields)
   }
 
   /** Admits one field, unless the set would exceed `maxFields`. Returns true if the set contains the field. */
@@ -95,7 +105,8 @@ export class FieldSet {
 }
 
 /** True if the levels contain a route to every field of a group of plain data. */
-function covers(level: Level, group: object): boolean {
+function covers(level: Level, group: object, depth: number): boolean {
+  if (depth >= deep && Object.keys(group).length > maxDeepNames) return false
   let isEmpty = true
   let absent = 0
   // `for … in` is the fastest loop. If it yields an inherited name, the name is unknown and the slow check decides.
@@ -108,7 +119,8 @@ function covers(level: Level, group: object): boolean {
     }
     const next = level.names.get(name)
     if (next === undefined) return false
-    if (shape === 'value' ? !next.isField : shape === 'unclear' || !covers(next, member as object)) return false
+    if (shape === 'value' ? !next.isField : shape === 'unclear' || !covers(next, member as object, depth + 1))
+      return false
     isEmpty = false
   }
   return !isEmpty || level.isField

@@ -7,24 +7,35 @@ class Place {
   readonly names = new Map<string, Place>()
 }
 
+export interface FieldTextsOptions {
+  /** Maximum bytes of the texts of an event. Larger groups are first cut, with their event. */
+  maxTextBytes: number
+  /**
+   * Returns the JSON of a group of plain data. Returns `undefined` for any other group, and for one that takes more than
+   * `maxBytes` or takes long to read.
+   */
+  toJson: (group: object, maxBytes: number) => string | undefined
+  /** Returns an event as it is sent: its line, parsed. */
+  asSent: (event: object) => object
+}
+
 /**
  * Turns declared groups of an event into one text each: the JSON of the group. A group that has a name for each user or
  * each request would otherwise add a field for each of them.
  */
 export class FieldTexts {
   readonly #root = new Place()
-  readonly #toJson: (group: object) => string
-  readonly #asSent: (event: object) => object
+  readonly #maxBytes: number
+  readonly #toJson: FieldTextsOptions['toJson']
+  readonly #asSent: FieldTextsOptions['asSent']
+  /** True while the event is read as it is sent. */
+  #isSent = false
+  /** Number of bytes that the texts of another event may still take. */
+  #bytesLeft = 0
 
-  /**
-   * @param paths dotted paths of groups, with or without a final `.*`
-   * @param toJson returns the JSON of a group as it is sent, whatever it holds
-   * @param asSent returns an event as it is sent: its line, parsed
-   */
-  constructor(
-    paths: readonly string[],
-    { toJson, asSent }: { toJson: (group: object) => string; asSent: (event: object) => object },
-  ) {
+  /** @param paths dotted paths of groups, with or without a final `.*` */
+  constructor(paths: readonly string[], { maxTextBytes, toJson, asSent }: FieldTextsOptions) {
+    this.#maxBytes = maxTextBytes
     this.#toJson = toJson
     this.#asSent = asSent
     for (const path of paths) {
@@ -48,15 +59,20 @@ export class FieldTexts {
   fold(event: object): object {
     try {
       if (shapeOf(event) === 'group' && typeof (event as { toJSON?: unknown }).toJSON !== 'function') {
+        this.#bytesLeft = this.#maxBytes
         return this.#foldGroup(event, this.#root)
       }
     } catch {
-      // A getter or a proxy threw, or a group on the way is not plain data. The event as it is sent is plain.
+      // A getter or a proxy threw, or a group is not plain data or too large. The event as it is sent is plain, and fits.
     }
     try {
-      return this.#foldGroup(this.#asSent(event), this.#root)
+      const sent = this.#asSent(event)
+      this.#isSent = true
+      return this.#foldGroup(sent, this.#root)
     } catch {
       return event // no stack or memory left
+    } finally {
+      this.#isSent = false
     }
   }
 
@@ -90,23 +106,31 @@ export class FieldTexts {
     if (typeof member !== 'object' || member === null) return member
     const shape = shapeOf(member)
     if (shape === 'value') return member // an array or a date
-    if (place.isDeclared) return this.#toJson(member)
+    if (place.isDeclared) return this.#textOf(member)
     if (shape !== 'group' || typeof (member as { toJSON?: unknown }).toJSON === 'function') throw notPlain
     return this.#foldGroup(member, place)
+  }
+
+  #textOf(group: object): string {
+    if (this.#isSent) return JSON.stringify(group)
+    const text = shapeOf(group) === 'group' ? this.#toJson(group, this.#bytesLeft) : undefined
+    if (text === undefined) throw notPlain
+    this.#bytesLeft -= text.length
+    return text
   }
 
   /** Adds members that were logged as `labels.env` to the text of `labels`. */
   #addDotted(copy: Record<string, unknown>, path: string, members: Record<string, unknown>, group: object): void {
     const own = Object.hasOwn(group, path) ? (group as Record<string, unknown>)[path] : undefined
     const isGroup = typeof own === 'object' && own !== null && shapeOf(own) !== 'value'
-    const all = isGroup ? { ...(JSON.parse(this.#toJson(own)) as object), ...members } : members
+    const all = isGroup ? { ...(JSON.parse(this.#textOf(own)) as object), ...members } : members
     // A value in the place of the group keeps its field.
     const isTaken = own !== undefined && !isGroup
-    copy[isTaken ? `${path}.*` : path] = this.#toJson(all)
+    copy[isTaken ? `${path}.*` : path] = this.#textOf(all)
   }
 }
 
-const notPlain = new Error('not plain data')
+const notPlain = new Error('not plain data, or too large')
 
 /** A member of a declared group, by a dotted name: `labels.env` is `env` in `labels`. */
 interface DottedMember {

@@ -116,10 +116,12 @@ export class FieldWatch {
 
   #observeGroup(at: { dataset: string; watched: Watched; group: object; path: string; depth: number }): void {
     const { dataset, watched, group, path, depth } = at
-    if (depth > maxDepth) return
-    for (const name in group) {
-      if (--this.#membersLeft < 0) return
-      if (!Object.hasOwn(group, name)) continue
+    if (depth > maxDepth || this.#membersLeft <= 0) return
+    const names = Object.keys(group)
+    const count = Math.min(names.length, this.#membersLeft)
+    this.#membersLeft -= names.length // all of them, because listing takes time
+    for (let i = 0; i < count; i++) {
+      const name = names[i] as string
       const likeness = valueLikeness(name)
       if (likeness !== undefined) {
         this.#note(at, name, likeness === 'certain')

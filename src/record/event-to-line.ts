@@ -1,9 +1,14 @@
 import { type Alterations, eventToPlain, fitted, type PlainCopy } from './event-to-plain.ts'
 import { FasterWay } from './faster-way.ts'
-import { isPlainData } from './is-plain-data.ts'
+import { isPlainData, isPlainJson } from './is-plain-data.ts'
 import { LineWriter } from './line-writer.ts'
-import { effortOfLogCall } from './log-calls.ts'
+import { effortOfLogCall, sparingly } from './log-calls.ts'
 import type { NonFinite } from './plain.ts'
+
+/** Bytes left for what an event gets after it was cut: a timestamp, a uid, the rate of a sample, a few own fields. */
+const maxAddedBytes = 512
+/** Maximum share of the maximum bytes of an event that is left for that. */
+const maxAddedShare = 1 / 16
 
 /** The line of one event, without its newline. */
 export interface Line {
@@ -67,7 +72,7 @@ export function textToLine(
 ): Line | undefined {
   const writer = isTaken ? new LineWriter() : shared // plain data runs no code that could log meanwhile
   const maxEventBytes = maxBytes - writer.begin(head) - (tail?.length ?? 0)
-  if (!isPlainData(event, maxEventBytes, 'text') || !writer.writeJson(text, maxEventBytes)) return undefined
+  if (!isPlainJson(event, maxEventBytes, 'text') || !writer.writeJson(text, maxEventBytes)) return undefined
   const length = writer.end(tail)
   return { bytes: writer.bytes, length }
 }
@@ -76,6 +81,43 @@ export function textToLine(
 export function eventToJson(event: object, maxBytes: number, altered: Alterations, nonFinite?: NonFinite): string {
   const { bytes, length } = eventToLine(event, undefined, undefined, maxBytes, altered, undefined, nonFinite)
   return bytes.toString('utf8', 0, length)
+}
+
+/**
+ * Returns an event as it is sent, as plain data. A large event is cut a little below `maxEventBytes`, because a
+ * timestamp and the like will be added to it: its line would otherwise have to be cut again.
+ */
+export function eventAsSent(
+  event: object,
+  maxEventBytes: number,
+  altered: Alterations,
+  nonFinite?: NonFinite,
+): Record<string, unknown> {
+  return sparingly(() => JSON.parse(eventToJson(event, bytesAsSent(maxEventBytes), altered, nonFinite)))
+}
+
+/** Returns the maximum bytes of an event to which a timestamp and the like will be added. */
+export function bytesAsSent(maxEventBytes: number): number {
+  return maxEventBytes - Math.min(maxAddedBytes, Math.floor(maxEventBytes * maxAddedShare))
+}
+
+/**
+ * Returns the JSON of an object of plain data. Returns `undefined` for any other object, and for one that takes more than
+ * `maxBytes` or takes long to read.
+ */
+export function plainToJson(data: object, maxBytes: number): string | undefined {
+  if (isTaken) return plainToJsonBy(new LineWriter(), data, maxBytes)
+  isTaken = true
+  try {
+    return plainToJsonBy(shared, data, maxBytes)
+  } finally {
+    isTaken = false
+  }
+}
+
+function plainToJsonBy(writer: LineWriter, data: object, maxBytes: number): string | undefined {
+  writer.begin(undefined)
+  return writer.write(data, maxBytes) ? writer.bytes.toString('utf8', 0, writer.end(undefined)) : undefined
 }
 
 /** Returns the line of an event that has been copied into plain data, like `eventToLine`. */

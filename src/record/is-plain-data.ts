@@ -1,6 +1,7 @@
 import { isProxy } from 'node:util/types'
 import { barePrototype } from './bare-object.ts'
 import { maxDepth, type NonFinite } from './plain.ts'
+import { deep, membersPerClock, ReadingClock } from './reading-clock.ts'
 
 const isoDateLength = 24
 
@@ -13,14 +14,40 @@ const maxNames = 17
  * container with NaN or an infinity does not qualify.
  *
  * The count ends the walk soon. It protects the walk and `JSON.stringify` from cycles, and from objects that share
- * members so often that their text would fill the memory.
+ * members so often that their text would fill the memory. A clock ends a walk through large objects or slow code of the
+ * application.
  */
 export function isPlainData(container: object, maxCharacters: number, nonFinite: NonFinite = 'null'): boolean {
+  beginTimed()
+  return isReproduced(container, maxCharacters, nonFinite)
+}
+
+/** As `isPlainData`, for parsed JSON. Reading it runs no code of the application, so that its time is not limited. */
+export function isPlainJson(container: object, maxCharacters: number, nonFinite: NonFinite): boolean {
+  isTimed = false
+  return isReproduced(container, maxCharacters, nonFinite)
+}
+
+function isReproduced(container: object, maxCharacters: number, nonFinite: NonFinite): boolean {
   hasNonFinite = false
   const names = wideNames(container)
   const left =
-    names === undefined ? charactersLeft(container, maxCharacters) : roomAfterWide(container, names, maxCharacters)
+    names === undefined ? roomAfter(container, maxCharacters, 0) : roomAfterWide(container, names, maxCharacters)
   return left >= 0 && (nonFinite === 'null' || !hasNonFinite)
+}
+
+const clock = new ReadingClock()
+let isTimed = true
+/** Number of members read, in all walks. */
+let members = 0
+
+function beginTimed(): void {
+  isTimed = true
+  clock.begin()
+}
+
+function isSlow(): boolean {
+  return isTimed && clock.isSlow()
 }
 
 /** True after the walk has met a number that `JSON.stringify` writes as `null`. */
@@ -28,6 +55,7 @@ let hasNonFinite = false
 
 /** Returns `maxCharacters` less the characters of a container, or a negative number if it is not plain or too large. */
 export function charactersLeft(container: object, maxCharacters: number): number {
+  beginTimed()
   return roomAfter(container, maxCharacters, 0)
 }
 
@@ -35,11 +63,16 @@ export function charactersLeft(container: object, maxCharacters: number): number
 function roomAfter(container: object, room: number, depth: number): number {
   if (depth > maxDepth) return -1
   if (Array.isArray(container)) {
-    for (let i = 0; i < container.length && room >= 0; i++) room = roomAfterMember(container[i], room, depth)
+    for (let i = 0; i < container.length && room >= 0; i++) {
+      if (++members % membersPerClock === 0 && isSlow()) return -1
+      room = roomAfterMember(container[i], room, depth)
+    }
     return room
   }
   if (!isRecord(container)) return isValidDate(container) ? room - isoDateLength : -1
+  if (depth >= deep && isSlow()) return -1
   for (const name in container) {
+    if (++members % membersPerClock === 0 && isSlow()) return -1
     room = roomAfterMember(container[name], room - name.length, depth)
     if (room < 0) return room
   }
@@ -50,6 +83,7 @@ function roomAfterWide(container: object, names: readonly string[], maxCharacter
   if (!isRecord(container)) return -1
   let room = maxCharacters
   for (let i = 0; i < names.length && room >= 0; i++) {
+    if (++members % membersPerClock === 0 && isSlow()) return -1
     const name = names[i] as string
     room = roomAfterMember(container[name], room - name.length, 0)
   }

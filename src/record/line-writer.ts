@@ -1,5 +1,4 @@
 import { isProxy } from 'node:util/types'
-import { monotonicMs } from '../time.ts'
 import type { Censor } from './censor.ts'
 import { censored } from './censored.ts'
 import { copyEscaped, firstEscape, isEscaped, shortEscapes } from './escapes.ts'
@@ -7,6 +6,7 @@ import { isRecord, isValidDate, wideNames } from './is-plain-data.ts'
 import { fits } from './json-text.ts'
 import { Learned, LearnedName, type Piece } from './learned-names.ts'
 import { maxDepth, type NonFinite } from './plain.ts'
+import { deep, membersPerClock, ReadingClock } from './reading-clock.ts'
 import type { Rule } from './redact-rule.ts'
 
 /** Initial size of the buffer, in bytes. Lines up to nearly this size need no larger buffer. */
@@ -34,19 +34,6 @@ const maxInMillionths = 1e9
  * full of them.
  */
 const maxAbsent = 10_000
-/**
- * Number of members between two readings of the clock. They take 10 µs or less, unless an accessor or a proxy is slow.
- */
-const membersPerClock = 64
-/** Maximum time between two readings of the clock, in milliseconds. */
-const maxMsPerClock = 3
-/** Maximum time since the first reading of the clock, in milliseconds. */
-const maxMs = 15
-/**
- * Nesting depth from which on each object is timed. A cycle through a large object lists the object's names once for
- * each level.
- */
-const deep = 8
 
 const hasOwn = Object.prototype.hasOwnProperty
 
@@ -80,8 +67,7 @@ export class LineWriter {
   #absent = 0
   #isTimed = false
   #nonFinite: NonFinite = 'null'
-  #startedAtMs = 0
-  #clockAtMs = 0
+  readonly #clock = new ReadingClock()
   readonly #learned: Learned
   readonly #redaction: RedactionRules | undefined
   /** True if a value was redacted since the last `begin`. */
@@ -158,7 +144,7 @@ export class LineWriter {
   #writeAny(event: object, maxBytes: number): boolean {
     this.#maxEnd = this.#start + maxBytes
     this.#absent = 0
-    this.#startedAtMs = 0
+    this.#clock.begin()
     this.#learned.renew()
     try {
       return this.#isAt(isRecord(event) ? this.#writeEvent(event) : failed)
@@ -402,13 +388,7 @@ export class LineWriter {
    * event.
    */
   #isSlow(): boolean {
-    if (!this.#isTimed) return false
-    const nowMs = monotonicMs()
-    const isFirst = this.#startedAtMs === 0
-    if (isFirst) this.#startedAtMs = nowMs
-    const isSlow = !isFirst && (nowMs - this.#clockAtMs > maxMsPerClock || nowMs - this.#startedAtMs > maxMs)
-    this.#clockAtMs = nowMs
-    return isSlow
+    return this.#isTimed && this.#clock.isSlow()
   }
 
   #copy({ words, length }: Piece, at: number): number {

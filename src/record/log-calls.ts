@@ -42,6 +42,20 @@ export function effortOfLogCall(): Effort {
 }
 
 /**
+ * Runs a step of a log call with three quarters of the effort left. The rest is for what is done with the result of the
+ * step.
+ */
+export function sparingly<T>(step: () => T): T {
+  const shared = effortOfLogCall()
+  const reserve = shared.reserve()
+  try {
+    return step()
+  } finally {
+    shared.giveBack(reserve)
+  }
+}
+
+/**
  * Tracks log calls that wait in a logger's queue because the logger is busy with another call. If an accessor logs, its
  * call waits there until the call that reads the accessor is done. The waiting call still counts as nested: if its
  * event has the same accessor, the queue would never end.

@@ -60,10 +60,13 @@ function copyOfRecord(record: object, room: Room, depth: number): Record<string,
 
 function copyOfArray(array: readonly unknown[], room: Room, depth: number): unknown[] | undefined {
   if (depth > maxDepth || isProxy(array) || 'toJSON' in array) return undefined
-  room.members -= array.length
+  const { length } = array
+  room.members -= length
   if (room.members < 0) return undefined
   const copy: unknown[] = []
-  for (const member of array) {
+  // Not `for … of`: an array may have an iterator of its own.
+  for (let i = 0; i < length; i++) {
+    const member = array[i]
     const own = isScalar(member) ? member : copyOfMember(member, room, depth + 1)
     if (own === undefined && member !== undefined) return undefined
     copy.push(own)

@@ -6,7 +6,7 @@ import { censored } from './censored.ts'
 import { copyToLine, eventToLine, type Line } from './event-to-line.ts'
 import { type Alterations, eventToPlain, type PlainCopy } from './event-to-plain.ts'
 import { LineWriter, type RedactionRules } from './line-writer.ts'
-import { effortOfLogCall } from './log-calls.ts'
+import { effortOfLogCall, sparingly } from './log-calls.ts'
 import { ownCopy } from './own-copy.ts'
 import { isPlainObject, type NonFinite, type Plain, type PlainObject } from './plain.ts'
 import { type Rule, Rules } from './redact-rule.ts'
@@ -95,7 +95,7 @@ export class Redaction implements RedactionRules {
    * @throws whatever redacting throws
    */
   asSent(event: object, maxBytes: number, altered: Alterations): object {
-    return this.#parsed(this.#lineOf(event, maxBytes, altered))
+    return sparingly(() => this.#parsed(this.#lineOf(event, maxBytes, altered)))
   }
 
   /**
@@ -107,8 +107,10 @@ export class Redaction implements RedactionRules {
   redacted(event: object, maxBytes: number, altered: Alterations): object {
     if (this.#redacted.has(event)) return event
     const copy = ownCopy(event)
-    const line = this.#lineOf(copy ?? event, maxBytes, altered)
-    return copy !== undefined && this.#isUnchanged ? copy : this.#parsed(line)
+    return sparingly(() => {
+      const line = this.#lineOf(copy ?? event, maxBytes, altered)
+      return copy !== undefined && this.#isUnchanged ? copy : this.#parsed(line)
+    })
   }
 
   #lineOf(event: object, maxBytes: number, altered: Alterations): Line {

@@ -1,7 +1,7 @@
 import type { Diagnostics } from '../accounting/diagnostics.ts'
 import { FieldRules } from '../fields/field-rules.ts'
 import type { ResolvedFields } from '../options/fields-options.ts'
-import { eventToJson } from '../record/event-to-line.ts'
+import { bytesAsSent, eventAsSent, plainToJson } from '../record/event-to-line.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import type { Redaction } from '../record/redaction.ts'
 import { tailFields } from '../record/resource-tail.ts'
@@ -29,15 +29,15 @@ export function fieldRulesOf(
     warned.set(about, count)
     if (count <= maxWarnings) diagnostics.warn('LOGFERRY_FIELDS', message, `${about} ${count}`)
   }
-  const toJson = (group: object): string => eventToJson(group, Math.ceil(options.maxEventBytes / 2), altered)
   return new FieldRules({
     maxFields: Number.POSITIVE_INFINITY,
     maxOwnFields: max,
     asText,
     overflowField,
     timeField: options.timeField,
-    toJson,
-    asSent: event => JSON.parse(eventToJson(event, options.maxEventBytes, altered)) as object,
+    maxTextBytes: options.maxEventBytes,
+    toJson: plainToJson,
+    asSent: event => eventAsSent(event, options.maxEventBytes, altered),
     onOver: (dataset, path) =>
       warn(
         `fields of ${dataset}`,
@@ -80,7 +80,7 @@ export function fieldStep(rules: FieldRules, redaction: Redaction | undefined): 
 export function redactStep(redaction: Redaction, maxEventBytes: number, altered: Alterations): HoldingStep {
   return intake => {
     reserveStack(fewCallsBytes)
-    replaceFields(intake, redaction.redacted(intake.event, maxEventBytes, altered))
+    replaceFields(intake, redaction.redacted(intake.event, bytesAsSent(maxEventBytes), altered))
     return undefined
   }
 }

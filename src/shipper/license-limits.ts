@@ -11,7 +11,7 @@ import { Fleet } from '../org/fleet.ts'
 import { Limits } from '../org/limits.ts'
 import type { Org } from '../org/organization.ts'
 import { isUsed, usedPart } from '../org/used-part.ts'
-import { eventToJson } from '../record/event-to-line.ts'
+import { bytesAsSent, eventAsSent } from '../record/event-to-line.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import type { Redaction } from '../record/redaction.ts'
 import type { Redact } from '../text/short-line.ts'
@@ -119,8 +119,8 @@ export function openLicense(deps: LicenseDeps): License {
       warn: (code, message, about) => diagnostics.warn(code, message, about),
       redact: diagnostics.redact,
       asSent: event =>
-        redaction?.asSent(event, options.maxEventBytes, altered) ??
-        (JSON.parse(eventToJson(event, options.maxEventBytes, altered)) as object),
+        redaction?.asSent(event, bytesAsSent(options.maxEventBytes), altered) ??
+        eventAsSent(event, options.maxEventBytes, altered),
       onAsSent: event => redaction?.noteRedacted(event),
       fields: deps.fields,
       topStatements: deps.topStatements,

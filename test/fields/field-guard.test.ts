@@ -335,6 +335,17 @@ describe('whatever is logged', () => {
     expect(onOver).toHaveBeenCalledTimes(1)
   })
 
+  it('known fields stay fields, and no value is lost, however long the paths of folded fields are', () => {
+    const { guard } = guardWithRoomFor(1)
+    guard.fold('logs', { http: { method: 'GET' } })
+    const event = { a: below(names(8), 300, 1000), b: below(names(1), 300, 1000), http: { method: 'PUT', route: '/' } }
+    const sent = guard.fold('logs', event) as Fields
+    expect(sent.http).toEqual({ method: 'PUT' })
+    expect(JSON.stringify(overflowOf(sent)).match(/:1(?=[,}])/g)).toHaveLength(2000)
+    expect(overflowOf(sent)).toHaveProperty(['http.route'], '/')
+    expect(String(sent.overflow).length).toBeLessThan(200_000)
+  })
+
   it.each<[string, () => object]>([
     ['100,000 names of nothing', () => Object.fromEntries(names(100_000).map(name => [name, undefined]))],
     ['100,000 fields', () => Object.fromEntries(names(100_000).map(name => [name, 1]))],
@@ -346,6 +357,9 @@ describe('whatever is logged', () => {
     ['a revoked proxy inside', () => ({ k: revoked() })],
     ['a getter that nests for ever', () => ({ k: endless() })],
     ['an object as toJSON', () => ({ toJSON: () => endless() })],
+    ['a ring of 20 objects with 4,000 members each', () => ring(20, 4000)],
+    ['2,000 fields below 40 names of 5,000 characters', () => below(names(40), 5000, 2000)],
+    ['20,000 fields below a name of 900 characters', () => below(names(1), 900, 20_000)],
     ['an array', () => [1, 2]],
     ['a Map', () => new Map([['k', 1]])],
   ])('%s do no harm', (_, make) => {
@@ -381,6 +395,18 @@ describe('whatever is logged', () => {
 
 function names(count: number): string[] {
   return Array.from({ length: count }, (_, i) => `n${i}`)
+}
+
+function ring(objects: number, members: number): object {
+  const all = names(objects).map((): Fields => ({}))
+  for (const [i, one] of all.entries()) for (const name of names(members)) one[name] = all[(i + 1) % objects]
+  return all[0] as object
+}
+
+/** Returns `count` fields below groups whose names have so many characters. */
+function below(groups: readonly string[], nameChars: number, count: number): object {
+  const fields: object = Object.fromEntries(names(count).map(name => [name, 1]))
+  return groups.reduce((group, name) => ({ [name.padEnd(nameChars, 'x')]: group }), fields)
 }
 
 function raise(): never {

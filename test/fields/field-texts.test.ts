@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { FieldTexts } from '../../src/fields/field-texts.ts'
-import { eventToJson } from '../../src/record/event-to-line.ts'
+import { eventToJson, plainToJson } from '../../src/record/event-to-line.ts'
 import { nestAttributes } from '../../src/record/nested.ts'
 import { soakRuns } from '../support/soak-runs.ts'
 
@@ -11,7 +11,7 @@ const toJson = (event: object) => eventToJson(event, 1_000_000, { stubbed: 0, cu
 const asSent = (event: object): Fields => JSON.parse(toJson(event))
 
 function textsFor(...paths: string[]): FieldTexts {
-  return new FieldTexts(paths, { toJson, asSent })
+  return new FieldTexts(paths, { maxTextBytes: 1_000_000, toJson: plainToJson, asSent })
 }
 
 describe('a declared group becomes one text', () => {

@@ -1,6 +1,6 @@
 import type { Diagnostics } from '../../accounting/diagnostics.ts'
 import type { ResolvedOptions } from '../../options/resolved-options.ts'
-import { eventToJson } from '../../record/event-to-line.ts'
+import { eventAsSent } from '../../record/event-to-line.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
 import { contextStep } from './add-context.ts'
 import type { AsSent } from './event-fields.ts'
@@ -26,7 +26,7 @@ export function shapingOf({ options, diagnostics, altered }: ShapingDeps): Shapi
   const { shaping, maxEventBytes, timeField } = options
   const { context, transform, sample } = shaping
   const asSent: AsSent = ({ event, resource }, counted = altered) =>
-    JSON.parse(eventToJson(event, maxEventBytes, counted, resource === undefined ? 'null' : 'text'))
+    eventAsSent(event, maxEventBytes, counted, resource === undefined ? 'null' : 'text')
   const deps = { diagnostics, asSent, timeField, altered }
   return {
     context: context && contextStep(context, deps),
