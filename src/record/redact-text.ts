@@ -50,8 +50,10 @@ export class TextMask {
   mask(text: string, replace: (match: string) => string): string {
     const nameless = namelessIfCut(text)
     if (nameless !== undefined) return nameless
-    if (!text.includes(endOfCutMark)) return this.#maskPart(text, replace)
-    const parts = text.split(afterCutMark)
+    const start = text.length > maxExamined ? text.slice(0, maxExamined) : text // the rest is cut anyway
+    if (!start.includes(endOfCutMark)) return this.#maskPart(text, replace)
+    const parts = start.split(afterCutMark)
+    parts.push(`${parts.pop()}${text.slice(start.length)}`)
     return parts.map(part => this.#maskPart(part, replace)).join('')
   }
 
