@@ -103,7 +103,7 @@ const everything = {
   context: () => ({ tenant: 'acme' }),
   transform: (event: Record<string, unknown>) => event,
   sample: { debug: 0.5 },
-  fields: { max: 200 },
+  fields: { max: 2000 },
   identify: true,
 }
 
@@ -136,7 +136,7 @@ const ours: readonly SetUp[] = [
     context: traced(),
     hold: { below: 'warn' },
   })),
-  core('core-fields', 'fields: a maximum that is not reached', plus({ fields: { max: 200 } })),
+  core('core-fields', 'fields: a maximum that is not reached', plus({ fields: everything.fields })),
   core('core-identify', 'identify: true', plus({ identify: true })),
   core('core-all', 'redact, context, transform, sample, fields and identify together', plus(everything)),
   winston('winston', 'Winston without a format', plain),
