@@ -1,7 +1,7 @@
+import { type Difference, differenceOf, hashOfChars, hashOfWord, nextWord, restartWords } from './constant-words.ts'
+
 /** Number of slots; a power of two. */
 const slotCount = 2048
-/** Number of characters that a slot is chosen by: at the start of a message, or at a place where statements differ. */
-const hashedChars = 4
 /** Maximum number of times that a shared slot leads to another one. */
 const maxDepth = 4
 /** Maximum of the confidence that a slot has one statement. Each sample of another statement takes half of it. */
@@ -11,8 +11,8 @@ const distrust = 32
  * Factor by which points of a slot move apart with each sample of the same statement, so that no sample stands for more
  * than a small part of the slot; and the maximum number of events for each sample, on average.
  */
-const growth = 1.03
-const maxOwnStride = 64
+const growth = 1.02
+const maxOwnStride = 96
 /** Number of samples after which samples are taken at the pace below: the first events are looked at more closely. */
 const firstSamples = 16_384
 /** A sample takes as long as counting dozens of events. On average, so many events are counted for each sample. */
@@ -41,8 +41,8 @@ export interface Statements {
  * slot with one statement. For a slot with several, the result is a systematic sample in bytes: unbiased, whatever the
  * sizes of the events.
  *
- * Slots with several statements are sampled more often. They also learn a place at which the statements differ, and
- * lead to other slots by the characters at that place.
+ * Slots with several statements are sampled more often. They also learn where their statements differ, and lead to
+ * other slots by the characters or the word at that place.
  */
 export class ByteSlots {
   readonly #statements: Statements
@@ -62,9 +62,9 @@ export class ByteSlots {
   readonly #ownStride = new Float32Array(slotCount)
   /** 1 if a sample was of another statement than the owner. */
   readonly #isMixed = new Uint8Array(slotCount)
-  /** The place that leads to other slots: see `placeOf`; 0 for none. */
-  readonly #place = new Uint16Array(slotCount)
-  #placeCount = 0
+  /** What leads to other slots: a constant word, or characters at a place. See `leadOf`; 0 for none. */
+  readonly #lead = new Uint16Array(slotCount)
+  #leadCount = 0
   #sampledBytes = 0
   #sampledEvents = 0
   #stride = 1
@@ -76,21 +76,25 @@ export class ByteSlots {
     this.#random = random
   }
 
-  /** Returns the slot of an event. `seed` stands for what distinguishes statements besides their message. */
-  slotOf(message: unknown, seed: number): number {
-    if (typeof message !== 'string') return mixed(seed) & (slotCount - 1)
-    let slot = mixed(hashOf(message, 0, seed)) & (slotCount - 1)
-    if (this.#place[slot] === 0) return slot
-    const readTo = hashedTo
+  /** Returns the slot of an event by its message, or its name. `seed` stands for what else distinguishes statements. */
+  slotOf(message: string, seed: number): number {
+    let slot = mixed(hashOfChars(message, 0, seed)) & (slotCount - 1)
+    let lead = this.#lead[slot] as number
+    if (lead === 0) return slot
     let words = 0
-    let at = 0
-    for (let depth = 0; depth < maxDepth && this.#place[slot] !== 0; depth++) {
-      const place = this.#place[slot] as number
-      const wantedWords = (place - 1) >> offsetBits
-      if (wantedWords < words) words = at = 0
-      for (; words < wantedWords; words++) at = endOfValue(message, words === 0 ? readTo : at)
-      const start = at + ((place - 1) & (2 ** offsetBits - 1))
-      slot = mixed(hashOf(message, start, slot + place)) & (slotCount - 1)
+    restartWords()
+    for (let depth = 0; lead !== 0 && depth < maxDepth; depth++) {
+      if (lead >= firstCharLead) {
+        slot = mixed(hashOfChars(message, lead - firstCharLead, slot + lead)) & (slotCount - 1)
+      } else {
+        if (lead < words) {
+          words = 0
+          restartWords()
+        }
+        for (; words < lead; words++) nextWord(message)
+        slot = mixed(hashOfWord(message, slot + lead)) & (slotCount - 1)
+      }
+      lead = this.#lead[slot] as number
     }
     return slot
   }
@@ -122,7 +126,7 @@ export class ByteSlots {
     this.#statements.attribute(statement, counted, events)
     if (!isShared) return
     if (this.#trust[slot] === 0) this.#owner[slot] = statement
-    if (this.#place[slot] === 0) this.#lead(slot, this.#placeBetween(owner, statement))
+    if (this.#lead[slot] === 0) this.#setLead(slot, this.#leadBetween(owner, statement))
   }
 
   /** Attributes what is counted after the last points to the statements of the last samples, and changes nothing. */
@@ -194,27 +198,27 @@ export class ByteSlots {
     return counted
   }
 
-  #placeBetween(statement: number, other: number): number {
+  #leadBetween(statement: number, other: number): number {
     const text = this.#statements.textOf(statement)
     const otherText = this.#statements.textOf(other)
-    return text === undefined || otherText === undefined ? 0 : placeOf(text, otherText)
+    return text === undefined || otherText === undefined ? 0 : leadOf(differenceOf(text, otherText))
   }
 
-  /** Makes the slot lead to others from now on, by the characters at a place. */
-  #lead(slot: number, place: number): void {
-    if (place === 0) return
+  /** Makes the slot lead to others from now on. */
+  #setLead(slot: number, lead: number): void {
+    if (lead === 0) return
     this.#statements.attribute(this.#owner[slot] as number, this.#pendingBytes(slot), 0)
     this.#clear(slot)
-    this.#place[slot] = place
-    if (++this.#placeCount > slotCount / 2) this.#forgetPlaces()
+    this.#lead[slot] = lead
+    if (++this.#leadCount > slotCount / 2) this.#forgetLeads()
   }
 
   /** Begins anew when many slots lead to others, because the statements may have changed. */
-  #forgetPlaces(): void {
+  #forgetLeads(): void {
     this.pending(this.#statements.attribute)
     for (let slot = 0; slot < slotCount; slot++) this.#clear(slot)
-    this.#place.fill(0)
-    this.#placeCount = 0
+    this.#lead.fill(0)
+    this.#leadCount = 0
   }
 
   #clear(slot: number): void {
@@ -228,106 +232,15 @@ export class ByteSlots {
   }
 }
 
-/** Bits of a place for the number of characters after its word. */
-const offsetBits = 8
-const maxOffset = 2 ** offsetBits - 2
-const maxWords = 255
+/** Leads from this number on are places of characters. Lower ones are numbers of words. */
+const firstCharLead = 0x8000
 
-/**
- * Returns the first place at which two statements differ, as a number: how many words with a value precede it, and how
- * many characters after the last of these. Returns 0 if the statements do not differ, or only beyond such places.
- */
-export function placeOf(text: string, other: string): number {
-  let words = 0
-  let start = 0
-  let isValue = false
-  const end = Math.min(text.length, other.length)
-  let at = 0
-  for (; at < end && text.charCodeAt(at) === other.charCodeAt(at); at++) {
-    const unit = text.charCodeAt(at)
-    if (unit === asterisk) isValue = true
-    if (unit !== space || !isValue) continue
-    isValue = false
-    words++
-    start = at
-  }
-  if ((at === end && text.length === other.length) || words > maxWords || at - start > maxOffset) return 0
-  return (words << offsetBits) + (at - start) + 1
+/** Returns a difference of statements as a number, or 0 if there is none. */
+function leadOf(difference: Difference | undefined): number {
+  if (difference === undefined) return 0
+  return difference.char === undefined ? difference.word : firstCharLead + difference.char
 }
-
-/**
- * Hashes four characters of a message. The first word with a value is left out, and all that follows, because it
- * varies.
- */
-function hashOf(message: string, start: number, seed: number): number {
-  const end = start + hashedChars
-  if (end > message.length) return hashBeforeValue(message, start, message.length, seed)
-  const first = message.charCodeAt(start)
-  const second = message.charCodeAt(start + 1)
-  const third = message.charCodeAt(start + 2)
-  const fourth = message.charCodeAt(start + 3)
-  // All four are checked at once. A character above U+00FF may be mistaken for one that shows a value: that only takes time.
-  if (mayShowValue(first) | mayShowValue(second) | mayShowValue(third) | mayShowValue(fourth)) {
-    return hashBeforeValue(message, start, end, seed)
-  }
-  hashedTo = end
-  return Math.imul(seed ^ (first + (second << 8) + (third << 16) + (fourth << 24)), prime)
-}
-
-function hashBeforeValue(message: string, start: number, end: number, seed: number): number {
-  let hash = seed
-  let hashOfWords = seed
-  for (let at = start; at < end; at++) {
-    const unit = message.charCodeAt(at)
-    if (isOfValue(unit)) {
-      hashedTo = at
-      return hashOfWords
-    }
-    hash = Math.imul(hash ^ unit, prime)
-    if (unit === space) hashOfWords = hash
-  }
-  hashedTo = end
-  return hash
-}
-
-/** The place up to which the last call of `hashOf` found no value. */
-let hashedTo = 0
-
-/** Returns the end of the next word with a value. A quoted part is one value, even if it has spaces. */
-function endOfValue(message: string, start: number): number {
-  const { length } = message
-  let at = start
-  while (at < length && !isOfValue(message.charCodeAt(at))) at++
-  const quote = message.charCodeAt(at)
-  if (quote === 0x22 || quote === 0x27 || quote === backquote) {
-    const first = at
-    do at++
-    while (at < length && message.charCodeAt(at) !== quote)
-    if (at === length) at = first // it is not closed
-  }
-  while (at < length && message.charCodeAt(at) !== space) at++
-  return at
-}
-
-/** True for a character that shows a value: a digit, a quote, `=`, `?` or `@`. */
-function isOfValue(unit: number): boolean {
-  return unit <= 0xff && mayShowValue(unit) === 1
-}
-
-/** Returns 1 for a character that shows a value, and for some characters above U+00FF; otherwise 0. */
-function mayShowValue(unit: number): number {
-  return showsValue[unit & 0xff] as number
-}
-
-const backquote = 0x60
-const showsValue = new Uint8Array(0x100)
-for (const char of '0123456789"\'`=?@') showsValue[char.charCodeAt(0)] = 1
 
 function mixed(hash: number): number {
   return Math.imul(hash ^ (hash >>> 16), 0x45d9f3b) >>> 15
 }
-
-/** Of the hash function FNV-1a. */
-const prime = 0x01000193
-const space = 0x20
-const asterisk = 0x2a

@@ -43,6 +43,7 @@ interface Counts {
 export class UsageMeter {
   readonly #deps: UsageMeterDeps
   readonly #random: () => number
+  readonly #scopeNames = new WeakMap<Uint8Array, string>()
   #slots: ByteSlots
   #statements = new StatementTable()
   #datasets = new DatasetCounts()
@@ -73,7 +74,8 @@ export class UsageMeter {
     count.events++
     count.bytes += bytes
     const message = (counted.event as { message?: unknown } | null)?.message
-    const slot = this.#slots.slotOf(message, (count.id << 3) + counted.severity)
+    const named = typeof message === 'string' ? message : this.#nameOf(counted)
+    const slot = this.#slots.slotOf(named, (count.id << 3) + counted.severity)
     if (this.#slots.isSample(slot, bytes)) this.#sample(slot, bytes, counted, count.id)
   }
 
@@ -114,15 +116,40 @@ export class UsageMeter {
   }
 
   #sample(slot: number, bytes: number, counted: CountedEvent, dataset: number): void {
-    const { shown, scopeName } = this.#deps
+    const { shown } = this.#deps
     const sampled = shown === undefined ? counted : { ...counted, event: shown(counted.event) }
     const level = levelOf(sampled)
     const usual = this.#statements.byId(this.#slots.ownerOf(slot))
     // A constant message need not be read: it is the text of its statement.
     const isUsual =
       usual !== undefined && isMessage(usual.text, sampled) && usual.level === level && usual.dataset === dataset
-    const statement = isUsual ? usual : this.#statements.find({ dataset, level, text: textOf(sampled, scopeName) })
+    const statement = isUsual ? usual : this.#statements.find({ dataset, level, text: this.#textOf(sampled) })
     this.#slots.settle(slot, bytes, statement.id)
+  }
+
+  /** Returns the text of a statement whose message is a text; otherwise its event name or scope, in brackets. */
+  #textOf(counted: CountedEvent): string {
+    const { message } = (counted.event ?? {}) as { message?: unknown }
+    if (typeof message === 'string') return statementText(message)
+    const name = this.#nameOf(counted)
+    return name === '' ? '[no message]' : `[${statementText(name)}]`
+  }
+
+  /** Returns the OpenTelemetry event name or scope of an event, or an empty text if it has neither. */
+  #nameOf({ event, resource }: CountedEvent): string {
+    const { event_name: name } = (event ?? {}) as { event_name?: unknown }
+    if (typeof name === 'string') return name
+    return resource === undefined ? '' : this.#scopeNameOf(resource)
+  }
+
+  #scopeNameOf(resource: Uint8Array): string {
+    let name = this.#scopeNames.get(resource)
+    if (name === undefined) {
+      const given = this.#deps.scopeName(resource)
+      name = typeof given === 'string' ? given : ''
+      this.#scopeNames.set(resource, name)
+    }
+    return name
   }
 
   #newSlots(): ByteSlots {
@@ -215,14 +242,6 @@ function minus(count: UsageCount, earlier: UsageCount = { events: 0, bytes: 0 })
 
 function isMessage(text: string, { event }: CountedEvent): boolean {
   return (event as { message?: unknown } | null)?.message === text
-}
-
-/** Returns the text of a statement whose message is a text; otherwise its event name or scope, in brackets. */
-function textOf({ event, resource }: CountedEvent, scopeName: UsageMeterDeps['scopeName']): string {
-  const { message, event_name: eventName } = (event ?? {}) as { message?: unknown; event_name?: unknown }
-  if (typeof message === 'string') return statementText(message)
-  const name = typeof eventName === 'string' ? eventName : resource && scopeName(resource)
-  return typeof name === 'string' && name !== '' ? `[${statementText(name)}]` : '[no message]'
 }
 
 function levelOf({ event, severity }: CountedEvent): string {

@@ -59,6 +59,8 @@ function application(style: string, seed: number, count: number): Logged[] {
     'a value first': (noun, verb) => `${uuid()} ${noun} ${verb}`,
     'the same beginning': (noun, verb) => `[checkout-service] ${noun} ${verb} id=${hex(8)} took ${pick(100)}ms`,
     'the same beginning and a value': (noun, verb) => `order ${pick(1e6)}: ${noun} ${verb} in ${pick(100)} ms`,
+    'two values first': (noun, verb) => `"${nouns[pick(17)]}" ${uuid()} ${noun} [${pick(9)}, ${pick(9)}] ${verb}`,
+    'names and values': (noun, verb) => `user=${hex(6)} ip=10.0.0.${pick(255)} ${noun}=${pick(99)} ${verb}`,
     'words for values': (noun, verb) => `"${nouns[pick(17)]}" has ${verb} the ${noun} ${pick(1e9)}`,
   }
   const make = message[style] ?? ((noun, verb) => `${noun} ${verb}`)
@@ -93,6 +95,8 @@ describe('an application with a hundred log statements', () => {
     'a value first',
     'the same beginning',
     'the same beginning and a value',
+    'two values first',
+    'names and values',
     'words for values',
   ]
   const seeds = isSoak ? [1, 2] : [1]
@@ -116,6 +120,34 @@ describe('an application with a hundred log statements', () => {
       expect(bytes).toBe(events.reduce((total, one) => total + one.bytes, 0))
     },
   )
+})
+
+describe('an application whose events have no text for a message', () => {
+  const count = 100_000
+  it.each([
+    ['event names', ({ name }: { name: string }) => ({ event: { event_name: name }, resource: undefined })],
+    ['scopes', ({ scope }: { scope: Uint8Array }) => ({ event: { message: { a: 1 } }, resource: scope })],
+  ])('has its ten most expensive %s listed in order, within a fiftieth of their bytes', (_, eventOf) => {
+    const random = randomFrom(5)
+    const meter = meterWith(5)
+    const statements = Array.from({ length: 100 }, (_, i) => {
+      const name = `${nouns[i % 17]}.${verbs[Math.floor(i / 17)]}`
+      return { name, scope: Buffer.from(name), bytes: 100 + Math.floor(random() * 2000), total: 0 }
+    })
+    for (let i = 0; i < count; i++) {
+      const statement = statements[Math.floor(100 * random() ** 3)]
+      if (statement === undefined) throw new Error('no statement')
+      const bytes = Math.round(statement.bytes * (0.5 + random()))
+      statement.total += bytes
+      meter.add('d', { severity: 2, ...eventOf(statement) }, bytes)
+    }
+    const exact = statements.sort((one, other) => other.total - one.total).slice(0, 10)
+    const listed = meter.usage(10).statements
+    expect(listed.map(({ text }) => text)).toEqual(exact.map(({ name }) => `[${name}]`))
+    for (const [i, { bytes }] of listed.entries()) {
+      expect(Math.abs(bytes / (exact[i]?.total ?? 0) - 1)).toBeLessThan(0.02)
+    }
+  })
 })
 
 describe('counts', () => {
