@@ -1,8 +1,10 @@
 /** Redaction together with the options that keep, fold, count or number events: the secret appears nowhere. */
 import { LoggerProvider } from '@opentelemetry/sdk-logs'
 import { describe, expect, it } from 'vitest'
+import winston from 'winston'
 import type { ShipperOptions } from '../src/index.ts'
 import { LogferryLogRecordProcessor } from '../src/otel.ts'
+import { LogferryTransport } from '../src/winston.ts'
 import { type Shipping, startShipping } from './support/shipping.ts'
 
 const secret = 'hunter2'
@@ -46,6 +48,41 @@ describe('redaction', () => {
     const events = shipping.emulator.events('d') as unknown as { password: string; labels: string }[]
     expect(events).toHaveLength(3)
     expect(new Set(events.flatMap(event => [event.password, JSON.parse(event.labels).password])).size).toBe(1)
+  })
+
+  it.each<[string, ShipperOptions]>([
+    ['nothing', {}],
+    ['context', { context: () => ({ region: 'eu' }) }],
+    ['sample', { sample: { info: 0.999_999 } }],
+    ['transform', { transform: event => ({ ...event, seen: true }) }],
+    ['hold', { hold: { below: 'error' } }],
+    ['collapse', { collapse: {} }],
+    ['fields', { fields: { asText: ['labels'] } }],
+  ])('finds a path in an event that contains itself, whatever copies the event (%s)', async (_, copying) => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ redact: ['user.email'], ...copying })
+    const trace = { trace_id: 'a'.repeat(32), span_id: 'b'.repeat(16) }
+    const event: Record<string, unknown> = { level: 'info', message: 'm', user: { email: secret }, ...trace }
+    event.self = event
+    event.labels = { deeper: { self: event, all: [event] } }
+    shipper.ship(event)
+    shipper.ship({ level: 'error', message: 'failed', ...trace })
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toHaveLength(2)
+    expect(received(shipping)).not.toContain(secret)
+  })
+
+  it('finds a path in a Winston info that contains itself', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ redact: ['user.email'] })
+    const logger = winston.createLogger({
+      format: winston.format(info => Object.assign(info, { self: info, message: 1 }))(),
+      transports: [new LogferryTransport({ shipper })],
+    })
+    logger.info('m', { user: { email: secret } })
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toMatchObject([{ message: '1', user: { email: '[redacted]' } }])
+    expect(received(shipping)).not.toContain(secret)
   })
 
   it('reaches the times of repeated events', async () => {

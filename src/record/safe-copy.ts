@@ -1,5 +1,6 @@
 import { isMap, isProxy, isSet, isTypedArray } from 'node:util/types'
 import { bareObject } from './bare-object.ts'
+import { originalOf } from './copied-from.ts'
 import type { Effort } from './effort.ts'
 import { errorFields, isError } from './error-fields.ts'
 import { httpFields } from './http-message.ts'
@@ -62,6 +63,8 @@ export class SafeCopy {
   readonly #effort: Effort
   readonly #nonFinite: NonFinite
   readonly #ancestors: object[] = []
+  /** The event of which the event being copied is itself a copy. */
+  #original: object | undefined
   /**
    * Prototype of the last object whose content is in its fields. Objects of the same class, such as rows of a table,
    * skip the check for special content.
@@ -79,6 +82,7 @@ export class SafeCopy {
   of(event: unknown, kept: readonly string[]): Plain {
     // Each member takes at least one byte, so more members than `maxBytes` cannot fit.
     const reserve = this.#effort.limitTo(this.#maxBytes)
+    this.#original = typeof event === 'object' && event !== null ? originalOf(event) : undefined
     const copy = this.#read(() => event, '') ?? null
     if (this.cut && isPlainObject(copy)) {
       const fields = event as Record<string, unknown>
@@ -144,7 +148,7 @@ export class SafeCopy {
   }
 
   #object(value: object, key: Key, source: Source): Plain | undefined {
-    if (this.#ancestors.includes(value)) return this.#stub('[Circular]')
+    if (value === this.#original || this.#ancestors.includes(value)) return this.#stub('[Circular]')
     if (this.#ancestors.length > maxDepth) return this.#stub('[Depth]')
     if (this.#ancestors.length > 0 && !this.#mayReadOn()) return this.#leftOut()
     this.#effort.spend(containerUnits)

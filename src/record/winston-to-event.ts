@@ -1,4 +1,5 @@
 import { type Severity, severityOfLevel } from '../accounting/severity.ts'
+import { noteOriginal } from './copied-from.ts'
 import { errorFields, isError } from './error-fields.ts'
 import { isRecord } from './is-plain-data.ts'
 import { logstashFields } from './logstash.ts'
@@ -70,7 +71,7 @@ function isEvent(info: Info): boolean {
 }
 
 function repaired(info: Info, trace: TraceIds | undefined, origin: Error | undefined): Info {
-  const event: Info = isError(info) ? fieldsOf(info) : { ...info }
+  const event = noteOriginal<Info>(isError(info) ? fieldsOf(info) : { ...info }, info)
   if (typeof info[loggedLevel] === 'string') event.level = info[loggedLevel]
   if (!Object.hasOwn(info, 'message')) Object.assign(event, logstashFields(info))
   if (origin !== undefined) Object.assign(event, lostFields(event, origin))

@@ -1,3 +1,4 @@
+import { noteOriginal } from '../../record/copied-from.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
 import { isSpreadable, ownCopy } from '../../record/own-copy.ts'
 import type { IntakeEvent } from './intake-event.ts'
@@ -11,7 +12,7 @@ export type AsSent = (intake: IntakeEvent, altered?: Alterations) => Record<stri
  */
 export function changedFields(intake: IntakeEvent, asSent: AsSent, change: (fields: object) => object): object {
   try {
-    if (isSpreadable(intake.event)) return change(intake.event)
+    if (isSpreadable(intake.event)) return noteOriginal(change(intake.event), intake.event)
   } catch {
     // An accessor or a proxy threw. The event as it is sent is changed instead.
   }
