@@ -136,6 +136,7 @@ describe('invalid options throw when the shipper is made', () => {
       /only at its end/,
       'RangeError',
     ],
+    ['an index in a path', { ...good, fields: { asText: ['a[0]'] } }, 'fields.asText.0', /brackets/, 'RangeError'],
     ['a star alone', { ...good, fields: { asText: ['*'] } }, 'fields.asText.0', /only at its end/, 'RangeError'],
     ['a list for a group of options', { ...good, fields: [] }, 'fields', /an object: .*; got an array$/, 'TypeError'],
     [

@@ -16,7 +16,7 @@ export interface FieldsOptions {
   max?: number | undefined
   /**
    * Groups that become one text each: the JSON of the group. Dotted paths, with or without `.*` at the end: `labels.*`,
-   * `attributes.http.headers`. At most 100 paths of 1 to 200 characters; `*` may stand only at the end.
+   * `attributes.http.headers`. At most 100 paths of 1 to 200 characters, without brackets; `*` may stand only at the end.
    *
    * The resource and scope of an OpenTelemetry record are not affected.
    *
@@ -31,12 +31,12 @@ export interface FieldsOptions {
   overflowField?: string | undefined
 }
 
-const expectedPath = 'a dotted path of 1 to 200 characters, with `*` only at its end: labels.*'
+const expectedPath = 'a dotted path of 1 to 200 characters, without brackets, and with `*` only at its end: labels.*'
 const expectedPaths = 'a list of at most 100 dotted paths: [labels.*]'
 const maxPaths = 100
 
-/** Names joined by dots; none is empty, and only the last of several may be `*`. */
-const path = /^(?!\*$)[^.*]+(?:\.[^.*]+)*(?:\.\*)?$/
+/** Names without brackets, joined by dots; none is empty, and only the last of several may be `*`. */
+const path = /^(?!\*$)[^.*[\]]+(?:\.[^.*[\]]+)*(?:\.\*)?$/
 
 const PathSchema = v.pipe(v.string(expectedPath), v.maxLength(200, expectedPath), v.regex(path, expectedPath))
 
