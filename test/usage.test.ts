@@ -202,6 +202,25 @@ describe.each(ways)('fields, by %s:', (_, loggerOf, prefix) => {
   })
 })
 
+describe('fields of OpenTelemetry', () => {
+  const many = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`n${i}`, Number.NaN]))
+  it.each<[string, ShipperOptions, object]>([
+    ['in a text', { fields: { asText: ['attributes.labels'] } }, { ratio: 'NaN', labels: '{"a":"NaN"}' }],
+    ['in the overflow field', { fields: { max: 20 } }, { ratio: 'NaN' }],
+    ['under redaction', { fields: { max: 20 }, redact: ['card'] }, { ratio: 'NaN' }],
+  ])('keep numbers that JSON does not have, as texts (%s)', async (_, options, attributes) => {
+    await using shipping = await startShipping()
+    const processor = new LogferryLogRecordProcessor({ shipper: shipping.ship(options) })
+    const logger = new LoggerProvider({ processors: [processor] }).getLogger('orders')
+    logger.emit({ severityNumber: 9, body: 'm', attributes: { ratio: Number.NaN, 'labels.a': Number.NaN, ...many } })
+    await processor.forceFlush()
+    const [event] = shipping.emulator.events('d')
+    expect(event).toMatchObject({ attributes })
+    const folded = (event as { overflow?: string }).overflow
+    if (options.fields?.max !== undefined) expect(JSON.parse(folded ?? '')).toHaveProperty(['attributes.n29'], 'NaN')
+  })
+})
+
 describe('fields with a license', () => {
   it('keep to the lower of both limits', async () => {
     await using shipping = await startShipping({ org: { license: { maxFields: 26 } }, enforce: true })

@@ -1,3 +1,4 @@
+import type { NonFinite } from '../record/plain.ts'
 import { shapeOf } from './field-routes.ts'
 import { FieldSet, maxPathLength } from './field-set.ts'
 
@@ -24,7 +25,7 @@ export interface FieldGuardOptions {
    * The guard calls it for an event that is not plain data: only the line shows the fields of an Error or of a
    * `toJSON`. The guard also calls it before it folds fields.
    */
-  asSent: (event: object) => object
+  asSent: (event: object, nonFinite: NonFinite) => object
   /** Called once per dataset when its first field is folded, with the path of that field. */
   onOver: (dataset: string, path: string) => void
 }
@@ -121,7 +122,7 @@ export class FieldGuard {
    *
    * Never throws, and never changes the event.
    */
-  fold(dataset: string, event: object): object {
+  fold(dataset: string, event: object, nonFinite: NonFinite = 'null'): object {
     const { fields } = this.#use(dataset)
     if (this.#isUnlimited && fields.size >= maxNotedFields) return event
     try {
@@ -131,7 +132,7 @@ export class FieldGuard {
     }
     if (this.#isUnlimited) return event
     try {
-      const sent = this.#asSent(event)
+      const sent = this.#asSent(event, nonFinite)
       return fields.fit(sent, this.#usableFields) ? sent : this.#folded(dataset, sent)
     } catch {
       return event // no stack or memory left

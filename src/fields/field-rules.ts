@@ -1,3 +1,4 @@
+import type { NonFinite } from '../record/plain.ts'
 import { FieldGuard, type FieldGuardOptions } from './field-guard.ts'
 import { FieldTexts, type FieldTextsOptions } from './field-texts.ts'
 import { type FieldFindings, FieldWatch, type FieldWatchListener } from './field-watch.ts'
@@ -6,7 +7,7 @@ import { type FieldFindings, FieldWatch, type FieldWatchListener } from './field
 export interface Fields {
   /** Maximum number of distinct fields per dataset, from the license. */
   maxFields: number
-  fold(dataset: string, event: object): object
+  fold(dataset: string, event: object, nonFinite: NonFinite): object
   know(dataset: string, fields: object): void
   readonly datasets: string[]
   fieldCount(dataset: string): number
@@ -36,10 +37,10 @@ export class FieldRules implements Fields {
   }
 
   /** Returns the event to send in place of `event`. Never throws, and never changes the event. */
-  fold(dataset: string, event: object): object {
-    const withTexts = this.#texts === undefined ? event : this.#texts.fold(event)
+  fold(dataset: string, event: object, nonFinite: NonFinite): object {
+    const withTexts = this.#texts === undefined ? event : this.#texts.fold(event, nonFinite)
     this.#watch.observe(dataset, withTexts)
-    return this.#guard.fold(dataset, withTexts)
+    return this.#guard.fold(dataset, withTexts, nonFinite)
   }
 
   know(dataset: string, fields: object): void {

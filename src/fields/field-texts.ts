@@ -1,3 +1,4 @@
+import type { NonFinite } from '../record/plain.ts'
 import { shapeOf } from './field-routes.ts'
 
 /** A name on the way to declared paths. */
@@ -14,9 +15,9 @@ export interface FieldTextsOptions {
    * Returns the JSON of a group of plain data. Returns `undefined` for any other group, and for one that takes more than
    * `maxBytes` or takes long to read.
    */
-  toJson: (group: object, maxBytes: number) => string | undefined
+  toJson: (group: object, maxBytes: number, nonFinite: NonFinite) => string | undefined
   /** Returns an event as it is sent: its line, parsed. */
-  asSent: (event: object) => object
+  asSent: (event: object, nonFinite: NonFinite) => object
 }
 
 /**
@@ -30,6 +31,7 @@ export class FieldTexts {
   readonly #asSent: FieldTextsOptions['asSent']
   /** True while the event is read as it is sent. */
   #isSent = false
+  #nonFinite: NonFinite = 'null'
   /** Number of bytes that the texts of another event may still take. */
   #bytesLeft = 0
 
@@ -56,7 +58,8 @@ export class FieldTexts {
    * Returns the event with its declared groups as texts, or the event itself if it has none of them. Never throws, and
    * never changes the event.
    */
-  fold(event: object): object {
+  fold(event: object, nonFinite: NonFinite = 'null'): object {
+    this.#nonFinite = nonFinite
     try {
       if (shapeOf(event) === 'group' && typeof (event as { toJSON?: unknown }).toJSON !== 'function') {
         this.#bytesLeft = this.#maxBytes
@@ -66,7 +69,7 @@ export class FieldTexts {
       // A getter or a proxy threw, or a group is not plain data or too large. The event as it is sent is plain, and fits.
     }
     try {
-      const sent = this.#asSent(event)
+      const sent = this.#asSent(event, nonFinite)
       this.#isSent = true
       return this.#foldGroup(sent, this.#root)
     } catch {
@@ -113,7 +116,7 @@ export class FieldTexts {
 
   #textOf(group: object): string {
     if (this.#isSent) return JSON.stringify(group)
-    const text = shapeOf(group) === 'group' ? this.#toJson(group, this.#bytesLeft) : undefined
+    const text = shapeOf(group) === 'group' ? this.#toJson(group, this.#bytesLeft, this.#nonFinite) : undefined
     if (text === undefined) throw notPlain
     this.#bytesLeft -= text.length
     return text

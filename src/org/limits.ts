@@ -3,6 +3,8 @@ import type { ErrorCode } from '../errors.ts'
 import { FieldGuard } from '../fields/field-guard.ts'
 import { shapeOf } from '../fields/field-routes.ts'
 import type { Fields } from '../fields/field-rules.ts'
+import { noteOriginal } from '../record/copied-from.ts'
+import type { NonFinite } from '../record/plain.ts'
 import { quoted, type Redact, toMessageLine } from '../text/short-line.ts'
 import { clearInterval, clearTimeout, setInterval, setTimeout, systemTimeMs } from '../time.ts'
 import { Budget, type BudgetNews, type Period, periodAt } from './budget.ts'
@@ -60,7 +62,7 @@ export interface LimitsDeps {
   /** Removes secrets from texts of the service. */
   readonly redact?: Redact
   /** Returns an event as it is sent: its line, parsed. */
-  readonly asSent: (event: object) => object
+  readonly asSent: (event: object, nonFinite: NonFinite) => object
   /** Called with each event that `fit` returns and that was made of an event as it is sent. */
   readonly onAsSent?: (event: object) => void
   /** The application's rules for fields. They apply the license's maximum, too. */
@@ -148,15 +150,22 @@ export class Limits {
    *
    * @param around fields that the event's line carries besides those of the event; each object counts once
    */
-  fit(dataset: string, event: object, severity: number, around: object | undefined): object | undefined {
+  fit(
+    dataset: string,
+    event: object,
+    severity: number,
+    around: object | undefined,
+    nonFinite: NonFinite = 'null',
+  ): object | undefined {
     this.#know(dataset, around)
     const kept = this.#settings.onBudget === 'shed' ? (this.#budget?.kept(severity) ?? 1) : 1
     if (kept < 1 && (this.#deps.random ?? Math.random)() >= kept) {
       this.#budget?.spare(severity)
       return undefined
     }
-    const folded = this.#guard.fold(dataset, event)
-    return kept === 1 ? this.#noted(folded, folded !== event) : this.#marked(folded, kept, folded !== event)
+    const folded = this.#guard.fold(dataset, event, nonFinite)
+    if (kept < 1) return this.#marked(folded, kept, folded !== event, nonFinite)
+    return this.#noted(folded, folded !== event)
   }
 
   /** Counts a line that will be shipped. */
@@ -284,14 +293,14 @@ export class Limits {
    *
    * @param isAsSent true if the event was made of an event as it is sent
    */
-  #marked(event: object, kept: number, isAsSent: boolean): object {
+  #marked(event: object, kept: number, isAsSent: boolean, nonFinite: NonFinite): object {
     const rate = Number(kept.toPrecision(2))
     try {
-      if (shapeOf(event) === 'group') return this.#noted(withSamplingRate(event, rate), isAsSent)
+      if (shapeOf(event) === 'group') return this.#noted(noteOriginal(withSamplingRate(event, rate), event), isAsSent)
     } catch {
       // A getter or a proxy threw. The event as it is sent is marked instead.
     }
-    return this.#noted(withSamplingRate(this.#deps.asSent(event), rate), true)
+    return this.#noted(withSamplingRate(this.#deps.asSent(event, nonFinite), rate), true)
   }
 
   #noted(event: object, isAsSent: boolean): object {

@@ -105,18 +105,23 @@ export function bytesAsSent(maxEventBytes: number): number {
  * Returns the JSON of an object of plain data. Returns `undefined` for any other object, and for one that takes more than
  * `maxBytes` or takes long to read.
  */
-export function plainToJson(data: object, maxBytes: number): string | undefined {
-  if (isTaken) return plainToJsonBy(new LineWriter(), data, maxBytes)
+export function plainToJson(data: object, maxBytes: number, nonFinite?: NonFinite): string | undefined {
+  if (isTaken) return plainToJsonBy(new LineWriter(), data, maxBytes, nonFinite)
   isTaken = true
   try {
-    return plainToJsonBy(shared, data, maxBytes)
+    return plainToJsonBy(shared, data, maxBytes, nonFinite)
   } finally {
     isTaken = false
   }
 }
 
-function plainToJsonBy(writer: LineWriter, data: object, maxBytes: number): string | undefined {
-  writer.begin(undefined)
+function plainToJsonBy(
+  writer: LineWriter,
+  data: object,
+  maxBytes: number,
+  nonFinite: NonFinite | undefined,
+): string | undefined {
+  writer.begin(undefined, nonFinite)
   return writer.write(data, maxBytes) ? writer.bytes.toString('utf8', 0, writer.end(undefined)) : undefined
 }
 

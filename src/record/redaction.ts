@@ -94,8 +94,8 @@ export class Redaction implements RedactionRules {
    *
    * @throws whatever redacting throws
    */
-  asSent(event: object, maxBytes: number, altered: Alterations): object {
-    return sparingly(() => this.#parsed(this.#lineOf(event, maxBytes, altered)))
+  asSent(event: object, maxBytes: number, altered: Alterations, nonFinite: NonFinite): object {
+    return sparingly(() => this.#parsed(this.#lineOf(event, maxBytes, altered, nonFinite)))
   }
 
   /**
@@ -104,17 +104,17 @@ export class Redaction implements RedactionRules {
    *
    * @throws whatever redacting throws
    */
-  redacted(event: object, maxBytes: number, altered: Alterations): object {
+  redacted(event: object, maxBytes: number, altered: Alterations, nonFinite: NonFinite): object {
     if (this.#redacted.has(event)) return event
     const copy = ownCopy(event)
     return sparingly(() => {
-      const line = this.#lineOf(copy ?? event, maxBytes, altered)
+      const line = this.#lineOf(copy ?? event, maxBytes, altered, nonFinite)
       return copy !== undefined && this.#isUnchanged ? copy : this.#parsed(line)
     })
   }
 
-  #lineOf(event: object, maxBytes: number, altered: Alterations): Line {
-    const line = this.toLine(event, undefined, undefined, maxBytes, altered)
+  #lineOf(event: object, maxBytes: number, altered: Alterations, nonFinite: NonFinite): Line {
+    const line = this.toLine(event, undefined, undefined, maxBytes, altered, undefined, nonFinite)
     if (line === undefined) throw this.failure
     return line
   }

@@ -7,7 +7,7 @@ import type { Redaction } from '../record/redaction.ts'
 import { tailFields } from '../record/resource-tail.ts'
 import { fewCallsBytes, reserveStack } from '../stack-reserve.ts'
 import { quoted } from '../text/short-line.ts'
-import { type HoldingStep, replaceFields } from './intake/intake-event.ts'
+import { type HoldingStep, nonFiniteOf, replaceFields } from './intake/intake-event.ts'
 
 /** Maximum number of warnings of a kind for one dataset. `usage()` has the other findings. */
 const maxWarnings = 3
@@ -37,7 +37,7 @@ export function fieldRulesOf(
     timeField: options.timeField,
     maxTextBytes: options.maxEventBytes,
     toJson: plainToJson,
-    asSent: event => eventAsSent(event, options.maxEventBytes, altered),
+    asSent: (event, nonFinite) => eventAsSent(event, options.maxEventBytes, altered, nonFinite),
     onOver: (dataset, path) =>
       warn(
         `fields of ${dataset}`,
@@ -64,7 +64,7 @@ export function fieldStep(rules: FieldRules, redaction: Redaction | undefined): 
   return (intake, dataset) => {
     reserveStack(fewCallsBytes)
     if (intake.resource !== undefined) rules.know(dataset, tailFields(intake.resource))
-    const folded = rules.fold(dataset, intake.event)
+    const folded = rules.fold(dataset, intake.event, nonFiniteOf(intake))
     if (folded === intake.event) return undefined // the application's own object may change before it is logged again
     replaceFields(intake, folded)
     redaction?.noteRedacted(folded)
@@ -80,7 +80,8 @@ export function fieldStep(rules: FieldRules, redaction: Redaction | undefined): 
 export function redactStep(redaction: Redaction, maxEventBytes: number, altered: Alterations): HoldingStep {
   return intake => {
     reserveStack(fewCallsBytes)
-    replaceFields(intake, redaction.redacted(intake.event, bytesAsSent(maxEventBytes), altered))
+    const redacted = redaction.redacted(intake.event, bytesAsSent(maxEventBytes), altered, nonFiniteOf(intake))
+    replaceFields(intake, redacted)
     return undefined
   }
 }

@@ -118,9 +118,9 @@ export function openLicense(deps: LicenseDeps): License {
       },
       warn: (code, message, about) => diagnostics.warn(code, message, about),
       redact: diagnostics.redact,
-      asSent: event =>
-        redaction?.asSent(event, bytesAsSent(options.maxEventBytes), altered) ??
-        eventAsSent(event, options.maxEventBytes, altered),
+      asSent: (event, nonFinite) =>
+        redaction?.asSent(event, bytesAsSent(options.maxEventBytes), altered, nonFinite) ??
+        eventAsSent(event, options.maxEventBytes, altered, nonFinite),
       onAsSent: event => redaction?.noteRedacted(event),
       fields: deps.fields,
       topStatements: deps.topStatements,

@@ -1,6 +1,7 @@
 import type { IntakeDropReason } from '../../accounting/drop-reasons.ts'
 import type { Severity } from '../../accounting/severity.ts'
 import type { Acknowledgement } from '../../batch/acknowledgements.ts'
+import type { NonFinite } from '../../record/plain.ts'
 import { tailFields } from '../../record/resource-tail.ts'
 
 /** An event on its way into the core, whichever way it came. */
@@ -40,6 +41,11 @@ export function replaceFields(intake: IntakeEvent, event: object): void {
  * and passes it on later or drops it.
  */
 export type HoldingStep = (intake: IntakeEvent, dataset: string) => IntakeDropReason | 'held' | undefined
+
+/** OpenTelemetry has numbers that JSON does not have. */
+export function nonFiniteOf({ resource }: Pick<IntakeEvent, 'resource'>): NonFinite {
+  return resource === undefined ? 'null' : 'text'
+}
 
 /** Returns the whole event, including the fields that the tail adds to its line. */
 export function wholeEvent(event: object, tail: Uint8Array | undefined): Readonly<Record<string, unknown>> {

@@ -12,7 +12,7 @@ import { fewCallsBytes, reserveStack } from '../../stack-reserve.ts'
 import type { License } from '../license-limits.ts'
 import { datasetOf } from './dataset-of.ts'
 import type { IntakeDrops } from './intake-drops.ts'
-import { type EarlyStep, type HoldingStep, type IntakeEvent, replaceFields } from './intake-event.ts'
+import { type EarlyStep, type HoldingStep, type IntakeEvent, nonFiniteOf, replaceFields } from './intake-event.ts'
 import { LineHeads } from './line-heads.ts'
 import type { Shaping } from './shaping.ts'
 
@@ -112,9 +112,8 @@ export class Intake {
    * @throws the failure of the redaction
    */
   toJsonWithin(maxBytes: number, intake: IntakeEvent, altered: Alterations, head?: Uint8Array): Line {
-    const { event, resource, preSerialized } = intake
-    const nonFinite = resource === undefined ? 'null' : 'text'
-    const line = this.#toLine(event, head, undefined, maxBytes, altered, preSerialized, nonFinite)
+    const { event, preSerialized } = intake
+    const line = this.#toLine(event, head, undefined, maxBytes, altered, preSerialized, nonFiniteOf(intake))
     if (line === undefined) throw this.#deps.redaction?.failure
     return line
   }
@@ -198,14 +197,13 @@ export class Intake {
     const { event, resource, preSerialized } = intake
     const tail = this.#tailOf(resource)
     if (tail !== resource) this.altered.cut++
-    const nonFinite = resource === undefined ? 'null' : 'text' // OpenTelemetry has numbers that JSON does not have
     const maxBytes = this.#maxEventBytes - 1
     const head = this.#heads.of(intake)
     if (intake.keepsText && preSerialized !== undefined && this.#deps.redaction === undefined) {
       const line = textToLine(preSerialized, event, head, tail, maxBytes)
       if (line !== undefined) return line
     }
-    return this.#toLine(event, head, tail, maxBytes, this.altered, preSerialized, nonFinite)
+    return this.#toLine(event, head, tail, maxBytes, this.altered, preSerialized, nonFiniteOf(intake))
   }
 
   /** Returns a resource unless it is too long: it must not displace the event itself. */
@@ -218,7 +216,7 @@ export class Intake {
     const { event, severity, resource } = intake
     reserveStack(fewCallsBytes)
     license.start() // after close()
-    const fitted = license.limits.fit(dataset, event, severity, resource && tailFields(resource))
+    const fitted = license.limits.fit(dataset, event, severity, resource && tailFields(resource), nonFiniteOf(intake))
     if (fitted === undefined) return false
     replaceFields(intake, fitted)
     return true

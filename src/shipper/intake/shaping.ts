@@ -4,7 +4,7 @@ import { eventAsSent } from '../../record/event-to-line.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
 import { contextStep } from './add-context.ts'
 import type { AsSent } from './event-fields.ts'
-import type { EarlyStep } from './intake-event.ts'
+import { type EarlyStep, nonFiniteOf } from './intake-event.ts'
 import { sampleStep } from './sample-event.ts'
 import { transformStep } from './transform-event.ts'
 
@@ -25,8 +25,8 @@ export interface Shaping {
 export function shapingOf({ options, diagnostics, altered }: ShapingDeps): Shaping {
   const { shaping, maxEventBytes, timeField } = options
   const { context, transform, sample } = shaping
-  const asSent: AsSent = ({ event, resource }, counted = altered) =>
-    eventAsSent(event, maxEventBytes, counted, resource === undefined ? 'null' : 'text')
+  const asSent: AsSent = (intake, counted = altered) =>
+    eventAsSent(intake.event, maxEventBytes, counted, nonFiniteOf(intake))
   const deps = { diagnostics, asSent, timeField, altered }
   return {
     context: context && contextStep(context, deps),
