@@ -220,6 +220,13 @@ export class BatchQueue {
     }
   }
 
+  /** Makes the next probe of each dataset due now that is paused because of such answers. */
+  probePaused(status: number): void {
+    for (const queue of this.#queues.values()) {
+      if (queue.pause?.status === status && !queue.pause.isProbing) queue.probeNow()
+    }
+  }
+
   /**
    * Schedules batches to move to the store if memory is short. The batches move between log calls, not in this call.
    */

@@ -27,6 +27,7 @@ export interface Batches {
   wakeAtMs(): number
   load(): BatchLoad
   queueFor(dataset: string): DatasetQueue
+  probePaused(status: number): void
   /** Returns a paused dataset queue that has batches, waiting or in flight; `undefined` if no such queue exists. */
   pausedQueue(): DatasetQueue | undefined
   skipBackoff(): void
@@ -82,7 +83,11 @@ export class Delivery {
   constructor(deps: DeliveryDeps) {
     const { batches, rateLimiter } = deps
     this.#deps = deps
-    this.#settler = new AttemptSettler({ ...deps, queueFor: dataset => batches.queueFor(dataset) })
+    this.#settler = new AttemptSettler({
+      ...deps,
+      queueFor: dataset => batches.queueFor(dataset),
+      probePaused: status => batches.probePaused(status),
+    })
     this.demand = new Demand(batches, () => this.requests)
     this.#tuner = new Tuner(
       batches,

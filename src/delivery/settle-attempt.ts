@@ -29,6 +29,8 @@ import {
 
 export interface AttemptSettlerDeps {
   readonly queueFor: (dataset: string) => DatasetQueue
+  /** Makes the next probe of each dataset due that is paused because of such answers. */
+  readonly probePaused: (status: number) => void
   readonly breaker: Breaker
   readonly rateLimiter: RateLimiter
   readonly compression: Compression
@@ -62,6 +64,8 @@ const refusalsUntilPause = 64
 const refusalsUntilWarned = 5
 const firstProbeDelayMs = 1000
 const maxProbeDelayMs = 60_000
+/** Minimum time between two accepted probes after which the other paused datasets are probed, in milliseconds. */
+const betweenProbesOfAllMs = 10_000
 
 /**
  * Decides by the outcome of an attempt what happens to its batch: delivered, tried again, split, held back or dropped.
@@ -78,6 +82,8 @@ export class AttemptSettler {
   readonly #deps: AttemptSettlerDeps
   /** Start of the latest request that the service accepted; monotonic, in milliseconds. */
   #acceptedAtMs = Number.NEGATIVE_INFINITY
+  /** Time of the last accepted probe after which the other paused datasets were probed; monotonic, in milliseconds. */
+  #probedOthersAtMs = Number.NEGATIVE_INFINITY
   /** Number of pieces refused since the last acceptance, each counted once. */
   #refusalsInRow = 0
 
@@ -89,9 +95,11 @@ export class AttemptSettler {
     const { queueFor, breaker, compression } = this.#deps
     const queue = queueFor(batch.dataset)
     if (outcome.kind === 'retryable') queue.endProbe()
+    const pausedBy = queue.pause?.status
     // A service that refuses a compression has not refused the events yet.
     const isOfCompression = outcome.kind === 'unsupported-encoding' && encoding !== 'none'
     if (isAcceptance(outcome) || isOfCompression) queue.unpause()
+    if (isAcceptance(outcome) && pausedBy !== undefined) this.#probeOthers(pausedBy)
     if (outcome.kind !== 'retryable') {
       breaker.onAnswered()
       this.failure = undefined
@@ -118,6 +126,14 @@ export class AttemptSettler {
       case 'blocked':
         return this.#pauseBatch(batch, queue, outcome.status, outcome.reason)
     }
+  }
+
+  /** The cause may have been the same for other datasets, such as a token that has been renewed. */
+  #probeOthers(status: number): void {
+    const nowMs = monotonicMs()
+    if (nowMs - this.#probedOthersAtMs < betweenProbesOfAllMs) return
+    this.#probedOthersAtMs = nowMs
+    this.#deps.probePaused(status)
   }
 
   /** Drops a batch that will not be sent again: as rejected if the service has refused it, else for `reason`. */

@@ -544,6 +544,23 @@ describe('when the service refuses the token, the dataset or the address', () =>
     expect(sorted(numbers(arrived))).toEqual(range(10_000))
   })
 
+  it('an accepted probe shows that others may be accepted: all datasets are delivered soon', async () => {
+    let isTokenValid = false
+    const acceptedMs: number[] = []
+    const { log, arrived, sent } = pipelineTo(() => {
+      if (!isTokenValid) return { kind: 'blocked', status: 401, reason: 'no' }
+      acceptedMs.push(Date.now())
+      return delivered
+    })
+    for (const n of range(300)) log(n, { dataset: `d${n}` })
+    await vi.advanceTimersByTimeAsync(600_000)
+    expect(sent.length).toBeLessThan(300 * 22)
+    isTokenValid = true
+    await vi.advanceTimersByTimeAsync(120_000)
+    expect(sorted(numbers(arrived))).toEqual(range(300))
+    expect(Math.max(...acceptedMs) - Math.min(...acceptedMs)).toBeLessThan(5000)
+  })
+
   it('other datasets are delivered', async () => {
     const { log, arrived, ledger } = pipelineTo(({ dataset }) => (dataset === 'closed' ? blocked : delivered), {
       maxBatchEvents: 10,
