@@ -1,8 +1,9 @@
 /** Redaction together with the options that keep, fold, count or number events: the secret appears nowhere. */
 import { LoggerProvider } from '@opentelemetry/sdk-logs'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import winston from 'winston'
 import type { ShipperOptions } from '../src/index.ts'
+import { Budget } from '../src/org/budget.ts'
 import { LogferryLogRecordProcessor } from '../src/otel.ts'
 import { LogferryTransport } from '../src/winston.ts'
 import { type Shipping, startShipping } from './support/shipping.ts'
@@ -83,6 +84,51 @@ describe('redaction', () => {
     await shipper.flush()
     expect(shipping.emulator.events('d')).toMatchObject([{ message: '1', user: { email: '[redacted]' } }])
     expect(received(shipping)).not.toContain(secret)
+  })
+
+  it.each<[string, ShipperOptions]>([
+    ['context', { context: () => ({ region: 'eu' }) }],
+    ['sample', { sample: { info: 0.999_999 } }],
+    ['transform', { transform: event => ({ ...event, seen: true }) }],
+  ])('masks a long secret in an event that is copied and cut (%s)', async (_, copying) => {
+    await using shipping = await startShipping()
+    const pattern = /-----BEGIN[^-]+-----[^-]+-----END[^-]+-----/g
+    const shipper = shipping.ship({ redactText: [pattern], maxEventBytes: 20_000, ...copying })
+    const key = `-----BEGIN KEY-----${'k3y'.repeat(900)}-----END KEY-----`
+    for (let before = 0; before < 20_000; before += 500) {
+      const error = Object.assign(new Error('boot failed'), { log: `${'x '.repeat(before / 2)}${key}` })
+      shipper.ship({ level: 'info', message: 'm', error, more: 'y'.repeat(30_000) })
+    }
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toHaveLength(40)
+    expect(received(shipping)).not.toContain('k3yk3y')
+  })
+
+  it('masks a match around a text that looks like the mark of a cut', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ redactText: [/password="[^"]*"/g] })
+    shipper.ship({ message: `login with password="${secret}... [9 more characters]-the-rest" failed` })
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toMatchObject([{ message: 'login with [redacted] failed' }])
+  })
+
+  it('hashes once, also in an event that the budget of the license has sampled', async () => {
+    const kept = vi.spyOn(Budget.prototype, 'kept').mockImplementation(severity => (severity < 4 ? 0.5 : 1))
+    try {
+      await using shipping = await startShipping({ org: { license: { maxFields: 1000, monthlyIngestGb: 0.000_001 } } })
+      const { orgId, accessToken } = shipping.emulator
+      const limits = { orgId, accessToken, onBudget: 'shed' } as const
+      const shipper = shipping.ship({ ...options, limits, fields: {} })
+      await vi.waitFor(() => expect(shipper.stats().limits?.readAt).toBeDefined(), 5000)
+      shipper.ship({ level: 'error', message: 'm', password: secret })
+      for (let n = 0; n < 100; n++) shipper.ship({ level: 'debug', message: `m ${n}`, password: secret })
+      await shipper.flush()
+      const events = shipping.emulator.events('d')
+      expect(events.some(({ logferry }) => logferry !== undefined)).toBe(true)
+      expect(new Set(events.map(({ password }) => password)).size).toBe(1)
+    } finally {
+      kept.mockRestore()
+    }
   })
 
   it('reaches the times of repeated events', async () => {

@@ -1,3 +1,5 @@
+import { isDate, isMap, isPromise, isSet } from 'node:util/types'
+
 /**
  * Describes a value for an error. Shows numbers and booleans, but no texts: any option may get a token, or an address
  * with a password, by mistake.
@@ -16,12 +18,21 @@ export function describedWord(value: unknown): string {
   return typeof value === 'string' && /^([a-z_]{1,9}|\d{1,9})$/i.test(value) ? JSON.stringify(value) : described(value)
 }
 
+const builtIns: readonly [(value: unknown) => boolean, string][] = [
+  [isMap, 'a Map'],
+  [isSet, 'a Set'],
+  [isDate, 'a Date'],
+  [isPromise, 'a promise'],
+]
+
 /** Describes the kind of a value without the value, for options that are secret whatever their type. */
 export function kindOf(value: unknown): string {
   if (value === '') return 'an empty string'
   if (typeof value === 'string') return `a string of ${value.length} characters (not shown)`
   if (value === null || value === undefined) return String(value)
-  return Array.isArray(value) ? 'an array' : `${/^[aeiou]/.test(typeof value) ? 'an' : 'a'} ${typeof value}`
+  if (Array.isArray(value)) return 'an array'
+  const builtIn = builtIns.find(([isOne]) => isOne(value))
+  return builtIn?.[1] ?? `${/^[aeiou]/.test(typeof value) ? 'an' : 'a'} ${typeof value}`
 }
 
 /**

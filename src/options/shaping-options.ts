@@ -4,6 +4,7 @@ import { ownProperties } from '../own-properties.ts'
 import { isFunction } from './checks.ts'
 import { described, describedName, describedWord, kindOf } from './described.ts'
 import { custom, type DefinitionsOf, word } from './option.ts'
+import { isOptionGroup } from './strict-object.ts'
 
 /** Shares of events that are kept, by severity: 1 keeps every event, 0 none. A severity without a rate keeps every event. */
 export type SampleRates = { readonly [Name in SeverityName]?: number | undefined }
@@ -43,8 +44,8 @@ export interface ShapingOptions {
    */
   minSeverity?: SeverityName | undefined
   /**
-   * Returns fields for each event, for example from an `AsyncLocalStorage`. An event keeps its own value of a field. The
-   * result `undefined` adds nothing.
+   * Returns fields for each event as an object or a `Map`, for example from an `AsyncLocalStorage`. An event keeps its own
+   * value of a field. The result `undefined` adds nothing.
    *
    * The function runs inside the log call, and should be quick. If it throws, or returns no object, the event is shipped
    * without its fields, and a warning (`LOGFERRY_CALLBACK_THREW`) reports that once a minute.
@@ -122,7 +123,7 @@ export const shapingOptions = {
     summary: 'returns the event to ship, or nothing, see [Transform](shaping.md#transform)',
   }),
   sample: custom<NonNullable<ShapingOptions['sample']>>({
-    accepts: value => isFunction(value) || isObject(value),
+    accepts: value => isFunction(value) || isOptionGroup(value),
     expected: expectedSample,
     values: '`{ debug: 0.1, … }`, `{ rates, by }`, or function of the event',
     summary: 'ships a sample of the events, see [Sample](shaping.md#sample)',
@@ -156,7 +157,7 @@ function resolveSample(given: NonNullable<ShapingOptions['sample']>): ResolvedSa
   const { rates, by = 'event' } = own
   if (by !== 'event' && by !== 'trace') throw invalidOption('sample.by', "'event' or 'trace'", describedWord(by))
   if (isFunction(rates)) return { rates: rates as SampleFunction, by }
-  if (!isObject(rates)) {
+  if (!isOptionGroup(rates)) {
     throw invalidOption('sample.rates', expectedRates, rates === undefined ? 'nothing' : kindOf(rates))
   }
   return sampleOf(resolveRates(ownProperties(rates as SampleRates), 'sample.rates'), by)
@@ -190,8 +191,4 @@ function checkNames(given: object, names: readonly string[], option: string): vo
   if (unknown === undefined) return
   const expected = `one of ${names.map(name => `${option}.${name}`).join(', ')}`
   throw invalidOption(`${option}.${describedName(unknown)}`, expected, 'an unknown option')
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

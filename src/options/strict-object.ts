@@ -1,6 +1,13 @@
 import * as v from 'valibot'
 import { ownProperties } from '../own-properties.ts'
 
+const groupTags = ['[object Object]', '[object Module]']
+
+/** True for an object with options as properties; false for an array, a Map, a promise and the like. */
+export function isOptionGroup(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && groupTags.includes(Object.prototype.toString.call(value))
+}
+
 /**
  * As Valibot's `strictObject`, but for own properties only; the result inherits nothing.
  *
@@ -17,8 +24,8 @@ export function strictObject<const Entries extends v.ObjectEntries>(
     ...schema,
     '~run'(dataset, config) {
       const { value } = dataset
-      if (Array.isArray(value)) {
-        const result = schema['~run']({ value: undefined }, config) // Valibot takes an array for an object
+      if (typeof value === 'object' && value !== null && !isOptionGroup(value)) {
+        const result = schema['~run']({ value: undefined }, config) // Valibot takes an array or a Map for an object
         for (const issue of result.issues ?? []) Object.assign(issue, { input: value })
         return result
       }

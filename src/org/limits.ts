@@ -65,6 +65,8 @@ export interface LimitsDeps {
   readonly asSent: (event: object, nonFinite: NonFinite) => object
   /** Called with each event that `fit` returns and that was made of an event as it is sent. */
   readonly onAsSent?: (event: object) => void
+  /** Called with each copy of an event that `fit` returns. */
+  readonly onCopied?: (copy: object, event: object) => void
   /** The application's rules for fields. They apply the license's maximum, too. */
   readonly fields?: Fields | undefined
   /** Returns the log statements with most bytes, as the end of a sentence, or `undefined` if they are not known. */
@@ -296,7 +298,11 @@ export class Limits {
   #marked(event: object, kept: number, isAsSent: boolean, nonFinite: NonFinite): object {
     const rate = Number(kept.toPrecision(2))
     try {
-      if (shapeOf(event) === 'group') return this.#noted(noteOriginal(withSamplingRate(event, rate), event), isAsSent)
+      if (shapeOf(event) === 'group') {
+        const marked = noteOriginal(withSamplingRate(event, rate), event)
+        this.#deps.onCopied?.(marked, event)
+        return this.#noted(marked, isAsSent)
+      }
     } catch {
       // A getter or a proxy threw. The event as it is sent is marked instead.
     }

@@ -46,7 +46,7 @@ function incomingFields(message: Fields): object {
   return {
     ...idOf(message),
     method,
-    url: textOf(message.originalUrl ?? message.url, maxUrlBytes),
+    url: urlOf(message.originalUrl ?? message.url),
     headers: headersOf(requestHeaders, header),
     remoteAddress: textOf(socket.remoteAddress, maxHeaderBytes),
     remotePort: numberOf(socket.remotePort),
@@ -65,7 +65,7 @@ function outgoingFields(message: Fields): object {
   const url = [protocol, '//', host, path].every(part => typeof part === 'string')
     ? `${protocol}//${host}${path}`
     : path
-  return { method: message.method, url: textOf(url, maxUrlBytes), headers: headersOf(requestHeaders, header) }
+  return { method: message.method, url: urlOf(url), headers: headersOf(requestHeaders, header) }
 }
 
 /** Returns the id that a framework gave a request. */
@@ -81,6 +81,16 @@ function headersOf(names: readonly string[], header: (name: string) => unknown):
   const headers = names.map(name => [name, textOf(header(name), maxHeaderBytes)] as const)
   const present = headers.filter(([, value]) => value !== undefined)
   return present.length === 0 ? undefined : Object.fromEntries(present)
+}
+
+/**
+ * Returns a URL. One that is too long loses its query as a whole: a part of a secret in it might not be recognized as
+ * such.
+ */
+function urlOf(value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined
+  const query = value.length > maxUrlBytes / 4 && Buffer.byteLength(value) > maxUrlBytes ? value.indexOf('?') : -1
+  return cutText(query < 0 ? value : `${value.slice(0, query)}?…`, maxUrlBytes)
 }
 
 function textOf(value: unknown, maxBytes: number): string | undefined {

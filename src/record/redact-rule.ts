@@ -19,6 +19,7 @@ const origins: readonly RedactPath[] = [
   [],
   [{ kind: 'name', literals: ['attributes'] }],
   [{ kind: 'name', literals: ['body'] }],
+  [{ kind: 'name', literals: ['error'] }],
   [
     { kind: 'name', literals: ['splat'] },
     { kind: 'item', index: undefined },

@@ -52,8 +52,20 @@ export class TextMask {
     if (nameless !== undefined) return nameless
     const start = text.length > maxExamined ? text.slice(0, maxExamined) : text // the rest is cut anyway
     if (!start.includes(endOfCutMark)) return this.#maskPart(text, replace)
-    const parts = start.split(afterCutMark)
-    parts.push(`${parts.pop()}${text.slice(start.length)}`)
+    // The application may have logged the mark itself, in the midst of what a pattern matches.
+    const spans = this.#spansIn(start).filter(span => start.slice(span.start, span.end).includes(endOfCutMark))
+    let masked = ''
+    let at = 0
+    for (const span of spans) {
+      masked += this.#maskParts(start.slice(at, span.start), '', replace) + replace(start.slice(span.start, span.end))
+      at = span.end
+    }
+    return masked + this.#maskParts(start.slice(at), text.slice(start.length), replace)
+  }
+
+  #maskParts(text: string, rest: string, replace: (match: string) => string): string {
+    const parts = text.split(afterCutMark)
+    parts.push(`${parts.pop()}${rest}`)
     return parts.map(part => this.#maskPart(part, replace)).join('')
   }
 

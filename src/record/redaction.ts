@@ -131,6 +131,11 @@ export class Redaction implements RedactionRules {
     this.#hasRedacted = true
   }
 
+  /** Notes a copy of an event, with fields that are not to be redacted. A redacted event is not redacted again. */
+  noteCopied(copy: object, event: object): void {
+    if (this.#redacted.has(event)) this.noteRedacted(copy)
+  }
+
   /** Describes the last failure, without values: an error's message could have one. */
   get problem(): string {
     const { failure } = this

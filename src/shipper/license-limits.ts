@@ -122,6 +122,7 @@ export function openLicense(deps: LicenseDeps): License {
         redaction?.asSent(event, bytesAsSent(options.maxEventBytes), altered, nonFinite) ??
         eventAsSent(event, options.maxEventBytes, altered, nonFinite),
       onAsSent: event => redaction?.noteRedacted(event),
+      onCopied: (copy, event) => redaction?.noteCopied(copy, event),
       fields: deps.fields,
       topStatements: deps.topStatements,
       onNewPeriod: deps.onNewPeriod,

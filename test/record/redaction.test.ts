@@ -62,7 +62,8 @@ describe('a slow and obvious implementation', () => {
   function isRedacted(pattern: readonly Segment[], path: readonly Key[]): boolean {
     const [first] = pattern
     const bare = pattern.length === 1 && typeof first === 'object' ? (['**', ...pattern] as Segment[]) : pattern
-    const origins: Segment[][] = [[], [{ name: 'attributes' }], [{ name: 'body' }], [{ name: 'splat' }, { item: '*' }]]
+    const named = ['attributes', 'body', 'error'].map((name): Segment[] => [{ name }])
+    const origins: Segment[][] = [[], ...named, [{ name: 'splat' }, { item: '*' }]]
     const patterns = bare[0] === '**' ? [bare] : origins.map(origin => [...origin, ...bare])
     return spellings(path).some(keys =>
       keys.some((_, i) => patterns.some(segments => matches(segments, keys.slice(0, i + 1)))),
@@ -98,7 +99,24 @@ describe('a slow and obvious implementation', () => {
   }
 
   const name = fc.constantFrom(
-    ...['a', 'b', 'c', 'a_x', 'b_x', 'a.b', 'b.c.a', 'items', '0', '1', '__proto__', 'attributes', 'body', 'splat', ''],
+    ...[
+      'a',
+      'b',
+      'c',
+      'a_x',
+      'b_x',
+      'a.b',
+      'b.c.a',
+      'items',
+      '0',
+      '1',
+      '__proto__',
+      'attributes',
+      'body',
+      'error',
+      'splat',
+      '',
+    ],
     'message',
     'x'.repeat(70),
   )

@@ -37,6 +37,24 @@ describe.each(ways)('context, by %s', (_, logOf) => {
     ])
   })
 
+  it('adds the entries of a Map, and warns of an object without fields', async () => {
+    await using shipping = await startShipping()
+    class Store {
+      get request_id(): string {
+        return 'r-2'
+      }
+    }
+    const stores: object[] = [new Map([['request_id', 'r-1']]), new Store()]
+    const shipper = shipping.ship({ context: () => stores.shift() as Event })
+    const log = logOf(shipper)
+    log('info', 'first')
+    log('info', 'second')
+    const [first, second] = await arrived(shipping, shipper)
+    expect(first).toMatchObject({ request_id: 'r-1' })
+    expect(second).not.toHaveProperty('request_id')
+    expect(shipping.warnings.map(({ message }) => message).join()).toContain('without fields of its own')
+  })
+
   it('does not replace fields of the event', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({

@@ -1,5 +1,7 @@
+import { isMap } from 'node:util/types'
 import type { Diagnostics } from '../../accounting/diagnostics.ts'
 import type { ShapingOptions } from '../../options/shaping-options.ts'
+import { isSpreadable } from '../../record/own-copy.ts'
 import { type AsSent, changedFields } from './event-fields.ts'
 import { problemOf, thrownBy, warnOfHook } from './hooks.ts'
 import { type EarlyStep, replaceFields } from './intake-event.ts'
@@ -22,7 +24,10 @@ export function contextStep(
       if (result === undefined || result === null) return undefined
       const problem = problemOf(result)
       if (problem !== undefined) return void warnOfHook(diagnostics, 'context', problem)
-      fields = { ...result }
+      fields = isMap(result) ? Object.fromEntries(result) : { ...result }
+      if (Object.keys(fields).length === 0 && !isSpreadable(result)) {
+        return void warnOfHook(diagnostics, 'context', 'returned an object without fields of its own')
+      }
     } catch (error) {
       return void warnOfHook(diagnostics, 'context', thrownBy(error))
     }

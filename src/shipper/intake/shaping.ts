@@ -9,10 +9,16 @@ import { sampleStep } from './sample-event.ts'
 import { transformStep } from './transform-event.ts'
 
 export interface ShapingDeps {
-  readonly options: Pick<ResolvedOptions, 'shaping' | 'maxEventBytes' | 'timeField'>
+  readonly options: Pick<ResolvedOptions, 'shaping' | 'maxEventBytes' | 'timeField' | 'redact'>
   readonly diagnostics: Diagnostics
   readonly altered: Alterations
 }
+
+/**
+ * Factor by which an event that is copied before its texts are masked may exceed the maximum: what will be cut is
+ * masked first, so that no cut hides a part of a secret.
+ */
+const roomForMasking = 4
 
 /** The steps that the application's options ask for. A step that is off does not exist. */
 export interface Shaping {
@@ -23,7 +29,8 @@ export interface Shaping {
 }
 
 export function shapingOf({ options, diagnostics, altered }: ShapingDeps): Shaping {
-  const { shaping, maxEventBytes, timeField } = options
+  const { shaping, redact, timeField } = options
+  const maxEventBytes = options.maxEventBytes * (redact === undefined ? 1 : roomForMasking)
   const { context, transform, sample } = shaping
   const asSent: AsSent = (intake, counted = altered) =>
     eventAsSent(intake.event, maxEventBytes, counted, nonFiniteOf(intake))
