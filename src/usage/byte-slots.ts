@@ -1,4 +1,4 @@
-import { type Difference, differenceOf, hashOfChars, hashOfWord, nextWord, restartWords } from './constant-words.ts'
+import { type Difference, differenceOf, hashOfChars, hashOfWord, lookFrom, nextWord } from './constant-words.ts'
 
 /** Number of slots; a power of two. */
 const slotCount = 2048
@@ -42,7 +42,7 @@ export interface Statements {
  * sizes of the events.
  *
  * Slots with several statements are sampled more often. They also learn where their statements differ, and lead to
- * other slots by the characters or the word at that place.
+ * other slots by the characters or the constant word at that place.
  */
 export class ByteSlots {
   readonly #statements: Statements
@@ -62,7 +62,7 @@ export class ByteSlots {
   readonly #ownStride = new Float32Array(slotCount)
   /** 1 if a sample was of another statement than the owner. */
   readonly #isMixed = new Uint8Array(slotCount)
-  /** What leads to other slots: a constant word, or characters at a place. See `leadOf`; 0 for none. */
+  /** The place that leads to other slots: see `leadOf`; 0 for none. */
   readonly #lead = new Uint16Array(slotCount)
   #leadCount = 0
   #sampledBytes = 0
@@ -80,18 +80,19 @@ export class ByteSlots {
   slotOf(message: string, seed: number): number {
     let slot = mixed(hashOfChars(message, 0, seed)) & (slotCount - 1)
     let lead = this.#lead[slot] as number
-    if (lead === 0) return slot
+    let from = -1
     let words = 0
-    restartWords()
     for (let depth = 0; lead !== 0 && depth < maxDepth; depth++) {
-      if (lead >= firstCharLead) {
-        slot = mixed(hashOfChars(message, lead - firstCharLead, slot + lead)) & (slotCount - 1)
+      const word = lead & charsAtPlace
+      if (word === charsAtPlace) {
+        slot = mixed(hashOfChars(message, lead >> wordBits, slot + lead)) & (slotCount - 1)
       } else {
-        if (lead < words) {
+        if (from !== lead >> wordBits || word < words) {
+          from = lead >> wordBits
           words = 0
-          restartWords()
+          lookFrom(from)
         }
-        for (; words < lead; words++) nextWord(message)
+        for (; words < word; words++) nextWord(message)
         slot = mixed(hashOfWord(message, slot + lead)) & (slotCount - 1)
       }
       lead = this.#lead[slot] as number
@@ -232,13 +233,17 @@ export class ByteSlots {
   }
 }
 
-/** Leads from this number on are places of characters. Lower ones are numbers of words. */
-const firstCharLead = 0x8000
+/** Bits of a lead for the number of the word. The others are for the place from which words are counted. */
+const wordBits = 8
+const maxPlace = 255
+/** In place of the number of a word: the characters at the place themselves differ. */
+const charsAtPlace = 255
 
-/** Returns a difference of statements as a number, or 0 if there is none. */
+/** Returns a difference of statements as a number, or 0 if there is none within reach. */
 function leadOf(difference: Difference | undefined): number {
   if (difference === undefined) return 0
-  return difference.char === undefined ? difference.word : firstCharLead + difference.char
+  const { from, word = charsAtPlace } = difference
+  return from > maxPlace || word > charsAtPlace ? 0 : (from << wordBits) + word
 }
 
 function mixed(hash: number): number {

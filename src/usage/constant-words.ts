@@ -1,52 +1,117 @@
 /** Maximum number of characters of a message that are read; as many as for its text. */
 const maxReadChars = 1000
 
-/** What a character does to a word. */
-const kinds = { inWord: 0, endsWord: 1, startsValue: 2, assigns: 3 } as const
+/** Classes of ASCII characters, as bits. All other characters of ASCII separate words. */
+const is = { hexLetter: 1, otherLetter: 2, digit: 4, star: 8, quote: 16, question: 32, at: 64, assigns: 128 } as const
+const letter = is.hexLetter | is.otherLetter
+const shows = is.digit | is.star | is.quote | is.question | is.at | is.assigns
 
-const kindOfByte = new Uint8Array(0x100)
-for (const char of '0123456789"\'`?@*') kindOfByte[char.charCodeAt(0)] = kinds.startsValue
-kindOfByte[0x20] = kinds.endsWord
-kindOfByte['='.charCodeAt(0)] = kinds.assigns
+const classes = new Uint8Array(0x80)
+classify('abcdefABCDEF', is.hexLetter)
+classify('ghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ', is.otherLetter)
+classify('0123456789', is.digit)
+classify('*', is.star)
+classify('"\'`', is.quote)
+classify('?', is.question)
+classify('@', is.at)
+classify('=', is.assigns)
 
-function kindOf(unit: number): number {
-  return unit <= 0xff ? (kindOfByte[unit] as number) : kinds.inWord
+function classify(chars: string, bit: number): void {
+  for (const char of chars) classes[char.charCodeAt(0)] = bit
 }
 
-/** The word that was found last. At the end of a message it is empty. */
-const word = { start: 0, end: 0, isName: false }
+function classOf(unit: number): number {
+  return unit < 0x80 ? (classes[unit] as number) : 0
+}
 
-/** Begins to look for words at the start of a message. */
-export function restartWords(): void {
-  word.end = 0
-  word.isName = false
+/** The constant word that was found last. At the end of a message it is empty. */
+const word = { start: 0, end: 0 }
+
+/** Begins to look for words at a place. */
+export function lookFrom(place: number): void {
+  word.end = place
 }
 
 /**
- * Finds the next word of a message, or of a statement's text, that has no value. `name=` is a word, and what follows it
- * a value. A message and the text of its statement have the same such words, apart from values that only letters show.
+ * Finds the next word of a message, or of a statement's text, that is no value and no part of one. `name=` is a word,
+ * and what follows it a value. A message and the text of its statement have the same constant words, apart from values
+ * that only their statement's other values show.
  */
 export function nextWord(text: string): void {
   const end = Math.min(text.length, maxReadChars)
-  let at = word.isName ? endOfValue(text, word.end, end) : word.end
-  for (;;) {
-    while (at < end && text.charCodeAt(at) === space) at++
-    const start = at
-    let kind: number = kinds.endsWord
-    for (; at < end; at++) {
-      kind = kindOf(text.charCodeAt(at))
-      if (kind !== kinds.inWord) break
-    }
-    const isName = kind === kinds.assigns && at > start
-    if (at === end || kind === kinds.endsWord || isName) {
-      word.start = start
-      word.end = isName ? at + 1 : at
-      word.isName = isName
-      return
-    }
-    at = endOfValue(text, at, end)
+  let at = word.end
+  if (text.charCodeAt(at) === equals) at = endOfAssigned(text, at + 1, end)
+  /** End of the last value, so that letters after it in a UUID are known for a part of it. */
+  let valueEnd = -2
+  while (at < end) {
+    const unit = text.charCodeAt(at)
+    const first = classOf(unit)
+    if (first & (letter | is.digit | is.star) || unit > 0x7f) {
+      const start = at
+      let kinds = 0
+      if (unit > 0x7f) while (at < end && text.charCodeAt(at) > 0x7f) at++
+      else {
+        for (; at < end; at++) {
+          const kind = classOf(text.charCodeAt(at))
+          if ((kind & (letter | is.digit | is.star)) === 0) break
+          kinds |= kind
+        }
+      }
+      const next = at < end ? classOf(text.charCodeAt(at)) : 0
+      if (next === is.at) at = endOfAddress(text, at, end)
+      else if (next === is.assigns || !isValue(text, start, at, kinds, valueEnd === start - 1)) {
+        word.start = start
+        word.end = at
+        return
+      }
+      valueEnd = at
+    } else if (first === is.quote) {
+      at = endOfQuoted(text, at, end)
+      valueEnd = at
+    } else if (first === is.question) at = endOfAddress(text, at, end)
+    else at++
   }
+  word.start = word.end = end
 }
+
+function isValue(text: string, start: number, end: number, kinds: number, isJoined: boolean): boolean {
+  if (kinds & (is.digit | is.star)) return true
+  if (isJoined && kinds === is.hexLetter && end - start <= 8) return isJoint(text.charCodeAt(start - 1))
+  const length = end - start
+  if (length !== 4 && length !== 5) return false
+  const first = text.charCodeAt(start)
+  if (first === 0x66) return text.startsWith('false', start)
+  return (first === 0x74 && text.startsWith('true', start)) || (first === 0x6e && text.startsWith('null', start))
+}
+
+/** True for what joins the parts of a UUID, or of an IPv6 or MAC address. */
+function isJoint(unit: number): boolean {
+  return unit === 0x2d || unit === 0x3a
+}
+
+/** Returns the end of a quoted part, which is one value; or the place after the quote if it is not closed. */
+function endOfQuoted(text: string, start: number, end: number): number {
+  const quote = text.charCodeAt(start)
+  for (let at = start + 1; at < end; at++) if (text.charCodeAt(at) === quote) return at + 1
+  return start + 1
+}
+
+/** Returns the end of an e-mail address, or of the query of a URL. */
+function endOfAddress(text: string, start: number, end: number): number {
+  let at = start
+  while (at < end && text.charCodeAt(at) > space) at++
+  return at
+}
+
+/** Returns the end of the value in `name=value`. */
+function endOfAssigned(text: string, start: number, end: number): number {
+  if (classOf(text.charCodeAt(start)) === is.quote) return endOfQuoted(text, start, end)
+  let at = start
+  while (at < end && text.charCodeAt(at) > space && !endsAssigned.includes(text.charAt(at))) at++
+  return at
+}
+
+const endsAssigned = ',;&)]}|"\'`'
 
 /** Hashes the word that was found last. */
 export function hashOfWord(text: string, seed: number): number {
@@ -66,11 +131,15 @@ export function hashOfChars(message: string, start: number, seed: number): numbe
   const second = message.charCodeAt(start + 1)
   const third = message.charCodeAt(start + 2)
   const fourth = message.charCodeAt(start + 3)
-  // All four are checked at once. A character above U+00FF may be mistaken for one that starts a value: that only takes time.
-  if (mayStartValue(first) | mayStartValue(second) | mayStartValue(third) | mayStartValue(fourth)) {
+  // All four are checked at once. A character above U+007F may be mistaken for one of a value: that only takes time.
+  if ((mayShow(first) | mayShow(second) | mayShow(third) | mayShow(fourth)) & shows) {
     return hashBeforeValue(message, start, end, seed)
   }
   return Math.imul(seed ^ (first + (second << 8) + (third << 16) + (fourth << 24)), prime)
+}
+
+function mayShow(unit: number): number {
+  return classes[unit & 0x7f] as number
 }
 
 function hashBeforeValue(message: string, start: number, end: number, seed: number): number {
@@ -78,66 +147,55 @@ function hashBeforeValue(message: string, start: number, end: number, seed: numb
   let hashOfWords = seed
   for (let at = start; at < end; at++) {
     const unit = message.charCodeAt(at)
-    const kind = kindOf(unit)
-    if (kind >= kinds.startsValue) return hashOfWords
+    if (classOf(unit) & shows) return hashOfWords
     hash = Math.imul(hash ^ unit, prime)
-    if (kind === kinds.endsWord) hashOfWords = hash
+    if (unit === space || unit > 0x7f) hashOfWords = hash // most scripts beyond ASCII have digits next to words
   }
   return hash
 }
 
 /** Where messages of two statements differ. */
 export interface Difference {
-  /** The place of the first character that differs, if no value comes before it; otherwise `undefined`. */
-  readonly char?: number
-  /** The number of the first constant word that differs, from 1. */
-  readonly word: number
+  /** A place up to which both have the same characters, and no value. */
+  readonly from: number
+  /** The number of the constant word after this place, from 1; `undefined` if the characters at this place differ. */
+  readonly word: number | undefined
 }
 
 /** Compares the texts of two statements. Returns `undefined` if they have the same constant words. */
 export function differenceOf(text: string, other: string): Difference | undefined {
-  const words = constantWords(text)
-  const otherWords = constantWords(other)
+  let from = 0
+  while (from < text.length && text.charCodeAt(from) === other.charCodeAt(from) && !isOfValue(text, from)) from++
+  const place = from
+  const isBeforeValue = [0, 1, 2, 3].every(next => !isOfValue(text, place + next) && !isOfValue(other, place + next))
+  while (from > 0 && isOfWord(text.charCodeAt(from - 1))) from--
+  const words = constantWords(text, from)
+  const otherWords = constantWords(other, from)
   const differs = Array.from(
     { length: Math.max(words.length, otherWords.length) },
     (_, i) => words[i] !== otherWords[i],
   )
   const index = differs.indexOf(true)
   if (index < 0) return undefined
-  let char = 0
-  while (char < text.length && text.charCodeAt(char) === other.charCodeAt(char)) char++
-  const isAfterValue = [...text.slice(0, char + 1), ...other.slice(0, char + 1)].some(
-    unit => kindOf(unit.charCodeAt(0)) >= kinds.startsValue,
-  )
-  return isAfterValue ? { word: index + 1 } : { word: index + 1, char }
+  return isBeforeValue ? { from: place, word: undefined } : { from, word: index + 1 }
 }
 
-function constantWords(text: string): string[] {
+function isOfValue(text: string, place: number): boolean {
+  return (classOf(text.charCodeAt(place)) & shows) !== 0
+}
+
+function constantWords(text: string, from: number): string[] {
   const words: string[] = []
-  restartWords()
+  lookFrom(from)
   for (nextWord(text); word.start < word.end; nextWord(text)) words.push(text.slice(word.start, word.end))
   return words
 }
 
-/** Returns the end of the value at a place. A quoted part is one value, even if it has spaces. */
-function endOfValue(text: string, start: number, end: number): number {
-  let at = start
-  const quote = text.charCodeAt(at)
-  if (quote === 0x22 || quote === 0x27 || quote === backquote) {
-    let closedAt = start + 1
-    while (closedAt < end && text.charCodeAt(closedAt) !== quote) closedAt++
-    if (closedAt < end) at = closedAt
-  }
-  while (at < end && text.charCodeAt(at) !== space) at++
-  return at
-}
-
-/** Returns true for a character that starts a value, and for some characters above U+00FF. */
-function mayStartValue(unit: number): number {
-  return (kindOfByte[unit & 0xff] as number) & 2
+function isOfWord(unit: number): boolean {
+  return unit > 0x7f || (classOf(unit) & letter) !== 0
 }
 
 /** Of the hash function FNV-1a. */
 const prime = 0x01000193
-const backquote = 0x60
 const space = 0x20
+const equals = 0x3d

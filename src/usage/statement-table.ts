@@ -6,8 +6,10 @@ export interface StatementKey {
   /** Number of the dataset. */
   readonly dataset: number
   readonly level: string
-  /** The constant part of the message. */
+  /** The constant part of the message, or of the name. */
   readonly text: string
+  /** True if the event has a name, or nothing, in place of a message. */
+  readonly isName: boolean
 }
 
 export interface Statement extends StatementKey {
@@ -46,14 +48,14 @@ export class StatementTable {
     return this.#byKey.values()
   }
 
-  #insert({ dataset, level, text }: StatementKey): Statement {
+  #insert({ dataset, level, text, isName }: StatementKey): Statement {
     const replaced = this.#byKey.size < maxStatements ? undefined : this.#smallest()
     if (replaced !== undefined) {
       this.#byKey.delete(keyText(replaced))
       this.#byId.delete(replaced.id)
     }
     const bytesBefore = replaced === undefined ? 0 : totalOf(replaced)
-    const statement = { id: ++this.#lastId, dataset, level, text, bytes: 0, events: 0, bytesBefore }
+    const statement = { id: ++this.#lastId, dataset, level, text, isName, bytes: 0, events: 0, bytesBefore }
     this.#byKey.set(keyText(statement), statement)
     this.#byId.set(statement.id, statement)
     return statement
@@ -68,8 +70,8 @@ export class StatementTable {
   }
 }
 
-function keyText({ dataset, level, text }: StatementKey): string {
-  return `${dataset}\n${level}\n${text}`
+function keyText({ dataset, level, text, isName }: StatementKey): string {
+  return `${dataset}\n${level}\n${isName}\n${text}`
 }
 
 function totalOf({ bytes, bytesBefore }: Statement): number {

@@ -23,7 +23,7 @@ export interface UsageMeterDeps {
   readonly random?: () => number
 }
 
-type NamedStatement = StatementKey & UsageCount
+type NamedStatement = Omit<StatementKey, 'isName'> & UsageCount
 type NamedDataset = { readonly name: string } & UsageCount
 
 /** The counts at a moment, or those of a period, before they are sorted and rounded. */
@@ -122,17 +122,18 @@ export class UsageMeter {
     const usual = this.#statements.byId(this.#slots.ownerOf(slot))
     // A constant message need not be read: it is the text of its statement.
     const isUsual =
-      usual !== undefined && isMessage(usual.text, sampled) && usual.level === level && usual.dataset === dataset
-    const statement = isUsual ? usual : this.#statements.find({ dataset, level, text: this.#textOf(sampled) })
+      usual !== undefined && isMessageOf(usual, sampled) && usual.level === level && usual.dataset === dataset
+    const statement = isUsual ? usual : this.#statements.find({ dataset, level, ...this.#textOf(sampled) })
     this.#slots.settle(slot, bytes, statement.id)
   }
 
-  /** Returns the text of a statement whose message is a text; otherwise its event name or scope, in brackets. */
-  #textOf(counted: CountedEvent): string {
+  #textOf(counted: CountedEvent): Pick<StatementKey, 'text' | 'isName'> {
     const { message } = (counted.event ?? {}) as { message?: unknown }
-    if (typeof message === 'string') return statementText(message)
+    if (typeof message === 'string') return { text: statementText(message), isName: false }
     const name = this.#nameOf(counted)
-    return name === '' ? '[no message]' : `[${statementText(name)}]`
+    // The scope of a package such as `@opentelemetry/api` is no e-mail address.
+    const text = name.startsWith('@') ? `@${statementText(name.slice(1))}` : statementText(name)
+    return { text: text === '' ? 'no message' : text, isName: true }
   }
 
   /** Returns the OpenTelemetry event name or scope of an event, or an empty text if it has neither. */
@@ -170,9 +171,9 @@ export class UsageMeter {
 
   #counts(): Counts {
     const statements = new Map(
-      Array.from(this.#statements.all(), ({ id, dataset, level, text, bytes, events }) => [
+      Array.from(this.#statements.all(), ({ id, dataset, level, text, isName, bytes, events }) => [
         id,
-        { dataset, level, text, bytes, events },
+        { dataset, level, text: isName ? `[${text}]` : text, bytes, events },
       ]),
     )
     this.#slots.pending((id, bytes, events) => {
@@ -240,8 +241,8 @@ function minus(count: UsageCount, earlier: UsageCount = { events: 0, bytes: 0 })
   return { events: Math.max(count.events - earlier.events, 0), bytes: Math.max(count.bytes - earlier.bytes, 0) }
 }
 
-function isMessage(text: string, { event }: CountedEvent): boolean {
-  return (event as { message?: unknown } | null)?.message === text
+function isMessageOf({ text, isName }: StatementKey, { event }: CountedEvent): boolean {
+  return !isName && (event as { message?: unknown } | null)?.message === text
 }
 
 function levelOf({ event, severity }: CountedEvent): string {

@@ -60,6 +60,9 @@ function application(style: string, seed: number, count: number): Logged[] {
     'the same beginning': (noun, verb) => `[checkout-service] ${noun} ${verb} id=${hex(8)} took ${pick(100)}ms`,
     'the same beginning and a value': (noun, verb) => `order ${pick(1e6)}: ${noun} ${verb} in ${pick(100)} ms`,
     'two values first': (noun, verb) => `"${nouns[pick(17)]}" ${uuid()} ${noun} [${pick(9)}, ${pick(9)}] ${verb}`,
+    'a path': (noun, verb) => `GET /${noun}/${pick(1e6)}/${verb}?page=${pick(50)} 200 in ${pick(300)} ms`,
+    columns: (noun, verb) => `${pick(1e6)}|${noun}_${verb}|${pick(1e5)},ok`,
+    Chinese: (noun, verb) => `用户${pick(1e6)}的${noun}${verb}，耗时${pick(99)}毫秒`,
     'names and values': (noun, verb) => `user=${hex(6)} ip=10.0.0.${pick(255)} ${noun}=${pick(99)} ${verb}`,
     'words for values': (noun, verb) => `"${nouns[pick(17)]}" has ${verb} the ${noun} ${pick(1e9)}`,
   }
@@ -96,6 +99,9 @@ describe('an application with a hundred log statements', () => {
     'the same beginning',
     'the same beginning and a value',
     'two values first',
+    'a path',
+    'columns',
+    'Chinese',
     'names and values',
     'words for values',
   ]
@@ -128,8 +134,8 @@ describe('an application whose events have no text for a message', () => {
     ['event names', ({ name }: { name: string }) => ({ event: { event_name: name }, resource: undefined })],
     ['scopes', ({ scope }: { scope: Uint8Array }) => ({ event: { message: { a: 1 } }, resource: scope })],
   ])('has its ten most expensive %s listed in order, within a fiftieth of their bytes', (_, eventOf) => {
-    const random = randomFrom(5)
-    const meter = meterWith(5)
+    const random = randomFrom(7)
+    const meter = meterWith(7)
     const statements = Array.from({ length: 100 }, (_, i) => {
       const name = `${nouns[i % 17]}.${verbs[Math.floor(i / 17)]}`
       return { name, scope: Buffer.from(name), bytes: 100 + Math.floor(random() * 2000), total: 0 }
@@ -187,6 +193,13 @@ describe('counts', () => {
     meter.add('d', event({ body: { a: 1 } }), 200)
     const { statements } = meter.usage(10)
     expect(statements.map(({ text }) => text).sort()).toEqual(['[http-server *]', '[no message]', '[order.placed]'])
+  })
+
+  it('show the scope of a package by its whole name', () => {
+    const meter = meterWith(1)
+    const resource = Buffer.from('@opentelemetry/instrumentation-http')
+    meter.add('d', { event: { body: { a: 1 } }, severity: 2, resource }, 100)
+    expect(meter.usage(1).statements).toMatchObject([{ text: '[@opentelemetry/instrumentation-http]' }])
   })
 
   it('go on where an accessor throws, or logs', () => {
