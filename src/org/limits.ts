@@ -3,7 +3,6 @@ import type { ErrorCode } from '../errors.ts'
 import { FieldGuard } from '../fields/field-guard.ts'
 import { shapeOf } from '../fields/field-routes.ts'
 import type { Fields } from '../fields/field-rules.ts'
-import { noteOriginal } from '../record/copied-from.ts'
 import type { NonFinite } from '../record/plain.ts'
 import { quoted, type Redact, toMessageLine } from '../text/short-line.ts'
 import { clearInterval, clearTimeout, setInterval, setTimeout, systemTimeMs } from '../time.ts'
@@ -299,7 +298,7 @@ export class Limits {
     const rate = Number(kept.toPrecision(2))
     try {
       if (shapeOf(event) === 'group') {
-        const marked = noteOriginal(withSamplingRate(event, rate), event)
+        const marked = withSamplingRate(event, rate)
         this.#deps.onCopied?.(marked, event)
         return this.#noted(marked, isAsSent)
       }

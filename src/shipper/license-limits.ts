@@ -11,6 +11,7 @@ import { Fleet } from '../org/fleet.ts'
 import { Limits } from '../org/limits.ts'
 import type { Org } from '../org/organization.ts'
 import { isUsed, usedPart } from '../org/used-part.ts'
+import { noteOriginal } from '../record/copied-from.ts'
 import { bytesAsSent, eventAsSent } from '../record/event-to-line.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import type { Redaction } from '../record/redaction.ts'
@@ -122,7 +123,10 @@ export function openLicense(deps: LicenseDeps): License {
         redaction?.asSent(event, bytesAsSent(options.maxEventBytes), altered, nonFinite) ??
         eventAsSent(event, options.maxEventBytes, altered, nonFinite),
       onAsSent: event => redaction?.noteRedacted(event),
-      onCopied: (copy, event) => redaction?.noteCopied(copy, event),
+      onCopied: (copy, event) => {
+        noteOriginal(copy, event)
+        redaction?.noteCopied(copy, event)
+      },
       fields: deps.fields,
       topStatements: deps.topStatements,
       onNewPeriod: deps.onNewPeriod,

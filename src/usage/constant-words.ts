@@ -35,7 +35,7 @@ export function lookFrom(place: number): void {
 /**
  * Finds the next word of a message, or of a statement's text, that is no value and no part of one. `name=` is a word,
  * and what follows it a value. A message and the text of its statement have the same constant words, apart from values
- * that only their statement's other values show.
+ * that look like words here, such as the letters of an encoded value.
  */
 export function nextWord(text: string): void {
   const end = Math.min(text.length, maxReadChars)

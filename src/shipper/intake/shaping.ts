@@ -30,7 +30,8 @@ export interface Shaping {
 
 export function shapingOf({ options, diagnostics, altered }: ShapingDeps): Shaping {
   const { shaping, redact, timeField } = options
-  const maxEventBytes = options.maxEventBytes * (redact === undefined ? 1 : roomForMasking)
+  const isMasked = redact !== undefined && redact.texts.length > 0
+  const maxEventBytes = options.maxEventBytes * (isMasked ? roomForMasking : 1)
   const { context, transform, sample } = shaping
   const asSent: AsSent = (intake, counted = altered) =>
     eventAsSent(intake.event, maxEventBytes, counted, nonFiniteOf(intake))
