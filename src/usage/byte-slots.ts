@@ -93,7 +93,7 @@ export class ByteSlots {
           lookFrom(from)
         }
         for (; words < word; words++) nextWord(message)
-        slot = mixed(hashOfWord(message, slot + lead)) & (slotCount - 1)
+        slot = mixed(hashOfWord(slot + lead)) & (slotCount - 1)
       }
       lead = this.#lead[slot] as number
     }

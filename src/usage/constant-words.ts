@@ -1,16 +1,19 @@
 /** Maximum number of characters of a message that are read; as many as for its text. */
 const maxReadChars = 1000
 
-/** Classes of ASCII characters, as bits. All other characters of ASCII separate words. */
-const is = { hexLetter: 1, otherLetter: 2, digit: 4, star: 8, quote: 16, question: 32, at: 64, assigns: 128 } as const
-const letter = is.hexLetter | is.otherLetter
-const shows = is.digit | is.star | is.quote | is.question | is.at | is.assigns
+/**
+ * Classes of UTF-16 units, as bits. All others separate words. A `*` stands for a value in the text of a statement, and
+ * counts as a digit.
+ */
+const is = { hexLetter: 1, otherLetter: 2, digit: 4, wide: 8, quote: 16, question: 32, at: 64, assigns: 128 } as const
+const inWord = is.hexLetter | is.otherLetter | is.digit
+const shows = is.digit | is.quote | is.question | is.at | is.assigns
 
-const classes = new Uint8Array(0x80)
+/** The class of each unit, so that none needs a comparison. */
+const classes = new Uint8Array(0x1_0000).fill(is.wide, 0x80)
 classify('abcdefABCDEF', is.hexLetter)
 classify('ghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ', is.otherLetter)
-classify('0123456789', is.digit)
-classify('*', is.star)
+classify('0123456789*', is.digit)
 classify('"\'`', is.quote)
 classify('?', is.question)
 classify('@', is.at)
@@ -21,11 +24,11 @@ function classify(chars: string, bit: number): void {
 }
 
 function classOf(unit: number): number {
-  return unit < 0x80 ? (classes[unit] as number) : 0
+  return classes[unit] as number
 }
 
 /** The constant word that was found last. At the end of a message it is empty. */
-const word = { start: 0, end: 0 }
+const word = { start: 0, end: 0, hash: 0 }
 
 /** Begins to look for words at a place. */
 export function lookFrom(place: number): void {
@@ -44,24 +47,25 @@ export function nextWord(text: string): void {
   /** End of the last value, so that letters after it in a UUID are known for a part of it. */
   let valueEnd = -2
   while (at < end) {
-    const unit = text.charCodeAt(at)
+    let unit = text.charCodeAt(at)
     const first = classOf(unit)
-    if (first & (letter | is.digit | is.star) || unit > 0x7f) {
+    if (first & (inWord | is.wide)) {
       const start = at
+      const ofRun = first === is.wide ? is.wide : inWord
       let kinds = 0
-      if (unit > 0x7f) while (at < end && text.charCodeAt(at) > 0x7f) at++
-      else {
-        for (; at < end; at++) {
-          const kind = classOf(text.charCodeAt(at))
-          if ((kind & (letter | is.digit | is.star)) === 0) break
-          kinds |= kind
-        }
+      let hash = 0
+      let next: number = first
+      while ((next & ofRun) !== 0) {
+        kinds |= next
+        hash = Math.imul(hash ^ unit, prime)
+        unit = ++at < end ? text.charCodeAt(at) : space
+        next = classOf(unit)
       }
-      const next = at < end ? classOf(text.charCodeAt(at)) : 0
       if (next === is.at) at = endOfAddress(text, at, end)
       else if (next === is.assigns || !isValue(text, start, at, kinds, valueEnd === start - 1)) {
         word.start = start
         word.end = at
+        word.hash = hash
         return
       }
       valueEnd = at
@@ -71,11 +75,12 @@ export function nextWord(text: string): void {
     } else if (first === is.question) at = endOfAddress(text, at, end)
     else at++
   }
+  word.hash = 0
   word.start = word.end = end
 }
 
 function isValue(text: string, start: number, end: number, kinds: number, isJoined: boolean): boolean {
-  if (kinds & (is.digit | is.star)) return true
+  if (kinds & is.digit) return true
   if (isJoined && kinds === is.hexLetter && end - start <= 8) return isJoint(text.charCodeAt(start - 1))
   const length = end - start
   if (length !== 4 && length !== 5) return false
@@ -114,10 +119,8 @@ function endOfAssigned(text: string, start: number, end: number): number {
 const endsAssigned = ',;&)]}|"\'`'
 
 /** Hashes the word that was found last. */
-export function hashOfWord(text: string, seed: number): number {
-  let hash = seed
-  for (let at = word.start; at < word.end; at++) hash = Math.imul(hash ^ text.charCodeAt(at), prime)
-  return hash
+export function hashOfWord(seed: number): number {
+  return Math.imul(word.hash ^ seed, prime)
 }
 
 /**
@@ -131,15 +134,10 @@ export function hashOfChars(message: string, start: number, seed: number): numbe
   const second = message.charCodeAt(start + 1)
   const third = message.charCodeAt(start + 2)
   const fourth = message.charCodeAt(start + 3)
-  // All four are checked at once. A character above U+007F may be mistaken for one of a value: that only takes time.
-  if ((mayShow(first) | mayShow(second) | mayShow(third) | mayShow(fourth)) & shows) {
+  if ((classOf(first) | classOf(second) | classOf(third) | classOf(fourth)) & shows) {
     return hashBeforeValue(message, start, end, seed)
   }
   return Math.imul(seed ^ (first + (second << 8) + (third << 16) + (fourth << 24)), prime)
-}
-
-function mayShow(unit: number): number {
-  return classes[unit & 0x7f] as number
 }
 
 function hashBeforeValue(message: string, start: number, end: number, seed: number): number {
@@ -181,7 +179,7 @@ export function differenceOf(text: string, other: string): Difference | undefine
 }
 
 function isOfValue(text: string, place: number): boolean {
-  return (classOf(text.charCodeAt(place)) & shows) !== 0
+  return place < text.length && (classOf(text.charCodeAt(place)) & shows) !== 0
 }
 
 function constantWords(text: string, from: number): string[] {
@@ -192,7 +190,7 @@ function constantWords(text: string, from: number): string[] {
 }
 
 function isOfWord(unit: number): boolean {
-  return unit > 0x7f || (classOf(unit) & letter) !== 0
+  return (classOf(unit) & (inWord | is.wide)) !== 0
 }
 
 /** Of the hash function FNV-1a. */
