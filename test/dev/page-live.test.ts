@@ -75,6 +75,7 @@ describe('a list', () => {
     await eventually(() => tab.messages()).toHaveLength(5)
     await tab.search('event -debug -error')
     await page.getByText('1,000 of 2,006 match').waitFor()
+    await page.locator('#list[aria-rowcount="1001"]').waitFor() // the count may be shown before the last rows
     await tab.press('G')
     await eventually(() => tab.messages()).toContain('event 0 info')
     await tab.press('k', 'k')
