@@ -52,6 +52,11 @@ export class TextMask {
     if (nameless !== undefined) return nameless
     const start = text.length > maxExamined ? text.slice(0, maxExamined) : text // the rest is cut anyway
     if (!start.includes(endOfCutMark)) return this.#maskPart(text, replace)
+    if (start.length > this.#left) {
+      this.isCut = true
+      return `... [${text.length} more characters]`
+    }
+    this.#left -= start.length
     // The application may have logged the mark itself, in the midst of what a pattern matches.
     const spans = this.#spansIn(start).filter(span => start.slice(span.start, span.end).includes(endOfCutMark))
     let masked = ''
