@@ -172,8 +172,10 @@ describe('shipAndConfirm', () => {
     await using shipping = await startShipping()
     shipping.emulator.faults.rejectEvents(({ n }) => n === 'inner', 'not wanted')
     const shipper = shipping.ship()
+    let reads = 0 // two if `JSON.stringify` after a walk is the faster way at present
     const event = {
       get n() {
+        reads++
         shipper.ship({ n: 'inner' })
         return 'outer'
       },
@@ -181,7 +183,7 @@ describe('shipAndConfirm', () => {
     expect(await shipper.shipAndConfirm(event)).toBeUndefined()
     await shipper.flush()
     expect(shipping.emulator.events('d')).toMatchObject([{ n: 'outer' }])
-    expect(shipper.stats().drops.rejected?.info).toBe(1)
+    expect(shipper.stats().drops.rejected?.info).toBe(reads)
   })
 
   it('does not confirm an event that is refused, although another one is confirmed that was logged while it was read', async () => {
