@@ -1,4 +1,12 @@
-import { type Difference, differenceOf, hashOfChars, hashOfWord, lookFrom, nextWord } from './constant-words.ts'
+import {
+  type Difference,
+  differenceOf,
+  hashOfChars,
+  hashOfWord,
+  lookFrom,
+  nextWord,
+  type StatementWords,
+} from './constant-words.ts'
 
 /** Number of slots; a power of two. */
 const slotCount = 2048
@@ -12,7 +20,7 @@ const distrust = 32
  * than a small part of the slot; and the maximum number of events for each sample, on average.
  */
 const growth = 1.02
-const maxOwnStride = 96
+const maxOwnStride = 256
 /** Number of samples after which samples are taken at the pace below: the first events are looked at more closely. */
 const firstSamples = 16_384
 /** A sample takes as long as counting dozens of events. On average, so many events are counted for each sample. */
@@ -28,8 +36,8 @@ export type Attribute = (statement: number, bytes: number, events: number) => vo
 /** The statements that the slots refer to by number. */
 export interface Statements {
   readonly attribute: Attribute
-  /** Returns the text of a statement, or `undefined` if the statement is not known any more. */
-  readonly textOf: (statement: number) => string | undefined
+  /** Returns what the messages of a statement have in common, or `undefined` if it is not known any more. */
+  readonly wordsOf: (statement: number) => StatementWords | undefined
 }
 
 /**
@@ -84,8 +92,10 @@ export class ByteSlots {
     let words = 0
     for (let depth = 0; lead !== 0 && depth < maxDepth; depth++) {
       const word = lead & charsAtPlace
-      if (word === charsAtPlace) {
-        slot = mixed(hashOfChars(message, lead >> wordBits, slot + lead)) & (slotCount - 1)
+      if (word >= charsBeforeEnd) {
+        const place = lead >> wordBits
+        const start = word === charsAtPlace ? place : Math.max(message.length - place, 0)
+        slot = mixed(hashOfChars(message, start, slot + lead)) & (slotCount - 1)
       } else {
         if (from !== lead >> wordBits || word < words) {
           from = lead >> wordBits
@@ -200,9 +210,9 @@ export class ByteSlots {
   }
 
   #leadBetween(statement: number, other: number): number {
-    const text = this.#statements.textOf(statement)
-    const otherText = this.#statements.textOf(other)
-    return text === undefined || otherText === undefined ? 0 : leadOf(differenceOf(text, otherText))
+    const words = this.#statements.wordsOf(statement)
+    const otherWords = this.#statements.wordsOf(other)
+    return words === undefined || otherWords === undefined ? 0 : leadOf(differenceOf(words, otherWords))
   }
 
   /** Makes the slot lead to others from now on. */
@@ -238,12 +248,16 @@ const wordBits = 8
 const maxPlace = 255
 /** In place of the number of a word: the characters at the place themselves differ. */
 const charsAtPlace = 255
+/** In place of the number of a word: the place is counted from the end, and the characters there differ. */
+const charsBeforeEnd = 254
 
 /** Returns a difference of statements as a number, or 0 if there is none within reach. */
 function leadOf(difference: Difference | undefined): number {
   if (difference === undefined) return 0
-  const { from, word = charsAtPlace } = difference
-  return from > maxPlace || word > charsAtPlace ? 0 : (from << wordBits) + word
+  const { kind, place } = difference
+  const word = kind === 'chars' ? charsAtPlace : kind === 'end' ? charsBeforeEnd : difference.word
+  const isWithinReach = place <= maxPlace && (kind !== 'word' || word < charsBeforeEnd)
+  return isWithinReach ? (place << wordBits) + word : 0
 }
 
 function mixed(hash: number): number {

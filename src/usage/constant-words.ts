@@ -152,30 +152,64 @@ function hashBeforeValue(message: string, start: number, end: number, seed: numb
   return hash
 }
 
-/** Where messages of two statements differ. */
-export interface Difference {
-  /** A place up to which both have the same characters, and no value. */
-  readonly from: number
-  /** The number of the constant word after this place, from 1; `undefined` if the characters at this place differ. */
-  readonly word: number | undefined
+/** What the messages of a statement have in common. */
+export interface StatementWords {
+  readonly text: string
+  /** Number of characters at the end of the text that are the end of its messages, too. No value is among them. */
+  readonly endChars: number
 }
 
-/** Compares the texts of two statements. Returns `undefined` if they have the same constant words. */
-export function differenceOf(text: string, other: string): Difference | undefined {
-  let from = 0
-  while (from < text.length && text.charCodeAt(from) === other.charCodeAt(from) && !isOfValue(text, from)) from++
-  const place = from
-  const isBeforeValue = [0, 1, 2, 3].every(next => !isOfValue(text, place + next) && !isOfValue(other, place + next))
-  while (from > 0 && isOfWord(text.charCodeAt(from - 1))) from--
-  const words = constantWords(text, from)
-  const otherWords = constantWords(other, from)
+/** Where messages of two statements differ: from cheap to find to expensive. */
+export type Difference =
+  /** At this place. Before it, both have the same characters, and no value. */
+  | { readonly kind: 'chars'; readonly place: number }
+  /** So many characters before the end. No value comes after it. */
+  | { readonly kind: 'end'; readonly place: number }
+  /** In the constant word with this number, from 1, after this place. */
+  | { readonly kind: 'word'; readonly place: number; readonly word: number }
+
+/** Compares the messages of two statements. Returns `undefined` if they have the same constant words. */
+export function differenceOf(statement: StatementWords, otherStatement: StatementWords): Difference | undefined {
+  const { text } = statement
+  const { text: other } = otherStatement
+  if (text === other) return undefined
+  let place = 0
+  while (place < text.length && text.charCodeAt(place) === other.charCodeAt(place) && !isOfValue(text, place)) place++
+  if ([0, 1, 2, 3].every(next => !isOfValue(text, place + next) && !isOfValue(other, place + next))) {
+    return { kind: 'chars', place }
+  }
+  const charsBeforeEnd = endThatDiffers(statement, otherStatement)
+  if (charsBeforeEnd !== undefined) return { kind: 'end', place: charsBeforeEnd }
+  while (place > 0 && isOfWord(text.charCodeAt(place - 1))) place--
+  const words = constantWords(text, place)
+  const otherWords = constantWords(other, place)
   const differs = Array.from(
     { length: Math.max(words.length, otherWords.length) },
     (_, i) => words[i] !== otherWords[i],
   )
   const index = differs.indexOf(true)
-  if (index < 0) return undefined
-  return isBeforeValue ? { from: place, word: undefined } : { from, word: index + 1 }
+  return index < 0 ? undefined : { kind: 'word', place, word: index + 1 }
+}
+
+/** Returns how many characters before the end four characters begin that differ, if no value is among them. */
+function endThatDiffers(statement: StatementWords, other: StatementWords): number | undefined {
+  const endChars = Math.min(statement.endChars, other.endChars)
+  const same = commonEnd(statement.text, other.text, endChars)
+  return same < endChars && endChars >= 4 ? Math.min(same + 4, endChars) : undefined
+}
+
+/** Returns how many characters at the end of a statement's text are the end of this message, too. */
+export function constantEnd(text: string, message: string): number {
+  let max = 0
+  while (max < text.length && !isOfValue(text, text.length - 1 - max)) max++
+  return commonEnd(text, message, max)
+}
+
+function commonEnd(text: string, other: string, max: number): number {
+  for (let length = 0; length < max; length++) {
+    if (text.charCodeAt(text.length - 1 - length) !== other.charCodeAt(other.length - 1 - length)) return length
+  }
+  return max
 }
 
 function isOfValue(text: string, place: number): boolean {

@@ -1,3 +1,5 @@
+import { constantEnd, type StatementWords } from './constant-words.ts'
+
 /** Maximum number of statements that are counted one by one. */
 const maxStatements = 240
 
@@ -12,7 +14,7 @@ export interface StatementKey {
   readonly isName: boolean
 }
 
-export interface Statement extends StatementKey {
+export interface Statement extends StatementKey, StatementWords {
   /** Never used again for another statement. */
   readonly id: number
   /** Bytes and events since the statement has its place in the table. */
@@ -34,9 +36,9 @@ export class StatementTable {
   readonly #byId = new Map<number, Statement>()
   #lastId = 0
 
-  /** Returns the statement with this key. */
-  find(key: StatementKey): Statement {
-    return this.#byKey.get(keyText(key)) ?? this.#insert(key)
+  /** Returns the statement with this key. `message` is one of its messages, or its name. */
+  find(key: StatementKey, message: string): Statement {
+    return this.#byKey.get(keyText(key)) ?? this.#insert(key, message)
   }
 
   /** Returns a statement unless another one has replaced it. */
@@ -48,14 +50,15 @@ export class StatementTable {
     return this.#byKey.values()
   }
 
-  #insert({ dataset, level, text, isName }: StatementKey): Statement {
+  #insert({ dataset, level, text, isName }: StatementKey, message: string): Statement {
     const replaced = this.#byKey.size < maxStatements ? undefined : this.#smallest()
     if (replaced !== undefined) {
       this.#byKey.delete(keyText(replaced))
       this.#byId.delete(replaced.id)
     }
     const bytesBefore = replaced === undefined ? 0 : totalOf(replaced)
-    const statement = { id: ++this.#lastId, dataset, level, text, isName, bytes: 0, events: 0, bytesBefore }
+    const endChars = constantEnd(text, message)
+    const statement = { id: ++this.#lastId, dataset, level, text, isName, endChars, bytes: 0, events: 0, bytesBefore }
     this.#byKey.set(keyText(statement), statement)
     this.#byId.set(statement.id, statement)
     return statement

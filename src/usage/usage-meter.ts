@@ -118,22 +118,15 @@ export class UsageMeter {
   #sample(slot: number, bytes: number, counted: CountedEvent, dataset: number): void {
     const { shown } = this.#deps
     const sampled = shown === undefined ? counted : { ...counted, event: shown(counted.event) }
-    const level = levelOf(sampled)
     const usual = this.#statements.byId(this.#slots.ownerOf(slot))
+    const { message } = (sampled.event ?? {}) as { message?: unknown }
+    const isName = typeof message !== 'string'
+    const named = isName ? this.#nameOf(sampled) : message
     // A constant message need not be read: it is the text of its statement.
-    const isUsual =
-      usual !== undefined && isMessageOf(usual, sampled) && usual.level === level && usual.dataset === dataset
-    const statement = isUsual ? usual : this.#statements.find({ dataset, level, ...this.#textOf(sampled) })
+    const text = isName ? nameText(named) : usual?.text === named ? named : statementText(named)
+    const key = { dataset, level: levelOf(sampled), text, isName }
+    const statement = usual !== undefined && isSame(usual, key) ? usual : this.#statements.find(key, named)
     this.#slots.settle(slot, bytes, statement.id)
-  }
-
-  #textOf(counted: CountedEvent): Pick<StatementKey, 'text' | 'isName'> {
-    const { message } = (counted.event ?? {}) as { message?: unknown }
-    if (typeof message === 'string') return { text: statementText(message), isName: false }
-    const name = this.#nameOf(counted)
-    // The scope of a package such as `@opentelemetry/api` is no e-mail address.
-    const text = name.startsWith('@') ? `@${statementText(name.slice(1))}` : statementText(name)
-    return { text: text === '' ? 'no message' : text, isName: true }
   }
 
   /** Returns the OpenTelemetry event name or scope of an event, or an empty text if it has neither. */
@@ -163,7 +156,7 @@ export class UsageMeter {
           statement.bytes += bytes
           statement.events += events
         },
-        textOf: id => statements.byId(id)?.text,
+        wordsOf: id => statements.byId(id),
       },
       this.#random,
     )
@@ -241,8 +234,16 @@ function minus(count: UsageCount, earlier: UsageCount = { events: 0, bytes: 0 })
   return { events: Math.max(count.events - earlier.events, 0), bytes: Math.max(count.bytes - earlier.bytes, 0) }
 }
 
-function isMessageOf({ text, isName }: StatementKey, { event }: CountedEvent): boolean {
-  return !isName && (event as { message?: unknown } | null)?.message === text
+function isSame(one: StatementKey, other: StatementKey): boolean {
+  return (
+    one.text === other.text && one.level === other.level && one.dataset === other.dataset && one.isName === other.isName
+  )
+}
+
+function nameText(name: string): string {
+  // The scope of a package such as `@opentelemetry/api` is no e-mail address.
+  const text = name.startsWith('@') ? `@${statementText(name.slice(1))}` : statementText(name)
+  return text === '' ? 'no message' : text
 }
 
 function levelOf({ event, severity }: CountedEvent): string {

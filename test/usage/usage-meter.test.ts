@@ -61,6 +61,10 @@ function application(style: string, seed: number, count: number): Logged[] {
     'the same beginning and a value': (noun, verb) => `order ${pick(1e6)}: ${noun} ${verb} in ${pick(100)} ms`,
     'two values first': (noun, verb) => `"${nouns[pick(17)]}" ${uuid()} ${noun} [${pick(9)}, ${pick(9)}] ${verb}`,
     'a path': (noun, verb) => `GET /${noun}/${pick(1e6)}/${verb}?page=${pick(50)} 200 in ${pick(300)} ms`,
+    'the same beginning, and ends that differ': (noun, verb) =>
+      `[job] step ${pick(1e6)} of ${pick(99)}: ${noun} ${verb}`,
+    'a stack': (noun, verb) =>
+      `request ${pick(1e6)} ${noun} ${verb}\n    at run (/app/${nouns[pick(17)]}.js:${pick(99)})`,
     columns: (noun, verb) => `${pick(1e6)}|${noun}_${verb}|${pick(1e5)},ok`,
     Chinese: (noun, verb) => `用户${pick(1e6)}的${noun}${verb}，耗时${pick(99)}毫秒`,
     'names and values': (noun, verb) => `user=${hex(6)} ip=10.0.0.${pick(255)} ${noun}=${pick(99)} ${verb}`,
@@ -100,6 +104,8 @@ describe('an application with a hundred log statements', () => {
     'the same beginning and a value',
     'two values first',
     'a path',
+    'the same beginning, and ends that differ',
+    'a stack',
     'columns',
     'Chinese',
     'names and values',
