@@ -47,7 +47,15 @@ describe.concurrent('logferry audit', () => {
     expect(code).toBe(1)
     const gaps = [{ from: 3, to: 3 }]
     const found = { shipper, first: 2, last: 4, events: 2, missing: 1, gaps, duplicates: 0, repeated: [] }
-    expect(JSON.parse(stdout)).toEqual({ lines: 5, unidentified: 2, unreadable: 1, shippers: [found] })
+    expect(JSON.parse(stdout)).toEqual({ lines: 5, unidentified: 1, unreadable: 2, shippers: [found] })
+  })
+
+  it('says what it found in place of events', async () => {
+    const array = await audit([`[${nested(1)}]`])
+    expect(array.stdout).toContain('Give a file with one event as JSON in each line, as UTF-8.')
+    expect(array.stdout).toContain('Lines that are not a JSON object: 1.')
+    const unidentified = await audit(['{"n":1}'])
+    expect(unidentified.stdout).toContain("Set the option 'identify'.")
   })
 
   it('counts the numbers before the first one only if the file is whole', async () => {

@@ -151,7 +151,14 @@ describe('invalid options throw when the shipper is made', () => {
       'an overflow in place of the message',
       { ...good, fields: { overflowField: 'message' } },
       'fields.overflowField',
-      /other than level, message and logferry/,
+      /other than level, message, logferry, resource, scope/,
+      'RangeError',
+    ],
+    [
+      'an overflow in place of a resource',
+      { ...good, fields: { overflowField: 'resource' } },
+      'fields.overflowField',
+      /other than level, message, logferry, resource, scope/,
       'RangeError',
     ],
     [

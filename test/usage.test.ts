@@ -143,6 +143,24 @@ describe('reportUsageEveryMs', () => {
   })
 })
 
+describe('fields that logferry adds', () => {
+  it('have their places in a full dataset', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ fields: { max: 30 }, collapse: {}, identify: true, reportUsageEveryMs: 60_000 })
+    for (let i = 0; i < 40; i++) shipper.ship({ message: `m${i}`, [`name_${'abcdefghij'[i % 10]}${'klmn'[i % 4]}`]: i })
+    for (let i = 0; i < 3; i++) shipper.ship({ message: 'same' })
+    await shipper.close()
+    const all = shipping.emulator.events('d')
+    expect(all).toContainEqual(
+      expect.objectContaining({ logferry: { repeated: expect.objectContaining({ count: 2 }) as unknown } }),
+    )
+    expect(all.some(({ message }) => String(message).startsWith('logferry: '))).toBe(true)
+    const paths = new Set(all.flatMap(event => leavesOf(event)))
+    expect(paths.size).toBeGreaterThan(20)
+    expect(paths.size).toBeLessThanOrEqual(30)
+  })
+})
+
 describe.each(ways)('fields, by %s:', (_, loggerOf, prefix) => {
   const within = (event: Record<string, unknown>) =>
     prefix === '' ? event : (event.attributes as Record<string, unknown>)

@@ -1,4 +1,4 @@
-import { reserveStack, useDiskBytes } from '../stack-reserve.ts'
+import { openBatchBytes, reserveStack, useDiskBytes } from '../stack-reserve.ts'
 import { monotonicMs, nextTurn, setImmediate } from '../time.ts'
 import { Batch } from './batch.ts'
 import type { BatchStore } from './batch-store.ts'
@@ -59,6 +59,7 @@ export class Spill implements WayToStore {
   /** Reports the lines that log calls write straight to the store, together, in the next turn of the event loop. */
   reportSoon(): void {
     if (this.#isReportScheduled) return
+    reserveStack(openBatchBytes)
     setImmediate(() => {
       this.#isReportScheduled = false
       for (const queue of this.#deps.queues()) queue.reportExtended()
@@ -113,6 +114,7 @@ export class Spill implements WayToStore {
 
   #scheduleSpill(): void {
     if (this.#isSpillScheduled) return
+    reserveStack(openBatchBytes)
     setImmediate(() => this.#move()).unref()
     this.#isSpillScheduled = true // after the call, which fails if the stack is exhausted
   }

@@ -65,13 +65,16 @@ function problemOf(error: unknown): string | undefined {
 }
 
 function inWords({ lines, unidentified, unreadable, shippers }: AuditReport): string {
-  if (shippers.length === 0) {
-    return `None of ${lines.toLocaleString('en')} lines has an event with a uid of logferry. Set the option 'identify'.`
-  }
   const notes = [
     unidentified > 0 && `Events without a uid of logferry: ${unidentified.toLocaleString('en')}.`,
     unreadable > 0 && `Lines that are not a JSON object: ${unreadable.toLocaleString('en')}.`,
   ]
+  if (shippers.length === 0) {
+    const none = `None of ${lines.toLocaleString('en')} lines has an event with a uid of logferry.`
+    const remedy =
+      unidentified > 0 ? "Set the option 'identify'." : 'Give a file with one event as JSON in each line, as UTF-8.'
+    return [none, remedy, unreadable > 0 && notes[1]].filter(Boolean).join(' ')
+  }
   return [...shippers.map(shipperInWords), ...notes].filter(Boolean).join('\n')
 }
 

@@ -132,5 +132,5 @@ function uidIn(fields: unknown): unknown {
 }
 
 function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

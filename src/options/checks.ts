@@ -25,14 +25,16 @@ export const FieldNameSchema = v.pipe(
   v.maxLength(200, expectedField),
 )
 
-const expectedOverflowField = 'a string of 1 to 200 characters other than level, message and logferry'
+/** Fields that logferry fills itself. */
+const filledFields = ['level', 'message', 'logferry', 'resource', 'scope', 'log', 'log.record.uid']
+const expectedOverflowField = `a string of 1 to 200 characters other than ${filledFields.join(', ')}`
 
 /** The name of the field that surplus fields go into. */
 export const OverflowFieldSchema = v.pipe(
   v.string(expectedOverflowField),
   v.minLength(1, expectedOverflowField),
   v.maxLength(200, expectedOverflowField),
-  v.notValues(['level', 'message', 'logferry'], expectedOverflowField),
+  v.notValues(filledFields, expectedOverflowField),
 )
 
 export function isFunction(value: unknown): boolean {

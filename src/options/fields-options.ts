@@ -24,7 +24,8 @@ export interface FieldsOptions {
    */
   asText?: readonly string[] | undefined
   /**
-   * Name of the field for surplus fields. 1 to 200 characters; not `level`, `message`, `logferry`, or the `timeField`.
+   * Name of the field for surplus fields. 1 to 200 characters; not `level`, `message`, `logferry`, `resource`, `scope`,
+   * `log`, `log.record.uid`, or the `timeField`.
    *
    * @defaultValue `limits.overflowField`, or else 'overflow'
    */

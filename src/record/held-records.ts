@@ -1,6 +1,7 @@
 import type { Severity } from '../accounting/severity.ts'
 import { clearTimeout, setTimeout } from '../time.ts'
 import { eventToLine } from './event-to-line.ts'
+import { keptBytes } from './kept-bytes.ts'
 import { type OtelLogRecord, type OtelResource, recordTime, severityOfRecord } from './otel-to-event.ts'
 
 /** A record without references to the caller's objects, except for its resource and scope, which belong to the SDK. */
@@ -43,9 +44,9 @@ export function isResourcePending(record: OtelLogRecord): boolean {
 /** Serializes the event of a record so that it can be held. */
 export function toHeldRecord(record: OtelLogRecord, event: object, maxEventBytes: number): HeldRecord {
   const altered = { stubbed: 0, cut: 0 }
-  const { bytes, length } = eventToLine(event, undefined, undefined, maxEventBytes, altered, undefined, 'text')
+  const line = eventToLine(event, undefined, undefined, maxEventBytes, altered, undefined, 'text')
   return {
-    json: Buffer.from(bytes.subarray(0, length)),
+    json: keptBytes(line),
     severity: severityOfRecord(record),
     time: recordTime(record),
     resource: record.resource,

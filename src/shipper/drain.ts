@@ -101,11 +101,12 @@ export class Drain {
     const { how, remedy } = loss.isWaiting ? this.#explained(loss) : loss
     this.dropUntriggered()
     heldEvents.releaseAllNow()
-    const { pending, handedOff, dropped } = ledger
+    const { pending, handedOff } = ledger
     if (pending === handedOff) return
+    const closedBefore = closedDrops(ledger)
     pipeline.delivery.abandon('closed', batch => pipeline.spool?.handOff(batch) ?? false)
     onEmptied()
-    const [kept, lost] = [ledger.handedOff - handedOff, ledger.dropped - dropped]
+    const [kept, lost] = [ledger.handedOff - handedOff, closedDrops(ledger) - closedBefore]
     if (kept > 0) diagnostics.warn('LOGFERRY_SPOOL', `${events(kept)} could not be delivered ${how}. ${inSpool}`, about)
     if (lost === 0) return
     const message = `${events(lost)} could not be delivered ${how}. ${lost === 1 ? 'It is' : 'They are'} dropped. ${remedy}`
@@ -126,6 +127,12 @@ export class Drain {
 }
 
 const inSpool = 'Delivery continues from the spool, by the next process that uses it or by `logferry spool send`.'
+
+/** Returns the number of events dropped for lack of time. Events that the service refuses have a warning of their own. */
+function closedDrops(ledger: Ledger): number {
+  const { sent, unsent } = ledger.dropCounts().get('closed') ?? { sent: 0, unsent: 0 }
+  return sent + unsent
+}
 
 function events(count: number): string {
   return count === 1 ? '1 event' : `${count} events`

@@ -1,12 +1,14 @@
 import type { Diagnostics } from '../accounting/diagnostics.ts'
 import { FieldRules } from '../fields/field-rules.ts'
 import type { ResolvedFields } from '../options/fields-options.ts'
+import type { ResolvedOptions } from '../options/resolved-options.ts'
 import { bytesAsSent, eventAsSent, plainToJson } from '../record/event-to-line.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import type { Redaction } from '../record/redaction.ts'
 import { tailFields } from '../record/resource-tail.ts'
 import { fewCallsBytes, reserveStack } from '../stack-reserve.ts'
 import { quoted } from '../text/short-line.ts'
+import { addedFieldsOf } from './added-fields.ts'
 import { type HoldingStep, nonFiniteOf, replaceFields } from './intake/intake-event.ts'
 
 /** Maximum number of warnings of a kind for one dataset. `usage()` has the other findings. */
@@ -16,7 +18,7 @@ const maxWarnings = 3
 export function fieldRulesOf(
   { max, asText, overflowField }: ResolvedFields,
   deps: {
-    readonly options: { readonly timeField: string; readonly maxEventBytes: number }
+    readonly options: ResolvedOptions
     readonly diagnostics: Diagnostics
     readonly altered: Alterations
   },
@@ -35,6 +37,7 @@ export function fieldRulesOf(
     asText,
     overflowField,
     timeField: options.timeField,
+    addedFields: addedFieldsOf(options),
     maxTextBytes: options.maxEventBytes,
     toJson: plainToJson,
     asSent: (event, nonFinite) => eventAsSent(event, options.maxEventBytes, altered, nonFinite),

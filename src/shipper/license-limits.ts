@@ -17,7 +17,7 @@ import type { Alterations } from '../record/event-to-plain.ts'
 import type { Redaction } from '../record/redaction.ts'
 import type { Redact } from '../text/short-line.ts'
 import { delay, monotonicMs } from '../time.ts'
-import { summaryFields } from './intake/repeat-summary.ts'
+import { addedFieldsOf } from './added-fields.ts'
 
 /** The organization's license as the shipper applies it: the limits, and the fleet that shares them. */
 export interface License {
@@ -55,8 +55,8 @@ export interface LicenseDeps {
 export function openLicense(deps: LicenseDeps): License {
   const { options, limits, rateLimiter, delivery, diagnostics, altered, redaction } = deps
   const { share, refreshMs, onBudget, overflowField, redis, orgId } = limits
-  const { timeField, region, collapse, identify } = options
-  const addedFields = [...(collapse ? summaryFields : []), ...(identify ? ['log.record.uid'] : [])]
+  const { timeField, region } = options
+  const addedFields = addedFieldsOf(options)
   let opening: Promise<OrgClient> | undefined
   let bearer: { redact(...given: Parameters<Redact>): string } | undefined =
     typeof limits.bearer === 'function' ? undefined : limits.bearer

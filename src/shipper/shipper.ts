@@ -10,7 +10,7 @@ import type { ShipperOptions } from '../options/shipper-options.ts'
 import { ownProperties } from '../own-properties.ts'
 import { wallClockMs } from '../record/clock.ts'
 import { beginLogCall, logCalls } from '../record/log-calls.ts'
-import { fewCallsBytes, reserveStack, useDiskBytes } from '../stack-reserve.ts'
+import { openBatchBytes, reserveStack, useDiskBytes } from '../stack-reserve.ts'
 import { kindOfThrown } from '../text/kind-of-thrown.ts'
 import { monotonicMs, systemTimeMs } from '../time.ts'
 import { settlesWithin } from '../time-limits.ts'
@@ -120,7 +120,7 @@ export class Shipper {
     options: { timeoutMs?: number | undefined } = {},
   ): Promise<void> {
     const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#core.options.flushTimeoutMs)
-    reserveStack(fewCallsBytes) // the call does not stop between the log call and the wait
+    reserveStack(openBatchBytes) // the call does not stop between the log call and the wait
     const errorOf = await this.#core.receipts.confirm(given => this.#takeAwaited(event, given), timeoutMs)
     if (errorOf !== undefined) throw errorOf()
   }

@@ -48,6 +48,11 @@ export class UsageReports {
   }
 }
 
+/** Fields of a report besides those that every event has. */
+export const usageFields = ['since', 'period_ms', 'events', 'bytes', 'statements', 'datasets'].map(
+  name => `logferry.usage.${name}`,
+)
+
 function eventOf({ sinceMs, periodMs, events, bytes, statements, datasets }: Usage): object {
   const message = `logferry: ${namesOf(statements) ?? 'no events'}`
   const since = new Date(sinceMs).toISOString()

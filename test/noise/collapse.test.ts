@@ -138,6 +138,24 @@ describe('collapse', () => {
     ])
   })
 
+  it('calls the latest time the last one, whatever the order of the events', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ collapse: aMinute, timeField: 'timestamp' })
+    for (const day of [2, 3, 1]) shipper.ship({ message: 'same', timestamp: `2026-01-0${day}T00:00:00Z` })
+    await shipper.flush()
+    expect(JSON.parse(shipping.emulator.lines('d')[1] ?? '')).toMatchObject({
+      timestamp: '2026-01-03T00:00:00Z',
+      logferry: { repeated: { first_time: '2026-01-02T00:00:00Z', last_time: '2026-01-03T00:00:00Z' } },
+    })
+  })
+
+  it('never collapses an event that a caller waits for', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ collapse: aMinute })
+    for (const role of ['admin', 'owner']) await shipper.shipAndConfirm({ message: 'role granted', role })
+    expect(shipping.emulator.events('d')).toMatchObject([{ role: 'admin' }, { role: 'owner' }])
+  })
+
   it('remembers at most 1,000 events: the oldest window ends for one more', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ collapse: aMinute })

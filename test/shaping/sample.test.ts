@@ -62,7 +62,7 @@ describe.each(ways)('sample, by %s', (_, logOf) => {
       },
       /`sample` function threw TypeError; the event is shipped\./,
     ],
-    ['returns 2', () => 2, /returned 2 instead of a number from 0 to 1/],
+    ['returns 2', () => 2, /must return a number from 0 to 1, but returned 2;/],
     ['returns NaN', () => Number.NaN, /returned NaN/],
     ['returns nothing', () => undefined, /returned undefined/],
     [

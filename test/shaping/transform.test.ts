@@ -259,6 +259,24 @@ describe('a transform of OpenTelemetry records', () => {
     for (const line of shipping.emulator.lines('d')) expect(line.match(/"resource":/g)?.length ?? 0).toBeLessThan(2)
   })
 
+  it('may freeze or keep the event that it returns', async () => {
+    await using shipping = await startShipping()
+    const kept: Readonly<Event>[] = []
+    const shipper = shipping.ship({
+      transform: event => {
+        event.attributes = { card: '****' }
+        kept.push(event)
+        return event.message === 'frozen' ? Object.freeze(event) : event
+      },
+    })
+    const logger = otelLogger(shipper)
+    for (const body of ['frozen', 'kept']) logger.emit({ body, attributes: { card: '4111' } })
+    const events = await arrived(shipping, shipper)
+    const resource = { service: { name: 'checkout' }, process: { pid: 7 } }
+    expect(events).toMatchObject(Array(2).fill({ attributes: { card: '****' }, resource }))
+    expect(kept).toMatchObject(Array(2).fill({ resource }))
+  })
+
   it('cannot change the resource of other records', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({

@@ -2,11 +2,12 @@ import type { Severity } from '../../accounting/severity.ts'
 import { eventIdentity } from '../../record/event-identity.ts'
 import type { Line } from '../../record/event-to-line.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
+import { keptBytes } from '../../record/kept-bytes.ts'
 import { fewCallsBytes, openBatchBytes, reserveStack } from '../../stack-reserve.ts'
 import { clearTimeout, monotonicMs, setTimeout } from '../../time.ts'
 import type { HeldEvents, HeldSource } from '../held-events.ts'
 import type { HoldingStep, IntakeEvent } from './intake-event.ts'
-import { eventTime, repeatSummary } from './repeat-summary.ts'
+import { eventTime, later, repeatSummary } from './repeat-summary.ts'
 import { type EventTime, type RepeatWindow, RepeatWindows } from './repeat-windows.ts'
 
 /** Maximum bytes of the copy that becomes the summary. A larger event is cut. */
@@ -63,7 +64,7 @@ export class Collapse implements HeldSource {
   }
 
   readonly step: HoldingStep = (intake, dataset) => {
-    const identity = eventIdentity(intake.event, dataset)
+    const identity = intake.isUrgent ? undefined : eventIdentity(intake.event, dataset)
     if (identity === undefined) return undefined
     const time = eventTime(intake, this.#deps.timeField, this.#deps.shownTime)
     const nowMs = this.#nowMs()
@@ -77,7 +78,7 @@ export class Collapse implements HeldSource {
     }
     if (window.count === 0) return this.#beginSummary(window, time, intake, dataset)
     reserveStack(fewCallsBytes) // for counting the drop
-    window.lastTime = time
+    window.lastTime = later(window.lastTime, time)
     window.count++
     return 'collapsed'
   }
@@ -126,7 +127,7 @@ export class Collapse implements HeldSource {
       return undefined
     }
     window.copy = copy
-    window.lastTime = time
+    window.lastTime = later(window.lastTime, time)
     window.count = 1
     this.#summaries++
     heldEvents.onHeld()
@@ -136,9 +137,9 @@ export class Collapse implements HeldSource {
   #copyOf(intake: IntakeEvent, dataset: string): Copy {
     const { severity, resource } = intake
     const { altered, maxEventBytes, toJson } = this.#deps
-    const { bytes, length } = toJson(intake, Math.min(maxCopyBytes, maxEventBytes), altered)
-    const json = Buffer.from(bytes.subarray(0, length))
-    return { json, dataset, severity, resource, bytes: length + (resource?.length ?? 0) }
+    const line = toJson(intake, Math.min(maxCopyBytes, maxEventBytes), altered)
+    const json = keptBytes(line)
+    return { json, dataset, severity, resource, bytes: json.length + (resource?.length ?? 0) }
   }
 
   #passOnNext(): void {

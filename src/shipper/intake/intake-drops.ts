@@ -64,10 +64,14 @@ export class IntakeDrops {
   /**
    * Reports events that were dropped in their log calls and could not be reported there. Uses the next turn of the
    * event loop: with microtasks, a listener that logs could keep the event loop from continuing.
+   *
+   * @throws RangeError if too little stack is left
    */
   scheduleReport(): void {
     const { atExit } = this.#deps
     if (this.#isReportScheduled) return
+    // Node's own count of immediates is wrong for ever if the stack ends within `setImmediate`: the process never ends.
+    reserveStack(openBatchBytes)
     const wasRegistered = atExit.isRegistered
     if (!wasRegistered) atExit.register() // the exit hooks report the events if there is no next turn
     setImmediate(() => this.reportAll()).unref()

@@ -29,6 +29,15 @@ export function eventTime(
   return (own === undefined ? undefined : shown(own)) ?? timeMsOf(intake)
 }
 
+/** Returns the later one of two times, or the second one if they cannot be compared. */
+export function later(one: EventTime, other: EventTime): EventTime {
+  return msOf(one) > msOf(other) ? one : other
+}
+
+function msOf(time: EventTime): number {
+  return typeof time === 'number' ? time : SystemDate.parse(time)
+}
+
 function ownTime(event: object, timeField: string): string | undefined {
   try {
     const own = (event as Record<string, unknown>)[timeField]

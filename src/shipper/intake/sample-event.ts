@@ -37,7 +37,7 @@ function askedRate(ask: SampleFunction, intake: IntakeEvent, diagnostics: Diagno
     const rate: unknown = ask(wholeEvent(intake.event, intake.resource))
     if (isRate(rate)) return rate
     const problem = typeof rate === 'number' ? `returned ${rate}` : (problemOf(rate) ?? `returned ${kindOf(rate)}`)
-    warnOfHook(diagnostics, 'sample', `${problem} instead of a number from 0 to 1`)
+    warnOfHook(diagnostics, 'sample', `must return a number from 0 to 1, but ${problem}`)
   } catch (error) {
     warnOfHook(diagnostics, 'sample', thrownBy(error))
   }

@@ -2,6 +2,7 @@ import { type Severity, severities } from '../../accounting/severity.ts'
 import type { ResolvedHold } from '../../options/noise-options.ts'
 import type { Line } from '../../record/event-to-line.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
+import { keptBytes } from '../../record/kept-bytes.ts'
 import { openBatchBytes, reserveStack } from '../../stack-reserve.ts'
 import { clearTimeout, monotonicMs, setTimeout } from '../../time.ts'
 import { type HeldEvents, heldOverheadBytes } from '../held-events.ts'
@@ -104,18 +105,18 @@ export class TraceHold {
     const altered = this.#altered
     altered.stubbed = 0
     altered.cut = 0
-    const { bytes, length } = this.#deps.toJson(intake, altered)
+    const json = keptBytes(this.#deps.toJson(intake, altered))
     const { severity, resource } = intake
     // Records of one logger have the same object as their resource and scope, which counts once.
     const resourceBytes = resource === undefined || resource === this.#lastResource ? 0 : resource.length
     this.#lastResource = resource
     return {
-      json: Buffer.from(bytes.subarray(0, length)),
+      json,
       dataset,
       severity,
       resource,
       timeMs: timeMsOf(intake),
-      bytes: length + resourceBytes + heldOverheadBytes,
+      bytes: json.length + resourceBytes + heldOverheadBytes,
       heldAtMs: nowMs,
       wasStubbed: altered.stubbed > 0,
       wasCut: altered.cut > 0,

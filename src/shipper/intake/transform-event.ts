@@ -30,7 +30,7 @@ export function transformStep(
       if (result === undefined || result === null) return 'transform'
       const problem = problemOf(result)
       if (problem !== undefined) return void warnOfHook(diagnostics, 'transform', problem)
-      replaceEvent(intake, shipped(result as Fields, { intake, given, tail, level, asSent }))
+      replaceEvent(intake, shipped(result as Fields, { intake, tail, level, asSent }))
       altered.stubbed += alteredHere.stubbed
       altered.cut += alteredHere.cut
     } catch (error) {
@@ -42,8 +42,6 @@ export function transformStep(
 
 interface Given {
   readonly intake: IntakeEvent
-  /** The copy that the function got, with the fields of the tail. */
-  readonly given: Fields
   readonly tail: Fields | undefined
   /** The level before the function was called. */
   readonly level: unknown
@@ -56,17 +54,14 @@ type Shipped = Pick<IntakeEvent, 'event' | 'severity' | 'resource'>
  * Returns the parts of the event that the function returned. An unchanged tail stays a tail. If the function has changed
  * or removed a field of the tail, the event carries all of these fields itself.
  */
-function shipped(result: Fields, { intake, given, tail, level, asSent }: Given): Shipped {
+function shipped(result: Fields, { intake, tail, level, asSent }: Given): Shipped {
   const severity = result.level === level ? intake.severity : severityOfLevel(result.level)
   if (tail === undefined) return { event: result, severity, resource: undefined }
   const names = Object.keys(tail)
   if (names.some(name => result[name] !== tail[name])) return { event: result, severity, resource: emptyTail }
-  // A field that is `undefined` is not in the line. Deleting it would turn the object into a hash table.
+  // A copy, because the application may have frozen or kept its object. A field that is `undefined` is not in the line.
   const withoutTail = Object.fromEntries(names.map(name => [name, undefined]))
-  const event =
-    result === given
-      ? Object.assign(given, withoutTail)
-      : changedFields({ ...intake, event: result }, asSent, fields => ({ ...fields, ...withoutTail }))
+  const event = changedFields({ ...intake, event: result }, asSent, fields => ({ ...fields, ...withoutTail }))
   return { event, severity, resource: intake.resource }
 }
 
