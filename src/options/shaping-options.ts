@@ -66,7 +66,7 @@ export interface ShapingOptions {
    *
    * @defaultValue none
    */
-  transform?: ((event: Record<string, unknown>) => Readonly<Record<string, unknown>> | null | undefined) | undefined
+  transform?: ((event: Record<string, unknown>) => object | null | undefined) | undefined
   /**
    * Ships a sample of the events: rates by severity, such as `{ debug: 0.1, info: 0.5 }`, or a function of the event
    * that returns a rate from 0 to 1. `{ rates, by: 'trace' }` keeps or drops the events of a trace together.

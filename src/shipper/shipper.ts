@@ -87,7 +87,7 @@ export class Shipper {
    * @returns true if the event was accepted; false if it was dropped, counted and reported, or is below the minimum
    * severity
    */
-  ship(event: Readonly<Record<string, unknown>>): boolean {
+  ship(event: object): boolean {
     try {
       if (!beginLogCall()) return this.dropNested() === undefined
       try {
@@ -115,10 +115,7 @@ export class Shipper {
    * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `timeoutMs` is not a number from 0 to
    * 2 147 483 647
    */
-  async shipAndConfirm(
-    event: Readonly<Record<string, unknown>>,
-    options: { timeoutMs?: number | undefined } = {},
-  ): Promise<void> {
+  async shipAndConfirm(event: object, options: { timeoutMs?: number | undefined } = {}): Promise<void> {
     const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#core.options.flushTimeoutMs)
     reserveStack(openBatchBytes) // the call does not stop between the log call and the wait
     const errorOf = await this.#core.receipts.confirm(given => this.#takeAwaited(event, given), timeoutMs)
@@ -381,7 +378,7 @@ export class Shipper {
   }
 
   /** Takes an event that a caller waits for. Returns the reason if the event is dropped. */
-  #takeAwaited(event: Readonly<Record<string, unknown>>, acknowledgement: Acknowledgement): DropReason | undefined {
+  #takeAwaited(event: object, acknowledgement: Acknowledgement): DropReason | undefined {
     if (!beginLogCall()) return this.dropNested()
     try {
       return this.take({
@@ -403,9 +400,9 @@ export class Shipper {
 const usualSeverity = severityOfLevel(undefined)
 const nested = new Error('a getter, a `toJSON`, a listener or a function of an option logs again for each event')
 
-function levelOf(event: Readonly<Record<string, unknown>>): Severity {
+function levelOf(event: object): Severity {
   try {
-    return severityOfLevel(event.level)
+    return severityOfLevel((event as { level?: unknown }).level)
   } catch {
     return severityOfLevel(undefined)
   }

@@ -6,12 +6,27 @@ import { createOrgClient, type License, type OrgClient, OrgError } from 'logferr
 import { LogferryLogRecordExporter, LogferryLogRecordProcessor } from 'logferry/otel'
 import { LogferryTransport, type LogferryTransportOptions } from 'logferry/winston'
 
-export async function ship(): Promise<boolean> {
+/** An event of the application, which has no index signature. */
+interface OrderPlaced {
+  readonly level: string
+  readonly message: string
+}
+
+export async function ship(placed: OrderPlaced): Promise<boolean> {
   const emulatorOptions: EmulatorOptions = { port: 0 }
   const emulator: Emulator = await startEmulator(emulatorOptions)
-  const options: ShipperOptions = { baseUrl: emulator.url, token: emulator.token, dataset: 'types' }
+  const options: ShipperOptions = {
+    baseUrl: emulator.url,
+    token: emulator.token,
+    dataset: 'types',
+    transform: (): OrderPlaced => placed,
+  }
   const shipper: Shipper = createShipper(options)
   shipper.on('rejected', ({ reason }) => reason.trim())
+  shipper.ship(placed)
+  // @ts-expect-error: a text is no event
+  shipper.ship('order placed')
+  await shipper.shipAndConfirm(placed)
   const { complete, pending }: FlushResult = await shipper.flush({ timeoutMs: 1000 })
   const stats: ShipperStats = shipper.stats()
   // A shipper has one type, whatever entry point it passes through.
