@@ -56,9 +56,13 @@ const maxFoldedPathChars = 100_000
 
 /** Maximum number of datasets remembered. The least recently used dataset is forgotten first. */
 const maxDatasets = 1000
+/** The same for the fields of all datasets together; a field takes about 400 bytes. */
+const maxFieldsInAll = 100_000
 
 interface Dataset {
   readonly fields: FieldSet
+  /** Number of fields when the dataset was last counted among all. */
+  counted: number
   /** Objects given to `know` whose fields are already recorded. */
   readonly around: WeakSet<object>
   isOver: boolean
@@ -88,6 +92,8 @@ export class FieldGuard {
   readonly #onOver: FieldGuardOptions['onOver']
   /** In order of use: the most recently used dataset is last. */
   readonly #datasets = new Map<string, Dataset>()
+  /** Number of fields of all datasets, when each was last counted. */
+  #fieldsInAll = 0
   #latestName: string | undefined
   #latest: Dataset | undefined
 
@@ -173,18 +179,33 @@ export class FieldGuard {
 
   #use(name: string): Dataset {
     if (this.#latest !== undefined && name === this.#latestName) return this.#latest
+    if (this.#latest !== undefined) this.#count(this.#latest)
     let dataset = this.#datasets.get(name)
-    if (dataset === undefined) {
-      dataset = { fields: new FieldSet(this.#takenFields), around: new WeakSet(), isOver: false }
-      const [oldest] = this.#datasets.keys()
-      if (oldest !== undefined && this.#datasets.size >= maxDatasets) this.#datasets.delete(oldest)
-    } else {
-      this.#datasets.delete(name)
-    }
+    dataset ??= { fields: new FieldSet(this.#takenFields), counted: 0, around: new WeakSet(), isOver: false }
+    this.#datasets.delete(name)
     this.#datasets.set(name, dataset)
     this.#latestName = name
     this.#latest = dataset
+    if (this.#hasTooMany) this.#forgetOldest()
     return dataset
+  }
+
+  #count(dataset: Dataset): void {
+    this.#fieldsInAll += dataset.fields.size - dataset.counted
+    dataset.counted = dataset.fields.size
+  }
+
+  get #hasTooMany(): boolean {
+    return this.#datasets.size > maxDatasets || this.#fieldsInAll > maxFieldsInAll
+  }
+
+  /** Forgets datasets that were used least recently, as long as there are too many of them, or of their fields. */
+  #forgetOldest(): void {
+    for (const [name, dataset] of this.#datasets) {
+      if (!this.#hasTooMany || dataset === this.#latest) return
+      this.#datasets.delete(name)
+      this.#fieldsInAll -= dataset.counted
+    }
   }
 
   /** @param event plain data: a parsed line */

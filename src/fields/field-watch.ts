@@ -1,3 +1,4 @@
+import { isMap, isNativeError } from 'node:util/types'
 import { shapeOf } from './field-routes.ts'
 import { minNames, shownName, valueLikeness } from './value-like-name.ts'
 
@@ -193,7 +194,8 @@ function typeOf(value: unknown): FieldType | undefined {
     case 'value':
       return typeof value === 'object' ? 'string' : (typeof value as 'string' | 'number' | 'boolean')
     default:
-      return undefined
+      if (typeof value === 'bigint') return 'string'
+      return isNativeError(value) || isMap(value) ? 'object' : undefined
   }
 }
 

@@ -252,6 +252,16 @@ describe('the count of fields', () => {
     expect(guard.fieldCount('second')).toBe(0)
     expect(guard.fieldCount('d0')).toBeGreaterThan(0)
   })
+
+  it('has a bound for the fields of all datasets together', () => {
+    const { guard } = guardOf(Number.POSITIVE_INFINITY)
+    const event = Object.fromEntries(Array.from({ length: 1500 }, (_, i) => [`f${i}`, i]))
+    for (let i = 0; i < 200; i++) guard.fold(`d${i}`, event)
+    const all = guard.datasets.reduce((sum, dataset) => sum + guard.fieldCount(dataset), 0)
+    expect(all).toBeGreaterThan(90_000)
+    expect(all).toBeLessThan(102_000)
+    expect(guard.fieldCount('d199')).toBeGreaterThan(1500)
+  })
 })
 
 describe('whatever is logged', () => {

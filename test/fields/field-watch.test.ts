@@ -63,6 +63,9 @@ describe('a change of type', () => {
     ['a text after a number', 1, 'one', ['number', 'string']],
     ['a group after a text', 'one', { a: 1 }, ['string', 'object']],
     ['a list after a group', { a: 1 }, [1], ['object', 'array']],
+    ['a text after an Error', new Error('x'), 'x', ['object', 'string']],
+    ['a number after a bigint, which is a text', 10n, 10, ['string', 'number']],
+    ['a text after a Map', new Map([['a', 1]]), 'a', ['object', 'string']],
     ['a flag after a date, which is a text', new Date(0), true, ['string', 'boolean']],
   ])('is told once for each field: %s', (_, first, second, types) => {
     const { watch: fields, onTypeChange } = watch()
