@@ -15,7 +15,7 @@ export interface Dropped {
   readonly count: number
   /** Number of events of each severity. */
   readonly bySeverity: DropsBySeverity
-  /** Dataset of the events; `undefined` if they were dropped inside their log calls, or if it is unknown. */
+  /** Dataset of the events; `undefined` if they were dropped inside their log calls or never released, or if it is unknown. */
   readonly dataset: string | undefined
   /** True if the events had been sent. The service may have stored them nevertheless, if only its answer was lost. */
   readonly wasSent: boolean

@@ -55,6 +55,16 @@ describe.each(ways)('context, by %s', (_, logOf) => {
     expect(shipping.warnings.map(({ message }) => message).join()).toContain('without fields of its own')
   })
 
+  it('adds what the toJSON of an object leaves of it', async () => {
+    await using shipping = await startShipping()
+    const session = { user: 'u-1', secret: 'hidden', toJSON: () => ({ user: 'u-1' }) }
+    const shipper = shipping.ship({ context: () => session })
+    logOf(shipper)('error', 'payment failed')
+    const [event] = await arrived(shipping, shipper)
+    expect(event).toMatchObject({ level: 'error', message: 'payment failed', user: 'u-1' })
+    expect(JSON.stringify(event)).not.toContain('hidden')
+  })
+
   it('does not replace fields of the event', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({

@@ -20,7 +20,7 @@ export function contextStep(
   return intake => {
     let fields: object
     try {
-      const result: unknown = context()
+      const result = asJsonHasIt(context())
       if (result === undefined || result === null) return undefined
       const problem = problemOf(result)
       if (problem !== undefined) return void warnOfHook(diagnostics, 'context', problem)
@@ -39,6 +39,12 @@ export function contextStep(
     )
     return undefined
   }
+}
+
+/** Returns what the `toJSON` of a value returns, if it has one: it may leave out what nobody should see. */
+function asJsonHasIt(value: unknown): unknown {
+  const { toJSON } = (value ?? {}) as { toJSON?: unknown }
+  return typeof toJSON === 'function' ? toJSON.call(value) : value
 }
 
 /**
