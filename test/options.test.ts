@@ -169,6 +169,13 @@ describe('invalid options throw when the shipper is made', () => {
       'RangeError',
     ],
     [
+      'two names for the overflow',
+      { ...good, limits: { orgId: 'o', accessToken: 't', overflowField: 'a' }, fields: { overflowField: 'b' } },
+      'limits.overflowField',
+      /the same name as fields\.overflowField/,
+      'RangeError',
+    ],
+    [
       'no name for the overflow',
       { ...good, fields: { overflowField: '' } },
       'fields.overflowField',

@@ -24,7 +24,9 @@ export function resolveCollapse(options: CollapseOptions): ResolvedCollapse {
 export function resolveHold(options: HoldOptions, maxBufferedBytes: number): ResolvedHold {
   const { below, trigger, maxEvents, maxBytes, maxAgeMs } = withDefaults(holdOptions, options)
   if (heldSeverities.indexOf(below) > heldSeverities.indexOf(trigger)) {
-    throw invalidOption('hold.below', `at most as severe as hold.trigger ('${trigger}')`, `'${below}'`, 'range')
+    throw options.below === undefined
+      ? invalidOption('hold.trigger', `at least as severe as hold.below ('${below}')`, `'${trigger}'`, 'range')
+      : invalidOption('hold.below', `at most as severe as hold.trigger ('${trigger}')`, `'${below}'`, 'range')
   }
   const share = Math.floor(maxBufferedBytes * heldShare)
   if (options.maxBytes !== undefined && maxBytes > share) {

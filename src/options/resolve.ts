@@ -95,6 +95,10 @@ function checkCombinations(options: ShipperValues): void {
     if (given?.overflowField !== timeField) continue
     throw invalidOption(`${group}.overflowField`, 'another name than timeField', 'the same', 'range')
   }
+  const { limits, fields } = groups
+  if (limits?.overflowField !== undefined && (fields?.overflowField ?? limits.overflowField) !== limits.overflowField) {
+    throw invalidOption('limits.overflowField', 'the same name as fields.overflowField', 'another one', 'range')
+  }
   if (durability === 'disk' && spool === undefined) {
     throw invalidOption('durability', "'memory' without the option spool", "'disk'", 'range')
   }

@@ -45,7 +45,7 @@ export function fieldRulesOf(
       warn(
         `fields of ${dataset}`,
         `dataset ${quoted(dataset)} has no room for more fields: ${quoted(path)} and new ones after it go into the field ` +
-          `${quoted(overflowField)}. Log varying names as values, or raise fields.max if the license allows more.`,
+          `${quoted(overflowField)}. Log varying names as values${max === undefined ? '' : ', or raise fields.max if the license allows more'}.`,
       ),
     onValueLikeNames: (dataset, { example, group }) =>
       warn(

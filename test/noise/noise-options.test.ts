@@ -42,7 +42,7 @@ describe('the options collapse and hold', () => {
     [{ hold: { below: 'warning' } }, 'hold.below', "'debug', 'info', 'warn', 'error' or 'fatal'"],
     [{ hold: { per: 'request' } }, 'hold.per', "'trace'"],
     [{ hold: { below: 'fatal' } }, 'hold.below', "at most as severe as hold.trigger ('error')"],
-    [{ hold: { trigger: 'info' } }, 'hold.below', "at most as severe as hold.trigger ('info')"],
+    [{ hold: { trigger: 'info' } }, 'hold.trigger', "at least as severe as hold.below ('warn')"],
     [{ hold: { maxEvents: 0 } }, 'hold.maxEvents', 'an integer from 1 to 100000 (events)'],
     [{ hold: { maxBytes: 1023 } }, 'hold.maxBytes', 'an integer from 1024'],
     [{ hold: { maxBytes: 9 * MiB }, maxBufferedBytes: 32 * MiB }, 'hold.maxBytes', `at most a quarter`],
