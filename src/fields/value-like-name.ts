@@ -5,20 +5,25 @@ const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 const hexadecimal = /^[0-9a-f]+$/i
 const address = /^[^@\s]{1,64}@[^@\s]{1,190}$/
 const digit = /[0-9]/
+const letter = /[a-z]/i
 const manyDigits = /[0-9]{4}/
 const spaceOrUrl = /\s|:\/\//
+const ipv4Address = /^[0-9]{1,3}(?:\.[0-9]{1,3}){3}$/
+/** The last part of `cus_NffrFeUfNV2Hib`, or a ULID: at least 14 letters and digits, four of them in upper case. */
+const encodedPart = /(?:^|_)(?=[A-Za-z]*[0-9])(?=(?:[0-9a-z]*[A-Z]){4})[0-9A-Za-z]{14,}$/
 const maxNameChars = 256
 
 /**
  * Tells whether the name of a field looks like an identifier or a value: `certain` for a UUID or an e-mail address,
- * `likely` for numbers, hexadecimal numbers and names with long numbers, which a few fields may have by chance.
+ * `likely` for numbers, hexadecimal numbers, IPv4 addresses, encoded values and names with long numbers, which a few
+ * fields may have by chance.
  */
 export function valueLikeness(name: string): 'certain' | 'likely' | undefined {
   if (name.length > maxNameChars) return 'likely'
   if (!digit.test(name)) return address.test(name) ? 'certain' : spaceOrUrl.test(name) ? 'likely' : undefined
   if (uuid.test(name) || address.test(name)) return 'certain'
-  if (hexadecimal.test(name)) return name.length >= 16 ? 'certain' : 'likely'
-  return manyDigits.test(name) || spaceOrUrl.test(name) ? 'likely' : undefined
+  if (hexadecimal.test(name) && (name.length > 3 || !letter.test(name))) return name.length >= 16 ? 'certain' : 'likely'
+  return [manyDigits, spaceOrUrl, ipv4Address, encodedPart].some(likely => likely.test(name)) ? 'likely' : undefined
 }
 
 /** Shows the beginning of a value-like name: the whole name may be personal. */

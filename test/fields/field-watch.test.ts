@@ -15,13 +15,25 @@ describe('the name of a field', () => {
     },
   )
 
-  it.each(['42', '8f3a', 'order_12345', 'k2026-11-22', 'some words', 'https://x.y'])('may be a value: %s', name => {
+  it.each([
+    '42',
+    '8f3a',
+    'order_12345',
+    'k2026-11-22',
+    'some words',
+    'https://x.y',
+    '10.0.0.7',
+    'cus_NffrFeUfNV2Hib',
+    '01ARZ3NDEKTSV4RRFFQ69G5FAV',
+  ])('may be a value: %s', name => {
     expect(valueLikeness(name)).toBe('likely')
   })
 
   it.each([
     'level',
     'http2',
+    'a1',
+    'oauth2ClientSecret',
     'sha256',
     'x509',
     'app.kubernetes.io/name',
