@@ -614,3 +614,15 @@ describe('memory', () => {
     })
   })
 })
+
+describe('close()', () => {
+  it('does not call a refused event lost for want of time', async () => {
+    await using shipping = await startShipping()
+    shipping.emulator.faults.answerNext(100, { status: 422, body: '{"message":"field x is bad"}' })
+    const shipper = shipping.ship()
+    shipper.ship({ message: 'm' })
+    await shipper.close({ timeoutMs: 300 })
+    expect(shipper.stats().drops).toEqual({ rejected: { info: 1 } })
+    expect(shipping.warnings.map(({ code }) => code)).not.toContain('LOGFERRY_DROPPED')
+  })
+})
