@@ -87,7 +87,7 @@ export class Shipper {
    * @returns true if the event was accepted; false if it was dropped, counted and reported, or is below the minimum
    * severity
    */
-  ship(event: object): boolean {
+  ship(event: EventObject): boolean {
     try {
       if (!beginLogCall()) return this.dropNested() === undefined
       try {
@@ -115,7 +115,7 @@ export class Shipper {
    * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `timeoutMs` is not a number from 0 to
    * 2 147 483 647
    */
-  async shipAndConfirm(event: object, options: { timeoutMs?: number | undefined } = {}): Promise<void> {
+  async shipAndConfirm(event: EventObject, options: { timeoutMs?: number | undefined } = {}): Promise<void> {
     const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#core.options.flushTimeoutMs)
     reserveStack(openBatchBytes) // the call does not stop between the log call and the wait
     const errorOf = await this.#core.receipts.confirm(given => this.#takeAwaited(event, given), timeoutMs)
@@ -395,6 +395,9 @@ export class Shipper {
     }
   }
 }
+
+/** An object with fields, also one typed by an interface. Arrays, Maps and Sets are none. */
+type EventObject = Readonly<Record<string, unknown>> | (object & { readonly [Symbol.iterator]?: never })
 
 /** Severity of an event that cannot be read: info. */
 const usualSeverity = severityOfLevel(undefined)

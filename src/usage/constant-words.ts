@@ -159,7 +159,7 @@ export interface StatementWords {
   readonly endChars: number
 }
 
-/** Where messages of two statements differ: from cheap to find to expensive. */
+/** Where messages of two statements differ. The first kind is found fastest, the last one slowest. */
 export type Difference =
   /** At this place. Before it, both have the same characters, and no value. */
   | { readonly kind: 'chars'; readonly place: number }

@@ -26,6 +26,8 @@ export async function ship(placed: OrderPlaced): Promise<boolean> {
   shipper.ship(placed)
   // @ts-expect-error: a text is no event
   shipper.ship('order placed')
+  // @ts-expect-error: nor is a list
+  shipper.ship([placed])
   await shipper.shipAndConfirm(placed)
   const { complete, pending }: FlushResult = await shipper.flush({ timeoutMs: 1000 })
   const stats: ShipperStats = shipper.stats()
