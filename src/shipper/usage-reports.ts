@@ -48,7 +48,7 @@ export class UsageReports {
   }
 }
 
-/** Fields of a report besides those that every event has. */
+/** Fields that only a report has. */
 export const usageFields = ['since', 'period_ms', 'events', 'bytes', 'statements', 'datasets'].map(
   name => `logferry.usage.${name}`,
 )

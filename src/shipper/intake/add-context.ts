@@ -41,7 +41,7 @@ export function contextStep(
   }
 }
 
-/** Returns what the `toJSON` of a value returns, if it has one: it may leave out what nobody should see. */
+/** Calls the `toJSON` of a value that has one, because `toJSON` may leave out secrets. Returns other values as they are. */
 function asJsonHasIt(value: unknown): unknown {
   const { toJSON } = (value ?? {}) as { toJSON?: unknown }
   return typeof toJSON === 'function' ? toJSON.call(value) : value
