@@ -21,7 +21,7 @@ const burstMs = 1500
  * Time until the rate is back at the limit, in seconds; longer below the rate that follows. It is shorter if only 429s
  * tell of other processes: a process that hears too few of them keeps a share that is too large, or too small.
  */
-const secondsToLimit = { withHeaders: 84, without: 40 }
+const secondsToLimit = { withHeaders: 84, without: 55 }
 /** Rate below which that time grows with the cube, because many processes share the limit, in requests per second. */
 const crowdedPerSecond = 0.3
 /** Maximum of that longer time, in seconds. */
@@ -252,17 +252,15 @@ export class AdaptiveRate {
     if (state.kind === 'steady' && refusals > 1 && troubleMs < burstMs) {
       return this.#becomeSteady(nowMs, state.limitPerSecond * keptOnce, state.limitPerSecond)
     }
-    const before = this.#proven?.perSecond ?? this.#troubledPerSecond
+    const used = this.#troubledPerSecond
+    // Before a long outage, a rate that is not proven may have been what the process wanted, and not what it might have.
+    const before = this.#proven?.perSecond ?? (refusals < outageRefusalsOfSearch ? used : undefined)
     const isKnown = before !== undefined && this.#proven?.hasFailed !== true
     if (refusals >= outageRefusals && (isKnown || refusals >= outageRefusalsOfSearch || troubleMs >= outageMs)) {
       const resumed = isKnown ? Math.min(before * resumedPart, maxResumedPerSecond) : 1
       const target = isKnown ? before * recoveredPart : Number.POSITIVE_INFINITY
-      const troubled = this.#troubledPerSecond ?? Number.POSITIVE_INFINITY
-      this.#becomeRecovering(
-        Math.max(this.perSecond(nowMs), resumed),
-        target,
-        isKnown ? undefined : troubled * keptOfTrial,
-      )
+      const fallback = isKnown || used === undefined ? undefined : used * keptOfTrial
+      this.#becomeRecovering(Math.max(this.perSecond(nowMs), resumed), target, fallback)
     } else if (state.kind === 'steady' && this.#proven !== undefined && this.#isCalm(nowMs, this.#proven)) {
       const perSecond = this.perSecond(nowMs)
       this.#becomeRecovering(perSecond, this.#proven.perSecond * recoveredPart, perSecond * keptOfTrial)
@@ -330,7 +328,10 @@ export class AdaptiveRate {
       return
     }
     this.#settle(nowMs, search.onAccepted())
-    if (search.grow(nowMs)) this.#successesAtRate = 0
+    if (search.wasOutage) {
+      this.#becomeRecovering(search.perSecond, Number.POSITIVE_INFINITY)
+      this.#double(nowMs)
+    } else if (search.grow(nowMs)) this.#successesAtRate = 0
   }
 
   /** Begins with the share that was found, if it was. */

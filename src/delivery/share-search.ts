@@ -19,10 +19,16 @@ const leastCrowdedPerSecond = 0.2
 
 /** Number of answers, with a 429 among them, that tell the share. */
 const answersToFind = 12
+/**
+ * 429s in a row, and then successes in a row, tell of an outage that has ended, if this is the product of their numbers.
+ * If many processes share the limit, answers rarely come in this order.
+ */
+const orderOfOutage = 20
 
 /**
  * Finds the share of a process that has proven no rate. All processes begin with the same first rate. It grows in steps
- * until a request is refused. Then the part of the requests that is accepted is measured, and the rate becomes this part.
+ * until a request is refused. Then the part of the requests that is accepted is measured, and the rate becomes this
+ * part. An outage is told apart by the order of the answers.
  *
  * Time is monotonic, in milliseconds.
  */
@@ -32,6 +38,11 @@ export class ShareSearch {
   #sinceMs: number
   #accepted: number
   #refused = 0
+  /** Number of successes since the last 429. The search begins with a 429 that came after successes. */
+  #acceptedInRow = 1
+  /** Number of times that 429s began to come after successes. */
+  #refusedRuns = 0
+  #hasGrown = false
 
   /** @param accepted number of successes at this rate that have come already */
   constructor(nowMs: number, perSecond: number, accepted = 0) {
@@ -50,6 +61,8 @@ export class ShareSearch {
    */
   onRefused(refusals: number): number | undefined {
     this.#refused++
+    if (this.#acceptedInRow > 0) this.#refusedRuns++
+    this.#acceptedInRow = 0
     const isCrowded = this.#perSecond < 1 && this.#perSecond > leastCrowdedPerSecond
     if (isCrowded && refusals % crowdedRefusals === 0) this.#perSecond *= keptOfCrowded
     return this.#share
@@ -58,21 +71,33 @@ export class ShareSearch {
   /** Notes a success. Returns the share in requests per second if it is found. */
   onAccepted(): number | undefined {
     this.#accepted++
+    this.#acceptedInRow++
     return this.#share
+  }
+
+  /** True if the 429s told of an outage that has ended, and so nothing of the share. */
+  get wasOutage(): boolean {
+    return this.#isOneRun && this.#refused * this.#acceptedInRow >= orderOfOutage
   }
 
   /** Begins with the next rate if enough has been accepted, and nothing refused. Returns true if so. */
   grow(nowMs: number): boolean {
     if (this.#refused > 0 || this.#accepted < freeAnswers || nowMs - this.#sinceMs < stepMs) return false
     this.#perSecond *= this.#perSecond < doublingPerSecond ? 1.5 : 2
+    this.#hasGrown = true
     this.#sinceMs = nowMs
     this.#accepted = 0
     return true
   }
 
+  /** True if all 429s came in a row. A single one often means that a higher rate is too high. */
+  get #isOneRun(): boolean {
+    return this.#refusedRuns === 1 && (this.#refused > 1 || !this.#hasGrown)
+  }
+
   get #share(): number | undefined {
     const answers = this.#accepted + this.#refused
-    if (this.#refused === 0 || this.#accepted === 0 || answers < answersToFind) return undefined
+    if (this.#refused === 0 || this.#accepted === 0 || answers < answersToFind || this.#isOneRun) return undefined
     return (this.#perSecond * (this.#accepted + 0.5)) / (answers + 0.5)
   }
 }

@@ -26,12 +26,33 @@ describe('the search for a share', () => {
     expect(fast.perSecond).toBe(1)
   })
 
-  it('finds the part that is accepted, after twelve answers with a 429 among them', () => {
+  it('finds the part that is accepted, after twelve answers with 429s among them', () => {
     const search = new ShareSearch(0, 10)
-    for (let n = 0; n < 5; n++) expect(search.onAccepted()).toBeUndefined()
-    for (let n = 0; n < 6; n++) expect(search.onRefused(n + 1)).toBeUndefined()
+    for (let n = 0; n < 5; n++) {
+      expect(search.onAccepted()).toBeUndefined()
+      expect(search.onRefused(1)).toBeUndefined()
+    }
+    expect(search.onRefused(2)).toBeUndefined()
     expect(search.onAccepted()).toBeCloseTo((10 * 6.5) / 12.5)
-    expect(search.grow(60_000)).toBe(false)
+    expect([search.wasOutage, search.grow(60_000)]).toEqual([false, false])
+  })
+
+  it.each([
+    [1, 20],
+    [2, 10],
+    [3, 7],
+    [8, 3],
+  ])('%d 429s in a row and then %d successes in a row were an outage', (refused, accepted) => {
+    const search = new ShareSearch(0, 1)
+    for (let n = 0; n < refused; n++) expect(search.onRefused(n + 1)).toBeUndefined()
+    for (let n = 1; n < accepted; n++) {
+      expect(search.onAccepted()).toBeUndefined()
+      expect(search.wasOutage).toBe(false)
+    }
+    expect(search.onAccepted()).toBeUndefined()
+    expect(search.wasOutage).toBe(true)
+    search.onRefused(1)
+    expect(search.wasOutage).toBe(false)
   })
 
   it('finds nothing while all is refused, and lowers a rate below one request per second, but not without end', () => {
