@@ -83,6 +83,29 @@ describe('events', () => {
     ])
   })
 
+  it('have a timestamp of their own if only their class has that field, which is not sent', async () => {
+    await using shipping = await startShipping()
+    class Order {
+      id = 1
+      get _time() {
+        return '2020-01-01T00:00:00Z'
+      }
+      get log() {
+        return { record: { uid: 'x' } }
+      }
+    }
+    const shipper = shipping.ship({ identify: true })
+    shipper.ship(new Order())
+    shipper.ship(Object.create({ _time: '2020-01-01T00:00:00Z' }))
+    await shipper.flush()
+    const uid = { record: { uid: expect.stringMatching(/-[12]$/) } }
+    const _time = expect.stringMatching(/^20(?!20)/)
+    expect(shipping.emulator.events('d')).toEqual([
+      { _time, log: uid, id: 1 },
+      { _time, log: uid },
+    ])
+  })
+
   it.each<[unknown, object]>([
     [null, { body: null }],
     [undefined, { body: null }],

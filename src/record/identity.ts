@@ -1,3 +1,4 @@
+import { shippedField } from './shipped-field.ts'
 import { Timestamper } from './timestamp.ts'
 import type { UidSequence } from './uid-sequence.ts'
 
@@ -20,11 +21,10 @@ export type UidPlace = 'nested' | 'dotted' | 'own'
  */
 export function placeOfUid(event: object, mayHaveAttributes: boolean): UidPlace {
   try {
-    const fields = event as Fields
-    const log = fields?.log as Fields
-    if (fields?.['log.record.uid'] !== undefined) return 'own'
+    const log = shippedField(event, 'log') as Fields
+    if (shippedField(event, 'log.record.uid') !== undefined) return 'own'
     if (log !== undefined && uidIn(log)) return 'own'
-    if (mayHaveAttributes && hasUid(fields?.attributes as Fields)) return 'own'
+    if (mayHaveAttributes && hasUid((event as { attributes?: Fields }).attributes)) return 'own'
     return log === undefined ? 'nested' : 'dotted'
   } catch {
     return 'dotted'

@@ -1,4 +1,5 @@
 import { IdentityStamper, placeOfUid, uidMember } from '../../record/identity.ts'
+import { shippedField } from '../../record/shipped-field.ts'
 import { Timestamper } from '../../record/timestamp.ts'
 import type { UidSequence } from '../../record/uid-sequence.ts'
 import type { IntakeEvent } from './intake-event.ts'
@@ -24,7 +25,7 @@ export class LineHeads {
 
   hasOwnTime(event: object): boolean {
     try {
-      return (event as Record<string, unknown> | null | undefined)?.[this.#timeField] !== undefined
+      return shippedField(event, this.#timeField) !== undefined
     } catch {
       return true // a getter threw: a stub stands in for the field, and a second field of that name would be wrong
     }
