@@ -1,12 +1,5 @@
-import {
-  type Difference,
-  differenceOf,
-  hashOfChars,
-  hashOfWord,
-  lookFrom,
-  nextWord,
-  type StatementWords,
-} from './constant-words.ts'
+import { afterSpace, hashOfChars, hashOfWord, lookFrom, nextWord } from './constant-words.ts'
+import { type Difference, differenceOf, type StatementWords } from './statement-difference.ts'
 
 /** Number of slots; a power of two. */
 const slotCount = 2048
@@ -71,7 +64,7 @@ export class ByteSlots {
   /** 1 if a sample was of another statement than the owner. */
   readonly #isMixed = new Uint8Array(slotCount)
   /** The place that leads to other slots: see `leadOf`; 0 for none. */
-  readonly #lead = new Uint16Array(slotCount)
+  readonly #lead = new Uint32Array(slotCount)
   #leadCount = 0
   #sampledBytes = 0
   #sampledEvents = 0
@@ -88,22 +81,35 @@ export class ByteSlots {
   slotOf(message: string, seed: number): number {
     let slot = mixed(hashOfChars(message, 0, seed)) & (slotCount - 1)
     let lead = this.#lead[slot] as number
-    let from = -1
+    let wordsFrom = -1
     let words = 0
+    let piecesFrom = -1
+    let spaces = 0
+    let at = 0
     for (let depth = 0; lead !== 0 && depth < maxDepth; depth++) {
-      const word = lead & charsAtPlace
-      if (word >= charsBeforeEnd) {
-        const place = lead >> wordBits
-        const start = word === charsAtPlace ? place : Math.max(message.length - place, 0)
-        slot = mixed(hashOfChars(message, start, slot + lead)) & (slotCount - 1)
-      } else {
-        if (from !== lead >> wordBits || word < words) {
-          from = lead >> wordBits
+      const kind = lead & maxKind
+      const place = (lead >> placeShift) & maxPlace
+      const index = (lead >> indexShift) & maxIndex
+      if (kind === leadKinds.word) {
+        if (wordsFrom !== place || index < words) {
+          wordsFrom = place
           words = 0
-          lookFrom(from)
+          lookFrom(place)
         }
-        for (; words < word; words++) nextWord(message)
+        for (; words < index; words++) nextWord(message)
         slot = mixed(hashOfWord(slot + lead)) & (slotCount - 1)
+      } else {
+        let start = place
+        if (kind === leadKinds.end) start = Math.max(message.length - place, 0)
+        else if (kind === leadKinds.piece) {
+          if (piecesFrom !== place || index < spaces) {
+            piecesFrom = at = place
+            spaces = 0
+          }
+          for (; spaces < index; spaces++) at = afterSpace(message, at)
+          start = at + (lead >> offsetShift)
+        }
+        slot = mixed(hashOfChars(message, start, slot + lead)) & (slotCount - 1)
       }
       lead = this.#lead[slot] as number
     }
@@ -243,21 +249,23 @@ export class ByteSlots {
   }
 }
 
-/** Bits of a lead for the number of the word. The others are for the place from which words are counted. */
-const wordBits = 8
+/** The kinds of leads. 0 is for none. */
+const leadKinds = { chars: 1, end: 2, piece: 3, word: 4 } as const
+// The bits of a lead: its kind, the place, the number of words or spaces after it, and the offset after those.
+const maxKind = 7
+const placeShift = 3
 const maxPlace = 255
-/** In place of the number of a word: the characters at the place themselves differ. */
-const charsAtPlace = 255
-/** In place of the number of a word: the place is counted from the end, and the characters there differ. */
-const charsBeforeEnd = 254
+const indexShift = 11
+const maxIndex = 255
+const offsetShift = 19
+const maxOffset = 255
 
 /** Returns a difference of statements as a number, or 0 if there is none within reach. */
 function leadOf(difference: Difference | undefined): number {
   if (difference === undefined) return 0
-  const { kind, place } = difference
-  const word = kind === 'chars' ? charsAtPlace : kind === 'end' ? charsBeforeEnd : difference.word
-  const isWithinReach = place <= maxPlace && (kind !== 'word' || word < charsBeforeEnd)
-  return isWithinReach ? (place << wordBits) + word : 0
+  const { kind, place, index = 0, offset = 0 } = difference
+  if (place > maxPlace || index > maxIndex || offset > maxOffset) return 0
+  return leadKinds[kind] + (place << placeShift) + (index << indexShift) + (offset << offsetShift)
 }
 
 function mixed(hash: number): number {

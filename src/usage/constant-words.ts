@@ -30,6 +30,13 @@ function classOf(unit: number): number {
 /** The constant word that was found last. At the end of a message it is empty. */
 const word = { start: 0, end: 0, hash: 0 }
 
+/** Returns the place after the next space of a message, or the last place that is read if there is none. */
+export function afterSpace(message: string, place: number): number {
+  const end = Math.min(message.length, maxReadChars)
+  for (let at = place; at < end; ) if (message.charCodeAt(at++) === space) return at
+  return end
+}
+
 /** Begins to look for words at a place. */
 export function lookFrom(place: number): void {
   word.end = place
@@ -152,78 +159,21 @@ function hashBeforeValue(message: string, start: number, end: number, seed: numb
   return hash
 }
 
-/** What the messages of a statement have in common. */
-export interface StatementWords {
-  readonly text: string
-  /** Number of characters at the end of the text that are the end of its messages, too. No value is among them. */
-  readonly endChars: number
-}
-
-/** Where messages of two statements differ. The first kind is found fastest, the last one slowest. */
-export type Difference =
-  /** At this place. Before it, both have the same characters, and no value. */
-  | { readonly kind: 'chars'; readonly place: number }
-  /** So many characters before the end. No value comes after it. */
-  | { readonly kind: 'end'; readonly place: number }
-  /** In the constant word with this number, from 1, after this place. */
-  | { readonly kind: 'word'; readonly place: number; readonly word: number }
-
-/** Compares the messages of two statements. Returns `undefined` if they have the same constant words. */
-export function differenceOf(statement: StatementWords, otherStatement: StatementWords): Difference | undefined {
-  const { text } = statement
-  const { text: other } = otherStatement
-  if (text === other) return undefined
-  let place = 0
-  while (place < text.length && text.charCodeAt(place) === other.charCodeAt(place) && !isOfValue(text, place)) place++
-  if ([0, 1, 2, 3].every(next => !isOfValue(text, place + next) && !isOfValue(other, place + next))) {
-    return { kind: 'chars', place }
-  }
-  const charsBeforeEnd = endThatDiffers(statement, otherStatement)
-  if (charsBeforeEnd !== undefined) return { kind: 'end', place: charsBeforeEnd }
-  while (place > 0 && isOfWord(text.charCodeAt(place - 1))) place--
-  const words = constantWords(text, place)
-  const otherWords = constantWords(other, place)
-  const differs = Array.from(
-    { length: Math.max(words.length, otherWords.length) },
-    (_, i) => words[i] !== otherWords[i],
-  )
-  const index = differs.indexOf(true)
-  return index < 0 ? undefined : { kind: 'word', place, word: index + 1 }
-}
-
-/** Returns how many characters before the end four characters begin that differ, if no value is among them. */
-function endThatDiffers(statement: StatementWords, other: StatementWords): number | undefined {
-  const endChars = Math.min(statement.endChars, other.endChars)
-  const same = commonEnd(statement.text, other.text, endChars)
-  return same < endChars && endChars >= 4 ? Math.min(same + 4, endChars) : undefined
-}
-
-/** Returns how many characters at the end of a statement's text are the end of this message, too. */
-export function constantEnd(text: string, message: string): number {
-  let max = 0
-  while (max < text.length && !isOfValue(text, text.length - 1 - max)) max++
-  return commonEnd(text, message, max)
-}
-
-function commonEnd(text: string, other: string, max: number): number {
-  for (let length = 0; length < max; length++) {
-    if (text.charCodeAt(text.length - 1 - length) !== other.charCodeAt(other.length - 1 - length)) return length
-  }
-  return max
-}
-
-function isOfValue(text: string, place: number): boolean {
-  return place < text.length && (classOf(text.charCodeAt(place)) & shows) !== 0
-}
-
-function constantWords(text: string, from: number): string[] {
+/** Returns the constant words of a text from a place on. */
+export function constantWords(text: string, from: number): string[] {
   const words: string[] = []
   lookFrom(from)
   for (nextWord(text); word.start < word.end; nextWord(text)) words.push(text.slice(word.start, word.end))
   return words
 }
 
-function isOfWord(unit: number): boolean {
+/** True if a value may be at a place of a text, or at the place of a statement's text where a value was. */
+export function isOfValue(text: string, place: number): boolean {
+  return place < text.length && (classOf(text.charCodeAt(place)) & shows) !== 0
+}
+
+/** True if the UTF-16 unit may be in a word. */
+export function isOfWord(unit: number): boolean {
   return (classOf(unit) & (inWord | is.wide)) !== 0
 }
 

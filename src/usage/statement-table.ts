@@ -1,4 +1,4 @@
-import { constantEnd, type StatementWords } from './constant-words.ts'
+import { constantEnd, type StatementWords, samePieces } from './statement-difference.ts'
 
 /** Maximum number of statements that are counted one by one. */
 const maxStatements = 240
@@ -57,8 +57,18 @@ export class StatementTable {
       this.#byId.delete(replaced.id)
     }
     const bytesBefore = replaced === undefined ? 0 : totalOf(replaced)
-    const endChars = constantEnd(text, message)
-    const statement = { id: ++this.#lastId, dataset, level, text, isName, endChars, bytes: 0, events: 0, bytesBefore }
+    const statement = {
+      id: ++this.#lastId,
+      dataset,
+      level,
+      text,
+      isName,
+      endChars: constantEnd(text, message),
+      pieces: samePieces(text, message),
+      bytes: 0,
+      events: 0,
+      bytesBefore,
+    }
     this.#byKey.set(keyText(statement), statement)
     this.#byId.set(statement.id, statement)
     return statement

@@ -63,6 +63,9 @@ function application(style: string, seed: number, count: number): Logged[] {
     'a path': (noun, verb) => `GET /${noun}/${pick(1e6)}/${verb}?page=${pick(50)} 200 in ${pick(300)} ms`,
     'the same beginning, and ends that differ': (noun, verb) =>
       `[job] step ${pick(1e6)} of ${pick(99)}: ${noun} ${verb}`,
+    'words between values': (noun, verb) => `worker-${pick(8)} ${noun} ${verb} for ${pick(1e6)}`,
+    'words after a value with spaces': (noun, verb) =>
+      `user "${nouns.slice(0, pick(4)).join(' ')}" ${noun} ${verb} at ${pick(60)}`,
     'a stack': (noun, verb) =>
       `request ${pick(1e6)} ${noun} ${verb}\n    at run (/app/${nouns[pick(17)]}.js:${pick(99)})`,
     columns: (noun, verb) => `${pick(1e6)}|${noun}_${verb}|${pick(1e5)},ok`,
@@ -105,6 +108,8 @@ describe('an application with a hundred log statements', () => {
     'two values first',
     'a path',
     'the same beginning, and ends that differ',
+    'words between values',
+    'words after a value with spaces',
     'a stack',
     'columns',
     'Chinese',
