@@ -26,6 +26,10 @@ async function stage() {
     refuse(share: number): void {
       share503 = share
     },
+    /** Resolves when the service has answered what killed processes had sent: it reads requests in their order. */
+    async readAll(): Promise<void> {
+      for (let requests = 0; requests < 2; requests++) await (await fetch(server.url)).arrayBuffer()
+    },
     async [Symbol.asyncDispose]() {
       await server.close()
       await rm(directory, { recursive: true })
@@ -129,6 +133,7 @@ export async function orphans({ eventsEach }: { readonly eventsEach: number }): 
   })
   await until(() => processes.every(({ logged }) => logged === eventsEach), 'all is logged', 60_000)
   await Promise.all(processes.slice(0, 4).map(one => one.kill()))
+  await on.readAll()
   on.refuse(0)
   await Promise.all(processes.slice(4).map(one => one.end()))
   const { events, lost, twice } = arrivals(server.numbers, processes)
