@@ -276,7 +276,7 @@ export class LogferryTransport extends TransportStream {
    */
   override close(): void {
     this.#isOutOfUse = true
-    void this.shipper.flush().then(() => {
+    void this.shipper.flushInBackground().then(() => {
       if (this.#isOwn && this.#isOutOfUse) void this.shipper.close({ timeoutMs: 0 })
     })
   }
@@ -318,7 +318,7 @@ export class LogferryTransport extends TransportStream {
   /** Delivers an uncaught error. Winston ends the process when the transport emits 'finish', or after three seconds. */
   #deliverUncaught(info: Info): void {
     this.#lastUncaught = info.trace
-    void this.shipper.flush().then(() => {
+    void this.shipper.flushInBackground().then(() => {
       // Without `parent`, the transport is in `exceptionHandlers` alone. With `parent`, 'finish' would remove the
       // transport from its logger, which must not happen if the logger continues.
       if (this.parent == null || exits(this.parent, info)) this.emit('finish')

@@ -35,12 +35,12 @@ export function answerToOutcome(answer: Answer, events: number, nowMs: number, r
   return status === 400 || status === 422 ? { kind: 'rejected', status, reason } : { kind: 'blocked', status, reason }
 }
 
-/** If the body was cut off, the part that arrived counts: `failed`, or at least the number of failures in that part. */
+/** Without a number in `failed`, or if the body was cut off before it, the failures in the body count. */
 function delivered(answer: Answer, events: number, redact: Redact | undefined): Outcome {
   const body = bodyOf(answer, maxAnswerBytes(events))
   const fields = jsonObjectIn(body)
   const reported = Array.isArray(fields?.failures) ? fields.failures.slice(0, events) : []
-  const failed = typeof fields?.failed === 'number' ? Math.floor(fields.failed) : body.isWhole ? 0 : reported.length
+  const failed = typeof fields?.failed === 'number' ? Math.floor(fields.failed) : reported.length
   if (!(failed > 0)) return { kind: 'delivered' }
   return { kind: 'partly-rejected', failed, failures: failuresIn(reported, redact) }
 }

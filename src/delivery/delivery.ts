@@ -36,7 +36,7 @@ export interface Batches {
 
 export interface DeliveryDeps {
   readonly batches: Batches
-  readonly send: (batch: Batch, signal: AbortSignal) => Promise<Attempt>
+  readonly send: (batch: Batch, signal: AbortSignal, onTaken: (attempt: () => Attempt) => void) => Promise<Attempt>
   readonly breaker: Breaker
   readonly rateLimiter: RateLimiter
   readonly compression: Compression
@@ -53,6 +53,13 @@ export interface DeliveryDeps {
   readonly onDelivered: (dataset: string) => void
 }
 
+interface InFlight {
+  readonly controller: AbortController
+  readonly startedAtMs: number
+  /** Set once the service has answered with a 2xx status: returns the attempt if nothing more of the answer arrives. */
+  taken?: () => Attempt
+}
+
 /** Makes an attempt without the event loop. */
 export type SendNow = (batch: Batch, onAttempt: (attempt: Attempt) => void) => void
 
@@ -67,7 +74,7 @@ export class Delivery {
   readonly #deps: DeliveryDeps
   readonly #tuner: Tuner
   readonly #settler: AttemptSettler
-  readonly #inFlight = new Map<Batch, AbortController>()
+  readonly #inFlight = new Map<Batch, InFlight>()
   #sendNow: SendNow | undefined
   #timer: NodeJS.Timeout | undefined
   #timerAtMs = Number.POSITIVE_INFINITY
@@ -215,15 +222,18 @@ export class Delivery {
     return Math.max(maxConcurrentRequests, Math.min(batches.datasetCount, maxRequestsAtEnd))
   }
 
-  /** Aborts every attempt in flight, and returns the batches. The outcomes of these attempts are ignored. */
+  /**
+   * Aborts every attempt in flight, and returns the batches. The outcomes of these attempts are ignored, unless a 2xx
+   * status has arrived: such a batch is delivered, although the rest of its answer is missing.
+   */
   #breakOff(): Batch[] {
     const inFlight = [...this.#inFlight]
+    for (const [batch, one] of inFlight) if (one.taken !== undefined) this.#end(batch, one.taken(), one.startedAtMs)
     this.#inFlight.clear()
-    for (const [{ dataset }, controller] of inFlight) {
-      this.#deps.batches.queueFor(dataset).endProbe()
-      controller.abort()
-    }
-    return inFlight.map(([batch]) => batch)
+    const open = inFlight.filter(([, { taken }]) => taken === undefined)
+    for (const [{ dataset }] of open) this.#deps.batches.queueFor(dataset).endProbe()
+    for (const [, { controller }] of inFlight) controller.abort()
+    return open.map(([batch]) => batch)
   }
 
   /**
@@ -242,8 +252,8 @@ export class Delivery {
   }
 
   #attempt(batch: Batch, startedAtMs: number): void {
-    const controller = new AbortController()
-    this.#inFlight.set(batch, controller)
+    const one: InFlight = { controller: new AbortController(), startedAtMs }
+    this.#inFlight.set(batch, one)
     this.#deps.batches.queueFor(batch.dataset).beginProbe()
     this.requests++
     if (batch.attempts.begin()) this.retries++
@@ -252,14 +262,21 @@ export class Delivery {
     const onAttempt = (attempt: Attempt): void => {
       this.bytesOnWire += attempt.bodyBytes
       this.#readRateLimits(attempt, startedAtMs)
-      if (this.#inFlight.delete(batch)) {
-        this.#report(batch, attempt, startedAtMs)
-        this.#settler.settle(batch, attempt, startedAtMs)
-      } else batch.body.drop() // the attempt was aborted: the batch was abandoned or is sent again
+      if (this.#inFlight.get(batch) === one) this.#end(batch, attempt, startedAtMs)
+      else batch.body.drop() // the attempt was aborted: the batch was abandoned or is sent again
       this.pump()
     }
-    if (this.#sendNow === undefined) void this.#deps.send(batch, controller.signal).then(onAttempt)
-    else this.#sendNow(batch, onAttempt)
+    if (this.#sendNow !== undefined) return this.#sendNow(batch, onAttempt)
+    const onTaken = (taken: () => Attempt): void => {
+      one.taken = taken
+    }
+    void this.#deps.send(batch, one.controller.signal, onTaken).then(onAttempt)
+  }
+
+  #end(batch: Batch, attempt: Attempt, startedAtMs: number): void {
+    this.#inFlight.delete(batch)
+    this.#report(batch, attempt, startedAtMs)
+    this.#settler.settle(batch, attempt, startedAtMs)
   }
 
   #report({ dataset, count, byteLength }: Batch, { answer, errorType }: Attempt, startedAtMs: number): void {

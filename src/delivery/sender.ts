@@ -60,7 +60,11 @@ export class Sender {
     this.#redact = redact
   }
 
-  async send(batch: Batch, signal: AbortSignal): Promise<Attempt> {
+  /**
+   * @param onTaken called when a 2xx status has arrived, with a function that returns the attempt as it counts if nothing
+   *   more of the answer arrives
+   */
+  async send(batch: Batch, signal: AbortSignal, onTaken: (attempt: () => Attempt) => void): Promise<Attempt> {
     const encoding = this.#encodingFor(batch)
     let bodyBytes = 0
     try {
@@ -69,8 +73,12 @@ export class Sender {
         keep(batch, encoding, await this.#compressors.compress(this.#plain(batch), encoding))
       bodyBytes = body.length
       const request = this.#request(batch, encoding, body)
+      const onHead = (status: number, answerSoFar: () => Answer): void => {
+        if (status < 300) onTaken(() => this.#answered(answerSoFar(), batch, encoding, bodyBytes))
+      }
+      const { requestTimeoutMs } = this.#options
       const maxBytes = maxAnswerBytes(batch.count)
-      const answer = await exchange(this.#dispatcher(), request, this.#options.requestTimeoutMs, signal, maxBytes)
+      const answer = await exchange(this.#dispatcher(), request, requestTimeoutMs, signal, maxBytes, onHead)
       return this.#answered(answer, batch, encoding, bodyBytes)
     } catch (error) {
       return this.#unanswered(error, { encoding, bodyBytes, isOwn: this.#isOwn })

@@ -107,10 +107,13 @@ function drainBy(client: WorkerHttpClient, drainables: ReadonlySet<Drainable>, s
       let untilMs = Number.POSITIVE_INFINITY
       for (const one of drainables) {
         if (ended.has(one)) continue // registered again by a listener that logged
-        if (!begun.has(one)) one.beginDrain(client)
-        begun.add(one)
         const deadlineMs = startedAtMs + one.exitTimeoutMs
         const isLate = monotonicMs() >= deadlineMs
+        if (!isLate && !begun.has(one)) {
+          one.beginDrain(client)
+          begun.add(one)
+        }
+        if (isLate && one.isWaitingForAnswers()) client.settleTaken()
         const wakeAtMs = isLate ? deadlineMs : one.step()
         if (!isLate && (one.isWaitingForAnswers() || wakeAtMs < deadlineMs)) {
           untilMs = Math.min(untilMs, wakeAtMs, deadlineMs)

@@ -20,6 +20,8 @@ export interface ExitDrainable extends Interruptible {
 const drainables = new Set<ExitDrainable>()
 /** Set while the handlers of 'exit' run. Work registered meanwhile has no later chance. */
 let exitDrain: ExitDrain | undefined
+/** True if the listeners were installed while the handlers of 'exit' ran already: they will not be called. */
+let isTooLate = false
 
 /**
  * Installs the listeners that deliver pending events when the process ends. Each shipper calls it before it has any
@@ -33,6 +35,11 @@ export function installExitHooks(): void {
   process.off('removeListener', onRemoved).off('exit', drainAll).off('exit', endDrain)
   process.prependListener('exit', drainAll).on('exit', endDrain).on('removeListener', onRemoved)
   isMoving = false
+  if (exitDrain === undefined && (process as { _exiting?: boolean })._exiting === true) {
+    isTooLate = true
+    exitDrain = new ExitDrain()
+    warnAtOnce()
+  }
   if (process.versions.deno !== undefined) installDenoHooks()
 }
 
@@ -104,6 +111,9 @@ export function stopWaiting(one: ExitDrainable): void {
 /** While the handlers of 'exit' run, delivers the events that they have logged so far. */
 export function drainIfExiting(): void {
   exitDrain?.drain(drainables)
+  if (!isTooLate) return
+  exitDrain?.end()
+  exitDrain?.settle()
 }
 
 export function unregisterDrainable(one: ExitDrainable): void {

@@ -31,11 +31,12 @@ export interface Request {
 }
 
 /**
- * Makes one request and reads its answer. Redirects are not followed. The promise rejects if no status arrives. Once a
- * status has arrived, the promise resolves with it, whatever happens to the rest of the answer.
+ * Makes one request and reads its answer. Redirects are not followed. The promise rejects with an error if no status
+ * arrives. Once a status has arrived, the promise resolves with it, whatever happens to the rest of the answer.
  *
  * @param timeoutMs time from now to the end of the answer, in milliseconds; a server that trickles gets no more
  * @param maxAnswerBytes maximum bytes read of an answer with a 2xx status; other answers are read up to 64 KiB
+ * @param onHead called when the status has arrived, with a function that returns the answer as far as it has arrived
  */
 export function exchange(
   dispatcher: Dispatcher,
@@ -43,6 +44,7 @@ export function exchange(
   timeoutMs: number,
   signal: AbortSignal,
   maxAnswerBytes = usualAnswerBytes,
+  onHead?: (status: number, answerSoFar: () => Answer) => void,
 ): Promise<Answer> {
   if (signal.aborted) return Promise.reject(new Error('aborted'))
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
@@ -58,7 +60,7 @@ export function exchange(
     stopClock()
     signal.removeEventListener('abort', abort)
     if (head !== undefined) resolve({ ...head, body: body.subarray(0, bytes), cut })
-    else reject(error)
+    else reject(error ?? new Error('the answer has no valid status'))
   }
   const giveUp = (reason: Error): void => {
     settle('interrupted', reason)
@@ -75,8 +77,11 @@ export function exchange(
       if (isSettled) given.abort(new Error('aborted'))
     },
     onResponseStart(_, status, headers) {
-      if (status >= 200) head = { status, headers }
-      else if (++interimAnswers === maxInterimAnswers) giveUp(new Error('interim answers without end'))
+      if (status >= 200) {
+        const given = { status, headers }
+        head = given
+        onHead?.(status, () => ({ ...given, body: body.subarray(0, bytes), cut: 'interrupted' }))
+      } else if (++interimAnswers === maxInterimAnswers) giveUp(new Error('interim answers without end'))
     },
     onResponseData(given, chunk) {
       if (bytes + chunk.length > body.length) body = Buffer.concat([body], (bytes + chunk.length) * 2)

@@ -17,6 +17,9 @@ export interface WorkerRequest extends Request {
   readonly maxBytes: number
 }
 
+/** `settle-taken` asks for the answers with a 2xx status as far as they have arrived, because the time is up. */
+export type WorkerMessage = WorkerRequest | 'settle-taken' | 'end'
+
 /** The worker's reply to a request. Without `id`, it is a warning, or the reason why the worker itself failed. */
 export interface WorkerReply {
   readonly id?: number
@@ -38,6 +41,8 @@ export function runRequestWorker(): void {
     end: Int32Array
   }
   const agents: Record<string, unknown> = {}
+  /** For each request in flight, ends the wait for the rest of its answer if a 2xx status has arrived. */
+  const settleIfTaken = new Set<() => void>()
   let isWaking = false
 
   process.on('uncaughtException', error => reply({ error: { message: String(error) } }))
@@ -46,7 +51,11 @@ export function runRequestWorker(): void {
     Atomics.store(end, 0, 1)
     Atomics.notify(end, 0)
   })
-  port.on('message', (request: WorkerRequest | null) => (request === null ? process.exit() : run(request)))
+  port.on('message', (message: WorkerMessage) => {
+    if (message === 'end') process.exit()
+    else if (message !== 'settle-taken') run(message)
+    else for (const settle of [...settleIfTaken]) settle()
+  })
 
   /**
    * Called once for all replies of a turn of the event loop, because waking the main thread costs as much as a request.
@@ -89,6 +98,7 @@ export function runRequestWorker(): void {
     function settle(cut: Answer['cut'], error?: NodeJS.ErrnoException): void {
       if (isReplied) return
       isReplied = true
+      settleIfTaken.delete(settleTaken)
       clearTimeout(timer)
       if (head === undefined) {
         const message = (error?.message || error?.code) ?? 'the connection was closed without an answer'
@@ -99,6 +109,9 @@ export function runRequestWorker(): void {
         id: request.id,
         answer: { status: statusCode as number, headers: headers, body: body.subarray(0, bytes), cut: cut },
       })
+    }
+    function settleTaken(): void {
+      if (head !== undefined && (head.statusCode as number) < 300) settle('interrupted')
     }
     function giveUp(): void {
       settle('interrupted', new Error(`no complete answer within ${Math.ceil(request.timeoutMs)} ms`))
@@ -124,6 +137,7 @@ export function runRequestWorker(): void {
       outgoing.destroy()
     }
 
+    settleIfTaken.add(settleTaken)
     outgoing.on('response', response => {
       response.on('error', error => settle('interrupted', error))
       if (outgoing.writableFinished || (response.statusCode as number) >= 300) take(response)

@@ -2,10 +2,13 @@ import type { MessagePort, Worker } from 'node:worker_threads'
 import { emitWarningNow } from '../accounting/diagnostics.ts'
 import { monotonicMs } from '../time.ts'
 import type { Answer } from './exchange.ts'
-import { runRequestWorker, type WorkerReply, type WorkerRequest } from './request-worker.ts'
+import { runRequestWorker, type WorkerMessage, type WorkerReply, type WorkerRequest } from './request-worker.ts'
 
 /** Maximum time to wait for the end of the worker, in milliseconds. The worker usually takes one or two. */
 const endTimeoutMs = 500
+
+/** Maximum time to wait for the answers that have arrived in part, in milliseconds. */
+const takenTimeoutMs = 50
 
 /** The result of a request: an answer, or the reason why there is none. */
 export type WorkerResult = Answer | Error
@@ -58,6 +61,21 @@ export class WorkerHttpClient {
   }
 
   /**
+   * Passes the answers with a 2xx status on as far as they have arrived, because there is no time for the rest of them:
+   * the service has taken these events.
+   *
+   * @throws if the worker itself has failed
+   */
+  settleTaken(): void {
+    this.#say('settle-taken')
+    this.wait(monotonicMs() + takenTimeoutMs)
+  }
+
+  #say(message: WorkerMessage): void {
+    this.#port.postMessage(message)
+  }
+
+  /**
    * Waits for a reply, at most until `untilMs` (monotonic, in milliseconds). Passes every reply to the function that
    * was posted with its request.
    *
@@ -84,7 +102,7 @@ export class WorkerHttpClient {
    * no garbage for V8's compiler threads. If one of these threads needs a collection, the process hangs and never ends.
    */
   terminate(): void {
-    this.#port.postMessage(null)
+    this.#say('end')
     if (Atomics.wait(this.#end, 0, 0, endTimeoutMs) === 'timed-out') void this.#worker.terminate()
   }
 }

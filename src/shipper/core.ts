@@ -208,7 +208,7 @@ export class Core {
       ledger: this.ledger,
       diagnostics: this.diagnostics,
       compression: this.compression,
-      send: (batch, signal) => this.sender.send(batch, signal),
+      send: (...given) => this.sender.send(...given),
       openSpool: spool && (deps => new SpoolCoordinator(spool, durability, deps)),
       onAdopted: () => this.#atExit.register(),
       onSettled: () => {

@@ -50,16 +50,26 @@ export class Drain {
 
   /**
    * Delivers pending events without waiting after failures. When the time is up, hands the remaining events off or
-   * drops them. Then releases the spool. Resolves to true if every event was delivered or dropped within the time.
+   * drops them. Then releases the spool. Resolves to true if every event was delivered or dropped within the time, and
+   * none was handed off meanwhile.
    *
    * @param options.isRepeated true if the caller calls again for events that are shipped meanwhile
    */
   async finish(timeoutMs: number, { isRepeated = false } = {}): Promise<boolean> {
-    const { batchQueue, delivery, spool } = this.#deps.pipeline
+    const { pipeline, ledger } = this.#deps
+    const { batchQueue, delivery, spool } = pipeline
     const endMs = monotonicMs() + timeoutMs
+    const handedOffBefore = ledger.handedOff
     this.dropUntriggered()
     delivery.skipBackoff(timeoutMs)
-    const isComplete = await settlesWithin(this.flushAll(), timeoutMs)
+    let handedOff: number
+    let isComplete: boolean
+    do {
+      handedOff = ledger.handedOff
+      isComplete = await settlesWithin(this.flushAll(), Math.max(endMs - monotonicMs(), 0))
+      // Again if another call, which had less time, has handed off events that this call still has time for.
+    } while (isComplete && ledger.handedOff > handedOffBefore && ledger.handedOff !== handedOff)
+    isComplete &&= ledger.handedOff <= handedOffBefore
     this.dropUntriggered()
     this.#deps.reportIntakeDrops()
     const flushAgain = async (): Promise<boolean> => {

@@ -1,14 +1,12 @@
 import type { Diagnostics } from '../accounting/diagnostics.ts'
 import type { Ledger } from '../accounting/ledger.ts'
-import type { Batch } from '../batch/batch.ts'
 import { BatchQueue } from '../batch/batch-queue.ts'
 import type { BatchLimits } from '../batch/dataset-queue.ts'
 import { MemoryBudget } from '../batch/memory-budget.ts'
 import { Breaker } from '../delivery/breaker.ts'
 import type { Compression } from '../delivery/compression.ts'
-import { Delivery } from '../delivery/delivery.ts'
+import { Delivery, type DeliveryDeps } from '../delivery/delivery.ts'
 import { RateLimiter } from '../delivery/rate-limiter.ts'
-import type { Attempt } from '../delivery/sender.ts'
 import type { Answer } from '../http/exchange.ts'
 import type { SpoolCoordinator, SpoolCoordinatorDeps } from './spool-coordinator.ts'
 
@@ -23,7 +21,7 @@ export interface PipelineDeps {
   readonly compression: Compression
   readonly rateLimiter?: RateLimiter
   /** Makes one attempt to send one batch. */
-  readonly send: (batch: Batch, signal: AbortSignal) => Promise<Attempt>
+  readonly send: DeliveryDeps['send']
   readonly openSpool?: ((deps: SpoolCoordinatorDeps) => SpoolCoordinator) | undefined
   /** Called when events have been adopted from the spool. */
   readonly onAdopted?: () => void

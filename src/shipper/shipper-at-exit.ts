@@ -1,10 +1,11 @@
 import type { Ledger } from '../accounting/ledger.ts'
 import type { Sender } from '../delivery/sender.ts'
-import type { LossWords } from '../exit/drain-at-exit.ts'
+import { type LossWords, outOfTime } from '../exit/drain-at-exit.ts'
 import { type ExitDrainable, registerDrainable, stopWaiting, unregisterDrainable } from '../exit/exit-hooks.ts'
 import type { WorkerHttpClient } from '../http/worker-client.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import { openBatchBytes, reserveStack } from '../stack-reserve.ts'
+import { monotonicMs } from '../time.ts'
 import type { Drain } from './drain.ts'
 import type { IntakeDrops } from './intake/intake-drops.ts'
 import type { Pipeline } from './pipeline.ts'
@@ -31,6 +32,8 @@ export class ShipperAtExit implements ExitDrainable {
   #isRegistered = false
   /** True while there are pending events of any kind. */
   #isDrainable = false
+  /** Time by which unsuccessful rounds have held up the natural end of the process, in milliseconds. */
+  #heldUpMs = 0
 
   constructor(deps: ShipperAtExitDeps) {
     this.#deps = deps
@@ -81,11 +84,19 @@ export class ShipperAtExit implements ExitDrainable {
     void this.#deps.drain.flushAtHand()
   }
 
+  /**
+   * If a listener logs whenever events are dropped, there is another 'beforeExit' after each round. All rounds share the
+   * time.
+   */
   async finish(): Promise<void> {
     const { breaker } = this.#deps.pipeline
+    const timeoutMs = this.exitTimeoutMs - this.#heldUpMs
+    if (timeoutMs <= 0) return this.dropRemaining(outOfTime(this.exitTimeoutMs)) // in this turn, so that the process ends
+    const startedAtMs = monotonicMs()
     breaker.isUrgent = true
-    await this.#deps.drain.finish(this.exitTimeoutMs, { isRepeated: true }) // at the next 'beforeExit'
+    const isComplete = await this.#deps.drain.finish(timeoutMs, { isRepeated: true }) // at the next 'beforeExit'
     breaker.isUrgent = false
+    this.#heldUpMs = isComplete ? 0 : this.#heldUpMs + monotonicMs() - startedAtMs
     this.unregisterIfDone()
   }
 

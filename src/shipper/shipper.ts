@@ -363,6 +363,18 @@ export class Shipper {
   }
 
   /**
+   * Flushes for at most `flushTimeoutMs`, for a caller that the process need not wait for: its natural end delivers
+   * pending events anyway.
+   *
+   * @internal
+   */
+  async flushInBackground(): Promise<void> {
+    reserveStack(useDiskBytes)
+    const { drain } = this.#core
+    if (!(await settlesWithin(drain.flushAll(), this.flushTimeoutMs, { keepsAlive: false }))) drain.warnOfPace()
+  }
+
+  /**
    * Sends the events that `give` ships with the acknowledgement, without further delay. Waits until the service has answered for them, for
    * `flushTimeoutMs` at most.
    *

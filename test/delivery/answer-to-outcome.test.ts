@@ -108,6 +108,14 @@ describe('the outcome of an answer', () => {
     })
   })
 
+  it('a 200 with failures, but without their number, is partly rejected', () => {
+    expect(outcome(200, '{"failures":[{"timestamp":"T","error":"too wide"}]}')).toEqual({
+      kind: 'partly-rejected',
+      failed: 1,
+      failures: [{ timestamp: 'T', reason: 'too wide' }],
+    })
+  })
+
   it.each([
     ['"b"}', [told.t1, told.t2]],
     ['"b', [told.t1, { timestamp: 'T2', reason: 'no reason given' }]],

@@ -101,6 +101,37 @@ describe('a process that ends by itself', () => {
     expect([stdout, stderr, server.requestCount]).toEqual(['1 true\n', '', 3])
   })
 
+  it('ends in time although each loss is logged', async () => {
+    const { code, stderr, ms } = await runScript(
+      `${winstonLogger('exitTimeoutMs: 300')}
+      transport.shipper.on('dropped', ({ count }) => logger.error('lost', { count }))
+      logger.info('hello')`,
+      environmentFor({ url: 'http://127.0.0.1:1' }),
+    )
+    expect([code, stderr.includes('1 event could not be delivered within 300 ms')]).toEqual([0, true])
+    expect(ms).toBeLessThan(4000)
+  })
+
+  it.each([
+    ['is closed', '', 'logger.close()'],
+    ['removes the transport', '', 'logger.remove(transport)'],
+    [
+      'has caught an error and goes on',
+      'handleExceptions: true',
+      `setTimeout(() => { throw new Error('boom') }, 50)`,
+      'exitOnError: false',
+    ],
+  ])('ends in time if its logger %s', async (_, options, then, ofLogger = '') => {
+    const server = await startRawServer(() => {})
+    const { code, ms } = await runScript(
+      `${winstonLogger(`exitTimeoutMs: 300, ${options}`, ofLogger)} logger.info('hello'); ${then}`,
+      environmentFor(server),
+    )
+    await server.close()
+    expect(code).toBe(0)
+    expect(ms).toBeLessThan(5000)
+  })
+
   it('does not wait if exitTimeoutMs is 0', async () => {
     const { code, events } = await run(`${winstonLogger('exitTimeoutMs: 0')} logger.info('hello')`)
     expect([code, events]).toEqual([0, []])

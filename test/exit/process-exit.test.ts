@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Emulator } from '../../src/emulator.ts'
+import { startFaultServer } from '../support/fault-server.ts'
 import { startRawServer } from '../support/raw-server.ts'
 import { runScript } from '../support/run-script.ts'
 import { core, environmentFor, inOrder, run, upTo, winston } from './running.ts'
@@ -373,3 +374,61 @@ function firstAnswerLate(): () => number {
   let requests = 0
   return () => (requests++ === 0 ? 5000 : 0)
 }
+
+describe.concurrent("events that are logged in a handler of 'exit'", () => {
+  it('are delivered if the shipper was created in that handler', async () => {
+    const { code, stderr, numbers } = await run(`process.on('exit', () => { globalThis.log(0); globalThis.log(1) })
+      process.prependListener('exit', async () => {})
+      const { createShipper } = await import('logferry')
+      let shipper
+      globalThis.log = n => (shipper ??= createShipper()).ship({ level: 'info', n })
+    `)
+    expect([code, stderr, numbers]).toEqual([0, '', [0, 1]])
+  })
+
+  it('are not sent any more when the time is up, and each counts once', async () => {
+    await using server = await startFaultServer(request => {
+      if (request.isWhole) setTimeout(() => request.take(), 150)
+    })
+    const { stdout } = await runScript(
+      `${core('exitTimeoutMs: 500')}
+      process.on('exit', () => {
+        const pause = new Int32Array(new SharedArrayBuffer(4))
+        for (let n = 0; n < 30; n++) {
+          log(n)
+          Atomics.wait(pause, 0, 0, 10)
+        }
+        const { accepted, delivered, dropped, pending } = shipper.stats()
+        console.log(accepted, delivered + dropped, pending, delivered)
+      })`,
+      environmentFor(server),
+    )
+    const [accepted, settled, pending, delivered] = stdout.trim().split(' ').map(Number)
+    expect([accepted, settled, pending]).toEqual([30, 30, 0])
+    expect(delivered).toBeGreaterThan(0)
+    // The request that the end of the time interrupts may still arrive.
+    expect(server.requestCount).toBeLessThanOrEqual((delivered as number) + 1)
+  })
+})
+
+describe.concurrent('a 200 whose body never ends', () => {
+  it.each([
+    ['process.exit()', 'setTimeout(() => process.exit(), 300)'],
+    ["an 'exit' handler", `process.exit()`],
+    ['its natural end', ''],
+    ['close()', 'await shipper.close({ timeoutMs: 500 })'],
+  ])('counts as delivered at %s, and its events are not sent again', async (_, end) => {
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      request.store()
+      request.socket.write('HTTP/1.1 200 OK\r\n\r\n{"failed":0')
+    })
+    const { stdout } = await runScript(
+      `${core('exitTimeoutMs: 500, maxBatchAgeMs: 10')} log(0, 20)
+      process.on('exit', () => console.log(shipper.stats().delivered, shipper.stats().dropped))
+      ${end}`,
+      environmentFor(server),
+    )
+    expect([stdout, server.numbers, server.requestCount]).toEqual(['20 0\n', upTo(20), 1])
+  })
+})

@@ -67,7 +67,7 @@ describe('a thread that ends during a TLS handshake sends nothing to an unverifi
         })`,
         { eval: true, stderr: true, workerData: { url, ca: otherAuthority } },
       )
-      return { worker, end: () => worker.postMessage(null) }
+      return { worker, end: () => worker.postMessage('end') }
     })
     expect(heard).toBe('')
   })
@@ -96,7 +96,7 @@ describe('a thread that ends during a TLS handshake sends nothing to an unverifi
         timeoutMs: 5000,
         maxBytes: 1000,
       } satisfies WorkerRequest)
-      return { worker, end: () => port1.postMessage(null) }
+      return { worker, end: () => port1.postMessage('end') }
     })
     expect(heard).toBe('')
   })

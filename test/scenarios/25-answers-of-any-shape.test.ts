@@ -29,6 +29,19 @@ describe.concurrent('scenario 25: an answer is handled by its status alone', () 
     expect([logs.stats().delivered, logs.warnings]).toEqual([10, []])
   })
 
+  it.each(['101 Switching Protocols', '099 X', '000 X'])('%s is no answer: sent again', async status => {
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (request.index < 6) request.answer(status, '')
+      else request.take()
+    })
+    await using logs = watched({ baseUrl: server.url, maxRetryDelayMs: 10 })
+    logs.log(0, 10)
+    expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+    expect(tally(server.numbers, 10)).toEqual(allOnce)
+    expect(logs.stats()).toMatchObject({ delivered: 10, retries: 6, requestsInFlight: 0 })
+  })
+
   it.each(bodies)('500, 502, 503, 504, 408, 425, 429 with %s: sent again', async (_, body, contentType) => {
     const refusals = [
       '500 Oops',

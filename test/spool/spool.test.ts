@@ -249,6 +249,19 @@ describe('close() while the service is down', () => {
     expect(fs.readdirSync(directory)).toEqual([])
   })
 
+  it('leaves them to a call with more time, which delivers them', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    const shipper = shipping.ship({ ...small(), maxRetryDelayMs: 50 })
+    log(shipper, 1000)
+    const hurried = shipper.close({ timeoutMs: 300 })
+    const patient = shipper.close({ timeoutMs: 10_000 })
+    expect(await hurried).toEqual({ complete: false, pending: 1000 })
+    await upAfterClose(shipping.emulator)
+    expect(await patient).toEqual({ complete: true, pending: 0 })
+    expect(ascending(arrived(shipping.emulator))).toEqual(range(1000))
+  })
+
   it('leaves events to the same shipper, whose counts stay exact', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
