@@ -253,7 +253,7 @@ export class AdaptiveRate {
       return this.#becomeSteady(nowMs, state.limitPerSecond * keptOnce, state.limitPerSecond)
     }
     const used = this.#troubledPerSecond
-    // Before a long outage, a rate that is not proven may have been what the process wanted, and not what it might have.
+    // A rate before a long outage is no target unless it was proven: the process may not have wanted more.
     const before = this.#proven?.perSecond ?? (refusals < outageRefusalsOfSearch ? used : undefined)
     const isKnown = before !== undefined && this.#proven?.hasFailed !== true
     if (refusals >= outageRefusals && (isKnown || refusals >= outageRefusalsOfSearch || troubleMs >= outageMs)) {

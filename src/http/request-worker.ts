@@ -20,11 +20,16 @@ export interface WorkerRequest extends Request {
 /** `settle-taken` asks for the answers with a 2xx status as far as they have arrived, because the time is up. */
 export type WorkerMessage = WorkerRequest | 'settle-taken' | 'end'
 
-/** The worker's reply to a request. Without `id`, it is a warning, or the reason why the worker itself failed. */
+/**
+ * The worker's reply to a request. Without `id`, it is a warning, the reply to `settle-taken`, or the reason why the
+ * worker itself failed.
+ */
 export interface WorkerReply {
   readonly id?: number
   readonly answer?: Answer
   readonly error?: { readonly code?: string | undefined; readonly message: string }
+  /** True for the reply to `settle-taken`. It follows the answers. */
+  readonly hasSettled?: boolean
   /** A warning from Node in the worker, for example that certificates are not verified. */
   readonly warning?: { readonly name: string; readonly code?: string | undefined; readonly message: string }
 }
@@ -54,7 +59,10 @@ export function runRequestWorker(): void {
   port.on('message', (message: WorkerMessage) => {
     if (message === 'end') process.exit()
     else if (message !== 'settle-taken') run(message)
-    else for (const settle of [...settleIfTaken]) settle()
+    else {
+      for (const settle of [...settleIfTaken]) settle()
+      reply({ hasSettled: true })
+    }
   })
 
   /**

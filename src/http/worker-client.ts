@@ -28,6 +28,7 @@ export class WorkerHttpClient {
   readonly #receive: (port: MessagePort) => { message: WorkerReply } | undefined
   #seen = 0
   #lastId = 0
+  #hasSettled = false
 
   /** @throws if no worker can be started */
   constructor() {
@@ -67,8 +68,10 @@ export class WorkerHttpClient {
    * @throws if the worker itself has failed
    */
   settleTaken(): void {
+    this.#hasSettled = false
     this.#say('settle-taken')
-    this.wait(monotonicMs() + takenTimeoutMs)
+    const untilMs = monotonicMs() + takenTimeoutMs
+    while (!this.#hasSettled && monotonicMs() < untilMs) this.wait(untilMs)
   }
 
   #say(message: WorkerMessage): void {
@@ -85,9 +88,13 @@ export class WorkerHttpClient {
     Atomics.wait(this.#replies, 0, this.#seen, Math.max(untilMs - monotonicMs(), 0))
     this.#seen = Atomics.load(this.#replies, 0)
     for (let next = this.#receive(this.#port); next !== undefined; next = this.#receive(this.#port)) {
-      const { id, answer, error, warning } = next.message
+      const { id, answer, error, warning, hasSettled } = next.message
       if (warning !== undefined) {
         emitWarningNow(warning)
+        continue
+      }
+      if (hasSettled) {
+        this.#hasSettled = true
         continue
       }
       if (id === undefined) throw new Error(error?.message)

@@ -24,6 +24,8 @@ export interface DrainDeps {
 /** Empties the core: flushes it, or finishes it in a given time and gives up the rest. */
 export class Drain {
   readonly #deps: DrainDeps
+  /** Number of calls of `finish` that have not ended. */
+  #finishing = 0
 
   constructor(deps: DrainDeps) {
     this.#deps = deps
@@ -50,43 +52,55 @@ export class Drain {
 
   /**
    * Delivers pending events without waiting after failures. When the time is up, hands the remaining events off or
-   * drops them. Then releases the spool. Resolves to true if every event was delivered or dropped within the time, and
+   * drops them. The last of several calls at a time then releases the spool. Resolves to true if every event was delivered or dropped within the time, and
    * none was handed off meanwhile.
    *
    * @param options.isRepeated true if the caller calls again for events that are shipped meanwhile
    */
   async finish(timeoutMs: number, { isRepeated = false } = {}): Promise<boolean> {
-    const { pipeline, ledger } = this.#deps
-    const { batchQueue, delivery, spool } = pipeline
-    const endMs = monotonicMs() + timeoutMs
-    const handedOffBefore = ledger.handedOff
-    this.dropUntriggered()
-    delivery.skipBackoff(timeoutMs)
-    let handedOff: number
-    let isComplete: boolean
-    do {
-      handedOff = ledger.handedOff
-      isComplete = await settlesWithin(this.flushAll(), Math.max(endMs - monotonicMs(), 0))
-      // Again if another call, which had less time, has handed off events that this call still has time for.
-    } while (isComplete && ledger.handedOff > handedOffBefore && ledger.handedOff !== handedOff)
-    isComplete &&= ledger.handedOff <= handedOffBefore
-    this.dropUntriggered()
-    this.#deps.reportIntakeDrops()
-    const flushAgain = async (): Promise<boolean> => {
-      const leftMs = endMs - monotonicMs()
-      return leftMs > 0 && (await settlesWithin(batchQueue.flush(), leftMs))
+    this.#finishing++
+    try {
+      const { pipeline, ledger } = this.#deps
+      const { batchQueue, delivery, spool } = pipeline
+      const endMs = monotonicMs() + timeoutMs
+      const handedOffBefore = ledger.handedOff
+      this.dropUntriggered()
+      delivery.skipBackoff(timeoutMs)
+      let handedOff: number
+      let isComplete: boolean
+      do {
+        handedOff = ledger.handedOff
+        // Another call, which had less time, has handed off events that this call still has time for: it adopts them.
+        if (handedOff > handedOffBefore) spool?.close()
+        isComplete = await settlesWithin(this.flushAll(), Math.max(endMs - monotonicMs(), 0))
+      } while (isComplete && ledger.handedOff > handedOffBefore && ledger.handedOff !== handedOff)
+      isComplete &&= ledger.handedOff <= handedOffBefore
+      this.dropUntriggered()
+      this.#deps.reportIntakeDrops()
+      const flushAgain = async (): Promise<boolean> => {
+        const leftMs = endMs - monotonicMs()
+        return leftMs > 0 && (await settlesWithin(batchQueue.flush(), leftMs))
+      }
+      // An event that sums up dropped ones is shipped when others have been delivered.
+      if (isComplete && !isRepeated) await flushAgain()
+      // Orphans that were adopted during the last flush are not part of it.
+      let isEmptied = isComplete
+      while (isEmptied && spool?.hasAdopted) isEmptied = await flushAgain()
+      if (!isEmptied) {
+        await batchQueue.spillAll()
+        this.dropRemaining(outOfTime(timeoutMs))
+      }
+      return isComplete
+    } finally {
+      // In this turn: until then, orphans may be adopted, and would be neither delivered nor handed off.
+      this.#finishing--
+      this.releaseSpool()
     }
-    // An event that sums up dropped ones is shipped when others have been delivered.
-    if (isComplete && !isRepeated) await flushAgain()
-    // Orphans that were adopted during the last flush are not part of it.
-    let isEmptied = isComplete
-    while (isEmptied && spool?.hasAdopted) isEmptied = await flushAgain()
-    if (!isEmptied) {
-      await batchQueue.spillAll()
-      this.dropRemaining(outOfTime(timeoutMs))
-    }
-    spool?.close() // in this turn: until then, orphans may be adopted, and would be neither delivered nor handed off
-    return isComplete
+  }
+
+  /** Releases the spool unless a call of `finish` still needs it. */
+  releaseSpool(): void {
+    if (this.#finishing === 0) this.#deps.pipeline.spool?.close()
   }
 
   /** Warns that only the request rate holds events back, if that is so. */

@@ -21,6 +21,9 @@ export interface ShipperAtExitDeps {
   readonly untriggered: () => number
 }
 
+/** Maximum time from the end of a round to the next one, in milliseconds, if the process does nothing in between. */
+const nextRoundMs = 1000
+
 /**
  * Empties a shipper when the process ends. The shipper is registered with the exit hooks while it has pending events.
  */
@@ -34,6 +37,8 @@ export class ShipperAtExit implements ExitDrainable {
   #isDrainable = false
   /** Time by which unsuccessful rounds have held up the natural end of the process, in milliseconds. */
   #heldUpMs = 0
+  /** End of the last round; monotonic, in milliseconds. */
+  #roundEndMs = Number.NEGATIVE_INFINITY
 
   constructor(deps: ShipperAtExitDeps) {
     this.#deps = deps
@@ -85,18 +90,20 @@ export class ShipperAtExit implements ExitDrainable {
   }
 
   /**
-   * If a listener logs whenever events are dropped, there is another 'beforeExit' after each round. All rounds share the
-   * time.
+   * If a listener logs whenever events are dropped, there is another 'beforeExit' right after each round. All these
+   * rounds share the time.
    */
   async finish(): Promise<void> {
     const { breaker } = this.#deps.pipeline
+    const startedAtMs = monotonicMs()
+    if (startedAtMs - this.#roundEndMs > nextRoundMs) this.#heldUpMs = 0 // the process has gone on meanwhile
     const timeoutMs = this.exitTimeoutMs - this.#heldUpMs
     if (timeoutMs <= 0) return this.dropRemaining(outOfTime(this.exitTimeoutMs)) // in this turn, so that the process ends
-    const startedAtMs = monotonicMs()
     breaker.isUrgent = true
     const isComplete = await this.#deps.drain.finish(timeoutMs, { isRepeated: true }) // at the next 'beforeExit'
     breaker.isUrgent = false
-    this.#heldUpMs = isComplete ? 0 : this.#heldUpMs + monotonicMs() - startedAtMs
+    this.#roundEndMs = monotonicMs()
+    this.#heldUpMs = isComplete ? 0 : this.#heldUpMs + this.#roundEndMs - startedAtMs
     this.unregisterIfDone()
   }
 

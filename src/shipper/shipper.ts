@@ -163,7 +163,7 @@ export class Shipper {
     this.#core.usageReports?.shipNow()
     const complete = await this.#core.drain.finish(timeoutMs)
     await settlesWithin(Promise.all([this.#core.sender.close(), this.#core.license?.close()]), closeConnectionsMs)
-    this.#core.pipeline.spool?.close() // again, for events that were logged meanwhile
+    this.#core.drain.releaseSpool() // again, for events that were logged meanwhile
     this.#core.pipeline.memory.clear()
     this.#core.instruments?.release()
     return { complete, pending: this.#core.ledger.pending }
