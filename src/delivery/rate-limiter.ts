@@ -430,7 +430,9 @@ export class RateLimiter {
     if (remaining > limit / 2) this.#halfFreeAtMs = nowMs
     if (!isShared || limitPerSecond !== limit) return // the rest of a minute's window is not a rate
     if (remaining >= limit * nearlyFull) this.#useFreePart(nowMs, remaining / limit)
-    else if (isNews && this.#wasHeldBack && nowMs - this.#halfFreeAtMs < halfFreeHoldsMs) this.#easeOff(nowMs)
+    else if (isNews && this.#wasHeldBack && nowMs - this.#halfFreeAtMs < halfFreeHoldsMs) {
+      if (limit - remaining > this.#window.count(nowMs)) this.#easeOff(nowMs)
+    }
   }
 
   /**
@@ -440,6 +442,7 @@ export class RateLimiter {
   #makeRoomForOthers(nowMs: number, limit: number, used: number, isNewcomer: boolean): void {
     const tolerance = 2 + limit / 20
     if (used - this.#window.count(nowMs) > tolerance) this.#learned.onOthers(nowMs)
+    else if (limit > 2 * tolerance) this.#learned.onAlone()
     if (!isNewcomer || used - this.#requests <= tolerance) return
     const perSecond = (newcomersPart * limit * usedPart) / used
     if (perSecond < this.#perSecond(nowMs)) this.#learned.start(nowMs, perSecond)

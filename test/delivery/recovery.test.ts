@@ -13,13 +13,15 @@ interface Scene {
   /** The license's limit, which the service enforces and the process knows. */
   readonly limitPerSecond?: number
   readonly isRefused: (nowMs: number) => boolean
+  /** True if the headers of answers tell how much of the limit is left; those of `isRefused` have none. */
+  readonly tellsRemaining?: boolean
   readonly untilMs: number
   readonly seed?: number
   readonly prepare?: (pace: RateLimiter) => void
 }
 
 /** Returns the times at which requests were accepted and refused. */
-async function run({ demandPerSecond, limitPerSecond, isRefused, untilMs, seed = 1, prepare }: Scene) {
+async function run({ demandPerSecond, limitPerSecond, isRefused, tellsRemaining, untilMs, seed = 1, prepare }: Scene) {
   const clock = new VirtualClock()
   const random = randomFrom(seed)
   const pace = new RateLimiter(random)
@@ -50,11 +52,14 @@ async function run({ demandPerSecond, limitPerSecond, isRefused, untilMs, seed =
     sent++
     inFlight++
     clock.after(3 + 4 * random(), () => {
-      const throttled = isRefused(clock.nowMs) || !admit(clock.nowMs).admitted
+      const isOutage = isRefused(clock.nowMs)
+      const { admitted, remaining } = isOutage ? { admitted: false, remaining: 0 } : admit(clock.nowMs)
+      const throttled = !admitted
+      const told = tellsRemaining && !isOutage ? ({ limit: limitPerSecond, limitPerSecond, remaining } as object) : {}
       ;(throttled ? refused : accepted).push(clock.nowMs)
       if (throttled) sent--
       inFlight--
-      pace.onAnswer(clock.nowMs, { throttled }, startedMs)
+      pace.onAnswer(clock.nowMs, { throttled, ...told }, startedMs)
       pump()
     })
   }
@@ -149,6 +154,22 @@ describe('after 20 seconds of 429s to every request', () => {
       }
     }
   })
+
+  it.each([20, 40, 200])(
+    'the same if headers tell what is left of %d per second, and nobody else uses it',
+    async limit => {
+      for (const began of [0.3, 0.95, 5]) {
+        for (const seconds of [0.6, 1, 2, 4, 8, 12, 20]) {
+          const [fromMs, toMs] = [began * 1000, (began + seconds) * 1000]
+          const isRefused = (nowMs: number) => nowMs >= fromMs && nowMs < toMs
+          const scene = { limitPerSecond: limit, demandPerSecond: 1.2 * limit, tellsRemaining: true, isRefused }
+          const { accepted } = await run({ ...scene, untilMs: toMs + 60_000 })
+          const recoveredMs = (accepted.find(ms => ms > toMs) as number) + (seconds <= 4 ? 18_000 : 30_000)
+          expect(perSecond(accepted, recoveredMs, recoveredMs + 10_000)).toBeGreaterThanOrEqual(0.9 * limit)
+        }
+      }
+    },
+  )
 
   it('a lease is fully used within two terms, at high and at low rates', async () => {
     for (const periodMs of [51, 500, 5000]) {
