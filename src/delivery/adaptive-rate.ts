@@ -37,6 +37,8 @@ const forgottenAfterMs = 240_000
 const doublingAfter = 4
 /** Minimum time between two doublings, in milliseconds. */
 const doublingMs = 400
+/** The same beyond the rate that was used before the trouble. */
+const doublingBeyondKnownMs = 1000
 /** Part of the rate before the trouble up to which the rate doubles. */
 const recoveredPart = 0.95
 /** Maximum limit after a recovery, as a multiple of the target, if a limit was known before. */
@@ -51,7 +53,7 @@ const keptAfterDoubling = { proven: 0.5, unproven: 0.25 }
 const limitAfterDoubling = { proven: 0.7, unproven: 0.35 }
 
 /** Number of answers in a row that show no other process, after which earlier 429s say nothing about a share. */
-const aloneAfter = 6
+const aloneAfter = 4
 
 /** Number of successes at one rate without a 429 that prove the rate. */
 const provenAfter = 10
@@ -105,6 +107,8 @@ type State =
       readonly targetPerSecond: number
       /** Maximum rate after a 429, if the recovery tries a rate again. */
       readonly fallbackPerSecond: number | undefined
+      /** Rate beyond which it doubles only once a second, because nothing is known of the room beyond it. */
+      readonly knownPerSecond: number
       perSecond: number
       hasDoubled: boolean
     }
@@ -124,6 +128,8 @@ interface Proven {
   readonly atMs: number
   /** True if the rate was tried again once and led to a 429. */
   readonly hasFailed: boolean
+  /** True if nothing held the process back: the rate is only what it wanted, and no limit. */
+  readonly isDemand: boolean
 }
 
 /**
@@ -191,10 +197,11 @@ export class AdaptiveRate {
   /**
    * Notes a 429 to a request that was made while the rate in use was `usedPerSecond`.
    *
+   * @param isHeldBack true if the request had waited for the rate
    * @param firstPerSecond rate with which the share of a process is found while no rate is proven; `undefined` if
    *   a lease is the share
    */
-  onRefused(nowMs: number, usedPerSecond: number, firstPerSecond?: number): void {
+  onRefused(nowMs: number, usedPerSecond: number, isHeldBack: boolean, firstPerSecond?: number): void {
     const nowPerSecond = this.perSecond(nowMs)
     const state = nowPerSecond === Number.POSITIVE_INFINITY ? undefined : this.#state
     const successes = this.#successes
@@ -211,7 +218,8 @@ export class AdaptiveRate {
     this.#refusedAtMs = nowMs
     if (isProven) {
       const limitPerSecond = state?.kind === 'steady' ? Math.max(state.limitPerSecond, usedPerSecond) : usedPerSecond
-      this.#proven = { perSecond: usedPerSecond, limitPerSecond, atMs: nowMs, hasFailed: false }
+      const isDemand = !isHeldBack && state === undefined
+      this.#proven = { perSecond: usedPerSecond, limitPerSecond, atMs: nowMs, hasFailed: false, isDemand }
     }
     const isOutage = this.#refusals >= outageRefusalsOfSearch
     if (state?.kind === 'finding' && !isOutage) {
@@ -239,7 +247,10 @@ export class AdaptiveRate {
       const perSecond = Math.max(nowPerSecond * (keptAgain + jitter), Math.min(nowPerSecond, this.#minInOutage))
       if (state.kind === 'steady') this.#becomeSteady(nowMs, perSecond, Math.max(state.limitPerSecond, perSecond))
       else if (state.kind === 'finding') this.#becomeRecovering(perSecond, Number.POSITIVE_INFINITY)
-      else this.#becomeRecovering(Math.max(perSecond, minPerSecond), state.targetPerSecond, state.fallbackPerSecond)
+      else {
+        const { targetPerSecond, fallbackPerSecond, knownPerSecond } = state
+        this.#becomeRecovering(Math.max(perSecond, minPerSecond), targetPerSecond, fallbackPerSecond, knownPerSecond)
+      }
     }
   }
 
@@ -266,7 +277,13 @@ export class AdaptiveRate {
       const resumed = isKnown ? Math.min(before * resumedPart, maxResumedPerSecond) : 1
       const target = isKnown ? before * recoveredPart : Number.POSITIVE_INFINITY
       const fallback = isKnown || used === undefined ? undefined : used * keptOfTrial
-      this.#becomeRecovering(Math.max(this.perSecond(nowMs), resumed), target, fallback)
+      const isOpen = isKnown && this.#proven?.isDemand === true
+      this.#becomeRecovering(
+        Math.max(this.perSecond(nowMs), resumed),
+        isOpen ? Number.POSITIVE_INFINITY : target,
+        fallback,
+        target,
+      )
     } else if (state.kind === 'steady' && this.#proven !== undefined && this.#isCalm(nowMs, this.#proven)) {
       const perSecond = this.perSecond(nowMs)
       this.#becomeRecovering(perSecond, this.#proven.perSecond * recoveredPart, perSecond * keptOfTrial)
@@ -358,20 +375,23 @@ export class AdaptiveRate {
     const state = this.#state
     if (state?.kind !== 'recovering') return
     const { targetPerSecond } = state
-    if (this.#successes >= doublingAfter && nowMs - this.#doubledAtMs >= doublingMs) {
+    const { perSecond, knownPerSecond } = state
+    const waitMs = perSecond < knownPerSecond ? doublingMs : doublingBeyondKnownMs
+    if (this.#successes >= doublingAfter && nowMs - this.#doubledAtMs >= waitMs) {
       this.#doubledAtMs = nowMs
       state.hasDoubled = true
-      state.perSecond = Math.min(state.perSecond * 2, targetPerSecond)
+      const maxPerSecond = perSecond < knownPerSecond ? Math.min(knownPerSecond, targetPerSecond) : targetPerSecond
+      state.perSecond = Math.min(perSecond * 2, maxPerSecond)
       this.#successesAtRate = 0
     }
-    const knownPerSecond = Math.min(this.#proven?.limitPerSecond ?? 0, targetPerSecond * maxBeyondTarget)
-    const limitPerSecond = Math.max(knownPerSecond, targetPerSecond / recoveredPart)
+    const provenLimit = Math.min(this.#proven?.limitPerSecond ?? 0, targetPerSecond * maxBeyondTarget)
+    const limitPerSecond = Math.max(provenLimit, targetPerSecond / recoveredPart)
     if (state.perSecond >= targetPerSecond) this.#becomeSteady(nowMs, targetPerSecond, limitPerSecond)
   }
 
   get #minInOutage(): number {
     if (this.#proven !== undefined) return Math.min(this.#proven.perSecond * probingPart, maxProbesPerSecond)
-    return this.#hasSucceeded ? minPerSecond : firstProbesPerSecond
+    return this.#hasSucceeded && this.#refusals < outageRefusalsOfSearch ? minPerSecond : firstProbesPerSecond
   }
 
   #minAmongSuccesses(nowMs: number): number {
@@ -384,8 +404,14 @@ export class AdaptiveRate {
     return Math.min(seconds * Math.max(crowdedPerSecond / perSecond, 1) ** 3, maxSecondsToLimit) * 1000
   }
 
-  #becomeRecovering(perSecond: number, targetPerSecond: number, fallbackPerSecond?: number): void {
-    this.#state = { kind: 'recovering', targetPerSecond, fallbackPerSecond, perSecond, hasDoubled: false }
+  #becomeRecovering(
+    perSecond: number,
+    targetPerSecond: number,
+    fallbackPerSecond?: number,
+    knownPerSecond = Number.POSITIVE_INFINITY,
+  ): void {
+    const rates = { perSecond, targetPerSecond, fallbackPerSecond, knownPerSecond }
+    this.#state = { kind: 'recovering', ...rates, hasDoubled: false }
   }
 
   #becomeSteady(sinceMs: number, fromPerSecond: number, limitPerSecond: number): void {

@@ -381,7 +381,7 @@ export class RateLimiter {
     const holdsMs = limit === this.#headerLimitNumber ? sameHeaderLimitHoldsMs : headerLimitHoldsMs
     if (limitPerSecond > this.#headerLimit && nowMs < this.#headerLimitAtMs + holdsMs) return
     const wasLimited = this.#allowed !== Number.POSITIVE_INFINITY
-    this.#headerLimit = limitPerSecond
+    this.#changeHeaderLimit(limitPerSecond)
     this.#headerLimitNumber = limit
     this.#headerLimitAtMs = nowMs
     if (!wasLimited) this.#countRequests()
@@ -392,8 +392,15 @@ export class RateLimiter {
     if (throttled || this.#headerLimit === Number.POSITIVE_INFINITY) return
     const isRecent = nowMs - this.#headerLimitAtMs < maxUnnamedMs
     if (++this.#answersWithoutLimit < maxAnswersWithoutLimit && isRecent) return
-    this.#headerLimit = Number.POSITIVE_INFINITY
+    this.#changeHeaderLimit(Number.POSITIVE_INFINITY)
     this.#headerLimitNumber = undefined
+  }
+
+  /** If this raises the effective limit, the learned rate is forgotten, because 429s taught it for a lower limit. */
+  #changeHeaderLimit(limitPerSecond: number): void {
+    const before = Math.min(this.#limit, this.#headerLimit)
+    this.#headerLimit = limitPerSecond
+    if (Math.min(this.#limit, limitPerSecond) > before) this.#learned.forget()
   }
 
   /** Counts the requests that were made before there was a limit. */
@@ -415,7 +422,8 @@ export class RateLimiter {
     // A rate that was allowed but not used says nothing about the room that there is.
     const perSecond = this.#perSecond(nowMs)
     const usedPerSecond = Math.min(perSecond, Math.max(this.#window.count(nowMs), 1))
-    this.#learned.onRefused(nowMs, this.#wasHeldBack ? perSecond : usedPerSecond, this.#firstPerSecond)
+    const isHeldBack = this.#wasHeldBack
+    this.#learned.onRefused(nowMs, isHeldBack ? perSecond : usedPerSecond, isHeldBack, this.#firstPerSecond)
     this.#throttledAtMs = nowMs
     this.#dueMs = nowMs + this.#sameSlotMs
     this.#stretch = this.#drawStretch(nowMs)

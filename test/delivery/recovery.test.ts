@@ -10,6 +10,8 @@ import { every } from './every.ts'
 interface Scene {
   /** Requests that become due in a second. */
   readonly demandPerSecond: number
+  /** The demand from a moment on. */
+  readonly later?: { readonly fromMs: number; readonly demandPerSecond: number }
   /** The license's limit, which the service enforces and the process knows. */
   readonly limitPerSecond?: number
   readonly isRefused: (nowMs: number) => boolean
@@ -21,7 +23,16 @@ interface Scene {
 }
 
 /** Returns the times at which requests were accepted and refused. */
-async function run({ demandPerSecond, limitPerSecond, isRefused, tellsRemaining, untilMs, seed = 1, prepare }: Scene) {
+async function run({
+  later,
+  demandPerSecond,
+  limitPerSecond,
+  isRefused,
+  tellsRemaining,
+  untilMs,
+  seed = 1,
+  prepare,
+}: Scene) {
   const clock = new VirtualClock()
   const random = randomFrom(seed)
   const pace = new RateLimiter(random)
@@ -33,7 +44,11 @@ async function run({ demandPerSecond, limitPerSecond, isRefused, tellsRemaining,
   let sent = 0
   let wakeMs = Number.POSITIVE_INFINITY
   let inFlight = 0
-  const wantsToSend = () => sent < (clock.nowMs / 1000) * demandPerSecond && inFlight < 32
+  const due = (nowMs: number) => {
+    const laterMs = Math.max(nowMs - (later?.fromMs ?? Number.POSITIVE_INFINITY), 0)
+    return ((nowMs - laterMs) * demandPerSecond + laterMs * (later?.demandPerSecond ?? 0)) / 1000
+  }
+  const wantsToSend = () => sent < due(clock.nowMs) && inFlight < 32
   const pump = (): void => {
     const { nowMs } = clock
     while (wantsToSend() && pace.notBeforeMs(nowMs) <= nowMs) send(nowMs)
@@ -65,7 +80,7 @@ async function run({ demandPerSecond, limitPerSecond, isRefused, tellsRemaining,
   }
   const tick = (): void => {
     pump()
-    clock.after(Math.max(1000 / demandPerSecond, 1), tick)
+    clock.after(Math.max(1000 / Math.max(demandPerSecond, later?.demandPerSecond ?? 0), 1), tick)
   }
   tick()
   await clock.runUntil(untilMs)
@@ -170,6 +185,41 @@ describe('after 20 seconds of 429s to every request', () => {
       }
     },
   )
+
+  it.each([
+    [1, 100, 200],
+    [1, 20, undefined],
+    [20, 100, 200],
+  ])('a demand of %d per second may rise to %d (limit: %s)', async (demandPerSecond, higher, limitPerSecond) => {
+    const later = { fromMs: outage.toMs, demandPerSecond: higher }
+    const limit = limitPerSecond === undefined ? {} : { limitPerSecond }
+    const { accepted } = await run({ ...limit, demandPerSecond, later, isRefused: isOut, untilMs: 100_000 })
+    expect(perSecond(accepted, outage.toMs + 17_000, 100_000)).toBeGreaterThanOrEqual(0.9 * higher)
+  })
+
+  it('the service is asked every few seconds if they began before a rate was proven', async () => {
+    for (let seed = 1; seed <= 5; seed++) {
+      const isRefused = (nowMs: number) => nowMs >= 300 && nowMs < 300_000
+      const { accepted, refused } = await run({ demandPerSecond: 20, isRefused, untilMs: 320_000, seed })
+      expect((accepted.find(ms => ms > 300_000) as number) - 300_000).toBeLessThan(6000)
+      expect(refused.length).toBeLessThan(120)
+    }
+  })
+
+  it('a rate that was learned under a limit of headers is forgotten when they name a higher one, or none', () => {
+    for (const then of [{ limit: 100, limitPerSecond: 100, remaining: 99 }, {}]) {
+      const pace = new RateLimiter(randomFrom(1))
+      const answer = (nowMs: number, told: object, throttled = false): void => {
+        pace.onStart(nowMs - 5)
+        pace.onAnswer(nowMs, { throttled, ...told }, nowMs - 5)
+      }
+      for (let second = 1; second <= 20; second++) answer(second * 1000, { limit: 1, limitPerSecond: 1, remaining: 0 })
+      for (let second = 21; second <= 30; second++) answer(second * 1000, {}, true)
+      expect(pace.inForce(30_000).requestsPerSecond).toBeLessThan(1)
+      for (let n = 0; n < 20; n++) answer(31_000 + n * 8000, then)
+      expect(pace.inForce(31_000 + 20 * 8000).requestsPerSecond).toBeGreaterThan(90)
+    }
+  })
 
   it('a lease is fully used within two terms, at high and at low rates', async () => {
     for (const periodMs of [51, 500, 5000]) {
