@@ -128,7 +128,7 @@ interface Proven {
   readonly atMs: number
   /** True if the rate was tried again once and led to a 429. */
   readonly hasFailed: boolean
-  /** True if nothing held the process back: the rate is only what it wanted, and no limit. */
+  /** True if the process was not held back: the rate was its demand, and the limit may be higher. */
   readonly isDemand: boolean
 }
 
@@ -145,8 +145,8 @@ interface Proven {
  *
  * An outage of only 429s says nothing about the limit. During the outage a request is tried every few seconds. After
  * the first success the rate doubles several times a second (slow start), until it is nearly the rate before the
- * outage. The same happens once after a period of mixed answers. If no earlier rate is known, the rate doubles until
- * the next 429.
+ * outage. If that was only the demand, the rate goes on to double once a second. The same happens once after a period of
+ * mixed answers. If no earlier rate is known, the rate doubles until the next 429.
  *
  * Time is monotonic, in milliseconds; `random` returns numbers from 0 to 1.
  */
