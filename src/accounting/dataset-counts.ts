@@ -17,6 +17,12 @@ export interface DatasetStats {
   readonly pending: number
 }
 
+/** The pending events of a batch. */
+interface PendingEvents {
+  readonly dataset: string
+  readonly unsettledCount: number
+}
+
 /** Maximum number of datasets. An application that puts values into dataset names would grow the counts forever. */
 const maxDatasets = 1000
 
@@ -43,15 +49,18 @@ export class DatasetCounts {
    * Returns the counts by dataset, at most for 1,000 datasets: those with pending events first, then those that were
    * active last. The object inherits nothing, because a dataset may be called `__proto__`.
    */
-  snapshot(pending: ReadonlyMap<string, number>): Readonly<Record<string, DatasetStats>> {
-    const stats: Record<string, DatasetStats> = Object.create(null)
+  snapshot(batches: Iterable<PendingEvents>): Readonly<Record<string, DatasetStats>> {
+    const stats: Record<string, { -readonly [Count in keyof DatasetStats]: number }> = Object.create(null)
     let free = maxDatasets
-    for (const [dataset, count] of pending) {
-      if (free-- === 0) return stats
-      stats[dataset] = { ...(this.#counts.get(dataset) ?? none), pending: count }
+    for (const { dataset, unsettledCount } of batches) {
+      const known = stats[dataset]
+      if (known !== undefined) known.pending += unsettledCount
+      else if (unsettledCount > 0 && free-- > 0)
+        stats[dataset] = { ...(this.#counts.get(dataset) ?? none), pending: unsettledCount }
     }
+    if (free <= 0) return stats
     for (const [dataset, counts] of [...this.#counts].reverse()) {
-      if (pending.has(dataset)) continue
+      if (dataset in stats) continue
       if (free-- === 0) return stats
       stats[dataset] = { ...counts, pending: 0 }
     }

@@ -136,13 +136,9 @@ export class BatchQueue {
     return count
   }
 
-  /** Returns the number of pending lines of each dataset that has any, in flight or not. */
-  pendingByDataset(): Map<string, number> {
-    const pending = new Map<string, number>()
-    for (const { dataset, unsettledCount } of this.#unsettled) {
-      if (unsettledCount > 0) pending.set(dataset, (pending.get(dataset) ?? 0) + unsettledCount)
-    }
-    return pending
+  /** The batches with lines that are neither delivered nor dropped, in flight or not. */
+  get unsettled(): Iterable<Batch> {
+    return this.#unsettled
   }
 
   /** Returns the load to which batches are tuned, summed over all datasets. */

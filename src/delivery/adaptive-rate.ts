@@ -52,8 +52,11 @@ const keptAfterDoubling = { proven: 0.5, unproven: 0.25 }
 /** Part of the rate that is taken for the limit if a doubling led to a 429. */
 const limitAfterDoubling = { proven: 0.7, unproven: 0.35 }
 
-/** Number of answers in a row that show no other process, after which earlier 429s say nothing about a share. */
-const aloneAfter = 4
+/**
+ * Answers in a row that show no other process mean that there is none, and so no share to find, if they had at most this
+ * probability while others use the whole limit.
+ */
+const maxChanceOfOthers = 0.02
 
 /** Number of successes at one rate without a 429 that prove the rate. */
 const provenAfter = 10
@@ -170,8 +173,8 @@ export class AdaptiveRate {
   /** Rate in use at that time; `undefined` if no success came before the series. */
   #troubledPerSecond: number | undefined
   #doubledAtMs = 0
-  /** Number of answers in a row that showed no other process. */
-  #aloneInRow = 0
+  /** The probability of the last answers, which showed no other process, if others use the whole limit. */
+  #chanceOfOthers = 1
 
   constructor(random: () => number) {
     this.#random = random
@@ -210,7 +213,7 @@ export class AdaptiveRate {
     const jitter = 0.2 * (this.#random() - 0.5)
     this.#successes = 0
     this.#successesAtRate = 0
-    this.#aloneInRow = 0
+    this.#chanceOfOthers = 1
     if (this.#refusals++ === 0) {
       this.#troubleSinceMs = nowMs
       this.#troubledPerSecond = successes > 0 ? usedPerSecond : undefined
@@ -306,16 +309,20 @@ export class AdaptiveRate {
    * their share.
    */
   onOthers(nowMs: number): void {
-    this.#aloneInRow = 0
+    this.#chanceOfOthers = 1
     const state = this.#state
     if (state === undefined || !isSearching(state)) return
     this.#becomeSteady(nowMs, state.perSecond, state.perSecond)
   }
 
-  /** Notes an answer that shows that no other process uses the limit: there is no share to find. */
-  onAlone(): void {
-    if (++this.#aloneInRow < aloneAfter || this.#state?.kind !== 'finding') return
-    this.#becomeRecovering(this.#state.perSecond, Number.POSITIVE_INFINITY)
+  /**
+   * Notes an answer that shows no other process on the limit. `chance` is the probability of such an answer if others
+   * use the whole limit.
+   */
+  onAlone(chance: number): void {
+    this.#chanceOfOthers *= chance
+    if (this.#chanceOfOthers > maxChanceOfOthers || this.#state?.kind !== 'finding') return
+    this.#becomeRecovering(Math.max(this.#state.perSecond, maxResumedPerSecond), Number.POSITIVE_INFINITY)
   }
 
   /** Raises the rate by `factor`, which is at least 1, because the service has reported free capacity. */

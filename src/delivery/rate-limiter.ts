@@ -60,6 +60,11 @@ const leaseRegainedMs = 8000
 const usualProcesses = 40
 /** Part of one share that a newcomer takes from the processes that share the limit. */
 const newcomersPart = 0.7
+/**
+ * Minimum probability of an answer that shows no other process if others use the whole limit: one such answer, which may
+ * be the first of a window, is never enough.
+ */
+const minChanceOfOthers = 0.1
 /** Time after the first answer during which a process counts as a newcomer, in milliseconds. */
 const newcomerMs = 3000
 /**
@@ -449,8 +454,9 @@ export class RateLimiter {
    */
   #makeRoomForOthers(nowMs: number, limit: number, used: number, isNewcomer: boolean): void {
     const tolerance = 2 + limit / 20
-    if (used - this.#window.count(nowMs) > tolerance) this.#learned.onOthers(nowMs)
-    else if (limit > 2 * tolerance) this.#learned.onAlone()
+    const ownUse = this.#window.count(nowMs)
+    if (used - ownUse > tolerance) this.#learned.onOthers(nowMs)
+    else if (used <= ownUse) this.#learned.onAlone(Math.max(ownUse / limit, minChanceOfOthers))
     if (!isNewcomer || used - this.#requests <= tolerance) return
     const perSecond = (newcomersPart * limit * usedPart) / used
     if (perSecond < this.#perSecond(nowMs)) this.#learned.start(nowMs, perSecond)

@@ -181,7 +181,7 @@ export class Shipper {
       pending: ledger.pending,
       held: noise.traceHold?.count ?? 0,
       drops: ledger.drops(),
-      datasets: datasetCounts.snapshot(batchQueue.pendingByDataset()),
+      datasets: datasetCounts.snapshot(batchQueue.unsettled),
       stubbed: altered.stubbed,
       cut: altered.cut,
       requests: delivery.requests,
