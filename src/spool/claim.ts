@@ -85,8 +85,10 @@ class DirectoryClaim implements Claim {
   renew(): ClaimState {
     try {
       if (identityOf(this.#path) !== this.#identity) return 'removed'
-      if (!this.#lock.renew()) return identityOf(this.#path) === this.#identity ? 'taken' : 'removed'
+      const isLocked = this.#lock.renew()
+      // A process that has taken the lock meanwhile sees the socket, and gives the lock back: see `adopt`.
       if (this.#socket?.exists) return 'held'
+      if (!isLocked) return identityOf(this.#path) === this.#identity ? 'taken' : 'removed'
       this.#socket?.close()
       this.#socket = LivenessSocket.listen(this.#path)
     } catch {

@@ -2,6 +2,7 @@
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Emulator } from '../../src/emulator.ts'
@@ -96,12 +97,22 @@ describe.concurrent('an owner stays the owner, and no event is lost when it is k
     ['reads all files of its spool', readAll, () => {}],
     ['loses its lock file', '', (directory: string) => remove(ownDirectory(directory), 'lock')],
     ['loses its socket', '', (directory: string) => remove(ownDirectory(directory), '.alive')],
+    [
+      'loses its lock for a while to a process that then sees the socket',
+      readAll,
+      async (directory: string) => {
+        const adopter = new DatabaseSync(join(ownDirectory(directory), 'lock'), { timeout: 1000 })
+        adopter.exec('BEGIN EXCLUSIVE')
+        await sleep(noticedAfterMs)
+        adopter.close()
+      },
+    ],
   ])('although it %s', async (_, meanwhile, spoil) => {
     using place = startPlace()
     const { directory } = place
     await using shipping = await startShipping()
     await using owner = await startOwner(directory, shipping.emulator, meanwhile)
-    spoil(directory)
+    await spoil(directory)
     const other = shipping.ship({ spool: { directory } })
     await other.flush()
     await sleep(noticedAfterMs)
