@@ -52,8 +52,8 @@ export class Drain {
 
   /**
    * Delivers pending events without waiting after failures. When the time is up, hands the remaining events off or
-   * drops them. The last of several calls at a time then releases the spool. Resolves to true if every event was delivered or dropped within the time, and
-   * none was handed off meanwhile.
+   * drops them. The last of several calls at a time then releases the spool. Resolves to true if every event was
+   * delivered or dropped within the time, and none was handed off meanwhile.
    *
    * @param options.isRepeated true if the caller calls again for events that are shipped meanwhile
    */
