@@ -155,8 +155,8 @@ export class Delivery {
       rateLimiter.onStart(nowMs, sinceMs)
       this.#attempt(this.#cutToSize(batch, nowMs), nowMs)
     }
-    // The timer may be set already, or only an answer can change something. With thousands of dataset queues, asking each for its time would cost more than
-    // all else.
+    // The timer may be set already, or only an answer can change something. With thousands of dataset queues, asking each
+    // for its time would cost more than all else.
     const isTimerRight = this.#inFlight.size >= limit || notBeforeMs() >= this.#timerAtMs
     if (!isTimerRight) this.#wakeAt(Math.max(batches.wakeAtMs(), notBeforeMs()), nowMs)
   }

@@ -9,8 +9,8 @@ const minAnswers = 5
 const keptFree = 0.03
 
 /**
- * Measures the part of a shared limit that no process uses, by the answers of the service. Answers come at any moment of the service's
- * window, so only the minimum of several answers shows that part. Time is monotonic, in milliseconds.
+ * Measures the part of a shared limit that no process uses, by the answers of the service. Answers come at any moment of
+ * the service's window, so only the minimum of several answers shows that part. Time is monotonic, in milliseconds.
  */
 export class FreePart {
   #minimum = 1

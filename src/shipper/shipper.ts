@@ -106,8 +106,8 @@ export class Shipper {
 
   /**
    * Takes an event for delivery, as `ship` does, and resolves when the service has taken it. The event is not held
-   * (`hold`), and is shipped even if it is below the minimum severity. Its batch is sent without further delay. Events that are shipped at about the same time share their batches, so that any number
-   * of calls may wait at once.
+   * (`hold`), and is shipped even if it is below the minimum severity. Its batch is sent without further delay. Events
+   * that are shipped at about the same time share their batches, so that any number of calls may wait at once.
    *
    * @param options.timeoutMs maximum wait in milliseconds, 0 to 2 147 483 647; `flushTimeoutMs` by default
    * @throws NotConfirmedError if the event is dropped or refused, with the reason. Also if the service does not answer
@@ -375,8 +375,8 @@ export class Shipper {
   }
 
   /**
-   * Sends the events that `give` ships with the acknowledgement, without further delay. Waits until the service has answered for them, for
-   * `flushTimeoutMs` at most.
+   * Sends the events that `give` ships with the acknowledgement, without further delay. Waits until the service has
+   * answered for them, for `flushTimeoutMs` at most.
    *
    * @internal
    */

@@ -38,8 +38,8 @@ const empty = Buffer.alloc(0)
  *     settled:    its key is added to rejected.resend/settled      the service has taken the event
  *     put back:   all that are not settled ──▶ rejected.ndjson     then the directory is removed
  *
- * If the process dies at any moment, the next process puts back the events that are not settled. An event can then be sent twice only if
- * the process died between the answer of the service and the note of its key.
+ * If the process dies at any moment, the next process puts back the events that are not settled. An event can then be sent
+ * twice only if the process died between the answer of the service and the note of its key.
  */
 export class ResendDirectory {
   readonly #root: string
