@@ -5,6 +5,7 @@ import { describedWord } from './options/described.ts'
 import { optionsOf } from './options/options-of.ts'
 import { ownProperties } from './own-properties.ts'
 import { bothWays, noteRecord } from './record/both-ways.ts'
+import { bytesAsSent } from './record/event-to-line.ts'
 import { type HeldRecord, HeldRecords, isResourcePending, toHeldRecord } from './record/held-records.ts'
 import { beginLogCall, logCalls } from './record/log-calls.ts'
 import {
@@ -203,7 +204,7 @@ export class LogferryLogRecordProcessor {
   onEmit(record: OtelLogRecord): void {
     try {
       if (this.#shutdown !== undefined) return void this.shipper.dropAfterShutdown(severityOfRecord(record))
-      const mayBeHeld = this.#held.size > 0 || isResourcePending(record)
+      const mayBeHeld = !this.shipper.isDurable && (this.#held.size > 0 || isResourcePending(record))
       if (!mayBeHeld || !this.#hold(record)) takeRecord(this.shipper, record)
     } catch {
       this.shipper.intakeDropCounts.error[usualSeverity]++ // the stack ended before the shipper was called
@@ -283,7 +284,8 @@ export class LogferryLogRecordProcessor {
   #holdIn(held: HeldRecords, record: OtelLogRecord): void {
     if (!beginLogCall()) return void this.shipper.dropNested()
     try {
-      held.add(toHeldRecord(record, this.#eventOf(record), this.shipper.maxEventBytes))
+      const { maxEventBytes, altered } = this.shipper
+      held.add(toHeldRecord(record, this.#eventOf(record), bytesAsSent(maxEventBytes), altered))
     } finally {
       logCalls.depth--
     }

@@ -93,8 +93,8 @@ export class LogferryTransport extends TransportStream {
   #lastUncaught: unknown
   /** Number of events of this transport that the shipper has kept or dropped, or that are below the minimum severity. */
   #answers = 0
-  /** True from `close()` until the transport logs again or is added to a logger. */
-  #isOutOfUse = false
+  /** The last call of `close()`, until the transport logs again or is added to a logger. */
+  #closing: object | undefined
   /** Set by Winston while the transport belongs to a logger. */
   declare parent?: ParentLogger | null
   /** Set by Winston together with `parent`. */
@@ -194,7 +194,7 @@ export class LogferryTransport extends TransportStream {
    * `callback` once, as with any stream.
    */
   override log(info: Info, callback?: () => void): true {
-    this.#isOutOfUse = false
+    this.#closing = undefined
     const queued = this.#queuedInfos()
     try {
       this.#logOnce(info, callback)
@@ -275,9 +275,10 @@ export class LogferryTransport extends TransportStream {
    * Events that are still undelivered are then dropped, or handed off to the spool.
    */
   override close(): void {
-    this.#isOutOfUse = true
+    const closing = {}
+    this.#closing = closing
     void this.shipper.flushInBackground().then(() => {
-      if (this.#isOwn && this.#isOutOfUse) void this.shipper.close({ timeoutMs: 0 })
+      if (this.#isOwn && this.#closing === closing) void this.shipper.close({ timeoutMs: 0 })
     })
   }
 
@@ -288,7 +289,7 @@ export class LogferryTransport extends TransportStream {
 
   #join(logger: ParentLogger): void {
     this.#loggers.push(logger)
-    this.#isOutOfUse = false
+    this.#closing = undefined
     this.#follow()
     this.#checkLevel(logger)
   }

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { context, logs, SeverityNumber, TraceFlags, trace } from '@opentelemetry/api'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import {
@@ -186,6 +189,32 @@ describe('the processor', () => {
       { message: 'early', attributes: { list: ['as it was'] }, resource: { host: { id: 'h-1' } } },
       { message: 'late', resource: { service: { name: 'checkout' }, host: { id: 'h-1' } } },
     ])
+  })
+
+  it('does not wait for them with durability disk: each record is on disk before its log call returns', async () => {
+    await using shipping = await startShipping()
+    const directory = mkdtempSync(join(tmpdir(), 'logferry-otel-'))
+    shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+    const shipper = shipping.ship({ durability: 'disk', spool: { directory } })
+    shipper.on('warning', () => {})
+    const { host, logger } = loggingUntilHostIsKnown(shipper)
+    logger.emit({ body: 'early' })
+    expect(shipper.stats().spool?.bytes).toBeGreaterThan(50)
+    host.resolve('h-1')
+    shipping.emulator.faults.clear()
+    await shipper.close()
+    rmSync(directory, { recursive: true })
+    expect(shipping.emulator.events('d')).toMatchObject([{ message: 'early' }])
+  })
+
+  it('counts once what it cannot represent in a record that waits for its resource', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const { host, logger } = loggingUntilHostIsKnown(shipper)
+    logger.emit({ body: { cannot: Symbol('be sent') as never } })
+    host.resolve('h-1')
+    await shipper.flush()
+    expect(shipper.stats()).toMatchObject({ delivered: 1, stubbed: 1 })
   })
 
   it('releases records that wait for their resource when the shipper is flushed or closed', async () => {

@@ -280,6 +280,15 @@ describe('other places', () => {
 })
 
 describe('an event that cannot be redacted', () => {
+  it('passes objects to the censor function that have the usual methods', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ redact: { paths: ['card'], censor: value => `…${String(value).slice(-4)}` } })
+    shipper.ship({ card: { number: '1234' } })
+    shipper.ship({ card: [{ number: '1234' }] })
+    await shipper.flush()
+    expect(shipping.emulator.events('d').map(({ card }) => card)).toEqual(['…ect]', '…ect]'])
+  })
+
   it('is dropped, counted and reported, once a minute and without its value', async () => {
     await using shipping = await startShipping()
     const censor = () => {

@@ -290,6 +290,18 @@ describe('a shipper', () => {
     expect(shipper.stats()).toMatchObject({ accepted: 4, delivered: 2, dropped: 2, pending: 0 })
   })
 
+  it('calls a listener once for an event, although it takes itself off and on again', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    let calls = 0
+    const listener = () => {
+      if (++calls < 100) shipper.off('delivered', listener).on('delivered', listener)
+    }
+    shipper.on('delivered', listener).ship({ n: 1 })
+    await shipper.flush()
+    expect(calls).toBe(1)
+  })
+
   it('does not call a removed listener', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()

@@ -133,6 +133,32 @@ describe('reportUsageEveryMs', () => {
     expect(shipping.emulator.events('d')).toHaveLength(13)
   })
 
+  it('counts the summaries that close() releases, and ships nothing after close()', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ reportUsageEveryMs: 1000, collapse: {} })
+    for (let i = 0; i < 100; i++) shipper.ship({ level: 'error', message: 'no connection' })
+    await shipper.close()
+    await sleep(1300)
+    const reports = shipping.emulator.events('d').filter(({ message }) => String(message).startsWith('logferry: '))
+    expect(reports).toMatchObject([{ logferry: { usage: { events: 2 } } }])
+    expect(shipper.stats()).toMatchObject({ accepted: 102, pending: 0 })
+  })
+
+  it('ships the last report when a transport is removed', async () => {
+    await using shipping = await startShipping()
+    const { url: baseUrl, token } = shipping.emulator
+    const transport = new LogferryTransport({ baseUrl, token, dataset: 'd', reportUsageEveryMs: 60_000 })
+    const warned: string[] = []
+    transport.on('warn', ({ message }) => warned.push(message))
+    const logger = winston.createLogger({ transports: [transport] })
+    logger.info('hello')
+    logger.remove(transport)
+    await shipping.emulator.waitForEvents('d', 2)
+    expect(shipping.emulator.events('d')[1]).toMatchObject({ logferry: { usage: { events: 1 } } })
+    await sleep(100)
+    expect([transport.shipper.stats().dropped, warned]).toEqual([0, []])
+  })
+
   it('goes to the dataset with most bytes if a function names the datasets', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ reportUsageEveryMs: 60_000, dataset: ({ to }) => to as string })

@@ -382,6 +382,23 @@ describe('the end of a logger', () => {
     expect(emulator.events('d').map(({ message }) => message)).toEqual(['before', 'after'])
   })
 
+  it('with a transport that is put back and removed again loses no event by the first removal', async () => {
+    await using logging = await startLogging({ flushTimeoutMs: 5000, maxRetryDelayMs: 50 })
+    const { logger, transport, emulator } = logging
+    logger.on('warn', () => {})
+    emulator.faults.latencyMs = 200
+    logger.info('before')
+    logger.remove(transport)
+    emulator.faults.rejectRequests(({ message }) => message === 'after', { status: 503 })
+    logger.add(transport)
+    logger.info('after')
+    logger.remove(transport)
+    await delay(500) // the first removal has ended its flush
+    emulator.faults.clear()
+    await emulator.waitForEvents('d', 2)
+    expect(transport.shipper.stats().drops).toEqual({})
+  })
+
   it('with a transport removed for good gives up after flushTimeoutMs, and warns', async () => {
     await using logging = await startLogging({ flushTimeoutMs: 100, maxRetryDelayMs: 50 })
     const { logger, transport, emulator } = logging

@@ -172,7 +172,8 @@ export class Diagnostics {
   }
 
   emit<Name extends keyof DiagnosticListeners>(name: Name, notice: Parameters<DiagnosticListeners[Name]>[0]): void {
-    for (const listener of this.#listeners[name]) {
+    // A copy: a listener that is added now is called from the next notice on, as by an `EventEmitter`.
+    for (const listener of [...this.#listeners[name]]) {
       try {
         const result = (listener as (notice: unknown) => unknown)(notice)
         if (isPromise(result)) Promise.prototype.then.call(result, undefined, error => this.#listenerThrew(name, error))

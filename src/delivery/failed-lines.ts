@@ -24,18 +24,43 @@ export interface FailedLine {
  * made by this package are unique; timestamps that events bring along may not be.
  *
  * If more events have a timestamp than failures name it, none of these events counts as the failed one. The reason
- * then says so.
+ * then says so. If every event of the batch has failed, all are known.
  *
+ * @param failed number of lines that have failed; some may have no failure
  * @param timeField name of the timestamp field, at the root of events
  */
-export function failedLines(batch: Batch, failures: readonly EventFailure[], timeField: string): FailedLine[] {
+export function failedLines(
+  batch: Batch,
+  failed: number,
+  failures: readonly EventFailure[],
+  timeField: string,
+): FailedLine[] {
+  const lines = namedLines(batch, failures, timeField).slice(0, failed)
+  while (lines.length < failed) lines.push({ line: undefined, reason: 'no reason given' })
+  return failed === batch.count ? withRest(batch, lines) : lines
+}
+
+/** Gives the lines of the batch that no failure names to the failures that name none. */
+function withRest(batch: Batch, failed: readonly FailedLine[]): FailedLine[] {
+  const named = new Set(failed.map(({ line }) => line?.index))
+  const rest: BatchLine[] = []
+  let index = 0
+  for (const json of batch.lines()) {
+    if (!named.has(index)) rest.push({ index, json, severity: batch.severities[index] as Severity })
+    index++
+  }
+  rest.reverse()
+  return failed.map(({ line, reason }) => ({ line: line ?? rest.pop(), reason }))
+}
+
+function namedLines(batch: Batch, failures: readonly EventFailure[], timeField: string): FailedLine[] {
   const named = new Map<string, number>()
   for (const { timestamp } of failures) if (timestamp !== undefined) count(named, withoutTrailingZeros(timestamp))
   const candidates = named.size === 0 ? new Map<string, BatchLine[]>() : linesAt(batch, named, timeField)
   return failures.map(({ timestamp, reason }) => {
     const time = timestamp === undefined ? '' : withoutTrailingZeros(timestamp)
     const lines = candidates.get(time) ?? []
-    if (lines.length <= (named.get(time) ?? 0)) return { line: lines.shift(), reason }
+    if (lines.length <= (named.get(time) ?? 0)) return { line: lines.pop(), reason }
     return {
       line: undefined,
       reason: `${reason} (${lines.length} events of the batch have the timestamp ${quoted(time)})`,
@@ -43,7 +68,7 @@ export function failedLines(batch: Batch, failures: readonly EventFailure[], tim
   })
 }
 
-/** Returns the lines of the batch that have one of these timestamps, by timestamp. */
+/** Returns the lines of the batch that have one of these timestamps, by timestamp; the first line last. */
 function linesAt(batch: Batch, times: ReadonlyMap<string, unknown>, timeField: string): Map<string, BatchLine[]> {
   const lines = new Map<string, BatchLine[]>()
   const stamp = `{${JSON.stringify(timeField)}:"`
@@ -58,6 +83,7 @@ function linesAt(batch: Batch, times: ReadonlyMap<string, unknown>, timeField: s
     }
     index++
   }
+  for (const some of lines.values()) some.reverse()
   return lines
 }
 

@@ -187,9 +187,8 @@ export class AttemptSettler {
     const { diagnostics, timeField } = this.#deps
     const reasons = new Set<string>()
     const bySeverity: DropsBySeverity = {}
-    const lines = failedLines(batch, failures, timeField).slice(0, failed)
-    for (let index = 0; index < failed; index++) {
-      const { line, reason } = lines[index] ?? { line: undefined, reason: 'no reason given' }
+    const lines = failedLines(batch, failed, failures, timeField)
+    for (const { line, reason } of lines) {
       reasons.add(reason)
       countOne(bySeverity, line?.severity)
       if (diagnostics.has('rejected')) diagnostics.emit('rejected', rejection(batch.dataset, line?.json, 200, reason))
@@ -200,7 +199,7 @@ export class AttemptSettler {
     const losses = new Map<number, Loss>()
     for (const { line, reason } of lines) if (line !== undefined) losses.set(line.index, refusedFor(reason))
     // If one caller waits for all lines, it does not matter which lines count as failed.
-    if (batch.hasSingleOwner || failed === batch.count)
+    if (batch.hasSingleOwner)
       for (let place = 0; losses.size < failed; place++)
         if (!losses.has(place)) losses.set(place, refusedFor(allReasons))
     const others: Loss | undefined =

@@ -32,7 +32,10 @@ export class Censor {
     this.#isCostly = censor.kind === 'hash' || censor.kind === 'function'
     const hash = censor.kind === 'hash' ? hashWith(censor.key) : undefined
     this.#hash = hash
-    this.#of = censor.kind === 'function' ? censor.of : value => hash?.(asText(value))
+    this.#of =
+      censor.kind === 'function'
+        ? (value, path) => censor.of(withPrototypes(value), path)
+        : value => hash?.(asText(value))
   }
 
   /** Begins an event. */
@@ -100,6 +103,11 @@ export class NoCensorResult extends TypeError {
   static gotBy(thrown: unknown): string | undefined {
     return typeof thrown === 'object' && thrown !== null && #got in thrown ? thrown.#got : undefined
   }
+}
+
+/** Plain data has objects without a prototype, of which `String(value)` throws. */
+function withPrototypes(value: Plain): unknown {
+  return typeof value === 'object' && value !== null ? JSON.parse(JSON.stringify(value)) : value
 }
 
 function asText(value: Plain): string {

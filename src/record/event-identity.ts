@@ -15,6 +15,7 @@ interface Telling {
   readonly level?: unknown
   readonly message?: unknown
   readonly event_name?: unknown
+  readonly logferry?: unknown
   readonly error?: unknown
   readonly err?: unknown
   readonly exception?: unknown
@@ -40,7 +41,7 @@ interface Trouble {
 /**
  * Returns a text that two events share only if a reader takes one for a repetition of the other: the same dataset,
  * level, message and event name, and the same error. An error is told by its name or type, its message and the first
- * frame of its stack.
+ * frame of its stack. Events of a sample also have the same rate, so that the original number can be estimated.
  *
  * Returns `undefined` for an event without a text as its message, for an event whose text is too long, and for an event
  * that cannot be read: such an event is like no other.
@@ -57,8 +58,14 @@ function identityOf(event: Telling, dataset: string): string | undefined {
   const { level, message } = event
   if (typeof message !== 'string' || message.length > maxIdentityLength) return undefined
   // The length keeps the message apart from what follows, whatever the message contains.
-  const identity = `${message.length} ${text(level)}\n${dataset}\n${message}${text(event.event_name)}${troubleIn(event)}`
+  const identity = `${message.length} ${text(level)}\n${dataset}\n${message}${text(event.event_name)}${rateOf(event)}${troubleIn(event)}`
   return identity.length > maxIdentityLength ? undefined : identity
+}
+
+function rateOf({ logferry }: Telling): string {
+  if (typeof logferry !== 'object' || logferry === null) return ''
+  const { sampling_rate: rate } = logferry as { sampling_rate?: unknown }
+  return rate === undefined ? '' : `\n${text(rate)}`
 }
 
 function troubleIn(event: Telling): string {

@@ -1,6 +1,7 @@
 import type { Severity } from '../accounting/severity.ts'
-import { clearTimeout, setTimeout } from '../time.ts'
+import { clearTimeout, monotonicMs, setTimeout } from '../time.ts'
 import { eventToLine } from './event-to-line.ts'
+import type { Alterations } from './event-to-plain.ts'
 import { keptBytes } from './kept-bytes.ts'
 import { type OtelLogRecord, type OtelResource, recordTime, severityOfRecord } from './otel-to-event.ts'
 
@@ -32,6 +33,9 @@ export interface Keeper {
 /** Maximum wait for resource attributes that are still being detected, in milliseconds. */
 const resourceTimeoutMs = 5000
 
+/** Time after which a release lets other work have its turn, in milliseconds. */
+const maxTurnMs = 5
+
 /** True while attributes of the record's resource are still being detected. */
 export function isResourcePending(record: OtelLogRecord): boolean {
   try {
@@ -42,8 +46,12 @@ export function isResourcePending(record: OtelLogRecord): boolean {
 }
 
 /** Serializes the event of a record so that it can be held. */
-export function toHeldRecord(record: OtelLogRecord, event: object, maxEventBytes: number): HeldRecord {
-  const altered = { stubbed: 0, cut: 0 }
+export function toHeldRecord(
+  record: OtelLogRecord,
+  event: object,
+  maxEventBytes: number,
+  altered: Alterations,
+): HeldRecord {
   const line = eventToLine(event, undefined, undefined, maxEventBytes, altered, undefined, 'text')
   return {
     json: keptBytes(line),
@@ -64,7 +72,10 @@ export class HeldRecords {
   readonly #keeper: Keeper
   readonly #resolve: () => void
   readonly #timer: NodeJS.Timeout
-  readonly #records: HeldRecord[] = []
+  /** The records, of which those from `#next` on are held. Removing the first of very many would move all others. */
+  readonly #records: (HeldRecord | undefined)[] = []
+  #next = 0
+  #continuing: NodeJS.Timeout | undefined
   #isReleasing = false
   #isReleased = false
 
@@ -100,9 +111,16 @@ export class HeldRecords {
     return this.whenReleased
   }
 
-  /** Continues a release that stopped for lack of room. */
+  /** Continues a release that stopped for lack of room. Other work has its turn every few milliseconds. */
   resume(): void {
-    while (this.#isReleasing && !this.#isReleased && this.#keeper.hasRoom()) this.#releaseNext()
+    const endMs = monotonicMs() + maxTurnMs
+    while (this.#isReleasing && !this.#isReleased && this.#keeper.hasRoom()) {
+      if (monotonicMs() >= endMs) {
+        this.#continuing ??= setTimeout(() => this.#continue(), 0).unref()
+        return
+      }
+      this.#releaseNext()
+    }
   }
 
   /** Releases every record, even if delivery has no room. */
@@ -111,18 +129,24 @@ export class HeldRecords {
     while (!this.#isReleased) this.#releaseNext()
   }
 
+  #continue(): void {
+    this.#continuing = undefined
+    this.resume()
+  }
+
   #hold(record: HeldRecord): void {
     this.#records.push(record)
     this.#keeper.onHeld()
   }
 
   #releaseNext(): void {
-    const record = this.#records.shift()
+    const record = this.#records[this.#next]
     if (record !== undefined) {
+      this.#records[this.#next++] = undefined
       this.#keeper.unhold(record)
       this.#keeper.take(record)
     }
-    if (this.#records.length > 0 || this.#isReleased) return
+    if (this.#next < this.#records.length || this.#isReleased) return
     this.#isReleased = true
     this.#keeper.onReleased()
     this.#resolve()

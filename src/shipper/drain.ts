@@ -21,6 +21,11 @@ export interface DrainDeps {
   readonly onEmptied: () => void
 }
 
+export interface FinishOptions {
+  readonly isRepeated?: boolean
+  shipLast?: (() => void) | undefined
+}
+
 /** Empties the core: flushes it, or finishes it in a given time and gives up the rest. */
 export class Drain {
   readonly #deps: DrainDeps
@@ -31,22 +36,29 @@ export class Drain {
     this.#deps = deps
   }
 
-  /** Flushes all batches, including batches that this process can adopt from the spool. */
-  async flushAll(): Promise<void> {
+  /**
+   * Flushes all batches, including batches that this process can adopt from the spool. `onReleased` may ship a last
+   * event once the held events are released.
+   */
+  async flushAll(onReleased?: () => void): Promise<void> {
     const { batchQueue, spool } = this.#deps.pipeline
     const adopted = spool?.adoptOrphans()
-    await this.flushAtHand()
+    await this.flushAtHand(onReleased)
     for (let hasMore = await adopted; hasMore; hasMore = await spool?.adoptOrphans()) await batchQueue.flush()
     if (adopted !== undefined) await batchQueue.flush()
   }
 
   /** Flushes the events of this process, including held events. */
-  async flushAtHand(): Promise<void> {
+  async flushAtHand(onReleased?: () => void): Promise<void> {
     const { batchQueue } = this.#deps.pipeline
     const released = this.#deps.heldEvents.release()
+    if (released === undefined) {
+      onReleased?.()
+      return batchQueue.flush()
+    }
     const flushed = batchQueue.flush()
-    if (released === undefined) return flushed
     await released
+    onReleased?.()
     await Promise.all([flushed, batchQueue.flush()])
   }
 
@@ -55,10 +67,15 @@ export class Drain {
    * drops them. The last of several calls at a time then releases the spool. Resolves to true if every event was
    * delivered or dropped within the time, and none was handed off meanwhile.
    *
+   * @param options.shipLast ships a last event, once the held events are released or the time is up
    * @param options.isRepeated true if the caller calls again for events that are shipped meanwhile
    */
-  async finish(timeoutMs: number, { isRepeated = false } = {}): Promise<boolean> {
+  async finish(timeoutMs: number, { isRepeated = false, shipLast }: FinishOptions = {}): Promise<boolean> {
     this.#finishing++
+    const shipLastOnce = (): void => {
+      shipLast?.()
+      shipLast = undefined
+    }
     try {
       const { pipeline, ledger } = this.#deps
       const { batchQueue, delivery, spool } = pipeline
@@ -72,8 +89,9 @@ export class Drain {
         handedOff = ledger.handedOff
         // Another call, which had less time, has handed off events that this call still has time for: it adopts them.
         if (handedOff > handedOffBefore) spool?.close()
-        isComplete = await settlesWithin(this.flushAll(), Math.max(endMs - monotonicMs(), 0))
+        isComplete = await settlesWithin(this.flushAll(shipLastOnce), Math.max(endMs - monotonicMs(), 0))
       } while (isComplete && ledger.handedOff > handedOffBefore && ledger.handedOff !== handedOff)
+      shipLastOnce()
       isComplete &&= ledger.handedOff <= handedOffBefore
       this.dropUntriggered()
       this.#deps.reportIntakeDrops()

@@ -9,6 +9,7 @@ import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { ShipperOptions } from '../options/shipper-options.ts'
 import { ownProperties } from '../own-properties.ts'
 import { wallClockMs } from '../record/clock.ts'
+import type { Alterations } from '../record/event-to-plain.ts'
 import { beginLogCall, logCalls } from '../record/log-calls.ts'
 import { openBatchBytes, reserveStack, useDiskBytes } from '../stack-reserve.ts'
 import { kindOfThrown } from '../text/kind-of-thrown.ts'
@@ -160,8 +161,9 @@ export class Shipper {
   async close(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
     const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#core.options.flushTimeoutMs)
     reserveStack(useDiskBytes)
-    this.#core.usageReports?.shipNow()
-    const complete = await this.#core.drain.finish(timeoutMs)
+    const { drain, usageReports } = this.#core
+    const complete = await drain.finish(timeoutMs, { shipLast: () => usageReports?.shipNow() })
+    usageReports?.disarm() // events that sum up others may have been shipped since
     await settlesWithin(Promise.all([this.#core.sender.close(), this.#core.license?.close()]), closeConnectionsMs)
     this.#core.drain.releaseSpool() // again, for events that were logged meanwhile
     this.#core.pipeline.memory.clear()
@@ -269,6 +271,16 @@ export class Shipper {
   }
 
   /** @internal */
+  get altered(): Alterations {
+    return this.#core.altered
+  }
+
+  /** @internal */
+  get isDurable(): boolean {
+    return this.#core.options.durability === 'disk'
+  }
+
+  /** @internal */
   get maxEventBytes(): number {
     return this.#core.options.maxEventBytes
   }
@@ -370,8 +382,9 @@ export class Shipper {
    */
   async flushInBackground(): Promise<void> {
     reserveStack(useDiskBytes)
-    const { drain } = this.#core
-    if (!(await settlesWithin(drain.flushAll(), this.flushTimeoutMs, { keepsAlive: false }))) drain.warnOfPace()
+    const { drain, usageReports } = this.#core
+    const flushed = drain.flushAll(() => usageReports?.shipNow())
+    if (!(await settlesWithin(flushed, this.flushTimeoutMs, { keepsAlive: false }))) drain.warnOfPace()
   }
 
   /**

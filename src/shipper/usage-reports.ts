@@ -31,11 +31,16 @@ export class UsageReports {
     this.#timer = setTimeout(() => this.shipNow(), this.#deps.everyMs).unref()
   }
 
+  /** Leaves the report that is due later to the next one. */
+  disarm(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
   /** Ships the report that is due later, if any. Never throws. */
   shipNow(): void {
     if (this.#timer === undefined) return
-    clearTimeout(this.#timer)
-    this.#timer = undefined
+    this.disarm()
     const usage = this.#deps.takePeriod(maxReported)
     const dataset = this.#deps.dataset ?? Object.keys(usage.datasets)[0]
     if (dataset === undefined) return

@@ -17,7 +17,7 @@ export interface DeadLetter {
 const maxFileBytes = 8_388_608
 
 const { constants } = fs
-const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | noFollow | nonBlocking
+const flags = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | noFollow | nonBlocking
 
 /**
  * Writes dead letters to `rejected.ndjson`, one line of JSON for each event. A full file becomes `rejected.1.ndjson`.
@@ -45,7 +45,7 @@ export class DeadLetters {
     try {
       if (this.#file !== undefined && !this.#takes(this.#file, line.length)) this.close()
       this.#file ??= this.#open(line.length)
-      fs.writeSync(this.#file, line)
+      if (fs.writeSync(this.#file, line) < line.length) throw tornLine()
       this.#isInTrouble = false
     } catch (error) {
       this.#fail(error)
@@ -86,10 +86,24 @@ export class DeadLetters {
   #openOwn(): number {
     const file = fs.openSync(this.#path, flags, 0o600)
     const stat = fs.fstatSync(file)
-    if (stat.isFile() && isOurs(stat.uid) && stat.nlink === 1) return file
+    if (stat.isFile() && isOurs(stat.uid) && stat.nlink === 1) {
+      if (isTorn(file, stat.size)) this.#endLine(file)
+      return file
+    }
     fs.closeSync(file)
     if (stat.nlink > 1) throw new UnsafePath('the file has a second hard link, which would get the events, too')
     throw Object.assign(new Error('a file of another user has this name'), { code: 'EPERM' })
+  }
+
+  /** Ends a line of which only a part was written, so that the next letter is not part of it. */
+  #endLine(file: number): void {
+    try {
+      if (fs.writeSync(file, '\n') === 1) return
+      throw tornLine()
+    } catch (error) {
+      fs.closeSync(file)
+      throw error
+    }
   }
 
   /** True if the file has room for `bytes`. False also if the file was removed, or has a second name. */
@@ -97,4 +111,16 @@ export class DeadLetters {
     const { size, nlink } = fs.fstatSync(file)
     return nlink === 1 && (size === 0 || size + bytes <= this.#maxFileBytes)
   }
+}
+
+/** True if the file does not end with a newline: the disk was full, or a process was killed. */
+function isTorn(file: number, size: number): boolean {
+  const last = Buffer.alloc(1, '\n')
+  fs.readSync(file, last, 0, 1, Math.max(size - 1, 0))
+  return last.toString() !== '\n'
+}
+
+/** The error of a full disk that takes only the first bytes of a line. */
+function tornLine(): Error {
+  return Object.assign(new Error('only a part of an event was written'), { code: 'ENOSPC' })
 }

@@ -5,11 +5,16 @@ import { failedLines } from '../../src/delivery/failed-lines.ts'
 const stamp = (n: number) => `2026-11-21T10:00:00.${String(n).padStart(9, '0')}Z`
 const batchOf = (...events: object[]) => {
   const lines = events.map(event => JSON.stringify(event))
-  return { lines: () => lines, severities: new Uint8Array(lines.length).fill(2) } as unknown as Batch
+  return {
+    count: 100,
+    lines: () => lines,
+    severities: new Uint8Array(lines.length).fill(2),
+  } as unknown as Batch
 }
 const find = (batch: Batch, timestamps: (string | undefined)[], timeField = '_time') =>
   failedLines(
     batch,
+    timestamps.length,
     timestamps.map(timestamp => ({ timestamp, reason: 'no' })),
     timeField,
   ).map(({ line, reason }) => [line?.index, reason])
@@ -62,6 +67,19 @@ describe('the line of a failure', () => {
     expect(find(batch, ['T1', 'T1'])).toEqual([
       [0, 'no'],
       [1, 'no'],
+    ])
+  })
+
+  it('is each line of the batch if all failed, whatever the failures name', () => {
+    const batch = { ...batchOf({ _time: 'T1' }, { n: 1 }, { _time: 'T2' }), count: 3 } as Batch
+    const failures = [
+      { timestamp: 'T2', reason: 'b' },
+      { timestamp: undefined, reason: 'a' },
+    ]
+    expect(failedLines(batch, 3, failures, '_time').map(({ line, reason }) => [line?.index, reason])).toEqual([
+      [2, 'b'],
+      [0, 'a'],
+      [1, 'no reason given'],
     ])
   })
 

@@ -149,6 +149,19 @@ describe('collapse', () => {
     })
   })
 
+  it('keeps the original number of sampled events countable, whatever their rates', async () => {
+    await using shipping = await startShipping()
+    const sample = ({ status }: Record<string, unknown>) => (status === 200 ? 0.5 : 1)
+    const shipper = shipping.ship({ collapse: aMinute, sample })
+    for (let n = 0; n < 4000; n++) shipper.ship({ message: 'request', status: n < 1000 ? 500 : 200 })
+    await shipper.flush()
+    type Marks = { repeated?: { count: number }; sampling_rate?: number } | undefined
+    const marks = shipping.emulator.events('d').map(({ logferry }) => logferry as Marks)
+    const original = marks.reduce((sum, mark) => sum + (mark?.repeated?.count ?? 1) / (mark?.sampling_rate ?? 1), 0)
+    expect(marks).toHaveLength(4)
+    expect(Math.abs(original - 4000)).toBeLessThan(400)
+  })
+
   it('never collapses an event that a caller waits for', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ collapse: aMinute })

@@ -3,7 +3,7 @@ import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { DeadLetters } from '../../src/spool/dead-letters.ts'
 import { startShipping } from '../support/shipping.ts'
 
@@ -152,9 +152,25 @@ describe('rejected.ndjson', () => {
     expect([numbersIn(join(directory, 'rejected.1.ndjson')), numbersIn(path)]).toEqual([[0], [1]])
   })
 
+  it('keeps each letter on a line of its own after a full disk took only a part of one', () => {
+    const troubles: unknown[] = []
+    const writer = new DeadLetters(directory, error => troubles.push(error))
+    writer.write(letter(0), new Date(0))
+    const write = vi.spyOn(process.getBuiltinModule('node:fs'), 'writeSync')
+    write.mockImplementationOnce((file, line) => fs.writevSync(file, [(line as unknown as Buffer).subarray(0, 20)]))
+    writer.write(letter(1), new Date(0))
+    write.mockRestore()
+    expect(troubles).toMatchObject([{ code: 'ENOSPC' }])
+    writer.write(letter(2), new Date(0))
+    writer.close()
+    const lines = fs.readFileSync(path, 'utf8').trimEnd().split('\n')
+    expect(lines).toHaveLength(3)
+    expect([0, 2].map(at => JSON.parse(lines[at] as string).event.n)).toEqual([0, 2])
+  })
+
   it.each([
     ['a link', () => fs.symlinkSync(join(directory, 'target'), path), 'ELOOP'],
-    ['a pipe without a reader', () => execFileSync('mkfifo', [path]), 'ENXIO'],
+    ['a pipe without a reader', () => execFileSync('mkfifo', [path]), 'EPERM'],
     ['a directory', () => fs.mkdirSync(path), 'EISDIR'],
   ])('is not written if %s is in its place; one warning, until it can be written again', (_, put, code) => {
     fs.writeFileSync(join(directory, 'target'), '')
