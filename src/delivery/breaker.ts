@@ -65,23 +65,22 @@ export class Breaker {
 
   /** Notes the failure of a request. Returns the time before which its batch must not be tried again. */
   onFailed(nowMs: number, retryAfterMs: number | undefined, startedAtMs: number): number {
+    this.#failuresInRow++
+    if (startedAtMs >= this.#failedAtMs) {
+      this.#failedRounds++
+      this.#failedAtMs = nowMs
+    }
+    const staysClosed = this.#budget >= 1 && this.#failuresInRow < failuresUntilOpen
+    if (staysClosed) this.#budget -= 1
+    else this.#isOpen = true
     if (retryAfterMs !== undefined && retryAfterMs >= minAskedMs) {
       // Up to a tenth more, so that many clients that received the same `Retry-After` do not return at the same moment.
       const untilMs = nowMs + retryAfterMs * (1 + 0.1 * this.#random())
       this.#askedUntilMs = Math.max(this.#askedUntilMs, untilMs)
       return this.#askedUntilMs
     }
-    this.#failuresInRow++
-    if (startedAtMs >= this.#failedAtMs) {
-      this.#failedRounds++
-      this.#failedAtMs = nowMs
-    }
     const untilMs = nowMs + Math.max(this.#fullJitter(), retryAfterMs ?? 0)
-    if (this.#budget >= 1 && this.#failuresInRow < failuresUntilOpen) {
-      this.#budget -= 1
-      return untilMs
-    }
-    this.#isOpen = true
+    if (staysClosed) return untilMs
     this.#backoffUntilMs = Math.max(this.#backoffUntilMs, untilMs)
     return this.#backoffUntilMs
   }

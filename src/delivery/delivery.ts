@@ -5,7 +5,7 @@ import type { Batch } from '../batch/batch.ts'
 import type { BatchLimits, DatasetQueue } from '../batch/dataset-queue.ts'
 import type { Answer } from '../http/exchange.ts'
 import { isThrottled } from '../http/statuses.ts'
-import { clearTimeout, monotonicMs, setTimeout, systemTimeMs } from '../time.ts'
+import { clearTimeout, maxTimeoutMs, monotonicMs, setTimeout, systemTimeMs } from '../time.ts'
 import { type BatchLoad, Tuner } from './batch-tuning.ts'
 import type { Breaker } from './breaker.ts'
 import type { Compression } from './compression.ts'
@@ -318,7 +318,7 @@ export class Delivery {
         this.#timerAtMs = Number.POSITIVE_INFINITY
         this.#pump(wantedMs)
       },
-      Math.max(Math.ceil(atMs - nowMs), 0),
+      Math.min(Math.max(Math.ceil(atMs - nowMs), 0), maxTimeoutMs),
     ).unref()
   }
 }

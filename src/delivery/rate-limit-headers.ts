@@ -16,6 +16,8 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>
 /** Maximum time to the reset of a one-second window, in milliseconds: both clocks may be off by a rounded second. */
 const farResetMs = 3000
 const farWindowMs = 60_000
+/** Maximum window of requests, in milliseconds: a quota of a day is no pace for the events of a busy minute. */
+const maxWindowMs = 3_600_000
 /** Maximum number of characters that are read of a header: enough for several policies. */
 const maxHeaderChars = 1000
 
@@ -44,7 +46,7 @@ export function rateLimitIn(headers: Headers, nowEpochMs: number): RateLimit {
   const windowMs = windowSeconds ? windowSeconds * 1000 : windowOf(resetMs)
   return {
     ...(limit && { limit }),
-    ...(limit && windowMs && { limitPerSecond: (limit / windowMs) * 1000 }),
+    ...(limit && windowMs && windowMs <= maxWindowMs && { limitPerSecond: (limit / windowMs) * 1000 }),
     ...(remaining !== undefined && { remaining }),
     ...(resetMs !== undefined && { resetMs }),
   }
@@ -64,7 +66,7 @@ function untilMs(reset: number | undefined, date: string | undefined, nowEpochMs
   const serverNowMs = Date.parse(date ?? '')
   const nowMs = Number.isNaN(serverNowMs) ? nowEpochMs : serverNowMs
   const ms = reset < 31_536_000 ? reset * 1000 : Math.max(reset * 1000 - nowMs, 0)
-  return ms <= 3_600_000 ? ms : undefined
+  return ms <= maxWindowMs ? ms : undefined
 }
 
 function parameterIn(header: string | string[] | undefined, names: string): string | undefined {

@@ -50,6 +50,11 @@ const sameHeaderLimitHoldsMs = 120_000
  * of a gateway, for example.
  */
 const maxAnswersWithoutLimit = 5
+/**
+ * Minimum of a limit in headers, in requests per second: a limit is unlearned by answers, and without requests there are
+ * none.
+ */
+const minHeaderPerSecond = 1 / 60
 /** It is forgotten after the first such answer, if the last answer that named it came so long ago, in milliseconds. */
 const maxUnnamedMs = 10_000
 /**
@@ -288,6 +293,11 @@ export class RateLimiter {
     return this.#headerLimit === Number.POSITIVE_INFINITY ? undefined : this.#headerLimit
   }
 
+  /** The same limit if an answer of the last seconds named it. An idle process hears of no change. */
+  namedHeaderLimit(nowMs: number): number | undefined {
+    return nowMs - this.#headerLimitAtMs < maxUnnamedMs ? this.headerLimit : undefined
+  }
+
   /** Number of 429s in a row. */
   get refusals(): number {
     return this.#learned.refusals
@@ -383,6 +393,7 @@ export class RateLimiter {
   #applyLimit(nowMs: number, { limit, limitPerSecond }: RateLimit): void {
     this.#answersWithoutLimit = 0
     if (limitPerSecond === undefined) return
+    limitPerSecond = Math.max(limitPerSecond, minHeaderPerSecond)
     const holdsMs = limit === this.#headerLimitNumber ? sameHeaderLimitHoldsMs : headerLimitHoldsMs
     if (limitPerSecond > this.#headerLimit && nowMs < this.#headerLimitAtMs + holdsMs) return
     const wasLimited = this.#allowed !== Number.POSITIVE_INFINITY

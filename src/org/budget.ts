@@ -32,8 +32,11 @@ const minKept = 0.01
 export class Budget {
   bytes: number
   period: Period
-  usedBytes = 0
-  readonly #startedMs: number
+  /** Bytes of the lines that this process has shipped in the period. */
+  #ownBytes = 0
+  /** The used bytes by the last answer that told them, and `#ownBytes` at that time. */
+  #told = { usedBytes: 0, ownBytes: 0 }
+  #startedMs: number
   #tickedMs: number
   /** Bytes per millisecond by severity, including events that were sampled away. */
   readonly #pace = new Float64Array(6)
@@ -49,9 +52,14 @@ export class Budget {
     this.#tickedMs = nowMs
   }
 
+  /** Used bytes of the period, of all processes as far as known. */
+  get usedBytes(): number {
+    return Math.max(this.#told.usedBytes + this.#ownBytes - this.#told.ownBytes, this.#ownBytes)
+  }
+
   /** Counts a line that will be shipped. */
   use(severity: number, bytes: number): void {
-    this.usedBytes += bytes
+    this.#ownBytes += bytes
     this.#demanded[severity] = (this.#demanded[severity] ?? 0) + bytes
     const mean = this.#meanBytes[severity] ?? 0
     this.#meanBytes[severity] = mean === 0 ? bytes : mean + (bytes - mean) / 64
@@ -64,9 +72,12 @@ export class Budget {
     this.#demanded[severity] = (this.#demanded[severity] ?? 0) + (this.#meanBytes[severity] ?? 0)
   }
 
-  /** Takes over the remaining bytes that an answer of the service names, if fewer remain than this budget counts. */
+  /**
+   * Takes over the remaining bytes that an answer of the service names. The last answer counts: an earlier one may have
+   * been wrong, or the license may have been raised.
+   */
   correct(remainingBytes: number): void {
-    this.usedBytes = Math.max(this.bytes - remainingBytes, this.usedBytes)
+    this.#told = { usedBytes: this.bytes - remainingBytes, ownBytes: this.#ownBytes }
   }
 
   /**
@@ -104,14 +115,19 @@ export class Budget {
     this.bytes = bytes
     if (period.startMs === this.period.startMs && period.endMs === this.period.endMs) return
     this.period = period
-    this.usedBytes = 0
+    this.#ownBytes = 0
+    this.#told = { usedBytes: 0, ownBytes: 0 }
     this.#reported.clear()
   }
 
   #followPace(nowMs: number): void {
     const elapsedMs = nowMs - this.#tickedMs
-    if (elapsedMs <= 0) return
+    if (elapsedMs === 0) return
     this.#tickedMs = nowMs
+    if (elapsedMs < 0) {
+      this.#startedMs += elapsedMs // the clock was set back
+      return this.#share(nowMs)
+    }
     const weight = 1 - Math.exp(-elapsedMs / Math.min(paceMs, Math.max(nowMs - this.#startedMs, elapsedMs)))
     for (let severity = 0; severity < 6; severity++) {
       const pace = this.#pace[severity] ?? 0

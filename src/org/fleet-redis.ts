@@ -87,7 +87,7 @@ export class Register {
       decimal(wanted),
       arcs.map(([from, to]) => `${from}-${to}`).join(' '),
       decimal(limitPerSecond),
-      headerLimit === undefined ? '' : decimal(headerLimit),
+      headerLimit !== undefined && isRate(headerLimit) ? decimal(headerLimit) : '',
       license !== undefined && license.length <= maxLicenseChars ? license : '',
       licenseVersion,
       wouldRead ? '1' : '',
@@ -160,6 +160,11 @@ async function fleetScriptHash(): Promise<string> {
   return scriptHash
 }
 
+/** True for requests per second that can be reported, and come back as they were. */
+function isRate(value: number): boolean {
+  return value >= 1e-6 && value < 1e9
+}
+
 /** Formats a number so that Lua can read it: without `Infinity`, and without exponents such as `1e-7`. */
 function decimal(value: number): string {
   return Math.min(Math.max(value, 0), 1e9).toFixed(9)
@@ -184,7 +189,7 @@ function textIn(what: string, value: unknown, maxChars: number): string {
 
 function rateIn(value: unknown): number {
   const rate = Number(textIn('limit', value, 30))
-  if (rate > 0 && rate < 1e9) return rate
+  if (isRate(rate)) return rate
   throw new Error('its answer has no valid limit: expected requests per second')
 }
 

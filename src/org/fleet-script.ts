@@ -238,6 +238,7 @@ end
 if action == 'leave' then
   redis.call('HDEL', members, id)
   redis.call('HDEL', state, 'surveyedMs')
+  if redis.call('HGET', state, 'reader') == id then redis.call('HDEL', state, 'reader') end
   return {}
 end
 
@@ -292,6 +293,16 @@ local function set(name, value)
 end
 local function setMs(name, value) set(name, string.format('%.0f', value)) end
 
+-- The clock of Redis was set back, or another server took over: times of the future would not pass for as long. The
+-- processes call again, as after Redis was away.
+if s.calledMs and now < number('calledMs') - leaseMs / 5 then
+  for _, name in ipairs({ 'bornMs', 'lostMs', 'guestMs', 'headerMs', 'readerMs' }) do
+    if number(name) > now then setMs(name, now) end
+  end
+  s.surveyedMs = nil
+  setMs('returnedMs', now)
+end
+
 local record = redis.call('HGET', members, id)
 local present = math.max(number('count'), 1) + (record and 0 or 1)
 turns = math.max(number('turns'), 1)
@@ -321,6 +332,7 @@ if not self then
     self.joinedMs = now - leaseMs
   end
 end
+self.joinedMs = math.min(self.joinedMs, now)
 self.need, self.want = need, want
 local isReturning = s.returnedMs and now - number('returnedMs') < returnMs
 local arcs = arcsIn(self.arcs)
@@ -329,13 +341,15 @@ local free
 
 if not s.surveyedMs or (claimed and #claimed > 0)
   or now - number('surveyedMs') >= math.max(leaseMs / 10, number('count')) then
+  -- Counted as late are the processes that have become late since the last survey.
   local others, late, all = {}, 0, redis.call('HGETALL', members)
   for i = 1, #all, 2 do
     if all[i] ~= id then
       local other = member(all[i + 1])
       other.id = all[i]
       others[#others + 1] = other
-      if other.untilMs < now then late = late + 1 end
+      other.isLate = other.untilMs < now or other.untilMs > now + 2 * leaseMs
+      if other.untilMs < now and other.untilMs >= number('surveyedMs') then late = late + 1 end
     end
   end
   -- A process that is alone need not wait for others to call again.
@@ -347,7 +361,7 @@ if not s.surveyedMs or (claimed and #claimed > 0)
   end
   local demands, taken = { self }, {}
   for _, other in ipairs(others) do
-    if other.untilMs < now and not isReturning then
+    if other.isLate and not isReturning then
       redis.call('HDEL', members, other.id)
       setMs('lostMs', now)
     else

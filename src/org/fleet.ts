@@ -24,6 +24,8 @@ export interface FleetSettings {
    * they name no limit.
    */
   readonly headerLimit: () => number | undefined
+  /** The same limit while answers name it. `nowMs` is monotonic. */
+  readonly namedHeaderLimit: (nowMs: number) => number | undefined
   /** Returns the demand of this process. `nowMs` is monotonic. */
   readonly demand: (nowMs: number) => RequestDemand
   /** True if this process has something to send. */
@@ -70,6 +72,11 @@ const maxRetryMs = 10_000
 const soonPart = 0.3
 /** Minimum time between two guest requests of one process, in leases, so that other processes also get a turn. */
 const guestAgainPart = 4
+/**
+ * Limit above which the processes share nothing, in requests per second. They do not reach it, and so short slots could
+ * not be told apart. Services write 2^31 − 1, for example, for no limit.
+ */
+const maxSharedPerSecond = 100_000
 /** Drift between two clocks, in milliseconds per millisecond. */
 const drift = 1e-4
 
@@ -177,7 +184,7 @@ export class Fleet {
   }
 
   #report(nowMs: number) {
-    const { demand, isWaiting, headerLimit } = this.#settings
+    const { demand, isWaiting, namedHeaderLimit } = this.#settings
     const limit = this.#limitPerSecond ?? 0
     const isNew = nowMs - this.#startedMs < 2 * this.#leaseMs && !this.#share?.arcs.length
     const isLongAgo = nowMs - this.#guestMs > guestAgainPart * this.#leaseMs
@@ -190,7 +197,7 @@ export class Fleet {
       wanted: limit > 0 ? wanted / limit : 0,
       arcs: this.#share?.arcs ?? [],
       limitPerSecond: limit,
-      headerLimit: headerLimit(),
+      headerLimit: namedHeaderLimit(nowMs),
       isGuest,
     }
   }
@@ -223,8 +230,8 @@ export class Fleet {
   }
 
   /**
-   * The lowest known limit, in requests per second: `Infinity` if nothing limits the rate. `undefined` while the
-   * license is unknown and no headers name a limit.
+   * The lowest known limit, in requests per second: `Infinity` if nothing limits the rate to what can be shared.
+   * `undefined` while the license is unknown and no headers name a limit.
    */
   get #limitPerSecond(): number | undefined {
     const { limitPerSecond, headerLimit } = this.#settings
@@ -233,7 +240,8 @@ export class Fleet {
       headerLimit() ?? Number.POSITIVE_INFINITY,
       this.#share?.headerLimit ?? Number.POSITIVE_INFINITY,
     )
-    return limit === Number.POSITIVE_INFINITY && limitPerSecond() === undefined ? undefined : limit
+    if (limit <= maxSharedPerSecond) return limit
+    return limitPerSecond() === undefined && limit === Number.POSITIVE_INFINITY ? undefined : Number.POSITIVE_INFINITY
   }
 
   #setLease(lease: Lease | undefined): void {
@@ -259,21 +267,22 @@ export class Fleet {
   }
 
   #retry(error: unknown): void {
+    // Without a slot of its own, the process would not send until Redis is back.
+    if (this.#share?.arcs.length === 0) this.#share = undefined
     if (this.#share === undefined) this.#setLease(undefined)
     this.license.onUnreachable()
+    const delayMs = Math.min(firstRetryMs * 2 ** this.#failures, maxRetryMs)
+    this.#callIn(delayMs * (0.5 + this.#random() / 2))
     if (this.#failures++ === 0) {
       const meanwhile =
         this.#share === undefined
           ? 'adapts its request rate to the answers of the service'
           : 'keeps its last share of the request rate'
-      const said = error instanceof Error ? error.message : error
-      const reason = toShortLine(String(said), this.#settings.redact) || 'no reason given'
+      const reason = toShortLine(saidBy(error), this.#settings.redact) || 'no reason given'
       this.#settings.onTrouble(
         `the Redis of limits.fleet cannot be used (${reason}). Until it can, this process ${meanwhile}. Check Redis and its client.`,
       )
     }
-    const delayMs = Math.min(firstRetryMs * 2 ** (this.#failures - 1), maxRetryMs)
-    this.#callIn(delayMs * (0.5 + this.#random() / 2))
   }
 
   #callIn(ms: number): void {
@@ -285,4 +294,13 @@ export class Fleet {
 async function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
   if (await settlesWithin(answer, ms, { keepsAlive: false })) return answer
   throw new Error(`no answer within ${milliseconds(ms)}`)
+}
+
+/** Returns the text of a rejection. Never throws: a client may reject with anything, such as an object without methods. */
+function saidBy(error: unknown): string {
+  try {
+    return String(error instanceof Error ? error.message : error)
+  } catch {
+    return ''
+  }
 }

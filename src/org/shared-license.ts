@@ -27,12 +27,15 @@ export class SharedLicense {
    * Returns the license, no older than `maxAgeMs`. It comes from another process, or from `read` if this process is to
    * read it or if Redis cannot be asked.
    *
-   * @throws what `read` throws; this process then remains the one that reads the license
+   * @throws what `read` throws; another process may then read the license
    */
   async get(read: () => Promise<string>, maxAgeMs: number): Promise<string> {
     for (let asked = 0; ; asked++) {
-      if (this.#text !== undefined && monotonicMs() - this.#readAtMs <= maxAgeMs) return this.#text
-      if (this.#mayRead || !this.#isReachable) return this.#keep(await read())
+      if (this.#text !== undefined && monotonicMs() - this.#readAtMs <= maxAgeMs) {
+        this.#isWanted = false
+        return this.#text
+      }
+      if (this.#mayRead || !this.#isReachable) return this.#keep(await this.#read(read))
       this.#isWanted = true
       if (asked === 0) this.#askSoon() // after that, the calls of each lease are enough
       await this.#nextAnswer.promise
@@ -53,7 +56,8 @@ export class SharedLicense {
     if (reported.license === this.#unpublished) this.#unpublished = undefined
     if (share.license !== undefined) {
       this.#text = share.license
-      this.#readAtMs = monotonicMs() - (share.nowMs - Number(share.licenseVersion))
+      // The clock of Redis may have been set back since.
+      this.#readAtMs = monotonicMs() - Math.max(share.nowMs - Number(share.licenseVersion), 0)
     }
     this.#version = share.licenseVersion
     this.#mayRead = share.mayRead && this.#isWanted
@@ -65,6 +69,17 @@ export class SharedLicense {
     this.#mayRead = false
     this.#isReachable = false
     this.#wakeWaiters()
+  }
+
+  /** Reads the license. If that fails, this process no longer offers to: its token may not be allowed to. */
+  async #read(read: () => Promise<string>): Promise<string> {
+    try {
+      return await read()
+    } catch (error) {
+      this.#isWanted = false
+      this.#mayRead = false
+      throw error
+    }
   }
 
   #keep(text: string): string {

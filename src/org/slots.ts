@@ -76,7 +76,8 @@ export class Slots implements Lease {
 
   #findOwn(fromMs: number): number {
     const first = Math.ceil((fromMs + this.#aheadMs) / this.slotMs - 0.001) // rounding must not skip a slot
-    for (let slot = first; slot < first + this.#maxSteps; slot++) {
+    for (let step = 0; step < this.#maxSteps; step++) {
+      const slot = first + step
       if (this.#isOurs(Math.imul(slot, this.#stride) >>> 0)) return slot * this.slotMs - this.#aheadMs
     }
     return Number.POSITIVE_INFINITY

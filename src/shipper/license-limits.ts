@@ -71,6 +71,7 @@ export function openLicense(deps: LicenseDeps): License {
       key: orgId,
       limitPerSecond: () => limitPerSecond,
       headerLimit: () => rateLimiter.headerLimit,
+      namedHeaderLimit: nowMs => rateLimiter.namedHeaderLimit(nowMs),
       demand: nowMs => delivery.demand.measure(nowMs),
       isWaiting: () => delivery.isWaiting,
       onLease: lease => {

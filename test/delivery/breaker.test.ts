@@ -68,6 +68,12 @@ describe('the breaker', () => {
     expect(breaker.isOpen).toBe(false)
   })
 
+  it('lets one request at a time ask, also while the service says how long to wait', () => {
+    const breaker = new Breaker(30_000, always(0))
+    for (let i = 0; i < 7; i++) breaker.onFailed(i * 1000, 1000, i * 1000 - 100)
+    expect([breaker.isOpen, breaker.notBeforeMs]).toEqual([true, 7000])
+  })
+
   it('skips on demand a wait that the service did not ask for', () => {
     const breaker = new Breaker(30_000, always(1))
     for (let i = 0; i < 7; i++) breaker.onFailed(0, undefined, 0)

@@ -32,6 +32,7 @@ describe('the rate limit in an answer', () => {
       { ratelimit: '"default";r=50;t=30', 'ratelimit-policy': '"default";q=100;w=60,"daily";q=1000;w=86400' },
       { limit: 100, limitPerSecond: 100 / 60, remaining: 50, resetMs: 30_000 },
     ],
+    ['of a day: a quota, and no pace', { 'ratelimit-policy': '"daily";q=1000;w=86400' }, { limit: 1000 }],
     ['that only has the remaining requests', { 'x-ratelimit-remaining': '7' }, { remaining: 7 }],
     ['without a reset, of an unknown window', { 'x-ratelimit-limit': '7' }, { limit: 7 }],
     ['given twice', { 'x-ratelimit-remaining': ['3', '4'] }, { remaining: 3 }],

@@ -339,6 +339,20 @@ describe('among other processes', () => {
     expect(pace.headerLimit).toBeUndefined()
   })
 
+  it('asks once a minute, however low the limit is: the next answer may name another one', () => {
+    const pace = new RateLimiter(() => 0.5)
+    pace.onAnswer(0, { ...accepted, limit: 1, limitPerSecond: 1 / 3600 })
+    expect(pace.inForce(0).requestsPerSecond).toBeCloseTo(1 / 60)
+  })
+
+  it('tells other processes of a limit only while answers name it', () => {
+    const pace = new RateLimiter(() => 0.5)
+    pace.onAnswer(0, { ...accepted, limit: 2, limitPerSecond: 2 })
+    expect(pace.namedHeaderLimit(5000)).toBe(2)
+    expect(pace.namedHeaderLimit(15_000)).toBeUndefined()
+    expect(pace.headerLimit).toBe(2)
+  })
+
   it('ignores a limit in the headers if its window is unknown', () => {
     const pace = new RateLimiter()
     pace.onStart(0)

@@ -89,6 +89,40 @@ describe('the monthly budget', () => {
     expect(budget.tick(startMs)).toEqual([{ kind: 'used', share: 0.8 }])
   })
 
+  it('believes the last report of the service, and counts its own bytes in any case', () => {
+    const budget = new Budget(100e9, period, startMs)
+    budget.use(info, 1e9)
+    budget.correct(0)
+    expect(budget.usedBytes).toBe(100e9)
+    budget.correct(60e9)
+    budget.use(info, 2e9)
+    expect(budget.usedBytes).toBe(42e9)
+    budget.correct(99.9e9)
+    expect(budget.usedBytes).toBe(3e9)
+  })
+
+  it('forgets an impossible license when the next report comes', () => {
+    const budget = new Budget(100e9, period, startMs)
+    budget.renew(1e305 * 1e9, period)
+    budget.correct(60e9)
+    budget.renew(100e9, period)
+    budget.correct(60e9)
+    expect(budget.usedBytes).toBe(40e9)
+  })
+
+  it('samples by the present state, also after the clock was set back', () => {
+    const budget = new Budget(1e9, period, startMs)
+    const later = startMs + day
+    for (let nowMs = startMs; nowMs < later; nowMs += 60_000) {
+      budget.use(info, 2e6)
+      budget.tick(nowMs)
+    }
+    expect(budget.kept(info)).toBeLessThan(0.1)
+    budget.renew(1e15, period)
+    budget.tick(later - day / 2)
+    expect(budget.kept(info)).toBe(1)
+  })
+
   it('starts again with the next period', () => {
     const budget = new Budget(1e9, period, startMs)
     budget.use(info, 9e8)

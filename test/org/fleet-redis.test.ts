@@ -103,6 +103,14 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     await register.leave('another')
   })
 
+  it.each([2_147_483_647, 1e9, 1e-10, Number.POSITIVE_INFINITY])(
+    'a limit of %d per second in headers is not told to others',
+    async headerLimit => {
+      const register = new Register((clients[0] as (typeof clients)[0]).client, `headers ${headerLimit}`, leaseMs)
+      expect(await register.renew('a', { ...nothing, headerLimit })).toMatchObject({ headerLimit: undefined })
+    },
+  )
+
   it.each([0, 1])('a process gets its own share and the reports of others (client %d)', async index => {
     const { name, client } = clients[index] as (typeof clients)[0]
     const register = new Register(client, `told to ${name}`, leaseMs)
@@ -158,7 +166,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
         import { Fleet } from '${new URL('../../src/org/fleet.ts', import.meta.url)}'
         const redis = new Redis({ port: ${at}, host: '127.0.0.1' }).on('error', () => {})
         const fleet = new Fleet({
-          redis, key: 'x', limitPerSecond: () => 5, headerLimit() {}, demand: () => ({ needed: 0, wanted: 1 }),
+          redis, key: 'x', limitPerSecond: () => 5, headerLimit() {}, namedHeaderLimit() {}, demand: () => ({ needed: 0, wanted: 1 }),
           isWaiting: () => false, onLease() {}, onTrouble() {}, leaseMs: 300,
         })
         fleet.start()
@@ -190,6 +198,7 @@ function join(redis: RedisClient): Member {
     key: 'shared',
     limitPerSecond: () => 20,
     headerLimit: () => undefined,
+    namedHeaderLimit: () => undefined,
     demand: () => ({ needed: 0, wanted: 100 }),
     isWaiting: () => true,
     onLease: given => {

@@ -40,6 +40,7 @@ function join(seed = 1, known: Partial<Pick<Member, 'limitPerSecond' | 'wanted' 
     key: 'org',
     limitPerSecond: () => member.limitPerSecond,
     headerLimit: () => member.headerLimit,
+    namedHeaderLimit: () => member.headerLimit,
     demand: () => ({ needed: 0, wanted: member.wanted }),
     isWaiting: () => member.isWaiting,
     onLease: lease => given.push({ atMs: Math.round(clock.nowMs), lease }),
@@ -179,6 +180,31 @@ describe('a fleet', () => {
     expect(rateOf(second) + rateOf(third)).toBeGreaterThan(9)
   })
 
+  it.each([0, 3_600_000])(
+    'redistributes the slots of most processes if they disappear while the clock of Redis is set back by %d ms',
+    async backMs => {
+      const [first, second, third] = [join(), join(2), join(3)]
+      await clock.runUntil(20_000, true)
+      redis.aheadMs -= backMs
+      redis.state = 'hanging'
+      const closed = Promise.all([first, second].map(gone => gone.fleet.close()))
+      await clock.runUntil(20_300, true)
+      await closed
+      redis.state = 'there'
+      const newcomer = join(4)
+      const { calls } = redis
+      await clock.runUntil(50_000, true)
+      expect(rateOf(third) + rateOf(newcomer)).toBeGreaterThan(9)
+      expect(redis.calls - calls).toBeLessThan(60)
+    },
+  )
+
+  it.each([100_001, 10_000_000, 2_147_483_647, 1e300])('shares no limit of %d per second', async limitPerSecond => {
+    const members = [join(1, { limitPerSecond }), join(2, { limitPerSecond })]
+    await clock.runUntil(10_000, true)
+    expect(members.map(lastOf)).toEqual([undefined, undefined])
+  })
+
   it('stops leasing when the limit is removed, and starts again with a new one', async () => {
     const member = join()
     await clock.runUntil(100, true)
@@ -308,17 +334,45 @@ describe('the license', () => {
     expect((await got).toSorted()).toEqual(['{} 1', '{} 2'])
   })
 
-  it('is read again by the same process after a failure', async () => {
+  it('is read by another process after a failure: the token of the first may not be allowed to', async () => {
     const [first, second] = [join(), join(2)]
-    const failed = first.fleet.license.get(() => Promise.reject(new Error('503')), 60_000).catch(String)
+    const failed = first.fleet.license.get(() => Promise.reject(new Error('403')), 60_000).catch(String)
     await clock.runUntil(1000, true)
-    expect(await failed).toBe('Error: 503')
-    const waiting = second.fleet.license.get(() => Promise.reject(new Error('not by two')), 60_000)
-    await clock.runUntil(40_000, true)
-    const got = first.fleet.license.get(read('{}').read, 60_000)
-    await clock.runUntil(50_000, true)
+    expect(await failed).toBe('Error: 403')
+    const got = second.fleet.license.get(read('{}').read, 60_000)
+    await clock.runUntil(18_000, true)
     expect(await got).toBe('{} 1')
-    expect(await waiting).toBe('{} 1')
+  })
+
+  it('is read again although its time is in the future: the clock of Redis was set back', async () => {
+    const members = [join(), join(2)]
+    const reads = read('{}')
+    const got = () => Promise.all(members.map(({ fleet }) => fleet.license.get(reads.read, 10_000)))
+    redis.aheadMs += 86_400_000
+    const first = got()
+    await clock.runUntil(10_000, true)
+    await first
+    redis.aheadMs -= 86_400_000
+    const newcomer = join(3)
+    await clock.runUntil(20_000, true)
+    const known = newcomer.fleet.license.get(reads.read, 60_000)
+    await clock.runUntil(40_000, true)
+    expect(await known).toBe('{} 1')
+    const second = newcomer.fleet.license.get(reads.read, 10_000)
+    await clock.runUntil(50_000, true)
+    expect(await second).toBe('{} 2')
+  })
+
+  it('is read by another process as soon as the reader has left', async () => {
+    const [first, second] = [join(), join(2)]
+    void first.fleet.license.get(() => new Promise(() => {}), 60_000)
+    await clock.runUntil(1000, true)
+    const closed = first.fleet.close()
+    await clock.runUntil(1300, true)
+    await closed
+    const got = second.fleet.license.get(read('{}').read, 60_000)
+    await clock.runUntil(2000, true)
+    expect(await got).toBe('{} 1')
   })
 })
 
@@ -442,6 +496,34 @@ describe('while Redis is unavailable', () => {
         'answers of the service. Check Redis and its client.',
     ])
   })
+
+  it('a process that had no slots when Redis went away adapts by itself', async () => {
+    const first = join()
+    await clock.runUntil(20_000, true)
+    redis.lie = truth => (truth as unknown[]).with(8, '')
+    const second = join(2)
+    await clock.runUntil(24_000, true)
+    expect(slotsOf(second, 60_000)).toEqual([])
+    redis.state = 'refusing'
+    await clock.runUntil(40_000, true)
+    expect(lastOf(second)).toBeUndefined()
+    expect(rateOf(first)).toBeGreaterThan(0)
+  })
+
+  it.each([[Object.create(null)], [Object.assign(new Error('x'), { message: Object.create(null) })], [Symbol('no')]])(
+    'a rejection without a text is reported, and Redis is asked again (%#)',
+    async rejection => {
+      const member = join()
+      await clock.runUntil(5000, true)
+      redis.lie = () => {
+        throw rejection
+      }
+      const { calls } = redis
+      await clock.runUntil(60_000, true)
+      expect(member.troubles).toHaveLength(1)
+      expect(redis.calls - calls).toBeGreaterThan(5)
+    },
+  )
 
   it('for a second time, a process warns again', async () => {
     const member = join()

@@ -118,6 +118,7 @@ export class World {
       key: 'org',
       limitPerSecond: () => this.service.licensePerSecond,
       headerLimit: () => client.pace.headerLimit,
+      namedHeaderLimit: nowMs => client.pace.namedHeaderLimit(nowMs),
       demand: nowMs => client.demand.measure(nowMs),
       isWaiting: () => client.isWaiting,
       onLease: lease => {

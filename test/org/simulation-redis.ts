@@ -62,6 +62,8 @@ export class SimulatedRedis implements IoredisClient {
   calls = 0
   /** The fate of calls. */
   state: 'there' | 'refusing' | 'hanging' = 'there'
+  /** Lead of its clock over the virtual clock, in milliseconds. */
+  aheadMs = 1.7e12
   /** Returns a wrong answer, made of the correct one. */
   lie: ((truth: unknown) => unknown) | undefined
   readonly #clock: VirtualClock
@@ -108,7 +110,7 @@ export class SimulatedRedis implements IoredisClient {
   }
 
   #run(script: string, keysAndArguments: readonly string[]): unknown {
-    const text = this.#runInLua(script, 1.7e12 + this.#clock.nowMs, ...keysAndArguments)
+    const text = this.#runInLua(script, this.aheadMs + this.#clock.nowMs, ...keysAndArguments)
     if (text === '') return []
     return text.split('\n').map(value => (value.startsWith('n') ? Number(value.slice(1)) : value.slice(1)))
   }
