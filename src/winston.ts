@@ -88,7 +88,9 @@ export class LogferryTransport extends TransportStream {
   readonly #isOwn: boolean
   /** The loggers that have this transport now. The first of them decides on `level` and `levels`. */
   readonly #loggers: ParentLogger[] = []
-  readonly #queue = new QueuedLogCalls()
+  #queue = new QueuedLogCalls()
+  /** The info that is being written, before the transport's own format. */
+  #written: Info | undefined
   readonly #openCallbacks = new OpenCallbacks()
   #lastUncaught: unknown
   /** Number of events of this transport that the shipper has kept or dropped, or that are below the minimum severity. */
@@ -166,11 +168,14 @@ export class LogferryTransport extends TransportStream {
 
   #write(info: Info, written: () => void): void {
     try {
+      this.#written = info
       if (this.#isWanted(info)) this.#takeFormatted(info, written)
       else written()
     } catch (error) {
       written()
       throw error
+    } finally {
+      this.#written = undefined
     }
   }
 
@@ -195,9 +200,13 @@ export class LogferryTransport extends TransportStream {
    */
   override log(info: Info, callback?: () => void): true {
     this.#closing = undefined
+    if (logCalls.depth > 0) {
+      this.#logOnce(info, true, callback)
+      return true
+    }
     const queued = this.#queuedInfos()
     try {
-      this.#logOnce(info, callback)
+      this.#logOnce(info, this.#queue.begin(this.#written ?? info), callback)
     } finally {
       try {
         this.#queue.end(this.#queuedInfos() - queued)
@@ -208,8 +217,8 @@ export class LogferryTransport extends TransportStream {
     return true
   }
 
-  #logOnce(info: Info, callback: (() => void) | undefined): void {
-    if (!this.#queue.begin() || !beginLogCall()) {
+  #logOnce(info: Info, mayLog: boolean, callback: (() => void) | undefined): void {
+    if (!mayLog || !beginLogCall()) {
       this.shipper.dropNested()
       this.#answers++
       callback?.()
@@ -304,7 +313,9 @@ export class LogferryTransport extends TransportStream {
 
   #follow(): void {
     this.parent = this.#loggers[0] ?? null
-    if (this.parent !== null) this.levels = this.parent.levels
+    if (this.parent === null) return
+    this.levels = this.parent.levels
+    this.#queue = queueOf(this.parent)
   }
 
   /** Warns if the logger does not have the level. Winston would ship nothing, without a message. */
@@ -360,6 +371,15 @@ function hasBulkLog(transport: TransportStream): boolean {
  * request.
  */
 const maxFollowedLoggers = 8
+
+/** The queued calls of each logger, which its transports share. */
+const queues = new WeakMap<ParentLogger, QueuedLogCalls>()
+
+function queueOf(logger: ParentLogger): QueuedLogCalls {
+  const queue = queues.get(logger) ?? new QueuedLogCalls()
+  queues.set(logger, queue)
+  return queue
+}
 
 interface ParentLogger {
   readonly level?: string

@@ -157,6 +157,8 @@ describe.concurrent('logferry spool verify', () => {
         ],
       },
     ])
+    const inWords = await logferry(['spool', 'verify', spool.directory])
+    expect(inWords.stdout).toMatch(/^rejected\.ndjson: 1 refused event$/m)
   })
 })
 

@@ -1,7 +1,7 @@
 /** The built command, in separate processes. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
@@ -109,6 +109,17 @@ describe.concurrent('logferry', () => {
     const script = '"$0" "$1" check | true; echo $PIPESTATUS'
     const { stdout, stderr } = spawnSync('bash', ['-c', script, process.execPath, main], { encoding: 'utf8' })
     expect({ stdout, stderr }).toEqual({ stdout: '0\n', stderr: '' })
+  })
+
+  it('says so if standard output cannot be written', () => {
+    const main = fileURLToPath(new URL('../dist/cli/main.cjs', import.meta.url))
+    const full = openSync('/dev/full', 'w')
+    const { status, stderr } = spawnSync(process.execPath, [main, '--help'], { stdio: ['ignore', full, 'pipe'] })
+    closeSync(full)
+    expect([status, stderr.toString()]).toEqual([
+      1,
+      'logferry: standard output cannot be written (ENOSPC). Check where it goes, and its disk.\n',
+    ])
   })
 
   it.each(['20.20.2', '22.18.0'])('says that Node %s is too old', async version => {

@@ -282,6 +282,37 @@ describe.each(ways)('a getter that logs its own object, by %s', (_, loggerOf) =>
   })
 })
 
+it.each(['none', 'of the logger', 'of each transport'])(
+  'a getter that logs its own object ends with two transports on one logger (format: %s)',
+  async where => {
+    await using shipping = await startShipping()
+    const shippers = [shipping.ship(), shipping.ship({ dataset: 'audit' })]
+    const copy = winston.format(info => ({ ...info }))
+    const format = where === 'of each transport' ? { format: copy() } : {}
+    const logger = winston.createLogger({
+      format: where === 'of the logger' ? copy() : { transform: info => info },
+      transports: shippers.map(shipper => new LogferryTransport({ shipper, ...format })),
+    })
+    let calls = 0
+    const value = {
+      get child() {
+        if (++calls > 20_000) throw new Error('the calls do not end')
+        logger.info('nested', { value })
+        return 1
+      },
+    }
+    logger.info('outer', { value })
+    expect(calls).toBeGreaterThan(8)
+    expect(calls).toBeLessThan(10_000)
+    for (let n = 0; n < 20; n++) logger.info('afterwards')
+    for (const shipper of shippers) await shipper.flush()
+    for (const dataset of ['d', 'audit']) {
+      const after = shipping.emulator.events(dataset).filter(({ message }) => message === 'afterwards')
+      expect(after).toHaveLength(20)
+    }
+  },
+)
+
 describe('code that a log call runs may log', () => {
   test('in each of many objects', async () => {
     await using shipping = await startShipping()

@@ -22,7 +22,8 @@ export class DropSummary {
    */
   take(nowMs: number): object | undefined {
     if (this.#count === 0 || nowMs < this.#notBeforeMs) return undefined
-    const message = `logferry dropped ${this.#count} events before this one because memory was short`
+    const events = this.#count === 1 ? '1 event' : `${this.#count} events`
+    const message = `logferry dropped ${events} before this one because memory was short`
     const event = { level: 'warn', message, logferry: { dropped: { memory: this.#bySeverity } } }
     this.#bySeverity = {}
     this.#count = 0

@@ -29,6 +29,7 @@ if (problem !== undefined) {
 /** Ends the process if the reader of its output has ended, as `head` does. Commands may have listeners of their own. */
 function leaveClosedPipe(error: NodeJS.ErrnoException): void {
   if (process.stdout.listenerCount('error') > 1) return
-  if (error.code !== 'EPIPE') throw error
-  process.exit(0)
+  if (error.code === 'EPIPE') process.exit(0)
+  console.error(`logferry: standard output cannot be written (${error.code}). Check where it goes, and its disk.`)
+  process.exit(1)
 }

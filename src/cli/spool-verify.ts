@@ -92,7 +92,9 @@ class Verification {
         ? `No events wait in ${toShortLine(this.#directory, undefined, maxPathChars)}.`
         : `${counted(this.#events, 'event')} in ${segments} ${this.#events === 1 ? 'is' : 'are'} intact.`,
       this.#lost > 0 && `${counted(this.#lost, 'event')} ${isAre} damaged or missing. Check the disk.`,
-      this.#letters.map(({ file, letters }) => `${file}: ${counted(letters, 'refused event')}`).join('\n'),
+      this.#letters
+        .map(({ file, letters, unreadableCount }) => `${file}: ${counted(letters - unreadableCount, 'refused event')}`)
+        .join('\n'),
     ]
     return paragraphs.filter(Boolean).join('\n\n')
   }

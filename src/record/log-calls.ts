@@ -59,22 +59,27 @@ export function sparingly<T>(step: () => T): T {
  * Tracks log calls that wait in a logger's queue because the logger is busy with another call. If an accessor logs, its
  * call waits there until the call that reads the accessor is done. The waiting call still counts as nested: if its
  * event has the same accessor, the queue would never end.
+ *
+ * Several transports of a logger get the same info, one after the other.
  */
 export class QueuedLogCalls {
+  /** The info of the call under way, or of the last one; `undefined` if no calls are queued. */
+  #info: object | undefined
   /** Depth of the calls at the head of the queue. */
   #depth = 0
-  /** Number of calls left at that depth. */
+  /** Number of calls left at that depth, with the call under way. */
   #left = 0
   /** Number of queued calls that are one level deeper. */
   #deeper = 0
   /** Number of calls queued since the queue was last empty. */
   #total = 0
 
-  /**
-   * Begins the call at the head of the queue. Returns false if the call must not be made. The caller calls `end` in
-   * either case.
-   */
-  begin(): boolean {
+  /** Begins the call at the head of the queue. Returns false if it must not be made. `end` follows in either case. */
+  begin(info: object): boolean {
+    if (info !== this.#info) {
+      this.#info = info
+      this.#goOn()
+    }
     return this.#left === 0 || (this.#depth < maxDepth && this.#total <= maxQueued)
   }
 
@@ -84,6 +89,11 @@ export class QueuedLogCalls {
       this.#deeper += queued
       this.#total += queued
     }
+    if (this.#deeper === 0 && this.#left === 0) this.#info = undefined
+  }
+
+  /** Goes on to the next call: every transport has had the one before. */
+  #goOn(): void {
     if (this.#left > 0) this.#left--
     if (this.#left > 0) return
     this.#depth = this.#deeper === 0 ? 0 : this.#depth + 1

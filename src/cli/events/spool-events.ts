@@ -79,7 +79,7 @@ export async function newestInSpool(directory: string, search: Search, signal: A
     for (const event of await matcher.matches(segment.events)) newest.add(event)
   }
   const { events, notices } = newest.result()
-  if (lost > 0) left.push(`${lost.toLocaleString('en')} damaged events are left out. logferry spool verify names them.`)
+  if (lost > 0) left.push(`${damaged(lost)} left out. logferry spool verify names ${lost === 1 ? 'it' : 'them'}.`)
   return { events, notices: [...left, ...notices], reading: matcher.reading }
 }
 
@@ -116,4 +116,8 @@ function missedNotice(count: number): string {
 
 function segmentPath({ directory, name }: { readonly directory: string; readonly name: string }): string {
   return `${withoutDestination(directory)}/${name}`
+}
+
+function damaged(count: number): string {
+  return count === 1 ? '1 damaged event is' : `${count.toLocaleString('en')} damaged events are`
 }
