@@ -101,10 +101,10 @@ export class HeldEvents {
   }
 
   resume(): void {
-    for (const source of this.#sources) source.resume()
+    for (const source of [...this.#sources]) source.resume() // a source may be removed, and added again
   }
 
   releaseAllNow(): void {
-    for (const source of this.#sources) source.releaseAllNow()
+    for (const source of [...this.#sources]) source.releaseAllNow()
   }
 }
