@@ -1,3 +1,4 @@
+import { isPromise } from 'node:util/types'
 import TransportStream from 'winston-transport'
 import { emitProcessWarning, type Warning } from './accounting/diagnostics.ts'
 import type { Severity } from './accounting/severity.ts'
@@ -11,6 +12,7 @@ import { beginLogCall, logCalls, QueuedLogCalls } from './record/log-calls.ts'
 import { loggedLine } from './record/logged-line.ts'
 import { errorBehind } from './record/lost-error.ts'
 import { activeTraceIds } from './record/trace-context.ts'
+import { handleRejection } from './record/unheard-rejection.ts'
 import { plainInfo, severityOfInfo, winstonToEvent } from './record/winston-to-event.ts'
 import { OpenCallbacks, once } from './shipper/open-callbacks.ts'
 import type { Shipper } from './shipper/shipper.ts'
@@ -189,7 +191,12 @@ export class LogferryTransport extends TransportStream {
   #takeFormatted(info: Info, written: () => void): void {
     const { format } = this
     if (format == null) return void this.log(info, written)
-    const formatted = format.transform(plainInfo(info) as never, format.options)
+    const formatted: unknown = format.transform(plainInfo(info) as never, format.options)
+    if (isPromise(formatted)) {
+      handleRejection(formatted)
+      this.shipper.dropFor(new TypeError('the format of the transport returned a promise, not an info'))
+      return written()
+    }
     if (typeof formatted === 'object' && formatted !== null) this.log(formatted as Info, written)
     else written()
   }

@@ -340,6 +340,17 @@ describe('the transport as a stream', () => {
     expect(logging.emulator.eventCount('d')).toBe(10_000)
   })
 
+  it('drops an event whose format returns a promise, and says so', async () => {
+    const format = { transform: async (info: object) => Promise.reject(info) }
+    await using logging = await startLogging({ format: format as never })
+    const warned: string[] = []
+    logging.logger.on('warn', ({ message }) => warned.push(message))
+    logging.logger.info('too late')
+    await end(logging.logger)
+    expect(logging.transport.shipper.stats()).toMatchObject({ accepted: 1, drops: { error: { info: 1 } } })
+    expect(warned[0]).toContain('TypeError: the format of the transport returned a promise, not an info')
+  })
+
   it('passes an error of its own format to the log call, and keeps working', async () => {
     const format = {
       transform: (info: winston.Logform.TransformableInfo) => {

@@ -16,6 +16,7 @@ interface Waiting {
 export class Arrivals {
   #store: Store
   #waiting = new Set<Waiting>()
+  #isEnded = false
 
   constructor(store: Store) {
     this.#store = store
@@ -23,6 +24,7 @@ export class Arrivals {
 
   async wait(dataset: string, count: number, timeoutMs: number): Promise<Outcome> {
     if (this.#store.count(dataset) >= count) return 'arrived'
+    if (this.#isEnded) return 'closed'
     const { promise, resolve } = Promise.withResolvers<Outcome>()
     const waiting = { dataset, count, settle: resolve }
     const timer = new AbortController()
@@ -43,6 +45,7 @@ export class Arrivals {
   }
 
   end(): void {
+    this.#isEnded = true
     for (const waiting of this.#waiting) waiting.settle('closed')
   }
 }

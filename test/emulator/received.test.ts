@@ -156,6 +156,7 @@ describe('waitForEvents', () => {
     const waiting = expect(emulator.waitForEvents('checkout', 1)).rejects.toThrow('the emulator was closed, but')
     await emulator.close()
     await waiting
+    await expect(emulator.waitForEvents('checkout', 1)).rejects.toThrow('the emulator was closed, but')
   })
 
   it('uses real time when a test fakes the clock', async () => {
