@@ -76,6 +76,13 @@ export function openLetters(path: string, flags: number): number | undefined {
   throw new UnsafePath(`${path} is not a regular file of this user`)
 }
 
+/** True if the last line of an open file has no end: the disk was full, or the process died while it wrote. */
+export function isTorn(file: number): boolean {
+  const { size } = fs.fstatSync(file)
+  const last = Buffer.alloc(1)
+  return size > 0 && fs.readSync(file, last, 0, 1, size - 1) === 1 && last[0] !== newline
+}
+
 /** Yields the lines of a file of refused events. Blank lines are skipped, but have numbers. */
 export function* lettersIn(bytes: Buffer): Generator<Letter | LetterWithoutEvent | UnreadableLetter> {
   for (const line of linesIn(bytes)) yield letterOf(line)

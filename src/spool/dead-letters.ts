@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { isTorn } from './dead-letter-files.ts'
 import { deadLettersName, olderDeadLettersName } from './file-names.ts'
 import { fs, isOurs, noFollow, nonBlocking } from './node-fs.ts'
 import { assertPrivate, UnsafePath } from './private-directory.ts'
@@ -87,7 +88,7 @@ export class DeadLetters {
     const file = fs.openSync(this.#path, flags, 0o600)
     const stat = fs.fstatSync(file)
     if (stat.isFile() && isOurs(stat.uid) && stat.nlink === 1) {
-      if (isTorn(file, stat.size)) this.#endLine(file)
+      if (isTorn(file)) this.#endLine(file)
       return file
     }
     fs.closeSync(file)
@@ -111,13 +112,6 @@ export class DeadLetters {
     const { size, nlink } = fs.fstatSync(file)
     return nlink === 1 && (size === 0 || size + bytes <= this.#maxFileBytes)
   }
-}
-
-/** True if the file does not end with a newline: the disk was full, or a process was killed. */
-function isTorn(file: number, size: number): boolean {
-  const last = Buffer.alloc(1, '\n')
-  fs.readSync(file, last, 0, 1, Math.max(size - 1, 0))
-  return last.toString() !== '\n'
 }
 
 /** The error of a full disk that takes only the first bytes of a line. */

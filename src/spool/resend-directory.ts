@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { adopt, type Claim, removeDirectory } from './claim.ts'
 import {
+  isTorn,
   type Letter,
   type LetterWithoutEvent,
   lettersIn,
@@ -27,8 +28,7 @@ const secondName = (file: string) => `${file}.taken`
 const settledName = 'settled'
 /** Exists while events are put back. If the process ends meanwhile, some of them may be back already. */
 const restoringName = 'restoring'
-const { O_APPEND, O_CREAT, O_RDONLY, O_WRONLY } = fs.constants
-const newline = 0x0a
+const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants
 const empty = Buffer.alloc(0)
 
 /**
@@ -107,7 +107,8 @@ export class ResendDirectory {
   /** Notes that an event must not be put back: it was delivered, or is in `rejected.ndjson` with a new reason. */
   settle({ key }: TakenLetter): void {
     this.#settled ??= openLetters(join(this.#path, settledName), O_WRONLY | O_CREAT | O_APPEND) as number
-    fs.writeSync(this.#settled, `${key}\n`)
+    const bytes = Buffer.from(`${key}\n`)
+    for (let at = 0; at < bytes.length; ) at += fs.writeSync(this.#settled, bytes, at)
   }
 
   /**
@@ -165,9 +166,9 @@ export class ResendDirectory {
     if (lines.length === 0) return
     const path = join(this.#root, deadLettersName)
     isOwnFile(path) // throws if the events would go elsewhere
-    const file = openLetters(path, O_WRONLY | O_CREAT | O_APPEND) as number
+    const file = openLetters(path, O_RDWR | O_CREAT | O_APPEND) as number
     try {
-      const bytes = Buffer.from(`${isTorn(path) ? '\n' : ''}${lines.join('\n')}\n`)
+      const bytes = Buffer.from(`${isTorn(file) ? '\n' : ''}${lines.join('\n')}\n`)
       for (let at = 0; at < bytes.length; ) at += fs.writeSync(file, bytes, at)
       fs.fdatasyncSync(file)
     } finally {
@@ -234,18 +235,5 @@ function syncDirectory(path: string): void {
     // Windows opens no directory, and some file systems do not sync one.
   } finally {
     if (directory !== undefined) fs.closeSync(directory)
-  }
-}
-
-/** True if the last line of a file has no end: its process died while it wrote. */
-function isTorn(path: string): boolean {
-  const file = openLetters(path, O_RDONLY)
-  if (file === undefined) return false
-  try {
-    const { size } = fs.fstatSync(file)
-    const last = Buffer.alloc(1)
-    return size > 0 && fs.readSync(file, last, 0, 1, size - 1) === 1 && last[0] !== newline
-  } finally {
-    fs.closeSync(file)
   }
 }
