@@ -23,7 +23,7 @@ export interface DrainDeps {
 
 export interface FinishOptions {
   readonly isRepeated?: boolean
-  shipLast?: (() => void) | undefined
+  readonly shipLast?: (() => void) | undefined
 }
 
 /** Empties the core: flushes it, or finishes it in a given time and gives up the rest. */
