@@ -99,9 +99,12 @@ export function compressNow(bytes: Buffer, encoding: Encoding): Buffer {
 
 /**
  * Returns the compressed bytes as one frame. A small part of a larger buffer is copied, because keeping the part would
- * keep the whole buffer.
+ * keep the whole buffer. The copy is not part of one either, such as Node's pool.
  */
 function toBeKept(compressed: Buffer, encoding: Compressed): Buffer {
   const frame = codecs[encoding].toOneFrame?.(compressed) ?? compressed
-  return frame.length < frame.buffer.byteLength / 2 ? Buffer.from(frame) : frame
+  if (frame.length >= frame.buffer.byteLength / 2) return frame
+  const copy = Buffer.allocUnsafeSlow(frame.length)
+  frame.copy(copy)
+  return copy
 }

@@ -43,6 +43,17 @@ const minRecordBytes = headBytes + 1 + minLineBytes
  */
 const nearBytes = 64
 
+let latestName = { dataset: '', bytes: Buffer.alloc(0) }
+
+/**
+ * Returns the name of a dataset in UTF-8. Tens of thousands of segments need their names only to write a record, so none
+ * keeps the bytes.
+ */
+export function nameBytes(dataset: string): Uint8Array {
+  if (dataset !== latestName.dataset) latestName = { dataset, bytes: Buffer.from(dataset) }
+  return latestName.bytes
+}
+
 /** Returns the length of a line record in bytes; with `lineBytes` 0, the length of the end record. */
 export function recordBytes(dataset: Uint8Array, lineBytes: number): number {
   return headBytes + dataset.length + lineBytes

@@ -34,6 +34,7 @@ import { whyNoEvent } from './event-line.ts'
 import {
   type LineCheck,
   maxSegmentBytes,
+  nameBytes,
   readSegment,
   recordBytes,
   type SegmentContent,
@@ -67,8 +68,6 @@ export interface SegmentDeps {
  */
 const maxReads = 3
 const newline = 0x0a
-/** Stands for the dataset of an adopted segment, which is never written. */
-const noDataset = new Uint8Array()
 const noContent: SegmentContent = {
   dataset: undefined,
   lines: Buffer.alloc(0),
@@ -92,7 +91,7 @@ export class Segment implements StoredBatch, NeededSegment {
   readonly order: string
   readonly #deps: SegmentDeps
   readonly #directory: SpoolDirectory
-  readonly #dataset: Uint8Array
+  readonly #dataset: string
   #bytes: number
   #file: AppendFile | undefined
   #writtenBytes = 0
@@ -109,7 +108,7 @@ export class Segment implements StoredBatch, NeededSegment {
   /** Identity of the file; `undefined` if the disk gave none. */
   #identity: string | undefined
 
-  private constructor(deps: SegmentDeps, directory: SpoolDirectory, name: string, dataset: Uint8Array, bytes: number) {
+  private constructor(deps: SegmentDeps, directory: SpoolDirectory, name: string, dataset: string, bytes: number) {
     this.#deps = deps
     this.#directory = directory
     this.#dataset = dataset
@@ -123,7 +122,7 @@ export class Segment implements StoredBatch, NeededSegment {
    *
    * @throws any error from the disk
    */
-  static create(deps: SegmentDeps, directory: SpoolDirectory, dataset: Uint8Array, takenBytes: number): Segment {
+  static create(deps: SegmentDeps, directory: SpoolDirectory, dataset: string, takenBytes: number): Segment {
     const segment = new Segment(deps, directory, directory.nextSegment(), dataset, takenBytes)
     segment.#file = deps.files.create(segment.#path)
     segment.#identity = segment.#file.identity
@@ -135,7 +134,7 @@ export class Segment implements StoredBatch, NeededSegment {
 
   /** Returns the segment of an existing file. */
   static at(deps: SegmentDeps, directory: SpoolDirectory, name: string, bytes: number): Segment {
-    const segment = new Segment(deps, directory, name, noDataset, bytes)
+    const segment = new Segment(deps, directory, name, '', bytes) // never written, so it needs no dataset
     segment.#writtenBytes = bytes
     segment.#isSealed = true
     segment.#identity = segment.#stat()?.identity
@@ -144,6 +143,10 @@ export class Segment implements StoredBatch, NeededSegment {
 
   get directory(): SpoolDirectory {
     return this.#directory
+  }
+
+  get #name(): Uint8Array {
+    return nameBytes(this.#dataset)
   }
 
   get #path(): string {
@@ -184,21 +187,21 @@ export class Segment implements StoredBatch, NeededSegment {
 
   append(number: number, severity: number, lines: Buffer, from: number, to: number): void {
     if (this.#file === undefined || this.hasVanished) return
-    const bytes = recordBytes(this.#dataset, to - from)
+    const bytes = recordBytes(this.#name, to - from)
     if (!this.#deps.chargeBytes(bytes)) return this.#fail()
     this.#bytes += bytes
     this.#directory.bytes += bytes
     makeScratch(bytes)
-    if (this.#write(writeRecord(scratch, 0, this.#dataset, number, severity, lines, from, to))) this.#count = number + 1
+    if (this.#write(writeRecord(scratch, 0, this.#name, number, severity, lines, from, to))) this.#count = number + 1
   }
 
   extend(severity: number, lines: Buffer, from: number, to: number): boolean {
-    const bytes = recordBytes(this.#dataset, to - from)
+    const bytes = recordBytes(this.#name, to - from)
     if (!this.#isExtendible || !this.#deps.chargeBytes(bytes)) return false
     this.#bytes += bytes
     this.#directory.bytes += bytes
     makeScratch(bytes)
-    writeRecord(scratch, 0, this.#dataset, this.#count, severity, lines, from, to)
+    writeRecord(scratch, 0, this.#name, this.#count, severity, lines, from, to)
     try {
       if (this.#file?.write(scratch, bytes)) {
         this.#writtenBytes += bytes
@@ -222,13 +225,13 @@ export class Segment implements StoredBatch, NeededSegment {
     let from = 0
     for (const severity of severities) {
       const to = lines.indexOf(newline, from) + 1
-      const bytes = recordBytes(this.#dataset, to - from)
+      const bytes = recordBytes(this.#name, to - from)
       if (filled + bytes > scratch.length) {
         this.#write(filled)
         filled = 0
         makeScratch(bytes)
       }
-      filled = writeRecord(scratch, filled, this.#dataset, this.#count++, severity, lines, from, to)
+      filled = writeRecord(scratch, filled, this.#name, this.#count++, severity, lines, from, to)
       from = to
     }
     this.#write(filled)
@@ -239,8 +242,8 @@ export class Segment implements StoredBatch, NeededSegment {
   seal(): void {
     this.#isSealed = true
     if (this.#file === undefined) return
-    makeScratch(recordBytes(this.#dataset, 0))
-    this.#write(writeEnd(scratch, 0, this.#dataset, this.#count))
+    makeScratch(recordBytes(this.#name, 0))
+    this.#write(writeEnd(scratch, 0, this.#name, this.#count))
     this.#close()
     if (this.#isComplete) this.#deps.onWritten(this)
   }

@@ -6,7 +6,7 @@ import { AppendFiles } from './append-files.ts'
 import { type Disk, isPassing } from './disk.ts'
 import { nameOfDestination } from './file-names.ts'
 import { Segment, type SegmentDeps } from './segment.ts'
-import { segmentBytes } from './segment-format.ts'
+import { nameBytes, segmentBytes } from './segment-format.ts'
 import { SpoolDirectory } from './spool-directory.ts'
 import { type Vanished, Watch } from './watch.ts'
 
@@ -176,11 +176,10 @@ export class Spool implements BatchStore {
 
   #create(dataset: string, lines: number, linesBytes: number): Segment | undefined {
     if (!this.isReady) return undefined
-    const name = Buffer.from(dataset)
-    const bytes = segmentBytes(name, lines, linesBytes)
+    const bytes = segmentBytes(nameBytes(dataset), lines, linesBytes)
     if (!this.#chargeBytes(bytes)) return undefined
     try {
-      return this.#createInOwn(name, bytes)
+      return this.#createInOwn(dataset, bytes)
     } catch (error) {
       this.usedBytes -= bytes
       this.#onTrouble(error)
@@ -188,7 +187,7 @@ export class Spool implements BatchStore {
     }
   }
 
-  #createInOwn(dataset: Uint8Array, takenBytes: number): Segment {
+  #createInOwn(dataset: string, takenBytes: number): Segment {
     this.#watch.start()
     // The watch rests while no batch needs a segment, so the claim is renewed here. If it is lost, no event is lost.
     if (this.#own?.isNeeded === false && this.#own.isDue(maxAloneMs)) this.#own.renew()
