@@ -33,6 +33,7 @@ export const alone: readonly string[] = [
   'test/shaping/min-severity.test.ts',
   'test/spool/dead-letters.test.ts',
   'test/spool/disk.test.ts',
+  'test/spool/many-waiting.test.ts',
   'test/spool/model.test.ts',
   'test/spool/ownership.test.ts',
   'test/spool/reading.test.ts',

@@ -25,6 +25,15 @@ export interface BatchQueueListeners {
 }
 
 /**
+ * A flush that waits for batches. A batch has a reference to one flush only: a caller that flushes again and again in an
+ * outage must not fill memory with an entry for each flush and batch.
+ */
+interface Flush extends PromiseWithResolvers<void> {
+  /** Number of unsettled batches that no earlier flush waits for. */
+  batches: number
+}
+
+/**
  * Collects lines into batches, in one queue for each dataset. Resolves a flush when the lines of that moment are
  * settled.
  */
@@ -38,7 +47,10 @@ export class BatchQueue {
   readonly #reloads: Reloads | undefined
   /** In the order in which datasets take turns; the dataset served last is at the end. */
   readonly #queues = new Map<string, DatasetQueue>()
-  readonly #unsettled = new Set<Batch>()
+  /** The batches with unsettled lines, each with the earliest flush that waits for it. */
+  readonly #unsettled = new Map<Batch, Flush | undefined>()
+  /** The flushes that wait, the earliest one first. Each ends after those before it. */
+  readonly #flushes: Flush[] = []
   #isReadyScheduled = false
 
   constructor(limits: BatchLimits, memory: MemoryBudget, listeners: BatchQueueListeners, store?: BatchStore) {
@@ -118,7 +130,7 @@ export class BatchQueue {
 
   /** True if every line that was added is settled, or in the store. */
   get isEveryLineSafe(): boolean {
-    for (const batch of this.#unsettled) if (!batch.isSafe) return false
+    for (const batch of this.#unsettled.keys()) if (!batch.isSafe) return false
     return true
   }
 
@@ -138,7 +150,7 @@ export class BatchQueue {
 
   /** The batches with lines that are neither delivered nor dropped, in flight or not. */
   get unsettled(): Iterable<Batch> {
-    return this.#unsettled
+    return this.#unsettled.keys()
   }
 
   /** Returns the load to which batches are tuned, summed over all datasets. */
@@ -186,10 +198,10 @@ export class BatchQueue {
   /** Makes every open batch due. Resolves when all lines that are pending now have been delivered or dropped. */
   async flush(): Promise<void> {
     for (const queue of this.#queues.values()) queue.flush()
-    // Taken before requests start: requests may log lines, and this flush does not wait for such lines.
-    const settled = [...this.#unsettled].filter(batch => batch.isUnsettled).map(batch => batch.whenSettled())
+    // Noted before requests start: requests may log lines, and this flush does not wait for such lines.
+    const flushed = this.#whenFlushed()
     this.#listeners.onReady()
-    await Promise.all(settled)
+    await flushed
   }
 
   /** Makes the open batches due that have a line for which a caller waits. */
@@ -230,9 +242,12 @@ export class BatchQueue {
     this.#spill?.spill()
   }
 
-  /** Moves every batch to the store for good, some in each turn of the event loop. */
-  async spillAll(): Promise<void> {
-    await this.#spill?.spillAll()
+  /**
+   * Moves batches to the store, and hands them off, some in each turn of the event loop. Leaves the batches that are in
+   * flight or cannot move, and all others from the first one for which `handOff` returns false.
+   */
+  async handOffAll(handOff: (batch: Batch) => boolean): Promise<void> {
+    await this.#spill?.handOffAll(handOff)
   }
 
   /**
@@ -272,7 +287,7 @@ export class BatchQueue {
     const store = this.#store
     if (store === undefined) return []
     const lost = [...this.#queues.values()].flatMap(queue => queue.takeLost())
-    for (const batch of [...this.#unsettled]) batch.rewriteTo(store)
+    for (const batch of [...this.#unsettled.keys()]) batch.rewriteTo(store)
     return lost
   }
 
@@ -292,15 +307,30 @@ export class BatchQueue {
   }
 
   #track(batch: Batch): void {
-    this.#unsettled.add(batch)
+    this.#unsettled.set(batch, undefined)
     // In a microtask, because the code that settles the batch may still use its dataset queue.
     batch.onSettled(() => queueMicrotask(() => this.#forget(batch)))
   }
 
   #forget(batch: Batch): void {
+    const flush = this.#unsettled.get(batch)
     this.#unsettled.delete(batch)
     const queue = this.#queues.get(batch.dataset)
     if (queue?.isEmpty && !queue.pause?.isProbing && queue.refusals === undefined) this.#queues.delete(batch.dataset)
+    if (flush !== undefined) flush.batches--
+    while (this.#flushes[0]?.batches === 0) this.#flushes.shift()?.resolve()
+  }
+
+  /** Resolves when the batches that are unsettled now are settled. */
+  #whenFlushed(): Promise<void> | undefined {
+    const flush: Flush = { batches: 0, ...Promise.withResolvers<void>() }
+    for (const [batch, earlier] of this.#unsettled) {
+      if (earlier !== undefined || batch.count === 0) continue
+      this.#unsettled.set(batch, flush)
+      flush.batches++
+    }
+    if (flush.batches > 0) this.#flushes.push(flush)
+    return this.#flushes.at(-1)?.promise
   }
 
   /**

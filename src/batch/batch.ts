@@ -118,16 +118,6 @@ export class Batch {
     this.#shared.onSettled(run)
   }
 
-  /** Resolves when every line of the batch before any split has been delivered or dropped. */
-  whenSettled(): Promise<void> {
-    return this.#shared.whenSettled()
-  }
-
-  /** True if a line of the batch before any split is neither delivered nor dropped. */
-  get isUnsettled(): boolean {
-    return this.#shared.unsettled > 0
-  }
-
   /** Number of lines of the batch before any split that are neither delivered nor dropped. */
   get unsettledCount(): number {
     return this.#shared.unsettled
@@ -328,13 +318,14 @@ export class Batch {
    * off and settled, and the batch keeps the rest.
    */
   handOffTo(store: BatchStore): number | undefined {
+    const shared = this.#shared
+    const isStored = shared.isHandedOff || shared.isStored
     // If another part of a split batch is settled, this part gets a stored copy of its own, so that the settled lines are
     // not delivered again.
-    const isWhole = !this.#isSplit || !this.#shared.hasSettled
-    const needsCopy = !this.#shared.isHandedOff && (!isWhole || !this.#shared.isStored)
-    const copy = needsCopy ? this.#writeTo(store) : undefined
-    if (copy !== undefined) this.#shared.handOffPart(copy)
-    const settledBefore = copy === undefined ? this.#shared.handOffCopies() : 0
+    const isWhole = !this.#isSplit || !shared.hasSettled
+    const copy = shared.isHandedOff || (isWhole && isStored) ? undefined : this.#writeTo(store)
+    if (copy !== undefined) shared.handOffPart(copy)
+    const settledBefore = copy !== undefined ? 0 : isStored ? shared.handOffCopies() : undefined
     if (settledBefore === undefined) {
       this.#handOffFirstLines()
       return undefined
@@ -376,7 +367,7 @@ export class Batch {
     if (block === undefined) return undefined
     stored.reduce((at, lines) => at + lines.copy(block, at), 0)
     this.#shared.replaceBlock(block)
-    const lineSeverities = Buffer.concat(contents.map(content => content.severities))
+    const lineSeverities = joined(contents.map(content => content.severities))
     const lost = this.count - lineSeverities.length
     this.#lines = new LineBuffer(block, lineSeverities, lineSeverities.length, byteLength)
     this.#isReloaded = true
@@ -435,6 +426,16 @@ export class Batch {
 
 const handedOff: Loss = { reason: 'handed-off' }
 const missing: Loss = { reason: 'spool-damaged' }
+
+/** Joins bytes in memory of their own. `Buffer.concat` could return a part of Node's pool, and keep 64 KiB of it. */
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
+  parts.reduce((at, part) => {
+    whole.set(part, at)
+    return at + part.length
+  }, 0)
+  return whole
+}
 
 /** Returns what is known of lines when they are no longer in memory. */
 function inStore({ count, byteLength, bySeverity }: LineBuffer): StoredLines {

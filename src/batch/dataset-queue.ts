@@ -290,11 +290,6 @@ export class DatasetQueue {
     return true
   }
 
-  /** Seals every stored batch: no more lines will be added. */
-  sealStored(): void {
-    for (const batch of this.#stored) batch.seal()
-  }
-
   /** Adds batches that are only in the store, in order of age. */
   putIntoStored(...batches: readonly Batch[]): void {
     for (const batch of batches) {

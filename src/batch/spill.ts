@@ -17,7 +17,7 @@ const openInStoreFrom = 0.7
 /** Maximum time for moving batches in one turn of the event loop, in milliseconds. */
 const maxTurnMs = 4
 /**
- * Number of batches at which no more batches move to the store. Each stored batch keeps about 3 KB of objects in
+ * Number of batches at which no more batches move to the store. Each stored batch keeps about 2 KB of objects in
  * memory, so many small batches would defeat the purpose.
  */
 const maxBatches = 32_768
@@ -94,17 +94,20 @@ export class Spill implements WayToStore {
   }
 
   /**
-   * Moves every batch to the store for good, because no time is left to deliver them. Some batches move in each turn of
-   * the event loop.
+   * Moves every batch to the store, and hands it off, because no time is left to deliver it. Some batches do so in each
+   * turn of the event loop. Ends early at a batch for which `handOff` returns false.
    */
-  async spillAll(): Promise<void> {
+  async handOffAll(handOff: (batch: Batch) => boolean): Promise<void> {
     const { store } = this.#deps
     let endMs = monotonicMs() + maxTurnMs
     for (const queue of [...this.#deps.queues()]) {
       for (let isMoving = true; isMoving; ) {
-        if (!this.isReady) return
-        isMoving = queue.moveOldestTo(store) || queue.moveOpenTo(store)
-        if (!isMoving) queue.sealStored()
+        isMoving = this.isReady && (queue.moveOldestTo(store) || queue.moveOpenTo(store))
+        const stored = isMoving ? undefined : queue.takeOldestStored()
+        if (stored !== undefined) {
+          isMoving = handOff(stored)
+          if (!isMoving) return queue.putIntoStored(stored)
+        }
         if (monotonicMs() < endMs) continue
         await nextTurn()
         endMs = monotonicMs() + maxTurnMs

@@ -105,8 +105,9 @@ export class Drain {
       let isEmptied = isComplete
       while (isEmptied && spool?.hasAdopted) isEmptied = await flushAgain()
       if (!isEmptied) {
-        await batchQueue.spillAll()
-        this.dropRemaining(outOfTime(timeoutMs))
+        const why = this.#explained(outOfTime(timeoutMs))
+        const kept = await this.#handOffAll()
+        this.#giveUp(why, kept)
       }
       return isComplete
     } finally {
@@ -137,22 +138,47 @@ export class Drain {
     reportIntakeDrops()
   }
 
-  /** Gives up every pending event: hands it off to the spool, or drops it. */
+  /** Gives up every pending event in this turn: hands it off to the spool, or drops it. */
   dropRemaining(loss: LossWords, about?: string): void {
+    this.#giveUp(loss.isWaiting ? this.#explained(loss) : loss, 0, about)
+  }
+
+  /** Gives up the pending events. `kept` events, which were handed off before, are in the same warning. */
+  #giveUp({ how, remedy }: LossWords, kept: number, about?: string): void {
     const { pipeline, heldEvents, ledger, diagnostics, onEmptied } = this.#deps
-    const { how, remedy } = loss.isWaiting ? this.#explained(loss) : loss
     this.dropUntriggered()
     heldEvents.releaseAllNow()
     const { pending, handedOff } = ledger
-    if (pending === handedOff) return
     const closedBefore = closedDrops(ledger)
-    pipeline.delivery.abandon('closed', batch => pipeline.spool?.handOff(batch) ?? false)
-    onEmptied()
-    const [kept, lost] = [ledger.handedOff - handedOff, closedDrops(ledger) - closedBefore]
-    if (kept > 0) diagnostics.warn('LOGFERRY_SPOOL', `${events(kept)} could not be delivered ${how}. ${inSpool}`, about)
+    if (pending > handedOff) {
+      pipeline.delivery.abandon('closed', batch => pipeline.spool?.handOff(batch) ?? false)
+      onEmptied()
+    }
+    const keptInAll = kept + ledger.handedOff - handedOff
+    if (keptInAll > 0) {
+      const message = `${events(keptInAll)} could not be delivered ${how}. ${inSpool}`
+      diagnostics.warn('LOGFERRY_SPOOL', message, about)
+    }
+    const lost = closedDrops(ledger) - closedBefore
     if (lost === 0) return
     const message = `${events(lost)} could not be delivered ${how}. ${lost === 1 ? 'It is' : 'They are'} dropped. ${remedy}`
     diagnostics.warn('LOGFERRY_DROPPED', message, about)
+  }
+
+  /**
+   * Hands off what the spool can take, without holding up the event loop. Returns the number of events. The events that
+   * remain, such as those in flight, are for `#giveUp`.
+   */
+  async #handOffAll(): Promise<number> {
+    const { pipeline, ledger } = this.#deps
+    let kept = 0
+    await pipeline.batchQueue.handOffAll(batch => {
+      const { handedOff } = ledger
+      const isHandedOff = pipeline.spool?.handOff(batch) ?? false
+      kept += ledger.handedOff - handedOff
+      return isHandedOff
+    })
+    return kept
   }
 
   /** Adds the reason why the events waited to a loss, if that reason is known. */

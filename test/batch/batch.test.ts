@@ -61,20 +61,18 @@ describe('a batch', () => {
     expect([...batch.lines()]).toEqual(lines)
   })
 
-  it('frees its memory and answers its waiting callers once, when its last part is settled', async () => {
+  it('frees its memory and tells its owner once, when its last part is settled', () => {
     const from = memory()
     const batch = open(from)
     for (let i = 0; i < 4; i++) batch.append(2, lineOf('{}'), MiB)
     let settled = 0
-    void batch.whenSettled().then(() => settled++)
+    batch.onSettled(() => settled++)
     const [left, right] = batch.split()
     const [first, second] = left.split()
     first.settle()
     right.settle()
-    await Promise.resolve()
     expect([settled, from.usedBytes]).toEqual([0, 4 * KiB])
     second.settle()
-    await Promise.resolve()
     expect([settled, from.usedBytes]).toEqual([1, 0])
   })
 

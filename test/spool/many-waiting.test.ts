@@ -1,0 +1,78 @@
+/** An outage with many datasets: what waits in the spool takes little memory, and giving it up holds nothing up. */
+import * as fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { startShipping } from '../support/shipping.ts'
+
+const datasets = 2000
+const MiB = 1_048_576
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
+async function memory(): Promise<{ heapUsed: number; arrayBuffers: number }> {
+  for (let i = 0; i < 3; i++) {
+    collectGarbage()
+    await new Promise(setImmediate)
+  }
+  return process.memoryUsage()
+}
+
+let directory: string
+beforeEach(() => {
+  directory = join(fs.mkdtempSync(join(tmpdir(), 'logferry-waiting-')), 'spool')
+})
+afterEach(() => fs.rmSync(join(directory, '..'), { recursive: true }))
+
+/** Logs one event for each dataset while the service is unavailable. Nearly all of them wait in the spool. */
+async function outage(beforeEachEvent: () => void = () => {}) {
+  const shipping = await startShipping()
+  shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+  const shipper = shipping.ship({
+    spool: { directory },
+    dataset: ({ n }) => `d${n}`,
+    maxBatchBytes: 65_536,
+    maxBufferedBytes: 524_288,
+  })
+  for (let n = 0; n < datasets; n++) {
+    beforeEachEvent()
+    shipper.ship({ level: 'info', n })
+    if (n % 100 === 0) await new Promise(setImmediate)
+  }
+  return Object.assign(shipping, { shipper })
+}
+
+it('a batch that waits in the spool keeps no part of a pool of buffers, which the application uses, too', async () => {
+  const before = await memory()
+  await using _ = await outage(() => Buffer.from('x'.repeat(20_000)))
+  const { arrayBuffers } = await memory()
+  expect(arrayBuffers - before.arrayBuffers).toBeLessThan(8 * MiB) // a pool has 8 to 64 KiB: 16 to 128 MiB for all
+})
+
+it('flush() that runs out of time again and again takes no memory for each batch', async () => {
+  await using outaged = await outage()
+  const { shipper } = outaged
+  await shipper.flush({ timeoutMs: 1 })
+  const before = await memory()
+  for (let n = 0; n < 100; n++) expect(await shipper.flush({ timeoutMs: 1 })).toMatchObject({ complete: false })
+  expect((await memory()).heapUsed - before.heapUsed).toBeLessThan(4 * MiB) // 20 bytes for each flush and batch
+  outaged.emulator.faults.clear()
+  expect(await shipper.flush({ timeoutMs: 30_000 })).toEqual({ complete: true, pending: 0 })
+})
+
+it('close() hands off waiting events in several turns of the event loop', async () => {
+  await using outaged = await outage()
+  const { shipper } = outaged
+  const seen = new Set<number>()
+  const look = setInterval(() => seen.add(shipper.stats().spool?.handedOff ?? 0), 0)
+  expect(await shipper.close({ timeoutMs: 0 })).toEqual({ complete: false, pending: datasets })
+  clearInterval(look)
+  expect(seen.size).toBeGreaterThan(2)
+  expect(shipper.stats()).toMatchObject({ accepted: datasets, pending: datasets, dropped: 0, bufferedBytes: 0 })
+  expect(outaged.warnings.map(({ message }) => message)).toEqual(
+    expect.arrayContaining([expect.stringMatching(/^logferry: 2000 events could not be delivered/)]),
+  )
+})
