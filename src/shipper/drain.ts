@@ -149,11 +149,10 @@ export class Drain {
     this.dropUntriggered()
     heldEvents.releaseAllNow()
     const { pending, handedOff } = ledger
+    if (kept === 0 && pending === handedOff) return
     const closedBefore = closedDrops(ledger)
-    if (pending > handedOff) {
-      pipeline.delivery.abandon('closed', batch => pipeline.spool?.handOff(batch) ?? false)
-      onEmptied()
-    }
+    pipeline.delivery.abandon('closed', batch => pipeline.spool?.handOff(batch) ?? false)
+    onEmptied()
     const keptInAll = kept + ledger.handedOff - handedOff
     if (keptInAll > 0) {
       const message = `${events(keptInAll)} could not be delivered ${how}. ${inSpool}`
