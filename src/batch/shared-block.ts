@@ -131,7 +131,8 @@ export class SharedBlock {
 
   /** Calls `run` when every line is settled. */
   onSettled(run: () => void): void {
-    this.#waiters = [...this.#waiters, run] // `push` would make room for 17: 130 bytes for each of thousands of batches
+    // `push` and a spread make room for 17: 130 bytes for each of thousands of batches.
+    this.#waiters = this.#waiters.concat(run)
   }
 
   /** Notes that `count` lines are settled: delivered, dropped or handed off. The copies still contain them. */

@@ -16,6 +16,11 @@ const descriptorsPerDirectory = 2
 /** One for the lock of the own directory, and one for a segment: enough to write everything that is pending. */
 const reservedDescriptors = 2
 
+/** Has the path of a file. */
+export interface FilePlace {
+  readonly path: string
+}
+
 export interface AppendFilesDeps {
   readonly disk: Disk
   /** Returns the number of directories adopted at the moment. Each takes two of the shared descriptors. */
@@ -40,14 +45,19 @@ export class AppendFiles {
     this.#fillReserve()
   }
 
-  /** @throws any error from the disk */
-  create(path: string): AppendFile {
+  /**
+   * @param place where the file is. It is asked for its path, because thousands of files may be open, and most never
+   *   need their path again
+   * @throws any error from the disk
+   */
+  create(place: FilePlace): AppendFile {
     this.#fillReserve()
     this.makeRoom(1)
     const { disk } = this.#deps
+    const { path } = place
     const file = new AppendFile(
       disk,
-      path,
+      place,
       this.withDescriptor(() => disk.create(path)),
       this,
     )
@@ -132,7 +142,7 @@ export class AppendFiles {
 /** A file that is only written at its end. */
 export class AppendFile {
   readonly #disk: Disk
-  readonly #path: string
+  readonly #place: FilePlace
   readonly #files: AppendFiles
   #descriptor: number | undefined
   #identity: string | undefined
@@ -140,9 +150,9 @@ export class AppendFile {
   /** The first error of `suspend`. Some file systems report a failed write only when the descriptor is closed. */
   #trouble: unknown
 
-  constructor(disk: Disk, path: string, descriptor: number, files: AppendFiles) {
+  constructor(disk: Disk, place: FilePlace, descriptor: number, files: AppendFiles) {
     this.#disk = disk
-    this.#path = path
+    this.#place = place
     this.#descriptor = descriptor
     this.#files = files
     try {
@@ -212,7 +222,7 @@ export class AppendFile {
     if (this.#descriptor === undefined && this.#identity !== undefined) {
       const identity = this.#identity
       this.#files.makeRoom(1)
-      this.#descriptor = this.#files.withDescriptor(() => this.#disk.reopen(this.#path, identity))
+      this.#descriptor = this.#files.withDescriptor(() => this.#disk.reopen(this.#place.path, identity))
     }
     if (this.#descriptor !== undefined) this.#files.onWriting(this)
     return this.#descriptor

@@ -124,7 +124,7 @@ export class Segment implements StoredBatch, NeededSegment {
    */
   static create(deps: SegmentDeps, directory: SpoolDirectory, dataset: string, takenBytes: number): Segment {
     const segment = new Segment(deps, directory, directory.nextSegment(), dataset, takenBytes)
-    segment.#file = deps.files.create(segment.#path)
+    segment.#file = deps.files.create(segment)
     segment.#identity = segment.#file.identity
     directory.onCreated()
     directory.bytes += takenBytes
@@ -149,7 +149,7 @@ export class Segment implements StoredBatch, NeededSegment {
     return nameBytes(this.#dataset)
   }
 
-  get #path(): string {
+  get path(): string {
     return this.#directory.pathOf(this.order)
   }
 
@@ -175,7 +175,7 @@ export class Segment implements StoredBatch, NeededSegment {
 
   isGone(): boolean {
     try {
-      return this.#isNeeded && !this.#isAsWritten(this.#deps.disk.stat(this.#path))
+      return this.#isNeeded && !this.#isAsWritten(this.#deps.disk.stat(this.path))
     } catch {
       return false // the disk gives no answer now
     }
@@ -262,7 +262,7 @@ export class Segment implements StoredBatch, NeededSegment {
     if (this.#bytes > maxSegmentBytes) throw Object.assign(new Error('the file is too large'), { code: 'EFBIG' })
     try {
       this.#refusedAt = undefined
-      const reader = new SegmentReader(await this.#deps.disk.read(this.#path, scratch), record => {
+      const reader = new SegmentReader(await this.#deps.disk.read(this.path, scratch), record => {
         const reason = whyNoEvent(record)
         if (reason === undefined) return undefined
         this.#refusedAt ??= new Set()
@@ -282,7 +282,7 @@ export class Segment implements StoredBatch, NeededSegment {
   readNow(): StoredContent {
     if (this.hasVanished) return noContent
     try {
-      return this.#contentIn(this.#deps.disk.readNow(this.#path))
+      return this.#contentIn(this.#deps.disk.readNow(this.path))
     } catch (error) {
       return withoutFile(error)
     }
@@ -291,7 +291,7 @@ export class Segment implements StoredBatch, NeededSegment {
   async read(): Promise<StoredContent> {
     if (this.hasVanished) return noContent
     try {
-      return this.#contentIn(await this.#deps.disk.read(this.#path))
+      return this.#contentIn(await this.#deps.disk.read(this.path))
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return noContent
       if (isPassing(error) || ++this.#reads < maxReads) throw error
@@ -308,7 +308,7 @@ export class Segment implements StoredBatch, NeededSegment {
   async sync(): Promise<boolean> {
     if (this.hasVanished) return true
     try {
-      await this.#deps.disk.sync(this.#path)
+      await this.#deps.disk.sync(this.path)
     } catch (error) {
       if (isPassing(error)) return false
       // A failed sync is not repeated: if the disk has failed once to sync a file, its second answer means nothing. A
@@ -335,7 +335,7 @@ export class Segment implements StoredBatch, NeededSegment {
     this.#close()
     if (this.#directory.isReleased) return this.#deps.onRemoved(this, 0) // its bytes went with the directory
     try {
-      this.#deps.disk.remove(this.#path)
+      this.#deps.disk.remove(this.path)
       this.#isRemoved = true
       this.#deps.onRemoved(this, this.#bytes)
       this.#directory.bytes -= this.#bytes
@@ -360,7 +360,7 @@ export class Segment implements StoredBatch, NeededSegment {
 
   #stat(): FileState | undefined {
     try {
-      return this.#deps.disk.stat(this.#path)
+      return this.#deps.disk.stat(this.path)
     } catch {
       return undefined
     }

@@ -63,7 +63,7 @@ describe('files written at the same time', () => {
   it('are unlimited in number, and use at most 13 descriptors, including the reserve', () => {
     const { disk, open, counts } = countingDisk()
     const files = filesOn(disk)
-    const all = range(100).map(n => files.create(at(n)))
+    const all = range(100).map(n => files.create({ path: at(n) }))
     for (const line of range(3)) for (const file of all) expect(write(file, `${line};`)).toBe(true)
     expect(range(100).map(text)).toEqual(range(100).map(() => '0;1;2;'))
     expect(counts.most).toBe(13)
@@ -76,10 +76,10 @@ describe('files written at the same time', () => {
   it('are reopened only beyond the limit, and the least recently written one is closed', () => {
     const { disk, counts } = countingDisk()
     const files = filesOn(disk)
-    const all = range(11).map(n => files.create(at(n)))
+    const all = range(11).map(n => files.create({ path: at(n) }))
     for (const _ of range(10)) for (const file of all) write(file, 'x')
     expect(counts.reopened).toBe(0)
-    files.create(at(11))
+    files.create({ path: at(11) })
     for (const file of all.slice(1)) write(file, 'x')
     expect(counts.reopened).toBe(0)
     write(all[0] as never, 'x')
@@ -90,7 +90,7 @@ describe('files written at the same time', () => {
     const { disk, open } = countingDisk()
     let adopted = 0
     const files = filesOn(disk, () => adopted)
-    const all = range(20).map(n => files.create(at(n)))
+    const all = range(20).map(n => files.create({ path: at(n) }))
     adopted = 4
     files.makeRoom()
     expect(open.size).toBe(2 + 3)
@@ -102,7 +102,7 @@ describe('files written at the same time', () => {
     const { disk, open, counts } = countingDisk()
     const files = filesOn(disk)
     counts.left = 2 // the reserve
-    const all = range(5).map(n => files.create(at(n)))
+    const all = range(5).map(n => files.create({ path: at(n) }))
     for (const file of all) expect(write(file, 'x')).toBe(true)
     expect(open.size).toBeLessThanOrEqual(2)
     for (const file of all) file.close()
@@ -113,18 +113,18 @@ describe('files written at the same time', () => {
     const { disk, counts } = countingDisk()
     counts.left = 0
     const files = filesOn(disk)
-    expect(() => files.create(at(0))).toThrow(/EMFILE/)
+    expect(() => files.create({ path: at(0) })).toThrow(/EMFILE/)
     counts.left = 1
-    expect(write(files.create(at(1)), 'x')).toBe(true)
+    expect(write(files.create({ path: at(1) }), 'x')).toBe(true)
   })
 })
 
 describe('a file that gave up its descriptor', () => {
   function suspended() {
     const files = filesOn(nodeDisk)
-    const file = files.create(at(0))
+    const file = files.create({ path: at(0) })
     write(file, 'before;')
-    for (const n of range(12)) files.create(at(n + 1))
+    for (const n of range(12)) files.create({ path: at(n + 1) })
     return file
   }
 
