@@ -18,14 +18,23 @@ const keptFirst = 0.6
 const burstMs = 1500
 
 /**
- * Time until the rate is back at the limit, in seconds; longer below the rate that follows. It is shorter if only 429s
- * tell of other processes: a process that hears too few of them keeps a share that is too large, or too small.
+ * Time until the rate is back at the limit, in seconds. Below `crowdedPerSecond`, many processes share the limit, and the
+ * time grows with that power of the rate. It is shorter if only 429s tell of other processes: a process that hears too
+ * few of them keeps a share that is too large.
  */
-const secondsToLimit = { withHeaders: 84, without: 55 }
-/** Rate below which that time grows with the cube, because many processes share the limit, in requests per second. */
-const crowdedPerSecond = 0.3
-/** Maximum of that longer time, in seconds. */
+const timeToLimit = {
+  withHeaders: { seconds: 84, crowdedPerSecond: 0.3, power: 3 },
+  without: { seconds: 55, crowdedPerSecond: 1.5, power: 1 },
+}
+/** Maximum of that time, in seconds. */
 const maxSecondsToLimit = 400
+/**
+ * Minimum growth if only 429s tell of other processes, in requests per second each second. Growth that is the same for
+ * large and small rates makes the shares alike.
+ */
+const minGrowthPerSecond = 0.0035
+/** Maximum of that growth, as a part of the rate: very many processes would grow too fast together. */
+const maxGrowthPart = 0.02
 /** Growth beyond the limit: when twice the time to the limit has passed, the rate is one and a half times the limit. */
 const growthBeyond = 0.5
 /**
@@ -115,12 +124,15 @@ type State =
       perSecond: number
       hasDoubled: boolean
     }
-  /** CUBIC: the rate is a function of the time since it was set. */
+  /** CUBIC: the rate is a function of the time. */
   | {
       readonly kind: 'steady'
       readonly fromPerSecond: number
       readonly limitPerSecond: number
+      /** Time at which the curve begins with `fromPerSecond`. */
       readonly sinceMs: number
+      /** Time at which the rate was set: `sinceMs`, or later if it was set to a point further on. */
+      readonly setAtMs: number
     }
 
 /** A proven rate that was in use when a 429 came. */
@@ -140,7 +152,7 @@ interface Proven {
  *
  * A 429 marks the limit and reduces the rate. From then on the rate depends on the elapsed time (CUBIC). It grows fast
  * below the limit, slowly near it, and ever faster beyond it. If many processes share a limit, this growth makes their
- * shares converge.
+ * shares converge. Small shares grow at least as fast as large ones.
  *
  * A process that meets a 429 before it has proven a rate finds its share: all processes begin with the same low rate,
  * raise it while nothing is refused, and then take the part of their requests that is accepted. Whoever came first has
@@ -192,9 +204,12 @@ export class AdaptiveRate {
     const reference = state.kind === 'steady' ? state.limitPerSecond : state.perSecond
     if (nowMs - this.#refusedAtMs > forgottenAfterMs / Math.min(reference, 1)) return Number.POSITIVE_INFINITY
     if (state.kind !== 'steady') return state.perSecond
-    const { fromPerSecond, limitPerSecond, sinceMs } = state
+    const { fromPerSecond, limitPerSecond, sinceMs, setAtMs } = state
     const part = (nowMs - sinceMs) / this.#msToLimit(limitPerSecond) - 1
-    return limitPerSecond + part ** 3 * (part < 0 ? limitPerSecond - fromPerSecond : limitPerSecond * growthBeyond)
+    const change = part ** 3 * (part < 0 ? limitPerSecond - fromPerSecond : limitPerSecond * growthBeyond)
+    if (this.headersTellRemaining) return limitPerSecond + change
+    const growthPerSecond = Math.min(minGrowthPerSecond, fromPerSecond * maxGrowthPart)
+    return Math.max(limitPerSecond + change, fromPerSecond + (growthPerSecond * (nowMs - setAtMs)) / 1000)
   }
 
   /**
@@ -329,7 +344,7 @@ export class AdaptiveRate {
   raise(nowMs: number, factor: number): void {
     if (this.#state?.kind !== 'steady') return // doubling is faster
     const perSecond = this.perSecond(nowMs) * factor
-    this.#becomeSteady(nowMs - this.#msToLimit(perSecond), perSecond, perSecond)
+    this.#becomeSteady(nowMs, perSecond, perSecond, nowMs - this.#msToLimit(perSecond))
   }
 
   /** Starts at this rate, because other processes leave no more room. */
@@ -407,8 +422,8 @@ export class AdaptiveRate {
   }
 
   #msToLimit(perSecond: number): number {
-    const seconds = secondsToLimit[this.headersTellRemaining ? 'withHeaders' : 'without']
-    return Math.min(seconds * Math.max(crowdedPerSecond / perSecond, 1) ** 3, maxSecondsToLimit) * 1000
+    const { seconds, crowdedPerSecond, power } = timeToLimit[this.headersTellRemaining ? 'withHeaders' : 'without']
+    return Math.min(seconds * Math.max(crowdedPerSecond / perSecond, 1) ** power, maxSecondsToLimit) * 1000
   }
 
   #becomeRecovering(
@@ -421,9 +436,9 @@ export class AdaptiveRate {
     this.#state = { kind: 'recovering', ...rates, hasDoubled: false }
   }
 
-  #becomeSteady(sinceMs: number, fromPerSecond: number, limitPerSecond: number): void {
+  #becomeSteady(setAtMs: number, fromPerSecond: number, limitPerSecond: number, sinceMs = setAtMs): void {
     const [from, limit] = [Math.max(fromPerSecond, minPerSecond), Math.max(limitPerSecond, minPerSecond)]
-    this.#state = { kind: 'steady', fromPerSecond: from, limitPerSecond: limit, sinceMs }
+    this.#state = { kind: 'steady', fromPerSecond: from, limitPerSecond: limit, sinceMs, setAtMs }
   }
 }
 
