@@ -69,7 +69,7 @@ describe('processes that do not communicate', () => {
 
   it.each([
     [true, 5],
-    [false, 10],
+    [false, 6],
   ])(
     '40 on 40 per second that read the license at their start are served alike (headers: %s, usually less than %d times better)',
     async (tellsRemaining, times) => {
