@@ -274,12 +274,13 @@ export class Delivery {
   }
 
   #end(batch: Batch, attempt: Attempt, startedAtMs: number): void {
+    const durationMs = monotonicMs() - startedAtMs
     this.#inFlight.delete(batch)
-    this.#report(batch, attempt, startedAtMs)
     this.#settler.settle(batch, attempt, startedAtMs)
+    this.#report(batch, attempt, durationMs) // last, because a listener may end the process
   }
 
-  #report({ dataset, count, byteLength }: Batch, { answer, errorType }: Attempt, startedAtMs: number): void {
+  #report({ dataset, count, byteLength }: Batch, { answer, errorType }: Attempt, durationMs: number): void {
     const { diagnostics } = this.#deps
     if (!diagnostics.has('attempted')) return
     const status = answer?.status
@@ -288,7 +289,7 @@ export class Delivery {
       dataset,
       count,
       bytes: byteLength,
-      durationMs: monotonicMs() - startedAtMs,
+      durationMs,
       status,
       errorType: isRefused ? String(status) : errorType,
     })

@@ -174,10 +174,10 @@ export class AttemptSettler {
     ledger.deliver(batch.count - failed)
     const lossOf =
       outcome.kind === 'partly-rejected' ? this.#countFailures(batch, failed, outcome.failures) : () => undefined
+    this.#settle(batch, lossOf) // first, because a listener may end the process: the spool must not keep the batch
     if (diagnostics.has('delivered')) {
       diagnostics.emit('delivered', { dataset: batch.dataset, count: batch.count - failed, bytes: batch.byteLength })
     }
-    this.#settle(batch, lossOf)
     this.#deps.onDelivered(batch.dataset)
     this.#deps.onSettled()
   }

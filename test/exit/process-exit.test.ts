@@ -127,6 +127,26 @@ describe.concurrent('the end by process.exit()', () => {
     expect(inOrder(numbers)).toEqual(upTo(200))
   })
 
+  it.each([
+    ['attempted', 503],
+    ['attempted', 403],
+    ['retried', 503],
+    ['paused', 403],
+  ])('delivers events that were just refused, if a listener for %s makes the call (%i)', async (name, status) => {
+    const { code, stderr, numbers } = await run(
+      `
+      ${core()}
+      shipper.on('warning', () => {})
+      shipper.on('${name}', ({ status }) => status === ${status} && process.exit(3))
+      process.on('exit', () => console.error(JSON.stringify(shipper.stats())))
+      log(0, 2)
+    `,
+      { prepare: ({ faults }) => faults.answerNext(1, { status }) },
+    )
+    expect([code, numbers]).toEqual([3, [0, 1]])
+    expect(JSON.parse(stderr)).toMatchObject({ accepted: 2, delivered: 2, pending: 0 })
+  })
+
   it('sends events in flight again, and only these can arrive twice', async () => {
     const { numbers } = await run(
       `${core('maxBatchEvents: 500, maxConcurrentRequests: 1')}

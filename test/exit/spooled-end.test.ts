@@ -183,14 +183,20 @@ describe.concurrent('scenario 5: a service that never answers', () => {
 })
 
 describe("durability: 'disk' with a service that answers", () => {
-  it.each(['process.exit()', 'await shipper.close()', ''])('leaves no event to the next process (%s)', async end => {
+  it.each([
+    ['process.exit()', 5000],
+    ['await shipper.close()', 5000],
+    ['', 5000],
+    [`shipper.on('delivered', () => process.exit())`, 10],
+    [`shipper.on('attempted', () => process.exit())`, 10],
+  ])('leaves no event to the next process (%s)', async (end, count) => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
     await using emulator = await startEmulator()
     const options = `spool: { directory: ${JSON.stringify(directory.path)} }, durability: 'disk'`
-    const ended = await runScript(`${core(options)} log(0, 5000); ${end}`, environmentFor(emulator))
+    const ended = await runScript(`${core(options)} log(0, ${count}); ${end}`, environmentFor(emulator))
     expect(ended).toMatchObject({ code: 0, stderr: '' })
     await deliverRest(options, environmentFor(emulator))
-    expect(inOrder(numbersIn(emulator))).toEqual(upTo(5000))
+    expect(inOrder(numbersIn(emulator))).toEqual(upTo(count))
     expect(await readdir(directory.path)).toEqual([])
   })
 })
