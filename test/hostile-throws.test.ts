@@ -1,6 +1,7 @@
 /** Functions of the application may throw anything. Delivery goes on, and the books stay exact. */
-import { describe, expect, it, onTestFinished } from 'vitest'
-import type { ShipperOptions } from '../src/index.ts'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { startEmulator } from '../src/emulator.ts'
+import { createShipper, type ShipperOptions } from '../src/index.ts'
 import { startShipping } from './support/shipping.ts'
 import { until } from './support/until.ts'
 
@@ -36,6 +37,18 @@ describe.each(thrown)('%s', (_, error) => {
     expect(shipping.emulator.eventCount('d')).toBe(2)
     expect(shipper.stats()).toMatchObject({ accepted: 2, delivered: 2, pending: 0 })
     expect(JSON.stringify(shipping.warnings)).not.toContain(secret)
+  })
+
+  it('thrown by a replaced `process.emitWarning` loses no event', async () => {
+    await using emulator = await startEmulator()
+    using emitWarning = vi.spyOn(process, 'emitWarning').mockImplementation(() => fail(error))
+    emulator.faults.answerNext(1, { status: 403 })
+    const { url: baseUrl, token } = emulator
+    const shipper = createShipper({ baseUrl, token, dataset: 'd', context: () => fail(error) })
+    expect(shipper.ship({ n: 1 })).toBe(true)
+    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    expect(emulator.eventCount('d')).toBe(1)
+    expect(emitWarning).toHaveBeenCalledTimes(2)
   })
 
   const hooks: [string, ShipperOptions][] = [

@@ -232,8 +232,12 @@ export function warnOnNextTick(): void {
 
 /** Prints a warning on standard error, unless the process is configured to treat warnings otherwise. */
 export function emitProcessWarning({ code, message }: Warning): void {
-  if (!isAtOnce) return process.emitWarning(message, { type: 'LogferryWarning', code })
-  emitWarningNow({ name: 'LogferryWarning', code, message })
+  if (isAtOnce) return emitWarningNow({ name: 'LogferryWarning', code, message })
+  try {
+    process.emitWarning(message, { type: 'LogferryWarning', code })
+  } catch {
+    // The application has replaced the function. Neither delivery nor a log call may stop because of that.
+  }
 }
 
 /** Emits a process warning without waiting for the next tick. */
