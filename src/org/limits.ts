@@ -109,6 +109,8 @@ export class Limits {
   readonly #datasets = new Set<string>()
   #latestDataset: string | undefined
   readonly #warned = new Set<string>()
+  /** The problems of the license at present. */
+  #problems: ReadonlySet<string> = new Set()
   #org: UsedOrg | undefined
   #readAtMs: number | undefined
   #problem: string | undefined
@@ -321,7 +323,12 @@ export class Limits {
 
   #warnOfLicense(org: UsedOrg): void {
     const usage = { nowMs: systemTimeMs(), region: this.#settings.region, datasets: this.#datasets.size }
-    for (const { about, message } of licenseWarnings(org, usage)) this.#warnOnce('LOGFERRY_LICENSE', about, message)
+    const warnings = licenseWarnings(org, usage)
+    const before = this.#problems
+    this.#problems = new Set(warnings.map(({ about }) => about)) // a problem that is solved and returns is reported again
+    for (const { about, message } of warnings) {
+      if (!before.has(about)) this.#deps.warn('LOGFERRY_LICENSE', message, about)
+    }
   }
 
   #warnOfBudget(news: BudgetNews): void {

@@ -80,6 +80,20 @@ describe('the limits of a license', () => {
     expect(warnings.map(([code]) => code)).toEqual(['LOGFERRY_LIMITS', 'LOGFERRY_LIMITS'])
   })
 
+  it('warn of a problem of the license once, and again when it returns after it was solved', async () => {
+    const statuses = ['failed', 'failed', 'success', 'failed', 'failed']
+    const readOrg = async () => ({ ...org, paymentStatus: statuses.shift() }) as Org
+    const { warnings, limits } = await start({ refreshMs: 100_000 }, readOrg)
+    const counts = [warnings.length]
+    for (let read = 1; read < 5; read++) {
+      await vi.advanceTimersByTimeAsync(100_000)
+      counts.push(warnings.length)
+    }
+    limits.stop()
+    expect(counts).toEqual([1, 1, 1, 2, 2])
+    expect(warnings.at(-1)).toEqual(['LOGFERRY_LICENSE', expect.stringContaining('payment status is failed')])
+  })
+
   it('report a raised ingest, and not a lowered one', async () => {
     const monthlyGb = [1, 1, 2, 1, undefined]
     const readOrg = async () => ({ ...org, license: { monthlyIngestGb: monthlyGb.shift() } }) as unknown as Org
