@@ -79,6 +79,8 @@ const guestAgainPart = 4
 const maxSharedPerSecond = 100_000
 /** Drift between two clocks, in milliseconds per millisecond. */
 const drift = 1e-4
+/** Step of the time that Redis answers, in milliseconds. */
+const redisStepMs = 1
 
 /**
  * Shares a request limit, and the license that names the limit, with other processes through Redis.
@@ -224,9 +226,13 @@ export class Fleet {
 
   /**
    * Keeps the measurement with the smallest error. An old measurement loses precision, because the clocks drift apart.
+   * It is wrong if the new one contradicts it: the clock of Redis was set, another server took over, or this machine
+   * slept.
    */
   #measureAhead(ms: number, errorMs: number, nowMs: number): void {
-    if (errorMs <= this.#ahead.errorMs + (nowMs - this.#ahead.atMs) * drift) this.#ahead = { ms, errorMs, atMs: nowMs }
+    const oldErrorMs = this.#ahead.errorMs + (nowMs - this.#ahead.atMs) * drift
+    const isContradicted = Math.abs(ms - this.#ahead.ms) > oldErrorMs + errorMs + redisStepMs
+    if (errorMs <= oldErrorMs || isContradicted) this.#ahead = { ms, errorMs, atMs: nowMs }
   }
 
   /**

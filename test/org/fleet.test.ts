@@ -9,10 +9,12 @@ vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
 
 let clock: VirtualClock
 let redis: SimulatedRedis
+let redisDelay: () => number
 
 beforeEach(async () => {
   clock = new VirtualClock()
-  redis = await SimulatedRedis.start(clock, () => 0)
+  redisDelay = () => 0
+  redis = await SimulatedRedis.start(clock, () => redisDelay())
   stubTime(clock)
 })
 
@@ -127,6 +129,20 @@ describe('a fleet', () => {
     expect(slots.length).toBeGreaterThan(9.5 * 60)
     for (const [index, slotMs] of slots.slice(1).entries()) {
       expect(slotMs - (slots[index] as number)).toBeGreaterThan(95)
+    }
+  })
+
+  it.each([3033, -3033])('has no slot of two processes after the clock of Redis jumps by %d ms', async jumpMs => {
+    const members = Array.from({ length: 7 }, (_, i) => join(i))
+    await clock.runUntil(20_000, true)
+    const random = randomFrom(1)
+    redisDelay = () => 4 * random() // less precise than the measurements before the jump
+    redis.aheadMs += jumpMs
+    await clock.runUntil(40_000, true)
+    const slots = members.flatMap(member => slotsOf(member, 10_000)).sort((a, b) => a - b)
+    expect(slots.length).toBeGreaterThan(9 * 10)
+    for (const [index, slotMs] of slots.slice(1).entries()) {
+      expect(slotMs - (slots[index] as number)).toBeGreaterThan(80)
     }
   })
 
