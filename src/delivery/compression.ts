@@ -47,6 +47,11 @@ export class Compression {
     if (used === this.encoding) this.#isCleared = true
   }
 
+  /** Notes that lines were accepted uncompressed after a refusal, for which the encoding in use may be the reason. */
+  doubt(): void {
+    this.#isCleared = false
+  }
+
   /** Notes that the service accepted a body in this encoding, which may be better than the one in use. */
   accept(used: Encoding, nowMs: number): void {
     if (used === this.#refused.at(-1)) {

@@ -107,14 +107,16 @@ export class AttemptSettler {
     switch (outcome.kind) {
       case 'delivered':
       case 'partly-rejected': {
-        const { suspect } = batch.attempts
+        const { suspect, refusal } = batch.attempts
         if (suspect !== undefined) this.#stepDown(suspect)
+        else if (refusal !== undefined && encoding === 'none') compression.doubt()
         else compression.accept(encoding, monotonicMs())
         return this.#settleAnswered(batch, queue, outcome, startedAtMs)
       }
       case 'retryable':
         return this.#retry(batch, queue, outcome, startedAtMs)
       case 'too-large':
+        batch.attempts.suspectCompression(undefined) // compressed, the same lines may be small enough
         return this.#splitTooLarge(batch, queue, startedAtMs)
       case 'unsupported-encoding': {
         if (encoding === 'none') return this.#pauseBatch(batch, queue, 415, 'the media type is not supported')
@@ -151,8 +153,11 @@ export class AttemptSettler {
     startedAtMs: number,
   ): void {
     const { compression } = this.#deps
-    const { attempts } = batch
-    if (compression.isSuspect(encoding)) {
+    const { attempts, count } = batch
+    // An event is refused alone only if it is refused uncompressed, too, at first and at last: an encoding that was
+    // accepted before may be refused now, for example by a new gateway.
+    const isAlone = count === 1 && attempts.refusals !== 1
+    if (encoding !== 'none' && (isAlone || compression.isSuspect(encoding))) {
       attempts.suspectCompression(encoding)
       queue.probeNow()
       return queue.requeue(batch)

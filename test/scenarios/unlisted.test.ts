@@ -357,6 +357,57 @@ describe.concurrent('connections', () => {
   })
 })
 
+describe.concurrent('a compression that is refused with 400 after it was accepted', () => {
+  const long = 'a text that makes an event worth compressing, '.repeat(40)
+
+  /** Ships ten events that are accepted, and then 100 to a gateway that cannot read the compression any more. */
+  async function shipPastChange(textOf: (n: number) => string) {
+    let isChanged = false
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (isChanged && /content-encoding/i.test(request.head))
+        request.answer('400 Bad Request', '{"message":"not JSON"}')
+      else request.take()
+    })
+    await using logs = watched({ baseUrl: server.url, maxConcurrentRequests: 1 })
+    logs.log(0, 10, { text: long })
+    await logs.flush()
+    isChanged = true
+    for (let n = 10; n < 110; n++) logs.log(n, n + 1, { text: textOf(n) })
+    expect(await logs.flush()).toEqual({ complete: true, pending: 0 })
+    const requestsToLearn = server.requests.length
+    logs.log(110, 200, { text: long })
+    expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+    expect(tally(server.numbers, 200)).toEqual(allOnce)
+    expect(logs.stats()).toMatchObject({ delivered: 200, dropped: 0 })
+    return { requestsToLearn, requestsThen: server.requests.length - requestsToLearn }
+  }
+
+  it.each([
+    ['long', () => long],
+    ['short', () => ''],
+    ['long and short', (n: number) => (n % 2 ? long : '')],
+  ])('is not used for long; no event is lost (%s events)', async (_, textOf) => {
+    const { requestsToLearn, requestsThen } = await shipPastChange(textOf)
+    expect(requestsToLearn).toBeLessThan(50)
+    expect(requestsThen).toBeLessThan(10)
+  })
+
+  it('makes no event too large that is small enough with it', async () => {
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (request.index === 0) request.answer('400 Bad Request')
+      else if (request.body.length > 20_000) request.answer('413 Payload Too Large')
+      else request.take()
+    })
+    await using logs = watched({ baseUrl: server.url, maxConcurrentRequests: 1 })
+    logs.log(0, 1, { text: 'x'.repeat(50_000) })
+    logs.log(1, 2)
+    expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+    expect(tally(server.numbers, 2)).toEqual(allOnce)
+  })
+})
+
 describe.concurrent('memory', () => {
   it('that is full when compressed copies of batches in flight are made never exceeds its limit', async () => {
     await using server = await startFaultServer(() => {})
