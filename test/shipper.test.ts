@@ -355,6 +355,23 @@ describe('a shipper', () => {
     expect(shipping.emulator.eventCount('d')).toBe(2)
     await dispatcher.close()
   })
+
+  it('sends again at once if an asynchronous interceptor of a dispatcher rejects', async () => {
+    const { Agent } = await import('undici')
+    await using shipping = await startShipping()
+    const agent = new Agent()
+    let calls = 0
+    type Request = Parameters<typeof agent.dispatch>
+    const dispatch = async (options: Request[0], handler: Request[1]) => {
+      if (++calls === 1) throw new Error('no credentials yet')
+      return agent.dispatch(options, handler)
+    }
+    const shipper = shipping.ship({ dispatcher: agent.compose(() => dispatch as never), maxRetryDelayMs: 10 })
+    shipper.ship({ n: 1 })
+    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    expect(shipping.emulator.eventCount('d')).toBe(1)
+    await agent.close()
+  })
 })
 
 describe('when the service misbehaves', () => {

@@ -62,8 +62,9 @@ export function exchange(
     if (head !== undefined) resolve({ ...head, body: body.subarray(0, bytes), cut })
     else reject(error ?? new Error('the answer has no valid status'))
   }
+  const fail = (error: unknown): void => settle('interrupted', error)
   const giveUp = (reason: Error): void => {
-    settle('interrupted', reason)
+    fail(reason)
     controller?.abort(reason)
   }
   const abort = (): void => giveUp(new Error('aborted'))
@@ -92,12 +93,13 @@ export function exchange(
       }
     },
     onResponseEnd: () => settle(undefined),
-    onResponseError: (_, error) => settle('interrupted', error),
+    onResponseError: (_, error) => fail(error),
   }
   try {
-    withoutTracing(() => dispatcher.dispatch(request, handler))
+    const started: unknown = withoutTracing(() => dispatcher.dispatch(request, handler))
+    Promise.resolve(started).catch(fail) // an interceptor of the application may be an async function
   } catch (error) {
-    settle('interrupted', error)
+    fail(error)
   }
   return promise
 }
