@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { upTo } from '../exit/running.ts'
 import { emulated } from '../support/emulated.ts'
+import { startFaultServer } from '../support/fault-server.ts'
+import { watched } from '../support/laws.ts'
 
 describe.concurrent('scenario 7: one event among 10,000 makes the service refuse the batch', () => {
   it.each([
@@ -22,6 +24,51 @@ describe.concurrent('scenario 7: one event among 10,000 makes the service refuse
       expect(told).toEqual([[poison, status, 'a field has no name']])
     },
   )
+
+  it.each(['zstd', 'gzip'])('no event is lost if the reason is that %s is not accepted any more', async encoding => {
+    let isAccepted = true
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      const isRefused = !isAccepted && request.head.includes(`content-encoding: ${encoding}`)
+      if (isRefused) request.answer('400 Bad Request')
+      else request.take()
+    })
+    await using logs = watched({ baseUrl: server.url, compression: encoding as 'zstd', maxBatchAgeMs: 20 })
+    const text = 'x'.repeat(2000)
+    logs.log(0, 20, { text })
+    await logs.flush()
+    isAccepted = false
+    for (let n = 20; n < 60; n += 20) {
+      logs.log(n, n + 10, { text })
+      logs.log(n + 10, n + 20) // too small to be compressed
+      expect(await logs.flush(5000)).toEqual({ complete: true, pending: 0 })
+    }
+    const { requestCount } = server
+    logs.log(60, 10_000)
+    await logs.flush()
+    expect(server.requestCount - requestCount).toBeLessThan(10)
+    expect(server.numbers.toSorted((a, b) => a - b)).toEqual(upTo(10_000))
+    expect(logs.stats().compression).not.toBe(encoding)
+    expect(logs.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_STEPPED_DOWN'])
+  })
+
+  it('few requests find out that compressed batches of small events are not accepted any more', async () => {
+    let isAccepted = true
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (isAccepted || !request.head.includes('content-encoding')) request.take()
+      else request.answer('400 Bad Request')
+    })
+    await using logs = watched({ baseUrl: server.url })
+    logs.log(0, 1000)
+    await logs.flush()
+    isAccepted = false
+    logs.log(1000, 20_000)
+    expect(await logs.flush()).toEqual({ complete: true, pending: 0 })
+    expect(server.numbers.toSorted((a, b) => a - b)).toEqual(upTo(20_000))
+    expect(server.requestCount).toBeLessThan(100)
+    expect(logs.stats().compression).toBe('none')
+  })
 
   it('the compression is not blamed, and continues', async () => {
     await using scene = await emulated()
