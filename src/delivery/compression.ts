@@ -23,6 +23,8 @@ export class Compression {
   #isCleared = false
   #probeAfterMs = firstProbeAfterMs
   #probeAtMs = Number.POSITIVE_INFINITY
+  /** True from the trial of a refused encoding until the answer. */
+  #isProbing = false
 
   constructor(encoding: Encoding) {
     this.encoding = encoding
@@ -34,6 +36,7 @@ export class Compression {
     const better = this.#refused.at(-1)
     if (better === undefined || nowMs < this.#probeAtMs) return this.encoding
     this.#probeAtMs = nowMs + this.#probeAfterMs
+    this.#isProbing = true
     return better
   }
 
@@ -56,6 +59,7 @@ export class Compression {
   accept(used: Encoding, nowMs: number): void {
     if (used === this.#refused.at(-1)) {
       this.#refused.pop()
+      this.#isProbing = false
       this.encoding = used
       this.#probeAfterMs = firstProbeAfterMs
       this.#probeAtMs = nowMs + firstProbeAfterMs
@@ -69,10 +73,13 @@ export class Compression {
    */
   stepDown(used: Encoding, nowMs: number): boolean {
     if (used === 'none') return false
-    if (used === this.#refused.at(-1)) this.#probeAfterMs = Math.min(this.#probeAfterMs * 2, maxProbeAfterMs)
-    else if (used !== this.encoding) return false
-    this.#probeAtMs = nowMs + this.#probeAfterMs
+    if (used === this.#refused.at(-1) && this.#isProbing) {
+      this.#isProbing = false
+      this.#probeAfterMs = Math.min(this.#probeAfterMs * 2, maxProbeAfterMs)
+      this.#probeAtMs = nowMs + this.#probeAfterMs
+    }
     if (used !== this.encoding) return false
+    this.#probeAtMs = nowMs + this.#probeAfterMs
     this.#refused.push(used)
     this.encoding = encodingAfter(used)
     this.#isCleared = false

@@ -99,4 +99,16 @@ describe('a compression that the service refuses', () => {
     })
     expect([...used, compression.encoding]).toEqual([...encodings, 'none'])
   })
+
+  it('is tried again after a minute, however many requests in flight were refused with it, and then more rarely', () => {
+    const compression = new Compression('zstd')
+    for (let request = 0; request < 8; request++) compression.stepDown('zstd', 0)
+    const triedAtSeconds: number[] = []
+    for (let seconds = 1; seconds < 500; seconds++) {
+      if (compression.encodingFor(5000, seconds * 1000) !== 'zstd') continue
+      triedAtSeconds.push(seconds)
+      compression.stepDown('zstd', seconds * 1000)
+    }
+    expect(triedAtSeconds).toEqual([60, 180, 420])
+  })
 })
