@@ -57,6 +57,31 @@ function throwing(): object {
   })
 }
 
+/** Keeps the processor busy for a time, as code of an application does that computes a value. */
+function compute(ms: number): number {
+  const untilMs = performance.now() + ms
+  while (performance.now() < untilMs);
+  return untilMs
+}
+
+/** Returns rows of which none has so many columns that the reader of a row would look at the clock. */
+function slowRows(rows: number): object[] {
+  const column = { enumerable: true, get: () => compute(0.1) }
+  const columns = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`c${i}`, column]))
+  return Array.from({ length: rows }, () => Object.defineProperties({}, columns))
+}
+
+/** Returns an object that wraps each object read from it, as stores do that watch their objects. */
+function watched<T extends object>(target: T): T {
+  return new Proxy(target, {
+    get: (object, name) => {
+      compute(0.05)
+      const value: unknown = Reflect.get(object, name)
+      return typeof value === 'object' && value !== null ? watched(value) : value
+    },
+  })
+}
+
 const graphs: readonly [string, () => unknown][] = [
   ['an object of 4,000 members that is referred to 40,000 times', () => Array(40_000).fill(objectOf(4000, 1))],
   ['the same with members that are undefined', () => Array(40_000).fill(objectOf(4000, undefined))],
@@ -99,6 +124,8 @@ const graphs: readonly [string, () => unknown][] = [
   ],
   ['200,000 getters that throw', () => Array(200_000).fill(throwing())],
   ['a toJSON without end', () => endless()],
+  ['60 rows of 50 slow accessors each', () => slowRows(60)],
+  ['60 watched rows of 50 columns each', () => watched(Array.from({ length: 60 }, () => objectOf(50, 1)))],
   ['proxies of proxies, referred to 100,000 times', () => Array(100_000).fill(nestedProxies())],
   [
     'search parameters of 10,000 that are referred to a thousand times',

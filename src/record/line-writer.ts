@@ -65,6 +65,8 @@ export class LineWriter {
   #start = 0
   #end = 0
   #absent = 0
+  /** Number of members read since the event began, in all of its containers. */
+  #members = 0
   #isTimed = false
   #nonFinite: NonFinite = 'null'
   readonly #clock = new ReadingClock()
@@ -144,6 +146,7 @@ export class LineWriter {
   #writeAny(event: object, maxBytes: number): boolean {
     this.#maxEnd = this.#start + maxBytes
     this.#absent = 0
+    this.#members = 0
     this.#clock.begin()
     this.#learned.renew()
     try {
@@ -171,9 +174,8 @@ export class LineWriter {
     if (typeof record.toJSON === 'function') return failed
     let at = start
     let last = place.start
-    let count = 0
     for (const name in record) {
-      if (++count % membersPerClock === 0 && this.#isSlow()) return failed
+      if (++this.#members % membersPerClock === 0 && this.#isSlow()) return failed
       if (!hasOwn.call(record, name)) return failed
       const value = record[name]
       if (value === undefined) {
@@ -211,7 +213,7 @@ export class LineWriter {
     let at = start
     let last = this.#learned.root.start
     for (let i = 0; i < names.length; i++) {
-      if (i % membersPerClock === membersPerClock - 1 && this.#isSlow()) return failed
+      if (++this.#members % membersPerClock === 0 && this.#isSlow()) return failed
       const name = names[i] as string
       const value = record[name]
       if (value === undefined) {
@@ -337,7 +339,7 @@ export class LineWriter {
     }
     let at = start + 1
     for (let i = 0; i < array.length; i++) {
-      if (i % membersPerClock === membersPerClock - 1 && this.#isSlow()) return failed
+      if (++this.#members % membersPerClock === 0 && this.#isSlow()) return failed
       if (at > this.#limit && !this.#grow(at, at)) return failed
       if (i > 0) this.bytes[at++] = comma
       const item = array[i]
@@ -353,7 +355,7 @@ export class LineWriter {
   #writeRuledArray(array: readonly unknown[], start: number, depth: number, rule: Rule): number {
     let at = start + 1
     for (let i = 0; i < array.length; i++) {
-      if (i % membersPerClock === membersPerClock - 1 && this.#isSlow()) return failed
+      if (++this.#members % membersPerClock === 0 && this.#isSlow()) return failed
       if (at > this.#limit && !this.#grow(at, at)) return failed
       if (i > 0) this.bytes[at++] = comma
       const item = array[i]

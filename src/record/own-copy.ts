@@ -1,8 +1,12 @@
 import { isProxy } from 'node:util/types'
 import { isRecord, isValidDate } from './is-plain-data.ts'
 import { maxDepth } from './plain.ts'
+import { membersPerClock, ReadingClock } from './reading-clock.ts'
 
-/** Maximum number of members of an object that is copied here, so that the copy takes some hundred microseconds at most. */
+/**
+ * Maximum number of members of an object that is copied here, so that the copy takes some hundred microseconds at most.
+ * A clock ends the copy of objects with slow accessors.
+ */
 const maxMembers = 10_000
 
 /**
@@ -25,26 +29,45 @@ export function isSpreadable(value: unknown): boolean {
  * Copies an event of plain data with all its members. No object of the event is in the copy, except for Winston's own
  * under symbols, which are not sent. Dates become texts.
  *
- * Returns `undefined` if the event is not plain data, has too many members, or throws when it is read.
+ * Returns `undefined` if the event is not plain data, has too many members, takes long to read, or throws when it is
+ * read.
  */
 export function ownCopy(event: object): Record<string, unknown> | undefined {
   try {
-    return copyOfRecord(event, { members: maxMembers }, 0)
+    return copyOfRecord(event, new Room(), 0)
   } catch {
     return undefined
   }
 }
 
-/** The number of members that may still be copied. */
-interface Room {
-  members: number
+/** What the members of an object may still take to copy. */
+class Room {
+  #members = maxMembers
+  #sinceClock = 0
+  #clock: ReadingClock | undefined
+
+  /**
+   * Takes room for a container with so many members. Returns false if there is none, or if the members read so far were
+   * slow.
+   */
+  take(members: number): boolean {
+    this.#members -= members
+    if (this.#members < 0 || (this.#sinceClock >= membersPerClock && this.#isSlow())) return false
+    this.#sinceClock += members
+    return true
+  }
+
+  #isSlow(): boolean {
+    this.#sinceClock = 0
+    this.#clock ??= new ReadingClock()
+    return this.#clock.isSlow()
+  }
 }
 
 function copyOfRecord(record: object, room: Room, depth: number): Record<string, unknown> | undefined {
   if (depth > maxDepth || !isSpreadable(record)) return undefined
   let left = Object.keys(record).length
-  room.members -= left
-  if (room.members < 0) return undefined
+  if (!room.take(left)) return undefined
   const copy: Record<string, unknown> = { ...record }
   // A loop over the names of the copy takes half as long as one over a list of names.
   for (const name in copy) {
@@ -61,8 +84,7 @@ function copyOfRecord(record: object, room: Room, depth: number): Record<string,
 function copyOfArray(array: readonly unknown[], room: Room, depth: number): unknown[] | undefined {
   if (depth > maxDepth || isProxy(array) || 'toJSON' in array) return undefined
   const { length } = array
-  room.members -= length
-  if (room.members < 0) return undefined
+  if (!room.take(length)) return undefined
   const copy: unknown[] = []
   // Not `for … of`: an array may have an iterator of its own.
   for (let i = 0; i < length; i++) {
