@@ -7,7 +7,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { linesIn } from '../src/cli/file-lines.ts'
 import { NumberRanges } from '../src/number-ranges.ts'
+import { cpuMs } from './support/cpu-ms.ts'
 import { logferry } from './support/logferry.ts'
+import { randomFrom } from './support/random.ts'
 import { startShipping } from './support/shipping.ts'
 
 const shipper = '0abcdefghijkl'
@@ -156,6 +158,24 @@ describe('number ranges', () => {
         expect(ranges.length).toBeLessThanOrEqual(missing.length + 1)
       }),
     )
+  })
+
+  it('take numbers in any order, in time that grows with their number only', () => {
+    const random = randomFrom(1)
+    const numbers = Array.from({ length: 200_000 }, (_, i) => ({ number: i + 1, place: random() }))
+    numbers.sort((one, other) => one.place - other.place)
+    const ranges = new NumberRanges()
+    const add = (from: number, to: number): void => {
+      for (const { number } of numbers.slice(from, to)) ranges.add(number)
+    }
+    const firstMs = cpuMs(() => add(0, 100_000))
+    expect(ranges.length).toBeGreaterThan(40_000)
+    const inRanges = [...ranges].flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, i) => from + i))
+    const first = Array.from(numbers.slice(0, 100_000), ({ number }) => number).sort((one, other) => one - other)
+    expect(inRanges.join()).toBe(first.join())
+    const secondMs = cpuMs(() => add(100_000, 200_000))
+    expect([...ranges]).toEqual([{ from: 1, to: 200_000 }])
+    expect(firstMs + secondMs).toBeLessThan(1500)
   })
 })
 
