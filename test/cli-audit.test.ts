@@ -80,11 +80,11 @@ describe.concurrent('logferry audit', () => {
     expect(code).toBe(0)
   })
 
-  it('reads a file that begins with a byte order mark', async () => {
+  it('reads files joined into one, each of which begins with a byte order mark', async () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-audit-'))
     const path = join(directory.path, 'export.ndjson')
-    await writeFile(path, `\ufeff${nested(1)}\n${nested(2)}\n`)
-    expect((await logferry(['audit', path])).stdout).toMatch(/numbers 1 to 2, events 2\n/)
+    await writeFile(path, `\ufeff${nested(1)}\n${nested(2)}\n\ufeff${nested(3)}\n`)
+    expect((await logferry(['audit', path])).stdout).toMatch(/numbers 1 to 3, events 3\n/)
   })
 
   it('reads a compressed file', async () => {

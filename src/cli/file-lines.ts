@@ -9,7 +9,8 @@ const byteOrderMark = '\ufeff'
 
 /**
  * Yields the lines of a file, many at a time; `undefined` in place of a line that is too long. A byte order mark is no
- * part of the first line. A file whose name ends in `.gz` is decompressed. The path `-` is standard input.
+ * part of a line: files that begin with one may have been joined. A file whose name ends in `.gz` is decompressed. The
+ * path `-` is standard input.
  *
  * @throws any error of reading or decompressing
  */
@@ -30,15 +31,12 @@ export async function* linesIn(
   let pieces: Buffer[] = []
   let bytes = 0
   let isTooLong = false
-  let isFirst = true
   const take = (last: Buffer): string | undefined => {
-    let line = isTooLong || bytes + last.length > maxBytes ? undefined : Buffer.concat([...pieces, last]).toString()
-    if (isFirst && line?.startsWith(byteOrderMark)) line = line.slice(1)
-    isFirst = false
+    const line = isTooLong || bytes + last.length > maxBytes ? undefined : Buffer.concat([...pieces, last]).toString()
     pieces = []
     bytes = 0
     isTooLong = false
-    return line
+    return line?.startsWith(byteOrderMark) ? line.slice(1) : line
   }
   for await (const chunk of chunks) {
     const lines: (string | undefined)[] = []
