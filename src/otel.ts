@@ -284,8 +284,8 @@ export class LogferryLogRecordProcessor {
   #holdIn(held: HeldRecords, record: OtelLogRecord): void {
     if (!beginLogCall()) return void this.shipper.dropNested()
     try {
-      const { maxEventBytes, altered } = this.shipper
-      held.add(toHeldRecord(record, this.#eventOf(record), bytesAsSent(maxEventBytes), altered))
+      const { maxCopyBytes, altered } = this.shipper
+      held.add(toHeldRecord(record, this.#eventOf(record), bytesAsSent(maxCopyBytes), altered))
     } finally {
       logCalls.depth--
     }

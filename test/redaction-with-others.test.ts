@@ -1,4 +1,5 @@
 /** Redaction together with the options that keep, fold, count or number events: the secret appears nowhere. */
+import { resourceFromAttributes } from '@opentelemetry/resources'
 import { LoggerProvider } from '@opentelemetry/sdk-logs'
 import { describe, expect, it, vi } from 'vitest'
 import winston from 'winston'
@@ -102,6 +103,29 @@ describe('redaction', () => {
     await shipper.flush()
     expect(shipping.emulator.events('d')).toHaveLength(40)
     expect(received(shipping)).not.toContain('k3yk3y')
+  })
+
+  it('masks a long secret in a record that is held until its resource is known, and cut', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({
+      redactText: [/-----BEGIN[^-]+-----[^-]+-----END[^-]+-----/g],
+      maxEventBytes: 20_000,
+    })
+    const host = Promise.withResolvers<string>()
+    const provider = new LoggerProvider({
+      resource: resourceFromAttributes({ 'host.id': host.promise }),
+      processors: [new LogferryLogRecordProcessor({ shipper })],
+    })
+    const key = `-----BEGIN KEY-----${'k3y'.repeat(900)}-----END KEY-----`
+    for (let before = 0; before < 20_000; before += 500) {
+      const body = `${'x '.repeat(before / 2)}${key}`
+      provider.getLogger('boot').emit({ body, attributes: { more: 'y'.repeat(30_000) } })
+    }
+    host.resolve('h1')
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toHaveLength(40)
+    expect(received(shipping)).not.toContain('k3yk3y')
+    expect(shipper.stats().cut).toBe(40)
   })
 
   it('masks a match around a text that looks like the mark of a cut', async () => {

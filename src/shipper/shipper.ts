@@ -20,6 +20,7 @@ import { Core } from './core.ts'
 import type { HeldEvents } from './held-events.ts'
 import type { Intake } from './intake/intake.ts'
 import type { IntakeEvent } from './intake/intake-event.ts'
+import { maxCopyBytes } from './intake/shaping.ts'
 import type { MinSeverity } from './min-severity.ts'
 import type { Room } from './room.ts'
 import type { ShipperStats } from './shipper-stats.ts'
@@ -280,9 +281,13 @@ export class Shipper {
     return this.#core.options.durability === 'disk'
   }
 
-  /** @internal */
-  get maxEventBytes(): number {
-    return this.#core.options.maxEventBytes
+  /**
+   * Maximum bytes of an event that is copied before it is redacted.
+   *
+   * @internal
+   */
+  get maxCopyBytes(): number {
+    return maxCopyBytes(this.#core.options)
   }
 
   /** @internal */

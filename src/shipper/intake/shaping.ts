@@ -20,6 +20,12 @@ export interface ShapingDeps {
  */
 const roomForMasking = 4
 
+/** Returns the maximum bytes of an event that is copied before it is redacted. */
+export function maxCopyBytes({ maxEventBytes, redact }: Pick<ResolvedOptions, 'maxEventBytes' | 'redact'>): number {
+  const isMasked = redact !== undefined && redact.texts.length > 0
+  return maxEventBytes * (isMasked ? roomForMasking : 1)
+}
+
 /** The steps that the application's options ask for. A step that is off does not exist. */
 export interface Shaping {
   /** Runs inside the log call of the event, also if the event is held back after that. */
@@ -29,12 +35,11 @@ export interface Shaping {
 }
 
 export function shapingOf({ options, diagnostics, altered }: ShapingDeps): Shaping {
-  const { shaping, redact, timeField } = options
-  const isMasked = redact !== undefined && redact.texts.length > 0
-  const maxEventBytes = options.maxEventBytes * (isMasked ? roomForMasking : 1)
+  const { shaping, timeField } = options
+  const maxBytes = maxCopyBytes(options)
   const { context, transform, sample } = shaping
   const asSent: AsSent = (intake, counted = altered) =>
-    eventAsSent(intake.event, maxEventBytes, counted, nonFiniteOf(intake))
+    eventAsSent(intake.event, maxBytes, counted, nonFiniteOf(intake))
   const deps = { diagnostics, asSent, timeField, altered }
   return {
     context: context && contextStep(context, deps),
