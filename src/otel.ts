@@ -71,7 +71,7 @@ export class LogferryLogRecordExporter {
       throw invalidOption('acknowledge', "'accepted' or 'delivered'", describedWord(acknowledge), 'range')
     }
     this.#acknowledge = acknowledge
-    const { shipper, isOwn } = shipperOf(shipping as ShipperOrOptions)
+    const { shipper, isOwn } = shipperOf(shipping as ShipperOrOptions, ['acknowledge'])
     this.shipper = shipper
     this.#isOwn = isOwn
   }

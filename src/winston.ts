@@ -116,7 +116,7 @@ export class LogferryTransport extends TransportStream {
     this.removeAllListeners('pipe').removeAllListeners('unpipe')
     this.on('pipe', logger => this.#join(logger as unknown as ParentLogger))
     this.on('unpipe', logger => this.#leave(logger as unknown as ParentLogger))
-    const { shipper, isOwn } = shipperOf(shipping as ShipperOrOptions)
+    const { shipper, isOwn } = shipperOf(shipping as ShipperOrOptions, Object.keys(winstonOptions))
     this.shipper = shipper
     this.#isOwn = isOwn
     if (isOwn) shipper.on('warning', warning => this.#warn(warning))

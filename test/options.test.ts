@@ -96,6 +96,49 @@ it('an old Node can load the emulator, and gets a clear error', async () => {
   expect(stdout + stderr).toMatch(`logferry needs Node ${packageJson.engines.node}; this is Node 20.20.2 (`)
 })
 
+describe('an unknown option causes an error that suggests the most similar one', () => {
+  it.each([
+    ['another case', { baseURL: 'https://logs.example' }, 'baseUrl'],
+    ['two letters swapped', { dataste: 'd' }, 'dataset'],
+    ['a letter too many in a short name', { ttls: {} }, 'tls'],
+    ['underscores', { flush_timeout_ms: 1 }, 'flushTimeoutMs'],
+    ['a digit, which hides the name itself', { token2: secret }, 'token'],
+    ['a group', { spool: { directory: 'd', maxByte: 1 } }, 'spool.maxBytes'],
+    ['a required option, which is missing therefore', { spool: { directry: 'd' } }, 'spool.directory'],
+    ['a group in a group', { limits: { orgId: 'o', fleet: { reddis: {} } } }, 'limits.fleet.redis'],
+    ['redact', { redact: { path: [] } }, 'redact.paths'],
+    ['sample', { sample: { infos: 1 } }, 'sample.info'],
+    ['sample in full', { sample: { rats: {} } }, 'sample.rates'],
+  ])('%s', (_, options, similar) => {
+    expect(refusal({ ...good, ...options }).message).toMatch(
+      new RegExp(`; got an unknown option\\. Did you mean ${similar}\\?$`),
+    )
+  })
+
+  it.each([
+    ['a name that resembles none', 'retries'],
+    ['a short word that shares some letters with an option', 'host'],
+    ['a name of a megabyte', 'token'.repeat(200_000)],
+  ])('but not for %s', (_, name) => {
+    expect(refusal({ ...good, [name]: 1 }).message).toMatch(/; got an unknown option$/)
+  })
+
+  it('also of the options that a transport, an exporter or a method has itself', () => {
+    const message = (similar: string) => expect.objectContaining({ message: expect.stringMatching(similar) })
+    const shipper = createShipper(good)
+    const make = (options: object) => new LogferryTransport(options as never)
+    expect(() => make({ ...good, levle: 'warn' })).toThrow(
+      message('one of level, .*, shipper, baseUrl, .*Did you mean level?'),
+    )
+    expect(() => make({ shipper, handleException: true })).toThrow(message('Did you mean handleExceptions?'))
+    expect(() => make({ ...good, shiper: shipper })).toThrow(message('Did you mean shipper?'))
+    expect(() => new LogferryLogRecordExporter({ shipper, acknowlege: 'delivered' } as never)).toThrow(
+      message('Did you mean acknowledge?'),
+    )
+    expect(() => shipper.setMinSeverity('warn', { formMs: 5 } as never)).toThrow(message('Did you mean forMs?'))
+  })
+})
+
 describe.each([null, 'https://logs.example', 5, [], () => good])('%j in place of options', options => {
   it.each<[string, (options: never) => unknown]>([
     ['the shipper', createShipper],
@@ -468,7 +511,7 @@ describe('invalid options throw when the shipper is made', () => {
       'an unknown option of the limits',
       { ...good, limits: { accesToken: secret } },
       'limits.accesToken',
-      /must be one of limits\.orgId, limits\.accessToken, .*; got an unknown option$/,
+      /must be one of limits\.orgId, .*; got an unknown option\. Did you mean limits\.accessToken\?$/,
       'TypeError',
     ],
     [

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { ownProperties } from '../own-properties.ts'
+import { similarName } from '../text/similar-name.ts'
 
 function shown(value: unknown): string {
   const text = inspect(value, { depth: 0, breakLength: Number.POSITIVE_INFINITY })
@@ -58,8 +59,10 @@ export function checkObject<T extends object>(name: string, value: T): T {
 /** Throws on an unknown property name. A misspelled name would otherwise silently leave the default in force. */
 export function checkKeys(name: string, value: object, known: readonly string[]): void {
   const unknown = Object.keys(value).find(key => !known.includes(key))
-  if (unknown !== undefined)
-    throw new TypeError(`${name}: there is no ${inspect(unknown)}; use one of ${known.join(', ')}`)
+  if (unknown === undefined) return
+  const similar = similarName(unknown, known)
+  const suggestion = similar === undefined ? '' : `. Did you mean ${similar}?`
+  throw new TypeError(`${name}: there is no ${inspect(unknown)}; use one of ${known.join(', ')}${suggestion}`)
 }
 
 /** Checks a list of non-empty strings, or `*` for all. */

@@ -1,8 +1,7 @@
 import { validateHeaderName } from 'node:http'
-import { inspect } from 'node:util'
 import { ownProperties } from '../own-properties.ts'
 import type { BodyLimits } from './body.ts'
-import { checkInteger, checkList, checkObject, checkText, mistake } from './checks.ts'
+import { checkInteger, checkKeys, checkList, checkObject, checkText, mistake } from './checks.ts'
 import { type Enforcement, enforcedLimits, type Limit } from './enforcement.ts'
 import { checkGrant } from './grant.ts'
 import { checkHosts } from './hosts.ts'
@@ -103,6 +102,24 @@ export interface Settings extends BodyLimits, EventBounds {
 
 const MiB = 1024 * 1024
 
+const optionNames = Object.keys({
+  host: true,
+  allowedHosts: true,
+  port: true,
+  basePath: true,
+  tls: true,
+  org: true,
+  orgs: true,
+  enforce: true,
+  tokens: true,
+  orgIdHeader: true,
+  maxRequestBytes: true,
+  maxDecodedBytes: true,
+  maxRequestEvents: true,
+  maxNestingDepth: true,
+  maxStoredBytes: true,
+} satisfies Record<keyof EmulatorOptions, true>)
+
 /**
  * Checks the options and fills in the defaults.
  *
@@ -110,10 +127,9 @@ const MiB = 1024 * 1024
  */
 export function settingsOf(options: EmulatorOptions): Settings {
   const given = checkObject('startEmulator: options', options)
-  const { host, allowedHosts, port, basePath, tls, org, orgs, enforce, tokens, orgIdHeader, ...rest } = given
-  const { maxRequestBytes, maxDecodedBytes, maxRequestEvents, maxNestingDepth, maxStoredBytes, ...unknown } =
-    ownProperties(rest)
-  for (const name of Object.keys(unknown)) throw new TypeError(`startEmulator: there is no option ${inspect(name)}`)
+  checkKeys('startEmulator: options', given, optionNames)
+  const { host, allowedHosts, port, basePath, tls, org, orgs, enforce, tokens, orgIdHeader } = given
+  const { maxRequestBytes, maxDecodedBytes, maxRequestEvents, maxNestingDepth, maxStoredBytes } = given
   return {
     host: checkText('host', host ?? '127.0.0.1'),
     allowedHosts: checkHosts('allowedHosts', allowedHosts ?? []),

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { invalidOption } from '../errors.ts'
-import { described, describedName, describedWord, kindOf } from './described.ts'
+import { described, describedWord, kindOf } from './described.ts'
 import { type Definitions, type OptionsOf, schemaOf } from './option.ts'
+import { unknownOption } from './unknown-option.ts'
 
 /** Valibot types of options for which a short text is a typing mistake, not a misplaced secret. */
 const wordTypes = new Set(['picklist', 'number', 'boolean'])
@@ -14,17 +15,25 @@ const wordTypes = new Set(['picklist', 'number', 'boolean'])
  */
 export function checked<D extends Definitions>(definitions: D, options: unknown): OptionsOf<D> {
   const schema = schemaOf(definitions)
-  const result = v.safeParse(schema, options, { abortEarly: true })
+  const result = v.safeParse(schema, options)
   if (result.success) return result.output as OptionsOf<D>
-  const issue = result.issues[0]
+  // First of all an unknown name, which may be a required option that is mistyped and therefore missing.
+  const issue = result.issues.find(isUnknownName) ?? result.issues[0]
   const path = (issue.path ?? []).map(({ key }) => String(key))
-  if (issue.path?.at(-1)?.origin === 'key') throw unknown(path, schema as AnySchema)
+  if (isUnknownName(issue)) {
+    const parents = path.slice(0, -1)
+    throw unknownOption(path.at(-1) as string, Object.keys(entriesAt(schema as AnySchema, parents)), parents.join('.'))
+  }
   throw invalidOption(
     path.join('.') || 'options',
     issue.message,
     got(issue, isSecret(definitions, path)),
     issue.kind === 'schema' ? 'type' : 'range',
   )
+}
+
+function isUnknownName({ path }: v.BaseIssue<unknown>): boolean {
+  return path?.at(-1)?.origin === 'key'
 }
 
 /** True if an option on the path may hold a secret. */
@@ -38,15 +47,6 @@ function got({ type, input }: v.BaseIssue<unknown>, mayBeSecret: boolean): strin
   if (input === undefined) return 'nothing'
   if (mayBeSecret) return kindOf(input)
   return wordTypes.has(type) ? describedWord(input) : described(input)
-}
-
-/** Creates the error for a name that no option has. */
-function unknown(path: readonly string[], schema: AnySchema): Error {
-  const parents = path.slice(0, -1)
-  const name = path.at(-1) as string
-  const nameAt = (known: string) => [...parents, known].join('.')
-  const names = Object.keys(entriesAt(schema, parents)).map(nameAt)
-  return invalidOption(nameAt(describedName(name)), `one of ${names.join(', ')}`, 'an unknown option')
 }
 
 /**

@@ -1,9 +1,10 @@
 import { isRegExp, isUint8Array } from 'node:util/types'
 import { invalidOption } from '../errors.ts'
 import { ownProperties } from '../own-properties.ts'
-import { described, describedName, kindOf } from './described.ts'
+import { described, kindOf } from './described.ts'
 import type { CensorFunction, RedactOptions } from './redact-options.ts'
 import { maxPathLength, parseRedactPath, type RedactPath } from './redact-path.ts'
+import { unknownOption } from './unknown-option.ts'
 
 /** The options `redact` and `redactText` as the core uses them. */
 export interface ResolvedRedact {
@@ -54,10 +55,7 @@ function longForm(redact: unknown): { readonly [Name in keyof RedactOptions]: un
   if (typeof redact !== 'object' || redact === null) throw invalidOption('redact', expectedRedact, kindOf(redact))
   const own = ownProperties(redact)
   const unknown = Object.keys(own).find(name => !(names as readonly string[]).includes(name))
-  if (unknown !== undefined) {
-    const known = names.map(name => `redact.${name}`).join(', ')
-    throw invalidOption(`redact.${describedName(unknown)}`, `one of ${known}`, 'an unknown option')
-  }
+  if (unknown !== undefined) throw unknownOption(unknown, names, 'redact')
   return own as RedactOptions
 }
 

@@ -2,9 +2,10 @@ import { type Severity, type SeverityName, severities } from '../accounting/seve
 import { invalidOption } from '../errors.ts'
 import { ownProperties } from '../own-properties.ts'
 import { isFunction } from './checks.ts'
-import { described, describedName, describedWord, kindOf } from './described.ts'
+import { described, describedWord, kindOf } from './described.ts'
 import { custom, type DefinitionsOf, word } from './option.ts'
 import { isOptionGroup } from './strict-object.ts'
+import { unknownOption } from './unknown-option.ts'
 
 /** Shares of events that are kept, by severity: 1 keeps every event, 0 none. A severity without a rate keeps every event. */
 export type SampleRates = { readonly [Name in SeverityName]?: number | undefined }
@@ -152,7 +153,10 @@ export function checkedSeverity(name: unknown, option: string): SeverityName {
 function resolveSample(given: NonNullable<ShapingOptions['sample']>): ResolvedSample | undefined {
   if (typeof given === 'function') return { rates: given, by: 'event' }
   const own: Partial<SampleOptions> & SampleRates = ownProperties(given)
-  if (!('rates' in own || 'by' in own)) return sampleOf(resolveRates(own, 'sample'), 'event')
+  if (!('rates' in own || 'by' in own)) {
+    checkNames(own, [...severities, 'rates', 'by'], 'sample')
+    return sampleOf(resolveRates(own, 'sample'), 'event')
+  }
   checkNames(own, ['rates', 'by'], 'sample')
   const { rates, by = 'event' } = own
   if (by !== 'event' && by !== 'trace') throw invalidOption('sample.by', "'event' or 'trace'", describedWord(by))
@@ -188,7 +192,5 @@ export function isRate(value: unknown): value is number {
 
 function checkNames(given: object, names: readonly string[], option: string): void {
   const unknown = Object.keys(given).find(name => !names.includes(name))
-  if (unknown === undefined) return
-  const expected = `one of ${names.map(name => `${option}.${name}`).join(', ')}`
-  throw invalidOption(`${option}.${describedName(unknown)}`, expected, 'an unknown option')
+  if (unknown !== undefined) throw unknownOption(unknown, names, option)
 }

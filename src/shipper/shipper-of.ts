@@ -1,7 +1,8 @@
 import { invalidOption } from '../errors.ts'
 import { describedName, kindOf } from '../options/described.ts'
 import { optionsOf } from '../options/options-of.ts'
-import type { ShipperOptions } from '../options/shipper-options.ts'
+import { type ShipperOptions, shipperOptions } from '../options/shipper-options.ts'
+import { unknownOption } from '../options/unknown-option.ts'
 import { createShipper, Shipper } from './shipper.ts'
 
 /**
@@ -14,12 +15,19 @@ export type ShipperOrOptions = { readonly shipper: Shipper } | (ShipperOptions &
 /**
  * Returns the given shipper, or creates one from the options.
  *
+ * @param ownNames options that the transport, processor or exporter has read itself, for the error about an unknown one
  * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if an option is missing or malformed
  * @throws Error if Node is older than 22.19
  * @internal
  */
-export function shipperOf(given: ShipperOrOptions): { shipper: Shipper; isOwn: boolean } {
+export function shipperOf(
+  given: ShipperOrOptions,
+  ownNames: readonly string[] = [],
+): { shipper: Shipper; isOwn: boolean } {
   const { shipper, ...options } = optionsOf(given)
+  const known = [...ownNames, 'shipper', ...Object.keys(shipperOptions)]
+  const unknown = Object.keys(options).find(name => !known.includes(name))
+  if (unknown !== undefined) throw unknownOption(unknown, known)
   if (shipper === undefined) return { shipper: createShipper(options), isOwn: true }
   if (!(shipper instanceof Shipper))
     throw invalidOption('shipper', 'a shipper that createShipper() returned', kindOf(shipper))

@@ -10,7 +10,10 @@ type Misuse = any
 describe('an invalid option is refused with its name, the expectation and the value', () => {
   it.each([
     [null, 'startEmulator: options must be an object, not null'],
-    [{ prot: 1 }, "startEmulator: there is no option 'prot'"],
+    [
+      { prot: 1 },
+      expect.stringMatching(/^startEmulator: options: there is no 'prot'; use one of host, .*mean port\?$/),
+    ],
     [{ host: '' }, "host must be a non-empty string, not ''"],
     [{ port: 70_000 }, 'port must be an integer from 0 to 65535, not 70000'],
     [{ port: '80' }, "port must be an integer from 0 to 65535, not '80'"],
@@ -34,7 +37,7 @@ describe('an invalid option is refused with its name, the expectation and the va
     [{ tokens: [{ kind: 'root' }] }, "tokens[0].kind must be 'api' or 'personal' or 'access', not 'root'"],
     [
       { tokens: [{ kind: 'api', actions: ['ingest'], dataset: ['only-this'] }] },
-      "tokens[0]: there is no 'dataset'; use one of kind, token, orgs, actions, datasets",
+      "tokens[0]: there is no 'dataset'; use one of kind, token, orgs, actions, datasets. Did you mean datasets?",
     ],
     [
       { tokens: [{ kind: 'access' }, { kind: 'personal', actions: ['ingest'] }] },
@@ -107,7 +110,10 @@ describe('an invalid token is refused without being shown', () => {
     [{ kind: 'api', actions: ['all'] }, "grant.actions must be 'ingest' or 'org:read' or 'org:write', not 'all'"],
     [{ kind: 'api', actions: [], datasets: 'a' }, "grant.datasets must be a list of names or '*', not 'a'"],
     [{ kind: 'personal', orgs: [''] }, "grant.orgs[0] must be a non-empty string, not ''"],
-    [{ kind: 'personal', org: ['secret'] }, "addToken: grant: there is no 'org'; use one of kind, token, orgs"],
+    [
+      { kind: 'personal', org: ['secret'] },
+      "addToken: grant: there is no 'org'; use one of kind, token, orgs. Did you mean orgs?",
+    ],
     [{ kind: 'personal', token: 'secret\r\n' }, 'grant.token must be a non-empty string of visible ASCII characters'],
   ])('%j', (grant: Misuse, message) => {
     expect(() => emulator.addToken(grant)).toThrow(message)

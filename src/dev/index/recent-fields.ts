@@ -1,7 +1,7 @@
+import { editDistance } from '../../text/edit-distance.ts'
 import type { FieldRow } from '../protocol.ts'
 import type { KnownFields } from '../query/resolve-names.ts'
 import { DistinctCount } from './distinct-count.ts'
-import { editDistance } from './edit-distance.ts'
 import { FieldCounts, type FieldStatistics, fieldTypes } from './field-statistics.ts'
 import { groupsNamedByIds, idInName } from './ids-in-names.ts'
 
