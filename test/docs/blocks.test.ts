@@ -137,6 +137,7 @@ async function writeFiles({ page }: Block, folder: string): Promise<void> {
   const files = run.filter(({ page: own, file }) => own === page && file !== undefined)
   if (files.length === 0) return
   await linkPackages(folder)
+  writeFileSync(`${folder}/package.json`, JSON.stringify({ type: 'commonjs' })) // as `npm init` makes it
   for (const { file, source } of files) writeFileSync(`${folder}/${file}`, source)
 }
 

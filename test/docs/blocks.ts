@@ -15,7 +15,7 @@
  * | `exits 1` | the exit code, if it is not 0 |
  * | `until /text/` | the block runs until its output matches, and is then ended by SIGINT |
  * | `as a process` | the block has a process of its own, because it writes to standard output or ends the process |
- * | `file app.js` | the block is written to a file of that name, in the folder in which the commands of the page run; it does not run by itself |
+ * | `file app.mjs` | the block is written to a file of that name, in the folder in which the commands of the page run; it does not run by itself |
  * | `in spool` | the block runs in a folder that is prepared under that name, see `folders.ts` |
  * | `prints errors` | the block writes to standard error, as it shows |
  * | `needs redis` | the block runs with a Redis at `REDIS_URL`, and is skipped where none is installed |
