@@ -132,6 +132,36 @@ describe('a Winston logger', () => {
     ])
   })
 
+  it('keeps the level, the message and the metadata of the logger beside the result of a toJSON', async () => {
+    const toJSON = function (this: { message: string; config: unknown }) {
+      return { message: this.message, config: this.config, code: 'E_REQUEST', level: 'hidden' }
+    }
+    const failure = Object.assign(new Error('status 500'), { config: { url: '/pay' }, request: { socket: 1 }, toJSON })
+    class Order {
+      readonly message = 'order'
+      readonly card = '1234'
+      toJSON() {
+        return { id: 42, _time: '2020-01-01T00:00:00Z' }
+      }
+    }
+    await using logging = await startLogging({}, { defaultMeta: { service: 'shop' } })
+    logging.logger.error('call failed', failure)
+    logging.logger.warn(new Order() as object)
+    await end(logging.logger)
+    const [called, ordered] = logging.emulator.events('d')
+    expect(called).toMatchObject({
+      level: 'error',
+      message: 'call failed status 500',
+      stack: expect.stringContaining('status 500'),
+      service: 'shop',
+      config: { url: '/pay' },
+      code: 'E_REQUEST',
+      error: { name: 'Error', message: 'status 500' },
+    })
+    expect(called).not.toHaveProperty('request')
+    expect(ordered).toEqual({ _time: '2020-01-01T00:00:00Z', level: 'warn', message: 'order', id: 42 })
+  })
+
   it('ships no field of an Error that a format removed or replaced', async () => {
     const fields = { password: 'hunter2', user: { id: 1, ssn: 'hunter3' }, config: { headers: ['hunter4'] } }
     class ToldError extends Error {

@@ -64,7 +64,8 @@ export function mergedError(info: Info): Error | undefined {
   return isMoved || first.stack === stack ? first : undefined
 }
 
-function argumentsOf(info: Info): readonly unknown[] {
+/** Returns the arguments after the message of a log call. */
+export function argumentsOf(info: Info): readonly unknown[] {
   const args = info[splat]
   return Array.isArray(args) ? args : []
 }

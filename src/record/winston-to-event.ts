@@ -5,6 +5,7 @@ import { isRecord } from './is-plain-data.ts'
 import { logstashFields } from './logstash.ts'
 import { areArgumentsFound, type Info, lostArguments, mergedError, unmergeHttp } from './lost-arguments.ts'
 import { isNameLost, lostFields, nameInStack } from './lost-error.ts'
+import { toldFields } from './told-fields.ts'
 import { type TraceIds, traceFlagsHex } from './trace-context.ts'
 
 /** The level as it was logged. A format may have colored `info.level` since. */
@@ -24,6 +25,7 @@ const isEnumerable = Object.prototype.propertyIsEnumerable
  *   message. A message that is a number: its text.
  * - A message that `format.logstash()` has taken out: put back, and so is the timestamp.
  * - `logger.error('context', error)`: the fields of the Error that Winston lost, in `error`.
+ * - An info with a `toJSON`: the fields that it returns, beside the level, the message and the fields that Winston added.
  * - Other arguments that Winston lost: in `splat`.
  * - A colored level: the level that was logged.
  * - `trace`: added, unless `info` has a `trace_id`.
@@ -66,12 +68,13 @@ function isEvent(info: Info): boolean {
     info.level === info[loggedLevel] &&
     areArgumentsFound(info) &&
     !(info instanceof Error) &&
+    typeof info.toJSON !== 'function' &&
     !isNameLost(info)
   )
 }
 
 function repaired(info: Info, trace: TraceIds | undefined, origin: Error | undefined): Info {
-  const event = noteOriginal<Info>(isError(info) ? fieldsOf(info) : { ...info }, info)
+  const event = noteOriginal<Info>(isError(info) ? fieldsOf(info) : toldFields(info), info)
   if (typeof info[loggedLevel] === 'string') event.level = info[loggedLevel]
   if (!Object.hasOwn(info, 'message')) Object.assign(event, logstashFields(info))
   if (origin !== undefined) Object.assign(event, lostFields(event, origin))

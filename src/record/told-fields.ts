@@ -1,0 +1,28 @@
+import { isRecord } from './is-plain-data.ts'
+import { argumentsOf, type Info } from './lost-arguments.ts'
+import { handleRejection } from './unheard-rejection.ts'
+
+/**
+ * Copies the fields of an info. If the info has a `toJSON`, the result of that method replaces the fields of the object
+ * that brought the method.
+ *
+ * Winston merges the methods of an argument, too, and some errors have a `toJSON` of their own: those of axios before
+ * version 1, for example. Such a method returns neither the level nor the metadata of the logger, so these stay.
+ */
+export function toldFields(info: Info): Info {
+  if (typeof info.toJSON !== 'function') return { ...info }
+  const result: unknown = info.toJSON('')
+  handleRejection(result)
+  const told = typeof result === 'object' && result !== null && isRecord(result) ? result : { body: result }
+  const fields: Info = { ...info, ...hiddenFields(info), ...told, toJSON: undefined }
+  fields.message ??= info.message
+  return fields
+}
+
+/** Returns the fields, each `undefined`, of the object that brought the `toJSON`, except for the level and the message. */
+function hiddenFields(info: Info): Info {
+  const [first] = argumentsOf(info) as readonly (Info | null | undefined)[]
+  const teller = typeof first === 'object' && first?.toJSON === info.toJSON ? first : info
+  const names = Object.keys(teller as object).filter(name => name !== 'level' && name !== 'message')
+  return Object.fromEntries(names.map(name => [name, undefined]))
+}
