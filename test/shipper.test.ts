@@ -71,6 +71,46 @@ describe('events', () => {
     expect(shipping.emulator.events('d')).toMatchObject([{ order: { id: 1 } }])
   })
 
+  it('that are told by toJSON or kept in a Map have their own fields once, and their own severity', async () => {
+    class Told {
+      readonly #fields: object
+      constructor(fields: object) {
+        this.#fields = fields
+      }
+      toJSON() {
+        return this.#fields
+      }
+    }
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ identify: true, minSeverity: 'warn' })
+    const fields = { _time: '2020-01-01T00:00:00Z', level: 'error', log: { file: 'a' } }
+    const events = [fields, new Told(fields), new Map(Object.entries(fields)) as object]
+    for (const event of events) expect(shipper.ship(event)).toBe(true)
+    await shipper.shipAndConfirm(new Told(fields))
+    expect(shipper.ship(new Told({ level: 'info' }))).toBe(false)
+    const transforming = shipping.ship({ identify: true, transform: () => new Told(fields) as never })
+    expect(transforming.ship({ n: 1 })).toBe(true)
+    await transforming.flush()
+    const lines = shipping.emulator.lines('d').map(line => line.replace(/(?<=^\{"log\.record\.uid":")\w+-\d+/, 'uid'))
+    expect(lines).toEqual(Array(5).fill(`{"log.record.uid":"uid",${JSON.stringify(fields).slice(1)}`))
+  })
+
+  it('that are told by toJSON go to the dataset that their own fields name', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ dataset: event => String(event.tenant) })
+    expect(shipper.ship({ tenant: 'd', toJSON: () => ({ n: 1 }) })).toBe(true)
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toMatchObject([{ n: 1 }])
+  })
+
+  it('have the time of the log call if their toJSON leaves out a timestamp of the object', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    shipper.ship({ _time: '2020-01-01T00:00:00Z', toJSON: () => ({ n: 1 }) })
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toEqual([{ _time: expect.stringMatching(/^20[2-9]\d-.*Z$/), n: 1 }])
+  })
+
   it('keep their own timestamp', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()

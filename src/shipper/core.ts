@@ -19,12 +19,13 @@ import { Drain } from './drain.ts'
 import { fieldRulesOf, fieldStep, redactStep } from './field-rules-of.ts'
 import { HeldEvents } from './held-events.ts'
 import { Instruments } from './instruments.ts'
+import type { AsSent } from './intake/event-fields.ts'
 import { IdentifiedIntake } from './intake/identified-intake.ts'
 import { Intake } from './intake/intake.ts'
 import { IntakeDrops } from './intake/intake-drops.ts'
 import type { HoldingStep } from './intake/intake-event.ts'
 import { type NoiseControl, openNoiseControl } from './intake/noise-control.ts'
-import { shapingOf } from './intake/shaping.ts'
+import { asSentBy, shapingOf } from './intake/shaping.ts'
 import { type License, openLicense } from './license-limits.ts'
 import { MinSeverity } from './min-severity.ts'
 import { openPipeline, type Pipeline } from './pipeline.ts'
@@ -63,6 +64,7 @@ export class Core {
   readonly license: License | undefined
   readonly minSeverity: MinSeverity
   readonly intake: Intake
+  readonly asSent: AsSent
   readonly receipts: Receipts
   readonly instruments: Instruments | undefined
   readonly #redaction: Redaction | undefined
@@ -72,6 +74,7 @@ export class Core {
     const { ledger, diagnostics, altered } = this
     const redaction = options.redact && new Redaction(options.redact)
     this.options = options
+    this.asSent = asSentBy({ options, altered })
     this.#redaction = redaction
     this.compression = new Compression(options.compression)
     this.sender = new Sender(options, this.compression, diagnostics.redact)
@@ -161,7 +164,7 @@ export class Core {
         license: this.license,
         countLine: lineCounter({ license: this.license, meter, reports: this.usageReports }),
         intakeDrops: this.intakeDrops,
-        shaping: shapingOf({ options, diagnostics, altered }),
+        shaping: shapingOf({ options, diagnostics, altered, asSent: this.asSent }),
         redaction,
         atExit: this.#atExit,
       },

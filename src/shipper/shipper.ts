@@ -11,6 +11,7 @@ import { ownProperties } from '../own-properties.ts'
 import { wallClockMs } from '../record/clock.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import { beginLogCall, logCalls } from '../record/log-calls.ts'
+import { hasOtherFields } from '../record/shipped-field.ts'
 import { openBatchBytes, reserveStack, useDiskBytes } from '../stack-reserve.ts'
 import { kindOfThrown } from '../text/kind-of-thrown.ts'
 import { monotonicMs, systemTimeMs } from '../time.ts'
@@ -93,10 +94,14 @@ export class Shipper {
     try {
       if (!beginLogCall()) return this.dropNested() === undefined
       try {
-        const severity = levelOf(event)
+        const fields = this.#fieldsOf(event)
+        const severity = levelOf(fields)
         if (this.isBelowMinimum(severity)) return false
         const time = wallClockMs()
-        return this.take({ event, severity, time, resource: undefined, preSerialized: undefined }) === undefined
+        return (
+          this.take({ event: fields, logged: event, severity, time, resource: undefined, preSerialized: undefined }) ===
+          undefined
+        )
       } finally {
         logCalls.depth--
       }
@@ -407,13 +412,20 @@ export class Shipper {
     return acknowledgement
   }
 
+  /** Returns the fields of an event as they are sent: the level and the timestamp are among these. */
+  #fieldsOf(event: object): object {
+    return hasOtherFields(event) ? this.#core.asSent({ event, resource: undefined }) : event
+  }
+
   /** Takes an event that a caller waits for. Returns the reason if the event is dropped. */
   #takeAwaited(event: object, acknowledgement: Acknowledgement): DropReason | undefined {
     if (!beginLogCall()) return this.dropNested()
     try {
+      const fields = this.#fieldsOf(event)
       return this.take({
-        event,
-        severity: levelOf(event),
+        event: fields,
+        logged: event,
+        severity: levelOf(fields),
         time: wallClockMs(),
         resource: undefined,
         preSerialized: undefined,

@@ -4,7 +4,7 @@ import { isSpreadable, ownCopy } from '../../record/own-copy.ts'
 import type { IntakeEvent } from './intake-event.ts'
 
 /** Returns an event as it is sent: its line, parsed. Counts what was altered for that, for the whole shipper by default. */
-export type AsSent = (intake: IntakeEvent, altered?: Alterations) => Record<string, unknown>
+export type AsSent = (intake: Pick<IntakeEvent, 'event' | 'resource'>, altered?: Alterations) => Record<string, unknown>
 
 /**
  * Returns what `change` makes of the event. `change` gets an object whose fields can be spread: the event, or the event

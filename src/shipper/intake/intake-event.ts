@@ -8,6 +8,11 @@ import { tailFields } from '../../record/resource-tail.ts'
 export interface IntakeEvent {
   /** The event's fields. Replace them by `replaceFields` only. */
   event: object
+  /**
+   * The object that was logged, if it is another one: the fields of a Map, for example, are in `event`. The functions
+   * `dataset` and `sample` get this object, unless a step has changed the event.
+   */
+  logged?: object | undefined
   severity: Severity
   /** Time of an event without a timestamp of its own: milliseconds since the epoch, or seconds and nanoseconds. */
   readonly time: number | readonly [number, number]
@@ -34,6 +39,7 @@ export function replaceFields(intake: IntakeEvent, event: object): void {
   if (event === intake.event) return
   intake.event = event
   intake.preSerialized = undefined
+  if (intake.logged !== undefined) intake.logged = undefined
 }
 
 /**

@@ -225,7 +225,7 @@ export class Intake {
   #datasetOf(intake: IntakeEvent): string | undefined {
     const ask = this.#dataset
     if (typeof ask === 'string') return ask
-    const answer = datasetOf(ask, intake.event, intake.resource)
+    const answer = datasetOf(ask, intake.logged ?? intake.event, intake.resource)
     intake.preSerialized = undefined // the function may have changed the event
     if ('name' in answer) return answer.name
     this.#deps.diagnostics.warn(

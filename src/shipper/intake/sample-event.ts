@@ -34,7 +34,7 @@ export function sampleStep({ rates, by }: ResolvedSample, deps: SampleDeps): Ear
 function askedRate(ask: SampleFunction, intake: IntakeEvent, diagnostics: Diagnostics): number {
   intake.preSerialized = undefined // the function may change the event, although it must not
   try {
-    const rate: unknown = ask(wholeEvent(intake.event, intake.resource))
+    const rate: unknown = ask(wholeEvent(intake.logged ?? intake.event, intake.resource))
     if (isRate(rate)) return rate
     const problem = typeof rate === 'number' ? `returned ${rate}` : (problemOf(rate) ?? `returned ${kindOf(rate)}`)
     warnOfHook(diagnostics, 'sample', `must return a number from 0 to 1, but ${problem}`)

@@ -12,6 +12,7 @@ export interface ShapingDeps {
   readonly options: Pick<ResolvedOptions, 'shaping' | 'maxEventBytes' | 'timeField' | 'redact'>
   readonly diagnostics: Diagnostics
   readonly altered: Alterations
+  readonly asSent: AsSent
 }
 
 /**
@@ -34,12 +35,15 @@ export interface Shaping {
   readonly steps: readonly EarlyStep[]
 }
 
-export function shapingOf({ options, diagnostics, altered }: ShapingDeps): Shaping {
-  const { shaping, timeField } = options
+/** Returns the function that converts events of a shipper to plain data before they are redacted. */
+export function asSentBy({ options, altered }: Pick<ShapingDeps, 'options' | 'altered'>): AsSent {
   const maxBytes = maxCopyBytes(options)
+  return (intake, counted = altered) => eventAsSent(intake.event, maxBytes, counted, nonFiniteOf(intake))
+}
+
+export function shapingOf({ options, diagnostics, altered, asSent }: ShapingDeps): Shaping {
+  const { shaping, timeField } = options
   const { context, transform, sample } = shaping
-  const asSent: AsSent = (intake, counted = altered) =>
-    eventAsSent(intake.event, maxBytes, counted, nonFiniteOf(intake))
   const deps = { diagnostics, asSent, timeField, altered }
   return {
     context: context && contextStep(context, deps),

@@ -3,6 +3,7 @@ import { severityOfLevel } from '../../accounting/severity.ts'
 import type { ShapingOptions } from '../../options/shaping-options.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
 import { emptyTail, frozenTailFields } from '../../record/resource-tail.ts'
+import { hasOtherFields } from '../../record/shipped-field.ts'
 import { type AsSent, changedFields, copiedEvent } from './event-fields.ts'
 import { problemOf, thrownBy, warnOfHook } from './hooks.ts'
 import { type EarlyStep, type IntakeEvent, replaceFields } from './intake-event.ts'
@@ -54,7 +55,8 @@ type Shipped = Pick<IntakeEvent, 'event' | 'severity' | 'resource'>
  * Returns the parts of the event that the function returned. An unchanged tail stays a tail. If the function has changed
  * or removed a field of the tail, the event carries all of these fields itself.
  */
-function shipped(result: Fields, { intake, tail, level, asSent }: Given): Shipped {
+function shipped(returned: Fields, { intake, tail, level, asSent }: Given): Shipped {
+  const result = hasOtherFields(returned) ? asSent({ ...intake, event: returned }) : returned
   const severity = result.level === level ? intake.severity : severityOfLevel(result.level)
   if (tail === undefined) return { event: result, severity, resource: undefined }
   const names = Object.keys(tail)
