@@ -166,6 +166,24 @@ describe('redaction', () => {
     expect(received(shipping)).not.toContain(secret)
   })
 
+  it.each<[string, ShipperOptions]>([
+    ['nothing', {}],
+    ['identify', { identify: true }],
+    ['hold', { hold: { below: 'error' } }],
+    ['collapse', { collapse: {} }],
+    ['identify, hold and collapse', { identify: true, hold: { below: 'error' }, collapse: {} }],
+  ])('gives an event whose timestamp is removed the time of its log call, beside %s', async (_, others) => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ redact: { paths: ['_time'], censor: 'remove' }, ...others })
+    const event = { _time: '1999-12-31T00:00:00Z', message: 'same', trace_id: 'a'.repeat(32) }
+    for (let n = 0; n < 2; n++) shipper.ship({ ...event, level: 'info' })
+    shipper.ship({ ...event, level: 'error' })
+    await shipper.flush()
+    const lines = shipping.emulator.lines('d')
+    expect(lines).toHaveLength(3)
+    for (const line of lines) expect(line.match(/"_time":"[^"]*"/g)).toEqual([expect.stringMatching(/"20\d\d-.*Z"/)])
+  })
+
   it('reaches the summary of repeated events', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ ...options, collapse: {} })

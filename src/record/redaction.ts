@@ -155,6 +155,11 @@ export class Redaction implements RedactionRules {
     }
   }
 
+  /** True if the line of an event is without this field, although the event has it. */
+  removes(event: object, name: string): boolean {
+    return this.censor.isRemoval && this.root?.member(name) === censored && !this.#redacted.has(event)
+  }
+
   /** Returns the timestamp that an event brings along as another event may repeat it; `undefined` if it is redacted. */
   shownTime(timeField: string, time: string): string | undefined {
     return this.root?.member(timeField) === censored ? undefined : this.maskText(time)

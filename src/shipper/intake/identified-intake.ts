@@ -14,7 +14,7 @@ export class IdentifiedIntake extends Intake {
     steps: readonly HoldingStep[] = [],
     uids: UidSequence = new UidSequence(),
   ) {
-    super(deps, altered, steps, new IdentifiedHeads(deps.options.timeField, uids))
+    super(deps, altered, steps, new IdentifiedHeads(deps.options.timeField, deps.redaction, uids))
     this.#uids = uids
   }
 

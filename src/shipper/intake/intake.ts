@@ -53,7 +53,7 @@ export class Intake {
     deps: IntakeDeps,
     altered: Alterations,
     steps: readonly HoldingStep[] = [],
-    heads = new LineHeads(deps.options.timeField),
+    heads = new LineHeads(deps.options.timeField, deps.redaction),
   ) {
     const { options, redaction } = deps
     const { dataset, maxEventBytes } = options

@@ -1,4 +1,5 @@
 import { IdentityStamper, placeOfUid, uidMember } from '../../record/identity.ts'
+import type { Redaction } from '../../record/redaction.ts'
 import { shippedField } from '../../record/shipped-field.ts'
 import { Timestamper } from '../../record/timestamp.ts'
 import type { UidSequence } from '../../record/uid-sequence.ts'
@@ -7,10 +8,12 @@ import type { IntakeEvent } from './intake-event.ts'
 /** Makes the first bytes of a line, which replace the opening brace of the event's JSON: the timestamp. */
 export class LineHeads {
   readonly #timeField: string
+  readonly #redaction: Redaction | undefined
   readonly #timestamper: Timestamper
 
-  constructor(timeField: string) {
+  constructor(timeField: string, redaction: Redaction | undefined) {
     this.#timeField = timeField
+    this.#redaction = redaction
     this.#timestamper = new Timestamper(timeField)
   }
 
@@ -25,7 +28,8 @@ export class LineHeads {
 
   hasOwnTime(event: object): boolean {
     try {
-      return shippedField(event, this.#timeField) !== undefined
+      const name = this.#timeField
+      return shippedField(event, name) !== undefined && this.#redaction?.removes(event, name) !== true
     } catch {
       return true // a getter threw: a stub stands in for the field, and a second field of that name would be wrong
     }
@@ -39,8 +43,8 @@ export class IdentifiedHeads extends LineHeads {
   /** True if the timestamp is in the field that the nested uid would be in. */
   readonly #isLogTaken: boolean
 
-  constructor(timeField: string, uids: UidSequence) {
-    super(timeField)
+  constructor(timeField: string, redaction: Redaction | undefined, uids: UidSequence) {
+    super(timeField, redaction)
     this.#uids = uids
     this.#stamper = new IdentityStamper(timeField, uids)
     this.#isLogTaken = timeField === 'log'
