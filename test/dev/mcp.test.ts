@@ -256,6 +256,23 @@ describe('logferry mcp', () => {
     })
   })
 
+  it('cuts no character of a text in two', async () => {
+    const text = 'n'.repeat(12_345) + '😀'.repeat(30_000)
+    const message = '\u202e'.repeat(99) + '😀'.repeat(90)
+    await dev.ingest([{ message, text }], 'emoji')
+    const found = await agent.call('query_logs', { dataset: 'emoji' })
+    expect(JSON.stringify(found)).not.toMatch(/\\ud8/)
+    const [id] = idsIn(found)
+    let json = ''
+    for (let offset: number | null = 0; offset !== null; ) {
+      const { data } = await agent.call('get_event', { id, offset })
+      expect((data.event as string).isWellFormed()).toBe(true)
+      json += data.event
+      offset = data.next_offset as number | null
+    }
+    expect(JSON.parse(json).text).toBe(text)
+  })
+
   it('shows every character of hostile events, and keeps their names out of the keys', async () => {
     const text = hostileText('said')
     const name = text.slice(0, 100)

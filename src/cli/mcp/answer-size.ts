@@ -24,7 +24,13 @@ export interface NamedValue {
 
 /** Returns a short text in which every character can be seen. Line breaks are kept. */
 export function shortText(text: string, maxChars = maxStringChars): string {
-  return visibleLines(text.length > maxChars ? `${text.slice(0, maxChars)}…` : text).slice(0, maxVisibleChars)
+  return beginning(visibleLines(text.length > maxChars ? `${beginning(text, maxChars)}…` : text), maxVisibleChars)
+}
+
+/** Returns at most `maxChars` characters of a text, and half a character of none: some clients refuse such JSON. */
+function beginning(text: string, maxChars: number): string {
+  const isPair = maxChars < text.length && (text.codePointAt(maxChars - 1) as number) > 0xffff
+  return text.slice(0, isPair ? maxChars - 1 : maxChars)
 }
 
 export function isShort(text: string): boolean {
@@ -79,9 +85,9 @@ const maxPartBytes = 28_000
 
 /** Returns a part of a long text. */
 export function partOf(text: string, offset: number): string {
-  let part = text.slice(offset, offset + maxPartBytes)
+  let part = beginning(text.slice(offset), maxPartBytes)
   for (let bytes = jsonBytes(part); bytes > maxPartBytes; bytes = jsonBytes(part)) {
-    part = part.slice(0, Math.floor((part.length * maxPartBytes) / bytes))
+    part = beginning(part, Math.floor((part.length * maxPartBytes) / bytes))
   }
   return part
 }
