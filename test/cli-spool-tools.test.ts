@@ -1,5 +1,5 @@
 /** `logferry spool show`, `verify`, `export` and `send --to`, as they are built and installed. */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
@@ -10,6 +10,8 @@ import { recordBytes, writeEnd, writeRecord } from '../src/spool/segment-format.
 import { hostileText, unprintable } from './support/hostile-text.ts'
 import { logferry, startLogferry } from './support/logferry.ts'
 import { environmentFor, leaveByClose, leaveByKill, makeSpool, nowhere, startLogging } from './support/spool-of-test.ts'
+
+const main = fileURLToPath(new URL('../dist/cli/main.cjs', import.meta.url))
 
 /** Leaves a segment as another program may have made it, with checksums that are right. */
 function craft(directory: string, dataset: string, lines: readonly string[]): string {
@@ -191,6 +193,30 @@ describe.concurrent('logferry spool export', () => {
   })
 })
 
+describe('logferry spool export', () => {
+  it.each(['export', 'show'])('exits with 1 if the output of spool %s cannot be written', async name => {
+    using spool = makeSpool()
+    await leaveByClose(spool.directory, 10)
+    const full = fs.openSync('/dev/full', 'w')
+    const { status, stderr } = spawnSync(process.execPath, [main, 'spool', name, spool.directory], {
+      stdio: ['ignore', full, 'pipe'],
+    })
+    fs.closeSync(full)
+    expect([status, stderr.toString()]).toEqual([1, expect.stringMatching(/output cannot be written \(ENOSPC\)/)])
+  })
+
+  it('exits with 1 if it is stopped before the end', async () => {
+    using spool = makeSpool()
+    await leaveByKill(spool.directory, 'dataset: ({ n }) => "d" + n', 3)
+    const stopAtOnce = `const { write } = process.stdout
+      process.stdout.write = function (...given) { process.emit('SIGTERM'); return write.apply(this, given) }`
+    const preload = `data:text/javascript,${encodeURIComponent(stopAtOnce)}`
+    const { code, stdout, stderr } = await logferry(['spool', 'export', spool.directory], {}, ['--import', preload])
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/stopped before the end/) })
+    expect(stdout.trimEnd().split('\n')).toHaveLength(1)
+  })
+})
+
 describe.concurrent('logferry spool send --to', () => {
   it('sends nothing to another address unless this is confirmed', async () => {
     using spool = makeSpool()
@@ -266,7 +292,6 @@ describe.concurrent('logferry spool send --to', () => {
 
 /** Runs the command on a terminal, and answers its question. */
 async function onTerminal(args: readonly string[], environment: Record<string, string>, answer: string) {
-  const main = fileURLToPath(new URL('../dist/cli/main.cjs', import.meta.url))
   const line = [process.execPath, main, ...args].map(word => `'${word}'`).join(' ')
   const child = spawn('script', ['-qec', line, '/dev/null'], { env: { PATH: process.env.PATH, ...environment } })
   let output = ''

@@ -15,21 +15,24 @@ if (problem !== undefined) {
   if (args.length === 1 && (args[0] === '--version' || args[0] === '-v')) {
     console.log(version) // Loading the command line takes longer than all of this.
   } else {
-    process.stdout.on('error', leaveClosedPipe)
+    let isUnwritable = false
+    process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+      // Some commands end by themselves: they have listeners of their own.
+      const endsItself = process.stdout.listenerCount('error') > 1
+      if (error.code !== 'EPIPE' && !isUnwritable) {
+        isUnwritable = true
+        console.error(`logferry: standard output cannot be written (${error.code}). Check where it goes, and its disk.`)
+      }
+      if (isUnwritable) process.exitCode = 1
+      // A reader that has ended, as `head` does, is no trouble.
+      if (!endsItself) process.exit(isUnwritable ? 1 : 0)
+    })
     process.exitCode = 1 // until the command has a result
     // No `await` here: CommonJS has no top-level `await`.
     import('./run.ts')
       .then(({ run }) => run(args, version))
       .then(exitCode => {
-        process.exitCode = exitCode
+        process.exitCode = isUnwritable ? 1 : exitCode
       })
   }
-}
-
-/** Ends the process if the reader of its output has ended, as `head` does. Commands may have listeners of their own. */
-function leaveClosedPipe(error: NodeJS.ErrnoException): void {
-  if (process.stdout.listenerCount('error') > 1) return
-  if (error.code === 'EPIPE') process.exit(0)
-  console.error(`logferry: standard output cannot be written (${error.code}). Check where it goes, and its disk.`)
-  process.exit(1)
 }

@@ -16,7 +16,8 @@ export const command: Command = {
 first, and each file in its order. Datasets may have files of their own, so sort by _time if the order matters. The events
 stay in the spool. An event that is delivered meanwhile may be missing, and one that is written may still arrive.
 
-Exits with 0, or with 1 if events are damaged or cannot be read; the others are written.`,
+Exits with 0, or with 1 if events are damaged or cannot be read; the others are written. Also exits with 1 if it is
+stopped before the end.`,
   ...spoolDirectory,
   options: {
     ...spoolDirectory.options,
@@ -31,7 +32,7 @@ Exits with 0, or with 1 if events are damaged or cannot be read; the others are 
     let [unreadable, lost] = [0, 0]
     try {
       for await (const segment of readSpool(directory)) {
-        if (signal.aborted) return 0
+        if (signal.aborted) return stopped()
         if ('reason' in segment) {
           const path = `${withoutDestination(segment.directory)}/${segment.name}`
           if (unreadable++ < maxNamed) printError(`logferry: ${path} is left out: ${toShortLine(segment.reason)}.`)
@@ -47,6 +48,13 @@ Exits with 0, or with 1 if events are damaged or cannot be read; the others are 
     if (lost > 0) printError(`logferry: ${counted(lost, 'damaged event')} left out. logferry spool verify names them.`)
     return lost > 0 || unreadable > 0 ? 1 : 0
   },
+}
+
+/** The output is not whole: a script must not go on as if it were. A reader that has ended wants no more. */
+function stopped(): 0 | 1 {
+  if (process.stdout.errored !== null) return 0
+  printError('logferry: stopped before the end. The events are still in the spool.')
+  return 1
 }
 
 function plain({ line }: SpooledEvent): string {
