@@ -15,6 +15,7 @@ import { type Command, type Given, Misuse } from './command.ts'
 import { toJsonLine } from './events/json.ts'
 import { printerOf } from './events/reader-options.ts'
 import type { ShownEvent } from './events/shown-event.ts'
+import { outputEnded } from './events/stop.ts'
 import { fileLines } from './file-lines.ts'
 import { packageVersion } from './package-version.ts'
 import { print, printError } from './print.ts'
@@ -216,7 +217,7 @@ async function joinService(
 
 function stopped(): Promise<unknown> {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'].map(signal => once(process, signal))
-  return Promise.race([...signals, once(process.stdout, 'error')])
+  return Promise.race([...signals, outputEnded()])
 }
 
 function welcome({ url, pageUrl, token, orgId }: DevService): string {

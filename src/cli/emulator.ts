@@ -3,6 +3,7 @@ import { type Emulator, startEmulator } from '../emulator.ts'
 import { toMessageLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
 import { outputInJson, outputInWords } from './emulator-output.ts'
+import { outputEnded } from './events/stop.ts'
 import { printError } from './print.ts'
 import { printArrivals } from './print-arrivals.ts'
 
@@ -42,7 +43,7 @@ Exits with 0 when it is stopped, with 1 if it cannot listen.`,
     const token = tokenOf(given)
     const emulator = await started(given, token)
     if (emulator === undefined) return 1
-    const end = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), once(process.stdout, 'error')])
+    const end = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), outputEnded()])
     const output = given.json === true ? outputInJson : outputInWords(given.tail === true)
     output.listening(emulator, token ?? emulator.token)
     const stopTail = given.tail === true ? printArrivals(emulator, output.event) : undefined

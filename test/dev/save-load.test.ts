@@ -1,10 +1,14 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { logferry } from '../support/logferry.ts'
-import { startDev } from './service.ts'
+import { rawRequest, startDev } from './service.ts'
+
+const main = new URL('../../dist/cli/main.cjs', import.meta.url).pathname
 
 let directory: string
 beforeAll(() => {
@@ -104,6 +108,36 @@ describe('--save and --load', () => {
     expect(events.map(({ line }) => Object.keys(JSON.parse(line)))).toContainEqual(['message'])
     expect(events[2]).toMatchObject({ receivedAt: 1, line: '{"message":"second"}' })
     expect(events[4]).toMatchObject({ receivedAt: 2, message: 'reordered' })
+  })
+
+  it('save every event that has arrived when the reader of --tail ends', async () => {
+    const file = join(directory, 'unread.ndjson')
+    const state = { HOME: directory, XDG_STATE_HOME: directory }
+    const args = ['dev', '--port', '0', '--token', 'dev-token', '--tail', '--save', file]
+    const child = spawn(process.execPath, [main, ...args], { env: { ...process.env, ...state }, stdio: 'pipe' })
+    let stderr = ''
+    for await (const chunk of child.stderr.iterator({ destroyOnReturn: false })) {
+      stderr += chunk
+      if (stderr.includes('Press Ctrl-C')) break
+    }
+    child.stderr.on('data', chunk => {
+      stderr += chunk
+    })
+    child.stdout.destroy()
+    const url = /LOGFERRY_URL=(\S+)/.exec(stderr)?.[1] as string
+    const events = Array.from({ length: 2000 }, (_, n) => ({ n, text: 'x'.repeat(100) }))
+    const request = {
+      method: 'POST',
+      headers: { authorization: 'Bearer dev-token', 'content-type': 'application/json' },
+      body: JSON.stringify(events),
+    }
+    const sent = Array.from({ length: 8 }, () => rawRequest(url, '/v1/datasets/d/ingest', request).catch(() => {}))
+    const [code] = await once(child, 'close')
+    await Promise.all(sent)
+    const saved = readFileSync(file, 'utf8').split('\n')
+    // Each request that has arrived is saved as a whole.
+    expect({ code, end: saved.pop(), rest: saved.length % events.length }).toEqual({ code: 0, end: '', rest: 0 })
+    expect(saved.length).toBeGreaterThanOrEqual(Number(/Events received: (\d+)/.exec(stderr)?.[1]))
   })
 
   it('go on serving when the disk is full, and say so once', async () => {

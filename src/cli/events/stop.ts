@@ -6,6 +6,16 @@ export function stopSignal(): AbortSignal {
   const controller = new AbortController()
   const stop = () => controller.abort()
   process.once('SIGINT', stop).once('SIGTERM', stop)
-  process.stdout.on('error', stop)
+  void outputEnded().then(stop)
   return controller.signal
+}
+
+/**
+ * Resolves when standard output cannot be written any more. The command must then end by itself: the listener stays, so
+ * that a later failure does not end the process before the command has finished.
+ */
+export function outputEnded(): Promise<unknown> {
+  return new Promise(resolve => {
+    process.stdout.on('error', resolve)
+  })
 }

@@ -1,6 +1,7 @@
 import { McpServer } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { DevClient } from '../events/dev-client.ts'
+import { outputEnded } from '../events/stop.ts'
 import { getEvent, getTrace, queryLogs } from './event-tools.ts'
 import { costByStatement, listErrors, listFields, serviceStatus } from './summary-tools.ts'
 import { register } from './tool.ts'
@@ -23,7 +24,7 @@ export async function serveMcp(client: DevClient, version: string): Promise<void
     return server
   })
   process.stdin.once('close', end).once('end', end)
-  process.stdout.once('error', end)
+  void outputEnded().then(() => end())
   process.once('SIGINT', end).once('SIGTERM', end)
   await ended
   await handle.close()
