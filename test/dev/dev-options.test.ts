@@ -56,6 +56,7 @@ describe('the options of logferry dev', () => {
     [{ 'allow-origin': ['http://a/b'] }, '--allow-origin must be an origin'],
     [{ keep: true }, '--keep needs a program after --'],
     [{ program: [] }, 'give a program after --'],
+    [{ program: [''] }, 'give a program after --'],
   ])('%j is refused with what is expected', (given, problem) => {
     expect(() => devOptions(given)).toThrow(InvalidOption)
     expect(() => devOptions(given)).toThrow(problem)
