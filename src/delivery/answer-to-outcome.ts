@@ -13,6 +13,9 @@ import { maxAnswerBytes } from './request.ts'
 const maxTimestampChars = 64
 /** Maximum characters of different reasons that are converted, for one answer: a few milliseconds of work. */
 const maxReasonChars = 131_072
+/** Maximum number of values that are read of an answer: those of each failure, and others. */
+const valuesOfFailure = 10
+const usualValues = 1000
 const unreadReason = 'not read, because the answer has too many different reasons'
 
 /**
@@ -38,7 +41,7 @@ export function answerToOutcome(answer: Answer, events: number, nowMs: number, r
 /** Without a number in `failed`, or if the body was cut off before it, the failures in the body count. */
 function delivered(answer: Answer, events: number, redact: Redact | undefined): Outcome {
   const body = bodyOf(answer, maxAnswerBytes(events))
-  const fields = jsonObjectIn(body)
+  const fields = jsonObjectIn(body, usualValues + events * valuesOfFailure)
   const reported = Array.isArray(fields?.failures) ? fields.failures.slice(0, events) : []
   const failed = typeof fields?.failed === 'number' ? Math.floor(fields.failed) : reported.length
   if (!(failed > 0)) return { kind: 'delivered' }

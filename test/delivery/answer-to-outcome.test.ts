@@ -1,6 +1,7 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { answerToOutcome } from '../../src/delivery/answer-to-outcome.ts'
+import type { Outcome } from '../../src/outcome.ts'
 import { Secret } from '../../src/text/secret.ts'
 
 const now = Date.parse('2026-11-21T12:00:00Z')
@@ -136,6 +137,25 @@ describe('the outcome of an answer', () => {
   it('without a count, the failures that came are counted', () => {
     const body = '{"failures":[{"error":"a"},{"error":"b"},{"error":{"deep":[[[1,2],3],4]}},{"er'
     expect(cutAfter(body, body)).toMatchObject({ failed: 3, failures: [{ reason: 'a' }, { reason: 'b' }, {}] })
+  })
+
+  it('an answer of megabytes with failures and then anything is read without delay', () => {
+    const [events, start] = [100_000, '{"failed":2,"failures":[{"timestamp":"T1","error":"a, [b"}],"more":']
+    const rest = ['[', '{}', '""', '0'].map(value => `${value},`.repeat(4_000_000))
+    for (const text of ['['.repeat(16_000_000), ...rest.map(values => `[${values}0]}`)]) {
+      const sinceMs = performance.now()
+      const answer = { status: 200, headers: {}, body: Buffer.from(start + text) }
+      const { kind, failed, failures } = answerToOutcome(answer, events, now) as Extract<
+        Outcome,
+        { kind: 'partly-rejected' }
+      >
+      expect({ kind, failed, failures }).toEqual({
+        kind: 'partly-rejected',
+        failed: 2,
+        failures: [{ timestamp: 'T1', reason: 'a, [b' }],
+      })
+      expect(performance.now() - sinceMs).toBeLessThan(1000)
+    }
   })
 
   it.each([
