@@ -47,7 +47,8 @@ export function optionOfService(given: Given): string | undefined {
 /** @throws InvalidOption */
 export function devOptions(given: Given): DevOptions {
   const program = given.program as string[] | undefined
-  if (program !== undefined && !program[0]) throw new InvalidOption('give a program after --, such as: logferry dev -- node app.js')
+  if (program !== undefined && !program[0])
+    throw new InvalidOption('give a program after --, such as: logferry dev -- node app.js')
   if (given.json === true && program !== undefined)
     throw new InvalidOption('--json has no effect with a program after --: standard output is that of the program')
   if (given.keep === true && program === undefined) throw new InvalidOption('--keep needs a program after --')
