@@ -5,7 +5,7 @@ import { isRecord } from './is-plain-data.ts'
 import { logstashFields } from './logstash.ts'
 import { areArgumentsFound, type Info, lostArguments, mergedError, unmergeHttp } from './lost-arguments.ts'
 import { isNameLost, lostFields, nameInStack } from './lost-error.ts'
-import { toldFields } from './told-fields.ts'
+import { toJsonFields } from './to-json-fields.ts'
 import { type TraceIds, traceFlagsHex } from './trace-context.ts'
 
 /** The level as it was logged. A format may have colored `info.level` since. */
@@ -74,7 +74,7 @@ function isEvent(info: Info): boolean {
 }
 
 function repaired(info: Info, trace: TraceIds | undefined, origin: Error | undefined): Info {
-  const event = noteOriginal<Info>(isError(info) ? fieldsOf(info) : toldFields(info), info)
+  const event = noteOriginal<Info>(isError(info) ? fieldsOf(info) : toJsonFields(info), info)
   if (typeof info[loggedLevel] === 'string') event.level = info[loggedLevel]
   if (!Object.hasOwn(info, 'message')) Object.assign(event, logstashFields(info))
   if (origin !== undefined) Object.assign(event, lostFields(event, origin))

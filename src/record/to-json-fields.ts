@@ -9,20 +9,20 @@ import { handleRejection } from './unheard-rejection.ts'
  * Winston merges the methods of an argument, too, and some errors have a `toJSON` of their own: those of axios before
  * version 1, for example. Such a method returns neither the level nor the metadata of the logger, so these stay.
  */
-export function toldFields(info: Info): Info {
+export function toJsonFields(info: Info): Info {
   if (typeof info.toJSON !== 'function') return { ...info }
   const result: unknown = info.toJSON('')
   handleRejection(result)
-  const told = typeof result === 'object' && result !== null && isRecord(result) ? result : { body: result }
-  const fields: Info = { ...info, ...hiddenFields(info), ...told, toJSON: undefined }
+  const returned = typeof result === 'object' && result !== null && isRecord(result) ? result : { body: result }
+  const fields: Info = { ...info, ...replacedFields(info), ...returned, toJSON: undefined }
   fields.message ??= info.message
   return fields
 }
 
 /** Returns the fields, each `undefined`, of the object that brought the `toJSON`, except for the level and the message. */
-function hiddenFields(info: Info): Info {
+function replacedFields(info: Info): Info {
   const [first] = argumentsOf(info) as readonly (Info | null | undefined)[]
-  const teller = typeof first === 'object' && first?.toJSON === info.toJSON ? first : info
-  const names = Object.keys(teller as object).filter(name => name !== 'level' && name !== 'message')
+  const owner = typeof first === 'object' && first?.toJSON === info.toJSON ? first : info
+  const names = Object.keys(owner as object).filter(name => name !== 'level' && name !== 'message')
   return Object.fromEntries(names.map(name => [name, undefined]))
 }
