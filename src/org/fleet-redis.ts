@@ -60,6 +60,8 @@ const minEpochMs = 1e12
 const maxEpochMs = 1e13
 /** Every lease is shorter than this, in milliseconds. */
 const maxRenewMs = 60_000
+/** Minimum delay between two calls, in leases. The script asks for no shorter one. */
+const minRenewPart = 0.1
 
 /**
  * The processes that share a limit, as Redis stores them under `{logferry:fleet:<key>}:members` and `:state`. The
@@ -102,7 +104,7 @@ export class Register {
     const guestAtMs = integerIn('guest time', guestMs, 0, maxEpochMs)
     return {
       nowMs: at,
-      renewInMs: integerIn('renewal time', renewInMs, 1, maxRenewMs),
+      renewInMs: integerIn('renewal time', renewInMs, Math.floor(minRenewPart * this.#leaseMs), maxRenewMs),
       arcs: arcsIn(held),
       stride: integerIn('slot distance', stride, 1, wholeCircle - 1),
       guestMs: guestAtMs === 0 ? undefined : guestAtMs,

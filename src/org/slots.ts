@@ -12,9 +12,10 @@ export const wholeCircle = 2 ** 32
  * milliseconds.
  */
 const usedPart = 0.98
-/** Maximum number of slots searched for the next own slot: in multiples of the mean distance, and in total. */
+/** Maximum number of slots searched for the next own slot, in multiples of the mean distance. */
 const maxDistances = 16
-const maxSlots = 1_000_000
+/** Maximum number of comparisons in one search, each of a slot with an arc: a few milliseconds of work. */
+const maxComparisons = 1_000_000
 /** Assumed rate of a process that has no slots of its own, in requests per second. */
 const minPerSecond = 1 / 60
 
@@ -54,7 +55,7 @@ export class Slots implements Lease {
     this.slotMs = 1000 / (limitPerSecond * usedPart)
     this.perSecond = Math.max(part * limitPerSecond * usedPart, minPerSecond)
     this.maxPerSecond = Math.max(Math.min(Math.ceil(part * limitPerSecond) + 1, Math.floor(limitPerSecond + 0.001)), 1)
-    this.#maxSteps = part === 0 ? 0 : Math.min(Math.ceil(maxDistances / part), maxSlots)
+    this.#maxSteps = part === 0 ? 0 : Math.min(Math.ceil(maxDistances / part), maxComparisons / arcs.length)
     this.#arcs = arcs
     this.#stride = stride
     this.#aheadMs = aheadMs

@@ -430,6 +430,7 @@ describe('an impossible answer of Redis', () => {
     ['time: 0', at(0, 0)],
     ['time: 1e15', at(0, 1e15)],
     ['call again in no time', at(1, 0)],
+    ['call again a thousand times a second', at(1, 1)],
     ['call again in a year', at(1, 3e10)],
     ['a stride of nothing', at(2, 0)],
     ['a limit of 0', at(4, '0')],
@@ -470,6 +471,17 @@ describe('an impossible answer of Redis', () => {
     await clock.runUntil(10_000, true)
     expect(lastOf(member)).toBeUndefined()
     expect(member.troubles).toHaveLength(1)
+  })
+
+  it('gives the process arcs that no slot meets: the search for one ends within milliseconds', async () => {
+    const odd = Array.from({ length: 128 }, (_, i) => `${2 * i + 1}-${2 * i + 2}`)
+    redis.lie = truth => (truth as unknown[]).with(2, 2).with(8, odd.join(' '))
+    const member = join()
+    await clock.runUntil(1000, true)
+    const before = process.threadCpuUsage()
+    expect(lastOf(member)?.nextMs(clock.nowMs + 10_000)).toBe(Number.POSITIVE_INFINITY)
+    const { user, system } = process.threadCpuUsage(before)
+    expect((user + system) / 1000).toBeLessThan(100)
   })
 
   it.each([
