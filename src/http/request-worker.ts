@@ -122,8 +122,7 @@ export function runRequestWorker(): void {
       if (head !== undefined && (head.statusCode as number) < 300) settle('interrupted')
     }
     function giveUp(): void {
-      settle('interrupted', new Error(`no complete answer within ${Math.ceil(request.timeoutMs)} ms`))
-      outgoing.destroy()
+      refuse(`no complete answer within ${Math.ceil(request.timeoutMs)} ms`)
     }
 
     function take(response: IncomingMessage): void {
@@ -140,15 +139,19 @@ export function runRequestWorker(): void {
     }
     /** The same as in `http/connections.ts`: the service cannot have taken a body that was not sent. */
     function takeIfSent(response: IncomingMessage): void {
-      if (outgoing.writableFinished) return take(response)
-      settle('interrupted', new Error('the service answered before it had received the request'))
+      if (outgoing.writableFinished) take(response)
+      else refuse('the service answered before it had received the request')
+    }
+    function refuse(message: string): void {
+      settle('interrupted', new Error(message))
       outgoing.destroy()
     }
 
     settleIfTaken.add(settleTaken)
     outgoing.on('response', response => {
       response.on('error', error => settle('interrupted', error))
-      if (outgoing.writableFinished || (response.statusCode as number) >= 300) take(response)
+      if ((response.statusCode as number) < 200) refuse('the answer has no valid status')
+      else if (outgoing.writableFinished || (response.statusCode as number) >= 300) take(response)
       else setImmediate(takeIfSent, response)
     })
     outgoing.on('error', error => settle('interrupted', error))

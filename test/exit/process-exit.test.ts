@@ -343,6 +343,15 @@ describe.concurrent('trouble while the process ends', () => {
     expect(ms).toBeLessThan(5000)
   })
 
+  it('a status below 100: no answer, so the events are sent again', async () => {
+    const server = await startRawServer((socket, _, index) => {
+      socket.end(`HTTP/1.1 ${index === 0 ? '000' : '200'} Odd\r\ncontent-length: 0\r\n\r\n`)
+    })
+    const { stderr } = await runScript(`${core()} log(0, 7); ${counted}; process.exit()`, environmentFor(server))
+    await server.close()
+    expect(statsIn(stderr)).toMatchObject({ accepted: 7, delivered: 7, dropped: 0 })
+  })
+
   it('a 200 before the service has received the request: no delivery, but a loss that is counted and reported', async () => {
     const server = await startRawServer(socket => {
       socket.pause()
