@@ -11,25 +11,52 @@ const maxStackChars = 100_000
  * without the token.
  *
  * The copy omits all other properties of the error. They may hold requests with their headers, bytes of an answer, or
- * the body that contained a token.
+ * the body that contained a token. Never throws: code of the application may throw an error that cannot be read.
  */
 export function printableCause(error: unknown, redact: Redact, depth = 1): Error {
-  if (!(error instanceof Error)) return new Error(`a value that is not an Error was thrown: ${typeof error}`)
-  const { cause } = error
-  const { code } = error as { code?: unknown }
-  const name = toShortLine(String(error.name), redact)
-  const copy = new Error(toShortLine(String(error.message), redact, maxMessageChars))
-  const stack = [`${name}: ${copy.message}`, ...framesOf(error, redact)].join('\n')
+  if (!isError(error)) return new Error(`a value that is not an Error was thrown: ${typeof error}`)
+  const cause = read(error, 'cause')
+  const code = read(error, 'code')
+  const name = toShortLine(textOf(error, 'name'), redact)
+  const copy = new Error(toShortLine(textOf(error, 'message'), redact, maxMessageChars))
+  const stack = [`${name}: ${copy.message}`, ...framesIn(textOf(error, 'stack'), redact)].join('\n')
   Object.defineProperty(copy, 'name', { value: name, configurable: true, writable: true })
   Object.defineProperty(copy, 'stack', { value: stack, configurable: true, writable: true })
   if (typeof code === 'string') Object.assign(copy, { code: toShortLine(code, redact) })
-  if (cause instanceof Error && depth < maxDepth) copy.cause = printableCause(cause, redact, depth + 1)
+  if (isError(cause) && depth < maxDepth) copy.cause = printableCause(cause, redact, depth + 1)
   return copy
 }
 
+/** False for an Error behind a proxy that throws. */
+function isError(value: unknown): value is Error {
+  try {
+    return value instanceof Error
+  } catch {
+    return false
+  }
+}
+
+/** Returns a property of an error, or `undefined` if reading it throws. */
+function read(error: Error & { readonly code?: unknown }, property: keyof typeof error): unknown {
+  try {
+    return error[property]
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns a property of an error as text; no text if the property cannot be read, or has none. */
+function textOf(error: Error, property: 'name' | 'message' | 'stack'): string {
+  try {
+    return String(read(error, property) ?? '')
+  } catch {
+    return ''
+  }
+}
+
 /** Returns the lines of a stack that name a location. The message before them may have any number of lines. */
-function framesOf({ stack }: Error, redact: Redact): string[] {
-  const lines = String(stack).slice(0, maxStackChars).split('\n')
+function framesIn(stack: string, redact: Redact): string[] {
+  const lines = stack.slice(0, maxStackChars).split('\n')
   return lines
     .filter(line => line.startsWith('    at '))
     .slice(-maxFrames)

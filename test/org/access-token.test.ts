@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { setImmediate as macrotask } from 'node:timers/promises'
 import { inspect } from 'node:util'
@@ -141,6 +142,32 @@ describe('a function without a valid token is TOKEN_UNAVAILABLE', () => {
       cause: { message: 'a value that is not an Error was thrown: string' },
     })
     expect(inspect(error)).not.toContain('secret-1')
+  })
+
+  it.each<[string, () => object]>([
+    ['whose name is a symbol', () => Object.assign(new Error('no such client'), { name: Symbol('NoClient') })],
+    [
+      'whose properties throw when they are read',
+      () => {
+        const thrower = { get: () => assert.fail('not for you') }
+        const names = ['name', 'message', 'stack', 'cause', 'code']
+        return Object.defineProperties(new Error(), Object.fromEntries(names.map(name => [name, thrower])))
+      },
+    ],
+    ['whose message is no text', () => Object.assign(new Error(), { message: { toString: () => assert.fail() } })],
+    [
+      'behind a proxy that was revoked',
+      () => {
+        const { proxy, revoke } = Proxy.revocable(new Error(), {})
+        revoke()
+        return proxy
+      },
+    ],
+  ])('if it throws an Error %s', async (_, thrown) => {
+    await using client = createOrgClient({ baseUrl: noService, accessToken: () => Promise.reject(thrown()) })
+    const error = await failure(client.get('acme'))
+    expect(error).toMatchObject({ code: 'TOKEN_UNAVAILABLE', cause: expect.any(Error) })
+    expect(inspect(error)).not.toContain('not for you')
   })
 
   it.each([
