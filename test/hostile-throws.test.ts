@@ -1,4 +1,5 @@
 /** Functions of the application may throw anything. Delivery goes on, and the books stay exact. */
+import { Agent } from 'undici'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { startEmulator } from '../src/emulator.ts'
 import { createShipper, type ShipperOptions } from '../src/index.ts'
@@ -20,6 +21,35 @@ const thrown: [string, unknown][] = [
 
 function fail(error: unknown): never {
   throw error
+}
+
+/** Returns the errors that nothing handles, which would end a process. */
+function unhandledErrors(): unknown[] {
+  const errors: unknown[] = []
+  const keep = (error: unknown) => void errors.push(error)
+  const others = process.listeners('unhandledRejection')
+  process.removeAllListeners('unhandledRejection')
+  process.on('unhandledRejection', keep)
+  onTestFinished(() => {
+    process.off('unhandledRejection', keep)
+    for (const other of others) process.on('unhandledRejection', other)
+  })
+  return errors
+}
+
+/** What a dispatcher is told of one request, as far as these tests use it. */
+interface Handler {
+  onRequestStart(controller: object): void
+  onResponseStart(controller: object, status: number, headers: object): void
+  onResponseEnd(): void
+  onResponseError(controller: object, error: unknown): void
+}
+
+const noRequest = { abort() {} }
+
+function withThrowing(names: readonly string[]): Error {
+  const thrower = { get: () => fail(new Error('not for you')) }
+  return Object.defineProperties(new Error(), Object.fromEntries(names.map(name => [name, thrower])))
 }
 
 describe.each(thrown)('%s', (_, error) => {
@@ -99,22 +129,53 @@ describe.each(thrown)('%s', (_, error) => {
   )
 })
 
+describe('a dispatcher of the application', () => {
+  const errors: [string, unknown][] = [
+    ['an Error whose message is no text', Object.assign(new Error(), { message: { text: 'no' } })],
+    ['an Error with a number as its code, and without a message', Object.assign(new Error(), { code: 20 })],
+    ['an Error whose message throws when it is read', withThrowing(['message', 'code', 'name'])],
+    ['a proxy that throws', new Proxy({}, { get: () => fail(new Error('not for you')) })],
+    ['nothing', undefined],
+  ]
+  const ways: [string, (error: unknown, handler: Handler) => unknown][] = [
+    ['throws', error => fail(error)],
+    ['rejects with', async error => fail(error)],
+    ['fails a request with', (error, handler) => setImmediate(() => handler.onResponseError(noRequest, error))],
+    ['fails an abort of a request with', (error, handler) => handler.onRequestStart({ abort: () => fail(error) })],
+    [
+      'gives headers that are no texts, beside',
+      (error, handler) => {
+        handler.onResponseStart(noRequest, 429, { ratelimit: 7, date: [error] })
+        handler.onResponseEnd()
+      },
+    ],
+  ]
+
+  describe.each(ways)('that %s', (_, misbehave) => {
+    it.each(errors)('%s: the events are sent again', async (_, error) => {
+      await using shipping = await startShipping()
+      const agent = new Agent()
+      onTestFinished(() => agent.close())
+      let requests = 0
+      const dispatcher = {
+        dispatch: (options: Agent.DispatchOptions, handler: Handler) =>
+          ++requests === 1 ? misbehave(error, handler) : agent.dispatch(options, handler as never),
+      }
+      const unhandled = unhandledErrors()
+      const options = { dispatcher: dispatcher as never, requestTimeoutMs: 100, maxRetryDelayMs: 10 }
+      const shipper = shipping.ship(options)
+      shipper.ship({ n: 1 })
+      expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+      await new Promise(setImmediate)
+      expect(requests).toBe(2)
+      expect(shipper.stats()).toMatchObject({ accepted: 1, delivered: 1, pending: 0, requestsInFlight: 0 })
+      expect(unhandled).toEqual([])
+    })
+  })
+})
+
 describe('a promise that rejects', () => {
   const reject = async () => fail(new Error(secret))
-  /** Returns the errors that nothing handles, which would end a process. */
-  function unhandledErrors(): unknown[] {
-    const errors: unknown[] = []
-    const keep = (error: unknown) => void errors.push(error)
-    const others = process.listeners('unhandledRejection')
-    process.removeAllListeners('unhandledRejection')
-    process.on('unhandledRejection', keep)
-    onTestFinished(() => {
-      process.off('unhandledRejection', keep)
-      for (const other of others) process.on('unhandledRejection', other)
-    })
-    return errors
-  }
-
   const functions: [string, object, object, number][] = [
     ['`redact.censor`', { redact: { paths: ['secret'], censor: reject } }, { secret }, 0],
     ['`dataset`', { dataset: reject }, {}, 0],

@@ -10,6 +10,7 @@ import type { WorkerHttpClient } from '../http/worker-client.ts'
 import { proxyHint } from '../options/proxy-env.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { Outcome } from '../outcome.ts'
+import { propertyOfThrown } from '../text/kind-of-thrown.ts'
 import type { Redact } from '../text/short-line.ts'
 import { monotonicMs, systemTimeMs } from '../time.ts'
 import { answerToOutcome } from './answer-to-outcome.ts'
@@ -169,12 +170,18 @@ export class Sender {
   }
 
   #unanswered(error: unknown, { encoding, bodyBytes, isOwn }: UnansweredRequest): Attempt {
-    const { code, message } = error as { code?: string; message?: string }
+    const code = textIn(error, 'code')
     const hint = isOwn ? proxyHint(this.#options.proxy, code) : ''
-    const reason = toReason(message || code || 'no connection', this.#redact) + hint
+    const reason = toReason(textIn(error, 'message') || code || 'no connection', this.#redact) + hint
     const outcome = { kind: 'retryable', reason, reset: resetCodes.has(code ?? '') } as const
     return { outcome, encoding, bodyBytes, errorType: errorTypeOf(error) }
   }
+}
+
+/** Returns a property of an error if it is a text. A dispatcher of the application may throw anything. */
+function textIn(error: unknown, property: 'code' | 'message'): string | undefined {
+  const value = propertyOfThrown(error, property)
+  return typeof value === 'string' ? value : undefined
 }
 
 /**

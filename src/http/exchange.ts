@@ -1,3 +1,4 @@
+import { isPromise } from 'node:util/types'
 import { milliseconds } from '../text/milliseconds.ts'
 import { deadline } from '../time-limits.ts'
 import type { DispatchController, Dispatcher, DispatchHandler } from './dispatcher.ts'
@@ -65,7 +66,11 @@ export function exchange(
   const fail = (error: unknown): void => settle('interrupted', error)
   const giveUp = (reason: Error): void => {
     fail(reason)
-    controller?.abort(reason)
+    try {
+      controller?.abort(reason)
+    } catch {
+      // A dispatcher of the application threw. Its request is settled in any case.
+    }
   }
   const abort = (): void => giveUp(new Error('aborted'))
   const expire = (): void => giveUp(timeoutError(`no complete answer within ${milliseconds(timeoutMs)}`))
@@ -97,7 +102,8 @@ export function exchange(
   }
   try {
     const started: unknown = withoutTracing(() => dispatcher.dispatch(request, handler))
-    Promise.resolve(started).catch(fail) // an interceptor of the application may be an async function
+    // An interceptor of the application may be an async function.
+    if (isPromise(started)) Promise.prototype.then.call(started, undefined, fail)
   } catch (error) {
     fail(error)
   }

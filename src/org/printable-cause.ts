@@ -1,3 +1,4 @@
+import { propertyOfThrown } from '../text/kind-of-thrown.ts'
 import { type Redact, toShortLine } from '../text/short-line.ts'
 
 /** Maximum number of errors in a chain of causes, and maximum number of lines in a stack. */
@@ -15,8 +16,8 @@ const maxStackChars = 100_000
  */
 export function printableCause(error: unknown, redact: Redact, depth = 1): Error {
   if (!isError(error)) return new Error(`a value that is not an Error was thrown: ${typeof error}`)
-  const cause = read(error, 'cause')
-  const code = read(error, 'code')
+  const cause = propertyOfThrown(error, 'cause')
+  const code = propertyOfThrown(error, 'code')
   const name = toShortLine(textOf(error, 'name'), redact)
   const copy = new Error(toShortLine(textOf(error, 'message'), redact, maxMessageChars))
   const stack = [`${name}: ${copy.message}`, ...framesIn(textOf(error, 'stack'), redact)].join('\n')
@@ -36,19 +37,10 @@ function isError(value: unknown): value is Error {
   }
 }
 
-/** Returns a property of an error, or `undefined` if reading it throws. */
-function read(error: Error & { readonly code?: unknown }, property: keyof typeof error): unknown {
-  try {
-    return error[property]
-  } catch {
-    return undefined
-  }
-}
-
 /** Returns a property of an error as text; no text if the property cannot be read, or has none. */
 function textOf(error: Error, property: 'name' | 'message' | 'stack'): string {
   try {
-    return String(read(error, property) ?? '')
+    return String(propertyOfThrown(error, property) ?? '')
   } catch {
     return ''
   }

@@ -25,3 +25,15 @@ export function textOfThrown(thrown: unknown): string {
     return kind
   }
 }
+
+/**
+ * Returns a property of a thrown value, or `undefined` if there is none. Never throws, although the value may be
+ * anything: `null`, a proxy, or an Error with accessors.
+ */
+export function propertyOfThrown(thrown: unknown, name: 'name' | 'message' | 'stack' | 'code' | 'cause'): unknown {
+  try {
+    return (thrown as Readonly<Record<string, unknown>>)[name]
+  } catch {
+    return undefined
+  }
+}
