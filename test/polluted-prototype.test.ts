@@ -226,4 +226,26 @@ describe('a logged event', () => {
     expect(seen.lines.join()).not.toContain('inherited')
     expect(Object.keys(seen.answers)).toEqual(['200'])
   })
+
+  it('is a JSON object, whatever a `toJSON` of Object.prototype makes of it', async () => {
+    const { stdout, stderr } = await runScript(`
+      import { createServer } from 'node:http'
+      import { createShipper } from './dist/index.js'
+      const lines = []
+      const server = createServer((request, response) => {
+        request.setEncoding('utf8').on('data', text => lines.push(...text.trim().split('\\n'))).on('end', () => response.end('{}'))
+      })
+      await new Promise(resolve => server.listen(0, '127.0.0.1', resolve))
+      const baseUrl = 'http://127.0.0.1:' + server.address().port
+      const shipper = createShipper({ baseUrl, token: 'secret-1', dataset: 'd', compression: 'none' })
+      Object.defineProperty(Object.prototype, 'toJSON', { value: () => 'text', configurable: true })
+      shipper.ship({ n: 1 })
+      delete Object.prototype.toJSON
+      shipper.ship({ n: 2 })
+      await shipper.close()
+      console.log(JSON.stringify(lines))
+      server.close()`)
+    expect(stderr).toBe('')
+    expect(JSON.parse(stdout).map((line: string) => JSON.parse(line))).toMatchObject([{ message: 'text' }, { n: 2 }])
+  })
 })

@@ -1,3 +1,4 @@
+import { bareObject } from './bare-object.ts'
 import { cutToFit } from './cut-to-fit.ts'
 import type { Effort } from './effort.ts'
 import { isPlainObject, type NonFinite, type Plain, type PlainObject } from './plain.ts'
@@ -64,10 +65,15 @@ export function fitted(copy: PlainCopy, maxBytes: number, altered: Alterations):
  */
 function unserializable(altered: Alterations): PlainCopy {
   altered.stubbed++
-  return { fields: { message: '[Event could not be serialized]' }, isWhole: true }
+  return { fields: bare({ message: '[Event could not be serialized]' }), isWhole: true }
 }
 
 function asObject(copy: Plain): PlainObject {
   if (isPlainObject(copy)) return copy
-  return typeof copy === 'string' ? { message: copy } : { body: copy }
+  return bare(typeof copy === 'string' ? { message: copy } : { body: copy })
+}
+
+/** Returns fields that inherit nothing: an application may have put a `toJSON` on `Object.prototype`. */
+function bare(fields: PlainObject): PlainObject {
+  return Object.assign(bareObject() as PlainObject, fields)
 }
