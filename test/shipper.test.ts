@@ -2,6 +2,7 @@ import { inspect } from 'node:util'
 import { Agent } from 'undici'
 import { describe, expect, it } from 'vitest'
 import { createShipper } from '../src/index.ts'
+import { startFaultServer } from './support/fault-server.ts'
 import { startRawServer } from './support/raw-server.ts'
 import { startShipping } from './support/shipping.ts'
 
@@ -284,6 +285,27 @@ describe('a shipper', () => {
     shipper.ship({ n: 2 })
     expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
     expect(shipping.emulator.eventCount('d')).toBe(2)
+  })
+
+  it('keeps to maxConcurrentRequests again as soon as close() is done, whatever time close() had left', async () => {
+    let open = 0
+    let maxOpen = 0
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      maxOpen = Math.max(maxOpen, ++open)
+      setTimeout(() => {
+        open--
+        request.take()
+      }, 5)
+    })
+    const dataset = ({ n }: Record<string, unknown>) => `d${n}`
+    const shipper = createShipper({ baseUrl: server.url, token: 't', dataset, maxConcurrentRequests: 2 })
+    shipper.ship({ n: 0 })
+    await shipper.close({ timeoutMs: 60_000 })
+    for (const n of range(20)) shipper.ship({ n })
+    expect(await shipper.flush()).toEqual({ complete: true, pending: 0 })
+    expect(maxOpen).toBe(2)
+    await shipper.close()
   })
 
   it('refuses an invalid time', async () => {

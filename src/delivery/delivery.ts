@@ -78,7 +78,7 @@ export class Delivery {
   #sendNow: SendNow | undefined
   #timer: NodeJS.Timeout | undefined
   #timerAtMs = Number.POSITIVE_INFINITY
-  /** Deadline set by the last `skipBackoff`; monotonic, in milliseconds. */
+  /** Deadline set by the last `skipBackoff`, until `clearDeadline`; monotonic, in milliseconds. */
   #endMs = Number.NEGATIVE_INFINITY
   /** Number of requests made. */
   requests = 0
@@ -183,6 +183,12 @@ export class Delivery {
     this.#deps.rateLimiter.setDeadline(this.#endMs)
     this.#deps.batches.skipBackoff()
     this.pump()
+  }
+
+  /** Ends the time that `skipBackoff` began: the usual limits on requests hold again. */
+  clearDeadline(): void {
+    this.#endMs = Number.NEGATIVE_INFINITY
+    this.#deps.rateLimiter.clearDeadline()
   }
 
   /**

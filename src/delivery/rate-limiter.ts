@@ -223,6 +223,11 @@ export class RateLimiter {
     this.#earlyStarts = maxEarlyStarts
   }
 
+  /** Forgets the deadline, because nothing waits for it any more. */
+  clearDeadline(): void {
+    this.#endMs = Number.NEGATIVE_INFINITY
+  }
+
   /** Notes that a request starts; `wantedMs` is as for `notBeforeMs`. */
   onStart(nowMs: number, wantedMs = nowMs): void {
     const slotMs = this.#slotMs(nowMs, wantedMs)

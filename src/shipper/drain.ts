@@ -113,6 +113,7 @@ export class Drain {
     } finally {
       // In this turn: until then, orphans may be adopted, and would be neither delivered nor handed off.
       this.#finishing--
+      if (this.#finishing === 0) this.#deps.pipeline.delivery.clearDeadline()
       this.releaseSpool()
     }
   }

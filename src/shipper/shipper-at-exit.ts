@@ -134,6 +134,7 @@ export class ShipperAtExit implements ExitDrainable {
   endDrain(): void {
     const { breaker, batchQueue, delivery, spool } = this.#deps.pipeline
     breaker.isUrgent = false
+    delivery.clearDeadline()
     batchQueue.leaveSyncMode()
     delivery.useSyncSender(undefined)
     spool?.emitPending()
