@@ -3,6 +3,11 @@ const refusalsUntilPause = 32
 /** Number of refusals of a single event before it is dropped: one of several gateways may be the one that refuses. */
 const refusalsUntilDrop = 3
 /**
+ * The same number while the service is inconsistent. Requests of the same moment may meet the same one of two gateways,
+ * so ten of them in turn are refused with a probability of 1 in 1000.
+ */
+const inconsistentUntilDrop = 20
+/**
  * Time for which a dataset is refused while others are accepted, until its own events count as the reason, in
  * milliseconds.
  */
@@ -40,6 +45,14 @@ export interface RefusedPiece {
   readonly requests: number
 }
 
+/** What the answers for all datasets say about the service. */
+export interface ServiceState {
+  /** Start of the latest request that the service accepted; monotonic, in milliseconds. */
+  readonly acceptedAtMs: number
+  /** False if the service has just accepted an event that it had refused. */
+  readonly isConsistent: boolean
+}
+
 /** The decision about a refused piece. */
 export type Verdict =
   /** The piece is split, and its halves are sent. */
@@ -57,6 +70,10 @@ export type Verdict =
  * firewall rule and a broken deployment. So an event is dropped only on evidence. Evidence is three answers: the event
  * was refused, then other events of its dataset were accepted, then the event was refused again, alone. Without
  * evidence the pieces wait, and soon the whole dataset is paused.
+ *
+ * The evidence is weak while the service accepts events that it has refused, as if one of two gateways refused
+ * everything. Such a service is asked more often: every other time at once, because its gateways may take turns, and
+ * else after a wait, because a connection may stay with its gateway.
  *
  * A dataset that is refused for a minute while other datasets are accepted needs no further evidence.
  *
@@ -108,20 +125,21 @@ export class Refusals {
    * Decides what happens to a piece that was just refused.
    *
    * @param startedAtMs time at which the request with the piece started
-   * @param serviceAcceptedAtMs start of the latest request, of any dataset, that the service accepted
    */
-  judge(piece: RefusedPiece, startedAtMs: number, nowMs: number, serviceAcceptedAtMs: number): Verdict {
+  judge(piece: RefusedPiece, startedAtMs: number, nowMs: number, service: ServiceState): Verdict {
     if (piece.refusals === 1) this.#pieces++
     this.#inRow++
     if (piece.refusal === undefined) this.#lines += piece.count
-    const isConvicted = nowMs - this.#sinceMs >= convictAfterMs && nowMs - serviceAcceptedAtMs < convictAfterMs
+    const isConvicted = nowMs - this.#sinceMs >= convictAfterMs && nowMs - service.acceptedAtMs < convictAfterMs
     if (isConvicted) this.#pieces = 0
     if (piece.count > 1) {
       const isWhole = isConvicted && this.#inRow >= refusalsOfWhole
       return isWhole && piece.requests >= maxRequestsPerBatch ? drop : { kind: 'split' }
     }
     const isToBlame = isConvicted || this.#hasEvidence(piece, startedAtMs)
-    if (isToBlame) return piece.refusals >= refusalsUntilDrop ? drop : { kind: 'retry' }
+    const untilDrop = service.isConsistent ? refusalsUntilDrop : inconsistentUntilDrop
+    if (isToBlame && piece.refusals >= untilDrop) return drop
+    if (isToBlame && (service.isConsistent || piece.refusals % 2 === 1)) return { kind: 'retry' }
     return { kind: 'wait', untilMs: nowMs + Math.min(firstDelayMs * 2 ** Math.min(piece.refusals - 1, 16), maxDelayMs) }
   }
 

@@ -62,6 +62,8 @@ const slowRequestMs = 200
 const refusalsUntilPause = 64
 /** Number of 429s in a row after which they are reported if the service does not say how long to wait. */
 const refusalsUntilWarned = 5
+/** Time for which the service counts as inconsistent after it has accepted an event that it had refused. */
+const inconsistentForMs = 60_000
 const firstProbeDelayMs = 1000
 const maxProbeDelayMs = 60_000
 /** Minimum time between two accepted probes after which the other paused datasets are probed, in milliseconds. */
@@ -82,6 +84,8 @@ export class AttemptSettler {
   readonly #deps: AttemptSettlerDeps
   /** Start of the latest request that the service accepted; monotonic, in milliseconds. */
   #acceptedAtMs = Number.NEGATIVE_INFINITY
+  /** Time at which the service last accepted an event that it had refused; monotonic, in milliseconds. */
+  #inconsistentAtMs = Number.NEGATIVE_INFINITY
   /** Time of the last accepted probe after which the other paused datasets were probed; monotonic, in milliseconds. */
   #probedOthersAtMs = Number.NEGATIVE_INFINITY
   /** Number of pieces refused since the last acceptance, each counted once. */
@@ -242,6 +246,7 @@ export class AttemptSettler {
     const nowMs = monotonicMs()
     this.#acceptedAtMs = Math.max(this.#acceptedAtMs, startedAtMs)
     this.#refusalsInRow = 0
+    if (batch.attempts.refusals > 0) this.#inconsistentAtMs = nowMs
     this.sizeLimit.onAccepted(batch.byteLength, startedAtMs, nowMs)
     queue.refusals?.onAccepted(startedAtMs, nowMs)
     if (queue.refusals !== undefined) queue.skipBackoff()
@@ -268,7 +273,10 @@ export class AttemptSettler {
     const { attempts, count, requests } = batch
     const piece = { count, requests, refusal: attempts.refusal, refusals: attempts.refusals + 1 }
     if (piece.refusals === 1) this.#refusalsInRow++
-    const verdict = refusals.judge(piece, startedAtMs, nowMs, this.#acceptedAtMs)
+    // At the end of the process, there is no time to ask more often.
+    const isConsistent = this.isLastChance || nowMs - this.#inconsistentAtMs >= inconsistentForMs
+    const service = { acceptedAtMs: this.#acceptedAtMs, isConsistent }
+    const verdict = refusals.judge(piece, startedAtMs, nowMs, service)
     // For a single line the first refusal counts: what was accepted after it is evidence against the line.
     const atMs = count === 1 ? (attempts.refusal?.atMs ?? nowMs) : nowMs
     attempts.refuse({ atMs, status, reason })

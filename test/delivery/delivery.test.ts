@@ -3,6 +3,7 @@ import { Compression } from '../../src/delivery/compression.ts'
 import { RateLimiter } from '../../src/delivery/rate-limiter.ts'
 import type { Outcome } from '../../src/outcome.ts'
 import { lineOf } from '../support/line-of.ts'
+import { randomFrom } from '../support/random.ts'
 import { blocked, delivered, numbers, pipelineTo, rejected, retryable, tooLarge } from './wired.ts'
 
 vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
@@ -439,6 +440,32 @@ describe('when the service refuses events', () => {
     await vi.advanceTimersByTimeAsync(60_000)
     expect(sorted(numbers(arrived))).toEqual(range(5000))
     expect(ledger.dropped).toBe(0)
+  })
+
+  it('one of two gateways that is met at random costs hardly any event, and a minute later evidence counts as before', async () => {
+    const random = randomFrom(1)
+    let isBroken = true
+    const { log, sent, arrived, refused, ledger } = pipelineTo(({ lines }) => {
+      if (isBroken && random() < 0.5) return rejected
+      return lines.some(line => line.includes('poison')) ? rejected : delivered
+    })
+    for (const n of range(2000)) {
+      log(n, { dataset: `d${n % 20}` })
+      await vi.advanceTimersByTimeAsync(50)
+    }
+    isBroken = false
+    for (const n of range(20)) log(2000 + n, { dataset: `d${n}` })
+    await vi.advanceTimersByTimeAsync(120_000)
+    expect(refused.length).toBeLessThan(10)
+    expect(arrived).toHaveLength(2020 - refused.length)
+    expect(ledger.pending).toBe(0)
+    const before = { refused: refused.length, sent: sent.length }
+    log(0, { dataset: 'd0', text: 'poison' })
+    await vi.advanceTimersByTimeAsync(1000)
+    log(1, { dataset: 'd0' })
+    await vi.advanceTimersByTimeAsync(2000)
+    expect(refused.length - before.refused).toBe(1)
+    expect(sent.length - before.sent).toBeLessThan(7)
   })
 
   it('a single poison event is kept until the service accepts another event of its dataset', async () => {

@@ -357,6 +357,24 @@ describe.concurrent('connections', () => {
   })
 })
 
+describe.concurrent('one of two gateways that refuses everything', () => {
+  it('and keeps its connections costs hardly any event', async () => {
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      setTimeout(() => (request.connection % 2 ? request.answer('400 Bad Request') : request.take()), 5)
+    })
+    const dataset = ({ n }: Record<string, unknown>) => `d${Number(n) % 20}`
+    await using logs = watched({ baseUrl: server.url, dataset, maxBatchAgeMs: 20 })
+    const count = 1000
+    for (let n = 0; n < count; n += 4) {
+      logs.log(n, n + 4)
+      await new Promise(resolve => setTimeout(resolve, 8))
+    }
+    expect(server.requests.filter(({ connection }) => connection % 2).length).toBeGreaterThan(count / 10)
+    expect(logs.rejections.length).toBeLessThan(count / 100)
+  })
+})
+
 describe.concurrent('a compression that is refused with 400 after it was accepted', () => {
   const long = 'a text that makes an event worth compressing, '.repeat(40)
 
