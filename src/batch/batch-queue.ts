@@ -18,6 +18,8 @@ export interface BatchQueueListeners {
   onLost(count: number, dataset: string): void
   /** Called when a reload returned `count` lines more than the batch had. */
   onFound(count: number): void
+  /** Called with a batch that could not be read from the store again and again. It is in no queue any more. */
+  onUnreadable(batch: Batch): void
   /** Called when lines went to the store for lack of memory; also inside a log call. */
   onSpooled(dataset: string, count: number, bytes: number): void
   /** Called when memory may have room again because batches moved to the store; never inside a log call. */
@@ -78,6 +80,7 @@ export class BatchQueue {
         onReady: () => listeners.onReady(),
         onLost: (count, dataset) => listeners.onLost(count, dataset),
         onFound: count => listeners.onFound(count),
+        onUnreadable: batch => listeners.onUnreadable(batch),
       })
     this.#queueDeps = {
       limits,

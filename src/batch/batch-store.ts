@@ -31,6 +31,8 @@ export interface StoredBatch {
   readonly exists: boolean
   /** True once the store knows that the stored batch is gone. */
   readonly hasVanished: boolean
+  /** True if reads have failed so often that the stored batch is left to another process. */
+  readonly isUnreadable: boolean
   /** Number of lines stored: the first lines of the batch. */
   readonly count: number
   /** Adds line `number` of the batch: the bytes from `from` up to `to` in `lines`. */

@@ -99,6 +99,11 @@ export class Batch {
     return this.#isReloaded
   }
 
+  /** True if the store could not read the batch again and again. */
+  get isUnreadable(): boolean {
+    return this.#shared.copies.some(copy => copy.isUnreadable)
+  }
+
   /** Orders batches by their age in the store; empty if the store has no copy of the batch. */
   get order(): string {
     return this.#shared.copies[0]?.order ?? ''

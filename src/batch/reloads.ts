@@ -21,6 +21,8 @@ export interface ReloadsDeps {
   readonly onLost: (count: number, dataset: string) => void
   /** Called when a reload returned `count` lines more than the batch had. */
   readonly onFound: (count: number) => void
+  /** Called with a batch that could not be read again and again. It is in no queue any more. */
+  readonly onUnreadable: (batch: Batch) => void
 }
 
 /**
@@ -128,7 +130,8 @@ export class Reloads {
   #returnToQueue(batch: Batch, isReloaded: boolean): boolean {
     const queue = this.#deps.queueFor(batch.dataset)
     if (!isReloaded) {
-      queue.putIntoStored(batch)
+      if (batch.isUnreadable) this.#deps.onUnreadable(batch)
+      else queue.putIntoStored(batch)
       this.#rest()
     } else if (batch.count > 0) queue.requeue(batch)
     return isReloaded

@@ -62,6 +62,7 @@ export function openPipeline(deps: PipelineDeps): Pipeline {
       onReady: () => delivery.pump(),
       onLost: (count, dataset) => spool?.onLost(count, dataset),
       onFound: count => spool?.onFound(count),
+      onUnreadable: batch => spool?.onUnreadable(batch),
       onSpooled: (dataset, count, bytes) => spool?.onSpooled({ dataset, count, bytes, isHandedOff: false }),
       onRoom: () => deps.onRoom?.(),
     },

@@ -151,6 +151,17 @@ export class SpoolCoordinator {
     this.#deps.ledger.adopt(count)
   }
 
+  /** Leaves a batch that cannot be read where it is, to a process that can read it. */
+  onUnreadable(batch: Batch): void {
+    const { count } = batch
+    this.#deps.ledger.handOff(count, batch.handOff() - count)
+    this.#warn(
+      `a file of the spool in ${this.#directory} cannot be read. Its events stay there for the next process that uses the ` +
+        `spool: ${count}. Check the disk and the permissions of the file.`,
+      'unreadable',
+    )
+  }
+
   /** Tells of lines that went to the spool. */
   onSpooled(spooled: Spooled): void {
     const { diagnostics } = this.#deps

@@ -13,9 +13,9 @@
  *
  * This life can end early:
  *
- * - Handed off (`handOff`): `close`, or the end of the process, leaves no time to deliver the batch. The batch stays in
- *   its file, or is written to one. Another process can adopt the directory once it is released, or once its owner
- *   ends. The files of a process that was killed stay likewise.
+ * - Handed off (`handOff`): `close`, or the end of the process, leaves no time to deliver the batch, or its file cannot
+ *   be read. The batch stays in its file, or is written to one. Another process can adopt the directory once it is
+ *   released, or once its owner ends. The files of a process that was killed stay likewise.
  * - Vanished (`vanish`, `hasVanished`): another program has removed, replaced or shortened the file, or has removed or
  *   taken the directory. Lines that memory has are written to a new segment. The other lines are lost, or the process
  *   that took the directory has them.
@@ -63,8 +63,8 @@ export interface SegmentDeps {
 }
 
 /**
- * Maximum number of failed reads, passing failures not counted. After the last one, all lines of the segment count as
- * lost.
+ * Maximum number of failed reads, passing failures not counted. After the last one, the segment is left to another
+ * process: the disk may have been away for a moment only.
  */
 const maxReads = 3
 const newline = 0x0a
@@ -171,6 +171,10 @@ export class Segment implements StoredBatch, NeededSegment {
 
   get hasVanished(): boolean {
     return this.#hasVanished || this.#directory.isReleased
+  }
+
+  get isUnreadable(): boolean {
+    return this.#reads >= maxReads
   }
 
   isGone(): boolean {
@@ -294,8 +298,8 @@ export class Segment implements StoredBatch, NeededSegment {
       return this.#contentIn(await this.#deps.disk.read(this.path))
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return noContent
-      if (isPassing(error) || ++this.#reads < maxReads) throw error
-      return noContent
+      if (!isPassing(error)) this.#reads++
+      throw error
     }
   }
 

@@ -16,6 +16,7 @@ it('a log call stays cheap in an outage while thousands of datasets wait in memo
       exists: true,
       isOpen: true,
       hasVanished: false,
+      isUnreadable: false,
       get count() {
         return count
       },

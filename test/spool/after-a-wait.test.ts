@@ -10,6 +10,7 @@ it('events on disk alone wait no longer than requests have to, even if no other 
     exists: true,
     isOpen: false,
     hasVanished: false,
+    isUnreadable: false,
     count: 1,
     append() {},
     extend: () => false,

@@ -364,6 +364,18 @@ describe('a disk that fails for a minute costs no event:', () => {
     expectEachOnce(world)
   })
 
+  it('spilled batches cannot be read: those that were tried in vain stay for the next process', async () => {
+    const world = started('memory', 300, 1000)
+    await failFor(world, 60_000, 'read', 'EIO')
+    const [first] = world.processes as [Process]
+    expect(first.ledger.handedOff).toBeGreaterThan(0)
+    expect(first.ledger.pending).toBe(first.ledger.handedOff)
+    world.kill(first)
+    world.start()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expectEachOnce(world)
+  })
+
   it('delivered segments cannot be removed', async () => {
     const world = started('disk', 50, 1000)
     await failFor(world, 60_000, 'remove', 'EIO')
