@@ -131,7 +131,8 @@ export class ByteSlots {
 
   /** Attributes what the slot has counted since the last point to the statement of a sample. */
   settle(slot: number, bytes: number, statement: number): void {
-    if ((this.#left[slot] as number) > 0) return // an event that an accessor has logged meanwhile was the sample
+    // An event that an accessor has logged meanwhile was the sample, and may have made the slot lead to others.
+    if ((this.#left[slot] as number) > 0 || this.#events[slot] === 0) return
     const owner = this.#owner[slot] as number
     if (owner === 0) this.#begin(slot, statement)
     const isShared = owner !== 0 && this.#judge(slot, statement)
@@ -197,9 +198,11 @@ export class ByteSlots {
   /** Sets the next point after the present event. Returns the bytes up to the last point that the event contains. */
   #nextPoint(slot: number): number {
     const stride = Math.max(this.#stride, this.#ownStride[slot] as number)
-    const meanGap = (stride * this.#sampledBytes) / this.#sampledEvents
     let counted = this.#gap[slot] as number
     let left = this.#left[slot] as number
+    // At most the mean of the slot: a few very large events elsewhere must not move the points of small ones apart.
+    const meanOfSlot = (counted - left) / (this.#events[slot] as number)
+    const meanGap = stride * Math.min(this.#sampledBytes / this.#sampledEvents, meanOfSlot)
     if (left < -2 * meanGap) {
       const skipped = meanGap * Math.floor(-left / meanGap - 1)
       counted += skipped

@@ -98,6 +98,17 @@ function application(style: string, seed: number, count: number): Logged[] {
 
 const keyOf = ({ dataset, level, text }: Usage['statements'][number]) => `${dataset} ${level} ${text}`
 
+/** Checks that the statements are the ten most expensive ones, in order, and nearly exact. */
+function expectTopTen(statements: Usage['statements'], events: readonly Logged[]): void {
+  const exact = [...countedSlowly(events)].sort((one, other) => other[1].bytes - one[1].bytes).slice(0, 10)
+  expect(statements.map(keyOf)).toEqual(exact.map(([key]) => key))
+  for (const [i, statement] of statements.entries()) {
+    const count = exact[i]?.[1] ?? { bytes: 0, events: 0 }
+    expect(Math.abs(statement.bytes / count.bytes - 1)).toBeLessThan(0.02)
+    expect(Math.abs(statement.events / count.events - 1)).toBeLessThan(0.05)
+  }
+}
+
 describe('an application with a hundred log statements', () => {
   const styles = [
     'constant',
@@ -124,17 +135,26 @@ describe('an application with a hundred log statements', () => {
       const events = application(style, seed, 100_000)
       const meter = meterWith(seed)
       for (const { dataset, counted, bytes } of events) meter.add(dataset, counted, bytes)
-      const exact = [...countedSlowly(events)].sort((one, other) => other[1].bytes - one[1].bytes).slice(0, 10)
       const { statements, bytes, otherStatements } = meter.usage(10)
-      expect(statements.map(keyOf)).toEqual(exact.map(([key]) => key))
-      for (const [i, statement] of statements.entries()) {
-        const count = exact[i]?.[1] ?? { bytes: 0, events: 0 }
-        expect(Math.abs(statement.bytes / count.bytes - 1)).toBeLessThan(0.02)
-        expect(Math.abs(statement.events / count.events - 1)).toBeLessThan(0.05)
-      }
+      expectTopTen(statements, events)
       const sum = statements.reduce((total, one) => total + one.bytes, otherStatements.bytes)
       expect(sum).toBe(bytes)
       expect(bytes).toBe(events.reduce((total, one) => total + one.bytes, 0))
+    },
+  )
+
+  it.each(['constant', 'a value first', 'the same beginning and a value'])(
+    'has them listed as exactly after it has logged some very large events (messages: %s)',
+    style => {
+      const meter = meterWith(1)
+      for (let n = 0; n < 300; n++) {
+        const event = { level: 'info', message: `snapshot ${n} of the state` }
+        meter.add('a', { event, severity: 2, resource: undefined }, 600_000)
+      }
+      meter.takePeriod(10)
+      const events = application(style, 1, 50_000)
+      for (const { dataset, counted, bytes } of events) meter.add(dataset, counted, bytes)
+      expectTopTen(meter.takePeriod(10).statements, events)
     },
   )
 })
