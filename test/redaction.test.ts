@@ -312,6 +312,23 @@ describe('an event that cannot be redacted', () => {
     ])
   })
 
+  it.each([undefined, null, Number.NaN, 'text'])(
+    'is dropped, whatever is thrown (%s), and so is a report',
+    async thrown => {
+      await using shipping = await startShipping()
+      const censor = () => {
+        throw thrown
+      }
+      const redact = { paths: ['password', 'statements'], censor }
+      const shipper = shipping.ship({ redact, reportUsageEveryMs: 60_000, hold: {} })
+      expect(shipper.ship({ password: secret })).toBe(false)
+      expect(shipper.ship({ level: 'info', trace_id: 't', password: secret })).toBe(false)
+      expect(shipper.ship({ n: 1 })).toBe(true)
+      expect(await shipper.close()).toMatchObject({ complete: true })
+      expect(shipper.stats()).toMatchObject({ accepted: 4, delivered: 1, drops: { redact: { info: 3 } } })
+    },
+  )
+
   it('fails the export of its record', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ redact: { paths: ['password'], censor: (() => ({})) as never } })

@@ -84,7 +84,7 @@ export class Redaction implements RedactionRules {
         this.#isTaken = false
       }
     } catch (error) {
-      if (error === this.failure) return undefined
+      if (this.isFailure(error)) return undefined
       throw error
     }
   }
@@ -134,6 +134,11 @@ export class Redaction implements RedactionRules {
   /** Notes a copy of an event, with fields that are not to be redacted. A redacted event is not redacted again. */
   noteCopied(copy: object, event: object): void {
     if (this.#redacted.has(event)) this.noteRedacted(copy)
+  }
+
+  /** True if the last event could not be redacted for this error, which may be any value: the application threw it. */
+  isFailure(error: unknown): boolean {
+    return Object.is(error, this.failure)
   }
 
   /** Describes the last failure, without values: an error's message could have one. */

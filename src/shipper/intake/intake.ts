@@ -153,7 +153,7 @@ export class Intake {
     } catch (error) {
       // No logged value can cause this. Only a lack of stack or memory can, or a bug of this package. One exception: the
       // license has asked for the redacted event, and redaction failed.
-      const reason = redaction !== undefined && error === redaction.failure ? 'redact' : 'error'
+      const reason = redaction?.isFailure(error) === true ? 'redact' : 'error'
       ledger.intakeDropCounts[reason][severity]++
       intakeDrops.lastError = error
       try {
