@@ -9,9 +9,11 @@ import { HeldEvents } from '../../src/shipper/held-events.ts'
 import { Collapse } from '../../src/shipper/intake/collapse.ts'
 import type { IntakeEvent } from '../../src/shipper/intake/intake-event.ts'
 import { TraceHold } from '../../src/shipper/intake/trace-hold.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 import { lineOf } from '../support/line-of.ts'
 import { startShipping } from '../support/shipping.ts'
 import { soakRuns } from '../support/soak-runs.ts'
+import { until } from '../support/until.ts'
 
 type Fields = Record<string, unknown>
 
@@ -24,9 +26,9 @@ const intakeOf = (event: Fields, severity: Severity): IntakeEvent => ({
 })
 
 /** Held events as the shipper has them, with a queue that accepts everything. */
-function heldEventsOf() {
+function heldEventsOf(maxBytes = 64 * 1_048_576) {
   const ledger = new Ledger()
-  const memory = new MemoryBudget(64 * 1_048_576, 1_048_576)
+  const memory = new MemoryBudget(maxBytes, 1_048_576)
   const batchQueue = { spill() {}, flush: async () => {} } as never
   const heldEvents = new HeldEvents({ memory, ledger, batchQueue, onHeld() {}, onRemoved() {} })
   return { ledger, memory, heldEvents }
@@ -182,6 +184,34 @@ describe('collapse', () => {
       }),
       { numRuns: soakRuns(200) },
     )
+  })
+
+  it('passes on thousands of summaries that waited for memory in turns, and in time that grows with their number', async () => {
+    const { memory, heldEvents, ledger } = heldEventsOf(512 * 1_048_576)
+    let passedOn = 0
+    const collapse = new Collapse({
+      windowMs: 60_000,
+      timeField: '_time',
+      maxEventBytes: 100_000,
+      altered: { stubbed: 0, cut: 0 },
+      heldEvents,
+      toJson: ({ event }) => lineOf(JSON.stringify(event)),
+      shownTime: time => time,
+      passOn: () => passedOn++,
+    })
+    expect(memory.reserve(300 * 1_048_576)).toBe(true)
+    const count = 60_000
+    for (let n = 0; n < 2 * count; n++) {
+      collapse.step(intakeOf({ level: 'error', message: `no user ${n >> 1}` }, 4), 'd')
+    }
+    expect([passedOn, ledger.pending]).toEqual([0, count])
+    memory.discharge(300 * 1_048_576)
+    collapse.resume()
+    expect(passedOn).toBeLessThan(count / 2)
+    const before = passedOn
+    await until(() => passedOn > before, 'the next turn')
+    expect(cpuMs(() => collapse.releaseAllNow())).toBeLessThan(750)
+    expect([passedOn, ledger.pending, memory.usedBytes]).toEqual([count, 0, 0])
   })
 })
 

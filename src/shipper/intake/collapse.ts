@@ -8,10 +8,12 @@ import { clearTimeout, monotonicMs, setTimeout } from '../../time.ts'
 import type { HeldEvents, HeldSource } from '../held-events.ts'
 import type { HoldingStep, IntakeEvent } from './intake-event.ts'
 import { eventTime, later, repeatSummary } from './repeat-summary.ts'
-import { type EventTime, type RepeatWindow, RepeatWindows } from './repeat-windows.ts'
+import { EndedWindows, type EventTime, type RepeatWindow, RepeatWindows } from './repeat-windows.ts'
 
 /** Maximum bytes of the copy that becomes the summary. A larger event is cut. */
 const maxCopyBytes = 8192
+/** Time after which a release lets other work have its turn, in milliseconds. */
+const maxTurnMs = 5
 
 /** A repetition as the summary needs it, without references to the caller's objects. */
 interface Copy {
@@ -47,20 +49,21 @@ export class Collapse implements HeldSource {
   readonly #deps: CollapseDeps
   readonly #nowMs: () => number
   readonly #windows: RepeatWindows<Copy>
-  /** Windows that have ended, and whose summaries wait for memory; oldest first. */
-  readonly #due: RepeatWindow<Copy>[] = []
+  /** Windows whose summaries wait for memory. */
+  readonly #due = new EndedWindows<Copy>()
   /** Number of summaries that are not passed on yet, including those of open windows. */
   #summaries = 0
   #timer: NodeJS.Timeout | undefined
   /** Monotonic time for which the timer is set, in milliseconds. */
   #timerAtMs = Number.POSITIVE_INFINITY
+  #continuing: NodeJS.Timeout | undefined
   /** Resolves the releases under way. */
   #onReleased: (() => void)[] = []
 
   constructor(deps: CollapseDeps) {
     this.#deps = deps
     this.#nowMs = deps.nowMs ?? monotonicMs
-    this.#windows = new RepeatWindows(deps.windowMs, window => this.#due.push(window))
+    this.#windows = new RepeatWindows(deps.windowMs, window => this.#due.add(window))
   }
 
   readonly step: HoldingStep = (intake, dataset) => {
@@ -68,9 +71,9 @@ export class Collapse implements HeldSource {
     if (identity === undefined) return undefined
     const time = eventTime(intake, this.#deps.timeField, this.#deps.shownTime)
     const nowMs = this.#nowMs()
-    const waiting = this.#due.length
+    const waiting = this.#due.count
     this.#windows.endUntil(nowMs)
-    if (this.#due.length > waiting) this.resume()
+    if (this.#due.count > waiting) this.resume()
     const window = this.#windows.get(identity)
     if (window === undefined) {
       this.#begin(identity, time, nowMs)
@@ -88,24 +91,37 @@ export class Collapse implements HeldSource {
     this.#stopTimer()
     this.#windows.endUntil(Number.POSITIVE_INFINITY)
     this.resume()
-    if (this.#due.length === 0) return Promise.resolve()
+    if (this.#due.count === 0) return Promise.resolve()
     return new Promise(resolve => this.#onReleased.push(resolve))
   }
 
+  /** Continues a release that stopped for lack of memory. Other work has its turn every few milliseconds. */
   resume(): void {
-    while (this.#due.length > 0 && this.#deps.heldEvents.hasRoom()) this.#passOnNext()
+    const endMs = this.#nowMs() + maxTurnMs
+    while (this.#due.count > 0 && this.#deps.heldEvents.hasRoom()) {
+      if (this.#nowMs() >= endMs) {
+        this.#continuing ??= setTimeout(() => this.#continue(), 0).unref()
+        return
+      }
+      this.#passOnNext()
+    }
   }
 
   releaseAllNow(): void {
     this.#stopTimer()
     this.#windows.endUntil(Number.POSITIVE_INFINITY)
-    while (this.#due.length > 0) this.#passOnNext()
+    while (this.#due.count > 0) this.#passOnNext()
+  }
+
+  #continue(): void {
+    this.#continuing = undefined
+    this.resume()
   }
 
   #begin(identity: string, time: EventTime, nowMs: number): void {
-    const waiting = this.#due.length
+    const waiting = this.#due.count
     this.#windows.begin(identity, time, nowMs)
-    if (this.#due.length > waiting) this.resume()
+    if (this.#due.count > waiting) this.resume()
   }
 
   /** Takes the first repetition of an event. If memory has no room for its copy, the event is passed on. */
@@ -143,7 +159,7 @@ export class Collapse implements HeldSource {
   }
 
   #passOnNext(): void {
-    const window = this.#due.shift() as RepeatWindow<Copy>
+    const window = this.#due.take() as RepeatWindow<Copy>
     const { json, dataset, severity, resource, bytes } = window.copy as Copy
     const { heldEvents, passOn, timeField } = this.#deps
     const { event, time } = repeatSummary(json.toString(), window, timeField)
@@ -151,7 +167,7 @@ export class Collapse implements HeldSource {
     heldEvents.unhold(bytes)
     passOn(dataset, { event, severity, time, resource, preSerialized: undefined })
     this.#removeIfDone()
-    if (this.#due.length > 0) return
+    if (this.#due.count > 0) return
     const resolveAll = this.#onReleased
     this.#onReleased = []
     for (const resolve of resolveAll) resolve()

@@ -17,7 +17,7 @@ export interface RepeatWindow<Copy> {
   count: number
   /** The first repetition. */
   copy: Copy | undefined
-  /** The window that began next. */
+  /** The window that began next; of an ended window, the next one in `EndedWindows`. */
   next: RepeatWindow<Copy> | undefined
 }
 
@@ -81,6 +81,33 @@ export class RepeatWindows<Copy> {
     this.#byIdentity.delete(window.identity)
     this.#oldest = window.next
     if (window.next === undefined) this.#youngest = undefined
+    window.next = undefined
     if (window.count > 0) this.#onEnd(window)
+  }
+}
+
+/** Windows that have ended, oldest first. A linked list, because thousands may be taken one by one. */
+export class EndedWindows<Copy> {
+  count = 0
+  #oldest: RepeatWindow<Copy> | undefined
+  #youngest: RepeatWindow<Copy> | undefined
+
+  /** Adds a window. Calls nothing, so that the window is added fully or not at all where the stack ends. */
+  add(window: RepeatWindow<Copy>): void {
+    if (this.#youngest === undefined) this.#oldest = window
+    else this.#youngest.next = window
+    this.#youngest = window
+    this.count++
+  }
+
+  /** Removes and returns the oldest window. */
+  take(): RepeatWindow<Copy> | undefined {
+    const window = this.#oldest
+    if (window === undefined) return undefined
+    this.#oldest = window.next
+    if (window.next === undefined) this.#youngest = undefined
+    window.next = undefined
+    this.count--
+    return window
   }
 }
