@@ -3,7 +3,7 @@ import TransportStream from 'winston-transport'
 import { emitProcessWarning, type Warning } from './accounting/diagnostics.ts'
 import type { Severity } from './accounting/severity.ts'
 import { invalidOption } from './errors.ts'
-import { describedWord } from './options/described.ts'
+import { described, describedWord } from './options/described.ts'
 import { optionsOf } from './options/options-of.ts'
 import { ownProperties } from './own-properties.ts'
 import { bothWays, noteMessage } from './record/both-ways.ts'
@@ -111,6 +111,8 @@ export class LogferryTransport extends TransportStream {
   constructor(options: LogferryTransportOptions = {}) {
     const { level, format, silent, handleExceptions, handleRejections, ...shipping } = optionsOf(options)
     const winstonOptions = { level, format, silent, handleExceptions, handleRejections }
+    checkFormat(format)
+    for (const [name, given] of Object.entries({ silent, handleExceptions, handleRejections })) checkFlag(name, given)
     super(ownProperties(winstonOptions) as TransportStream.TransportStreamOptions)
     // Winston's own listeners run once, for one logger. But `logger.configure()` removes a transport and adds it again.
     this.removeAllListeners('pipe').removeAllListeners('unpipe')
@@ -367,6 +369,18 @@ interface Chunk {
 }
 
 function ignore(): void {}
+
+/** Winston calls the format without a check, so that any other value would throw in each log call. */
+function checkFormat(format: unknown): void {
+  if (format == null || typeof (format as { transform?: unknown }).transform === 'function') return
+  throw invalidOption('format', 'a format such as winston.format.json(), with its parentheses', described(format))
+}
+
+/** To Winston any text is true, also `'false'` from the environment. */
+function checkFlag(name: string, given: unknown): void {
+  if (given !== undefined && typeof given !== 'boolean')
+    throw invalidOption(name, 'true or false', describedWord(given))
+}
 
 /** True if a subclass takes many infos at once. Winston's own `_writev` passes them to its `logv`. */
 function hasBulkLog(transport: TransportStream): boolean {

@@ -577,6 +577,24 @@ describe('invalid options', () => {
       /`datset` must be one of/,
     ],
     ['nothing', {}, /`dataset` must be/],
+    [
+      'a format that was not called',
+      { format: winston.format.json },
+      /`format` must be a format such as winston\.format\.json\(\), .*; got a function$/,
+    ],
+    ['a format by its name', { format: 'json' }, /`format` must be a format .*; got a string/],
+    ['an object without a method transform', { format: {} }, /`format` must be a format .*; got an object$/],
+    ['silent as a text of the environment', { silent: 'false' }, /`silent` must be true or false; got "false"$/],
+    [
+      'handleExceptions that is no boolean',
+      { handleExceptions: 1 },
+      /`handleExceptions` must be true or false; got 1$/,
+    ],
+    [
+      'handleRejections that is no boolean',
+      { handleRejections: 'no' },
+      /`handleRejections` must be true or false; got "no"$/,
+    ],
   ])('%s', (_, options, message) => {
     expect(() => new LogferryTransport(options as never)).toThrow(message)
   })
