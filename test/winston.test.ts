@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import winston from 'winston'
 import { createShipper } from '../src/index.ts'
 import { LogferryTransport, type LogferryTransportOptions } from '../src/winston.ts'
@@ -576,6 +576,8 @@ describe('invalid options', () => {
       { baseUrl: 'https://x.example', token: 't', dataset: 'd', datset: 'e' },
       /`datset` must be one of/,
     ],
+    ['null in place of a shipper', { shipper: null }, /`shipper` must be a shipper .*; got null$/],
+    ['a text in place of a shipper', { shipper: 'x' }, /`shipper` must be a shipper .*; got a string/],
     ['nothing', {}, /`dataset` must be/],
     [
       'a format that was not called',
@@ -597,5 +599,12 @@ describe('invalid options', () => {
     ],
   ])('%s', (_, options, message) => {
     expect(() => new LogferryTransport(options as never)).toThrow(message)
+  })
+
+  it('a shipper of another copy of the package, such as before a reset of modules', async () => {
+    vi.resetModules()
+    const other = await import('../src/index.ts')
+    const shipper = other.createShipper({ baseUrl: 'https://x.example', token: 't', dataset: 'd' }) as never
+    expect(() => new LogferryTransport({ shipper })).toThrow(/; got one of another copy of logferry, which is /)
   })
 })

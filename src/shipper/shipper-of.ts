@@ -29,10 +29,20 @@ export function shipperOf(
   const unknown = Object.keys(options).find(name => !known.includes(name))
   if (unknown !== undefined) throw unknownOption(unknown, known)
   if (shipper === undefined) return { shipper: createShipper(options), isOwn: true }
-  if (!(shipper instanceof Shipper))
-    throw invalidOption('shipper', 'a shipper that createShipper() returned', kindOf(shipper))
+  if (!(shipper instanceof Shipper)) {
+    const got = isLikeShipper(shipper) ? ofOtherCopy : kindOf(shipper)
+    throw invalidOption('shipper', 'a shipper that createShipper() returned', got)
+  }
   const extra = Object.entries(options).find(([, value]) => value !== undefined)
   if (extra !== undefined)
     throw invalidOption(describedName(extra[0]), 'given to createShipper() instead, if `shipper` is given', 'both')
   return { shipper, isOwn: false }
+}
+
+const ofOtherCopy =
+  'one of another copy of logferry, which is installed or bundled twice, or was loaded again after a reset of modules'
+
+function isLikeShipper(given: unknown): boolean {
+  if (typeof given !== 'object' || given === null) return false
+  return ['ship', 'flush', 'close', 'stats'].every(name => typeof Reflect.get(given, name) === 'function')
 }
