@@ -111,6 +111,8 @@ export class Fleet {
   #failures = 0
   /** The last answer of Redis; `undefined` until the first answer. */
   #share: Share | undefined
+  /** Time at which Redis was asked for that answer. */
+  #sharedMs = Number.NEGATIVE_INFINITY
   #lease: Lease | undefined
   #leasedLimit: number | undefined
   /** Time of the one request besides the slots, by our clock. */
@@ -175,8 +177,13 @@ export class Fleet {
     clearTimeout(this.#timer)
     try {
       const report = { ...this.#report(askedMs), ...this.license.report }
-      const share = await inTime(this.#register.renew(this.#id, report), Math.min(answerMs, this.#leaseMs / 4))
-      if (run === this.#run) this.#onShare(share, askedMs, report)
+      const onShare = (share: Share): void => {
+        if (run === this.#run && askedMs > this.#sharedMs) this.#onShare(share, askedMs, report)
+      }
+      // A late answer counts, too: Redis has given other processes the slots that it takes from this one.
+      const share = await inTime(this.#register.renew(this.#id, report), Math.min(answerMs, this.#leaseMs / 4), onShare)
+      if (run === this.#run) this.#failures = 0
+      onShare(share)
     } catch (error) {
       if (run === this.#run) this.#retry(error)
     } finally {
@@ -206,8 +213,8 @@ export class Fleet {
 
   #onShare(share: Share, askedMs: number, report: { readonly license: string | undefined }): void {
     const nowMs = monotonicMs()
-    this.#failures = 0
     this.#share = share
+    this.#sharedMs = askedMs
     this.#measureAhead(share.nowMs - (askedMs + nowMs) / 2, (nowMs - askedMs) / 2, nowMs)
     if (share.guestMs !== undefined) this.#guestMs = share.guestMs - this.#ahead.ms
     this.#callIn(this.#isAskedAgain ? 0 : this.#renewInMs(share, nowMs))
@@ -297,8 +304,14 @@ export class Fleet {
   }
 }
 
-async function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
+/**
+ * Waits for an answer of Redis, for `ms` milliseconds at most.
+ *
+ * @param onLate called with an answer that comes after that
+ */
+async function inTime<T>(answer: Promise<T>, ms: number, onLate: (answer: T) => void = () => {}): Promise<T> {
   if (await settlesWithin(answer, ms, { keepsAlive: false })) return answer
+  answer.then(onLate, () => {})
   throw new Error(`no answer within ${milliseconds(ms)}`)
 }
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Lease } from '../../src/delivery/rate-limiter.ts'
+import type { IoredisClient } from '../../src/options/redis-client.ts'
 import { Fleet } from '../../src/org/fleet.ts'
 import { wholeCircle } from '../../src/org/slots.ts'
 import { randomFrom, stubTime, VirtualClock } from './simulation.ts'
@@ -34,11 +35,15 @@ interface Member {
   isWaiting: boolean
 }
 
-function join(seed = 1, known: Partial<Pick<Member, 'limitPerSecond' | 'wanted' | 'isWaiting'>> = {}): Member {
+function join(
+  seed = 1,
+  known: Partial<Pick<Member, 'limitPerSecond' | 'wanted' | 'isWaiting'>> = {},
+  client: IoredisClient = redis,
+): Member {
   const given: Member['given'] = []
   const troubles: string[] = []
   const fleet = new Fleet({
-    redis,
+    redis: client,
     key: 'org',
     limitPerSecond: () => member.limitPerSecond,
     headerLimit: () => member.headerLimit,
@@ -143,6 +148,32 @@ describe('a fleet', () => {
     expect(slots.length).toBeGreaterThan(9 * 10)
     for (const [index, slotMs] of slots.slice(1).entries()) {
       expect(slotMs - (slots[index] as number)).toBeGreaterThan(80)
+    }
+  })
+
+  it('takes slots from a process that hears of it too late, such as a busy one', async () => {
+    let lateMs = 0
+    let calls = 0
+    const distant: IoredisClient = {
+      call: () => redis.call(),
+      async eval(script, keyCount, ...keysAndArguments) {
+        calls++
+        const answer = await redis.eval(script, keyCount, ...keysAndArguments)
+        await new Promise<void>(resolve => void clock.after(lateMs, resolve))
+        return answer
+      },
+    }
+    const late = join(1, {}, distant)
+    await clock.runUntil(10_000, true)
+    expect(rateOf(late)).toBeCloseTo(9.8)
+    lateMs = 1200
+    const others = [2, 3, 4, 5].map(seed => join(seed))
+    await clock.runUntil(40_000, true)
+    expect(late.troubles).toHaveLength(1)
+    expect(calls).toBeLessThan(20)
+    const slots = [late, ...others].flatMap(member => slotsOf(member, 10_000)).sort((a, b) => a - b)
+    for (const [index, slotMs] of slots.slice(1).entries()) {
+      expect(slotMs - (slots[index] as number)).toBeGreaterThan(95)
     }
   })
 
