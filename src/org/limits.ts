@@ -116,6 +116,8 @@ export class Limits {
   #problem: string | undefined
   #failures = 0
   #budget: Budget | undefined
+  /** The same budget, which goes on counting if the license names no monthly ingest for a time. */
+  #counting: Budget | undefined
   #readTimer: NodeJS.Timeout | undefined
   #tickTimer: NodeJS.Timeout | undefined
 
@@ -173,7 +175,7 @@ export class Limits {
 
   /** Counts a line that will be shipped. */
   count(severity: number, bytes: number): void {
-    this.#budget?.use(severity, bytes)
+    this.#counting?.use(severity, bytes)
   }
 
   /** Reads the organization's remaining ingest from the headers of an answer. */
@@ -264,8 +266,11 @@ export class Limits {
     const gb = limit(monthlyIngestGb)
     const period = periodAt(org.license, systemTimeMs())
     if (gb === undefined) this.#budget = undefined
-    else if (this.#budget === undefined) this.#budget = new Budget(gb * bytesPerGb * share, period, systemTimeMs())
-    else this.#renew(this.#budget, gb * bytesPerGb * share, period)
+    else {
+      this.#counting ??= new Budget(gb * bytesPerGb * share, period, systemTimeMs())
+      this.#budget = this.#counting
+      this.#renew(this.#budget, gb * bytesPerGb * share, period)
+    }
     if (bytesBefore !== undefined && bytesBefore < (this.#budget?.bytes ?? Number.POSITIVE_INFINITY)) {
       this.#deps.onRaised()
     }

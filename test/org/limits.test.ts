@@ -106,6 +106,21 @@ describe('the limits of a license', () => {
     expect(seen).toEqual([0, 0, 1, 1, 2])
   })
 
+  it('know the used ingest after an answer without it', async () => {
+    const monthlyGb = [1, undefined, 1]
+    const readOrg = async () => ({ ...org, license: { monthlyIngestGb: monthlyGb.shift() } }) as unknown as Org
+    const { limits, warnings } = await start({ refreshMs: 20_000 }, readOrg)
+    const used: (number | undefined)[] = []
+    for (let read = 0; read < 3; read++) {
+      limits.count(2, 300_000_000)
+      used.push(limits.stats({ requestsPerSecond: 1, because: 'none' }).ingest?.usedBytes)
+      await vi.advanceTimersByTimeAsync(20_000)
+    }
+    limits.stop()
+    expect(used).toEqual([3e8, undefined, 9e8])
+    expect(warnings.map(([code]) => code)).toEqual(['LOGFERRY_BUDGET'])
+  })
+
   it('onBudget warn: every event is shipped, and the warning names the day on which the budget ends', async () => {
     const { limits, warnings } = await start()
     const { debug, error } = await overrun(limits)
