@@ -116,6 +116,16 @@ export class DatasetQueue {
     return this.#open === undefined && this.#waiting.length + this.#reloaded.length + this.#stored.length === 0
   }
 
+  /** Number of batches in memory: the open batch, and those that wait. */
+  get batchesInMemory(): number {
+    return this.#inMemory().length
+  }
+
+  /** Number of batches that are only in the store. */
+  get batchesInStore(): number {
+    return this.#stored.length
+  }
+
   /** Bytes of the lines in the open batch. */
   get openBytes(): number {
     return this.#open?.byteLength ?? 0

@@ -101,13 +101,13 @@ export class Spill implements WayToStore {
     const { store } = this.#deps
     let endMs = monotonicMs() + maxTurnMs
     for (const queue of [...this.#deps.queues()]) {
-      for (let isMoving = true; isMoving; ) {
-        isMoving = this.isReady && (queue.moveOldestTo(store) || queue.moveOpenTo(store))
-        const stored = isMoving ? undefined : queue.takeOldestStored()
-        if (stored !== undefined) {
-          isMoving = handOff(stored)
-          if (!isMoving) return queue.putIntoStored(stored)
-        }
+      // Lines are logged meanwhile, and would be moved and handed off without end.
+      let moves = queue.batchesInMemory
+      for (let steps = 2 * moves + queue.batchesInStore; steps > 0; steps--) {
+        const isMoved = moves-- > 0 && this.isReady && (queue.moveOldestTo(store) || queue.moveOpenTo(store))
+        const stored = isMoved ? undefined : queue.takeOldestStored()
+        if (stored !== undefined && !handOff(stored)) return queue.putIntoStored(stored)
+        if (!isMoved && stored === undefined) break
         if (monotonicMs() < endMs) continue
         await nextTurn()
         endMs = monotonicMs() + maxTurnMs

@@ -2,10 +2,12 @@
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { startShipping } from '../support/shipping.ts'
+import { until } from '../support/until.ts'
 
 const datasets = 2000
 const MiB = 1_048_576
@@ -75,4 +77,30 @@ it('close() hands off waiting events in several turns of the event loop', async 
   expect(outaged.warnings.map(({ message }) => message)).toEqual(
     expect.arrayContaining([expect.stringMatching(/^logferry: 2000 events could not be delivered/)]),
   )
+})
+
+it('close() ends although the application goes on logging, and the disk is slower than that', async () => {
+  await using shipping = await startShipping()
+  shipping.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
+  const builtin = process.getBuiltinModule('node:fs')
+  const { openSync } = builtin
+  using _ = vi.spyOn(builtin, 'openSync').mockImplementation((path, ...given) => {
+    for (const endMs = performance.now() + 6; performance.now() < endMs; );
+    return openSync(path, ...given)
+  })
+  const shipper = shipping.ship({ spool: { directory } })
+  let isLogging = true
+  const log = (): void => {
+    shipper.ship({ level: 'info' })
+    if (isLogging) setImmediate(log)
+  }
+  log()
+  onTestFinished(() => {
+    isLogging = false
+  })
+  await until(() => shipper.stats().pending > 10, 'events wait')
+  const closed = shipper.close({ timeoutMs: 50 })
+  expect(await Promise.race([closed, delay(3000, 'not closed')])).toMatchObject({ complete: false })
+  const { spool, pending } = shipper.stats()
+  expect([pending > 10, spool?.handedOff]).toEqual([true, pending])
 })
