@@ -69,6 +69,7 @@ export class Ledger {
   admitted = 0
   #delivered = 0
   #handedOff = 0
+  #handedOffInAll = 0
   #sent = 0
   /**
    * Events dropped before they were in a batch, mostly inside their own log calls. One number counts an event as
@@ -103,6 +104,11 @@ export class Ledger {
    */
   get handedOff(): number {
     return this.#handedOff
+  }
+
+  /** The same number, with the events that this process has taken back since. It never falls. */
+  get handedOffInAll(): number {
+    return this.#handedOffInAll
   }
 
   /** Number of events that have been in a request. An event counts once, however often it is sent. */
@@ -150,6 +156,7 @@ export class Ledger {
    */
   handOff(count: number, settledAgain = 0): void {
     this.#handedOff += count + settledAgain
+    this.#handedOffInAll += count + settledAgain
     this.admitted += settledAgain
   }
 

@@ -143,11 +143,12 @@ export class Shipper {
   async flush(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
     const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#core.options.flushTimeoutMs)
     reserveStack(useDiskBytes)
-    const handedOffBefore = this.#core.ledger.handedOff
-    const isDone = await settlesWithin(this.#core.drain.flushAll(), timeoutMs)
-    if (!isDone) this.#core.drain.warnOfPace()
+    const { ledger, drain } = this.#core
+    const { handedOffInAll } = ledger
+    const isDone = await settlesWithin(drain.flushAll(), timeoutMs)
+    if (!isDone) drain.warnOfPace()
     // Events that `close` handed off to another process meanwhile are neither delivered nor dropped.
-    return { complete: isDone && this.#core.ledger.handedOff <= handedOffBefore, pending: this.#core.ledger.pending }
+    return { complete: isDone && ledger.handedOffInAll === handedOffInAll, pending: ledger.pending }
   }
 
   /**

@@ -1,6 +1,10 @@
+import { mkdtempDisposable } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { startFaultServer, type WireRequest } from '../support/fault-server.ts'
 import { watched } from '../support/laws.ts'
+import { until } from '../support/until.ts'
 
 const outages: Readonly<Record<string, (request: WireRequest) => void>> = {
   '503': request => request.isWhole && request.answer('503 Service Unavailable'),
@@ -12,6 +16,30 @@ const outages: Readonly<Record<string, (request: WireRequest) => void>> = {
 }
 
 describe.concurrent('scenario 24: close() during flush() during an outage', () => {
+  it('flush() tells that events were handed off, although it delivered events of an earlier hand-off', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-flush-'))
+    let isUp = false
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (isUp && request.head.includes('/datasets/d/')) request.take()
+      else request.answer('503 Service Unavailable')
+    })
+    await using logs = watched({
+      baseUrl: server.url,
+      dataset: ({ dataset = 'd' }) => String(dataset),
+      spool: { directory: directory.path },
+    })
+    logs.log(0, 5)
+    expect(await logs.close(0)).toEqual({ complete: false, pending: 5 })
+    isUp = true
+    logs.log(5, 8, { dataset: 'down' })
+    const flushed = logs.flush()
+    await until(() => logs.stats().delivered === 5, 'the earlier events are delivered')
+    const closed = logs.close(0)
+    expect(await flushed).toEqual({ complete: false, pending: 3 })
+    expect(await closed).toEqual({ complete: false, pending: 3 })
+  })
+
   it.each(Object.keys(outages))('(%s): both resolve once, by their deadlines', async outage => {
     await using server = await startFaultServer(request => outages[outage]?.(request))
     if (outage === 'refused connections') await server.close()
