@@ -77,7 +77,7 @@ function membersOf(fields: PlainObject, sizes: JsonSizes): { members: Member[]; 
     const overhead = sizes.of(name) + 2
     bytes += overhead + size
     if (name.length <= maxNameLength) return { name, value, size, overhead }
-    const shortName = `${name.slice(0, maxNameLength)}…${i}` // the index keeps long names with the same start apart
+    const shortName = `${name.slice(0, maxNameLength).toWellFormed()}…${i}` // the index keeps long names with the same start apart
     return { name: shortName, value, size, overhead: sizes.of(shortName) + 2 }
   })
   return { members, bytes: Math.max(bytes, 2) }

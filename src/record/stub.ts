@@ -18,20 +18,25 @@ export function objectStub(value: object): string | undefined {
 }
 
 export function functionStub(value: { readonly name: unknown }): string {
-  return `${functionStart}${String(value.name || 'anonymous').slice(0, maxNameLength)}]`
+  return `${functionStart}${shortName(String(value.name || 'anonymous'))}]`
 }
 
 export function symbolStub({ description = '' }: symbol): string {
-  return `${symbolStart}${description.slice(0, maxNameLength)})`
+  return `${symbolStart}${shortName(description)})`
 }
 
 /** Returns the stub of a value that threw `thrown` when it was read. Never throws, whatever `thrown` is. */
 export function throwsStub(thrown: unknown): string {
   try {
-    return `${throwsStart}${String(isError(thrown) ? thrown.message : thrown).slice(0, maxNameLength)}]`
+    return `${throwsStart}${shortName(String(isError(thrown) ? thrown.message : thrown))}]`
   } catch {
     return '[Throws]'
   }
+}
+
+/** Half a character at the cut is replaced, not removed, so that `namelessIfCut` knows the length. */
+function shortName(name: string): string {
+  return name.length > maxNameLength ? name.slice(0, maxNameLength).toWellFormed() : name
 }
 
 /** The stubs that have a name or a message, by their beginnings and ends: with it, and without it. */

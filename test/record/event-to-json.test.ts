@@ -292,6 +292,21 @@ describe('a value that cannot be shipped becomes a stub, and the rest is sent', 
     expect({ stubbed, cut }).toEqual({ stubbed: 1, cut: 0 })
   })
 
+  test('names, messages and names of fields, cut within no character', () => {
+    const long = `${'x'.repeat(199)}😀`
+    const { json } = sent({
+      [long]: 1,
+      get throwing(): never {
+        throw new Error(long)
+      },
+      symbol: Symbol(long),
+      function: Object.defineProperty(() => {}, 'name', { value: long }),
+      text: 'x'.repeat(5_000_000),
+    })
+    expect(json.match(/x{199}\ufffd/g)).toHaveLength(4)
+    expect(json).not.toContain('\\ud83d')
+  })
+
   test('nesting of 10,000 levels, below the 64th', () => {
     const { fields, json, stubbed } = sent({ message: 'm', deep: nestedTo(10_000) })
     expect(fields.message).toBe('m')
