@@ -112,7 +112,7 @@ function fieldsOf({ fields }: Given): string[] | undefined {
   const paths = String(fields)
     .split(',')
     .map(path => path.trim())
-  if (paths.every(path => path !== '')) return paths
+  if (paths.every(path => path !== '')) return [...new Set(paths)]
   throw new Misuse('--fields must be names of fields with commas between them, such as http.status,dur_ms')
 }
 
