@@ -198,6 +198,33 @@ describe('a list', () => {
 
 /** Each of these tests has a service and a tab of its own. */
 describe.concurrent('trouble', () => {
+  it('with a slow answer does not show an event whose row the reader has left', async () => {
+    await using dev = await startDev()
+    await dev.ingest(numbered(3))
+    await using tab = await openTab(browser, dev, 'events?group=0')
+    const { page } = tab
+    const title = page.getByRole('complementary', { name: 'Event' }).getByRole('heading')
+    await tab.shows('event 2 info')
+    await tab.press('j', 'Enter')
+    await eventually(() => title.textContent()).toBe('event 2 info')
+    const { promise: left, resolve: leave } = Promise.withResolvers<void>()
+    await page.route(`**${paths.event}?*`, async route => {
+      await left
+      await route.continue().catch(() => {})
+    })
+    const asked = page.waitForRequest(`**${paths.event}?*`)
+    const ended = Promise.race([page.waitForEvent('requestfinished'), page.waitForEvent('requestfailed')])
+    await tab.press('j')
+    await asked
+    await tab.press('k')
+    leave()
+    await ended
+    await page.evaluate('new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))')
+    expect(await title.textContent()).toBe('event 2 info')
+    await tab.press('j')
+    await eventually(() => title.textContent()).toBe('event 1 info')
+  })
+
   it('that the service makes for a shipper is shown, with the reason and what came of it', async () => {
     await using dev = await startDev()
     await dev.ingest([{ message: 'before' }])

@@ -12,6 +12,8 @@ export class DetailLoader {
   readonly #store: Store
   readonly #kept = new Map<string, Extract<DetailState, { kind: 'shown' }>>()
   #loading: AbortController | undefined
+  /** The event that was opened last. While it loads, the event before may still be shown. */
+  #openId = ''
   #lastOpenAt = 0
 
   constructor(store: Store) {
@@ -26,7 +28,8 @@ export class DetailLoader {
   /** Opens an event. `time` finds it again if the service was started anew with the same events. */
   async open(id: string, time = ''): Promise<void> {
     const { detail } = this.#store.state
-    if (detail.kind !== 'none' && detail.kind !== 'failed' && detail.id === id) return
+    if (detail.kind !== 'none' && detail.kind !== 'failed' && this.#openId === id) return
+    this.#openId = id
     this.#loading?.abort()
     const kept = this.#kept.get(id)
     if (kept !== undefined) {
@@ -47,7 +50,8 @@ export class DetailLoader {
       this.#keep(id, shown)
       if (!loading.signal.aborted) this.#store.set({ detail: shown })
     } catch (error) {
-      if (!wasAborted(error)) this.#store.set({ detail: { kind: 'failed', id, message: messageOf(error) } })
+      if (!loading.signal.aborted && !wasAborted(error))
+        this.#store.set({ detail: { kind: 'failed', id, message: messageOf(error) } })
     }
   }
 
