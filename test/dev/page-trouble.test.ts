@@ -27,6 +27,18 @@ afterAll(async () => {
   await browser?.close()
 })
 
+it.concurrent('a request that is not kept any more is not shown with the content of another one', async () => {
+  await using dev = await startDev()
+  await dev.ingest([{ n: 1 }])
+  await using tab = await openTab(browser, dev, 'requests')
+  const { page } = tab
+  await page.locator('table.requests tbody tr').first().getByRole('link').click()
+  await page.getByRole('region', { name: 'Request 1' }).getByText('POST /v1/datasets/d/ingest').waitFor()
+  await page.evaluate("history.pushState(null, '', '/dev/requests/99'); dispatchEvent(new PopStateEvent('popstate'))")
+  await page.getByText('This request is not kept any more').waitFor()
+  expect(await page.getByRole('region', { name: 'Request 99' }).count()).toBe(0)
+})
+
 it.concurrent('a limit is lowered and reset on the page, and the shipper gets through it', async () => {
   await using dev = await startDev()
   await using tab = await openTab(browser, dev, 'faults')

@@ -63,7 +63,7 @@ export function RequestsScreen({ state }: Props) {
           retries only
         </label>
       </header>
-      {open !== undefined && <OpenRequest n={open} />}
+      {open !== undefined && <OpenRequest key={open} n={open} />}
       {answer === undefined ? (
         <Plain title={error ?? 'Loading …'} />
       ) : rows.length === 0 ? (
