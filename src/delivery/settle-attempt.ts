@@ -71,7 +71,8 @@ const betweenProbesOfAllMs = 10_000
 
 /**
  * Decides by the outcome of an attempt what happens to its batch: delivered, tried again, split, held back or dropped.
- * A batch that must be tried again returns to its queue.
+ * A batch that must be tried again returns to its queue, before any listener hears of that: a listener may end the
+ * process.
  */
 export class AttemptSettler {
   readonly sizeLimit = new SizeLimit()
@@ -112,10 +113,11 @@ export class AttemptSettler {
       case 'delivered':
       case 'partly-rejected': {
         const { suspect, refusal } = batch.attempts
+        this.#settleAnswered(batch, queue, outcome, startedAtMs)
         if (suspect !== undefined) this.#stepDown(suspect)
         else if (refusal !== undefined && encoding === 'none') compression.doubt()
         else compression.accept(encoding, monotonicMs())
-        return this.#settleAnswered(batch, queue, outcome, startedAtMs)
+        return
       }
       case 'retryable':
         return this.#retry(batch, queue, outcome, startedAtMs)
@@ -124,8 +126,8 @@ export class AttemptSettler {
         return this.#splitTooLarge(batch, queue, startedAtMs)
       case 'unsupported-encoding': {
         if (encoding === 'none') return this.#pauseBatch(batch, queue, 415, 'the media type is not supported')
-        this.#stepDown(encoding)
-        return queue.requeue(batch)
+        queue.requeue(batch)
+        return this.#stepDown(encoding)
       }
       case 'rejected':
         return this.#settleRejected(batch, queue, outcome, encoding, startedAtMs)
@@ -253,10 +255,10 @@ export class AttemptSettler {
   }
 
   #splitTooLarge(batch: Batch, queue: DatasetQueue, startedAtMs: number): void {
-    if (batch.count > 1 && this.sizeLimit.onTooLarge(batch.byteLength, startedAtMs, monotonicMs())) {
-      this.#deps.diagnostics.warn(...batchTooLarge(batch.byteLength, this.sizeLimit.maxBytes))
-    }
+    const { byteLength, count } = batch
+    const isCut = count > 1 && this.sizeLimit.onTooLarge(byteLength, startedAtMs, monotonicMs())
     this.#refuse(batch, queue, 'too-large', 413, 'too large', startedAtMs)
+    if (isCut) this.#deps.diagnostics.warn(...batchTooLarge(byteLength, this.sizeLimit.maxBytes))
   }
 
   /** Splits the batch in halves to find the event to blame, as far as evidence shows that an event is to blame. */
@@ -281,29 +283,29 @@ export class AttemptSettler {
     const atMs = count === 1 ? (attempts.refusal?.atMs ?? nowMs) : nowMs
     attempts.refuse({ atMs, status, reason })
     const isEndless = refusals.isEndless || this.#refusalsInRow >= refusalsUntilPause
-    if (isEndless) this.#pauseDataset(queue, status, reason)
-    else queue.unpause()
+    if (!isEndless) queue.unpause()
     switch (verdict.kind) {
-      case 'split': {
+      case 'split':
         if (requests > quickRequestsPerBatch) attempts.delayUntil(nowMs + slowRequestMs)
-        return queue.requeue(...batch.split())
-      }
+        queue.requeue(...batch.split())
+        break
       case 'retry':
-        return queue.requeue(batch)
-      case 'wait': {
+        queue.requeue(batch)
+        break
+      case 'wait':
         // At the end of the process, delivery does not wait for a second answer.
         attempts.delayUntil(this.isLastChance ? Number.POSITIVE_INFINITY : verdict.untilMs)
+        queue.requeueLast(batch)
         // The first refusal is not reported: the answer for a neighboring event may follow, and that answer is
         // evidence.
         if (!isEndless && attempts.refusals > 1)
           this.#deps.diagnostics.warn(...refusedAndKept(batch.dataset, `${status} ${reason}`))
-        return queue.requeueLast(batch)
-      }
-      case 'drop': {
+        break
+      case 'drop':
         if (why === 'too-large') this.#deps.diagnostics.warn(...eventTooLarge(batch.byteLength))
         this.#reject(batch, why, status, reason)
-      }
     }
+    if (isEndless) this.#pauseDataset(queue, status, reason)
   }
 
   #reject(batch: Batch, why: DropReason, status: number, reason: string): void {

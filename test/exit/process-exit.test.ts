@@ -128,24 +128,35 @@ describe.concurrent('the end by process.exit()', () => {
   })
 
   it.each([
-    ['attempted', 503],
-    ['attempted', 403],
-    ['retried', 503],
-    ['paused', 403],
-  ])('delivers events that were just refused, if a listener for %s makes the call (%i)', async (name, status) => {
-    const { code, stderr, numbers } = await run(
-      `
-      ${core()}
+    ['attempted', 503, 1, 2],
+    ['attempted', 403, 1, 2],
+    ['retried', 503, 1, 2],
+    ['paused', 403, 1, 2],
+    ['warning', 403, 1, 2],
+    ['warning', 415, 1, 100],
+    ['warning', 400, 2, 1],
+  ])(
+    'delivers events that were just refused, if a listener for %s makes the call (%i)',
+    async (name, status, answers, count) => {
+      const { code, stderr, numbers } = await run(
+        `
+      ${core('maxBatchAgeMs: 10')}
+      let isEnding = false
       shipper.on('warning', () => {})
-      shipper.on('${name}', ({ status }) => status === ${status} && process.exit(3))
+      shipper.on('${name}', () => {
+        if (isEnding) return
+        isEnding = true
+        process.exit(3)
+      })
       process.on('exit', () => console.error(JSON.stringify(shipper.stats())))
-      log(0, 2)
+      log(0, ${count})
     `,
-      { prepare: ({ faults }) => faults.answerNext(1, { status }) },
-    )
-    expect([code, numbers]).toEqual([3, [0, 1]])
-    expect(JSON.parse(stderr)).toMatchObject({ accepted: 2, delivered: 2, pending: 0 })
-  })
+        { prepare: ({ faults }) => faults.answerNext(answers, { status }) },
+      )
+      expect([code, inOrder(numbers)]).toEqual([3, upTo(count)])
+      expect(JSON.parse(stderr)).toMatchObject({ accepted: count, delivered: count, pending: 0 })
+    },
+  )
 
   it('sends events in flight again, and only these can arrive twice', async () => {
     const { numbers } = await run(
