@@ -144,11 +144,15 @@ describe('a Winston logger', () => {
         return { id: 42, _time: '2020-01-01T00:00:00Z' }
       }
     }
-    await using logging = await startLogging({}, { defaultMeta: { service: 'shop' } })
+    await using logging = await startLogging(
+      {},
+      { defaultMeta: { service: 'shop' }, format: { transform: info => info } },
+    )
     logging.logger.error('call failed', failure)
     logging.logger.warn(new Order() as object)
+    logging.logger.info({ message: 'broken', card: '1234', toJSON: () => expect.unreachable('not now') })
     await end(logging.logger)
-    const [called, ordered] = logging.emulator.events('d')
+    const [called, ordered, broken] = logging.emulator.events('d')
     expect(called).toMatchObject({
       level: 'error',
       message: 'call failed status 500',
@@ -160,6 +164,8 @@ describe('a Winston logger', () => {
     })
     expect(called).not.toHaveProperty('request')
     expect(ordered).toEqual({ _time: '2020-01-01T00:00:00Z', level: 'warn', message: 'order', id: 42 })
+    const body = expect.stringMatching(/^\[Throws: .*not now/)
+    expect(broken).toEqual({ _time: expect.any(String), level: 'info', message: 'broken', body })
   })
 
   it('ships no field of an Error that a format removed or replaced', async () => {

@@ -1,5 +1,6 @@
 import { isRecord } from './is-plain-data.ts'
 import { argumentsOf, type Info } from './lost-arguments.ts'
+import { throwsStub } from './stub.ts'
 import { handleRejection } from './unheard-rejection.ts'
 
 /**
@@ -11,12 +12,24 @@ import { handleRejection } from './unheard-rejection.ts'
  */
 export function toJsonFields(info: Info): Info {
   if (typeof info.toJSON !== 'function') return { ...info }
-  const result: unknown = info.toJSON('')
-  handleRejection(result)
+  const result = resultOf(info as InfoWithToJson)
   const returned = typeof result === 'object' && result !== null && isRecord(result) ? result : { body: result }
   const fields: Info = { ...info, ...replacedFields(info), ...returned, toJSON: undefined }
   fields.message ??= info.message
   return fields
+}
+
+type InfoWithToJson = Info & { toJSON(name: string): unknown }
+
+/** Returns the result of the `toJSON` of an info, or a stub if the method throws. */
+function resultOf(info: InfoWithToJson): unknown {
+  try {
+    const result = info.toJSON('')
+    handleRejection(result)
+    return result
+  } catch (thrown) {
+    return throwsStub(thrown)
+  }
 }
 
 /** Returns the fields, each `undefined`, of the object that brought the `toJSON`, except for the level and the message. */
