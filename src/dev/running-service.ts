@@ -1,7 +1,10 @@
 import { abortAfter } from '../time.ts'
 import { paths, writeHeader } from './protocol.ts'
+import { textWithin } from './text-within.ts'
 
 const probeMs = 3000
+/** Maximum bytes of the answer. Any program may listen at the address. */
+const maxAnswerBytes = 65_536
 
 /** The dev service that runs at an address already. */
 export interface RunningService {
@@ -22,7 +25,7 @@ export async function runningService(url: string, token: string): Promise<Runnin
       redirect: 'error',
       signal: abortAfter(probeMs),
     })
-    const body: unknown = await answer.json()
+    const body: unknown = JSON.parse((await textWithin(answer, maxAnswerBytes)) ?? 'null')
     if (typeof body !== 'object' || body === null) return undefined
     if (answer.status === 401 && 'code' in body && body.code === 'key-required')
       return { url, token: undefined, orgId: '' }

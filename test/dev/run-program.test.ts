@@ -138,8 +138,15 @@ describe('a second logferry dev on the same port', () => {
     expect(code).toBe(6)
   })
 
-  it('says so and ends with 1 if another program has the port', async () => {
-    const server = createServer(socket => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}'))
+  it.each([
+    ['answers something else', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}'],
+    ['answers without end', `HTTP/1.1 200 OK\r\n\r\n${' '.repeat(100_000)}`],
+  ])('says so and ends with 1 if another program, which %s, has the port', async (_, answer) => {
+    const server = createServer(socket => {
+      socket.on('error', () => {})
+      socket.write(answer)
+      if (answer.endsWith('{}')) socket.end()
+    })
     await once(server.listen(0, '127.0.0.1'), 'listening')
     try {
       const { port } = server.address() as { port: number }

@@ -54,6 +54,16 @@ describe('hold', () => {
     expect(shipper.stats()).toMatchObject({ held: 0, pending: 0, dropped: 0 })
   })
 
+  it('ships what each of thousands of traces logs after its error', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ hold: {} })
+    for (let n = 0; n < 5000; n++) shipper.ship({ level: 'error', trace_id: `t${n}` })
+    shipper.ship({ level: 'debug', trace_id: 't0', n: 1 })
+    await shipper.flush()
+    expect(shipping.emulator.events('d')).toHaveLength(5001)
+    expect(shipper.stats()).toMatchObject({ held: 0, pending: 0, dropped: 0 })
+  })
+
   it('holds below the severity that is given, until the trigger that is given', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ hold: { below: 'info', trigger: 'warn' } })

@@ -8,6 +8,7 @@ import {
   paths,
   type Summary,
 } from '../../dev/protocol.ts'
+import { textWithin } from '../../dev/text-within.ts'
 import { isLoopback } from '../../options/loopback.ts'
 import { toMessageLine, toShortLine } from '../../text/short-line.ts'
 import { clearTimeout, setTimeout } from '../../time.ts'
@@ -176,14 +177,9 @@ class TooLarge extends ServiceTrouble {
 }
 
 async function textOf(response: Response, maxBytes: number): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length
-    if (bytes > maxBytes) throw new TooLarge() // leaving the loop cancels the body
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
+  const text = await textWithin(response, maxBytes)
+  if (text === undefined) throw new TooLarge()
+  return text
 }
 
 function parsed(text: string): unknown {

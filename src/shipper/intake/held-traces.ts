@@ -34,7 +34,7 @@ export interface HeldTrace {
 }
 
 /** Maximum number of traces whose trigger is remembered. When there is one more, the oldest is forgotten. */
-export const maxTriggered = 1000
+export const maxTriggered = 5000
 
 /** Held events by trace, and the traces that have been triggered. Time is an argument. */
 export class HeldTraces {
