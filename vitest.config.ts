@@ -20,7 +20,8 @@ process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/co
 
 export default defineConfig({
   test: {
-    maxWorkers: Math.max(availableParallelism() - 1, 2), // the processes that tests start need processors too
+    // The processes that tests start need processors, too. But tests wait a third of their time.
+    maxWorkers: Math.max(availableParallelism() - 1, 3),
     testTimeout: 20_000,
     hookTimeout: 20_000,
     sequence: { sequencer: LongestFirst },
