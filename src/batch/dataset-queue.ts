@@ -116,7 +116,7 @@ export class DatasetQueue {
     return this.#open === undefined && this.#waiting.length + this.#reloaded.length + this.#stored.length === 0
   }
 
-  /** Number of batches in memory: the open batch, and those that wait. */
+  /** Number of batches in memory: the open batch and the waiting batches. */
   get batchesInMemory(): number {
     return this.#inMemory().length
   }

@@ -13,7 +13,7 @@ export function shippedField(event: object, name: string): unknown {
   return value === undefined || isEnumerable.call(event, name) ? value : undefined
 }
 
-/** True if the fields that are sent of an event are not its own: those of a Map, or those that its `toJSON` returns. */
+/** True if the line of an event has other fields than the object: the entries of a Map, or the result of `toJSON`. */
 export function hasOtherFields(event: object): boolean {
   try {
     return typeof (event as { toJSON?: unknown }).toJSON === 'function' || (!isRecord(event) && isMap(event))
