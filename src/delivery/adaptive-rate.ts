@@ -29,12 +29,23 @@ const timeToLimit = {
 /** Maximum of that time, in seconds. */
 const maxSecondsToLimit = 400
 /**
- * Minimum growth if only 429s tell of other processes, in requests per second each second. Growth that is the same for
- * large and small rates makes the shares alike.
+ * Minimum growth up to one request per second, in requests per second each second. Above, it grows with the square root
+ * of the rate only: growth that favors small rates makes the shares alike.
  */
 const minGrowthPerSecond = 0.0035
-/** Maximum of that growth, as a part of the rate: very many processes would grow too fast together. */
-const maxGrowthPart = 0.02
+/**
+ * Part of the requests that may be refused at this growth. If less is refused, fewer processes share the limit, and the
+ * growth is faster, up to the maximum factor. If more is refused, it is slower, down to the minimum factor.
+ */
+const usualRefusedPart = 0.015
+const maxGrowthFactor = 10
+/** That minimum factor, and the maximum growth as a part of the rate: very many processes would grow too fast together. */
+const growthInCrowds = {
+  withHeaders: { minFactor: 0.1, maxPart: 0.004 },
+  without: { minFactor: 1, maxPart: 0.02 },
+}
+/** Weight of one answer in the part that is refused, which is a decaying average. */
+const answerWeight = 0.02
 /** Growth beyond the limit: when twice the time to the limit has passed, the rate is one and a half times the limit. */
 const growthBeyond = 0.5
 /**
@@ -152,7 +163,7 @@ interface Proven {
  *
  * A 429 marks the limit and reduces the rate. From then on the rate depends on the elapsed time (CUBIC). It grows fast
  * below the limit, slowly near it, and ever faster beyond it. If many processes share a limit, this growth makes their
- * shares converge. Small shares grow at least as fast as large ones.
+ * shares converge. Small shares grow at least as fast as large ones, and the faster, the less is refused.
  *
  * A process that meets a 429 before it has proven a rate finds its share: all processes begin with the same low rate,
  * raise it while nothing is refused, and then take the part of their requests that is accepted. Whoever came first has
@@ -185,6 +196,8 @@ export class AdaptiveRate {
   /** Rate in use at that time; `undefined` if no success came before the series. */
   #troubledPerSecond: number | undefined
   #doubledAtMs = 0
+  /** Part of the latest requests that was refused. */
+  #refusedPart = usualRefusedPart
   /** The probability of the last answers, which showed no other process, if others use the whole limit. */
   #chanceOfOthers = 1
 
@@ -207,9 +220,8 @@ export class AdaptiveRate {
     const { fromPerSecond, limitPerSecond, sinceMs, setAtMs } = state
     const part = (nowMs - sinceMs) / this.#msToLimit(limitPerSecond) - 1
     const change = part ** 3 * (part < 0 ? limitPerSecond - fromPerSecond : limitPerSecond * growthBeyond)
-    if (this.headersTellRemaining) return limitPerSecond + change
-    const growthPerSecond = Math.min(minGrowthPerSecond, fromPerSecond * maxGrowthPart)
-    return Math.max(limitPerSecond + change, fromPerSecond + (growthPerSecond * (nowMs - setAtMs)) / 1000)
+    const growth = (this.#minGrowthPerSecond(fromPerSecond) * (nowMs - setAtMs)) / 1000
+    return Math.max(limitPerSecond + change, fromPerSecond + growth)
   }
 
   /**
@@ -221,6 +233,7 @@ export class AdaptiveRate {
    */
   onRefused(nowMs: number, usedPerSecond: number, isHeldBack: boolean, firstPerSecond?: number): void {
     const nowPerSecond = this.perSecond(nowMs)
+    this.#refusedPart += answerWeight * (1 - this.#refusedPart)
     const state = nowPerSecond === Number.POSITIVE_INFINITY ? undefined : this.#state
     const successes = this.#successes
     const isProven =
@@ -275,6 +288,7 @@ export class AdaptiveRate {
   /** Notes a success of a request that started after the last 429. */
   onAccepted(nowMs: number): void {
     const refusals = this.#refusals
+    this.#refusedPart *= 1 - answerWeight
     this.#refusals = 0
     this.#successes++
     if (this.#successesAtRate++ === 0) this.#provingSinceMs = nowMs
@@ -419,6 +433,12 @@ export class AdaptiveRate {
   #minAmongSuccesses(nowMs: number): number {
     if (this.#proven === undefined || nowMs - this.#proven.atMs > mixedMs) return minPerSecond
     return Math.min(this.#proven.perSecond * mixedPart, maxProbesPerSecond)
+  }
+
+  #minGrowthPerSecond(perSecond: number): number {
+    const { minFactor, maxPart } = growthInCrowds[this.headersTellRemaining ? 'withHeaders' : 'without']
+    const factor = Math.min(Math.max(usualRefusedPart / this.#refusedPart, minFactor), maxGrowthFactor)
+    return Math.min(minGrowthPerSecond * Math.sqrt(Math.max(perSecond, 1)), perSecond * maxPart) * factor
   }
 
   #msToLimit(perSecond: number): number {

@@ -27,8 +27,8 @@ const orderOfOutage = 20
 
 /**
  * Finds the share of a process that has proven no rate. All processes begin with the same first rate. It grows in steps
- * until a request is refused. Then the part of the requests that is accepted is measured, and the rate becomes this
- * part. An outage is told apart by the order of the answers.
+ * until a request is refused. Then it goes back by one step, the part of the requests that is accepted is measured, and the
+ * rate becomes this part. An outage is told apart by the order of the answers.
  *
  * Time is monotonic, in milliseconds.
  */
@@ -43,11 +43,13 @@ export class ShareSearch {
   /** Number of times that 429s began to come after successes. */
   #refusedRuns = 0
   #hasGrown = false
+  /** The rate of the step before, at which nothing was refused; the first rate if there was none. */
+  #acceptedPerSecond: number
 
   /** @param accepted number of successes at this rate that have come already */
   constructor(nowMs: number, perSecond: number, accepted = 0) {
     this.#sinceMs = nowMs
-    this.#perSecond = perSecond
+    this.#perSecond = this.#acceptedPerSecond = perSecond
     this.#accepted = accepted
   }
 
@@ -60,7 +62,7 @@ export class ShareSearch {
    * Notes a 429, and the number of 429s in a row. Returns the share in requests per second if it is found.
    */
   onRefused(refusals: number): number | undefined {
-    this.#refused++
+    if (this.#refused++ === 0) this.#perSecond = this.#acceptedPerSecond
     if (this.#acceptedInRow > 0) this.#refusedRuns++
     this.#acceptedInRow = 0
     const isCrowded = this.#perSecond < 1 && this.#perSecond > leastCrowdedPerSecond
@@ -83,6 +85,7 @@ export class ShareSearch {
   /** Begins with the next rate if enough has been accepted, and nothing refused. Returns true if so. */
   grow(nowMs: number): boolean {
     if (this.#refused > 0 || this.#accepted < freeAnswers || nowMs - this.#sinceMs < stepMs) return false
+    this.#acceptedPerSecond = this.#perSecond
     this.#perSecond *= this.#perSecond < doublingPerSecond ? 1.5 : 2
     this.#hasGrown = true
     this.#sinceMs = nowMs

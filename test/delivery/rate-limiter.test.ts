@@ -277,7 +277,7 @@ describe('among other processes', () => {
       return pace.inForce(20_000).requestsPerSecond
     }
     expect(rateAfter(95)).toBe(98)
-    expect(rateAfter(40)).toBeLessThan(1.5)
+    expect(rateAfter(40)).toBeLessThan(1.6)
   })
 
   it('slows down slightly when a window is nearly full, but not when a token bucket is nearly empty', () => {
@@ -308,7 +308,7 @@ describe('among other processes', () => {
     for (const ms of starts(pace, 1000, 60_000)) {
       pace.onAnswer(ms, { ...accepted, limit: 6000, limitPerSecond: 100, remaining: 5000 })
     }
-    expect(pace.inForce(60_000).requestsPerSecond).toBeLessThan(3)
+    expect(pace.inForce(60_000).requestsPerSecond).toBeLessThan(5)
   })
 
   it('follows a raised limit within a second, and a lowered one at once', () => {

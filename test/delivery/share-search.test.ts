@@ -26,6 +26,16 @@ describe('the search for a share', () => {
     expect(fast.perSecond).toBe(1)
   })
 
+  it('goes back by one step when a request is refused, because all was accepted there', () => {
+    const search = new ShareSearch(0, 1)
+    for (let second = 1; second <= 4; second++) accept(search, 4, second * 1000)
+    expect(search.perSecond).toBe(6.75)
+    search.onRefused(1)
+    expect(search.perSecond).toBe(3.375)
+    search.onRefused(2)
+    expect(search.perSecond).toBe(3.375)
+  })
+
   it('finds the part that is accepted, after twelve answers with 429s among them', () => {
     const search = new ShareSearch(0, 10)
     for (let n = 0; n < 5; n++) {

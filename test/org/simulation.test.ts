@@ -91,6 +91,34 @@ describe('processes that do not communicate', () => {
     },
   )
 
+  it.each([
+    [2, 40, true],
+    [10, 100, true],
+    [10, 100, false],
+  ])(
+    '%d on %d per second, of which one was there first, are served alike in the fourth minute (headers: %s)',
+    async (processes, limitPerSecond, tellsRemaining) => {
+      const ratios: number[] = []
+      for (let seed = 1; seed <= 7; seed++) {
+        const world = new World({ limitPerSecond, tellsRemaining }, seed)
+        world.seconds = 240
+        world.joinAndRead()
+        for (let i = 1; i < processes; i++) world.clock.after(10_000 + 100 * i, () => world.joinAndRead())
+        await world.clock.runUntil(180_000)
+        const before = world.clients.map(({ successes }) => successes)
+        await world.run()
+        const served = world.clients.map(({ successes }, i) => successes - (before[i] as number))
+        ratios.push(Math.max(...served) / Math.min(...served))
+        expect(world.service.rejected(60, 240)).toBeLessThan(0.02)
+        expect(world.service.utilisation(60, 240)).toBeGreaterThan(0.9)
+      }
+      console.log(
+        `${processes} on ${limitPerSecond}/s, one first: best to worst ${ratios.map(ratio => ratio.toFixed(1)).join(', ')}`,
+      )
+      expect(ratios.toSorted((one, other) => one - other)[3]).toBeLessThan(8)
+    },
+  )
+
   it('10 that are refused at once are served alike, however many requests each had made by then', async () => {
     const ratios: number[] = []
     for (let seed = 1; seed <= 7; seed++) {
