@@ -190,12 +190,14 @@ export class Rule {
 
   #judge(given: string): Ruling {
     const hasDot = given.includes('.')
+    const positions = new Set<number>()
     if (given.length > maxJudgedLength) {
       const mayHaveDot = hasDot || isCutName(given)
       if (this.#globs.length > 0 || (mayHaveDot && !this.#isIdle)) return censored
+      for (const position of this.#levels) this.#rules.add(positions, position) // no path has a name so long
+      return this.#rules.ruleAt(positions)
     }
     const name = this.#rules.ignoresCase ? withoutCase(given) : given
-    const positions = new Set<number>()
     if (this.#advance(positions, name)) return censored
     if (hasDot && this.#spell(positions, name.split('.'))) return censored
     return this.#rules.ruleAt(positions)

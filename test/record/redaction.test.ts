@@ -5,6 +5,7 @@ import type { CensorFunction } from '../../src/options/redact-options.ts'
 import { resolveRedact } from '../../src/options/resolve-redact.ts'
 import { eventToJson } from '../../src/record/event-to-line.ts'
 import { Redaction } from '../../src/record/redaction.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 import { soakRuns } from '../support/soak-runs.ts'
 
 /** A segment of a path in these tests: `*` and `**`, a name with stars, an item, any item. */
@@ -475,6 +476,18 @@ describe('texts', () => {
     expect(replaced({ paths: [], censor: (match: unknown, path: string) => `<${match} at ${path}>` })).toBe(
       'x=<1 at a[0]>',
     )
+  })
+})
+
+describe('a name beyond the length of every path', () => {
+  it.each<[string, unknown, RegExp[]]>([
+    ['of millions of dots', '.'.repeat(4_000_000), [/pin \d+/g]],
+    ['without dots', '\u00e9'.repeat(40_000_000), []],
+  ])('%s takes no longer than any other', (_, name, texts) => {
+    const redaction = redactionOf({ paths: texts.length === 0 ? ['secret'] : [], ignoreCase: true }, texts)
+    const event = { [name as string]: 1 }
+    lineOf(redaction, event)
+    expect(cpuMs(() => lineOf(redaction, event))).toBeLessThan(100)
   })
 })
 
