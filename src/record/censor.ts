@@ -1,5 +1,6 @@
 import type { ResolvedCensor } from '../options/resolve-redact.ts'
 import { monotonicMs } from '../time.ts'
+import { charactersLeft } from './is-plain-data.ts'
 import type { Plain } from './plain.ts'
 import { handleRejection } from './unheard-rejection.ts'
 
@@ -12,6 +13,8 @@ const maxCalls = 5000
 const maxMs = 30
 /** Maximum time that counts for one of them: a pause of the runtime says nothing about the others. */
 const maxMsOfCall = 10
+/** Maximum characters of the values of an event that are hashed, or passed to a function of the application. */
+const maxCharacters = 4_194_304
 /** Replaces the values beyond these limits. A log call must end soon, and a value must not escape. */
 const spentText = '[redacted]'
 
@@ -23,6 +26,7 @@ export class Censor {
   readonly #isCostly: boolean
   #calls = 0
   #spentMs = 0
+  #charactersLeft = maxCharacters
   readonly #of: (value: Plain, path: string) => unknown
   readonly #hash: ((text: string) => string) | undefined
 
@@ -42,6 +46,7 @@ export class Censor {
   begin(): void {
     this.#calls = 0
     this.#spentMs = 0
+    this.#charactersLeft = maxCharacters
   }
 
   /**
@@ -54,7 +59,7 @@ export class Censor {
     if (!this.#isCostly) return this.text
     if (++this.#calls > maxCalls || this.#spentMs > maxMs) return spentText
     const startedAtMs = monotonicMs()
-    const replacement = this.#of(value, path)
+    const replacement = this.#takes(value) ? this.#of(value, path) : spentText
     this.#spentMs += Math.min(monotonicMs() - startedAtMs, maxMsOfCall)
     switch (typeof replacement) {
       case 'string':
@@ -84,9 +89,18 @@ export class Censor {
     if (this.text !== undefined) return this.text
     if (this.#hash === undefined || (typeof value === 'object' && value !== null)) return undefined
     if (typeof value === 'number' && !Number.isFinite(value)) return undefined
-    return typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint'
-      ? undefined
-      : this.#hash(asText(value as Plain))
+    if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') return undefined
+    return this.#takes(value as Plain) ? this.#hash(asText(value as Plain)) : undefined
+  }
+
+  /** Takes the characters of a value from those that are left. Returns false if there are too few. */
+  #takes(value: Plain): boolean {
+    let left = this.#charactersLeft
+    if (typeof value === 'object' && value !== null) left = charactersLeft(value, left)
+    else if (typeof value === 'string') left -= value.length
+    if (left < 0) return false
+    this.#charactersLeft = left
+    return true
   }
 }
 

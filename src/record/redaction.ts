@@ -208,7 +208,7 @@ export class Redaction implements RedactionRules {
   ): Line {
     const headLength = writer.begin(head, nonFinite)
     const maxEventBytes = maxBytes - headLength - (tail?.length ?? 0)
-    if (this.#texts !== undefined) this.#begin()
+    this.#begin()
     if (writer.write(event, maxEventBytes)) {
       this.#isUnchanged = !writer.hasRedacted
       const length = writer.end(tail)

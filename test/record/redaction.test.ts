@@ -491,6 +491,28 @@ describe('a name beyond the length of every path', () => {
   })
 })
 
+describe('a value of hundreds of megabytes', () => {
+  const text = Buffer.alloc(200_000_000, 'abc').toString('latin1')
+  const hash = { paths: ['secret', 'id'], censor: 'hash', hashKey: 'k'.repeat(16) }
+  const ofFunction = { paths: ['secret', 'id'], censor: (value: unknown) => `hash:${String(value).length}` }
+
+  it.each([
+    ['hashed', hash, { secret: text }],
+    ['hashed in an object', hash, { secret: { text } }],
+    ['passed to a function in an object', ofFunction, { secret: { text } }],
+    ['passed to a function in an array, with others', ofFunction, { secret: [1, [text]] }],
+  ])('is not %s, but replaced at once', (_, redact, fields) => {
+    const redaction = redactionOf(redact)
+    const event = { ...fields, id: 7 }
+    lineOf(redaction, event)
+    expect(cpuMs(() => lineOf(redaction, event))).toBeLessThan(100)
+    expect(JSON.parse(lineOf(redaction, event))).toEqual({
+      secret: '[redacted]',
+      id: expect.stringMatching(/^hash:/),
+    })
+  })
+})
+
 describe('resources', () => {
   it('are redacted like the event, once for each tail', () => {
     const redaction = redactionOf({ paths: ['resource.host.name', 'secret'], censor: 'X' })
