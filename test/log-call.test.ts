@@ -71,6 +71,14 @@ function slowRows(rows: number): object[] {
   return Array.from({ length: rows }, () => Object.defineProperties({}, columns))
 }
 
+/** Puts accessors on an object, each of which takes half a millisecond. */
+function slowFields<T extends object>(count: number, target: T): T {
+  for (let i = 0; i < count; i++) {
+    Object.defineProperty(target, `slow${i}`, { enumerable: true, get: () => compute(0.5) })
+  }
+  return target
+}
+
 /** Returns an object that wraps each object read from it, as stores do that watch their objects. */
 function watched<T extends object>(target: T): T {
   return new Proxy(target, {
@@ -124,6 +132,10 @@ const graphs: readonly [string, () => unknown][] = [
   ],
   ['200,000 getters that throw', () => Array(200_000).fill(throwing())],
   ['a toJSON without end', () => endless()],
+  [
+    'an Error with a toJSON and a thousand slow accessors',
+    () => Object.assign(slowFields(1000, new Error('e')), { toJSON: () => ({}) }),
+  ],
   ['60 rows of 50 slow accessors each', () => slowRows(60)],
   ['60 watched rows of 50 columns each', () => watched(Array.from({ length: 60 }, () => objectOf(50, 1)))],
   ['proxies of proxies, referred to 100,000 times', () => Array(100_000).fill(nestedProxies())],

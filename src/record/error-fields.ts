@@ -1,5 +1,6 @@
 import { isNativeError } from 'node:util/types'
 import { charactersLeft } from './is-plain-data.ts'
+import { effortOfLogCall, sparingly } from './log-calls.ts'
 import { handleRejection } from './unheard-rejection.ts'
 
 /**
@@ -47,17 +48,26 @@ export function errorFields(error: object): ErrorFields {
   const own = Object.keys(source)
   const resultNames = result === undefined ? [] : Object.keys(result)
   const considered = own.slice(0, maxAdded)
+  const effort = effortOfLogCall()
   let characters = 0
+  let unread = 0
   const isSmall = (name: string): boolean => {
+    if (effort.isLate()) {
+      unread++
+      return false
+    }
     const left = smallDataLeft(source[name])
     characters += smallCharacters - Math.max(left, 0)
     return left >= 0
   }
-  const added = result === undefined ? considered : [...resultNames.slice(0, maxAdded), ...considered.filter(isSmall)]
+  const added =
+    result === undefined
+      ? considered
+      : [...resultNames.slice(0, maxAdded), ...sparingly(() => considered.filter(isSmall))]
   const names = [...new Set(['name', 'message', 'stack', 'code', ...added, 'cause', 'errors'])]
   return {
     names,
-    total: names.length + Math.max(own.length - maxAdded, 0) + Math.max(resultNames.length - maxAdded, 0),
+    total: names.length + unread + Math.max(own.length - maxAdded, 0) + Math.max(resultNames.length - maxAdded, 0),
     units: (own.length + resultNames.length) / namesPerUnit + characters / charactersPerUnit,
     read: name => (result !== undefined && Object.hasOwn(result, name) ? result[name] : source[name]),
   }
