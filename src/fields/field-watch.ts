@@ -1,4 +1,5 @@
 import { isMap, isNativeError } from 'node:util/types'
+import { monotonicMs } from '../time.ts'
 import { shapeOf } from './field-routes.ts'
 import { minNames, shownName, valueLikeness } from './value-like-name.ts'
 
@@ -8,6 +9,9 @@ const eventsPerSample = 64
 /** Maximum number of members looked at in one event, and of levels. */
 const maxMembers = 500
 const maxDepth = 16
+/** Maximum time for one event, in milliseconds: its members may be accessors. */
+const maxMs = 5
+const membersPerClock = 8
 /** Maximum number of datasets that are watched, and of fields whose types are remembered in all of them. */
 const maxDatasets = 64
 const maxTypedFields = 5000
@@ -73,6 +77,9 @@ export class FieldWatch {
   readonly #datasets = new Map<string, Watched>()
   #typedFields = 0
   #membersLeft = 0
+  /** Number of members looked at, in all events. */
+  #members = 0
+  #endMs = 0
 
   constructor(listener: FieldWatchListener) {
     this.#listener = listener
@@ -84,6 +91,7 @@ export class FieldWatch {
     if (++watched.events > firstEvents && watched.events % eventsPerSample !== 0) return
     try {
       this.#membersLeft = maxMembers
+      this.#endMs = monotonicMs() + maxMs
       if (shapeOf(event) === 'group') this.#observeGroup({ dataset, watched, group: event, path: '', depth: 0 })
     } catch {
       // A getter or a proxy threw, or no stack is left.
@@ -122,6 +130,10 @@ export class FieldWatch {
     const count = Math.min(names.length, this.#membersLeft)
     this.#membersLeft -= names.length // all of them, because listing takes time
     for (let i = 0; i < count; i++) {
+      if (++this.#members % membersPerClock === 0 && monotonicMs() > this.#endMs) {
+        this.#membersLeft = 0
+        return
+      }
       const name = names[i] as string
       const likeness = valueLikeness(name)
       if (likeness !== undefined) {

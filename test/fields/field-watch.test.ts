@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { FieldWatch } from '../../src/fields/field-watch.ts'
 import { valueLikeness } from '../../src/fields/value-like-name.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 
 function watch() {
   const listener = { onValueLikeNames: vi.fn(), onTypeChange: vi.fn() }
@@ -130,4 +131,18 @@ describe('work and memory are bounded', () => {
     fields.observe('d', new Proxy({}, { getPrototypeOf: raise, ownKeys: raise }))
     fields.observe('d', null as unknown as object)
   })
+})
+
+it('looks at slow members for a few milliseconds', () => {
+  const { watch: fields } = watch()
+  const event = {}
+  for (let i = 0; i < 500; i++) {
+    const get = () => {
+      const untilMs = performance.now() + 0.5
+      while (performance.now() < untilMs);
+      return 1
+    }
+    Object.defineProperty(event, 'slow'.repeat(1 + (i % 40)) + 'ly'.repeat(i / 40), { enumerable: true, get })
+  }
+  expect(cpuMs(() => fields.observe('d', event))).toBeLessThan(50)
 })
