@@ -226,6 +226,19 @@ describe('a log call takes less than 50 ms', () => {
   )
 })
 
+it.each<[string, ShipperOptions]>([
+  ['context', { context: () => ({ region: 'eu' }) }],
+  ['transform', { transform: event => event }],
+  ['sample', { sample: { info: 0.999_999 } }],
+])('an event of a thousand slow accessors is not read to its end by %s', async (_, options) => {
+  await using shipping = await startShipping()
+  const shipper = shipping.ship(options)
+  const event = slowFields(1000, { message: 'm', group: slowFields(1000, {}) })
+  expect(callMs(() => shipper.ship(event))).toBeLessThan(200)
+  await shipper.flush()
+  expect(shipping.emulator.events('d').at(-1)).toMatchObject({ message: 'm', logferry: { cut: true } })
+})
+
 describe('the names of a large object are listed at most twice', () => {
   const names = Array.from({ length: 100_000 }, (_, i) => `k${i}`)
 

@@ -26,6 +26,21 @@ export function isSpreadable(value: unknown): boolean {
 }
 
 /**
+ * True if the members of an object are read in no time, or are few. A spread of slow accessors cannot be interrupted.
+ *
+ * @throws whatever an accessor of the object throws
+ */
+export function isQuicklyRead(record: object, names: readonly string[] = Object.keys(record)): boolean {
+  if (names.length <= membersPerClock) return true
+  const clock = new ReadingClock()
+  for (let i = 0; i < names.length; i++) {
+    if (i % membersPerClock === 0 && clock.isSlow()) return false
+    void (record as Record<string, unknown>)[names[i] as string]
+  }
+  return true
+}
+
+/**
  * Copies an event of plain data with all its members. No object of the event is in the copy, except for Winston's own
  * under symbols, which are not sent. Dates become texts.
  *
@@ -66,8 +81,9 @@ class Room {
 
 function copyOfRecord(record: object, room: Room, depth: number): Record<string, unknown> | undefined {
   if (depth > maxDepth || !isSpreadable(record)) return undefined
-  let left = Object.keys(record).length
-  if (!room.take(left)) return undefined
+  const names = Object.keys(record)
+  let left = names.length
+  if (!room.take(left) || !isQuicklyRead(record, names)) return undefined
   const copy: Record<string, unknown> = { ...record }
   // A loop over the names of the copy takes half as long as one over a list of names.
   for (const name in copy) {

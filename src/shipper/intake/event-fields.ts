@@ -1,6 +1,6 @@
 import { noteOriginal } from '../../record/copied-from.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
-import { isSpreadable, ownCopy } from '../../record/own-copy.ts'
+import { isQuicklyRead, isSpreadable, ownCopy } from '../../record/own-copy.ts'
 import type { IntakeEvent } from './intake-event.ts'
 
 /** Returns an event as it is sent: its line, parsed. Counts what was altered for that, for the whole shipper by default. */
@@ -8,11 +8,12 @@ export type AsSent = (intake: Pick<IntakeEvent, 'event' | 'resource'>, altered?:
 
 /**
  * Returns what `change` makes of the event. `change` gets an object whose fields can be spread: the event, or the event
- * as it is sent if it is not plain enough, or throws when it is read.
+ * as it is sent if it is not plain enough, or throws or takes long when it is read.
  */
 export function changedFields(intake: IntakeEvent, asSent: AsSent, change: (fields: object) => object): object {
   try {
-    if (isSpreadable(intake.event)) return noteOriginal(change(intake.event), intake.event)
+    if (isSpreadable(intake.event) && isQuicklyRead(intake.event))
+      return noteOriginal(change(intake.event), intake.event)
   } catch {
     // An accessor or a proxy threw. The event as it is sent is changed instead.
   }
