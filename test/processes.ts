@@ -32,6 +32,7 @@ export const alone: readonly string[] = [
   'test/security.test.ts',
   'test/shaping/min-severity.test.ts',
   'test/spool/dead-letters.test.ts',
+  'test/spool/disk-in-outage.test.ts',
   'test/spool/disk.test.ts',
   'test/spool/many-waiting.test.ts',
   'test/spool/model.test.ts',

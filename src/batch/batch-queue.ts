@@ -1,14 +1,14 @@
 import type { Severity } from '../accounting/severity.ts'
 import type { Line } from '../record/event-to-line.ts'
 import { openBatchBytes, useDiskBytes } from '../stack-reserve.ts'
-import { queueMicrotask } from '../time.ts'
+import { monotonicMs, nextTurn, queueMicrotask } from '../time.ts'
 import type { Acknowledgement } from './acknowledgements.ts'
 import type { Batch } from './batch.ts'
 import type { BatchStore } from './batch-store.ts'
 import { type BatchLimits, DatasetQueue, type DatasetQueueDeps } from './dataset-queue.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { Reloads } from './reloads.ts'
-import { Spill } from './spill.ts'
+import { maxTurnMs, Spill } from './spill.ts'
 
 /** Callbacks from the batch queue to its owner. */
 export interface BatchQueueListeners {
@@ -290,8 +290,20 @@ export class BatchQueue {
     const store = this.#store
     if (store === undefined) return []
     const lost = [...this.#queues.values()].flatMap(queue => queue.takeLost())
-    for (const batch of [...this.#unsettled.keys()]) batch.rewriteTo(store)
+    for (const batch of [...this.#unsettled.keys()]) if (batch.hasVanished) batch.rewriteTo(store)
     return lost
+  }
+
+  /** Writes the batches to the store that only memory has in full, some in each turn of the event loop. */
+  async storeAll(): Promise<void> {
+    let endMs = monotonicMs() + maxTurnMs
+    for (const batch of [...this.#unsettled.keys()]) {
+      if (!this.#store?.isReady) return
+      if (!batch.isSafe) batch.rewriteTo(this.#store)
+      if (monotonicMs() < endMs) continue
+      await nextTurn()
+      endMs = monotonicMs() + maxTurnMs
+    }
   }
 
   /** Removes and returns the oldest batch that is only in the store. */

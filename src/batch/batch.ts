@@ -24,6 +24,7 @@ export class Batch {
   #first = 0
   #isSplit = false
   #isReloaded = false
+  #isSealed = false
   /** Counts reloads and cancellations. A reload is discarded if the number has changed when the reload ends. */
   #reloads = 0
 
@@ -232,6 +233,7 @@ export class Batch {
 
   /** Ends the batch: no more lines will be added. */
   seal(): void {
+    this.#isSealed = true
     this.#shared.seal()
   }
 
@@ -257,15 +259,20 @@ export class Batch {
     return !this.#shared.isInMemory && this.#shared.copies.every(({ hasVanished }) => hasVanished)
   }
 
+  /** True if a stored copy of the batch has vanished. */
+  get hasVanished(): boolean {
+    return this.#shared.hasVanished
+  }
+
   /**
-   * Writes lines that are in memory to the store again if their stored copy has vanished. For a batch that was split,
-   * this includes the lines of all its parts.
+   * Writes lines that are in memory to the store again. For a batch that was split, this includes the lines of all its
+   * parts. If the store cannot take every line, it keeps the lines that it has.
    */
   rewriteTo(store: BatchStore): void {
-    if (!this.#shared.isToBeRewritten) return
-    const isOpen = this.#shared.copies.some(copy => copy.isOpen)
-    const copy = isOpen ? this.#appendTo(store.open(this.dataset)) : this.#writeTo(store)
-    this.#shared.replaceCopies(...(copy === undefined ? [] : [copy]))
+    if (!this.#shared.isInMemory || this.#shared.unsettled === 0) return
+    const copy = this.#isSealed ? this.#writeTo(store) : this.#appendTo(store.open(this.dataset))
+    if (copy?.isComplete) this.#shared.replaceCopies(copy)
+    else copy?.remove()
   }
 
   /** Joins another batch to this one. Both are only in the store, and are reloaded as one batch. */
@@ -376,6 +383,7 @@ export class Batch {
     const lost = this.count - lineSeverities.length
     this.#lines = new LineBuffer(block, lineSeverities, lineSeverities.length, byteLength)
     this.#isReloaded = true
+    this.#isSealed = true
     // It is unknown which lines are missing. The last line numbers stand for them, so that each line is settled once.
     if (lost > 0) this.#shared.acknowledgements.settle(this.count, this.count + lost, () => missing)
     this.#shared.lose(lost)

@@ -51,9 +51,9 @@ export class SharedBlock {
     return this.#block.length > 0
   }
 
-  /** True if a copy has vanished from the store, and the lines are still in memory. */
-  get isToBeRewritten(): boolean {
-    return this.isInMemory && this.unsettled > 0 && this.copies.some(({ hasVanished }) => hasVanished)
+  /** True if a copy has vanished from the store. */
+  get hasVanished(): boolean {
+    return this.copies.some(({ hasVanished }) => hasVanished)
   }
 
   /** Frees the block, and uses `block` from now on. */

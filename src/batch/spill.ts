@@ -14,8 +14,8 @@ const moveWaitingFrom = 0.5
 export const readUpTo = 0.6
 const moveOpenFrom = 0.62
 const openInStoreFrom = 0.7
-/** Maximum time for moving batches in one turn of the event loop, in milliseconds. */
-const maxTurnMs = 4
+/** Maximum time for writing batches to the store in one turn of the event loop, in milliseconds. */
+export const maxTurnMs = 4
 /**
  * Number of batches at which no more batches move to the store. Each stored batch keeps about 2 KB of objects in
  * memory, so many small batches would defeat the purpose.

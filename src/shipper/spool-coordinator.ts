@@ -67,6 +67,7 @@ export class SpoolCoordinator {
     this.spool = new Spool({ directory, maxBytes, destination, isWriteThrough: durability === 'disk' }, disk, {
       makeRoom: () => this.#dropOldest(),
       onTrouble: error => this.#warnOfTrouble(error),
+      onRetry: () => void this.#deps.batchQueue().storeAll(),
       onFull: () =>
         this.#warn(
           `the spool is full (spool.maxBytes: ${maxBytes}). New events are kept in memory only. ${fullRemedy}`,

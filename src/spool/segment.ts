@@ -5,8 +5,8 @@
  * 2. Written: each line becomes one record. `append` writes a line that memory has, too (`durability: 'disk'`).
  *    `appendAll` writes a batch that leaves memory. `extend` adds a line that only the file has.
  * 3. Sealed (`seal`): the end record gives the number of lines, and the file is closed. No line is added any more.
- * 4. Synced (`sync`): about a second after `appendAll`, `extend` or `seal`, if the file still exists. From then on its
- *    lines survive a power failure.
+ * 4. Synced (`sync`): about a second after `appendAll`, `extend` or `seal`, if the file still exists, and every second
+ *    while `append` adds lines for longer than that. From then on its lines survive a power failure.
  * 5. Reloaded (`read`, `readNow`): the lines come back to memory to be sent. The file stays until they are settled.
  * 6. Delivered and removed (`remove`): every line is delivered or dropped. If the spool is full, the oldest batch that
  *    only the spool has is dropped. If the file cannot be removed, the removal is tried again later.
@@ -97,6 +97,8 @@ export class Segment implements StoredBatch, NeededSegment {
   #writtenBytes = 0
   /** Number of lines in the file. */
   #count = 0
+  /** Number of lines in the file at the last attempt to sync it. */
+  #syncedCount = 0
   #reads = 0
   #isComplete = true
   #isNeeded = false
@@ -163,6 +165,11 @@ export class Segment implements StoredBatch, NeededSegment {
 
   get exists(): boolean {
     return !this.hasVanished && this.#isAsWritten(this.#stat())
+  }
+
+  /** True if lines were added since the last attempt to sync the file. */
+  get hasUnsynced(): boolean {
+    return this.#count > this.#syncedCount
   }
 
   get #isExtendible(): boolean {
@@ -311,6 +318,7 @@ export class Segment implements StoredBatch, NeededSegment {
    */
   async sync(): Promise<boolean> {
     if (this.hasVanished) return true
+    this.#syncedCount = this.#count
     try {
       await this.#deps.disk.sync(this.path)
     } catch (error) {

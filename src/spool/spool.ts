@@ -27,6 +27,8 @@ export interface SpoolListeners {
   makeRoom(): boolean
   /** Called when the disk cannot be used. Called again only after a write has succeeded in between. */
   onTrouble(error: unknown): void
+  /** Called some time after trouble if every line is to be on disk. Lines that memory alone has must be written again. */
+  onRetry(): void
   /** Called when the spool is full and no batch could be dropped. */
   onFull(): void
   /**
@@ -42,6 +44,8 @@ const retryAfterMs = 30_000
 const maxAloneMs = 1000
 /** Time from the write of a segment to its sync, in milliseconds. Most segments are removed sooner. */
 const syncAfterMs = 1000
+/** Age of a segment from which its lines are synced while it is open for more. Most segments are removed sooner. */
+const syncOpenAfterMs = 2000
 
 /** Keeps batches on disk: one file for each batch, in one directory for each process, in the directory of the spool. */
 export class Spool implements BatchStore {
@@ -57,10 +61,14 @@ export class Spool implements BatchStore {
   /** Segments that a power failure could lose, oldest first. */
   readonly #unsynced = new Set<Segment>()
   #syncTimer: NodeJS.Timeout | undefined
+  /** Segments that were opened for lines of log calls, oldest first, with the monotonic time at which they were. */
+  readonly #opened = new Map<Segment, number>()
+  #openedTimer: NodeJS.Timeout | undefined
   /** Settled segments whose files could not be removed yet. */
   readonly #unremoved = new Set<Segment>()
   #notBeforeMs = Number.NEGATIVE_INFINITY
   #isInTrouble = false
+  #retryTimer: NodeJS.Timeout | undefined
   /** Bytes of the segments in the claimed directories. */
   usedBytes = 0
   /** Bytes of the directories that `close` released with segments in them, by name, until a process adopts them. */
@@ -80,6 +88,7 @@ export class Spool implements BatchStore {
       onRemoved: (segment, bytes) => {
         this.usedBytes -= bytes
         this.#unsynced.delete(segment)
+        this.#opened.delete(segment)
         this.#unremoved.delete(segment)
         this.#adopter.onRemoved(segment)
       },
@@ -127,7 +136,11 @@ export class Spool implements BatchStore {
   }
 
   open(dataset: string): StoredBatch | undefined {
-    return this.#options.isWriteThrough ? this.#create(dataset, 0, 0) : undefined
+    const segment = this.#options.isWriteThrough ? this.#create(dataset, 0, 0) : undefined
+    if (segment === undefined) return undefined
+    this.#opened.set(segment, monotonicMs())
+    this.#openedTimer ??= setTimeout(() => this.#syncOpened(), syncAfterMs).unref()
+    return segment
   }
 
   write(dataset: string, lines: Buffer, severities: Uint8Array): StoredBatch | undefined {
@@ -270,6 +283,18 @@ export class Spool implements BatchStore {
     this.#syncTimer ??= setTimeout(() => this.#sync(), syncAfterMs).unref()
   }
 
+  /** Lets old segments be synced that still are open. An outage may keep a segment open for hours. */
+  #syncOpened(): void {
+    this.#openedTimer = undefined
+    const openedBeforeMs = monotonicMs() - syncOpenAfterMs
+    for (const [segment, openedAtMs] of this.#opened) {
+      if (openedAtMs > openedBeforeMs) break
+      if (!segment.isOpen) this.#opened.delete(segment)
+      else if (segment.hasUnsynced) this.#onWritten(segment)
+    }
+    if (this.#opened.size > 0) this.#openedTimer = setTimeout(() => this.#syncOpened(), syncAfterMs).unref()
+  }
+
   /**
    * Syncs one segment. Segments are synced one at a time, and no sync delays the end of the process. Most segments are
    * removed before it is their turn.
@@ -289,8 +314,18 @@ export class Spool implements BatchStore {
    */
   #onTrouble(error: unknown): void {
     if (!isPassing(error)) this.#notBeforeMs = monotonicMs() + retryAfterMs
+    if (this.#options.isWriteThrough) this.#retryLater()
     if (this.#isInTrouble) return
     this.#isInTrouble = true
     this.#listeners.onTrouble(error)
+  }
+
+  #retryLater(): void {
+    const delayMs = this.isReady ? retryAfterMs : this.#notBeforeMs - monotonicMs()
+    this.#retryTimer ??= setTimeout(() => {
+      this.#retryTimer = undefined
+      if (this.isReady) this.#listeners.onRetry()
+      else this.#retryLater()
+    }, delayMs).unref()
   }
 }

@@ -9,7 +9,7 @@ const files = 20_000
 const maxHeld = 16_384 + 1024
 
 const disk = new FakeDisk()
-const listeners = { makeRoom: () => false, onTrouble() {}, onFull() {}, onVanished() {}, onMore() {} }
+const listeners = { makeRoom: () => false, onTrouble() {}, onRetry() {}, onFull() {}, onVanished() {}, onMore() {} }
 const openSpool = (more: object = {}) =>
   new Spool(
     { directory: '/spool', maxBytes: 1_073_741_824, destination: 'x', isWriteThrough: false },

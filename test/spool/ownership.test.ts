@@ -203,6 +203,7 @@ describe('a process whose lock and socket are removed', () => {
     new Spool({ directory: place.directory, maxBytes: 300_000, destination: 'd', isWriteThrough: false }, mount.disk, {
       makeRoom: () => false,
       onTrouble: error => expect.fail(String(error)),
+      onRetry: () => {},
       onFull: () => expect.fail('the spool is full'),
       onVanished: ({ what }) => states.push(what),
       onMore: () => {},
