@@ -149,6 +149,8 @@ const maxSubjectChars = 1000
 export class Diagnostics {
   readonly #listeners = Object.fromEntries(diagnosticNames.map(name => [name, new Set()])) as unknown as Listeners
   readonly #channels: Channels | undefined
+  /** Notices that are due, in order. */
+  readonly #due: Iterator<() => void>[] = []
   readonly #quiet = new Map<string, { untilMs: number; suppressed: number }>()
   /** Removes the secrets of the shipper from a text. */
   readonly redact: Redact
@@ -182,6 +184,23 @@ export class Diagnostics {
       }
     }
     if (this.#channels?.hasSubscribers(name)) this.#channels.publish(name, notice)
+  }
+
+  /**
+   * Calls functions that emit notices, in order. If a listener ends the process, `emitDue` calls the functions that
+   * remain.
+   */
+  emitInTurn(emits: Iterable<() => void>): void {
+    this.#due.push(emits[Symbol.iterator]())
+    this.emitDue()
+  }
+
+  emitDue(): void {
+    for (let [emits] = this.#due; emits !== undefined; [emits] = this.#due) {
+      const { value: emit, done } = emits.next()
+      if (!done) emit()
+      else if (this.#due[0] === emits) this.#due.shift()
+    }
   }
 
   #listenerThrew(name: keyof DiagnosticListeners, error: unknown): void {

@@ -183,30 +183,46 @@ export class AttemptSettler {
     const failed = outcome.kind === 'partly-rejected' ? Math.min(outcome.failed, batch.count) : 0
     if (failed < batch.count) this.#onAccepted(batch, queue, startedAtMs)
     ledger.deliver(batch.count - failed)
+    const notices: (() => void)[] = []
     const lossOf =
-      outcome.kind === 'partly-rejected' ? this.#countFailures(batch, failed, outcome.failures) : () => undefined
+      outcome.kind === 'partly-rejected'
+        ? this.#countFailures(batch, failed, outcome.failures, notices)
+        : () => undefined
     this.#settle(batch, lossOf) // first, because a listener may end the process: the spool must not keep the batch
     if (diagnostics.has('delivered')) {
-      diagnostics.emit('delivered', { dataset: batch.dataset, count: batch.count - failed, bytes: batch.byteLength })
+      const delivered = { dataset: batch.dataset, count: batch.count - failed, bytes: batch.byteLength }
+      notices.push(() => diagnostics.emit('delivered', delivered))
     }
+    diagnostics.emitInTurn(notices)
     this.#deps.onDelivered(batch.dataset)
     this.#deps.onSettled()
   }
 
-  /** Returns a function that tells the loss of each line by its index, as far as the failed lines can be identified. */
-  #countFailures(batch: Batch, failed: number, failures: readonly EventFailure[]): (line: number) => Loss | undefined {
+  /**
+   * Returns a function that tells the loss of each line by its index, as far as the failed lines can be identified. Adds
+   * the functions that report the failures to `notices`.
+   */
+  #countFailures(
+    batch: Batch,
+    failed: number,
+    failures: readonly EventFailure[],
+    notices: (() => void)[],
+  ): (line: number) => Loss | undefined {
     const { diagnostics, timeField } = this.#deps
+    const { dataset } = batch
+    const isHeard = diagnostics.has('rejected')
     const reasons = new Set<string>()
     const bySeverity: DropsBySeverity = {}
     const lines = failedLines(batch, failed, failures, timeField)
     for (const { line, reason } of lines) {
       reasons.add(reason)
       countOne(bySeverity, line?.severity)
-      if (diagnostics.has('rejected')) diagnostics.emit('rejected', rejection(batch.dataset, line?.json, 200, reason))
+      if (isHeard) notices.push(() => diagnostics.emit('rejected', rejection(dataset, line?.json, 200, reason)))
     }
-    dropPending(this.#deps, { reason: 'rejected', bySeverity, dataset: batch.dataset, wasSent: true })
+    const drop = { reason: 'rejected', bySeverity, dataset, wasSent: true } as const
+    dropPending(this.#deps, drop, emit => notices.push(emit))
     const allReasons = [...reasons].slice(0, 3).join('; ')
-    diagnostics.warn(...rejected(batch.dataset, failed, allReasons))
+    notices.push(() => diagnostics.warn(...rejected(dataset, failed, allReasons)))
     const losses = new Map<number, Loss>()
     for (const { line, reason } of lines) if (line !== undefined) losses.set(line.index, refusedFor(reason))
     // If one caller waits for all lines, it does not matter which lines count as failed.
@@ -310,11 +326,14 @@ export class AttemptSettler {
 
   #reject(batch: Batch, why: DropReason, status: number, reason: string): void {
     const { diagnostics } = this.#deps
-    if (why === 'rejected') diagnostics.warn(...rejected(batch.dataset, batch.count, `${status} ${reason}`))
+    const { dataset, count } = batch
+    const notices: (() => void)[] = []
+    if (why === 'rejected') notices.push(() => diagnostics.warn(...rejected(dataset, count, `${status} ${reason}`)))
     if (diagnostics.has('rejected')) {
-      for (const json of batch.lines()) diagnostics.emit('rejected', rejection(batch.dataset, json, status, reason))
+      for (const json of batch.lines())
+        notices.push(() => diagnostics.emit('rejected', rejection(dataset, json, status, reason)))
     }
-    this.#drop(batch, { reason: why, status, serviceReason: reason })
+    this.#drop(batch, { reason: why, status, serviceReason: reason }, notices)
   }
 
   #stepDown(encoding: Encoding): void {
@@ -347,10 +366,13 @@ export class AttemptSettler {
     diagnostics.warn(...paused(queue.dataset, status, reason))
   }
 
-  #drop(batch: Batch, loss: Loss & { reason: DropReason }): void {
+  /** Drops a batch, before any listener hears of that: a listener may end the process. */
+  #drop(batch: Batch, loss: Loss & { reason: DropReason }, notices: (() => void)[] = []): void {
     const { dataset, bySeverity, attempts } = batch
-    dropPending(this.#deps, { reason: loss.reason, bySeverity, dataset, wasSent: attempts.count > 0 })
+    const drop = { reason: loss.reason, bySeverity, dataset, wasSent: attempts.count > 0 }
+    dropPending(this.#deps, drop, emit => notices.push(emit))
     this.#settle(batch, () => loss)
+    this.#deps.diagnostics.emitInTurn(notices)
     this.#deps.onSettled()
   }
 

@@ -119,6 +119,7 @@ export class Core {
       drain: this.drain,
       sender: this.sender,
       ledger,
+      diagnostics,
       intakeDrops: () => this.intakeDrops,
       untriggered: () => this.noise.traceHold?.count ?? 0,
     })

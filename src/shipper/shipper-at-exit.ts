@@ -1,3 +1,4 @@
+import type { Diagnostics } from '../accounting/diagnostics.ts'
 import type { Ledger } from '../accounting/ledger.ts'
 import type { Sender } from '../delivery/sender.ts'
 import { type LossWords, outOfTime } from '../exit/drain-at-exit.ts'
@@ -16,6 +17,7 @@ export interface ShipperAtExitDeps {
   readonly drain: Drain
   readonly sender: Sender
   readonly ledger: Ledger
+  readonly diagnostics: Diagnostics
   readonly intakeDrops: () => IntakeDrops
   /** Number of pending events that are dropped at the end, unless an event of their trace releases them before. */
   readonly untriggered: () => number
@@ -81,8 +83,10 @@ export class ShipperAtExit implements ExitDrainable {
   }
 
   unregisterIfIdle(): void {
-    this.#deps.drain.dropUntriggered()
-    this.#deps.intakeDrops().reportAll()
+    const { diagnostics, drain, intakeDrops } = this.#deps
+    diagnostics.emitDue() // a listener has ended the process
+    drain.dropUntriggered()
+    intakeDrops().reportAll()
   }
 
   sendNow(): void {

@@ -187,7 +187,7 @@ export class SpoolCoordinator {
   /** Calls the listeners that are due. This happens soon by itself, but at the end of the process there is no later. */
   emitPending(): void {
     this.#isEmitScheduled = false
-    for (const one of this.#pendingEvents.splice(0)) one()
+    this.#deps.diagnostics.emitInTurn(this.#pendingEvents.splice(0))
   }
 
   stats(): SpoolStats {

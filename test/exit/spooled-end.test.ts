@@ -1,5 +1,5 @@
 /** With a spool, the next process delivers the events that a process cannot deliver at its end. */
-import { mkdtempDisposable, readdir } from 'node:fs/promises'
+import { mkdtempDisposable, readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -200,3 +200,37 @@ describe("durability: 'disk' with a service that answers", () => {
     expect(await readdir(directory.path)).toEqual([])
   })
 })
+
+it.each(['rejected', 'dropped'])(
+  "a listener for '%s' that ends the process costs no report, and no event arrives twice",
+  async name => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-end-'))
+    await using emulator = await startEmulator()
+    emulator.faults.rejectEvents(({ n }) => (n as number) % 2 === 1, 'odd')
+    const spool = `spool: { directory: ${JSON.stringify(directory.path)} }`
+    const source = `${core(`${spool}, durability: 'disk'`)}
+    const told = { rejected: 0, dropped: 0, warning: 0 }
+    shipper.on('rejected', () => told.rejected++)
+    shipper.on('dropped', ({ count }) => (told.dropped += count))
+    shipper.on('warning', () => told.warning++)
+    let isEnding = false
+    const end = () => {
+      isEnding = true
+      process.exit(3)
+    }
+    shipper.on('${name}', () => isEnding || end())
+    process.on('exit', () => {
+      const { delivered, dropped, pending } = shipper.stats()
+      console.log(JSON.stringify({ ...told, settled: [delivered, dropped, pending] }))
+    })
+    log(0, 10)
+    await shipper.flush()`
+    const { code, stdout } = await runScript(source, environmentFor(emulator))
+    expect(code).toBe(3)
+    expect(JSON.parse(stdout)).toMatchObject({ rejected: 5, dropped: 5, warning: 1, settled: [5, 5, 0] })
+    await deliverRest(spool, environmentFor(emulator))
+    expect(numbersIn(emulator)).toEqual([0, 2, 4, 6, 8])
+    const letters = await readFile(join(directory.path, 'rejected.ndjson'), 'utf8')
+    expect(letters.match(/"reason":"odd"/g)).toHaveLength(5)
+  },
+)
