@@ -20,17 +20,33 @@ export interface ExitDrainable extends Interruptible {
 const drainables = new Set<ExitDrainable>()
 /** Set while the handlers of 'exit' run. Work registered meanwhile has no later chance. */
 let exitDrain: ExitDrain | undefined
+/** Number of calls of `holdExitHooks` without one of `releaseExitHooks`. */
+let holders = 0
+let isInstalled = false
 /** True if the listeners were installed while the handlers of 'exit' ran already: they will not be called. */
 let isTooLate = false
 
 /**
  * Installs the listeners that deliver pending events when the process ends. Each shipper calls it before it has any
  * event. The first log call may be made in an 'exit' handler, when it is too late to add listeners.
- *
+ */
+export function holdExitHooks(): void {
+  holders++
+  installExitHooks()
+}
+
+/** Removes the listeners once no other shipper holds them and nothing is left to deliver. */
+export function releaseExitHooks(): void {
+  holders--
+  removeIfUnused()
+}
+
+/**
  * The first listener comes before all others. Another listener may throw, or call `process.exit()` again, and then no
  * listener after it is called.
  */
-export function installExitHooks(): void {
+function installExitHooks(): void {
+  isInstalled = true
   isMoving = true
   process.off('removeListener', onRemoved).off('exit', drainAll).off('exit', endDrain)
   process.prependListener('exit', drainAll).on('exit', endDrain).on('removeListener', onRemoved)
@@ -43,11 +59,27 @@ export function installExitHooks(): void {
   if (process.versions.deno !== undefined) installDenoHooks()
 }
 
+/** Applications that load this package again and again, as test runners do, would collect listeners. */
+function removeIfUnused(): void {
+  if (holders > 0 || drainables.size > 0 || exitDrain !== undefined) return
+  isInstalled = false
+  isMoving = true
+  process.off('removeListener', onRemoved).off('exit', drainAll).off('exit', endDrain)
+  isMoving = false
+  if (process.versions.deno !== undefined) removeDenoHooks()
+}
+
 /** Deno emits no 'exit' after an uncaught error, or for `Deno.exit()`. */
 function installDenoHooks(): void {
   process.off('uncaughtExceptionMonitor', drainUncaught).on('uncaughtExceptionMonitor', drainUncaught)
   const { addEventListener } = globalThis as { addEventListener?: (name: string, listener: () => void) => void }
   addEventListener?.('unload', drainAndEnd) // adding the same listener twice has no effect
+}
+
+function removeDenoHooks(): void {
+  process.off('uncaughtExceptionMonitor', drainUncaught)
+  const { removeEventListener } = globalThis as { removeEventListener?: (name: string, listener: () => void) => void }
+  removeEventListener?.('unload', drainAndEnd)
 }
 
 function drainUncaught(): void {
@@ -74,6 +106,7 @@ function onRemoved(name: string | symbol): void {
 
 function reinstall(): void {
   restoreSignalListeners()
+  if (!isInstalled) return
   const listeners: unknown[] = process.listeners('exit')
   if (listeners.includes(drainAll) && listeners.includes(endDrain)) return
   installExitHooks()
@@ -117,8 +150,10 @@ export function drainIfExiting(): void {
 }
 
 export function unregisterDrainable(one: ExitDrainable): void {
-  if (drainables.delete(one) && drainables.size === 0) process.off('beforeExit', finishAll)
   unregisterInterruptible(one)
+  if (!drainables.delete(one) || drainables.size > 0) return
+  process.off('beforeExit', finishAll)
+  removeIfUnused()
 }
 
 /** Starts to finish all work. Node waits for it, and emits 'beforeExit' again when the event loop is empty. */

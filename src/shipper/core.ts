@@ -5,7 +5,7 @@ import { Ledger } from '../accounting/ledger.ts'
 import { type Severity, severityOfLevel } from '../accounting/severity.ts'
 import { Compression } from '../delivery/compression.ts'
 import { Sender } from '../delivery/sender.ts'
-import { drainIfExiting, installExitHooks } from '../exit/exit-hooks.ts'
+import { drainIfExiting } from '../exit/exit-hooks.ts'
 import type { FieldRules } from '../fields/field-rules.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import { wallClockMs } from '../record/clock.ts'
@@ -176,13 +176,19 @@ export class Core {
     diagnostics.add('delivered', delivered => this.datasetCounts.onDelivered(delivered))
     diagnostics.add('dropped', dropped => this.datasetCounts.onDropped(dropped))
     this.instruments = this.#openInstruments()
-    if (options.exitTimeoutMs > 0) installExitHooks()
+    this.#atExit.hold()
     const { onRejected } = options
     if (onRejected !== undefined) diagnostics.add('rejected', ({ event, reason }) => onRejected(event, reason))
     if (spool !== undefined) {
       this.#atExit.register() // so that a process that ends at once still delivers orphans
       void spool.adoptOrphans().then(() => this.#atExit.unregisterIfDone())
     }
+  }
+
+  /** Removes what the shipper has left in the process, unless there are events to deliver. */
+  releaseProcess(): void {
+    this.#atExit.release()
+    this.instruments?.release()
   }
 
   #openInstruments(): Instruments | undefined {

@@ -2,7 +2,14 @@ import type { Diagnostics } from '../accounting/diagnostics.ts'
 import type { Ledger } from '../accounting/ledger.ts'
 import type { Sender } from '../delivery/sender.ts'
 import { type LossWords, outOfTime } from '../exit/drain-at-exit.ts'
-import { type ExitDrainable, registerDrainable, stopWaiting, unregisterDrainable } from '../exit/exit-hooks.ts'
+import {
+  type ExitDrainable,
+  holdExitHooks,
+  registerDrainable,
+  releaseExitHooks,
+  stopWaiting,
+  unregisterDrainable,
+} from '../exit/exit-hooks.ts'
 import type { WorkerHttpClient } from '../http/worker-client.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import { openBatchBytes, reserveStack } from '../stack-reserve.ts'
@@ -33,6 +40,8 @@ export class ShipperAtExit implements ExitDrainable {
   readonly exitTimeoutMs: number
   readonly exitOnSignals: boolean
   readonly #deps: ShipperAtExitDeps
+  /** True while the exit hooks stay although nothing is pending. */
+  #isHolding = false
   /** True while there are events to deliver, for which a signal waits. */
   #isRegistered = false
   /** True while there are pending events of any kind. */
@@ -46,6 +55,19 @@ export class ShipperAtExit implements ExitDrainable {
     this.#deps = deps
     this.exitTimeoutMs = deps.options.exitTimeoutMs
     this.exitOnSignals = deps.options.exitOnSignals
+  }
+
+  /** Makes sure that events of any later log call can be delivered when the process ends. */
+  hold(): void {
+    if (this.exitTimeoutMs === 0 || this.#isHolding) return
+    this.#isHolding = true
+    holdExitHooks()
+  }
+
+  release(): void {
+    if (!this.#isHolding) return
+    this.#isHolding = false
+    releaseExitHooks()
   }
 
   get isRegistered(): boolean {
