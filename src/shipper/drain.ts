@@ -80,17 +80,17 @@ export class Drain {
       const { pipeline, ledger } = this.#deps
       const { batchQueue, delivery, spool } = pipeline
       const endMs = monotonicMs() + timeoutMs
-      const handedOffBefore = ledger.handedOff
+      const { handedOff: handedOffBefore, handedOffInAll: inAllBefore } = ledger
       this.dropUntriggered()
       delivery.skipBackoff(timeoutMs)
-      let handedOff: number
+      let inAll: number
       let isComplete: boolean
       do {
-        handedOff = ledger.handedOff
+        inAll = ledger.handedOffInAll
         // Another call, which had less time, has handed off events that this call still has time for: it adopts them.
-        if (handedOff > handedOffBefore) spool?.close()
+        if (inAll > inAllBefore) spool?.close()
         isComplete = await settlesWithin(this.flushAll(shipLastOnce), Math.max(endMs - monotonicMs(), 0))
-      } while (isComplete && ledger.handedOff > handedOffBefore && ledger.handedOff !== handedOff)
+      } while (isComplete && ledger.handedOffInAll > inAll)
       shipLastOnce()
       isComplete &&= ledger.handedOff <= handedOffBefore
       this.dropUntriggered()

@@ -262,6 +262,22 @@ describe('close() while the service is down', () => {
     expect(ascending(arrived(shipping.emulator))).toEqual(range(1000))
   })
 
+  it('leaves them to a call with more time, also if that call has taken back earlier ones', async () => {
+    await using shipping = await startShipping()
+    down(shipping.emulator)
+    const shipper = shipping.ship({ ...small(), maxRetryDelayMs: 50 })
+    log(shipper, 100)
+    await shipper.close({ timeoutMs: 0 })
+    shipping.emulator.faults.clear()
+    shipping.emulator.faults.rejectRequests(({ n }) => n === 100, { status: 503 })
+    shipper.ship({ level: 'info', n: 100 })
+    const hurried = shipper.close({ timeoutMs: 500 })
+    const patient = shipper.close({ timeoutMs: 10_000 })
+    expect(await hurried).toEqual({ complete: false, pending: 1 })
+    await upAfterClose(shipping.emulator)
+    expect(await patient).toEqual({ complete: true, pending: 0 })
+  })
+
   it('leaves events to the same shipper, whose counts stay exact', async () => {
     await using shipping = await startShipping()
     down(shipping.emulator)
