@@ -6,6 +6,7 @@ export class Attempts {
   #count = 0
   #resets = 0
   #notBeforeMs = 0
+  #acceptedBeforeMs = Number.NEGATIVE_INFINITY
   #refusal: Refusal | undefined
   #refusals = 0
   #suspect: Compressed | undefined
@@ -18,6 +19,11 @@ export class Attempts {
   /** Monotonic time before which the batch is not sent again, in milliseconds. */
   get notBeforeMs(): number {
     return this.#notBeforeMs
+  }
+
+  /** Start of the latest accepted request whose answer had arrived when the last attempt began; monotonic. */
+  get acceptedBeforeMs(): number {
+    return this.#acceptedBeforeMs
   }
 
   /** The last refusal of the batch, or of the batch that it was split from. */
@@ -38,8 +44,13 @@ export class Attempts {
     return this.#suspect
   }
 
-  /** Counts an attempt. Returns true if it repeats an earlier one. */
-  begin(): boolean {
+  /**
+   * Counts an attempt. Returns true if it repeats an earlier one.
+   *
+   * @param acceptedAtMs start of the latest request with other events of the dataset that was accepted; monotonic
+   */
+  begin(acceptedAtMs = Number.NEGATIVE_INFINITY): boolean {
+    this.#acceptedBeforeMs = acceptedAtMs
     return this.#count++ > 0
   }
 

@@ -43,6 +43,8 @@ export interface RefusedPiece {
   readonly refusals: number
   /** Number of requests made for the lines of the batch that the piece was split from. */
   readonly requests: number
+  /** `Refusals.acceptedAtMs` when the refused request started. */
+  readonly acceptedBeforeMs: number
 }
 
 /** What the answers for all datasets say about the service. */
@@ -88,8 +90,7 @@ export class Refusals {
   #pieces = 0
   /** Number of answers that refused a piece since then. */
   #inRow = 0
-  /** The accepted request that started last. */
-  #accepted = { startedAtMs: Number.NEGATIVE_INFINITY, answeredAtMs: Number.NEGATIVE_INFINITY }
+  #acceptedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(nowMs: number) {
     this.#sinceMs = nowMs
@@ -101,6 +102,11 @@ export class Refusals {
    */
   get isEndless(): boolean {
     return this.#pieces >= refusalsUntilPause
+  }
+
+  /** Start of the latest request with other events of the dataset that was accepted. */
+  get acceptedAtMs(): number {
+    return this.#acceptedAtMs
   }
 
   /** True if no refused piece waits. */
@@ -115,18 +121,14 @@ export class Refusals {
 
   /** Notes that a request with other events of the dataset was accepted. */
   onAccepted(startedAtMs: number, nowMs: number): void {
-    if (startedAtMs > this.#accepted.startedAtMs) this.#accepted = { startedAtMs, answeredAtMs: nowMs }
+    this.#acceptedAtMs = Math.max(this.#acceptedAtMs, startedAtMs)
     this.#pieces = 0
     this.#inRow = 0
     this.#sinceMs = nowMs
   }
 
-  /**
-   * Decides what happens to a piece that was just refused.
-   *
-   * @param startedAtMs time at which the request with the piece started
-   */
-  judge(piece: RefusedPiece, startedAtMs: number, nowMs: number, service: ServiceState): Verdict {
+  /** Decides what happens to a piece that was just refused. */
+  judge(piece: RefusedPiece, nowMs: number, service: ServiceState): Verdict {
     if (piece.refusals === 1) this.#pieces++
     this.#inRow++
     if (piece.refusal === undefined) this.#lines += piece.count
@@ -136,18 +138,17 @@ export class Refusals {
       const isWhole = isConvicted && this.#inRow >= refusalsOfWhole
       return isWhole && piece.requests >= maxRequestsPerBatch ? drop : { kind: 'split' }
     }
-    const isToBlame = isConvicted || this.#hasEvidence(piece, startedAtMs)
+    const isToBlame = isConvicted || hasEvidence(piece)
     const untilDrop = service.isConsistent ? refusalsUntilDrop : inconsistentUntilDrop
     if (isToBlame && piece.refusals >= untilDrop) return drop
     if (isToBlame && (service.isConsistent || piece.refusals % 2 === 1)) return { kind: 'retry' }
     return { kind: 'wait', untilMs: nowMs + Math.min(firstDelayMs * 2 ** Math.min(piece.refusals - 1, 16), maxDelayMs) }
   }
+}
 
-  /** True if the piece was refused, then other events were accepted, and then the piece was refused again. */
-  #hasEvidence({ refusal }: RefusedPiece, startedAtMs: number): boolean {
-    const accepted = this.#accepted
-    return refusal !== undefined && accepted.startedAtMs >= refusal.atMs && accepted.answeredAtMs <= startedAtMs
-  }
+/** True if the piece was refused, then other events were accepted, and then the piece was refused again. */
+function hasEvidence({ refusal, acceptedBeforeMs }: RefusedPiece): boolean {
+  return refusal !== undefined && acceptedBeforeMs >= refusal.atMs
 }
 
 const drop = { kind: 'drop' } as const

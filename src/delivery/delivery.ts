@@ -260,9 +260,10 @@ export class Delivery {
   #attempt(batch: Batch, startedAtMs: number): void {
     const one: InFlight = { controller: new AbortController(), startedAtMs }
     this.#inFlight.set(batch, one)
-    this.#deps.batches.queueFor(batch.dataset).beginProbe()
+    const queue = this.#deps.batches.queueFor(batch.dataset)
+    queue.beginProbe()
     this.requests++
-    if (batch.attempts.begin()) this.retries++
+    if (batch.attempts.begin(queue.refusals?.acceptedAtMs)) this.retries++
     else this.#deps.ledger.send(batch.count)
     batch.countRequest()
     const onAttempt = (attempt: Attempt): void => {

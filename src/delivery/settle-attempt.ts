@@ -130,7 +130,7 @@ export class AttemptSettler {
         return this.#stepDown(encoding)
       }
       case 'rejected':
-        return this.#settleRejected(batch, queue, outcome, encoding, startedAtMs)
+        return this.#settleRejected(batch, queue, outcome, encoding)
       case 'blocked':
         return this.#pauseBatch(batch, queue, outcome.status, outcome.reason)
     }
@@ -156,7 +156,6 @@ export class AttemptSettler {
     queue: DatasetQueue,
     { status, reason }: Outcome & { kind: 'rejected' },
     encoding: Encoding,
-    startedAtMs: number,
   ): void {
     const { compression } = this.#deps
     const { attempts, count } = batch
@@ -170,7 +169,7 @@ export class AttemptSettler {
     }
     if (attempts.suspect !== undefined) compression.clear(attempts.suspect)
     attempts.suspectCompression(undefined) // before a split copies it to the parts
-    this.#refuse(batch, queue, 'rejected', status, reason, startedAtMs)
+    this.#refuse(batch, queue, 'rejected', status, reason)
   }
 
   #settleAnswered(
@@ -273,28 +272,22 @@ export class AttemptSettler {
   #splitTooLarge(batch: Batch, queue: DatasetQueue, startedAtMs: number): void {
     const { byteLength, count } = batch
     const isCut = count > 1 && this.sizeLimit.onTooLarge(byteLength, startedAtMs, monotonicMs())
-    this.#refuse(batch, queue, 'too-large', 413, 'too large', startedAtMs)
+    this.#refuse(batch, queue, 'too-large', 413, 'too large')
     if (isCut) this.#deps.diagnostics.warn(...batchTooLarge(byteLength, this.sizeLimit.maxBytes))
   }
 
   /** Splits the batch in halves to find the event to blame, as far as evidence shows that an event is to blame. */
-  #refuse(
-    batch: Batch,
-    queue: DatasetQueue,
-    why: 'rejected' | 'too-large',
-    status: number,
-    reason: string,
-    startedAtMs: number,
-  ): void {
+  #refuse(batch: Batch, queue: DatasetQueue, why: 'rejected' | 'too-large', status: number, reason: string): void {
     const nowMs = monotonicMs()
     const refusals = queue.beginRefusals(nowMs)
     const { attempts, count, requests } = batch
-    const piece = { count, requests, refusal: attempts.refusal, refusals: attempts.refusals + 1 }
+    const { refusal, acceptedBeforeMs } = attempts
+    const piece = { count, requests, refusal, refusals: attempts.refusals + 1, acceptedBeforeMs }
     if (piece.refusals === 1) this.#refusalsInRow++
     // At the end of the process, there is no time to ask more often.
     const isConsistent = this.isLastChance || nowMs - this.#inconsistentAtMs >= inconsistentForMs
     const service = { acceptedAtMs: this.#acceptedAtMs, isConsistent }
-    const verdict = refusals.judge(piece, startedAtMs, nowMs, service)
+    const verdict = refusals.judge(piece, nowMs, service)
     // For a single line the first refusal counts: what was accepted after it is evidence against the line.
     const atMs = count === 1 ? (attempts.refusal?.atMs ?? nowMs) : nowMs
     attempts.refuse({ atMs, status, reason })

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { upTo } from '../exit/running.ts'
 import { emulated } from '../support/emulated.ts'
-import { startFaultServer } from '../support/fault-server.ts'
+import { startFaultServer, type WireRequest } from '../support/fault-server.ts'
 import { watched } from '../support/laws.ts'
+import { until } from '../support/until.ts'
 
 describe.concurrent('scenario 7: one event among 10,000 makes the service refuse the batch', () => {
   it.each([
@@ -24,6 +25,26 @@ describe.concurrent('scenario 7: one event among 10,000 makes the service refuse
       expect(told).toEqual([[poison, status, 'a field has no name']])
     },
   )
+
+  it('is dropped soon, though other requests of its dataset are answered all the time', async () => {
+    const poisoned: WireRequest[] = []
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (request.lines().some(line => line.includes('"poison":true'))) return void poisoned.push(request)
+      request.take()
+      for (const one of poisoned.splice(0)) setTimeout(() => one.answer('400 Bad Request'), 5)
+    })
+    await using logs = watched({ baseUrl: server.url, maxBatchEvents: 5, maxBatchAgeMs: 5 })
+    logs.log(0, 1, { poison: true })
+    let logged = 1
+    await until(() => {
+      logged += logs.log(logged, logged + 10)
+      return logs.rejections.length > 0
+    }, 'the event is dropped')
+    expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+    expect(server.numbers.toSorted((a, b) => a - b)).toEqual(upTo(logged).slice(1))
+    expect(logs.stats()).toMatchObject({ dropped: 1, drops: { rejected: { info: 1 } } })
+  })
 
   it.each(['zstd', 'gzip'])('no event is lost if the reason is that %s is not accepted any more', async encoding => {
     let isAccepted = true
