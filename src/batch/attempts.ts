@@ -10,6 +10,7 @@ export class Attempts {
   #refusal: Refusal | undefined
   #refusals = 0
   #suspect: Compressed | undefined
+  #isTrial = false
 
   /** Number of attempts. */
   get count(): number {
@@ -44,6 +45,11 @@ export class Attempts {
     return this.#suspect
   }
 
+  /** True if the batch is sent uncompressed because of errors that may have any other reason. */
+  get isTrial(): boolean {
+    return this.#isTrial
+  }
+
   /**
    * Counts an attempt. Returns true if it repeats an earlier one.
    *
@@ -68,8 +74,9 @@ export class Attempts {
     this.#refusal = refusal
   }
 
-  suspectCompression(encoding: Compressed | undefined): void {
+  suspectCompression(encoding: Compressed | undefined, { isTrial = false } = {}): void {
     this.#suspect = encoding
+    this.#isTrial = isTrial
   }
 
   /** Returns the attempts of a part of the batch. The part has not been refused as it is. */
@@ -80,6 +87,7 @@ export class Attempts {
     attempts.#notBeforeMs = this.#notBeforeMs
     attempts.#refusal = this.#refusal
     attempts.#suspect = this.#suspect
+    attempts.#isTrial = this.#isTrial
     return attempts
   }
 

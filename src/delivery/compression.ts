@@ -1,4 +1,5 @@
 import { type Compressed, type Encoding, encodingAfter } from '../http/encodings.ts'
+import { CompressionTrials } from './compression-trials.ts'
 
 /** Bodies with fewer bytes are sent uncompressed: the trip through the thread pool costs more than it saves. */
 const minBytes = 1024
@@ -25,6 +26,7 @@ export class Compression {
   #probeAtMs = Number.POSITIVE_INFINITY
   /** True from the trial of a refused encoding until the answer. */
   #isProbing = false
+  readonly #trials = new CompressionTrials()
 
   constructor(encoding: Encoding) {
     this.encoding = encoding
@@ -50,6 +52,22 @@ export class Compression {
     if (used === this.encoding) this.#isCleared = true
   }
 
+  /** Notes an error that does not name the encoding. */
+  onFailed(used: Encoding, nowMs: number): void {
+    if (used !== 'none' && used === this.encoding) this.#trials.onFailed(nowMs)
+  }
+
+  /** Returns the encoding in use if the next body is to be sent without it, to find out if it is the reason for errors. */
+  beginTrial(byteLength: number, nowMs: number): Compressed | undefined {
+    if (this.encoding === 'none' || byteLength < minBytes) return undefined
+    return this.#trials.begin(nowMs) ? this.encoding : undefined
+  }
+
+  /** Notes that the batch of a trial was accepted. Returns true if the service refuses the encoding. */
+  onTrialAccepted(used: Encoding): boolean {
+    return used === this.encoding && this.#trials.onTrialAccepted()
+  }
+
   /** Notes that lines were accepted uncompressed after a refusal, for which the encoding in use may be the reason. */
   doubt(): void {
     this.#isCleared = false
@@ -64,7 +82,17 @@ export class Compression {
       this.#probeAfterMs = firstProbeAfterMs
       this.#probeAtMs = nowMs + firstProbeAfterMs
     }
+    if (used === this.encoding) this.#trials.onAccepted(nowMs)
     this.clear(used)
+  }
+
+  /** Notes that a body in this encoding failed. Returns true if it was the trial of a better encoding. */
+  endProbe(used: Encoding, nowMs: number): boolean {
+    if (used !== this.#refused.at(-1) || !this.#isProbing) return false
+    this.#isProbing = false
+    this.#probeAfterMs = Math.min(this.#probeAfterMs * 2, maxProbeAfterMs)
+    this.#probeAtMs = nowMs + this.#probeAfterMs
+    return true
   }
 
   /**
@@ -73,16 +101,13 @@ export class Compression {
    */
   stepDown(used: Encoding, nowMs: number): boolean {
     if (used === 'none') return false
-    if (used === this.#refused.at(-1) && this.#isProbing) {
-      this.#isProbing = false
-      this.#probeAfterMs = Math.min(this.#probeAfterMs * 2, maxProbeAfterMs)
-      this.#probeAtMs = nowMs + this.#probeAfterMs
-    }
+    this.endProbe(used, nowMs)
     if (used !== this.encoding) return false
     this.#probeAtMs = nowMs + this.#probeAfterMs
     this.#refused.push(used)
     this.encoding = encodingAfter(used)
     this.#isCleared = false
+    this.#trials.reset()
     return true
   }
 }

@@ -266,6 +266,7 @@ export class Delivery {
     if (batch.attempts.begin(queue.refusals?.acceptedAtMs)) this.retries++
     else this.#deps.ledger.send(batch.count)
     batch.countRequest()
+    this.#beginTrial(batch, startedAtMs)
     const onAttempt = (attempt: Attempt): void => {
       this.bytesOnWire += attempt.bodyBytes
       this.#readRateLimits(attempt, startedAtMs)
@@ -278,6 +279,13 @@ export class Delivery {
       one.taken = taken
     }
     void this.#deps.send(batch, one.controller.signal, onTaken).then(onAttempt)
+  }
+
+  /** Sends the batch uncompressed if it is time to find out whether the compression is the reason for errors. */
+  #beginTrial({ attempts, byteLength }: Batch, nowMs: number): void {
+    if (attempts.suspect !== undefined) return
+    const suspect = this.#deps.compression.beginTrial(byteLength, nowMs)
+    if (suspect !== undefined) attempts.suspectCompression(suspect, { isTrial: true })
   }
 
   #end(batch: Batch, attempt: Attempt, startedAtMs: number): void {

@@ -112,14 +112,17 @@ export class AttemptSettler {
     switch (outcome.kind) {
       case 'delivered':
       case 'partly-rejected': {
-        const { suspect, refusal } = batch.attempts
+        const { suspect, isTrial, refusal } = batch.attempts
         this.#settleAnswered(batch, queue, outcome, startedAtMs)
-        if (suspect !== undefined) this.#stepDown(suspect)
-        else if (refusal !== undefined && encoding === 'none') compression.doubt()
+        if (suspect !== undefined) {
+          if (!isTrial || compression.onTrialAccepted(suspect)) this.#stepDown(suspect)
+        } else if (refusal !== undefined && encoding === 'none') compression.doubt()
         else compression.accept(encoding, monotonicMs())
         return
       }
       case 'retryable':
+        if (isFailure(outcome) && !compression.endProbe(encoding, monotonicMs()))
+          this.#suspectCompression(batch, encoding)
         return this.#retry(batch, queue, outcome, startedAtMs)
       case 'too-large':
         batch.attempts.suspectCompression(undefined) // compressed, the same lines may be small enough
@@ -132,8 +135,19 @@ export class AttemptSettler {
       case 'rejected':
         return this.#settleRejected(batch, queue, outcome, encoding)
       case 'blocked':
+        if (compression.endProbe(encoding, monotonicMs())) {
+          queue.probeNow()
+          return queue.requeue(batch)
+        }
+        this.#suspectCompression(batch, encoding)
         return this.#pauseBatch(batch, queue, outcome.status, outcome.reason)
     }
+  }
+
+  /** Notes an error for which the compression may be the reason. */
+  #suspectCompression({ attempts }: Batch, encoding: Encoding): void {
+    if (attempts.isTrial) attempts.suspectCompression(undefined)
+    else this.#deps.compression.onFailed(encoding, monotonicMs())
   }
 
   /** The cause may have been the same for other datasets, such as a token that has been renewed. */
@@ -377,6 +391,11 @@ export class AttemptSettler {
 
 function isAcceptance({ kind }: Outcome): boolean {
   return kind === 'delivered' || kind === 'partly-rejected'
+}
+
+/** True for an error of the service or of a gateway that does not say how long it will last. */
+function isFailure({ status, retryAfterMs }: Outcome & { kind: 'retryable' }): boolean {
+  return status !== undefined && status >= 500 && retryAfterMs === undefined
 }
 
 /** The loss of an event that the service refused while it accepted others of the batch. */

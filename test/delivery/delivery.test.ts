@@ -649,6 +649,65 @@ describe('when the service does not accept the compression', () => {
     expect(ledger.dropped).toBe(0)
   })
 
+  it.each<Outcome>([
+    { kind: 'retryable', status: 500, reason: 'cannot read the body' },
+    { kind: 'retryable', status: 502, reason: 'the server has hung up' },
+    { kind: 'blocked', status: 403, reason: 'forbidden by a rule' },
+    { kind: 'blocked', status: 406, reason: 'not acceptable' },
+  ])('an answer that does not say so steps down within a minute, and no event is lost ($status)', async refusal => {
+    const text = 'x'.repeat(200)
+    let takes = ['none']
+    const { log, arrived, sent, compression, ledger, warnings } = pipelineTo(
+      ({ encoding }) => (takes.includes(encoding) ? delivered : refusal),
+      { compression: 'zstd', maxBatchEvents: 10 },
+    )
+    for (const n of range(100)) log(n, { text })
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(compression.encoding).toBe('none')
+    expect(sorted(numbers(arrived))).toEqual(range(100))
+    expect(ledger.dropped).toBe(0)
+    expect(warnings.map(({ code }) => code)).toContain('LOGFERRY_STEPPED_DOWN')
+    const firstAtMs = sent.length
+    for (let minute = 0; minute < 60; minute++) {
+      for (const n of range(10)) log(100 + 10 * minute + n, { text })
+      await vi.advanceTimersByTimeAsync(60_000)
+    }
+    expect(sent.slice(firstAtMs).filter(({ encoding }) => encoding !== 'none').length).toBeLessThan(10)
+    takes = ['none', 'gzip', 'zstd']
+    for (let minute = 60; minute < 240; minute++) {
+      for (const n of range(10)) log(100 + 10 * minute + n, { text })
+      await vi.advanceTimersByTimeAsync(60_000)
+    }
+    expect(compression.encoding).toBe('zstd')
+    expect(sorted(numbers(arrived))).toEqual(range(2500))
+  })
+
+  it.each<Outcome>([
+    { kind: 'retryable', status: 500, reason: 'an outage' },
+    { kind: 'blocked', status: 403, reason: 'a token that is refused for a while' },
+  ])('trouble that has other reasons is not blamed on the compression ($status)', async refusal => {
+    for (const isRefused of [
+      (_: number, atMs: number) => atMs < 100_000,
+      (count: number) => count % 2 === 0, // one of two gateways in turn
+      (count: number, atMs: number) => count % 2 === 0 && atMs % 60_000 < 30_000,
+    ]) {
+      const text = 'x'.repeat(200)
+      const beganAtMs = performance.now()
+      const { log, arrived, sent, compression } = pipelineTo(
+        (_, count) => (isRefused(count, performance.now() - beganAtMs) ? refusal : delivered),
+        { compression: 'zstd', maxBatchEvents: 10, maxConcurrentRequests: 1 },
+      )
+      for (let second = 0; second < 300; second++) {
+        for (const n of range(10)) log(10 * second + n, { text })
+        await vi.advanceTimersByTimeAsync(1000)
+      }
+      await vi.advanceTimersByTimeAsync(60_000)
+      expect(compression.encoding).toBe('zstd')
+      expect(sorted(numbers(arrived))).toEqual(range(3000))
+      expect(sent.filter(({ encoding }) => encoding === 'none').length).toBeLessThan(8)
+    }
+  })
+
   it('a 415 without compression is about the media type: delivery pauses, and no event is lost', async () => {
     const { log, ledger, warnings } = pipelineTo(() => ({ kind: 'unsupported-encoding' }), { compression: 'none' })
     log(1)
