@@ -7,6 +7,7 @@ import { Attempts } from './attempts.ts'
 import type { BatchStore, StoredBatch, StoredContent } from './batch-store.ts'
 import { blockSize, type Cut, LineBuffer, newline, type StoredLines } from './line-buffer.ts'
 import type { MemoryBudget } from './memory-budget.ts'
+import type { PieceOrigin } from './refusals.ts'
 import { RequestBody } from './request-body.ts'
 import { noBlock, SharedBlock } from './shared-block.ts'
 
@@ -127,6 +128,11 @@ export class Batch {
   /** Number of lines of the batch before any split that are neither delivered nor dropped. */
   get unsettledCount(): number {
     return this.#shared.unsettled
+  }
+
+  /** The batch before any split, for those that ask how many of its lines are settled. */
+  get origin(): PieceOrigin {
+    return this.#shared
   }
 
   /** True if every line of the batch before any split is settled, or in the store. */

@@ -255,19 +255,14 @@ export class DatasetQueue {
 
   /** The refusals of the dataset; `undefined` if no refused piece of a batch waits. */
   get refusals(): Refusals | undefined {
+    if (this.#refusals?.isSettled) this.#refusals = undefined
     return this.#refusals
   }
 
   /** Returns the refusals of the dataset, and starts to record them if there were none. */
   beginRefusals(nowMs: number): Refusals {
-    this.#refusals ??= new Refusals(nowMs)
+    this.#refusals = this.refusals ?? new Refusals(nowMs)
     return this.#refusals
-  }
-
-  /** Notes that lines were settled that the service had refused before. */
-  onRefusedSettled(lines: number): void {
-    this.#refusals?.onSettled(lines)
-    if (this.#refusals?.isSettled) this.#refusals = undefined
   }
 
   /** Puts a batch at the end of its queue. */

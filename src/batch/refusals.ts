@@ -45,6 +45,13 @@ export interface RefusedPiece {
   readonly requests: number
   /** `Refusals.acceptedAtMs` when the refused request started. */
   readonly acceptedBeforeMs: number
+  readonly origin: PieceOrigin
+}
+
+/** The batch that a piece was split from. */
+export interface PieceOrigin {
+  /** Number of lines that are neither delivered, dropped nor handed off. */
+  readonly unsettled: number
 }
 
 /** What the answers for all datasets say about the service. */
@@ -82,8 +89,7 @@ export type Verdict =
  * Times are monotonic, in milliseconds.
  */
 export class Refusals {
-  /** Number of lines in the refused pieces that wait. */
-  #lines = 0
+  readonly #origins = new Set<PieceOrigin>()
   /** Time since which nothing of the dataset has been accepted. */
   #sinceMs: number
   /** Number of pieces refused since then, each counted once. */
@@ -109,14 +115,13 @@ export class Refusals {
     return this.#acceptedAtMs
   }
 
-  /** True if no refused piece waits. */
+  /** True if no line waits of the batches with refused pieces. */
   get isSettled(): boolean {
-    return this.#lines <= 0
-  }
-
-  /** Notes that lines of a refused piece were delivered or dropped. */
-  onSettled(lines: number): void {
-    this.#lines -= lines
+    for (const origin of this.#origins) {
+      if (origin.unsettled > 0) return false
+      this.#origins.delete(origin)
+    }
+    return true
   }
 
   /** Notes that a request with other events of the dataset was accepted. */
@@ -131,7 +136,7 @@ export class Refusals {
   judge(piece: RefusedPiece, nowMs: number, service: ServiceState): Verdict {
     if (piece.refusals === 1) this.#pieces++
     this.#inRow++
-    if (piece.refusal === undefined) this.#lines += piece.count
+    this.#origins.add(piece.origin)
     const isConvicted = nowMs - this.#sinceMs >= convictAfterMs && nowMs - service.acceptedAtMs < convictAfterMs
     if (isConvicted) this.#pieces = 0
     if (piece.count > 1) {

@@ -201,7 +201,7 @@ export class AttemptSettler {
       outcome.kind === 'partly-rejected'
         ? this.#countFailures(batch, failed, outcome.failures, notices)
         : () => undefined
-    this.#settle(batch, lossOf) // first, because a listener may end the process: the spool must not keep the batch
+    batch.settle(lossOf) // first, because a listener may end the process: the spool must not keep the batch
     if (diagnostics.has('delivered')) {
       const delivered = { dataset: batch.dataset, count: batch.count - failed, bytes: batch.byteLength }
       notices.push(() => diagnostics.emit('delivered', delivered))
@@ -294,9 +294,9 @@ export class AttemptSettler {
   #refuse(batch: Batch, queue: DatasetQueue, why: 'rejected' | 'too-large', status: number, reason: string): void {
     const nowMs = monotonicMs()
     const refusals = queue.beginRefusals(nowMs)
-    const { attempts, count, requests } = batch
+    const { attempts, count, requests, origin } = batch
     const { refusal, acceptedBeforeMs } = attempts
-    const piece = { count, requests, refusal, refusals: attempts.refusals + 1, acceptedBeforeMs }
+    const piece = { count, requests, refusal, refusals: attempts.refusals + 1, acceptedBeforeMs, origin }
     if (piece.refusals === 1) this.#refusalsInRow++
     // At the end of the process, there is no time to ask more often.
     const isConsistent = this.isLastChance || nowMs - this.#inconsistentAtMs >= inconsistentForMs
@@ -378,14 +378,9 @@ export class AttemptSettler {
     const { dataset, bySeverity, attempts } = batch
     const drop = { reason: loss.reason, bySeverity, dataset, wasSent: attempts.count > 0 }
     dropPending(this.#deps, drop, emit => notices.push(emit))
-    this.#settle(batch, () => loss)
+    batch.settle(() => loss)
     this.#deps.diagnostics.emitInTurn(notices)
     this.#deps.onSettled()
-  }
-
-  #settle(batch: Batch, lossOf: (line: number) => Loss | undefined): void {
-    if (batch.attempts.refusal !== undefined) this.#deps.queueFor(batch.dataset).onRefusedSettled(batch.count)
-    batch.settle(lossOf)
   }
 }
 

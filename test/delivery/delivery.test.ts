@@ -485,6 +485,29 @@ describe('when the service refuses events', () => {
     expect(ledger.pending).toBe(0)
   })
 
+  it('a refused event that was handed off is no evidence against events that are logged later', async () => {
+    let isRefusing = true
+    const { log, delivery, arrived, dropped } = pipelineTo(({ dataset }) =>
+      dataset === 'd' && isRefusing ? rejected : delivered,
+    )
+    log(1)
+    await vi.advanceTimersByTimeAsync(5000)
+    delivery.abandon('closed', batch => {
+      batch.settle() // as the spool does
+      return true
+    })
+    await vi.advanceTimersByTimeAsync(300_000)
+    log(2)
+    for (let second = 0; second < 30; second++) {
+      log(3 + second, { dataset: 'other' })
+      await vi.advanceTimersByTimeAsync(1000)
+    }
+    isRefusing = false
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(dropped).toEqual([])
+    expect(numbers(arrived)).toContain(2)
+  })
+
   it('a dataset with only poison costs few requests, and its events are dropped while other datasets are accepted', async () => {
     const { log, sent, arrived, ledger, refused } = pipelineTo(({ dataset }) =>
       dataset === 'bad' ? rejected : delivered,
