@@ -36,6 +36,9 @@ const resourceTimeoutMs = 5000
 /** Time after which a release lets other work have its turn, in milliseconds. */
 const maxTurnMs = 5
 
+/** Minimum number of released records whose slots are removed together. */
+const minFreedSlots = 1024
+
 /** True while attributes of the record's resource are still being detected. */
 export function isResourcePending(record: OtelLogRecord): boolean {
   try {
@@ -143,6 +146,7 @@ export class HeldRecords {
     const record = this.#records[this.#next]
     if (record !== undefined) {
       this.#records[this.#next++] = undefined
+      this.#freeSlots()
       this.#keeper.unhold(record)
       this.#keeper.take(record)
     }
@@ -150,5 +154,12 @@ export class HeldRecords {
     this.#isReleased = true
     this.#keeper.onReleased()
     this.#resolve()
+  }
+
+  /** Removes the slots of released records once they are the greater part, so that each record is moved once or twice. */
+  #freeSlots(): void {
+    if (this.#next < minFreedSlots || this.#next * 2 < this.#records.length) return
+    this.#records.splice(0, this.#next)
+    this.#next = 0
   }
 }
