@@ -184,7 +184,7 @@ function settingsOf({ url, token, orgId }: Pick<RunningService, 'url' | 'token' 
 /** Runs the program with the dev service that has the port already. */
 async function joinService(
   given: Given,
-  { host, port, program, token: ownToken, printsJson }: DevOptions,
+  { host, port, program, printsJson }: DevOptions,
   token: string,
 ): Promise<number> {
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
@@ -193,7 +193,7 @@ async function joinService(
     complain(`another program uses port ${port} of ${host}; choose a port with --port`)
     return 1
   }
-  if (running.token === undefined || (ownToken !== undefined && ownToken !== running.token)) {
+  if (running.token === undefined) {
     complain(
       `a dev service with another token runs at ${url}; give its token with --token, or choose a port with --port`,
     )

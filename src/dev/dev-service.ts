@@ -20,6 +20,8 @@ import { UidTrail } from './intake/uid-trail.ts'
 import { LiveStreams } from './live/live-streams.ts'
 import {
   type FaultSettings,
+  type JoinAnswer,
+  type JoinRequest,
   type KeptEvent,
   maxQueryChars,
   type RequestRow,
@@ -32,6 +34,7 @@ import { Api } from './routes/api.ts'
 import { Guard } from './routes/guard.ts'
 import { isPagePath, pageAnswer } from './routes/page.ts'
 import { Parameters } from './routes/parameters.ts'
+import { isTokenProof, tokenProof } from './token-proof.ts'
 
 /** Dataset that programs are told to use. */
 export const defaultDataset = 'local'
@@ -223,6 +226,7 @@ export class DevService {
       license,
       streams: this.#streams,
       setup: () => this.#setup(),
+      join: (request, port) => this.#join(request, port),
       status: () => this.#status(),
       testEvent: () => this.#sendTestEvent(),
       toJson: answer => this.#toJson(answer),
@@ -276,7 +280,7 @@ export class DevService {
       return send(response, refusal(404, 'unknown-path', 'there is nothing at this path'))
     }
     const method = request.method ?? ''
-    const keyless = this.#guard.refuseKeyless(request)
+    const keyless = api.isKeyless(path) ? undefined : this.#guard.refuseKeyless(request)
     if (keyless !== undefined) return send(response, keyless)
     if (api.isWrite(path, method)) {
       const refusedWrite = this.#guard.refuseWrite(request)
@@ -356,6 +360,12 @@ export class DevService {
   #setup(): SetupAnswer {
     const { url, token, orgId } = this
     return { url, token, dataset: defaultDataset, otlpEndpoint: url, orgId }
+  }
+
+  #join({ nonce, proof }: JoinRequest, port: number): JoinAnswer | undefined {
+    const { token } = this
+    if (!isTokenProof(proof, token, { by: 'command', nonce, port })) return undefined
+    return { proof: tokenProof(token, { by: 'service', nonce, port }), orgId: this.orgId }
   }
 
   async #sendTestEvent(): Promise<{ status: number; body: string }> {

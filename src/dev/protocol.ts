@@ -77,6 +77,8 @@ export const paths = {
   status: '/dev/api/status',
   /** POST of `{}`; answers `SetupAnswer`, which holds the token. On loopback only. */
   setup: '/dev/api/setup',
+  /** POST of a `JoinRequest`; answers `JoinAnswer` to a program that knows the token. */
+  join: '/dev/api/join',
   /** POST of `{}`; ingests one event, as an application would. */
   testEvent: '/dev/api/test-event',
   /** POST of `{}`; forgets all events. */
@@ -558,6 +560,20 @@ export interface SetupAnswer {
   dataset: string
   otlpEndpoint: string
   /** Id of the organization, for programs that read its license. */
+  orgId: string
+}
+
+/** Asks a running service whether it is a dev service with the same token. */
+export interface JoinRequest {
+  /** A random text of the program that asks. */
+  nonce: string
+  /** The program knows the token: see `token-proof.ts`. */
+  proof: string
+}
+
+export interface JoinAnswer {
+  /** The service knows the token. */
+  proof: string
   orgId: string
 }
 

@@ -42,15 +42,6 @@ export function stableToken(directory: string = stateDirectory()): StableToken {
   }
 }
 
-/** Returns the token of earlier runs, or `undefined` if there is none that this user alone can read. */
-export function storedToken(directory: string = stateDirectory()): string | undefined {
-  try {
-    return readToken(join(directory, fileName))
-  } catch {
-    return undefined
-  }
-}
-
 /** @throws Error if another user could have read or written the file */
 function readToken(path: string): string | undefined {
   let file: number

@@ -5,7 +5,7 @@ import { paths, type Summary, writeHeader } from '../../src/dev/protocol.ts'
 import { type Dev, rawRequest, startDev } from './service.ts'
 
 const json = { 'content-type': 'application/json' }
-const writes = [paths.view, paths.edit, paths.faults, paths.setup, paths.testEvent, paths.clear]
+const writes = [paths.view, paths.edit, paths.faults, paths.setup, paths.join, paths.testEvent, paths.clear]
 const reads = Object.values(paths).filter(path => !writes.includes(path as never) || path === paths.faults)
 
 describe('the guard of the dev service', () => {

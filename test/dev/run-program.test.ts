@@ -1,10 +1,12 @@
 /** `logferry dev -- program` as it is built. */
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { paths, writeHeader } from '../../src/dev/protocol.ts'
 import { logferry, startLogferry } from '../support/logferry.ts'
 import { setupOf, startDev } from './service.ts'
 
@@ -130,6 +132,9 @@ describe('a second logferry dev on the same port', () => {
     expect(changed).toMatchObject({ code: 1, stderr: expect.stringContaining('--max-events does not change it') })
     const other = await run('', ['--port', port, '--token', 'another-token'])
     expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('another token') })
+    await using itsOwn = await startDev(['--token', 'a-token-of-its-own'], environment)
+    const joining = await run('', ['--port', new URL(itsOwn.url).port])
+    expect(joining).toMatchObject({ code: 1, stderr: expect.stringContaining('another token') })
   })
 
   it('joins a private one with its token', async () => {
@@ -158,6 +163,49 @@ describe('a second logferry dev on the same port', () => {
     } finally {
       server.close()
     }
+  })
+})
+
+describe('a program that holds the port of logferry dev', () => {
+  const token = 'a-token-to-steal'
+
+  /** Runs a program that is to join the dev service at a server. Returns how it ended, and what the server was sent. */
+  async function runAgainst(answer: (body: string) => Promise<string>) {
+    let sent = ''
+    const server = createHttpServer(async (request, response) => {
+      let body = ''
+      for await (const chunk of request) body += chunk
+      sent += `${JSON.stringify(request.headers)} ${body}`
+      response.end(await answer(body))
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    try {
+      const { port } = server.address() as AddressInfo
+      const { code, stdout } = await run('console.log("ran")', ['--port', String(port), '--token', token])
+      return { code, stdout, sent }
+    } finally {
+      server.close()
+    }
+  }
+
+  it('is sent no token, and gets no events by naming one', async () => {
+    const answer = JSON.stringify({ token, proof: 'none', orgId: 'emulated-org' })
+    const { code, stdout, sent } = await runAgainst(async () => answer)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(sent).toContain('nonce')
+    expect(sent).not.toContain(token)
+  })
+
+  it('gets no events by passing the question on to the dev service at another port', async () => {
+    await using dev = await startDev(['--token', token])
+    let passed: unknown
+    const { code, stdout } = await runAgainst(async body => {
+      const headers = { 'content-type': 'application/json', [writeHeader]: '1' }
+      const answer = await dev.raw(paths.join, { method: 'POST', headers, body })
+      passed = answer.status
+      return answer.body
+    })
+    expect({ code, stdout, passed }).toEqual({ code: 1, stdout: '', passed: 403 })
   })
 })
 

@@ -6,12 +6,20 @@ import type { RunningFaults } from '../faults/running-faults.ts'
 import type { EventIndexApi, Selection } from '../index/index-api.ts'
 import type { RequestTrail } from '../intake/request-trail.ts'
 import type { LiveStreams } from '../live/live-streams.ts'
-import { type EventDetail, type FaultsAnswer, paths, type ServiceStatus, type SetupAnswer } from '../protocol.ts'
+import {
+  type EventDetail,
+  type FaultsAnswer,
+  type JoinAnswer,
+  type JoinRequest,
+  paths,
+  type ServiceStatus,
+  type SetupAnswer,
+} from '../protocol.ts'
 import { abortOnClose } from './abort-on-close.ts'
 import { readJson, send, sendError, sendLines } from './answers.ts'
 import { isLoopbackAddress } from './guard.ts'
 import { BadRequest, type Parameters } from './parameters.ts'
-import { editRequestOf, faultChangeOf, viewChangeOf, viewQueryOf } from './view-parameters.ts'
+import { editRequestOf, faultChangeOf, joinRequestOf, viewChangeOf, viewQueryOf } from './view-parameters.ts'
 
 const maxArrival = Number.MAX_SAFE_INTEGER
 const maxRows = 200
@@ -25,6 +33,8 @@ export interface ApiDeps {
   readonly license: LicenseSettings
   readonly streams: LiveStreams
   readonly setup: () => SetupAnswer
+  /** Returns the answer to a program that knows the token, or `undefined`. */
+  readonly join: (request: JoinRequest, port: number) => JoinAnswer | undefined
   readonly status: () => ServiceStatus
   /** Ingests one event, as an application would. Returns the status and the body of the answer. */
   readonly testEvent: () => Promise<{ status: number; body: string }>
@@ -75,6 +85,11 @@ export class Api {
   isWrite(path: string, method: string): boolean {
     const route = this.#routes.get(path)
     return method === 'POST' || (route?.get === undefined && route?.post !== undefined)
+  }
+
+  /** True if a path needs no key, since its answer needs a proof of the token. */
+  isKeyless(path: string): boolean {
+    return path === paths.join
   }
 
   async serve(path: string, call: Call): Promise<void> {
@@ -262,6 +277,13 @@ function routesOf(deps: ApiDeps): Record<keyof typeof paths, Route> {
           send(response, json(200, deps.setup()))
         } else sendError(response, 403, 'not-local', 'the token is shown on the machine of the dev service only')
         return undefined
+      },
+    },
+    join: {
+      post: (body, { request, response }) => {
+        const answer = deps.join(joinRequestOf(body), request.socket.localPort ?? 0)
+        if (answer === undefined) sendError(response, 403, 'other-token', 'this dev service has another token')
+        return answer
       },
     },
     testEvent: {

@@ -1,5 +1,12 @@
 import * as v from 'valibot'
-import { type EditRequest, type FaultChange, faultKinds, type ViewChange, type ViewQuery } from '../protocol.ts'
+import {
+  type EditRequest,
+  type FaultChange,
+  faultKinds,
+  type JoinRequest,
+  type ViewChange,
+  type ViewQuery,
+} from '../protocol.ts'
 import { BadRequest, type Parameters } from './parameters.ts'
 
 const maxColumns = 12
@@ -69,9 +76,12 @@ const faultChange = v.union([
   }),
 ])
 
+const joinRequest = v.strictObject({ nonce: text, proof: text })
+
 export const viewChangeOf = (body: unknown): ViewChange => checked(viewChange, body) as ViewChange
 export const editRequestOf = (body: unknown): EditRequest => checked(editRequest, body)
 export const faultChangeOf = (body: unknown): FaultChange => checked(faultChange, body)
+export const joinRequestOf = (body: unknown): JoinRequest => checked(joinRequest, body)
 
 /** Returns what a list shows, from the query string of `live`. */
 export function viewQueryOf(parameters: Parameters): Partial<ViewQuery> {
