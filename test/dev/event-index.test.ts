@@ -111,6 +111,13 @@ describe('the index', () => {
     expect(await aborted).toMatchObject({ events: [], next: 2 })
   })
 
+  it('takes a day that does not exist for no time, not for a day of the next month', () => {
+    const index = newIndex()
+    addAll(index, [{ _time: '2026-02-29T10:00:00Z' }, { _time: '2024-02-29T10:00:00Z' }])
+    expect(index.event('test.1')).toMatchObject({ badges: ['no-time'] })
+    expect(index.event('test.2')).not.toMatchObject({ badges: ['no-time'] })
+  })
+
   it('orders events by their time, and says why a time is not the own one', async () => {
     const index = newIndex()
     addAll(index, [

@@ -227,6 +227,10 @@ describe('a query', () => {
     ['staus >= 500', 'No event has a field `staus`, so this is searched as words.'],
     ['http.status:>1s', '`1s` is no number, so it is compared as a text. Values have no units here.'],
     ['http.status:[1s TO *]', '`1s` is no number, so it is compared as a text. Values have no units here.'],
+    [
+      '_time:>"2026-11-31T10:00:00Z"',
+      '`2026-11-31T10:00:00Z` is no time. Write 10:42, 2026-11-22, 2026-11-22T10:42:07Z or now-5m.',
+    ],
     ['_time:>yesterday', '`yesterday` is no time. Write 10:42, 2026-11-22, 2026-11-22T10:42:07Z or now-5m.'],
     ['level:error,warn', '`error,warn` is none of the levels. Write `level:(warn OR error)` for one of several.'],
     ['error | stats count', '`|` is searched as text. A query has no pipes.'],

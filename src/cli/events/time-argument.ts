@@ -1,3 +1,4 @@
+import { isCalendarDay } from '../../text/calendar-day.ts'
 import { unitMs } from '../../text/time-units.ts'
 import { systemTimeMs } from '../../time.ts'
 import { type Given, Misuse } from '../command.ts'
@@ -48,5 +49,5 @@ function dateOf(given: string, isUtc: boolean): number {
   const date = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?(Z|[+-]\d\d:\d\d)?$/i.exec(given)
   if (date === null) return Number.NaN
   const [, day = '', clock = '00:00', zone = isUtc ? 'Z' : ''] = date
-  return Date.parse(`${day}T${clock}${zone.toUpperCase()}`)
+  return isCalendarDay(day) ? Date.parse(`${day}T${clock}${zone.toUpperCase()}`) : Number.NaN
 }

@@ -1,3 +1,5 @@
+import { isCalendarDay } from '../../text/calendar-day.ts'
+
 /** The maximum by which the time of an event may be ahead of the service's clock, in milliseconds. */
 export const maxAheadMs = 5000
 
@@ -21,7 +23,7 @@ export function timeOfValue(value: unknown): number | undefined {
 }
 
 function timeOfText(text: string): number | undefined {
-  if (text.length > maxTimestampChars || !timestamp.test(text)) return undefined
+  if (text.length > maxTimestampChars || !timestamp.test(text) || !isCalendarDay(text)) return undefined
   const withOffset = /[Zz]$|[+-]\d\d:?\d\d$/.test(text.slice(16)) ? text : `${text}Z`
   const ms = Date.parse(withOffset.replace(',', '.').replace(/([+-]\d\d)(\d\d)$/, '$1:$2'))
   return Number.isNaN(ms) ? undefined : ms
