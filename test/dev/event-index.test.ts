@@ -111,6 +111,13 @@ describe('the index', () => {
     expect(await aborted).toMatchObject({ events: [], next: 2 })
   })
 
+  it('shows a message that is no text', async () => {
+    const index = newIndex()
+    addAll(index, [{ message: 42 }, { message: { order: 17 } }, { message: null, user: 'ann' }])
+    const { events } = await index.events({ order: 'asc' })
+    expect(events.map(({ message }) => message)).toEqual(['message=42', 'message={…}', 'user=ann'])
+  })
+
   it('takes a day that does not exist for no time, not for a day of the next month', () => {
     const index = newIndex()
     addAll(index, [{ _time: '2026-02-29T10:00:00Z' }, { _time: '2024-02-29T10:00:00Z' }])

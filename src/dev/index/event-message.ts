@@ -7,7 +7,6 @@ const maxMemberChars = 60
 const shownElsewhere = new Set([
   '_time',
   'level',
-  'message',
   'trace_id',
   'span_id',
   'trace_flags',
@@ -15,7 +14,7 @@ const shownElsewhere = new Set([
   'severity_text',
 ])
 
-/** Returns the message of an event, or a summary of an event that has none. */
+/** Returns the message of an event, or a summary of an event that has no text as its message. */
 export function messageOf(event: EventObject): string {
   for (const text of [event.message, event.msg, event.body, event.event_name]) {
     if (typeof text === 'string' && text !== '') return text
@@ -23,6 +22,7 @@ export function messageOf(event: EventObject): string {
   const members: string[] = []
   for (const name in event) {
     if (!Object.hasOwn(event, name) || shownElsewhere.has(name)) continue
+    if (name === 'message' && isBlank(event.message)) continue
     if (members.length === maxMembers) {
       members.push('…')
       break
@@ -30,6 +30,10 @@ export function messageOf(event: EventObject): string {
     members.push(`${cutText(name, maxMemberChars)}=${memberText(event[name])}`)
   }
   return members.join(' ')
+}
+
+function isBlank(message: unknown): boolean {
+  return message === '' || message === null
 }
 
 function memberText(value: unknown): string {

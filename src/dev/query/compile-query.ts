@@ -164,7 +164,7 @@ function fieldTest(field: string, test: TermTest): Costed {
   }
 }
 
-/** Tests the field `message`, or else the text that stands for it in the list. */
+/** Tests the field `message`, and the text that stands in the list for a message that is no text. */
 function messageTest(test: TermTest): Costed {
   const ofField = fieldTest('message', test)
   const isTrue = virtualValueTest('message', test)
@@ -172,8 +172,9 @@ function messageTest(test: TermTest): Costed {
   return {
     test: candidate => {
       if (ofField.test(candidate)) return true
-      const { event } = candidate
-      return !Object.hasOwn(event, 'message') && isTrue(messageOf(event))
+      const { message } = candidate.event
+      const isItsText = typeof message === 'string' && message !== ''
+      return !isItsText && isTrue(messageOf(candidate.event))
     },
     cost: Math.max(ofField.cost, 2),
   }
