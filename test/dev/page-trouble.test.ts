@@ -167,6 +167,25 @@ it.concurrent('a stream that says nothing for 15 s is taken for lost, and what a
   await tab.shows('in the silence', 'before')
 })
 
+it.concurrent('a screen reader hears when a pause or an outage begins and when it ends', async () => {
+  await using dev = await startDev()
+  await dev.ingest([{ message: 'before' }])
+  await using proxy = await startCuttableProxy(dev.url)
+  await using tab = await openTab(browser, proxy)
+  const { page } = tab
+  await tab.shows('before')
+  const says = (text: string) => eventually(() => page.locator('.off-screen[role=status]').textContent()).toBe(text)
+  for (const text of ['Paused', 'Resumed', 'Paused']) {
+    await tab.press(' ')
+    await says(text)
+  }
+  await proxy.cut()
+  await says('Disconnected')
+  await proxy.mend()
+  await page.getByRole('button', { name: 'Try now' }).click()
+  await says('Connected again')
+})
+
 it.concurrent('a page that cannot keep up is told how many events it has not drawn', async () => {
   await using dev = await startDev()
   await dev.ingest([{ message: 'before' }])

@@ -24,16 +24,22 @@ export function Announce({ state }: Props) {
     }, everyMs)
     return () => clearInterval(timer)
   }, [])
-  useEffect(() => {
-    if (stream.kind === 'offline') setText('Disconnected')
-  }, [stream.kind])
-  const stands = isPaused(mode)
-  useEffect(() => {
-    if (stands) setText('Paused')
-  }, [stands])
+  const isOffline = stream.kind === 'live' ? false : stream.kind === 'offline' || undefined
+  useChange(isOffline, isIt => setText(isIt ? 'Disconnected' : 'Connected again'))
+  useChange(mode.kind === 'relic' ? undefined : isPaused(mode), isIt => setText(isIt ? 'Paused' : 'Resumed'))
   return (
     <p class="off-screen" role="status">
       {text}
     </p>
   )
+}
+
+/** Tells when a state begins and when it ends. The state is `undefined` as long as neither is known. */
+function useChange(isOn: boolean | undefined, tell: (isOn: boolean) => void): void {
+  const told = useRef(false)
+  useEffect(() => {
+    if (isOn === undefined || isOn === told.current) return
+    told.current = isOn
+    tell(isOn)
+  }, [isOn])
 }
