@@ -32,7 +32,7 @@ export class Search {
   /** How the query was understood, and whether all entries could be looked at. */
   get reading(): QueryReading {
     if (!this.#matcher.isTooSlow) return this.#reading
-    const note = { text: 'Pattern too slow: the search was stopped, and not all events were looked at.' }
+    const note = { text: 'Query too slow: the search was stopped, and not all events were looked at.' }
     return { ...this.#reading, notes: [...this.#reading.notes, note] }
   }
 

@@ -389,7 +389,7 @@ export class View implements LiveView {
     const { reading } = this.#read
     const notes = [...reading.notes]
     if (this.#matches.isTooSlow) {
-      notes.push({ text: 'Pattern too slow: the search was stopped, and not all events were looked at.' })
+      notes.push({ text: 'Query too slow: the search was stopped, and not all events were looked at.' })
     }
     const { isComplete, list } = this.#matches
     if (isComplete && list.length === 0 && this.#host.counts().kept > 0) {

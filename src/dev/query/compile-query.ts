@@ -22,7 +22,7 @@ export interface CompiledQuery {
   readonly testLevel: EntryTest
   /** True if the query has regular expressions, which may take any time. */
   readonly hasRegex: boolean
-  /** True if one test of the query may take long: it has regular expressions, or wildcards that can match in many ways. */
+  /** True if one test may take long: by a regular expression, by a wildcard that can match in many ways, or by many terms. */
   readonly mayBeSlow: boolean
 }
 
@@ -33,6 +33,9 @@ export interface QueryContext {
   readonly nowMs: number
 }
 
+/** A query with more terms may take long for one event: each term may look at the whole of it. */
+const maxQuickTerms = 16
+
 const always: EntryTest = () => true
 
 export function compileQuery(node: QueryNode, context: QueryContext): CompiledQuery {
@@ -41,12 +44,13 @@ export function compileQuery(node: QueryNode, context: QueryContext): CompiledQu
   const compile = (nodes: readonly QueryNode[]) => allOf(nodes.map(clause => compiled(clause, context)))
   const testLevel = compile(ofLevel)
   const testAnyLevel = compile(others)
+  const tests = testsOf(node)
   return {
     test: ofLevel.length === 0 ? testAnyLevel : candidate => testLevel(candidate) && testAnyLevel(candidate),
     testAnyLevel,
     testLevel,
-    hasRegex: hasTest(node, ({ kind }) => kind === 'regex'),
-    mayBeSlow: hasTest(node, test => test.kind === 'regex' || (test.kind === 'wildcard' && test.parts.includes('?'))),
+    hasRegex: tests.some(({ kind }) => kind === 'regex'),
+    mayBeSlow: tests.length > maxQuickTerms || tests.some(canTakeLong),
   }
 }
 
@@ -56,10 +60,14 @@ function isAboutLevel(node: QueryNode): boolean {
   return node.kind !== 'all' && node.nodes.every(isAboutLevel)
 }
 
-function hasTest(node: QueryNode, is: (test: TermTest) => boolean): boolean {
-  if (node.kind === 'term') return is(node.test)
-  if (node.kind === 'not') return hasTest(node.node, is)
-  return node.kind !== 'all' && node.nodes.some(part => hasTest(part, is))
+function testsOf(node: QueryNode): TermTest[] {
+  if (node.kind === 'term') return [node.test]
+  if (node.kind === 'not') return testsOf(node.node)
+  return node.kind === 'all' ? [] : node.nodes.flatMap(testsOf)
+}
+
+function canTakeLong(test: TermTest): boolean {
+  return test.kind === 'regex' || (test.kind === 'wildcard' && test.parts.includes('?'))
 }
 
 /** A test and how much it costs: 0 for what the entry knows, 1 for a search in the line, more for patterns. */
