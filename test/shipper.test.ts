@@ -315,6 +315,27 @@ describe('a shipper', () => {
     await expect(shipper.close({ timeoutMs: '1' as never })).rejects.toThrow(TypeError)
   })
 
+  it.each([
+    ['a time in place of an object', 5000, 'options', /must be an object; got a number$/],
+    ['null', null, 'options', /must be an object; got null$/],
+    ['another name', { timeout: 3 }, 'timeout', /must be one of timeoutMs; .* Did you mean timeoutMs\?$/],
+  ])('refuses %s as the options of a call, and takes no event with it', async (_, options, option, message) => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const given = options as never
+    const error = {
+      name: 'TypeError',
+      code: 'LOGFERRY_INVALID_OPTION',
+      option,
+      message: expect.stringMatching(message),
+    }
+    const refused = expect.objectContaining(error)
+    await expect(shipper.flush(given)).rejects.toEqual(refused)
+    await expect(shipper.close(given)).rejects.toEqual(refused)
+    await expect(shipper.shipAndConfirm({ n: 1 }, given)).rejects.toEqual(refused)
+    expect(shipper.stats().accepted).toBe(0)
+  })
+
   it('calls its listeners, and continues if one of them throws', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()

@@ -90,6 +90,17 @@ describe('usage()', () => {
     expect(() => shipper.usage({ maxStatements: maxStatements as number })).toThrow(expect.objectContaining(refused))
   })
 
+  it.each([
+    [null, 'options'],
+    [5, 'options'],
+    [{ max: 5 }, 'max'],
+  ])('refuses %j in place of its options', async (options, option) => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship()
+    const refused = { name: 'TypeError', code: 'LOGFERRY_INVALID_OPTION', option }
+    expect(() => shipper.usage(options as never)).toThrow(expect.objectContaining(refused))
+  })
+
   it('counts by dataset, and only events that were kept', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ dataset: ({ to }) => to as string })

@@ -1,9 +1,8 @@
 import { type Severity, type SeverityName, severities } from '../accounting/severity.ts'
 import { invalidOption } from '../errors.ts'
 import { described } from '../options/described.ts'
-import { optionsOf } from '../options/options-of.ts'
+import { onlyOption } from '../options/only-option.ts'
 import { checkedSeverity } from '../options/shaping-options.ts'
-import { unknownOption } from '../options/unknown-option.ts'
 import { clearTimeout, maxTimeoutMs, setTimeout } from '../time.ts'
 
 /** The minimum severity of events that are shipped. It can be changed for a time, and then goes back by itself. */
@@ -43,9 +42,7 @@ export class MinSeverity {
 }
 
 function checkedForMs(options: { readonly forMs?: number | undefined }): number | undefined {
-  const { forMs, ...others } = optionsOf(options)
-  const [unknown] = Object.keys(others)
-  if (unknown !== undefined) throw unknownOption(unknown, ['forMs'])
+  const forMs = onlyOption(options, 'forMs')
   if (forMs === undefined || (typeof forMs === 'number' && forMs >= 1 && forMs <= maxTimeoutMs)) return forMs
   const expected = `a number from 1 to ${maxTimeoutMs} (milliseconds)`
   throw invalidOption('forMs', expected, described(forMs), typeof forMs === 'number' ? 'range' : 'type')

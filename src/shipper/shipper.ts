@@ -7,7 +7,6 @@ import { checkedTimeoutMs } from '../options/checked-timeout.ts'
 import { resolveOptions } from '../options/resolve.ts'
 import type { ResolvedOptions } from '../options/resolved-options.ts'
 import type { ShipperOptions } from '../options/shipper-options.ts'
-import { ownProperties } from '../own-properties.ts'
 import { wallClockMs } from '../record/clock.ts'
 import type { Alterations } from '../record/event-to-plain.ts'
 import { beginLogCall, logCalls } from '../record/log-calls.ts'
@@ -119,11 +118,11 @@ export class Shipper {
    * @param options.timeoutMs maximum wait in milliseconds, 0 to 2 147 483 647; `flushTimeoutMs` by default
    * @throws NotConfirmedError if the event is dropped or refused, with the reason. Also if the service does not answer
    * for the event in time (`LOGFERRY_TIMEOUT`): the event then stays pending, and may still be delivered
-   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `timeoutMs` is not a number from 0 to
-   * 2 147 483 647
+   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `options` is not an object or has
+   * another name, or `timeoutMs` is not a number from 0 to 2 147 483 647
    */
   async shipAndConfirm(event: EventObject, options: { timeoutMs?: number | undefined } = {}): Promise<void> {
-    const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#core.options.flushTimeoutMs)
+    const timeoutMs = checkedTimeoutMs(options, this.#core.options.flushTimeoutMs)
     reserveStack(openBatchBytes) // the call does not stop between the log call and the wait
     const errorOf = await this.#core.receipts.confirm(given => this.#takeAwaited(event, given), timeoutMs)
     if (errorOf !== undefined) throw errorOf()
@@ -137,11 +136,11 @@ export class Shipper {
    * Delivery trouble never rejects the promise.
    *
    * @param options.timeoutMs maximum wait in milliseconds, 0 to 2 147 483 647; `flushTimeoutMs` by default
-   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `timeoutMs` is not a number from 0 to
-   * 2 147 483 647
+   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `options` is not an object or has
+   * another name, or `timeoutMs` is not a number from 0 to 2 147 483 647
    */
   async flush(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
-    const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#core.options.flushTimeoutMs)
+    const timeoutMs = checkedTimeoutMs(options, this.#core.options.flushTimeoutMs)
     reserveStack(useDiskBytes)
     const { ledger, drain } = this.#core
     const { handedOffInAll } = ledger
@@ -162,11 +161,11 @@ export class Shipper {
    * Delivery trouble never rejects the promise.
    *
    * @param options.timeoutMs maximum wait in milliseconds, 0 to 2 147 483 647; `flushTimeoutMs` by default
-   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `timeoutMs` is not a number from 0 to
-   * 2 147 483 647
+   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `options` is not an object or has
+   * another name, or `timeoutMs` is not a number from 0 to 2 147 483 647
    */
   async close(options: { timeoutMs?: number | undefined } = {}): Promise<FlushResult> {
-    const timeoutMs = checkedTimeoutMs(ownProperties(options).timeoutMs, this.#core.options.flushTimeoutMs)
+    const timeoutMs = checkedTimeoutMs(options, this.#core.options.flushTimeoutMs)
     reserveStack(useDiskBytes)
     const { drain, usageReports } = this.#core
     const complete = await drain.finish(timeoutMs, { shipLast: () => usageReports?.shipNow() })
@@ -226,10 +225,11 @@ export class Shipper {
    * began: in total, by log statement and by dataset. Bytes are those of the lines, before compression.
    *
    * @param options.maxStatements maximum number of log statements to list, 0 to 240; 20 by default
-   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `maxStatements` is not such an integer
+   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `options` is not an object or has
+   * another name, or `maxStatements` is not such an integer
    */
   usage(options: { maxStatements?: number | undefined } = {}): ShipperUsage {
-    const maxStatements = checkedMaxStatements(ownProperties(options).maxStatements)
+    const maxStatements = checkedMaxStatements(options)
     const usage = this.#core.usageMeter?.usage(maxStatements) ?? noUsage(systemTimeMs())
     return { ...usage, fields: this.#core.fieldRules?.usage() }
   }

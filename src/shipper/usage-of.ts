@@ -1,6 +1,7 @@
 import { invalidOption } from '../errors.ts'
 import type { FieldUsage } from '../fields/field-rules.ts'
 import { described } from '../options/described.ts'
+import { onlyOption } from '../options/only-option.ts'
 import type { Redaction } from '../record/redaction.ts'
 import { tailFields } from '../record/resource-tail.ts'
 import { systemTimeMs } from '../time.ts'
@@ -76,7 +77,8 @@ const defaultMaxStatements = 20
 const maxMaxStatements = 240
 
 /** @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` */
-export function checkedMaxStatements(given: unknown): number {
+export function checkedMaxStatements(options: { maxStatements?: number | undefined }): number {
+  const given = onlyOption(options, 'maxStatements')
   if (given === undefined) return defaultMaxStatements
   const expected = `an integer from 0 to ${maxMaxStatements} (statements)`
   if (typeof given !== 'number') throw invalidOption('maxStatements', expected, described(given))
