@@ -56,6 +56,13 @@ export function checkObject<T extends object>(name: string, value: T): T {
   throw mistake(name, 'an object', value)
 }
 
+/** Returns the own properties of an object. Throws on an unknown property name, as `checkKeys` does. */
+export function checkOptions<T extends object>(name: string, value: T, known: readonly string[]): T {
+  const own = checkObject(name, value)
+  checkKeys(name, own, known)
+  return own
+}
+
 /** Throws on an unknown property name. A misspelled name would otherwise silently leave the default in force. */
 export function checkKeys(name: string, value: object, known: readonly string[]): void {
   const unknown = Object.keys(value).find(key => !known.includes(key))

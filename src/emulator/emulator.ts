@@ -1,10 +1,9 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
-import { ownProperties } from '../own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { systemTimeMs } from '../time.ts'
 import type { EventObject } from './body-events.ts'
-import { checkDelay, checkInteger } from './checks.ts'
+import { checkDelay, checkInteger, checkOptions } from './checks.ts'
 import type { Connections } from './connections.ts'
 import { type Enforcement, enforcedLimits } from './enforcement.ts'
 import { Faults } from './faults.ts'
@@ -159,10 +158,10 @@ export class Emulator {
    *
    * @param count - integer from 0
    * @param options - `timeoutMs`: milliseconds, 0 to 2^31 − 1, by default 10,000
-   * @throws RangeError if `count` or `timeoutMs` is invalid
+   * @throws TypeError | RangeError if `count` or an option is invalid
    */
   async waitForEvents(dataset: string, count: number, options: { timeoutMs?: number } = {}): Promise<void> {
-    const { timeoutMs = 10_000 } = ownProperties(options)
+    const { timeoutMs = 10_000 } = checkOptions('waitForEvents: options', options, ['timeoutMs'])
     checkInteger('waitForEvents: count', count, 0, Number.MAX_SAFE_INTEGER)
     checkDelay('waitForEvents: timeoutMs', timeoutMs)
     const outcome = await this.#service.arrivals.wait(dataset, count, timeoutMs)

@@ -1,4 +1,13 @@
-import { checkCount, checkDelay, checkFunction, checkObject, checkOneOf, checkRange, checkTexts } from './checks.ts'
+import {
+  checkCount,
+  checkDelay,
+  checkFunction,
+  checkObject,
+  checkOneOf,
+  checkOptions,
+  checkRange,
+  checkTexts,
+} from './checks.ts'
 import { type EventPredicate, type FaultPlan, noFaults } from './fault-plan.ts'
 import type { ReceivedRequest } from './request-log.ts'
 import { type ScriptedAnswer, scripted } from './scripted-answer.ts'
@@ -74,7 +83,8 @@ export class Faults {
    * @throws TypeError | RangeError if an option is invalid
    */
   slowBody(options: { bytesPerSecond: number; answers?: number }): void {
-    const { bytesPerSecond, answers = Number.POSITIVE_INFINITY } = checkObject('slowBody: options', options)
+    const given = checkOptions('slowBody: options', options, ['bytesPerSecond', 'answers'])
+    const { bytesPerSecond, answers = Number.POSITIVE_INFINITY } = given
     checkRange('slowBody: bytesPerSecond', bytesPerSecond, 0.001, 1e9)
     this.#plan.slow = { left: checkCount('slowBody: answers', answers), value: bytesPerSecond }
   }
@@ -111,7 +121,7 @@ export class Faults {
    * @throws TypeError | RangeError if an argument is invalid
    */
   maxBytes(bytes: number, options: { reset?: boolean } = {}): void {
-    const { reset = false } = checkObject('maxBytes: options', options)
+    const { reset = false } = checkOptions('maxBytes: options', options, ['reset'])
     this.#plan.maxBytes = { bytes: checkRange('maxBytes: bytes', bytes, 0, Number.POSITIVE_INFINITY), thenReset: reset }
   }
 

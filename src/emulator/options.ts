@@ -1,7 +1,7 @@
 import { validateHeaderName } from 'node:http'
 import { ownProperties } from '../own-properties.ts'
 import type { BodyLimits } from './body.ts'
-import { checkInteger, checkKeys, checkList, checkObject, checkText, mistake } from './checks.ts'
+import { checkInteger, checkList, checkOptions, checkText, mistake } from './checks.ts'
 import { type Enforcement, enforcedLimits, type Limit } from './enforcement.ts'
 import { checkGrant } from './grant.ts'
 import { checkHosts } from './hosts.ts'
@@ -126,8 +126,7 @@ const optionNames = Object.keys({
  * @throws TypeError | RangeError if an option is unknown or its value is invalid
  */
 export function settingsOf(options: EmulatorOptions): Settings {
-  const given = checkObject('startEmulator: options', options)
-  checkKeys('startEmulator: options', given, optionNames)
+  const given = checkOptions('startEmulator: options', options, optionNames)
   const { host, allowedHosts, port, basePath, tls, org, orgs, enforce, tokens, orgIdHeader } = given
   const { maxRequestBytes, maxDecodedBytes, maxRequestEvents, maxNestingDepth, maxStoredBytes } = given
   return {

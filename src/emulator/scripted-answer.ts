@@ -1,6 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { type Answer, json, refusal } from './answer.ts'
-import { checkInteger, checkKeys, checkObject } from './checks.ts'
+import { checkInteger, checkObject, checkOptions } from './checks.ts'
 
 /** An answer that a test scripts. */
 export interface ScriptedAnswer {
@@ -18,8 +18,7 @@ export interface ScriptedAnswer {
 
 /** Checks an answer that a test scripted; `what` names the call in the error. */
 export function scripted(what: string, answer: ScriptedAnswer): Answer {
-  const { status, headers = {}, body } = checkObject(`${what}: answer`, answer)
-  checkKeys(`${what}: answer`, answer, ['status', 'headers', 'body'])
+  const { status, headers = {}, body } = checkOptions(`${what}: answer`, answer, ['status', 'headers', 'body'])
   checkObject(`${what}: headers`, headers)
   checkInteger(`${what}: status`, status, 200, 599)
   const own: Record<string, string> = {}

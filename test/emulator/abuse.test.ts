@@ -139,6 +139,11 @@ describe('an invalid fault is refused when it is scripted', () => {
     [() => faults.refuseEncodings([1]), 'refuseEncodings: encodings[0] must be a non-empty string, not 1'],
     [() => faults.slowBody(), 'slowBody: options must be an object, not undefined'],
     [() => faults.slowBody({ bytesPerSecond: 0 }), 'slowBody: bytesPerSecond must be a number'],
+    [
+      () => faults.slowBody({ bytesPerSecond: 1, count: 2 }),
+      "slowBody: options: there is no 'count'; use one of bytesPerSecond, answers",
+    ],
+    [() => faults.maxBytes(1, { rest: true }), "maxBytes: options: there is no 'rest'; use one of reset. Did you mean"],
     [() => faults.rejectEvents('all', 'x'), "rejectEvents: predicate must be a function, not 'all'"],
     [() => faults.rejectRequests(null), 'rejectRequests: predicate must be a function, not null'],
     [() => faults.rejectRequests(() => true, 422), 'rejectRequests: answer must be an object, not 422'],

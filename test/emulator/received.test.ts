@@ -159,6 +159,14 @@ describe('waitForEvents', () => {
     await expect(emulator.waitForEvents('checkout', 1)).rejects.toThrow('the emulator was closed, but')
   })
 
+  it.each([
+    [5000, 'waitForEvents: options must be an object, not 5000'],
+    [{ timeout: 5000 }, "waitForEvents: options: there is no 'timeout'; use one of timeoutMs. Did you mean timeoutMs?"],
+  ])('refuses %j as its options', async (options, message) => {
+    await using emulator = await startEmulator()
+    await expect(emulator.waitForEvents('checkout', 0, options as never)).rejects.toThrow(message)
+  })
+
   it('uses real time when a test fakes the clock', async () => {
     await using emulator = await startEmulator()
     vi.useFakeTimers()
