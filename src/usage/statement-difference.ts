@@ -75,11 +75,13 @@ function pieceThatDiffers(statement: StatementWords, other: StatementWords, plac
   const pieces = statement.text.slice(place).split(' ')
   const others = other.text.slice(place).split(' ')
   const count = Math.min(statement.pieces - before, other.pieces - before, pieces.length, others.length)
-  for (let spaces = 1; spaces < count; spaces++) {
+  const inCommon = pieces.slice(0, count).join(' ').length
+  for (let spaces = 1, start = 0; spaces < count; spaces++) {
+    start += (pieces[spaces - 1] as string).length + 1
     const rest = pieces.slice(spaces).join(' ')
     const otherRest = others.slice(spaces).join(' ')
     const offset = constantBegin(rest, otherRest)
-    const isWithin = offset <= (pieces[spaces] as string).length
+    const isWithin = start + offset <= inCommon
     if (isWithin && isConstantAt(offset, rest, otherRest)) return { kind: 'piece', place, index: spaces, offset }
   }
   return undefined
