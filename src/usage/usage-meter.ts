@@ -37,8 +37,8 @@ interface Counts {
 
 /**
  * Counts events and bytes by dataset, exactly, and by log statement: see `ByteSlots`. A statement is a dataset, a level
- * and the constant part of a message. Counting an event takes a few hundredths of a microsecond. Whatever is logged,
- * the counts take less than 256 KB.
+ * and the constant part of a message. Counting an event takes 0.05 to 0.3 µs, and up to 0.6 µs if its message has
+ * many values. Whatever is logged, the counts take less than 256 KB.
  */
 export class UsageMeter {
   readonly #deps: UsageMeterDeps
