@@ -207,15 +207,15 @@ export class LogferryTransport extends TransportStream {
    * Ships an info; it is called for each one. The info is serialized at once. A subclass that overrides `log` must call
    * `callback` once, as with any stream.
    */
-  override log(info: Info, callback?: () => void): true {
+  override log(info: object, callback?: () => void): unknown {
     this.#closing = undefined
     if (logCalls.depth > 0) {
-      this.#logOnce(info, true, callback)
+      this.#logOnce(info as Info, true, callback)
       return true
     }
     const queued = this.#queuedInfos()
     try {
-      this.#logOnce(info, this.#queue.begin(this.#written ?? info), callback)
+      this.#logOnce(info as Info, this.#queue.begin(this.#written ?? info), callback)
     } finally {
       try {
         this.#queue.end(this.#queuedInfos() - queued)

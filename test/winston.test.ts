@@ -286,7 +286,7 @@ describe('the transport as a stream', () => {
   it('ends by flushTimeoutMs if a subclass never calls back', async () => {
     await using shipping = await startShipping()
     class Silent extends LogferryTransport {
-      override log(info: Record<string, unknown>): true {
+      override log(info: Record<string, unknown>): unknown {
         return super.log(info)
       }
     }

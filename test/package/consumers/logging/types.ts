@@ -17,5 +17,13 @@ export const logger: winston.Logger = winston.createLogger({
 })
 logger.add(new LogferryTransport({ shipper, handleRejections: true }))
 
+/** Overrides `log` in the form of Winston's own custom transports. */
+export class Enriched extends LogferryTransport {
+  override log(info: winston.LogEntry, callback: () => void): void {
+    super.log({ ...info, enriched: true }, callback)
+  }
+}
+logger.add(new Enriched({ shipper }))
+
 const token: string | undefined = process.env.LOGFERRY_TOKEN
 createShipper({ baseUrl: emulator.url, token, region: undefined, dataset: event => String(event.tenant) })
