@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { expect, vi } from 'vitest'
 import type { Dev } from './service.ts'
@@ -57,8 +58,11 @@ export function eventually<T>(read: () => T): Poll<T> {
   return matchersOf(false)
 }
 
-export function startBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
+/** Starts Chromium: the one without windows, which takes half as much of the processor, if it is installed. */
+export function startBrowser(args: readonly string[] = []): Promise<Browser> {
+  const shell = '/usr/bin/chromium-headless-shell'
+  const executablePath = existsSync(shell) ? shell : '/usr/bin/chromium'
+  return chromium.launch({ executablePath, args: ['--no-sandbox', ...args] })
 }
 
 export async function openTab(

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Browser, chromium } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { paths, type ServiceStatus } from '../../src/dev/protocol.ts'
 import { browserTestTimeoutMs, eventually, openTab, startBrowser, type Tab } from './browser.ts'
@@ -208,7 +208,7 @@ describe('what is logged', () => {
 
   it('reaches no other site: the page stands in no frame and asks nobody', async () => {
     expect(tab.requests.filter(url => !url.startsWith(`${dev.url}/dev/`))).toEqual([])
-    const other = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
+    const other = await startBrowser()
     try {
       const page = await other.newPage()
       await page.setContent(`<iframe src="${dev.url}/dev/events"></iframe>`)
@@ -229,7 +229,7 @@ describe.concurrent('a page of another site in the same browser', () => {
     await dev.ingest([{ message: 'private' }])
     await using site = await startSite()
     const rules = '--host-resolver-rules=MAP evil.test 127.0.0.1'
-    const other = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', rules] })
+    const other = await startBrowser([rules])
     try {
       const page = await other.newPage()
       await page.goto(originOf(site.port))
@@ -251,7 +251,7 @@ describe.concurrent('a page of another site in the same browser', () => {
     await using dev = await startDev()
     await dev.ingest([{ message: 'private' }])
     const rules = '--host-resolver-rules=MAP rebound.test 127.0.0.1'
-    const other = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', rules] })
+    const other = await startBrowser([rules])
     try {
       const page = await other.newPage()
       for (const path of ['/', '/dev/events', paths.events, paths.export]) {
