@@ -130,7 +130,7 @@ export class Batch {
     return this.#shared.unsettled
   }
 
-  /** The batch before any split, for those that ask how many of its lines are settled. */
+  /** The batch before any split. It tells how many of its lines are unsettled. */
   get origin(): PieceOrigin {
     return this.#shared
   }

@@ -233,7 +233,8 @@ export class AdaptiveRate {
    */
   onRefused(nowMs: number, usedPerSecond: number, isHeldBack: boolean, firstPerSecond?: number): void {
     const nowPerSecond = this.perSecond(nowMs)
-    this.#refusedPart += answerWeight * (1 - this.#refusedPart)
+    // A long outage says nothing about the number of processes.
+    if (this.#refusals < outageRefusalsOfSearch) this.#refusedPart += answerWeight * (1 - this.#refusedPart)
     const state = nowPerSecond === Number.POSITIVE_INFINITY ? undefined : this.#state
     const successes = this.#successes
     const isProven =

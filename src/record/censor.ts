@@ -93,7 +93,7 @@ export class Censor {
     return this.#takes(value as Plain) ? this.#hash(asText(value as Plain)) : undefined
   }
 
-  /** Takes the characters of a value from those that are left. Returns false if there are too few. */
+  /** Reduces the number of characters left by those of a value. Returns false, and reduces nothing, if the value has more. */
   #takes(value: Plain): boolean {
     let left = this.#charactersLeft
     if (typeof value === 'object' && value !== null) left = charactersLeft(value, left)
