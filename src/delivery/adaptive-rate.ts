@@ -45,7 +45,7 @@ const growthInCrowds = {
   without: { minFactor: 1, maxPart: 0.02 },
 }
 /** Weight of one answer in the part that is refused, which is a decaying average. */
-const answerWeight = 0.02
+const answerWeight = 0.015
 /** Growth beyond the limit: when twice the time to the limit has passed, the rate is one and a half times the limit. */
 const growthBeyond = 0.5
 /**
@@ -128,7 +128,7 @@ type State =
   | {
       readonly kind: 'recovering'
       readonly targetPerSecond: number
-      /** Maximum rate after a 429, if the recovery tries a rate again. */
+      /** Maximum rate after a 429, if the recovery is a trial. */
       readonly fallbackPerSecond: number | undefined
       /** Rate beyond which it doubles only once a second, because nothing is known of the room beyond it. */
       readonly knownPerSecond: number
@@ -257,9 +257,11 @@ export class AdaptiveRate {
     if (state?.kind === 'finding' && !isOutage) {
       this.#settle(nowMs, state.onRefused(this.#refusals))
     } else if (firstPerSecond !== undefined && this.#proven === undefined && isSearching(state) && !isOutage) {
+      const fallback = state?.kind === 'recovering' ? state.fallbackPerSecond : undefined
       // Equal for all processes, however few requests one has made before.
       const perSecond = state === undefined ? firstPerSecond : Math.min(firstPerSecond, usedPerSecond)
-      this.#state = new ShareSearch(nowMs, Math.max(perSecond, minPerSecond))
+      if (fallback !== undefined) this.#becomeSteady(nowMs, fallback, fallback)
+      else this.#state = new ShareSearch(nowMs, Math.max(perSecond, minPerSecond))
     } else if (state === undefined) {
       const kept = successes > 0 ? keptOnce : keptFirst
       this.#becomeRecovering(Math.max(usedPerSecond * (kept + jitter), minPerSecond), Number.POSITIVE_INFINITY)
@@ -396,7 +398,9 @@ export class AdaptiveRate {
     }
     this.#settle(nowMs, search.onAccepted())
     if (search.wasOutage) {
-      this.#becomeRecovering(search.perSecond, Number.POSITIVE_INFINITY)
+      // Many processes that search again and again would grow one after another, while the others leave room.
+      const fallback = search.perSecond
+      this.#becomeRecovering(search.perSecond, Number.POSITIVE_INFINITY, fallback)
       this.#double(nowMs)
     } else if (search.grow(nowMs)) this.#successesAtRate = 0
   }

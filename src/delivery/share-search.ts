@@ -4,6 +4,11 @@
 const freeAnswers = 4
 /** Minimum time between two such steps, in milliseconds: one window of the service. */
 const stepMs = 1000
+/**
+ * Growth that one of many processes may owe to chance, as a multiple of its first rate. A 429 after no more growth than
+ * this leaves the geometric mean of the first rate and the last one that was accepted.
+ */
+const maxGrowthByChance = 8
 /** Rate from which it doubles, in requests per second. Below, where many processes may share the limit, it grows by half. */
 const doublingPerSecond = 3
 
@@ -27,8 +32,8 @@ const orderOfOutage = 20
 
 /**
  * Finds the share of a process that has proven no rate. All processes begin with the same first rate. It grows in steps
- * until a request is refused. Then it goes back by one step, the part of the requests that is accepted is measured, and the
- * rate becomes this part. An outage is told apart by the order of the answers.
+ * until a request is refused. Then it goes back, the part of the requests that is accepted is measured, and the rate
+ * becomes this part. An outage is told apart by the order of the answers.
  *
  * Time is monotonic, in milliseconds.
  */
@@ -43,13 +48,14 @@ export class ShareSearch {
   /** Number of times that 429s began to come after successes. */
   #refusedRuns = 0
   #hasGrown = false
+  readonly #firstPerSecond: number
   /** The rate of the step before, at which nothing was refused; the first rate if there was none. */
   #acceptedPerSecond: number
 
   /** @param accepted number of successes at this rate that have come already */
   constructor(nowMs: number, perSecond: number, accepted = 0) {
     this.#sinceMs = nowMs
-    this.#perSecond = this.#acceptedPerSecond = perSecond
+    this.#perSecond = this.#firstPerSecond = this.#acceptedPerSecond = perSecond
     this.#accepted = accepted
   }
 
@@ -62,7 +68,7 @@ export class ShareSearch {
    * Notes a 429, and the number of 429s in a row. Returns the share in requests per second if it is found.
    */
   onRefused(refusals: number): number | undefined {
-    if (this.#refused++ === 0) this.#perSecond = this.#acceptedPerSecond
+    if (this.#refused++ === 0) this.#goBack()
     if (this.#acceptedInRow > 0) this.#refusedRuns++
     this.#acceptedInRow = 0
     const isCrowded = this.#perSecond < 1 && this.#perSecond > leastCrowdedPerSecond
@@ -91,6 +97,11 @@ export class ShareSearch {
     this.#sinceMs = nowMs
     this.#accepted = 0
     return true
+  }
+
+  #goBack(): void {
+    const [first, accepted] = [this.#firstPerSecond, this.#acceptedPerSecond]
+    this.#perSecond = accepted < first * maxGrowthByChance ? Math.sqrt(first * accepted) : accepted
   }
 
   /** True if all 429s came in a row. A single one often means that a higher rate is too high. */

@@ -26,14 +26,22 @@ describe('the search for a share', () => {
     expect(fast.perSecond).toBe(1)
   })
 
-  it('goes back by one step when a request is refused, because all was accepted there', () => {
+  it('goes back by half of the growth when a request is refused after a little, which one of many may owe to chance', () => {
     const search = new ShareSearch(0, 1)
     for (let second = 1; second <= 4; second++) accept(search, 4, second * 1000)
     expect(search.perSecond).toBe(6.75)
     search.onRefused(1)
-    expect(search.perSecond).toBe(3.375)
+    expect(search.perSecond).toBe(Math.sqrt(3.375))
     search.onRefused(2)
-    expect(search.perSecond).toBe(3.375)
+    expect(search.perSecond).toBe(Math.sqrt(3.375))
+  })
+
+  it('goes back by one step when a request is refused after much growth, because all was accepted there', () => {
+    const search = new ShareSearch(0, 1)
+    for (let second = 1; second <= 6; second++) accept(search, 4, second * 1000)
+    expect(search.perSecond).toBe(27)
+    search.onRefused(1)
+    expect(search.perSecond).toBe(13.5)
   })
 
   it('finds the part that is accepted, after twelve answers with 429s among them', () => {
