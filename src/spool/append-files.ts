@@ -220,9 +220,9 @@ export class AppendFile {
   #descriptorToWrite(): number | undefined {
     if (this.#trouble !== undefined) throw this.#trouble
     if (this.#descriptor === undefined && this.#identity !== undefined) {
-      const identity = this.#identity
+      const written = { identity: this.#identity, bytes: this.#bytes }
       this.#files.makeRoom(1)
-      this.#descriptor = this.#files.withDescriptor(() => this.#disk.reopen(this.#place.path, identity))
+      this.#descriptor = this.#files.withDescriptor(() => this.#disk.reopen(this.#place.path, written))
     }
     if (this.#descriptor !== undefined) this.#files.onWriting(this)
     return this.#descriptor

@@ -20,7 +20,7 @@ export interface Disk {
    * Reopens a file made by `create`, to be written at its end. Returns `undefined` if the file is gone, or if another
    * file is in its place.
    */
-  reopen(path: string, identity: string): number | undefined
+  reopen(path: string, written: FileState): number | undefined
   /** Returns the identity of an open file, the same as `stat` returns. */
   identify(file: number): string
   /** Opens a file without content, only to occupy a descriptor. */
@@ -52,9 +52,18 @@ export interface Disk {
 }
 
 export interface FileState {
-  /** Stays the same as long as it is the same file, even if its name changes. */
+  /** Usually stays the same as long as it is the same file, even if its name changes. See `isSameFile`. */
   readonly identity: string
   readonly bytes: number
+}
+
+/**
+ * True if a file is the one that was written, and not shorter. Its length alone is enough: file systems such as sshfs
+ * give a closed file a new inode number from time to time. A longer file must have its identity, if that is known.
+ */
+export function isSameFile(found: FileState, written: { identity: string | undefined; bytes: number }): boolean {
+  if (found.bytes <= written.bytes) return found.bytes === written.bytes
+  return written.identity === undefined || found.identity === written.identity
 }
 
 export interface DiskEntry {
@@ -97,11 +106,12 @@ export const nodeDisk: Disk = {
     const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_EXCL | noFollow
     return fs.openSync(path, flags, ownerOnly)
   },
-  reopen(path, identity) {
+  reopen(path, written) {
     const file = openIfThere(path, constants.O_WRONLY | constants.O_APPEND | noFollow | nonBlocking)
     if (file === undefined) return undefined
     const stat = fs.fstatSync(file)
-    if (stat.isFile() && isOurs(stat.uid) && identityIn(stat) === identity) return file
+    const found = { identity: identityIn(stat), bytes: stat.size }
+    if (stat.isFile() && isOurs(stat.uid) && isSameFile(found, written)) return file
     fs.closeSync(file)
     return undefined
   },

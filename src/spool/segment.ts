@@ -29,7 +29,7 @@
  */
 import type { StoredBatch, StoredContent } from '../batch/batch-store.ts'
 import type { AppendFile, AppendFiles } from './append-files.ts'
-import { type Disk, type FileState, isPassing } from './disk.ts'
+import { type Disk, type FileState, isPassing, isSameFile } from './disk.ts'
 import { whyNoEvent } from './event-line.ts'
 import {
   type LineCheck,
@@ -378,13 +378,8 @@ export class Segment implements StoredBatch, NeededSegment {
     }
   }
 
-  /**
-   * True if the file is the one that was written, and not shorter. The file system may reuse an inode number, so the
-   * length is compared, too.
-   */
   #isAsWritten(state: FileState | undefined): boolean {
-    if (state === undefined || state.bytes < this.#writtenBytes) return false
-    return this.#identity === undefined || state.identity === this.#identity
+    return state !== undefined && isSameFile(state, { identity: this.#identity, bytes: this.#writtenBytes })
   }
 
   #markUnneeded(): void {

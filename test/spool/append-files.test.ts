@@ -30,12 +30,12 @@ function countingDisk() {
     ...nodeDisk,
     create: path => given(() => nodeDisk.create(path)),
     openNothing: () => given(() => nodeDisk.openNothing()),
-    reopen(path, identity) {
+    reopen(path, written) {
       counts.reopened++
       let file: number | undefined
       try {
         return given(() => {
-          file = nodeDisk.reopen(path, identity)
+          file = nodeDisk.reopen(path, written)
           if (file === undefined) throw new Error('gone')
           return file
         })
@@ -134,13 +134,21 @@ describe('a file that gave up its descriptor', () => {
     expect(text(0)).toBe('before;after;')
   })
 
+  it('is appended to again on a file system that has given it another inode number', () => {
+    const file = suspended()
+    fs.copyFileSync(at(0), join(root, 'copy'))
+    fs.renameSync(join(root, 'copy'), at(0))
+    expect(write(file, 'after;')).toBe(true)
+    expect(text(0)).toBe('before;after;')
+  })
+
   it.each([
     ['is gone', () => fs.rmSync(at(0))],
     ['is gone, and its directory', () => fs.rmSync(root, { recursive: true })],
     [
       'was replaced by another file',
       () => {
-        fs.writeFileSync(join(root, 'other'), 'private')
+        fs.writeFileSync(join(root, 'other'), 'private data')
         fs.renameSync(join(root, 'other'), at(0))
       },
     ],
@@ -167,7 +175,8 @@ describe('a file that gave up its descriptor', () => {
     file.close()
     for (const name of ['other', '0.segment']) {
       const path = join(root, name)
-      if (fs.statSync(path, { throwIfNoEntry: false })?.isFile()) expect(fs.readFileSync(path, 'utf8')).toBe('private')
+      if (fs.statSync(path, { throwIfNoEntry: false })?.isFile())
+        expect(fs.readFileSync(path, 'utf8')).toMatch(/^private( data)?$/)
     }
     fs.mkdirSync(root, { recursive: true })
   })

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import type { Claim } from '../../src/spool/claim.ts'
-import type { Disk, DiskEntry } from '../../src/spool/disk.ts'
+import { type Disk, type DiskEntry, isSameFile } from '../../src/spool/disk.ts'
 
 type Operation =
   | 'makeDirectory'
@@ -77,10 +77,10 @@ export class FakeDisk {
         open.set(++files, { path, file })
         return files
       },
-      reopen: (path, identity) => {
+      reopen: (path, written) => {
         meet('reopen', path)
         const file = this.#files.get(path)
-        if (file?.identity !== identity) return undefined
+        if (file === undefined || !isSameFile({ ...file, bytes: file.bytes.length }, written)) return undefined
         open.set(++files, { path, file })
         return files
       },

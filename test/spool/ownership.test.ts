@@ -164,6 +164,24 @@ describe.concurrent('an owner that is killed a second after', () => {
     expect(owner.stderr()).toMatch(warning)
   })
 
+  it('its files got other inode numbers has written no event twice, and has not warned', async () => {
+    using place = startPlace()
+    const { directory } = place
+    await using shipping = await startShipping()
+    const source = `
+      for (let n = 0; n < 100; n++) shipper.ship({ n })
+      setInterval(() => fs.writeSync(1, 'logged\\n'), 100)`
+    await using owner = startShipper(directory, shipping.emulator, source)
+    await owner.until(/logged/)
+    eachSegment(directory, renumber)
+    await sleep(noticedAfterMs)
+    await owner.end('SIGKILL')
+    const heir = shipping.ship({ spool: { directory } })
+    expect(await heir.flush()).toEqual({ complete: true, pending: 0 })
+    expect(shipping.emulator.events('d').map(({ n }) => n)).toEqual(range(100))
+    expect(owner.stderr()).toBe('')
+  })
+
   it('another process adopted its directory has released it, and loses no event', async () => {
     using place = startPlace()
     const { directory } = place
@@ -243,6 +261,12 @@ describe('a process whose lock and socket are removed', () => {
 function eachSegment(directory: string, spoil: (path: string) => void): void {
   for (const name of fs.readdirSync(ownDirectory(directory)))
     if (name.endsWith('.segment')) spoil(join(ownDirectory(directory), name))
+}
+
+/** Does what file systems such as sshfs do when they have forgotten a file. */
+function renumber(path: string): void {
+  fs.copyFileSync(path, `${path}~`)
+  fs.renameSync(`${path}~`, path)
 }
 
 function replace(path: string): void {
