@@ -9,10 +9,10 @@ export interface Disk {
   /** Creates a directory for its owner alone, and its missing parents. */
   makeDirectory(path: string): void
   /**
-   * Lists a directory; returns no entries if the directory does not exist. Skips links, and entries of other users. The
-   * event loop gets its turns during a long listing.
+   * Lists the entries of a directory whose names pass `isWanted`; returns none if the directory does not exist. Skips
+   * links, and entries of other users. The event loop gets its turns during a long listing.
    */
-  list(path: string): Promise<DiskEntry[]>
+  list(path: string, isWanted: (name: string) => boolean): Promise<DiskEntry[]>
   removeDirectory(path: string): void
   /** Creates a file for its owner alone, to be written from start to end. Throws if the file exists. */
   create(path: string): number
@@ -87,9 +87,9 @@ export const nodeDisk: Disk = {
       throw error
     }
   },
-  async list(path) {
+  async list(path, isWanted) {
     const entries: DiskEntry[] = []
-    const names = await namesIn(path)
+    const names = (await namesIn(path)).filter(isWanted) // before a look at the files: others may be any number
     for (let from = 0; from < names.length; from += listedAtOnce) {
       const some = names.slice(from, from + listedAtOnce)
       const stats = await Promise.all(some.map(name => statIfThere(join(path, name))))

@@ -145,9 +145,11 @@ function timeOf(line: string): number | undefined {
 /** Lists entries of other users, too. */
 const diskOfAllUsers: Disk = {
   ...nodeDisk,
-  async list(path) {
+  async list(path, isWanted) {
     const entries = await fs.promises.readdir(path, { withFileTypes: true })
-    return entries.map(entry => ({ name: entry.name, isDirectory: entry.isDirectory(), bytes: 0 }))
+    return entries
+      .filter(({ name }) => isWanted(name))
+      .map(entry => ({ name: entry.name, isDirectory: entry.isDirectory(), bytes: 0 }))
   },
 }
 
@@ -163,8 +165,8 @@ async function countForeignDirectories(root: string): Promise<number> {
 
 async function countDeadLetters(root: string): Promise<number> {
   let count = 0
-  for (const { name, isDirectory } of await nodeDisk.list(root)) {
-    if (!isDirectory && isDeadLettersName(name)) count += await countLines(join(root, name))
+  for (const { name, isDirectory } of await nodeDisk.list(root, isDeadLettersName)) {
+    if (!isDirectory) count += await countLines(join(root, name))
   }
   return count
 }

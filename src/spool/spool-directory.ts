@@ -243,19 +243,17 @@ export class SpoolDirectory {
 
 /** Returns the names of the directories in a spool, oldest first. */
 export async function directoriesIn(root: string, disk: Disk): Promise<string[]> {
-  const entries = await disk.list(root)
+  const entries = await disk.list(root, isDirectoryName)
   return entries
-    .filter(({ name, isDirectory }) => isDirectory && isDirectoryName(name))
+    .filter(({ isDirectory }) => isDirectory)
     .map(({ name }) => name)
     .sort()
 }
 
 /** Returns the segments in a directory of a spool, oldest first. */
 export async function segmentsIn(root: string, name: string, disk: Disk): Promise<SegmentFile[]> {
-  const entries = await disk.list(join(root, name))
-  return entries
-    .filter(entry => !entry.isDirectory && isSegmentName(entry.name))
-    .sort((one, other) => (one.name < other.name ? -1 : 1))
+  const entries = await disk.list(join(root, name), isSegmentName)
+  return entries.filter(entry => !entry.isDirectory).sort((one, other) => (one.name < other.name ? -1 : 1))
 }
 
 /** Adds up the bytes of the files. Files too large to be read are left out, so that they do not use up the limit. */

@@ -5,12 +5,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Claim } from '../../src/spool/claim.ts'
 import { nodeDisk as disk } from '../../src/spool/disk.ts'
+import { directoryName } from '../../src/spool/file-names.ts'
+import { directoriesIn, segmentsIn } from '../../src/spool/spool-directory.ts'
 
 const diskModule = new URL('../../src/spool/disk.ts', import.meta.url).href
 const isRoot = process.getuid?.() === 0
+const all = () => true
 
 let root: string
 const claims: (Claim | undefined)[] = []
@@ -68,7 +71,7 @@ describe('scenario 33: files and directories', () => {
   it('contain the written bytes, and report their number', async () => {
     write(join(root, 'a'), 'some text')
     expect(String(await disk.read(join(root, 'a')))).toBe('some text')
-    expect(await disk.list(root)).toEqual([{ name: 'a', isDirectory: false, bytes: 9 }])
+    expect(await disk.list(root, all)).toEqual([{ name: 'a', isDirectory: false, bytes: 9 }])
     await disk.sync(join(root, 'a'))
   })
 
@@ -86,9 +89,26 @@ describe('scenario 33: files and directories', () => {
     for (let i = 0; i < 2000; i++) fs.writeFileSync(join(root, `${i}`), '')
     let turns = 0
     const timer = setInterval(() => turns++, 0)
-    expect(await disk.list(root)).toHaveLength(2000)
+    expect(await disk.list(root, all)).toHaveLength(2000)
     clearInterval(timer)
     expect(turns).toBeGreaterThan(4)
+  })
+
+  it('are not examined if other programs have made them, however many', async () => {
+    const made = directoryName(new Date(), '0000000a', 'd')
+    fs.mkdirSync(join(root, made))
+    for (let i = 0; i < 100; i++) {
+      fs.writeFileSync(join(root, `foreign\n${i}`), '')
+      fs.writeFileSync(join(root, made, `foreign\n${i}`), '')
+    }
+    const lstat = vi.spyOn(fs.promises, 'lstat')
+    try {
+      expect(await directoriesIn(root, disk)).toEqual([made])
+      expect(await segmentsIn(root, made, disk)).toEqual([])
+      expect(lstat.mock.calls).toEqual([[join(root, made)]])
+    } finally {
+      lstat.mockRestore()
+    }
   })
 
   it('are never overwritten', () => {
@@ -98,14 +118,14 @@ describe('scenario 33: files and directories', () => {
 
   it('can be removed even if they, or their directory, are already gone', async () => {
     disk.remove(join(root, 'none'))
-    expect(await disk.list(join(root, 'none'))).toEqual([])
+    expect(await disk.list(join(root, 'none'), all)).toEqual([])
   })
 
   it('that cannot be used cause the error of the system', async () => {
     fs.writeFileSync(join(root, 'file'), '')
     const below = join(root, 'file', 'below')
     expect(() => disk.makeDirectory(below)).toThrow(/ENOTDIR/)
-    await expect(disk.list(join(root, 'file'))).rejects.toThrow(/ENOTDIR/)
+    await expect(disk.list(join(root, 'file'), all)).rejects.toThrow(/ENOTDIR/)
     expect(() => disk.create(below)).toThrow(/ENOTDIR/)
     expect(() => disk.remove(below)).toThrow(/ENOTDIR/)
     expect(() => disk.claim(join(root, 'file'))).toThrow(/ENOTDIR/)
@@ -131,8 +151,8 @@ describe('scenario 33: files and directories', () => {
     const directory = made('directory')
     fs.symlinkSync(target, join(directory, 'a.segment'))
     fs.symlinkSync(directory, join(root, 'link'))
-    expect(await disk.list(directory)).toEqual([])
-    expect((await disk.list(root)).map(({ name }) => name)).not.toContain('link')
+    expect(await disk.list(directory, all)).toEqual([])
+    expect((await disk.list(root, all)).map(({ name }) => name)).not.toContain('link')
     await expect(disk.read(join(directory, 'a.segment'))).rejects.toThrow(/ELOOP/)
     await expect(disk.sync(join(directory, 'a.segment'))).rejects.toThrow(/ELOOP/)
     expect(() => disk.create(join(directory, 'a.segment'))).toThrow(/EEXIST/)
@@ -145,7 +165,7 @@ describe('scenario 33: files and directories', () => {
     write(join(root, 'their-file'), 'text')
     for (const name of ['theirs', 'their-file']) fs.chownSync(join(root, name), 12_345, 12_345)
     made('ours')
-    expect((await disk.list(root)).map(({ name }) => name)).toEqual(['ours'])
+    expect((await disk.list(root, all)).map(({ name }) => name)).toEqual(['ours'])
   })
 
   it('with other names stay, and so does their directory', () => {
@@ -260,7 +280,7 @@ describe('a claim', () => {
   it('leaves nothing but an empty file', async () => {
     const directory = made('directory')
     expect(claim(directory)).toBe(true)
-    expect(await disk.list(directory)).toEqual([{ name: 'lock', isDirectory: false, bytes: 0 }])
+    expect(await disk.list(directory, all)).toEqual([{ name: 'lock', isDirectory: false, bytes: 0 }])
   })
 })
 

@@ -59,9 +59,9 @@ export class FakeDisk {
         meet('makeDirectory', path)
         this.#directories.add(path)
       },
-      list: async path => {
+      list: async (path, isWanted) => {
         meet('list', path)
-        return this.#list(path)
+        return this.#list(path).filter(({ name }) => isWanted(name))
       },
       removeDirectory: path => {
         meet('remove', path)
