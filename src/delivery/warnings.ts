@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../errors.ts'
 import { milliseconds } from '../text/milliseconds.ts'
+import { descriptorsRemedy, namesLackOfDescriptors } from '../text/out-of-descriptors.ts'
 import { quoted } from '../text/short-line.ts'
 import type { RateInForce } from './rate-limiter.ts'
 
@@ -10,6 +11,10 @@ import type { RateInForce } from './rate-limiter.ts'
 export type WarningText = readonly [code: ErrorCode, message: string, about?: string]
 
 export function unreachable(reason: string, status: number | undefined): WarningText {
+  if (status === undefined && namesLackOfDescriptors(reason)) {
+    const message = `no connection can be made (${reason}). Events are kept and sent again. ${descriptorsRemedy}`
+    return ['LOGFERRY_UNREACHABLE', message, 'descriptors']
+  }
   const answer = status === undefined ? reason : `${status} ${reason}`
   return [
     'LOGFERRY_UNREACHABLE',
@@ -30,9 +35,12 @@ export function askedTooOften(reason: string, status: number, waitMs: number): W
   ]
 }
 
-/** Advice for an operator if attempts failed until the deadline. */
-export const failureRemedy =
-  'Check the network, baseUrl, the certificates and the state of the service, or allow more time (flushTimeoutMs, exitTimeoutMs).'
+/** Returns advice for an operator if attempts failed until the deadline. */
+export function failureRemedy(failure: string): string {
+  return namesLackOfDescriptors(failure)
+    ? descriptorsRemedy
+    : 'Check the network, baseUrl, the certificates and the state of the service, or allow more time (flushTimeoutMs, exitTimeoutMs).'
+}
 
 /** Warns of events that wait only for the request rate. */
 export function pacedFor(pending: number, inForce: RateInForce): WarningText {

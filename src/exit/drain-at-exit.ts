@@ -1,5 +1,6 @@
 import { WorkerHttpClient } from '../http/worker-client.ts'
 import { milliseconds } from '../text/milliseconds.ts'
+import { descriptorsRemedy, isOutOfDescriptors } from '../text/out-of-descriptors.ts'
 import { monotonicMs } from '../time.ts'
 
 /** Work that must still be delivered after the event loop has stopped. */
@@ -49,10 +50,13 @@ const notRead: LossWords = {
   remedy: 'Check the disk of the spool.',
 }
 
-function withoutWorker({ code, message }: NodeJS.ErrnoException): LossWords {
+function withoutWorker(error: NodeJS.ErrnoException): LossWords {
+  const { code, message } = error
+  const isForbidden = code === 'ERR_ACCESS_DENIED'
+  const otherwise = isForbidden ? 'Allow worker threads (--allow-worker)' : 'Raise the limits of memory and threads'
   return {
     how: `before the process ended, because no worker thread could be started (${code ?? message})`,
-    remedy: 'Allow worker threads (--allow-worker), or await flush() before process.exit().',
+    remedy: isOutOfDescriptors(error) ? descriptorsRemedy : `${otherwise}, or await flush() before process.exit().`,
   }
 }
 

@@ -1,5 +1,6 @@
 import type { MessagePort, Worker } from 'node:worker_threads'
 import { emitWarningNow } from '../accounting/diagnostics.ts'
+import { isOutOfDescriptors } from '../text/out-of-descriptors.ts'
 import { monotonicMs } from '../time.ts'
 import type { Answer } from './exchange.ts'
 import { runRequestWorker, type WorkerMessage, type WorkerReply, type WorkerRequest } from './request-worker.ts'
@@ -9,6 +10,9 @@ const endTimeoutMs = 500
 
 /** Maximum time to wait for the answers that have arrived in part, in milliseconds. */
 const takenTimeoutMs = 50
+
+/** File descriptors that a worker and one connection take. */
+const workerDescriptors = 7
 
 /** The result of a request: an answer, or the reason why there is none. */
 export type WorkerResult = Answer | Error
@@ -35,6 +39,7 @@ export class WorkerHttpClient {
     // Loaded here, because loading takes longer than a whole log call.
     const { MessageChannel, receiveMessageOnPort, Worker } = process.getBuiltinModule('node:worker_threads')
     leaveRemovedFolder()
+    checkDescriptors()
     const { port1, port2 } = new MessageChannel()
     this.#port = port1
     this.#port.unref()
@@ -111,6 +116,24 @@ export class WorkerHttpClient {
   terminate(): void {
     this.#say('end')
     if (Atomics.wait(this.#end, 0, 0, endTimeoutMs) === 'timed-out') void this.#worker.terminate()
+  }
+}
+
+/**
+ * A worker without descriptors ends at once, which the main thread could not notice: it would wait in vain.
+ *
+ * @throws the error of the system if too few descriptors are left
+ */
+function checkDescriptors(): void {
+  if (process.platform === 'win32') return
+  const { closeSync, openSync } = process.getBuiltinModule('node:fs')
+  const open: number[] = []
+  try {
+    while (open.length < workerDescriptors) open.push(openSync('/dev/null', 'r'))
+  } catch (error) {
+    if (isOutOfDescriptors(error)) throw error // otherwise, for example, this process may not read files
+  } finally {
+    for (const descriptor of open) closeSync(descriptor)
   }
 }
 

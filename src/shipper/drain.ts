@@ -190,7 +190,7 @@ export class Drain {
     }
     const inForce = delivery.heldBackBy(monotonicMs())
     if (inForce !== undefined) return { how: `${how}, because ${paceReason(inForce)}`, remedy: paceRemedy }
-    return failure === undefined ? { how, remedy } : { how: `${how} (${failure})`, remedy: failureRemedy }
+    return failure === undefined ? { how, remedy } : { how: `${how} (${failure})`, remedy: failureRemedy(failure) }
   }
 }
 

@@ -9,11 +9,12 @@ import { readUpTo } from '../batch/spill.ts'
 import type { ResolvedSpool } from '../options/spool-options.ts'
 import type { LostLines } from '../spool/adoption.ts'
 import { DeadLetters } from '../spool/dead-letters.ts'
-import { type Disk, isOutOfDescriptors, nodeDisk } from '../spool/disk.ts'
+import { type Disk, nodeDisk } from '../spool/disk.ts'
 import { UnsafePath } from '../spool/private-directory.ts'
 import type { RefusedRecord } from '../spool/segment-format.ts'
 import { Spool } from '../spool/spool.ts'
 import type { Vanished } from '../spool/watch.ts'
+import { descriptorsRemedy, isOutOfDescriptors } from '../text/out-of-descriptors.ts'
 import { quoted, toShortLine } from '../text/short-line.ts'
 import { clearInterval, queueMicrotask, setInterval, systemTimeMs } from '../time.ts'
 
@@ -78,7 +79,7 @@ export class SpoolCoordinator {
     this.#deadLetters = new DeadLetters(directory, error =>
       this.#warn(
         `rejected.ndjson in ${directory} cannot be written (${reasonOf(error)}). Refused events are not kept there. ` +
-          `${remedyOf(error, 'Check the disk')}.`,
+          `${remedyOf(error, 'Check the disk.')}`,
         'rejected',
       ),
     )
@@ -248,10 +249,10 @@ export class SpoolCoordinator {
   }
 
   #warnOfTrouble(error: unknown): void {
-    const remedy = remedyOf(error, 'Check the disk and the permissions of the directory')
+    const remedy = remedyOf(error, 'Check the disk and the permissions of the directory.')
     this.#warn(
       `the spool in ${this.#directory} cannot be used (${reasonOf(error)}). Events are kept in memory only, and the spool is ` +
-        `tried again from time to time. ${remedy}.`,
+        `tried again from time to time. ${remedy}`,
       'trouble',
     )
   }
@@ -259,7 +260,7 @@ export class SpoolCoordinator {
   #warnOfUnreadable(error: unknown): void {
     this.#warn(
       `a file of the spool in ${this.#directory} cannot be read (${reasonOf(error)}). The file stays there, and is tried again ` +
-        `from time to time. ${remedyOf(error, 'Check the disk')}.`,
+        `from time to time. ${remedyOf(error, 'Check the disk.')}`,
       'unreadable',
     )
   }
@@ -304,10 +305,8 @@ const cleanerRemedy = 'Keep the spool where nothing removes old files, such as /
 const takenRemedy = 'Make sure that nothing removes the lock file, and that the file system supports locks.'
 
 function remedyOf(error: unknown, otherwise: string): string {
-  if (error instanceof UnsafePath) return 'Use a spool directory that no other user owns or may write to'
-  return isOutOfDescriptors(error)
-    ? 'Find out what keeps so many files open, or raise the limit (ulimit -n)'
-    : otherwise
+  if (error instanceof UnsafePath) return 'Use a spool directory that no other user owns or may write to.'
+  return isOutOfDescriptors(error) ? descriptorsRemedy : otherwise
 }
 
 function reasonOf(error: unknown): string {

@@ -1,4 +1,5 @@
-import { type Disk, isOutOfDescriptors } from './disk.ts'
+import { isOutOfDescriptors } from '../text/out-of-descriptors.ts'
+import type { Disk } from './disk.ts'
 
 /**
  * The file descriptors that a spool keeps open, at most 16:

@@ -1,5 +1,6 @@
 import type { Stats } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { isOutOfDescriptors } from '../text/out-of-descriptors.ts'
 import { adopt, type Claim, claim, removeDirectory } from './claim.ts'
 import { fs, identityIn, isOurs, noFollow, nonBlocking, ownerOnly, statOf } from './node-fs.ts'
 import { assertPrivate } from './private-directory.ts'
@@ -170,17 +171,11 @@ export const nodeDisk: Disk = {
   adopt,
 }
 
-const outOfDescriptors: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE'])
-const passing: ReadonlySet<unknown> = new Set([...outOfDescriptors, 'ENOMEM', 'EAGAIN'])
-
-/** True if no file descriptor is left, in this process or on this machine. */
-export function isOutOfDescriptors(error: unknown): boolean {
-  return outOfDescriptors.has((error as NodeJS.ErrnoException).code)
-}
+const passing: ReadonlySet<unknown> = new Set(['ENOMEM', 'EAGAIN'])
 
 /** True if a failure is no sign of a bad disk: no file can be opened at the moment. */
 export function isPassing(error: unknown): boolean {
-  return passing.has((error as NodeJS.ErrnoException).code)
+  return isOutOfDescriptors(error) || passing.has((error as NodeJS.ErrnoException).code)
 }
 
 /** Errors of `open` that mean that the path has no file, or something other than a writable file. */

@@ -3,11 +3,25 @@ import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { startEmulator } from '../../src/emulator.ts'
+import { type Emulator, startEmulator } from '../../src/emulator.ts'
 import { type Ended, runProgram, runScript } from '../support/run-script.ts'
 import { core, environmentFor, inOrder, upTo } from './running.ts'
 
 const isWindows = process.platform === 'win32'
+
+const openAll = `
+  import { closeSync, openSync, readFileSync } from 'node:fs'
+  /** Opens as many files as the process may still open. */
+  function takeAllDescriptors() {
+    const taken = []
+    for (;;) try { taken.push(openSync('/dev/null')) } catch { return taken }
+  }`
+
+/** Runs a program that may have 64 files open. */
+function runWithFewFiles(source: string, emulator: Emulator): Promise<Ended> {
+  const limited = ['-c', 'ulimit -n 64; exec "$@"', 'sh', process.execPath, '--input-type=module', '--eval', source]
+  return runProgram('sh', limited, environmentFor(emulator))
+}
 
 /**
  * Runs a program that may have 64 files open while the service is down, then a program that delivers the remaining
@@ -19,16 +33,10 @@ async function endWithFewFiles(options: string, program: string): Promise<{ ende
   const spool = `spool: { directory: ${JSON.stringify(directory.path)} }`
   emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
   const source = `
-    import { closeSync, openSync, readFileSync } from 'node:fs'
+    ${openAll}
     ${core(`${spool}, exitTimeoutMs: 200, ${options}`)}
-    /** Opens as many files as the process may still open. */
-    function takeAllDescriptors() {
-      const taken = []
-      for (;;) try { taken.push(openSync('/dev/null')) } catch { return taken }
-    }
     ${program}`
-  const limited = ['-c', 'ulimit -n 64; exec "$@"', 'sh', process.execPath, '--input-type=module', '--eval', source]
-  const ended = await runProgram('sh', limited, environmentFor(emulator))
+  const ended = await runWithFewFiles(source, emulator)
   emulator.faults.clear()
   await runScript(`${core(spool)} await shipper.close({ timeoutMs: 60_000 })`, environmentFor(emulator))
   const events = emulator.datasets().flatMap(dataset => emulator.events(dataset))
@@ -81,6 +89,31 @@ describe.skipIf(isWindows)('a process with a spool that has no free file descrip
     )
     expect([ended.signal, ended.stdout]).toEqual(['SIGKILL', 'false\n'])
     expect(numbers).toEqual(upTo(1000))
+  })
+})
+
+describe.skipIf(isWindows)('a process without a spool that has no free file descriptor', () => {
+  it('ends at once by process.exit(), and says why its events are dropped', async () => {
+    await using emulator = await startEmulator()
+    const source = `${openAll} ${core('exitTimeoutMs: 30_000')} log(0, 1000); takeAllDescriptors(); process.exit(3)`
+    const { code, ms, stderr } = await runWithFewFiles(source, emulator)
+    expect([code, stderr]).toEqual([3, expect.stringMatching(/1000 events could not be delivered .*EMFILE.*ulimit -n/)])
+    expect(ms).toBeLessThan(20_000)
+  })
+
+  it('keeps its events until a descriptor is free, and says what it lacks', async () => {
+    await using emulator = await startEmulator()
+    const source = `${openAll} ${core('maxRetryDelayMs: 100')} log(0, 1000)
+      const taken = takeAllDescriptors()
+      const alive = setInterval(() => {}, 1000)
+      shipper.on('warning', warning => {
+        for (const descriptor of taken) closeSync(descriptor)
+        clearInterval(alive)
+        console.log(warning.message)
+      })`
+    const { stdout } = await runWithFewFiles(source, emulator)
+    expect(stdout).toMatch(/^logferry: no connection can be made \(.*EMFILE.*ulimit -n\)\.\n$/)
+    expect(inOrder(emulator.events('d').map(({ n }) => n as number))).toEqual(upTo(1000))
   })
 })
 
