@@ -118,6 +118,7 @@ export class SpoolCoordinator {
       },
       onRefused: refused => this.#setAside(refused),
       onUnreadable: error => this.#warnOfUnreadable(error),
+      onForeign: count => this.#warnOfForeign(count),
     })
   }
 
@@ -262,6 +263,15 @@ export class SpoolCoordinator {
       `a file of the spool in ${this.#directory} cannot be read (${reasonOf(error)}). The file stays there, and is tried again ` +
         `from time to time. ${remedyOf(error, 'Check the disk.')}`,
       'unreadable',
+    )
+  }
+
+  #warnOfForeign(count: number): void {
+    const belong = count === 1 ? 'a directory belongs' : `${count} directories belong`
+    this.#warn(
+      `${belong} to another user in the spool in ${this.#directory}. Events that were left there are not delivered. Run ` +
+        '`logferry spool send` as that user, or give the directories to the user of this process (chown -R).',
+      'foreign',
     )
   }
 

@@ -38,6 +38,8 @@ export interface AdopterListeners {
   onRefused(refused: readonly RefusedRecord[]): void
   /** Called if a file or directory cannot be read now. It stays in the spool, and is tried again. */
   onUnreadable(error: unknown): void
+  /** Called if directories of other users have come, with the number of all of these. They are left alone. */
+  onForeign(count: number): void
 }
 
 export interface AdopterDeps {
@@ -107,6 +109,8 @@ export class Adopter {
   readonly #leaving = new Set<SpoolDirectory>()
   /** Names of directories in which every segment is too large. */
   #leftAlone = new Set<string>()
+  /** Names of the directories of other users at the last listing. */
+  #foreign: ReadonlySet<string> = new Set()
   /** Directories that were listed but not tried yet, because too many were claimed; oldest first. */
   #found: string[] = []
   #adopting: Promise<void> | undefined
@@ -250,15 +254,19 @@ export class Adopter {
     return count
   }
 
-  async #names({ onUnreadable }: AdopterListeners): Promise<string[]> {
+  async #names({ onUnreadable, onForeign }: AdopterListeners): Promise<string[]> {
     const { root, destination, segments, isOwn } = this.#deps
     const closings = this.#closings
     try {
       segments.disk.assertPrivate(root)
-      const names = await directoriesIn(root, segments.disk)
-      return closings !== this.#closings
-        ? []
-        : this.#others(names).filter(name => isFor(destination, name) && !this.#directories.has(name) && !isOwn(name))
+      const foreign: string[] = []
+      const names = await directoriesIn(root, segments.disk, name => isFor(destination, name) && foreign.push(name))
+      if (closings !== this.#closings) return []
+      if (foreign.some(name => !this.#foreign.has(name))) onForeign(foreign.length)
+      this.#foreign = new Set(foreign)
+      return this.#others(names).filter(
+        name => isFor(destination, name) && !this.#directories.has(name) && !isOwn(name),
+      )
     } catch (error) {
       if (closings !== this.#closings) return []
       if (isPassing(error)) onUnreadable(error)

@@ -12,8 +12,10 @@ export interface Disk {
   /**
    * Lists the entries of a directory whose names pass `isWanted`; returns none if the directory does not exist. Skips
    * links, and entries of other users. The event loop gets its turns during a long listing.
+   *
+   * @param onForeign called with the name of each directory of another user
    */
-  list(path: string, isWanted: (name: string) => boolean): Promise<DiskEntry[]>
+  list(path: string, isWanted: (name: string) => boolean, onForeign?: (name: string) => void): Promise<DiskEntry[]>
   removeDirectory(path: string): void
   /** Creates a file for its owner alone, to be written from start to end. Throws if the file exists. */
   create(path: string): number
@@ -88,15 +90,17 @@ export const nodeDisk: Disk = {
       throw error
     }
   },
-  async list(path, isWanted) {
+  async list(path, isWanted, onForeign) {
     const entries: DiskEntry[] = []
     const names = (await namesIn(path)).filter(isWanted) // before a look at the files: others may be any number
     for (let from = 0; from < names.length; from += listedAtOnce) {
       const some = names.slice(from, from + listedAtOnce)
       const stats = await Promise.all(some.map(name => statIfThere(join(path, name))))
       for (const [index, stat] of stats.entries()) {
-        if (stat === undefined || !(stat.isFile() || stat.isDirectory()) || !isOurs(stat.uid)) continue
-        entries.push({ name: some[index] as string, isDirectory: stat.isDirectory(), bytes: stat.size })
+        if (stat === undefined || !(stat.isFile() || stat.isDirectory())) continue
+        const name = some[index] as string
+        if (isOurs(stat.uid)) entries.push({ name, isDirectory: stat.isDirectory(), bytes: stat.size })
+        else if (stat.isDirectory()) onForeign?.(name)
       }
     }
     return entries

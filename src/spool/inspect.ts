@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { isClaimed } from './claim.ts'
-import { type Disk, nodeDisk } from './disk.ts'
+import { nodeDisk } from './disk.ts'
 import { destinationIn, isDeadLettersName } from './file-names.ts'
 import { noFollow } from './node-fs.ts'
 import { assertPrivate } from './private-directory.ts'
@@ -60,9 +60,11 @@ const newline = 0x0a
  */
 export async function spoolContents(root: string): Promise<SpoolContents> {
   assertPrivate(root)
-  const foreignDirectories = await countForeignDirectories(root)
+  await fs.promises.readdir(root) // a missing directory has no entries, but is no spool either
+  let foreignDirectories = 0
+  const names = await directoriesIn(root, nodeDisk, () => foreignDirectories++)
   const processes: ProcessContents[] = []
-  for (const name of await directoriesIn(root, nodeDisk)) processes.push(await processContents(root, name))
+  for (const name of names) processes.push(await processContents(root, name))
   const resending = countTaken(root)
   return { processes, rejected: (await countDeadLetters(root)) + resending, resending, foreignDirectories }
 }
@@ -140,27 +142,6 @@ function timeOf(line: string): number | undefined {
   } catch {
     return undefined // not an event: it will not be sent
   }
-}
-
-/** Lists entries of other users, too. */
-const diskOfAllUsers: Disk = {
-  ...nodeDisk,
-  async list(path, isWanted) {
-    const entries = await fs.promises.readdir(path, { withFileTypes: true })
-    return entries
-      .filter(({ name }) => isWanted(name))
-      .map(entry => ({ name: entry.name, isDirectory: entry.isDirectory(), bytes: 0 }))
-  },
-}
-
-async function countForeignDirectories(root: string): Promise<number> {
-  const user = process.getuid?.()
-  const names = await directoriesIn(root, diskOfAllUsers)
-  const foreign = names.filter(name => {
-    const owner = fs.lstatSync(join(root, name), { throwIfNoEntry: false })?.uid
-    return owner !== undefined && user !== undefined && owner !== user
-  })
-  return foreign.length
 }
 
 async function countDeadLetters(root: string): Promise<number> {

@@ -241,9 +241,13 @@ export class SpoolDirectory {
   }
 }
 
-/** Returns the names of the directories in a spool, oldest first. */
-export async function directoriesIn(root: string, disk: Disk): Promise<string[]> {
-  const entries = await disk.list(root, isDirectoryName)
+/**
+ * Returns the names of the directories in a spool, oldest first.
+ *
+ * @param onForeign called with the name of each directory of another user
+ */
+export async function directoriesIn(root: string, disk: Disk, onForeign?: (name: string) => void): Promise<string[]> {
+  const entries = await disk.list(root, isDirectoryName, onForeign)
   return entries
     .filter(({ isDirectory }) => isDirectory)
     .map(({ name }) => name)

@@ -37,6 +37,7 @@ it('orphaned files are adopted a limited number at a time, and all of them in th
     onLost: lost => expect.unreachable(`${lost.count} lost`),
     onRefused: () => expect.unreachable('refused'),
     onUnreadable: error => expect.unreachable(String(error)),
+    onForeign: () => expect.unreachable(),
   }
   const heir = openSpool({ onMore: () => void heir.adoptOrphans(take) })
   expect(await heir.adoptOrphans(take)).toBe(true)

@@ -232,6 +232,7 @@ describe('a process whose lock and socket are removed', () => {
     onLost: () => expect.fail('events lost'),
     onRefused: () => expect.fail('records refused'),
     onUnreadable: (error: unknown) => expect.fail(String(error)),
+    onForeign: () => expect.fail(),
   }
 
   it('no longer counts events that another process adopted towards maxBytes', async () => {

@@ -580,17 +580,21 @@ describe('orphaned events', () => {
     })
   })
 
-  it.runIf(isRoot)('of another user are neither read nor removed', async () => {
+  it.runIf(isRoot)('of another user are neither read nor removed, and a warning tells of them', async () => {
     await using shipping = await startShipping()
     leave('20200101T000000Z-00000001', 1, 5, n => ({ n }))
     leave('20200101T000000Z-00000002', 2, 5, n => ({ n }))
     fs.chownSync(join(directory, '20200101T000000Z-00000001'), 12_345, 12_345)
     fs.chownSync(join(directory, '20200101T000000Z-00000002', '000000000001.segment'), 12_345, 12_345)
     fs.symlinkSync('20200101T000000Z-00000001', join(directory, '20200101T000000Z-00000003'))
-    const shipper = shipping.ship(small())
+    const warnings: string[] = []
+    const shipper = shipping.ship(small()).on('warning', ({ message }) => warnings.push(message))
     await shipper.flush()
     expect(ascending(arrived(shipping.emulator))).toEqual(range(5).map(n => n + 5))
     await shipper.close()
+    expect(warnings).toEqual([
+      expect.stringMatching(/a directory belongs to another user .*spool send.* \(chown -R\)\.$/),
+    ])
     const kept = ['20200101T000000Z-00000001', '20200101T000000Z-00000002'].map(name => join(directory, name))
     for (const path of kept) expect(fs.readdirSync(path)).toContain('000000000001.segment')
   })
