@@ -250,7 +250,11 @@ export class SpoolCoordinator {
   }
 
   #warnOfTrouble(error: unknown): void {
-    const remedy = remedyOf(error, 'Check the disk and the permissions of the directory.')
+    const isFileLimited = (error as NodeJS.ErrnoException).code === 'EFBIG'
+    const otherwise = isFileLimited
+      ? 'Raise the limit on the size of files (ulimit -f).'
+      : 'Check the disk and the permissions of the directory.'
+    const remedy = remedyOf(error, otherwise)
     this.#warn(
       `the spool in ${this.#directory} cannot be used (${reasonOf(error)}). Events are kept in memory only, and the spool is ` +
         `tried again from time to time. ${remedy}`,

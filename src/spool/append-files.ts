@@ -178,8 +178,12 @@ export class AppendFile {
     const descriptor = this.#descriptorToWrite()
     if (descriptor === undefined) return false
     try {
-      const written = this.#disk.write(descriptor, bytes, 0, length)
-      if (written < length) throw Object.assign(new Error('the disk took only a part of the data'), { code: 'ENOSPC' })
+      // A write may take only a part, for example if a signal interrupts it. If there is trouble, the next write tells.
+      for (let at = 0; at < length; ) {
+        const written = this.#disk.write(descriptor, bytes, at, length)
+        if (written === 0) throw Object.assign(new Error('the disk took only a part of the data'), { code: 'ENOSPC' })
+        at += written
+      }
     } catch (error) {
       this.#cutTorn(descriptor)
       throw error

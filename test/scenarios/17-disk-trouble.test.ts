@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { startEmulator } from '../../src/emulator.ts'
 import { core, environmentFor, inOrder, upTo } from '../exit/running.ts'
 import { numbersIn } from '../support/emulated.ts'
-import { runScript } from '../support/run-script.ts'
+import { runProgram, runScript } from '../support/run-script.ts'
 import { leaveInSpool } from '../support/spool-left.ts'
 
 const temporary = () => mkdtempDisposable(join(tmpdir(), 'logferry-17-'))
@@ -33,6 +33,17 @@ describe.concurrent('scenario 17: a spool on a disk that accepts no data', () =>
     const { code, stderr } = await runScript(source, environmentFor(emulator))
     expect(code).toBe(0)
     expect(stderr.match(/cannot be used \(ENOTDIR\)\. Events are kept in memory only/g)).toHaveLength(1)
+    expect(inOrder(numbersIn(emulator))).toEqual(upTo(5000))
+  })
+
+  it.skipIf(process.platform === 'win32')('because files may not grow: the warning names that limit', async () => {
+    await using directory = await temporary()
+    await using emulator = await startEmulator()
+    const spool = JSON.stringify(join(directory.path, 'spool'))
+    const source = `${core(`spool: { directory: ${spool} }, durability: 'disk'`)} log(0, 5000); process.exit()`
+    const limited = ['-c', 'ulimit -f 8; exec "$@"', 'sh', process.execPath, '--input-type=module', '--eval', source]
+    const { code, stderr } = await runProgram('sh', limited, { ...environmentFor(emulator), NODE_COMPILE_CACHE: '' })
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/cannot be used \(EFBIG\)\..* \(ulimit -f\)\./)])
     expect(inOrder(numbersIn(emulator))).toEqual(upTo(5000))
   })
 

@@ -109,6 +109,15 @@ describe('files written at the same time', () => {
     expect([...range(5).map(text), open.size]).toEqual(['x', 'x', 'x', 'x', 'x', 2])
   })
 
+  it('are written as a whole if the disk takes a few bytes at a time', () => {
+    const disk: Disk = {
+      ...nodeDisk,
+      write: (file, bytes, from, to) => nodeDisk.write(file, bytes, from, Math.min(from + 3, to)),
+    }
+    expect(write(filesOn(disk).create({ path: at(0) }), 'whole text')).toBe(true)
+    expect(text(0)).toBe('whole text')
+  })
+
   it('fail without further harm if no descriptor is available', () => {
     const { disk, counts } = countingDisk()
     counts.left = 0
