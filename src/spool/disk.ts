@@ -40,6 +40,8 @@ export interface Disk {
   /** Reads in one call, for when the event loop has stopped. */
   readNow(path: string): Buffer
   remove(path: string): void
+  /** Removes the content of a file. */
+  empty(path: string): void
   /** Returns `undefined` if the file does not exist. Throws if the disk gives no answer. */
   stat(path: string): FileState | undefined
   /** Throws an `UnsafePath` if another user could write to the directory, or could put another one in its place. */
@@ -168,6 +170,9 @@ export const nodeDisk: Disk = {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     }
+  },
+  empty(path) {
+    fs.closeSync(fs.openSync(path, constants.O_WRONLY | constants.O_TRUNC | noFollow))
   },
   stat: statOf,
   assertPrivate,

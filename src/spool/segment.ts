@@ -354,9 +354,19 @@ export class Segment implements StoredBatch, NeededSegment {
       this.#directory.onRemoved()
     } catch (error) {
       this.#deps.onTrouble(error)
-      this.#deps.onUnremoved(this) // if the file stays, a process that adopts it sends its lines again
+      this.#deps.onUnremoved(this)
+      this.#empty()
     }
     this.#markUnneeded()
+  }
+
+  /** Empties a file that cannot be removed. Otherwise a process that adopts it would send its lines again. */
+  #empty(): void {
+    try {
+      this.#deps.disk.empty(this.path)
+    } catch {
+      // The file system has become read-only, for example.
+    }
   }
 
   vanish(): void {

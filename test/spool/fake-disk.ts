@@ -133,6 +133,12 @@ export class FakeDisk {
         this.#removed.set(path, file)
         this.freeBytes += file.bytes.length
       },
+      empty: path => {
+        meet('write', path)
+        const file = this.#fileAt(path)
+        this.freeBytes += file.bytes.length
+        file.bytes = Buffer.alloc(0)
+      },
       stat: path => {
         if (this.#directories.has(path)) return { identity: path, bytes: 0 }
         const file = this.#files.get(path)

@@ -386,4 +386,19 @@ describe('a disk that fails for a minute costs no event:', () => {
     await vi.advanceTimersByTimeAsync(60_000)
     expectEachOnce(world)
   })
+
+  it('delivered segments cannot be removed before the process is killed', async () => {
+    const world = started('disk', 50, 1000)
+    world.disk.faults.set('remove', 'EIO')
+    world.answers = []
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(world.arrivals.size).toBe(50)
+    expect(world.disk.images('seen').size).toBeGreaterThan(0)
+    world.kill(world.processes[0] as Process)
+    world.disk.faults.clear()
+    world.start()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expectEachOnce(world)
+    expect(world.disk.images('seen').size).toBe(0)
+  })
 })
