@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { isTorn } from './dead-letter-files.ts'
 import { deadLettersName, olderDeadLettersName } from './file-names.ts'
 import { fs, isOurs, noFollow, nonBlocking } from './node-fs.ts'
-import { assertPrivate, UnsafePath } from './private-directory.ts'
+import { assertPrivate, makePrivateDirectory, UnsafePath } from './private-directory.ts'
 
 /** An event that must not be sent again: the service refused it, or a spooled record is not an event. */
 export interface DeadLetter {
@@ -75,7 +75,7 @@ export class DeadLetters {
    */
   #open(bytes: number): number {
     assertPrivate(this.#directory)
-    fs.mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    makePrivateDirectory(this.#directory)
     assertPrivate(this.#directory) // again: another user may have created it since
     const file = this.#openOwn()
     if (this.#takes(file, bytes)) return file

@@ -1,9 +1,9 @@
 import type { Stats } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { isOutOfDescriptors } from '../text/out-of-descriptors.ts'
 import { adopt, type Claim, claim, removeDirectory } from './claim.ts'
 import { fs, identityIn, isOurs, noFollow, nonBlocking, ownerOnly, statOf } from './node-fs.ts'
-import { assertPrivate } from './private-directory.ts'
+import { assertPrivate, makePrivateDirectory } from './private-directory.ts'
 
 /** The file system operations of the spool. Each one throws as `node:fs` does. */
 export interface Disk {
@@ -78,19 +78,12 @@ export interface DiskEntry {
 }
 
 const { constants } = fs
-const ownerOnlyDirectory = 0o700
 /** Number of files examined in one turn of the event loop. */
 const listedAtOnce = 128
 
 export const nodeDisk: Disk = {
   makeDirectory(path) {
-    try {
-      fs.mkdirSync(path, { recursive: true, mode: ownerOnlyDirectory })
-    } catch (error) {
-      // Node reports ENOENT for any failure below an existing directory. `makeFirstMissing` throws the real error.
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') makeFirstMissing(path)
-      throw error
-    }
+    makePrivateDirectory(path)
   },
   async list(path, isWanted, onForeign) {
     const entries: DiskEntry[] = []
@@ -214,10 +207,4 @@ async function unlessGone<T>(result: Promise<T>): Promise<T | undefined> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
-}
-
-function makeFirstMissing(path: string): void {
-  let missing = resolve(path)
-  while (dirname(missing) !== missing && !fs.existsSync(dirname(missing))) missing = dirname(missing)
-  fs.mkdirSync(missing, { mode: ownerOnlyDirectory })
 }

@@ -61,6 +61,24 @@ export function assertPrivate(directory: string): void {
   }
 }
 
+/**
+ * Creates a directory that only this user may enter, and its missing parents. Does nothing if the directory exists.
+ * Node's `recursive` never returns if a file system calls a directory missing whose parent exists, as `/proc` does.
+ *
+ * @throws any error from the disk
+ */
+export function makePrivateDirectory(path: string): void {
+  const missing: string[] = []
+  for (let at = resolve(path); !fs.existsSync(at) && dirname(at) !== at; at = dirname(at)) missing.unshift(at)
+  for (const directory of missing) {
+    try {
+      fs.mkdirSync(directory, { mode: 0o700 })
+    } catch (error) {
+      if (!fs.existsSync(directory)) throw error // otherwise another process has created it since
+    }
+  }
+}
+
 function namesOf(path: string): string[] {
   return path.split(sep).filter(name => name !== '')
 }

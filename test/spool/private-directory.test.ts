@@ -1,10 +1,10 @@
 /** A spool that other users could change is not used: they could redirect our events, or make us write files. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { assertPrivate } from '../../src/spool/private-directory.ts'
+import { assertPrivate, makePrivateDirectory } from '../../src/spool/private-directory.ts'
 import { startShipping } from '../support/shipping.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -129,6 +129,26 @@ function canMount(): boolean {
     fs.rmdirSync(path)
   }
 }
+
+// Node's own recursive creation of a directory never returns there.
+it.runIf(process.platform === 'linux')('a spool in a file system that refuses directories is reported', () => {
+  const source = `import { createShipper } from '${new URL('../../src/index.ts', import.meta.url)}'
+    const options = { baseUrl: 'http://127.0.0.1:9', token: 't', dataset: 'd', exitTimeoutMs: 0 }
+    createShipper({ ...options, spool: { directory: '/proc/none/spool' }, durability: 'disk' }).ship({ n: 1 })`
+  const args = ['--input-type=module', '--eval', source]
+  const { status, stderr } = spawnSync(process.execPath, args, { timeout: 10_000, killSignal: 'SIGKILL' })
+  expect(status).toBe(0)
+  expect(String(stderr)).toContain('the spool in /proc/none/spool cannot be used (ENOENT)')
+})
+
+it('makes parents of a directory that are missing, for this user alone', () => {
+  const path = join(home, 'a', 'b', 'c')
+  makePrivateDirectory(path)
+  makePrivateDirectory(path)
+  expect(['a', 'a/b', 'a/b/c'].map(name => fs.statSync(join(home, name)).mode & 0o777)).toEqual([0o700, 0o700, 0o700])
+  fs.writeFileSync(join(home, 'file'), '')
+  expect(() => makePrivateDirectory(join(home, 'file', 'c'))).toThrow('ENOTDIR')
+})
 
 describe.runIf(isRoot)('a spool that is refused', () => {
   it.each([
