@@ -74,6 +74,10 @@ export function invalidOption(
   kind: 'type' | 'range' = 'type',
 ): (TypeError | RangeError) & InvalidOption {
   const message = toMessageLine(`logferry: option \`${option}\` must be ${expected}; got ${got}`)
-  const error = kind === 'type' ? new TypeError(message) : new RangeError(message)
+  return misusedOption(option, kind === 'type' ? new TypeError(message) : new RangeError(message))
+}
+
+/** Marks an error as the refusal of one option. */
+export function misusedOption<E extends Error>(option: string, error: E): E & InvalidOption {
   return Object.assign(error, { code: 'LOGFERRY_INVALID_OPTION' as const, option })
 }

@@ -580,7 +580,7 @@ describe('invalid options', () => {
     [
       'an unknown name',
       { baseUrl: 'https://x.example', token: 't', dataset: 'd', datset: 'e' },
-      /`datset` must be one of/,
+      /there is no option `datset`\. Did you mean `dataset`\?/,
     ],
     ['null in place of a shipper', { shipper: null }, /`shipper` must be a shipper .*; got null$/],
     ['a text in place of a shipper', { shipper: 'x' }, /`shipper` must be a shipper .*; got a string/],
