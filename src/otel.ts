@@ -353,12 +353,8 @@ async function endOf(shipper: Shipper, isOwn: boolean, timeoutMs: number): Promi
 function expectComplete({ complete, pending }: FlushResult): void {
   if (complete) return
   const rest = pending === 0 ? 'events were dropped' : `${pending} events are not delivered yet`
-  const { error } = failure(
-    'timeout',
-    'LOGFERRY_TIMEOUT',
-    `the time for delivery ran out, and ${rest}; see shipper.stats()`,
-  )
-  throw error
+  const remedy = 'See the warnings for the cause, or raise flushTimeoutMs.'
+  throw failure('timeout', 'LOGFERRY_TIMEOUT', `the time for delivery ran out, and ${rest}. ${remedy}`).error
 }
 
 /** Ships a record. Returns the reason for which it was dropped; a record below the minimum severity is not dropped. */

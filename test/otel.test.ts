@@ -659,7 +659,10 @@ describe('the exporter', () => {
       exporter.shipper.on('warning', () => {})
       const provider = new LoggerProvider({ processors: [make(exporter)] })
       provider.getLogger('x').emit({ body: 'never' })
-      await expect(provider.shutdown()).rejects.toMatchObject({ code: 'LOGFERRY_TIMEOUT' })
+      await expect(provider.shutdown()).rejects.toMatchObject({
+        code: 'LOGFERRY_TIMEOUT',
+        message: expect.stringContaining('See the warnings for the cause, or raise flushTimeoutMs'),
+      })
     }
   })
 

@@ -162,4 +162,15 @@ describe.concurrent('events that the request rate holds back', () => {
     const { message } = slow.warnings.find(({ code }) => code === 'LOGFERRY_DROPPED') ?? {}
     expect(message).toMatch(/could not be delivered within 1500 ms \(the service answers 503 .*\)\. They are dropped\./)
   })
+
+  it('are what the advice is about if the service answers 429 until the end', async () => {
+    await using slow = await startSlow({ apiRateLimitPerSecond: 100 })
+    slow.emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 429, headers: { 'retry-after': '30' } })
+    slow.shipper.ship({ of: 1 })
+    await slow.shipper.flush({ timeoutMs: 300 })
+    await slow.shipper.close({ timeoutMs: 300 })
+    const { message } = slow.warnings.find(({ code }) => code === 'LOGFERRY_DROPPED') ?? {}
+    expect(message).toMatch(/\(the service answers 429 .*\)\. It is dropped\. .*let fewer processes share the limit/)
+    expect(message).not.toContain('certificates')
+  })
 })

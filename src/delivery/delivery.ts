@@ -13,7 +13,7 @@ import { Demand } from './demand.ts'
 import { rateLimitIn } from './rate-limit-headers.ts'
 import type { RateInForce, RateLimiter } from './rate-limiter.ts'
 import { type Attempt, maxRequestsAtEnd } from './sender.ts'
-import { AttemptSettler } from './settle-attempt.ts'
+import { AttemptSettler, type Failure } from './settle-attempt.ts'
 import type { PausedBy } from './warnings.ts'
 
 /** The queue from which delivery takes batches, and to which it returns them. */
@@ -108,8 +108,8 @@ export class Delivery {
     return this.#settler.lastTrouble
   }
 
-  /** The reason for which the last attempt failed; `undefined` when the service has given another answer since. */
-  get failure(): string | undefined {
+  /** Why the last attempt failed; `undefined` when the service has given another answer since. */
+  get failure(): Failure | undefined {
     return this.#settler.failure
   }
 

@@ -4,7 +4,7 @@ import type { Dispatcher } from '../http/dispatcher.ts'
 import { type Encoding, maxCompressedBytes } from '../http/encodings.ts'
 import { errorTypeOf } from '../http/error-type.ts'
 import { type Answer, exchange, type Request } from '../http/exchange.ts'
-import { toReason } from '../http/reason.ts'
+import { toReason, withoutSourceFiles } from '../http/reason.ts'
 import { verifiedTls } from '../http/verified-tls.ts'
 import type { WorkerHttpClient } from '../http/worker-client.ts'
 import { proxyHint } from '../options/proxy-env.ts'
@@ -172,7 +172,8 @@ export class Sender {
   #unanswered(error: unknown, { encoding, bodyBytes, isOwn }: UnansweredRequest): Attempt {
     const code = textIn(error, 'code')
     const hint = isOwn ? proxyHint(this.#options.proxy, code) : ''
-    const reason = toReason(textIn(error, 'message') || code || 'no connection', this.#redact) + hint
+    const message = withoutSourceFiles(textIn(error, 'message') ?? '')
+    const reason = toReason(message || code || 'no connection', this.#redact) + hint
     const outcome = { kind: 'retryable', reason, reset: resetCodes.has(code ?? '') } as const
     return { outcome, encoding, bodyBytes, errorType: errorTypeOf(error) }
   }

@@ -21,6 +21,8 @@ import {
   batchTooLarge,
   encodingRefused,
   eventTooLarge,
+  failureRemedy,
+  paceRemedy,
   paused,
   refusedAndKept,
   rejected,
@@ -42,6 +44,12 @@ export interface AttemptSettlerDeps {
   readonly onSettled: () => void
   /** Called when the service has answered a batch of the dataset with a 2xx status. */
   readonly onDelivered: (dataset: string) => void
+}
+
+/** Why events could not be delivered, and what an operator can do. */
+export interface Failure {
+  readonly reason: string
+  readonly remedy: string
 }
 
 /**
@@ -80,8 +88,8 @@ export class AttemptSettler {
   isLastChance = false
   /** Status and reason of the last answer that asked for another attempt. */
   lastTrouble: string | undefined
-  /** The reason for which the last attempt failed; `undefined` when the service has given another answer since. */
-  failure: string | undefined
+  /** Why the last attempt failed; `undefined` when the service has given another answer since. */
+  failure: Failure | undefined
   readonly #deps: AttemptSettlerDeps
   /** Start of the latest request that the service accepted; monotonic, in milliseconds. */
   #acceptedAtMs = Number.NEGATIVE_INFINITY
@@ -251,8 +259,9 @@ export class AttemptSettler {
     const { breaker, rateLimiter, diagnostics } = this.#deps
     const nowMs = monotonicMs()
     if (outcome.status !== undefined) this.lastTrouble = `${outcome.status} ${outcome.reason}`
-    this.failure = outcome.status === undefined ? outcome.reason : `the service answers ${this.lastTrouble}`
     const wasThrottled = isThrottled(outcome.status)
+    const reason = outcome.status === undefined ? outcome.reason : `the service answers ${this.lastTrouble}`
+    this.failure = { reason, remedy: wasThrottled ? paceRemedy : failureRemedy(reason) }
     // A 429 is for the rate limiter alone: both waits together would be too long.
     batch.attempts.delayUntil(wasThrottled ? 0 : breaker.onFailed(nowMs, outcome.retryAfterMs, startedAtMs))
     const isSuspect = outcome.reset === true && batch.byteLength > suspectBytes && batch.count > 1

@@ -131,5 +131,6 @@ export function remedyFor(status: number): string {
   if (status === 400 || status === 413 || status === 422)
     return 'The service refuses every event. Check the form of the events, and any proxy or firewall on the way to the service.'
   if (status === 407) return 'Check the credentials of the proxy.'
+  if (status === 415) return 'Set contentType to the other media type.'
   return 'Check baseUrl and the options.'
 }

@@ -21,6 +21,15 @@ export function toReason(text: string, redact?: Redact): string {
   return toShortLine(text, redact) || 'no reason given'
 }
 
+/**
+ * Returns the message of an error of a connection. OpenSSL's messages also name its functions and source files, of which
+ * only the reason is of use: `no TLS connection: wrong version number`.
+ */
+export function withoutSourceFiles(message: string): string {
+  const reason = /^[\dA-F]+:error:[\dA-F]+:[^:]*:[^:]*:([^:]+):/.exec(message)?.[1]
+  return reason === undefined ? message : `no TLS connection: ${reason}`
+}
+
 const maxLocationChars = 2000
 
 /**

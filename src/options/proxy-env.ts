@@ -89,9 +89,18 @@ export function resolveProxy(given: ProxyEnv | undefined, environment: Environme
 
 const none: ResolvedProxy = { env: {}, credentials: undefined, unused: undefined }
 
-/** Returns an addition to the reason why there is no connection, if an unused proxy may be the way to the service. */
-export function proxyHint({ unused }: ResolvedProxy, code: string | undefined): string {
-  if (unused === undefined || !codesWithoutConnection.has(code ?? '')) return ''
+/**
+ * Returns an addition to the reason why there is no connection, if a proxy is used, or if an unused one may be the way
+ * to the service.
+ */
+export function proxyHint({ env, unused }: ResolvedProxy, code: string | undefined): string {
+  if (!codesWithoutConnection.has(code ?? '')) return ''
+  const used = env.https_proxy ?? env.http_proxy
+  if (used !== undefined) {
+    const proxy = URL.canParse(used) ? ` ${new URL(used).host}` : ''
+    return `; requests go through the proxy${proxy}${env.no_proxy === undefined ? '' : ', unless NO_PROXY names the service'}`
+  }
+  if (unused === undefined) return ''
   return (
     `; ${unused} is set, but not used: a proxy needs NODE_USE_ENV_PROXY=1 or the option proxyEnv, an http:// or ` +
     `https:// address, and ${nodeWithProxies}`

@@ -1,3 +1,4 @@
+import { withoutSourceFiles } from '../http/reason.ts'
 import { proxyHint, type ResolvedProxy } from '../options/proxy-env.ts'
 import { type Redact, toShortLine } from '../text/short-line.ts'
 import { OrgError } from './org-error.ts'
@@ -7,7 +8,7 @@ import { printableCause } from './printable-cause.ts'
 export function noAnswer(error: unknown, redact: Redact, proxy?: ResolvedProxy | undefined): OrgError {
   const cause = printableCause(error, redact)
   const { code = '', message } = cause as { code?: string; message: string }
-  const reason = toShortLine([code, message].filter(Boolean).join(': '))
+  const reason = toShortLine([code, withoutSourceFiles(message)].filter(Boolean).join(': '))
   // Node's parser gives such an error for an invalid answer. If the application supplies a dispatcher, undici gives one
   // of its own.
   if (code.startsWith('HPE_') || cause.name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW') {

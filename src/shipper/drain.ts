@@ -1,6 +1,6 @@
 import type { Diagnostics } from '../accounting/diagnostics.ts'
 import type { Ledger } from '../accounting/ledger.ts'
-import { failureRemedy, pacedFor, paceReason, paceRemedy, pauseReason, remedyFor } from '../delivery/warnings.ts'
+import { pacedFor, paceReason, paceRemedy, pauseReason, remedyFor } from '../delivery/warnings.ts'
 import { type LossWords, outOfTime } from '../exit/drain-at-exit.ts'
 import { monotonicMs } from '../time.ts'
 import { settlesWithin } from '../time-limits.ts'
@@ -190,7 +190,7 @@ export class Drain {
     }
     const inForce = delivery.heldBackBy(monotonicMs())
     if (inForce !== undefined) return { how: `${how}, because ${paceReason(inForce)}`, remedy: paceRemedy }
-    return failure === undefined ? { how, remedy } : { how: `${how} (${failure})`, remedy: failureRemedy(failure) }
+    return failure === undefined ? { how, remedy } : { how: `${how} (${failure.reason})`, remedy: failure.remedy }
   }
 }
 

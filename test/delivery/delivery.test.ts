@@ -737,6 +737,7 @@ describe('when the service does not accept the compression', () => {
     await vi.advanceTimersByTimeAsync(5000)
     expect(ledger.pending).toBe(1)
     expect(warnings.map(({ code }) => code)).toEqual(['LOGFERRY_PAUSED'])
+    expect(warnings[0]?.message).toContain('Set contentType to the other media type')
   })
 
   it('a 415 to everything is asked for less and less often, as a 401 is', async () => {

@@ -109,6 +109,17 @@ describe.concurrent('a proxy', () => {
     expect(proxy.asked).toEqual([])
   })
 
+  it('is named, without its credentials, if it gives no connection', async () => {
+    const proxyEnv = { HTTPS_PROXY: `http://user:${password}@127.0.0.1:9` }
+    const { warnings } = await ship({ proxyEnv })
+    expect(warnings).toContain('(connect ECONNREFUSED 127.0.0.1:9; requests go through the proxy 127.0.0.1:9)')
+    expect(warnings).not.toContain(password)
+    const error = await createOrgClient({ baseUrl: `https://${host}`, token, proxyEnv, timeoutMs: 300 })
+      .get('o')
+      .catch(String)
+    expect(error).toContain('requests go through the proxy 127.0.0.1:9')
+  })
+
   it('leading to a server with the certificate of another host does not pass the token on', async () => {
     let heard = ''
     const impostor = createTlsServer(others, socket => socket.on('error', () => {}).on('data', data => (heard += data)))
@@ -178,6 +189,20 @@ describe.concurrent('a proxy', () => {
     }
   })
 })
+
+it.each(['', 'process.exit()'])(
+  'https to a port without TLS is reported by the reason of OpenSSL alone: %s',
+  async end => {
+    await using emulator = await startEmulator()
+    const LOGFERRY_URL = emulator.url.replace('http:', 'https:')
+    const { stderr } = await runScript(`${core()} log(0); ${end}`, {
+      LOGFERRY_URL,
+      LOGFERRY_TOKEN: token,
+      LOGFERRY_DATASET: 'd',
+    })
+    expect(stderr).toContain('(no TLS connection: wrong version number)')
+  },
+)
 
 describe.concurrent('a proxy of the environment that is not used', () => {
   const hint = 'HTTPS_PROXY is set, but not used: a proxy needs NODE_USE_ENV_PROXY=1 or the option proxyEnv'
