@@ -299,7 +299,7 @@ export class DatasetQueue {
   putIntoStored(...batches: readonly Batch[]): void {
     for (const batch of batches) {
       const younger = this.#stored.findLastIndex(({ order }) => order <= batch.order) + 1
-      // `splice` would make room for 17: 130 bytes for each of thousands of datasets.
+      // In an empty array, `splice` makes room for 17 batches: 130 bytes for each of thousands of datasets.
       if (this.#stored.length === 0) this.#stored = [batch]
       else this.#stored.splice(younger, 0, batch)
     }
@@ -333,7 +333,7 @@ export class DatasetQueue {
       const next = this.#stored[at]
       if (next === undefined || batch.byteLength + next.byteLength > maxBatchBytes) return batch
       if (batch.count + next.count > maxBatchEvents) return batch
-      if (batch.attempts.count > 0 !== next.attempts.count > 0) return batch // a line counts once as sent
+      if (batch.attempts.count > 0 !== next.attempts.count > 0) return batch // only lines that were sent count as retries
       batch.join(next)
       this.#stored.splice(at, 1)
     }

@@ -115,7 +115,7 @@ export class Refusals {
     return this.#acceptedAtMs
   }
 
-  /** True if no line waits of the batches with refused pieces. */
+  /** True if every line of the batches with refused pieces is settled. */
   get isSettled(): boolean {
     for (const origin of this.#origins) {
       if (origin.unsettled > 0) return false

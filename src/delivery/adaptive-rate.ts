@@ -39,7 +39,10 @@ const minGrowthPerSecond = 0.0035
  */
 const usualRefusedPart = 0.015
 const maxGrowthFactor = 10
-/** That minimum factor, and the maximum growth as a part of the rate: very many processes would grow too fast together. */
+/**
+ * Minimum factor of that growth, and maximum growth as a part of the rate. Without the maximum, very many processes would
+ * together grow too fast.
+ */
 const growthInCrowds = {
   withHeaders: { minFactor: 0.1, maxPart: 0.004 },
   without: { minFactor: 1, maxPart: 0.02 },
@@ -57,7 +60,7 @@ const forgottenAfterMs = 240_000
 const doublingAfter = 4
 /** Minimum time between two doublings, in milliseconds. */
 const doublingMs = 400
-/** The same beyond the rate that was used before the trouble. */
+/** Minimum time between two doublings beyond the rate that was used before the 429s, in milliseconds. */
 const doublingBeyondKnownMs = 1000
 /** Part of the rate before the trouble up to which the rate doubles. */
 const recoveredPart = 0.95
@@ -73,8 +76,8 @@ const keptAfterDoubling = { proven: 0.5, unproven: 0.25 }
 const limitAfterDoubling = { proven: 0.7, unproven: 0.35 }
 
 /**
- * Answers in a row that show no other process mean that there is none, and so no share to find, if they had at most this
- * probability while others use the whole limit.
+ * If answers in a row show no other process, and had at most this probability with other processes that use the whole
+ * limit, this process is alone, and has no share to find.
  */
 const maxChanceOfOthers = 0.02
 
@@ -166,8 +169,8 @@ interface Proven {
  * shares converge. Small shares grow at least as fast as large ones, and the faster, the less is refused.
  *
  * A process that meets a 429 before it has proven a rate finds its share: all processes begin with the same low rate,
- * raise it while nothing is refused, and then take the part of their requests that is accepted. Whoever came first has
- * no advantage.
+ * raise it while nothing is refused, and then take the part of their requests that is accepted. A process that came
+ * first has no advantage.
  *
  * An outage of only 429s says nothing about the limit. During the outage a request is tried every few seconds. After
  * the first success the rate doubles several times a second (slow start), until it is nearly the rate before the
@@ -198,7 +201,7 @@ export class AdaptiveRate {
   #doubledAtMs = 0
   /** Part of the latest requests that was refused. */
   #refusedPart = usualRefusedPart
-  /** The probability of the last answers, which showed no other process, if others use the whole limit. */
+  /** Probability that the last answers, in a row, show no other process although others use the whole limit. */
   #chanceOfOthers = 1
 
   constructor(random: () => number) {

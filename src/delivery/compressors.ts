@@ -99,7 +99,7 @@ export function compressNow(bytes: Buffer, encoding: Encoding): Buffer {
 
 /**
  * Returns the compressed bytes as one frame. A small part of a larger buffer is copied, because keeping the part would
- * keep the whole buffer. The copy is not part of one either, such as Node's pool.
+ * keep the whole buffer. The copy has a buffer of its own, outside of Node's pool.
  */
 function toBeKept(compressed: Buffer, encoding: Compressed): Buffer {
   const frame = codecs[encoding].toOneFrame?.(compressed) ?? compressed

@@ -46,17 +46,17 @@ const headerLimitHoldsMs = 1000
  */
 const sameHeaderLimitHoldsMs = 120_000
 /**
- * A limit from headers is forgotten after so many answers in a row that name none, because what named it is gone: a rule
- * of a gateway, for example.
+ * Number of answers in a row without a limit after which a limit from headers is forgotten. What named the limit, such
+ * as a rule of a gateway, is then gone.
  */
 const maxAnswersWithoutLimit = 5
+/** Time since the last answer that named the limit after which one answer without a limit is enough, in milliseconds. */
+const maxUnnamedMs = 10_000
 /**
  * Minimum of a limit in headers, in requests per second: a limit is unlearned by answers, and without requests there are
  * none.
  */
 const minHeaderPerSecond = 1 / 60
-/** It is forgotten after the first such answer, if the last answer that named it came so long ago, in milliseconds. */
-const maxUnnamedMs = 10_000
 /**
  * Time after the last 429 until a lease is fully used again, in milliseconds: less than two lease terms of the fleet.
  */

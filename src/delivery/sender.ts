@@ -36,8 +36,8 @@ interface UnansweredRequest extends Pick<Attempt, 'encoding' | 'bodyBytes'> {
 }
 
 /**
- * Maximum number of requests in flight before the deadline, for as many datasets. A few connections that serve
- * thousands of datasets one after the other would need more time than the deadline allows.
+ * Maximum number of requests in flight before the deadline, and so of datasets served at the same time. A few
+ * connections that serve thousands of datasets one after the other would need more time than the deadline allows.
  */
 export const maxRequestsAtEnd = 32
 
@@ -124,7 +124,8 @@ export class Sender {
   #dispatcher(): Dispatcher {
     const { baseUrl, dispatcher, maxConcurrentRequests } = this.#options
     if (dispatcher !== undefined) return dispatcher
-    const maxConnections = Math.max(maxConcurrentRequests, maxRequestsAtEnd) // `Delivery` keeps to one or the other
+    // `Delivery` makes at most the first number of requests at a time, and at most the second before the deadline.
+    const maxConnections = Math.max(maxConcurrentRequests, maxRequestsAtEnd)
     this.#connections ??= new Connections(baseUrl.origin, maxConnections, this.#options)
     return this.#connections
   }

@@ -65,8 +65,8 @@ export interface AdopterDeps {
 const passedOnBytes = 1_048_576
 
 /**
- * Size of the buffer that segments are read into, one after another, in bytes. A buffer for each of thousands would be
- * garbage at once, and memory that the process keeps.
+ * Size of the buffer that segments are read into, one after another, in bytes. A buffer for each of thousands of
+ * segments would be garbage at once, in memory that the process does not give back.
  */
 const scratchBytes = 1_048_576
 

@@ -17,7 +17,7 @@ const descriptorsPerDirectory = 2
 /** One for the lock of the own directory, and one for a segment: enough to write everything that is pending. */
 const reservedDescriptors = 2
 
-/** Has the path of a file. */
+/** The owner of a file, which knows its path. */
 export interface FilePlace {
   readonly path: string
 }
@@ -126,7 +126,7 @@ export class AppendFiles {
     try {
       this.#deps.disk.close(descriptor)
     } catch {
-      // The descriptor is closed even then, and nothing was written to it.
+      // A descriptor is closed even if `close` fails, and nothing was written to this one.
     }
     return true
   }
@@ -159,7 +159,7 @@ export class AppendFile {
     try {
       this.#identity = disk.identify(descriptor)
     } catch {
-      // `suspend` asks again.
+      // `suspend` asks for the identity again.
     }
   }
 

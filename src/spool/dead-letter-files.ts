@@ -114,7 +114,7 @@ function letterOf({ number, line }: LetterLine): Letter | LetterWithoutEvent | U
     : { kind: 'no-event', number, line, dataset, reason: why }
 }
 
-/** The value of each field that a letter lacks, in place of an inherited one. */
+/** Fields that a dead letter may lack. Without these, `Object.prototype` could add such a field. */
 const bare: Readonly<Record<'dataset' | 'event' | 'status' | 'reason', unknown>> = {
   dataset: undefined,
   event: undefined,
