@@ -68,13 +68,16 @@ export function assertPrivate(directory: string): void {
  * @throws any error from the disk
  */
 export function makePrivateDirectory(path: string): void {
-  const missing: string[] = []
-  for (let at = resolve(path); !fs.existsSync(at) && dirname(at) !== at; at = dirname(at)) missing.unshift(at)
+  const missing = [resolve(path)]
+  for (let at = dirname(missing[0] as string); !fs.existsSync(at) && dirname(at) !== at; at = dirname(at)) {
+    missing.unshift(at)
+  }
   for (const directory of missing) {
     try {
       fs.mkdirSync(directory, { mode: 0o700 })
     } catch (error) {
-      if (!fs.existsSync(directory)) throw error // otherwise another process has created it since
+      // If it is a directory, it was there, or another process has created it since.
+      if (!fs.statSync(directory, { throwIfNoEntry: false })?.isDirectory()) throw error
     }
   }
 }

@@ -148,6 +148,9 @@ it('makes parents of a directory that are missing, for this user alone', () => {
   expect(['a', 'a/b', 'a/b/c'].map(name => fs.statSync(join(home, name)).mode & 0o777)).toEqual([0o700, 0o700, 0o700])
   fs.writeFileSync(join(home, 'file'), '')
   expect(() => makePrivateDirectory(join(home, 'file', 'c'))).toThrow('ENOTDIR')
+  expect(() => makePrivateDirectory(join(home, 'file'))).toThrow('EEXIST')
+  fs.symlinkSync(join(home, 'a'), join(home, 'link'))
+  makePrivateDirectory(join(home, 'link'))
 })
 
 describe.runIf(isRoot)('a spool that is refused', () => {
