@@ -23,14 +23,24 @@ export interface LimitsStats {
   readonly problem: string | undefined
   /** Requests per second that this process may make; `undefined` if nothing limits them. */
   readonly requestsPerSecond: number | undefined
-  /** Source of the limit of requests: `license`, `headers`, `lease`, `throttled` or `none`. */
+  /**
+   * Source of that limit: `license`, `headers` (of the service's answers), `lease` (the part of this process among those
+   * that share the license), `throttled` (learned from 429s) or `none`.
+   */
   readonly because: string
   /**
    * This process's part of the ingest for the billing period, in uncompressed bytes. `undefined` if the license has no
    * `monthlyIngestGb`.
    */
   readonly ingest:
-    | { readonly bytes: number; readonly usedBytes: number; readonly usedUpAt: string | undefined }
+    | {
+        /** Bytes that this process may ingest in the billing period. */
+        readonly bytes: number
+        /** Bytes of these that are used: by this process since its start and, if answers tell, before and by others. */
+        readonly usedBytes: number
+        /** Time at which they will be used up at the present rate, in RFC 3339; `undefined` if they last, or if unknown. */
+        readonly usedUpAt: string | undefined
+      }
     | undefined
   /** Maximum number of fields per dataset. */
   readonly maxFields: number | undefined
