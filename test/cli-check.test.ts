@@ -369,6 +369,13 @@ describe.concurrent('logferry check, the service:', () => {
       expect(of('token')?.detail).toMatch(/refuses the API token \(status 403: the token is unknown\)/)
       expect(of('token')?.remedy).toMatch(/^Check that LOGFERRY_TOKEN is valid and complete, may ingest into 'd'/)
       expect(skipped).toContain('event')
+      const withOrg = await check({
+        ...withOrganization(emulator),
+        LOGFERRY_TOKEN: 'wrong-secret',
+        LOGFERRY_ACCESS_TOKEN: '',
+      })
+      expect(withOrg.bad).toEqual(['token', 'organization'])
+      expect(withOrg.of('organization')?.remedy).toMatch(/^Only the option limits needs the organization: /)
     })
   })
 

@@ -24,7 +24,7 @@ Exits with 0 if no event is left, with 1 if one is.`,
     dataset: { value: 'name', description: 'send the events of this dataset only' },
     'time-field': {
       value: 'name',
-      description: 'name of the time stamp in the events, if the application has set timeField (default: _time)',
+      description: 'name of the timestamp in the events, if the application has set timeField (default: _time)',
     },
     ...serviceOptions,
     timeout: timeoutOption,

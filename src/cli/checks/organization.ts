@@ -46,7 +46,7 @@ function judge({ name, plan, paymentStatus, role }: Awaited<ReturnType<OrgClient
 
 const remedies: Partial<Record<OrgErrorCode, string>> = {
   UNAUTHORIZED:
-    'Events are delivered without it. The option limits needs it: set LOGFERRY_ACCESS_TOKEN (in the application: ' +
+    'Only the option limits needs the organization: set LOGFERRY_ACCESS_TOKEN (in the application: ' +
     'limits.accessToken), or allow the API token to read the organization. Check LOGFERRY_ORG_ID, too.',
   NOT_FOUND: 'Check LOGFERRY_ORG_ID. The organization may live in the other region.',
   RATE_LIMITED: 'Try again later.',
@@ -57,7 +57,7 @@ const remedies: Partial<Record<OrgErrorCode, string>> = {
 /** The organization is only needed for its limits. So a refusal is no failure, but an unknown organization is one. */
 function refusal({ code, message }: OrgError, { settings }: Session): Finding {
   const detail = message.replace(/^logferry: /, '')
-  const remedy = remedies[code] ?? 'Try again later. Events are delivered without the organization.'
+  const remedy = remedies[code] ?? 'Try again later. Only the option limits needs the organization.'
   const isNeeded = code === 'NOT_FOUND' && settings.options.personalAccessToken !== undefined
   return isNeeded ? fail(detail, remedy, { code }) : warn(detail, remedy, { code })
 }
