@@ -327,6 +327,13 @@ describe('invalid options throw when the shipper is made', () => {
     ['a word to identify', { ...good, identify: 'yes' }, 'identify', /true or false; got "yes"$/, 'TypeError'],
     ['an unknown region', { ...good, region: 'mars' }, 'region', /'us' or 'eu'; got "mars"/, 'TypeError'],
     ['an empty dataset', { ...good, dataset: '' }, 'dataset', /got an empty string/, 'TypeError'],
+    [
+      'a dataset of too many characters',
+      { ...good, dataset: 'd'.repeat(1025) },
+      'dataset',
+      /1 to 1024 characters.*got a string of 1025/,
+      'TypeError',
+    ],
     ['a dataset of two dots', { ...good, dataset: '..' }, 'dataset', /not "\." or "\.\."/, 'TypeError'],
     [
       'both tokens',

@@ -257,7 +257,7 @@ const MiB = 1_048_576
 export const maxUnlimitedBatchBytes = 4 * MiB
 
 export const expectedDataset =
-  'a dataset name (not empty, no control characters, not "." or "..") or a function that returns one'
+  'a dataset name (1 to 1024 characters, no control characters, not "." or "..") or a function that returns one'
 
 /** Options that the defaults of other options depend on. `ShipperValues` does not compile if a type differs. */
 interface Basis {

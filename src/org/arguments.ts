@@ -20,7 +20,11 @@ const updateOptions = {
  */
 export function checkedId(id: unknown): string {
   if (isPathSegment(id)) return id
-  throw invalidOption('id', 'the id of an organization (no control characters, not "." or "..")', kindOf(id))
+  throw invalidOption(
+    'id',
+    'the id of an organization (1 to 1024 characters, no control characters, not "." or "..")',
+    kindOf(id),
+  )
 }
 
 /** @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` */
