@@ -45,21 +45,16 @@ export const alone: readonly string[] = [
 
 /** Files that take longest, because of their waits. They start first, so that the others run beside them. */
 export const longest: readonly string[] = [
-  'test/dev/page-look.test.ts',
   'test/scenarios/at-length.test.ts',
-  'test/dev/page-live.test.ts',
   'test/spool/spool.test.ts',
-  'test/dev/page.test.ts',
   'test/log-call.test.ts',
   'test/org/fleet-simulation.test.ts',
   'test/dev/terminal.test.ts',
   'test/rate-limit.test.ts',
   'test/exit/out-of-stack.test.ts',
-  'test/dev/page-safety.test.ts',
   'test/exit/spooled-end.test.ts',
   'test/cli-pipe.test.ts',
   'test/otel.test.ts',
   'test/docs/blocks.test.ts',
-  'test/dev/page-trouble.test.ts',
   'test/limits.test.ts',
 ]

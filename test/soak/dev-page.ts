@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CDPSession, Page } from 'playwright-core'
 import { paths, type Summary } from '../../src/dev/protocol.ts'
-import { openTab, startBrowser } from '../dev/browser.ts'
 import { startDev } from '../dev/service.ts'
+import { openTab, startBrowser } from '../page/browser.ts'
 import { brokenOf, type Figures, noProgress, type Progress } from './figures.ts'
 import { SteadyChild } from './steady-child.ts'
 

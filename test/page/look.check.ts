@@ -3,12 +3,10 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { AxeResults } from 'axe-core'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { paths } from '../../src/dev/protocol.ts'
-import { browserTestTimeoutMs, eventually, openTab, startBrowser } from './browser.ts'
-import { type Dev, startDev } from './service.ts'
-
-vi.setConfig({ testTimeout: browserTestTimeoutMs, hookTimeout: browserTestTimeoutMs })
+import { type Dev, startDev } from '../dev/service.ts'
+import { eventually, openTab, startBrowser } from './browser.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const trace = '4bf92f3577b34da6a3ce929d0e0e4736'

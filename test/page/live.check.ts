@@ -1,12 +1,10 @@
 /** The page while events stream in: it never loses its place, and says what it has missed. */
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { paths } from '../../src/dev/protocol.ts'
-import { browserTestTimeoutMs, eventually, openTab, startBrowser, type Tab } from './browser.ts'
+import { type Dev, startDev } from '../dev/service.ts'
+import { eventually, openTab, startBrowser, type Tab } from './browser.ts'
 import { startCuttableProxy } from './cuttable-proxy.ts'
-import { type Dev, startDev } from './service.ts'
-
-vi.setConfig({ testTimeout: browserTestTimeoutMs, hookTimeout: browserTestTimeoutMs })
 
 let browser: Browser
 beforeAll(async () => {

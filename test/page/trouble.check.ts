@@ -4,13 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type FaultsAnswer, faultKinds, paths, type RequestsAnswer } from '../../src/dev/protocol.ts'
-import { browserTestTimeoutMs, eventually, openTab, startBrowser } from './browser.ts'
+import { startDev } from '../dev/service.ts'
+import { eventually, openTab, startBrowser } from './browser.ts'
 import { startCuttableProxy } from './cuttable-proxy.ts'
-import { startDev } from './service.ts'
-
-vi.setConfig({ testTimeout: browserTestTimeoutMs, hookTimeout: browserTestTimeoutMs })
 
 /** A page is slow if it has read nothing for longer than two seconds. */
 const slowMs = 2500

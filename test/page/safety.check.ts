@@ -3,14 +3,12 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { paths, type ServiceStatus } from '../../src/dev/protocol.ts'
-import { browserTestTimeoutMs, eventually, openTab, startBrowser, type Tab } from './browser.ts'
-import { type Dev, startDev } from './service.ts'
+import { type Dev, startDev } from '../dev/service.ts'
+import { eventually, openTab, startBrowser, type Tab } from './browser.ts'
 
-vi.setConfig({ testTimeout: browserTestTimeoutMs, hookTimeout: browserTestTimeoutMs })
-
-const foreignPage = readFileSync(new URL('./support/foreign-page.js', import.meta.url), 'utf8')
+const foreignPage = readFileSync(new URL('./foreign-page.js', import.meta.url), 'utf8')
 const esc = '\u001b'
 
 /** Each would do something if it were taken for more than text. */

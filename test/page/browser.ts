@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { expect, vi } from 'vitest'
-import type { Dev } from './service.ts'
+import type { Dev } from '../dev/service.ts'
 
 export interface PageOptions {
   readonly width?: number
@@ -32,9 +32,6 @@ export interface Tab extends AsyncDisposable {
 
 /** Longest wait, in milliseconds. Other tests use the processors meanwhile. */
 const patienceMs = 30_000
-
-/** Time in which a test in the browser ends, in milliseconds. */
-export const browserTestTimeoutMs = 90_000
 
 type Poll<T> = ReturnType<typeof expect.poll<T>>
 

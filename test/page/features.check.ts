@@ -1,11 +1,9 @@
 /** The page of `logferry dev` in a real browser: each feature as its user would use it. */
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { paths } from '../../src/dev/protocol.ts'
-import { browserTestTimeoutMs, eventually, openTab, startBrowser, type Tab } from './browser.ts'
-import { type Dev, startDev } from './service.ts'
-
-vi.setConfig({ testTimeout: browserTestTimeoutMs, hookTimeout: browserTestTimeoutMs })
+import { type Dev, startDev } from '../dev/service.ts'
+import { eventually, openTab, startBrowser, type Tab } from './browser.ts'
 
 const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
 const stack = `TypeError: no such order
