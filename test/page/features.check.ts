@@ -12,7 +12,7 @@ const stack = `TypeError: no such order
     at async Layer.handle (/app/node_modules/express/lib/router/layer.js:95:5)`
 
 /** Eight events of two programs, oldest first. */
-function eventsOfShop(): object[] {
+function eventsOfShop(): { message: string }[] {
   const at = Date.now() - 60_000
   const time = (n: number) => new Date(at + n * 1000).toISOString()
   return [
@@ -47,6 +47,14 @@ function eventsOfShop(): object[] {
     { level: 'info', message: 'health check', service: 'api', http: { status: 200 } },
   ].map((event, n) => ({ _time: time(n), ...event }))
 }
+
+/** The messages of all events on the page, newest first. */
+const messagesOfAll = [
+  'token checked',
+  ...eventsOfShop()
+    .map(({ message }) => message)
+    .reverse(),
+]
 
 let browser: Browser
 beforeAll(async () => {
@@ -204,13 +212,17 @@ describe('the page', () => {
       .first()
       .click({ modifiers: ['Alt'] })
     await tab.hasQuery('-message:"health check"')
-    await page.getByRole('button', { name: 'Clear the query' }).click()
+    const clear = async () => {
+      await page.getByRole('button', { name: 'Clear the query' }).click()
+      await tab.shows(...messagesOfAll) // no row moves any more
+    }
+    await clear()
     await page.locator('.row:visible .text', { hasText: 'token checked' }).click({ modifiers: ['Shift'] })
     await tab.hasQuery('message:"token checked"')
-    await page.getByRole('button', { name: 'Clear the query' }).click()
-    await tab.shows('token checked', 'health check')
+    await clear()
     await page.locator('.row:visible .text', { hasText: 'cache miss' }).hover()
     await page.getByRole('button', { name: 'What to do with this value' }).click()
+    await page.locator('[role=menuitem]:focus').waitFor()
     await tab.press('ArrowDown', 'Enter')
     await tab.hasQuery('-message:"cache miss"')
   })
