@@ -1,4 +1,4 @@
-/** `npm run soak` runs 100 processes for each end, at-length.test.ts runs ten. */
+/** `npm run soak` runs 100 processes for each end. */
 import { describe, expect, it } from 'vitest'
 import { core, inOrder, run, upTo, winston } from '../exit/running.ts'
 

@@ -1,4 +1,4 @@
-/** `npm run soak` blocks the loop for ten seconds, at-length.test.ts for 1.5 seconds. */
+/** `npm run soak` blocks the loop for ten seconds. */
 import { describe, expect, it } from 'vitest'
 import { startFaultServer } from '../support/fault-server.ts'
 import { allOnce, tally, watched } from '../support/laws.ts'

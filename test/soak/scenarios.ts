@@ -19,7 +19,7 @@ import { properties } from './properties.ts'
 import { refusedToken } from './refused-token.ts'
 import { type RetryAfter, retryAfter } from './retry-after.ts'
 
-/** A scenario that takes a while: short for every `npm test`, and whole for `npm run soak`. */
+/** A scenario that takes a while: whole for `npm run soak`, and short for `--short`. at-length.test.ts runs some in short. */
 export interface LongScenario {
   /**
    * Number in the list of scenarios, or a name: 'outage' lasts 60 seconds, 'chaos' is everything at once, 'fleet' is
@@ -31,7 +31,7 @@ export interface LongScenario {
   readonly what: string
   /** Name of the case, if the scenario has several cases that are run by name. */
   readonly name?: string
-  /** The small scale, in words. Without it, the scenario is too long for `npm test` at any scale. */
+  /** The small scale, in words. Without it, the scenario is long at any scale. */
   readonly inShort?: string
   short?(): Promise<Figures>
   /**

@@ -1,7 +1,7 @@
 /**
  * Runs the long scenarios whole: `npm run soak`. `-- --only 12 --only outage` runs some of them. `--short` runs them at
- * the scale of `npm test`. `--only chaos --seed 123` runs the chaos once, with that seed. `--only fleet --case full`
- * runs the cases of the fleet whose names begin with that word, and `--processes 20` sets their number of processes.
+ * a small scale. `--only chaos --seed 123` runs the chaos once, with that seed. `--only fleet --case full` runs the cases
+ * of the fleet whose names begin with that word, and `--processes 20` sets their number of processes.
  *
  * Shows progress, and ends with a table. The exit code is 1 if a law is broken.
  */
