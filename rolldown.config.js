@@ -78,7 +78,7 @@ const code = defineConfig({
         },
         { name: 'record', test: /src\/(record|batch)\//, priority: 2.5 },
         { name: 'core', test: /src\/(shipper|delivery|exit)\//, priority: 2 },
-        { name: 'dev-events', test: /src\/dev\/(protocol|index|query|live\/(?!live-))/, priority: 2 },
+        { name: 'dev-events', test: /src\/dev\/(protocol|text-within|index|query|live\/(?!live-))/, priority: 2 },
         { name: 'dev-service', test: /src\/dev\/|@bufbuild/, priority: 1 },
         // What commands share. Applications load none of it: what they need of the spool is in 'core'.
         { name: 'spool', test: /src\/(spool\/|cli\/spool\.ts)/, priority: 1.8 },

@@ -12,6 +12,12 @@ import { unprintable } from './support/hostile-text.ts'
 import { logferry, startLogferry } from './support/logferry.ts'
 import type { RunningProcess } from './support/start-node.ts'
 
+/** Returns the chunks that a chunk of the built commands loads at once. */
+function chunksThatLoadWith(name: string): (string | undefined)[] {
+  const source = readFileSync(new URL(`../dist/shared/${name}.cjs`, import.meta.url), 'utf8')
+  return [...source.matchAll(/^const \w+ = require\("\.\/([\w-]+)\.cjs"\)/gm)].map(([, chunk]) => chunk)
+}
+
 describe.concurrent('logferry', () => {
   it.each(['--help', '-h', 'help'])('lists the commands with %s', async option => {
     const { code, stdout, stderr } = await logferry([option])
@@ -23,10 +29,15 @@ describe.concurrent('logferry', () => {
   })
 
   it('loads nothing of a command before the command is known', () => {
-    const source = readFileSync(new URL('../dist/shared/command-line.cjs', import.meta.url), 'utf8')
-    const loaded = [...source.matchAll(/^const \w+ = require\("\.\/([\w-]+)\.cjs"\)/gm)].map(([, name]) => name)
+    const loaded = chunksThatLoadWith('command-line')
     expect(loaded).toContain('common')
     expect(loaded.filter(name => name !== 'common' && name !== 'rolldown-runtime')).toEqual([])
+  })
+
+  it('loads the dev service only to run it, and not to read events', () => {
+    const loaded = chunksThatLoadWith('events')
+    expect(loaded).toContain('dev-events')
+    expect(loaded).not.toContain('dev-service')
   })
 
   it('prints its version', async () => {
