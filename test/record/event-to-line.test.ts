@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { eventToLine, type Line } from '../../src/record/event-to-line.ts'
 import { Learned } from '../../src/record/learned-names.ts'
 import { LineWriter } from '../../src/record/line-writer.ts'
+import { anyCharacter } from '../support/any-character.ts'
 import { soakRuns } from '../support/soak-runs.ts'
 
 const bytesOf = (text: string | undefined) => (text === undefined ? undefined : Buffer.from(text))
@@ -33,7 +34,7 @@ function expectGrown(event: object): void {
 
 const text = fc.oneof(
   fc.string(),
-  fc.string({ unit: 'binary', maxLength: 150 }),
+  fc.string({ unit: anyCharacter, maxLength: 150 }),
   fc.constantFrom('info', 'a"b', '\\', ''),
 )
 const number = fc.oneof(
@@ -279,7 +280,7 @@ describe('a line', () => {
   it('is never longer than allowed, and is marked if it was cut', () => {
     fc.assert(
       fc.property(
-        fc.string({ maxLength: 2000, unit: 'binary', size: 'max' }),
+        fc.string({ maxLength: 2000, unit: anyCharacter, size: 'max' }),
         fc.integer({ min: 400, max: 2000 }),
         (message, maxBytes) => {
           const { text, length, cut } = made({ message }, { head: '{"t":"x"', tail: ',"r":2}', maxBytes })

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { statementText } from '../../src/usage/statement-text.ts'
+import { anyCharacter } from '../support/any-character.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 
 describe('the text of a statement is its message without', () => {
   it.each([
@@ -108,7 +110,7 @@ it('a decimal digit of any script is a value', () => {
 
 describe('whatever a message holds', () => {
   const message = fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 400 }),
+    fc.string({ unit: anyCharacter, maxLength: 400 }),
     fc.string({ maxLength: 2000 }),
     fc
       .array(
@@ -168,8 +170,9 @@ describe('whatever a message holds', () => {
     ['parts of paths', 'Ab/'.repeat(300_000)],
     ['padding', 'Abc1dEf2==='.repeat(100_000)],
   ])('reading it takes no longer than its first thousand characters: %s', (_, given) => {
-    const startedAt = performance.now()
-    for (let i = 0; i < 100; i++) statementText(given)
-    expect(performance.now() - startedAt).toBeLessThan(1000)
+    const readingMs = cpuMs(() => {
+      for (let i = 0; i < 100; i++) statementText(given)
+    })
+    expect(readingMs).toBeLessThan(1000)
   })
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { EventIndex } from '../../../src/dev/index/event-index.ts'
 import type { ArrivedEvent } from '../../../src/dev/index/index-api.ts'
+import { anyCharacter } from '../../support/any-character.ts'
 
 export const nowMs = Date.parse('2026-11-22T10:42:00Z')
 
@@ -74,7 +75,7 @@ const texts = [
 
 /** Names of fields and texts of which random events are made. They are few, so that queries match. */
 export const fieldName = fc.constantFrom(...names)
-export const text = fc.oneof(fc.constantFrom(...texts), fc.string({ unit: 'binary', maxLength: 5 }))
+export const text = fc.oneof(fc.constantFrom(...texts), fc.string({ unit: anyCharacter, maxLength: 5 }))
 export const scalar = fc.oneof(
   text,
   fc.constantFrom<unknown>(0, 1, 42, 4.2, -1, 1e21, 504, true, false, null),
