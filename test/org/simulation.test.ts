@@ -8,6 +8,11 @@ import { World } from './simulated-world.ts'
 import { fixedWindow, tokenBucket } from './simulation.ts'
 
 const many = isSoak ? 200 : 40
+const seeds = isSoak ? 7 : 3
+
+function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] as number
+}
 
 describe('one process', () => {
   it.each([fixedWindow, tokenBucket])('uses a limit of 5 per second from the first second on: $name', async limiter => {
@@ -71,7 +76,7 @@ describe('processes that do not communicate', () => {
     '40 on 40 per second that read the license at their start are served alike (headers: %s, usually less than 5 times better)',
     async tellsRemaining => {
       const ratios: number[] = []
-      for (let seed = 1; seed <= 7; seed++) {
+      for (let seed = 1; seed <= seeds; seed++) {
         const world = new World({ limitPerSecond: 40, tellsRemaining }, seed)
         world.seconds = 180
         for (let i = 0; i < 40; i++) world.clock.after(5000 * world.random(), () => world.joinAndRead())
@@ -84,7 +89,7 @@ describe('processes that do not communicate', () => {
         expect(world.service.rejected(60, 180)).toBeLessThan(0.06)
         expect(world.service.utilisation(60, 180)).toBeGreaterThan(0.92)
       }
-      expect(ratios.toSorted((one, other) => one - other)[3]).toBeLessThan(5)
+      expect(median(ratios)).toBeLessThan(5)
     },
   )
 
@@ -96,7 +101,7 @@ describe('processes that do not communicate', () => {
     '%d on %d per second, of which one was there first, are served alike in the fourth minute (headers: %s)',
     async (processes, limitPerSecond, tellsRemaining) => {
       const ratios: number[] = []
-      for (let seed = 1; seed <= 7; seed++) {
+      for (let seed = 1; seed <= seeds; seed++) {
         const world = new World({ limitPerSecond, tellsRemaining }, seed)
         world.seconds = 240
         world.joinAndRead()
@@ -112,13 +117,13 @@ describe('processes that do not communicate', () => {
       console.log(
         `${processes} on ${limitPerSecond}/s, one first: best to worst ${ratios.map(ratio => ratio.toFixed(1)).join(', ')}`,
       )
-      expect(ratios.toSorted((one, other) => one - other)[3]).toBeLessThan(8)
+      expect(median(ratios)).toBeLessThan(8)
     },
   )
 
   it('10 that are refused at once are served alike, however many requests each had made by then', async () => {
     const ratios: number[] = []
-    for (let seed = 1; seed <= 7; seed++) {
+    for (let seed = 1; seed <= seeds; seed++) {
       const world = new World({ tellsRemaining: false }, seed)
       world.seconds = 120
       world.joinWithinASecond(10)
@@ -126,7 +131,7 @@ describe('processes that do not communicate', () => {
       const served = world.clients.map(({ successes }) => successes)
       ratios.push(Math.max(...served) / Math.min(...served))
     }
-    expect(ratios.toSorted((one, other) => one - other)[3]).toBeLessThan(5)
+    expect(median(ratios)).toBeLessThan(5)
   })
 
   it.each([1, 9])('one with half a share and %d others: use the limit, few requests are rejected', async others => {

@@ -2,11 +2,11 @@ import { runProgram } from '../support/run-script.ts'
 import { brokenOf, type Figures } from './figures.ts'
 
 /**
- * Folders and files with properties that hold for any input, with log calls at the end of the stack, and with simulated
- * processes that share a license.
+ * Folders and files with properties that hold for any input, with log calls at the end of the stack, and with simulated processes that share a license or recover from an outage.
  */
 const tests = [
   'test/delivery/accounting.test.ts',
+  'test/delivery/recovery.test.ts',
   'test/dev/edit-query.test.ts',
   'test/dev/page-text.test.ts',
   'test/dev/query.test.ts',

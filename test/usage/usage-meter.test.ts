@@ -128,11 +128,12 @@ describe('an application with a hundred log statements', () => {
     'words for values',
   ]
   const seeds = isSoak ? [1, 2] : [1]
+  const count = isSoak ? 100_000 : 50_000
   it.each(styles.flatMap(style => seeds.map(seed => [style, seed] as const)))(
     'has its ten most expensive listed in order, within a fiftieth of their bytes (messages: %s, seed %i)',
     { timeout: 60_000 },
     (style, seed) => {
-      const events = application(style, seed, 100_000)
+      const events = application(style, seed, count)
       const meter = meterWith(seed)
       for (const { dataset, counted, bytes } of events) meter.add(dataset, counted, bytes)
       const { statements, bytes, otherStatements } = meter.usage(10)
@@ -152,7 +153,7 @@ describe('an application with a hundred log statements', () => {
         meter.add('a', { event, severity: 2, resource: undefined }, 600_000)
       }
       meter.takePeriod(10)
-      const events = application(style, 1, 50_000)
+      const events = application(style, 1, count)
       for (const { dataset, counted, bytes } of events) meter.add(dataset, counted, bytes)
       expectTopTen(meter.takePeriod(10).statements, events)
     },
@@ -315,7 +316,7 @@ describe('memory', () => {
       const { heapUsed, arrayBuffers } = process.memoryUsage()
       return heapUsed + arrayBuffers
     }
-    const meters = Array.from({ length: 6 }, (_, i) => meterWith(i))
+    const meters = Array.from({ length: 3 }, (_, i) => meterWith(i))
     const random = randomFrom(7)
     const text = (length: number) =>
       Array.from({ length }, () => String.fromCharCode(0x4e00 + random() * 20_000)).join(' ')
