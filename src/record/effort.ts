@@ -44,9 +44,10 @@ export interface Reserve {
 export class Effort {
   #units = maxUnits
   #leftMs = maxMs
+  /** Time since the first reading of the processor time. */
   #spentMs = 0
   readonly #startedAtMs = monotonicMs()
-  readonly #startedAtCpuMs = cpuMs()
+  #startedAtCpuMs: number | undefined
   #sinceMs = this.#startedAtMs
   #steps = 0
 
@@ -111,17 +112,20 @@ export class Effort {
     const nowMs = monotonicMs()
     const spentMs = Math.min(Math.max(nowMs - this.#sinceMs - freeMsPerClock, 0), maxStepMs)
     this.#sinceMs = nowMs
-    this.#spentMs += spentMs
+    if (spentMs === 0) return
     this.#leftMs -= spentMs
-    if (this.#leftMs < minMs && nowMs - this.#startedAtMs < maxWaitMs) this.#forgiveWaits()
+    // Reading the processor time takes as long as copying a small object, so the first steps that take long count in full.
+    if (this.#startedAtCpuMs === undefined) this.#startedAtCpuMs = cpuMs()
+    else this.#spentMs += spentMs
+    if (this.#leftMs < minMs && nowMs - this.#startedAtMs < maxWaitMs) this.#forgiveWaits(this.#startedAtCpuMs)
   }
 
   /**
    * Gives back the time during which this thread waited for a processor. On a busy machine the clock goes on meanwhile,
    * and an event must not be cut for that reason.
    */
-  #forgiveWaits(): void {
-    const waitedMs = Math.max(this.#spentMs - (cpuMs() - this.#startedAtCpuMs), 0)
+  #forgiveWaits(startedAtCpuMs: number): void {
+    const waitedMs = Math.max(this.#spentMs - (cpuMs() - startedAtCpuMs), 0)
     this.#spentMs -= waitedMs
     this.#leftMs += waitedMs
   }
