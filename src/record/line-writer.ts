@@ -75,8 +75,6 @@ export class LineWriter {
   readonly #clock = new ReadingClock()
   readonly #learned: Learned
   readonly #redaction: RedactionRules | undefined
-  /** True if a value was redacted since the last `begin`. */
-  hasRedacted = false
 
   /** @param redaction applies to whatever `write` and `writeCopy` write */
   constructor(redaction?: RedactionRules) {
@@ -93,7 +91,6 @@ export class LineWriter {
    */
   begin(head: Uint8Array | undefined, nonFinite: NonFinite = 'null'): number {
     this.#nonFinite = nonFinite
-    this.hasRedacted = false
     if (this.bytes.length > maxKeptBytes) this.#replace(Buffer.allocUnsafeSlow(usualBytes), 0)
     this.#start = head?.length ?? 0
     if (head !== undefined) this.bytes.set(head)
@@ -270,10 +267,7 @@ export class LineWriter {
   /** Writes a member that is not learned in a place to which a rule applies: perhaps because its value is redacted. */
   #writeRuled(name: string, value: unknown, at: number, depth: number, place: LearnedName, rule: Rule): number {
     const redacted = place.redacted(name)
-    if (redacted !== undefined) {
-      this.hasRedacted = true
-      return this.#copy(redacted, at)
-    }
+    if (redacted !== undefined) return this.#copy(redacted, at)
     const ruling = rule.member(name)
     if (ruling === censored) return this.#writeRedacted(name, value, at, place)
     const end = this.#writeName(name, at)
@@ -291,7 +285,6 @@ export class LineWriter {
   /** Writes a member whose value is redacted. Fails if the replacement depends on more than a primitive value. */
   #writeRedacted(name: string, value: unknown, at: number, place: LearnedName): number {
     const { censor } = this.#redaction as RedactionRules
-    this.hasRedacted = true
     if (censor.isRemoval) return at
     const text = censor.atOnce(value)
     if (text === undefined) return failed
@@ -312,9 +305,7 @@ export class LineWriter {
 
   #writeMasked(text: string, at: number): number {
     const masked = this.#redaction?.maskAtOnce(text)
-    if (masked === undefined) return failed
-    if (masked !== text) this.hasRedacted = true
-    return this.#writeText(masked, at)
+    return masked === undefined ? failed : this.#writeText(masked, at)
   }
 
   #writeValue(value: unknown, at: number, depth: number, place: LearnedName): number {
@@ -381,7 +372,6 @@ export class LineWriter {
 
   #writeRedactedItem(item: unknown, at: number): number {
     const { censor } = this.#redaction as RedactionRules
-    this.hasRedacted = true
     if (censor.isRemoval) return this.#writeAscii('null', at)
     const text = censor.atOnce(item ?? null)
     return text === undefined ? failed : this.#writeText(text, at)

@@ -37,11 +37,6 @@ export class Redaction implements RedactionRules {
   /** Events that were redacted before. A second time would hash their hashes. */
   readonly #redacted = new WeakSet<object>()
   #hasRedacted = false
-  /**
-   * True if the last line is that of plain data of which nothing was redacted. Set when nothing of the application is
-   * called any more: an accessor or the censor function may have logged another event meanwhile.
-   */
-  #isUnchanged = false
   /** Redacted tails, by tail. */
   readonly #tails = new WeakMap<Uint8Array, Uint8Array>()
 
@@ -72,9 +67,7 @@ export class Redaction implements RedactionRules {
     try {
       const ownTail = tail && this.#tail(tail, maxBytes, altered)
       if (this.#hasRedacted && this.#redacted.has(event)) {
-        const line = eventToLine(event, head, ownTail, maxBytes, altered, undefined, nonFinite)
-        this.#isUnchanged = true
-        return line
+        return eventToLine(event, head, ownTail, maxBytes, altered, undefined, nonFinite)
       }
       if (this.#isTaken) return this.#line(new LineWriter(this), event, head, ownTail, maxBytes, altered, nonFinite)
       this.#isTaken = true
@@ -107,10 +100,30 @@ export class Redaction implements RedactionRules {
   redacted(event: object, maxBytes: number, altered: Alterations, nonFinite: NonFinite): object {
     if (this.#redacted.has(event)) return event
     const copy = ownCopy(event)
-    return sparingly(() => {
-      const line = this.#lineOf(copy ?? event, maxBytes, altered, nonFinite)
-      return copy !== undefined && this.#isUnchanged ? copy : this.#parsed(line)
-    })
+    if (copy !== undefined && this.#leavesAsItIs(copy)) return copy
+    return this.asSent(copy ?? event, maxBytes, altered, nonFinite)
+  }
+
+  /** True if nothing of a copy is redacted. Comparing the copy with the paths takes less time than writing its line. */
+  #leavesAsItIs(copy: object): boolean {
+    try {
+      this.#begin()
+      return this.#leaves(copy, this.root)
+    } catch {
+      return false // the censor has to replace a match
+    }
+  }
+
+  #leaves(value: unknown, ruling: Rule | typeof censored | undefined): boolean {
+    if (ruling === undefined || value === undefined) return true
+    if (ruling === censored) return false
+    if (typeof value === 'string') return !ruling.masksTexts || this.maskAtOnce(value) === value
+    if (typeof value !== 'object' || value === null) return true
+    if (Array.isArray(value)) return value.every((item, i) => this.#leaves(item, ruling.item(i)))
+    for (const name in value) {
+      if (!this.#leaves((value as Record<string, unknown>)[name], ruling.member(name))) return false
+    }
+    return true
   }
 
   #lineOf(event: object, maxBytes: number, altered: Alterations, nonFinite: NonFinite): Line {
@@ -210,14 +223,12 @@ export class Redaction implements RedactionRules {
     const maxEventBytes = maxBytes - headLength - (tail?.length ?? 0)
     this.#begin()
     if (writer.write(event, maxEventBytes)) {
-      this.#isUnchanged = !writer.hasRedacted
       const length = writer.end(tail)
       return { bytes: writer.bytes, length }
     }
     // The writer's copy of the head: an event that was logged meanwhile has overwritten the head itself.
     const ownHead = head && Buffer.from(writer.bytes.subarray(0, headLength))
     const copy = this.#copy(eventToPlain(event, maxEventBytes, effortOfLogCall(), altered, nonFinite))
-    this.#isUnchanged = false
     return copyToLine(copy, ownHead, tail, maxBytes, altered)
   }
 
