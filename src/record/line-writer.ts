@@ -75,11 +75,13 @@ export class LineWriter {
   readonly #clock = new ReadingClock()
   readonly #learned: Learned
   readonly #redaction: RedactionRules | undefined
+  readonly #masksTexts: boolean
 
   /** @param redaction applies to whatever `write` and `writeCopy` write */
   constructor(redaction?: RedactionRules) {
     this.#redaction = redaction
-    this.#learned = new Learned(redaction && (() => rootPlace(redaction)))
+    this.#masksTexts = redaction?.root?.masksTexts === true
+    this.#learned = new Learned(() => new LearnedName(undefined, redaction?.root))
     this.bytes = Buffer.allocUnsafeSlow(usualBytes)
     this.#view = viewOf(this.bytes)
     this.#limit = usualBytes - slackBytes
@@ -199,6 +201,8 @@ export class LineWriter {
           at = this.#writeValue(value, this.#copy(learned.piece, at), depth, learned)
         } else if (value === learned.text) {
           at = this.#copy(learned.withText, at)
+        } else if (this.#masksTexts) {
+          at = this.#writeMasked(value, this.#copy(learned.piece, at), learned)
         } else {
           at = this.#writeText(value, this.#copy(learned.piece, at))
           learned.learn(value)
@@ -252,6 +256,7 @@ export class LineWriter {
     if (learned === undefined) return this.#writeUnlearned(name, value, at, 0, this.#learned.root)
     if (typeof value !== 'string') return this.#writeValue(value, this.#copy(learned.piece, at), 0, learned)
     if (value === learned.text) return this.#copy(learned.withText, at)
+    if (this.#masksTexts) return this.#writeMasked(value, this.#copy(learned.piece, at), learned)
     const end = this.#writeText(value, this.#copy(learned.piece, at))
     learned.learn(value)
     return end
@@ -293,19 +298,19 @@ export class LineWriter {
     return end < 0 ? failed : this.#writeText(text, end)
   }
 
-  /** Writes a value of a place that is not learned, and to which a rule may apply. */
-  #writeUnder(rule: Rule | undefined, value: unknown, at: number, depth: number): number {
+  /** Writes a value to which a rule may apply. A text in an array, or in a place that is not learned, is masked here. */
+  #writeUnder(rule: Rule | undefined, value: unknown, at: number, depth: number, place?: LearnedName): number {
     if (rule === undefined) return this.#writeValue(value, at, depth, unlearned)
-    if (rule.masksTexts) {
-      if (typeof value === 'string') return this.#writeMasked(value, at)
-      if (typeof value === 'object' && value !== null && isValidDate(value)) return failed // a text, in the copy
-    }
-    return this.#writeValue(value, at, depth, unlearnedUnder(rule))
+    if (rule.masksTexts && typeof value === 'string') return this.#writeMasked(value, at)
+    return this.#writeValue(value, at, depth, place ?? unlearnedUnder(rule))
   }
 
-  #writeMasked(text: string, at: number): number {
+  /** Writes a text with its matches masked. Only a text without any is learned, so that its bytes need no other look. */
+  #writeMasked(text: string, at: number, learned?: LearnedName): number {
     const masked = this.#redaction?.maskAtOnce(text)
-    return masked === undefined ? failed : this.#writeText(masked, at)
+    if (masked === undefined) return failed
+    if (masked === text) learned?.learn(text)
+    return this.#writeText(masked, at)
   }
 
   #writeValue(value: unknown, at: number, depth: number, place: LearnedName): number {
@@ -317,7 +322,8 @@ export class LineWriter {
     if (depth >= deep && (depth === maxDepth || this.#isSlow())) return failed
     if (Array.isArray(value)) return this.#writeArray(value, at, depth + 1, place)
     if (isRecord(value)) return this.#writeRecord(value, at, depth + 1, place)
-    return isValidDate(value) ? this.#writeAll(JSON.stringify(value), at) : failed
+    if (this.#masksTexts || !isValidDate(value)) return failed // a date becomes a text in the copy, which is masked
+    return this.#writeAll(JSON.stringify(value), at)
   }
 
   #writeArray(
@@ -328,11 +334,11 @@ export class LineWriter {
   ): number {
     if (array.toJSON !== undefined) return failed
     if (place.rule !== undefined) {
-      const { everyItem } = place.rule
-      if (everyItem === 'varied' || everyItem === censored || place.rule.masksTexts) {
-        return this.#writeRuledArray(array, start, depth, place.rule)
-      }
+      const { rule } = place
+      const { everyItem } = rule
+      if (everyItem === 'varied' || everyItem === censored) return this.#writeRuledArray(array, start, depth, rule)
       place = place.itemsUnder(everyItem)
+      if (this.#masksTexts) return this.#writeRuledArray(array, start, depth, rule, place)
     }
     const before = this.#members
     let at = start + 1
@@ -350,8 +356,12 @@ export class LineWriter {
     return at + 1
   }
 
-  /** Writes an array whose items need a look each. */
-  #writeRuledArray(array: readonly unknown[], start: number, depth: number, rule: Rule): number {
+  /**
+   * Writes an array whose items need a look each.
+   *
+   * @param items the place of the items, if the same rule applies to all of them
+   */
+  #writeRuledArray(array: readonly unknown[], start: number, depth: number, rule: Rule, items?: LearnedName): number {
     const before = this.#members
     let at = start + 1
     for (let i = 0; i < array.length; i++) {
@@ -361,7 +371,7 @@ export class LineWriter {
       const item = array[i]
       const ruling = rule.item(i)
       if (ruling === censored) at = this.#writeRedactedItem(item, at)
-      else at = item === undefined ? this.#writeAscii('null', at) : this.#writeUnder(ruling, item, at, depth)
+      else at = item === undefined ? this.#writeAscii('null', at) : this.#writeUnder(ruling, item, at, depth, items)
       if (at < 0) return failed
     }
     this.#members += array.length
@@ -581,12 +591,6 @@ function unlearnedUnder(rule: Rule): LearnedName {
     unlearnedByRule.set(rule, place)
   }
   return place
-}
-
-/** Returns the place of events. If texts are masked, no names are learned: each text needs a look. */
-function rootPlace({ root }: RedactionRules): LearnedName {
-  if (root === undefined) return new LearnedName(undefined)
-  return root.masksTexts ? unlearnedUnder(root) : new LearnedName(undefined, root)
 }
 
 /** Bytes of `{}`. */

@@ -48,6 +48,7 @@ export class TextMask {
 
   /** Returns the text with every match replaced by what `replace` returns for the match. */
   mask(text: string, replace: (match: string) => string): string {
+    if (text.length < endOfCutMark.length) return this.#maskPart(text, replace) // too short for a mark, or for a cut name
     const nameless = namelessIfCut(text)
     if (nameless !== undefined) return nameless
     const start = text.length > maxExamined ? text.slice(0, maxExamined) : text // the rest is cut anyway

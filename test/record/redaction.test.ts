@@ -460,6 +460,35 @@ describe('texts', () => {
     expect(JSON.parse(line)).toMatchObject({ logferry: { cut: true } })
   })
 
+  it('are masked at places that had other texts before', () => {
+    const text = fc.constantFrom(
+      'calm',
+      'quiet',
+      'secret',
+      'a secret 1970',
+      'x'.repeat(120),
+      `${'x'.repeat(120)} secret`,
+    )
+    const leaf = fc.oneof({ arbitrary: text, weight: 4 }, fc.integer(), fc.constant(new Date(0)))
+    const name = fc.constantFrom('a', 'b', 'secret', 'd')
+    const group = fc.dictionary(name, leaf)
+    const value = fc.oneof(leaf, group, fc.array(fc.oneof(leaf, group), { maxLength: 4 }))
+    const wide = fc.array(text, { minLength: 20, maxLength: 20 }).map(values => ({ ...values }))
+    const events = fc.array(fc.oneof(fc.dictionary(name, value), wide), { minLength: 20, maxLength: 40 })
+    fc.assert(
+      fc.property(events, given => {
+        const redaction = redactionOf([], [/secret/g, /1970/g])
+        for (const event of given) {
+          const masked = JSON.parse(JSON.stringify(event), (_, member) =>
+            typeof member === 'string' ? member.replaceAll(/secret|1970/g, '[redacted]') : member,
+          )
+          expect(JSON.parse(lineOf(redaction, event))).toEqual(masked)
+        }
+      }),
+      { numRuns: soakRuns(30) },
+    )
+  })
+
   it('are masked whatever the state of the pattern that the application holds', () => {
     const pattern = /abc/g
     const redaction = redactionOf([], [pattern])
