@@ -454,9 +454,11 @@ describe('texts', () => {
 
   it('cost no more than a bound, however many and long they are', () => {
     const event = { list: Array.from({ length: 2000 }, () => 'x'.repeat(60_000)) }
-    const startedAt = performance.now()
-    const line = lineOf(redactionOf([], [/[a-w]\d+/g, /secret/g]), event)
-    expect(performance.now() - startedAt).toBeLessThan(1500)
+    let line = ''
+    const spentMs = cpuMs(() => {
+      line = lineOf(redactionOf([], [/[a-w]\d+/g, /secret/g]), event)
+    })
+    expect(spentMs).toBeLessThan(1500)
     expect(JSON.parse(line)).toMatchObject({ logferry: { cut: true } })
   })
 
