@@ -8,8 +8,13 @@ const infoFrom = 0.75
 const warnFrom = 0.9
 const errorFrom = 0.95
 
-/** Maximum number of usual blocks kept for reuse, because each new block costs page faults. */
+/**
+ * Maximum memory kept for reuse: a number of usual blocks, or `minSpareBytes` if that is more. A new block costs page
+ * faults. Node returns the memory of a block that is not kept only when V8 collects all garbage. Until then, small
+ * blocks of thousands of datasets can take ten times the budget.
+ */
 const maxSpareBlocks = 8
+const minSpareBytes = 1_048_576
 
 /**
  * The bytes that the core may hold: blocks that are being filled, wait or are in flight, their compressed copies, and
@@ -20,37 +25,41 @@ export class MemoryBudget {
   usedBytes = 0
   /** The minimum severity that an event needs at the present use of memory. */
   minSeverity: Severity = 0
-  readonly #blockBytes: number
-  /** The most recently used block is last. */
-  readonly #spare: Buffer[] = []
+  readonly #maxSpareBytes: number
+  /** The blocks kept for reuse, by size. The size that was freed most recently is last. */
+  readonly #spare = new Map<number, Buffer[]>()
   #spareBytes = 0
 
-  /** @param blockBytes size of a usual block, in bytes; smaller blocks are not kept for reuse */
+  /** @param blockBytes size of a usual block, in bytes */
   constructor(maxBytes: number, blockBytes: number) {
     this.maxBytes = maxBytes
-    this.#blockBytes = blockBytes
+    this.#maxSpareBytes = Math.max(maxSpareBlocks * blockBytes, minSpareBytes)
   }
 
   /** Allocates a block, with undefined content. Returns `undefined` if the block does not fit into the budget. */
   allocate(bytes: number): Buffer | undefined {
-    if (!this.#makeRoomFor(bytes)) return undefined
-    const spare = this.#spare.findLastIndex(block => block.length === bytes)
-    const block = spare < 0 ? Buffer.allocUnsafeSlow(bytes) : this.#takeSpare(spare)
+    if (this.usedBytes + bytes > this.maxBytes) return undefined
+    const block = this.#takeSpare(bytes) ?? this.#allocateNew(bytes)
     this.charge(bytes) // after the allocation, which may throw
     return block
   }
 
   free(block: Buffer): void {
-    this.discharge(block.length)
-    if (block.length < this.#blockBytes || this.usedBytes >= this.maxBytes / 2) return
-    this.#spare.push(block)
-    this.#spareBytes += block.length
-    while (this.#spareBytes > maxSpareBlocks * this.#blockBytes) this.#takeSpare(0)
+    const { length } = block
+    this.discharge(length)
+    if (length === 0 || length > this.#maxSpareBytes || this.usedBytes + length > this.maxBytes) return
+    this.#releaseSpare(Math.min(this.#maxSpareBytes, this.maxBytes - this.usedBytes) - length)
+    const sameSize = this.#spare.get(length) ?? []
+    this.#spare.delete(length)
+    this.#spare.set(length, sameSize)
+    sameSize.push(block)
+    this.#spareBytes += length
   }
 
   /** Charges bytes that the caller is going to allocate. Returns false, with nothing charged, if they do not fit. */
   reserve(bytes: number): boolean {
-    if (!this.#makeRoomFor(bytes)) return false
+    if (this.usedBytes + bytes > this.maxBytes) return false
+    this.#releaseSpare(this.maxBytes - this.usedBytes - bytes)
     this.charge(bytes)
     return true
   }
@@ -71,20 +80,28 @@ export class MemoryBudget {
 
   /** Releases the blocks kept for reuse. */
   clear(): void {
-    this.#spare.length = 0
+    this.#spare.clear()
     this.#spareBytes = 0
   }
 
-  #takeSpare(index: number): Buffer {
-    const [block] = this.#spare.splice(index, 1) as [Buffer]
-    this.#spareBytes -= block.length
+  #takeSpare(bytes: number): Buffer | undefined {
+    const block = this.#spare.get(bytes)?.pop()
+    if (block !== undefined) this.#spareBytes -= bytes
     return block
   }
 
-  /** True if so many bytes fit into the budget. Frees the blocks kept for reuse if they take up the room. */
-  #makeRoomFor(bytes: number): boolean {
-    if (this.usedBytes + bytes > this.maxBytes) return false
-    if (this.usedBytes + bytes + this.#spareBytes > this.maxBytes) this.clear()
-    return true
+  #allocateNew(bytes: number): Buffer {
+    this.#releaseSpare(this.maxBytes - this.usedBytes - bytes)
+    return Buffer.allocUnsafeSlow(bytes)
+  }
+
+  /** Releases blocks kept for reuse until they take at most `maxBytes`, first those of the size freed longest ago. */
+  #releaseSpare(maxBytes: number): void {
+    for (const [bytes, blocks] of this.#spare) {
+      while (this.#spareBytes > maxBytes && blocks.pop() !== undefined) this.#spareBytes -= bytes
+      if (this.#spareBytes <= maxBytes) return
+      this.#spare.delete(bytes)
+    }
+    this.#spareBytes = 0 // also after a stack overflow in `free`
   }
 }
