@@ -196,14 +196,17 @@ export class Batch {
     // No line joins a batch that was sent before, because the service may object to that batch.
     if (this.attempts.count > 0 || this.attempts.refusal !== undefined) return false
     if (other !== undefined || copy?.count !== lines.count || !copy.isOpen) return false
-    const line = Buffer.allocUnsafe(length + 1)
+    const line = takeSpareLine(length + 1)
     bytes.copy(line, 0, 0, length)
     line[length] = newline
     const { bySeverity } = lines
     const range =
       acknowledgement && this.#shared.acknowledgements.rangeBefore(this.#first + lines.count, acknowledgement)
     const name = severities[severity]
-    if (!copy.extend(severity, line, 0, length + 1)) return false
+    const isToBeKept = line.length === spareLineBytes
+    const isAdded = copy.extend(severity, line, 0, length + 1)
+    if (isToBeKept) spareLine = line
+    if (!isAdded) return false
     bySeverity[name] = (bySeverity[name] ?? 0) + 1
     lines.byteLength += length + 1
     lines.count++
@@ -445,6 +448,19 @@ export class Batch {
 
 const handedOff: Loss = { reason: 'handed-off' }
 const missing: Loss = { reason: 'spool-damaged' }
+
+/**
+ * Buffer for the next line that is added in the store, which nearly every line fits into. `undefined` while it is in use:
+ * the store may call a listener that logs.
+ */
+let spareLine: Buffer | undefined
+const spareLineBytes = 65_536
+
+function takeSpareLine(bytes: number): Buffer {
+  const line = (bytes <= spareLineBytes && spareLine) || Buffer.allocUnsafeSlow(Math.max(bytes, spareLineBytes))
+  if (line === spareLine) spareLine = undefined
+  return line
+}
 
 /** Joins bytes in memory of their own. `Buffer.concat` could return a part of Node's pool, and keep 64 KiB of it. */
 function joined(parts: readonly Uint8Array[]): Uint8Array {

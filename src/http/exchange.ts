@@ -51,7 +51,7 @@ export function exchange(
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   let controller: DispatchController | undefined
   let head: Pick<Answer, 'status' | 'headers'> | undefined
-  let body = Buffer.alloc(0) // grows by doubling: keeping one-byte chunks one by one takes a hundred times as much
+  let body = Buffer.alloc(0) // one chunk, or grows by doubling: keeping one-byte chunks takes a hundred times as much
   let bytes = 0
   let interimAnswers = 0
   let isSettled = false
@@ -90,7 +90,8 @@ export function exchange(
       } else if (++interimAnswers === maxInterimAnswers) giveUp(new Error('interim answers without end'))
     },
     onResponseData(given, chunk) {
-      if (bytes + chunk.length > body.length) body = Buffer.concat([body], (bytes + chunk.length) * 2)
+      const neededBytes = bytes + chunk.length
+      if (neededBytes > body.length) body = Buffer.concat([body], bytes === 0 ? neededBytes : neededBytes * 2)
       bytes += chunk.copy(body, bytes)
       if (bytes > (head !== undefined && head.status < 300 ? maxAnswerBytes : usualAnswerBytes)) {
         settle('too-long')
