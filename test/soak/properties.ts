@@ -2,7 +2,8 @@ import { runProgram } from '../support/run-script.ts'
 import { brokenOf, type Figures } from './figures.ts'
 
 /**
- * Folders and files with properties that hold for any input, with log calls at the end of the stack, and with simulated processes that share a license or recover from an outage.
+ * Folders and files with properties that hold for any input, with log calls at the end of the stack, and with simulated
+ * processes that share a license or recover from an outage.
  */
 const tests = [
   'test/delivery/accounting.test.ts',
