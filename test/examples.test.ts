@@ -56,7 +56,7 @@ const shown: Readonly<Record<string, readonly RegExp[]>> = {
   ],
   'shaping.ts': [
     /^3 of 5 events were delivered. Dropped as intended: \{ transform: \{ info: 1 \}, sample: \{ debug: 1 \} \}$/m,
-    /request_id: 'r-7',\s+customer: 1234,\s+user: 'ann',\s+level: 'info',\s+message: 'signed in'\s+\}/,
+    /user: 'ann',\s+level: 'info',\s+message: 'signed in',\s+request_id: 'r-7',\s+customer: 1234\s+\}/,
     /trace_id: '0af7651916cd43dd84f8eb211c80319c',\s+level: 'debug',\s+message: 'cache miss',\s+logferry: \{ sampling_rate: 0\.1 \}/,
     /message: 'shipped, for a minute'/,
   ],

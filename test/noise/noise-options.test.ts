@@ -36,7 +36,6 @@ describe('the options collapse and hold', () => {
     [{ collapse: true }, 'collapse', 'an object: { windowMs }'],
     [{ collapse: { windowMs: 99 } }, 'collapse.windowMs', 'an integer from 100 to 3600000 (milliseconds)'],
     [{ collapse: { windowMs: '1s' } }, 'collapse.windowMs', 'an integer from 100 to 3600000 (milliseconds)'],
-    [{ collapse: { window: 5 } }, 'collapse.window', 'one of collapse.windowMs'],
     [{ hold: true }, 'hold', 'an object'],
     [{ hold: { below: 'trace' } }, 'hold.below', "'debug', 'info', 'warn', 'error' or 'fatal'"],
     [{ hold: { below: 'warning' } }, 'hold.below', "'debug', 'info', 'warn', 'error' or 'fatal'"],
@@ -51,6 +50,11 @@ describe('the options collapse and hold', () => {
     const make = () => resolveOptions({ ...good, ...options } as ShipperOptions, {})
     expect(make).toThrow(`logferry: option \`${name}\` must be ${expected}`)
     expect(make).toThrow(expect.objectContaining({ code: 'LOGFERRY_INVALID_OPTION' }))
+  })
+
+  it('refuse an option of another name', () => {
+    const make = () => resolveOptions({ ...good, collapse: { window: 5 } } as unknown as ShipperOptions, {})
+    expect(make).toThrow('there is no option `collapse.window`. Did you mean `collapse.windowMs`?')
   })
 })
 
