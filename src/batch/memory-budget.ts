@@ -85,8 +85,10 @@ export class MemoryBudget {
   }
 
   #takeSpare(bytes: number): Buffer | undefined {
-    const block = this.#spare.get(bytes)?.pop()
+    const sameSize = this.#spare.get(bytes)
+    const block = sameSize?.pop()
     if (block !== undefined) this.#spareBytes -= bytes
+    if (sameSize?.length === 0) this.#spare.delete(bytes) // sizes are as many as the lengths of large events
     return block
   }
 
