@@ -9,6 +9,7 @@ export class Attempts {
   #acceptedBeforeMs = Number.NEGATIVE_INFINITY
   #refusal: Refusal | undefined
   #refusals = 0
+  #blockedAtMs = Number.POSITIVE_INFINITY
   #suspect: Compressed | undefined
   #isTrial = false
 
@@ -20,6 +21,14 @@ export class Attempts {
   /** Monotonic time before which the batch is not sent again, in milliseconds. */
   get notBeforeMs(): number {
     return this.#notBeforeMs
+  }
+
+  /**
+   * True if the service accepted other events of the dataset after it had blocked these lines, and before the last
+   * attempt. Then the reason is in the lines, not in the token or the address.
+   */
+  get isBlockedAlone(): boolean {
+    return this.#acceptedBeforeMs >= this.#blockedAtMs
   }
 
   /** Start of the latest accepted request whose answer had arrived when the last attempt began; monotonic. */
@@ -53,9 +62,9 @@ export class Attempts {
   /**
    * Counts an attempt. Returns true if it repeats an earlier one.
    *
-   * @param acceptedAtMs start of the latest request with other events of the dataset that was accepted; monotonic
+   * @param acceptedAtMs start of the latest request with events of the dataset that was accepted; monotonic
    */
-  begin(acceptedAtMs = Number.NEGATIVE_INFINITY): boolean {
+  begin(acceptedAtMs: number): boolean {
     this.#acceptedBeforeMs = acceptedAtMs
     return this.#count++ > 0
   }
@@ -74,6 +83,11 @@ export class Attempts {
     this.#refusal = refusal
   }
 
+  /** Notes an answer that pauses the dataset, such as a 403. */
+  block(nowMs: number): void {
+    this.#blockedAtMs = Math.min(this.#blockedAtMs, nowMs)
+  }
+
   suspectCompression(encoding: Compressed | undefined, { isTrial = false } = {}): void {
     this.#suspect = encoding
     this.#isTrial = isTrial
@@ -86,6 +100,7 @@ export class Attempts {
     attempts.#resets = this.#resets
     attempts.#notBeforeMs = this.#notBeforeMs
     attempts.#refusal = this.#refusal
+    attempts.#blockedAtMs = this.#blockedAtMs
     attempts.#suspect = this.#suspect
     attempts.#isTrial = this.#isTrial
     return attempts
@@ -95,5 +110,6 @@ export class Attempts {
   join(other: Attempts): void {
     this.#refusal ??= other.#refusal
     this.#refusals = 0
+    this.#blockedAtMs = Math.max(this.#blockedAtMs, other.#blockedAtMs)
   }
 }

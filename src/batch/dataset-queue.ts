@@ -84,6 +84,8 @@ export interface DatasetQueueDeps {
 /** The batches of one dataset: one batch that is open for new lines, and the batches that wait to be sent. */
 export class DatasetQueue {
   readonly dataset: string
+  /** Start of the latest request with events of the dataset that was accepted; monotonic, in milliseconds. */
+  acceptedAtMs = Number.NEGATIVE_INFINITY
   #pause: Pause | undefined
   #refusals: Refusals | undefined
   readonly #deps: DatasetQueueDeps

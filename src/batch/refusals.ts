@@ -43,7 +43,7 @@ export interface RefusedPiece {
   readonly refusals: number
   /** Number of requests made for the lines of the batch that the piece was split from. */
   readonly requests: number
-  /** `Refusals.acceptedAtMs` when the refused request started. */
+  /** `DatasetQueue.acceptedAtMs` when the refused request started. */
   readonly acceptedBeforeMs: number
   readonly origin: PieceOrigin
 }
@@ -96,7 +96,6 @@ export class Refusals {
   #pieces = 0
   /** Number of answers that refused a piece since then. */
   #inRow = 0
-  #acceptedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(nowMs: number) {
     this.#sinceMs = nowMs
@@ -110,11 +109,6 @@ export class Refusals {
     return this.#pieces >= refusalsUntilPause
   }
 
-  /** Start of the latest request with other events of the dataset that was accepted. */
-  get acceptedAtMs(): number {
-    return this.#acceptedAtMs
-  }
-
   /** True if every line of the batches with refused pieces is settled. */
   get isSettled(): boolean {
     for (const origin of this.#origins) {
@@ -125,8 +119,7 @@ export class Refusals {
   }
 
   /** Notes that a request with other events of the dataset was accepted. */
-  onAccepted(startedAtMs: number, nowMs: number): void {
-    this.#acceptedAtMs = Math.max(this.#acceptedAtMs, startedAtMs)
+  onAccepted(nowMs: number): void {
     this.#pieces = 0
     this.#inRow = 0
     this.#sinceMs = nowMs

@@ -263,7 +263,7 @@ export class Delivery {
     const queue = this.#deps.batches.queueFor(batch.dataset)
     queue.beginProbe()
     this.requests++
-    if (batch.attempts.begin(queue.refusals?.acceptedAtMs)) this.retries++
+    if (batch.attempts.begin(queue.acceptedAtMs)) this.retries++
     else this.#deps.ledger.send(batch.count)
     batch.countRequest()
     this.#beginTrial(batch, startedAtMs)

@@ -72,6 +72,8 @@ const refusalsUntilPause = 64
 const refusalsUntilWarned = 5
 /** Time for which the service counts as inconsistent after it has accepted an event that it had refused. */
 const inconsistentForMs = 60_000
+/** Number of probes in a row that are halved. 100,000 events, the most of a batch, are halved 17 times to one event. */
+const maxHalvedProbes = 18
 const firstProbeDelayMs = 1000
 const maxProbeDelayMs = 60_000
 /** Minimum time between two accepted probes after which the other paused datasets are probed, in milliseconds. */
@@ -147,8 +149,9 @@ export class AttemptSettler {
           queue.probeNow()
           return queue.requeue(batch)
         }
+        if (batch.attempts.isBlockedAlone) return this.#settleRejected(batch, queue, outcome, encoding)
         this.#suspectCompression(batch, encoding)
-        return this.#pauseBatch(batch, queue, outcome.status, outcome.reason)
+        return this.#block(batch, queue, outcome)
     }
   }
 
@@ -176,7 +179,7 @@ export class AttemptSettler {
   #settleRejected(
     batch: Batch,
     queue: DatasetQueue,
-    { status, reason }: Outcome & { kind: 'rejected' },
+    { status, reason }: Outcome & { kind: 'rejected' | 'blocked' },
     encoding: Encoding,
   ): void {
     const { compression } = this.#deps
@@ -192,6 +195,18 @@ export class AttemptSettler {
     if (attempts.suspect !== undefined) compression.clear(attempts.suspect)
     attempts.suspectCompression(undefined) // before a split copies it to the parts
     this.#refuse(batch, queue, 'rejected', status, reason)
+  }
+
+  /**
+   * Pauses the dataset. The next probe has other events: a firewall may block one event, with the same answer as for a
+   * wrong token. A probe that is blocked as well is halved for the next one.
+   */
+  #block(batch: Batch, queue: DatasetQueue, { status, reason }: Outcome & { kind: 'blocked' }): void {
+    batch.attempts.block(monotonicMs())
+    const { pause } = queue
+    if (pause?.isProbing && pause.refusals <= maxHalvedProbes && batch.count > 1) queue.requeue(...batch.split())
+    else queue.requeueLast(batch)
+    this.#pauseDataset(queue, status, reason)
   }
 
   #settleAnswered(
@@ -288,7 +303,8 @@ export class AttemptSettler {
     this.#refusalsInRow = 0
     if (batch.attempts.refusals > 0) this.#inconsistentAtMs = nowMs
     this.sizeLimit.onAccepted(batch.byteLength, startedAtMs, nowMs)
-    queue.refusals?.onAccepted(startedAtMs, nowMs)
+    queue.acceptedAtMs = Math.max(queue.acceptedAtMs, startedAtMs)
+    queue.refusals?.onAccepted(nowMs)
     if (queue.refusals !== undefined) queue.skipBackoff()
   }
 
@@ -307,10 +323,12 @@ export class AttemptSettler {
     const { refusal, acceptedBeforeMs } = attempts
     const piece = { count, requests, refusal, refusals: attempts.refusals + 1, acceptedBeforeMs, origin }
     if (piece.refusals === 1) this.#refusalsInRow++
-    // At the end of the process, there is no time to ask more often.
-    const isConsistent = this.isLastChance || nowMs - this.#inconsistentAtMs >= inconsistentForMs
-    const service = { acceptedAtMs: this.#acceptedAtMs, isConsistent }
-    const verdict = refusals.judge(piece, nowMs, service)
+    // A 403 may be about the token after all. So it counts only as evidence against single events, and is asked for often.
+    const isBlocked = attempts.isBlockedAlone
+    const isInconsistent = isBlocked || nowMs - this.#inconsistentAtMs < inconsistentForMs
+    const isConsistent = this.isLastChance || !isInconsistent // at the end of the process, there is no time to ask again
+    const acceptedAtMs = isBlocked ? Number.NEGATIVE_INFINITY : this.#acceptedAtMs
+    const verdict = refusals.judge(piece, nowMs, { acceptedAtMs, isConsistent })
     // For a single line the first refusal counts: what was accepted after it is evidence against the line.
     const atMs = count === 1 ? (attempts.refusal?.atMs ?? nowMs) : nowMs
     attempts.refuse({ atMs, status, reason })
@@ -330,7 +348,7 @@ export class AttemptSettler {
         queue.requeueLast(batch)
         // The first refusal is not reported: the answer for a neighboring event may follow, and that answer is
         // evidence.
-        if (!isEndless && attempts.refusals > 1)
+        if (!isEndless && !isBlocked && attempts.refusals > 1)
           this.#deps.diagnostics.warn(...refusedAndKept(batch.dataset, `${status} ${reason}`))
         break
       case 'drop':

@@ -26,6 +26,32 @@ describe.concurrent('scenario 7: one event among 10,000 makes the service refuse
     },
   )
 
+  it('is the only one lost if it is a firewall that refuses, with the 403 of a wrong token', async () => {
+    await using scene = await emulated({ maxBatchAgeMs: 20 })
+    const { emulator, logs } = scene
+    emulator.faults.rejectRequests(event => event.n === 77, { status: 403, body: 'Forbidden' })
+    let logged = logs.log(0, 500)
+    const isRefused = () => {
+      logged += logs.log(logged, logged + 1)
+      return logs.rejections.length > 0
+    }
+    await until(isRefused, 'the event is refused', 18_000)
+    expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+    expect(scene.numbers().toSorted((a, b) => a - b)).toEqual(upTo(logged).filter(n => n !== 77))
+    expect(logs.rejections).toMatchObject([{ event: { n: 77 }, status: 403 }])
+    expect(logs.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_PAUSED', 'LOGFERRY_REJECTED'])
+  })
+
+  it('delays the events of its batch, if a firewall refuses it before it has seen any other', async () => {
+    await using scene = await emulated()
+    const { emulator, logs } = scene
+    emulator.faults.rejectRequests(event => event.n === 499, { status: 403, body: 'Forbidden' })
+    logs.log(0, 500)
+    await until(() => logs.stats().delivered === 499, 'the others are delivered', 18_000)
+    expect(scene.numbers().toSorted((a, b) => a - b)).toEqual(upTo(499))
+    expect(logs.stats().pending).toBe(1) // nothing else was accepted since: the token may be to blame
+  })
+
   it('is dropped soon, though other requests of its dataset are answered all the time', async () => {
     const poisoned: WireRequest[] = []
     await using server = await startFaultServer(request => {
