@@ -148,7 +148,7 @@ export class LogferryTransport extends TransportStream {
 
   /** As Winston's own `_write`, but the transport's format gets an Error with all its fields. */
   override _write(info: Info, _encoding: BufferEncoding, callback: Written): void {
-    this.#write(info, callback === ignore ? callback : once(callback))
+    this.#write(info, callback === ignore ? callback : this.#answered(callback))
   }
 
   /**
@@ -163,14 +163,26 @@ export class LogferryTransport extends TransportStream {
     }
     for (const { chunk } of chunks) {
       try {
-        this.#write(chunk, once(written))
+        this.#write(chunk, this.#answered(written))
       } catch (error) {
         this.shipper.dropFor(error)
       }
     }
   }
 
-  #write(info: Info, written: () => void): void {
+  /**
+   * Returns a callback for the `log` of a subclass. An error that the subclass passes on is reported: to the stream, it
+   * would be an `'error'` event, with which Winston removes the transport.
+   */
+  #answered(callback: () => void): Written {
+    const answer = once(callback)
+    return error => {
+      if (error != null) this.shipper.reportFailed('log() of a subclass of the transport', error)
+      answer()
+    }
+  }
+
+  #write(info: Info, written: Written): void {
     try {
       this.#written = info
       if (this.#isWanted(info)) this.#takeFormatted(info, written)
@@ -190,7 +202,7 @@ export class LogferryTransport extends TransportStream {
     return (this.levels[level] as number) >= (this.levels[info[loggedLevel] as string] as number)
   }
 
-  #takeFormatted(info: Info, written: () => void): void {
+  #takeFormatted(info: Info, written: Written): void {
     const { format } = this
     if (format == null) return void this.log(info, written)
     const formatted: unknown = format.transform(plainInfo(info) as never, format.options)
@@ -205,7 +217,7 @@ export class LogferryTransport extends TransportStream {
 
   /**
    * Ships an info; it is called for each one. The info is serialized at once. A subclass that overrides `log` must call
-   * `callback` once, as with any stream.
+   * `callback` once, as with any stream. If it passes an error, a warning (`LOGFERRY_CALLBACK_THREW`) reports that.
    */
   override log(info: object, callback?: () => void): unknown {
     this.#closing = undefined

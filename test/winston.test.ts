@@ -317,6 +317,26 @@ describe('the transport as a stream', () => {
     expect(shipping.emulator.events('d').map(({ message, n }) => [message, n])).toEqual(range(3).map(n => ['good', n]))
   })
 
+  it('warns of an error that a subclass passes to the callback, and goes on', async () => {
+    await using shipping = await startShipping()
+    const { url: baseUrl, token } = shipping.emulator
+    class Failing extends LogferryTransport {
+      override log(info: Record<string, unknown>, next?: (error?: Error) => void): unknown {
+        return info.message === 'bad' ? next?.(new TypeError('with logged data')) : super.log(info, next)
+      }
+    }
+    const logger = winston.createLogger({ transports: [new Failing({ baseUrl, token, dataset: 'd' })] })
+    const warnings: string[] = []
+    logger
+      .on('error', () => expect.unreachable())
+      .on('warn', ({ code, message }) => warnings.push(`${code} ${message}`))
+    for (const message of ['good', 'bad', 'good']) logger.info(message)
+    await end(logger)
+    expect(shipping.emulator.events('d').map(({ message }) => message)).toEqual(['good', 'good'])
+    const text = 'logferry: log() of a subclass of the transport failed with TypeError. Delivery continues.'
+    expect(warnings).toEqual([`LOGFERRY_CALLBACK_THREW ${text}`])
+  })
+
   it('buffers while it is corked, and ships the buffer when it is uncorked or ends', async () => {
     await using logging = await startLogging({ format: winston.format(info => (info.drop ? false : info))() })
     const { logger, transport, emulator } = logging

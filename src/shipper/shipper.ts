@@ -376,6 +376,18 @@ export class Shipper {
   }
 
   /**
+   * Reports that a function of the application answered with an error. Delivery is not affected.
+   *
+   * @internal
+   */
+  reportFailed(what: string, error: unknown): void {
+    this.#core.diagnostics.warn(
+      'LOGFERRY_CALLBACK_THREW',
+      `${what} failed with ${kindOfThrown(error)}. Delivery continues.`,
+    )
+  }
+
+  /**
    * Drops an event without reading it, because `error` was thrown while the event was created.
    *
    * @internal
