@@ -54,7 +54,7 @@ it('a batch that waits in the spool keeps no part of a pool of buffers, which th
   expect(arrayBuffers - before.arrayBuffers).toBeLessThan(8 * MiB) // a pool has 8 to 64 KiB: 16 to 128 MiB for all
 })
 
-it('flush() that runs out of time again and again takes no memory for each batch', async () => {
+it('flush() that runs out of time again and again takes no memory for each batch', { timeout: 60_000 }, async () => {
   await using outaged = await outage()
   const { shipper } = outaged
   await shipper.flush({ timeoutMs: 1 })
