@@ -432,7 +432,7 @@ describe.concurrent("events that are logged in a handler of 'exit'", () => {
       if (request.isWhole) setTimeout(() => request.take(), 150)
     })
     const { stdout } = await runScript(
-      `${core('exitTimeoutMs: 500')}
+      `${core('exitTimeoutMs: 2000')}
       process.on('exit', () => {
         const pause = new Int32Array(new SharedArrayBuffer(4))
         for (let n = 0; n < 30; n++) {
