@@ -465,7 +465,7 @@ describe.concurrent('a 200 whose body never ends', () => {
       request.socket.write('HTTP/1.1 200 OK\r\n\r\n{"failed":0')
     })
     const { stdout } = await runScript(
-      `${core('exitTimeoutMs: 500, maxBatchAgeMs: 10')} log(0, 20)
+      `${core('exitTimeoutMs: 3000, maxBatchAgeMs: 10')} log(0, 20)
       process.on('exit', () => console.log(shipper.stats().delivered, shipper.stats().dropped))
       ${end}`,
       environmentFor(server),
