@@ -24,8 +24,8 @@ export interface LimitsStats {
   /** Requests per second that this process may make; `undefined` if nothing limits them. */
   readonly requestsPerSecond: number | undefined
   /**
-   * Source of that limit: `license`, `headers` (of the service's answers), `lease` (the part of this process among those
-   * that share the license), `throttled` (learned from 429s) or `none`.
+   * Source of that limit: `license`, `headers`, `lease`, `throttled` or `none`. `headers` are those of the service's answers.
+   * A `lease` is the part of this process if a fleet shares the license. `throttled` is a rate learned from 429s.
    */
   readonly because: string
   /**
