@@ -323,9 +323,11 @@ export class BatchQueue {
 
   #track(batch: Batch): void {
     this.#unsettled.set(batch, undefined)
-    // In a microtask, because the code that settles the batch may still use its dataset queue.
-    batch.onSettled(() => queueMicrotask(() => this.#forget(batch)))
+    batch.onSettled(this.#forgetSoon)
   }
+
+  /** In a microtask, because the code that settles the batch may still use its dataset queue. */
+  readonly #forgetSoon = (batch: Batch): void => queueMicrotask(() => this.#forget(batch))
 
   #forget(batch: Batch): void {
     const flush = this.#unsettled.get(batch)

@@ -9,18 +9,19 @@ import { blockSize, type Cut, LineBuffer, newline, type StoredLines } from './li
 import type { MemoryBudget } from './memory-budget.ts'
 import type { PieceOrigin } from './refusals.ts'
 import { RequestBody } from './request-body.ts'
-import { noBlock, SharedBlock } from './shared-block.ts'
+import { type BlockOwner, noBlock, SharedBlock } from './shared-block.ts'
 
 /**
  * Lines on their way to the service, as one block of bytes. Each line is written straight into the block. A retry sends
  * the same bytes. A split cuts at a newline and copies nothing. While a batch waits, it may be only in the store.
  */
-export class Batch {
+export class Batch implements BlockOwner {
   readonly dataset: string
-  readonly attempts: Attempts
-  readonly body: RequestBody
   #lines: LineBuffer | StoredLines
   readonly #shared: SharedBlock
+  #attempts: Attempts | undefined
+  #body: RequestBody | undefined
+  #onSettled: ((batch: Batch) => void) | undefined
   /** Number of the first line among the lines of the batch before any split. */
   #first = 0
   #isSplit = false
@@ -29,12 +30,11 @@ export class Batch {
   /** Counts reloads and cancellations. A reload is discarded if the number has changed when the reload ends. */
   #reloads = 0
 
-  private constructor(dataset: string, lines: LineBuffer | StoredLines, shared: SharedBlock, attempts: Attempts) {
+  private constructor(dataset: string, lines: LineBuffer | StoredLines, shared: SharedBlock, attempts?: Attempts) {
     this.dataset = dataset
     this.#lines = lines
     this.#shared = shared
-    this.attempts = attempts
-    this.body = new RequestBody(shared.memory)
+    this.#attempts = attempts
   }
 
   /**
@@ -48,7 +48,7 @@ export class Batch {
     copy?: () => StoredBatch | undefined,
   ): Batch | undefined {
     const block = memory.allocate(blockBytes)
-    return block && new Batch(dataset, new LineBuffer(block), new SharedBlock(block, memory, copy?.()), new Attempts())
+    return block && new Batch(dataset, new LineBuffer(block), new SharedBlock(block, memory, copy?.()))
   }
 
   /** Creates a batch whose lines are only in the store. */
@@ -63,7 +63,29 @@ export class Batch {
     const shared = new SharedBlock(noBlock, memory, copy)
     shared.unsettled = count
     const lines = inStore(new LineBuffer(noBlock, severities, count, byteLength))
-    return new Batch(dataset, lines, shared, new Attempts())
+    return new Batch(dataset, lines, shared)
+  }
+
+  /** The attempts to send the batch. Thousands of batches may wait for their first one, and keep nothing here. */
+  get attempts(): Attempts {
+    this.#attempts ??= new Attempts()
+    return this.#attempts
+  }
+
+  /** True if the batch was sent before. */
+  get wasSent(): boolean {
+    return this.#attempts !== undefined && this.#attempts.count > 0
+  }
+
+  /** Monotonic time before which the batch is not sent again, in milliseconds. */
+  get notBeforeMs(): number {
+    return this.#attempts?.notBeforeMs ?? 0
+  }
+
+  /** The request body of the next attempt, if it differs from the lines. Most batches that wait need none. */
+  get body(): RequestBody {
+    this.#body ??= new RequestBody(this.#shared.memory)
+    return this.#body
   }
 
   /** Number of lines. */
@@ -120,9 +142,15 @@ export class Batch {
     this.#shared.requests++
   }
 
-  /** Calls `run` when every line of the batch before any split has been delivered or dropped. */
-  onSettled(run: () => void): void {
-    this.#shared.onSettled(run)
+  /** Calls `run` with the batch when every line has been delivered or dropped. Call it once, before any split. */
+  onSettled(run: (batch: Batch) => void): void {
+    this.#onSettled = run
+    this.#shared.owner = this
+  }
+
+  /** @internal called by `SharedBlock` */
+  onBlockSettled(): void {
+    this.#onSettled?.(this)
   }
 
   /** Number of lines of the batch before any split that are neither delivered nor dropped. */
@@ -142,12 +170,12 @@ export class Batch {
 
   /** True if a caller waits for a line of the batch before any split. */
   get isAwaited(): boolean {
-    return !this.#shared.acknowledgements.isEmpty
+    return this.#shared.acknowledgements?.isEmpty === false
   }
 
   /** True if one caller waits for all lines of the batch. */
   get hasSingleOwner(): boolean {
-    return this.#shared.acknowledgements.hasSingleOwner(this.#first, this.#first + this.count)
+    return this.#shared.acknowledgements?.hasSingleOwner(this.#first, this.#first + this.count) ?? false
   }
 
   /**
@@ -164,8 +192,7 @@ export class Batch {
     const end = start + line.length + 1
     if (end > maxBytes || (end > lines.block.length && !this.#grow(lines, end, maxBytes))) return false
     lines.put(severity, line)
-    const range =
-      acknowledgement && this.#shared.acknowledgements.rangeBefore(this.#first + lines.count, acknowledgement)
+    const range = acknowledgement && this.#shared.rangeBefore(this.#first + lines.count, acknowledgement)
     const copy = this.#shared.copies[0]
     if (copy !== undefined) {
       reserveStack(fewCallsBytes)
@@ -194,14 +221,13 @@ export class Batch {
     const [copy, other] = this.#shared.copies
     if (lines.isInMemory || lines.byteLength + length + 1 > maxBytes) return false
     // No line joins a batch that was sent before, because the service may object to that batch.
-    if (this.attempts.count > 0 || this.attempts.refusal !== undefined) return false
+    if (this.wasSent || this.#attempts?.refusal !== undefined) return false
     if (other !== undefined || copy?.count !== lines.count || !copy.isOpen) return false
     const line = takeSpareLine(length + 1)
     bytes.copy(line, 0, 0, length)
     line[length] = newline
     const { bySeverity } = lines
-    const range =
-      acknowledgement && this.#shared.acknowledgements.rangeBefore(this.#first + lines.count, acknowledgement)
+    const range = acknowledgement && this.#shared.rangeBefore(this.#first + lines.count, acknowledgement)
     const name = severities[severity]
     const isToBeKept = line.length === spareLineBytes
     const isAdded = copy.extend(severity, line, 0, length + 1)
@@ -235,8 +261,8 @@ export class Batch {
    * once for each batch that is not split further.
    */
   settle(lossOf: (line: number) => Loss | undefined = () => undefined): void {
-    this.body.drop()
-    this.#shared.acknowledgements.settle(this.#first, this.#first + this.count, line => lossOf(line - this.#first))
+    this.#body?.drop()
+    this.#shared.acknowledgements?.settle(this.#first, this.#first + this.count, line => lossOf(line - this.#first))
     this.#shared.settle(this.count)
   }
 
@@ -257,7 +283,7 @@ export class Batch {
       if (copy === undefined) return false
       this.#shared.replaceCopies(copy)
     }
-    this.body.drop()
+    this.#body?.drop()
     if (this.#lines.isInMemory) this.#lines = inStore(this.#lines)
     this.#shared.replaceBlock(noBlock)
     return true
@@ -286,7 +312,7 @@ export class Batch {
 
   /** Joins another batch to this one. Both are only in the store, and are reloaded as one batch. */
   join(other: Batch): void {
-    this.#shared.acknowledgements.takeOver(other.#shared.acknowledgements, this.#first + this.count - other.#first)
+    const shift = this.#first + this.count - other.#first
     const bySeverity = { ...this.bySeverity }
     addCounts(bySeverity, other.bySeverity)
     this.#lines = {
@@ -295,8 +321,8 @@ export class Batch {
       byteLength: this.byteLength + other.byteLength,
       bySeverity,
     }
-    this.attempts.join(other.attempts)
-    this.#shared.join(other.#shared)
+    if (this.#attempts !== undefined || other.#attempts !== undefined) this.attempts.join(other.attempts)
+    this.#shared.join(other.#shared, shift)
   }
 
   /**
@@ -366,7 +392,7 @@ export class Batch {
   }
 
   #split(place: (lines: LineBuffer) => Cut): [Batch, Batch] {
-    this.body.drop()
+    this.#body?.drop()
     const lines = this.#lines as LineBuffer
     const cut = place(lines)
     return [this.#part(lines, lines.start, cut), this.#part(lines, cut, lines.end)]
@@ -394,7 +420,7 @@ export class Batch {
     this.#isReloaded = true
     this.#isSealed = true
     // It is unknown which lines are missing. The last line numbers stand for them, so that each line is settled once.
-    if (lost > 0) this.#shared.acknowledgements.settle(this.count, this.count + lost, () => missing)
+    if (lost > 0) this.#shared.acknowledgements?.settle(this.count, this.count + lost, () => missing)
     this.#shared.lose(lost)
     return lost
   }
@@ -426,12 +452,12 @@ export class Batch {
   #handOffFirstLines(): void {
     const count = this.#isSplit ? 0 : this.#shared.handOffSome()
     if (count === 0) return
-    this.body.drop()
+    this.#body?.drop()
     const lines = this.#lines
     this.#lines = lines.isInMemory
       ? lines.slice(lines.after(count), lines.end)
       : { ...lines, count: lines.count - count, bySeverity: { unknown: lines.count - count } } // only the store has them
-    this.#shared.acknowledgements.settle(this.#first, this.#first + count, () => handedOff)
+    this.#shared.acknowledgements?.settle(this.#first, this.#first + count, () => handedOff)
     this.#first += count
     this.#shared.settle(count)
   }

@@ -91,7 +91,7 @@ export class DatasetQueue {
   readonly #deps: DatasetQueueDeps
   readonly #limits: BatchLimits
   /** Batches that were never only in the store, oldest first. A batch whose attempt failed is at the head again. */
-  readonly #waiting: Batch[] = []
+  #waiting: Batch[] = []
   /** Batches that were reloaded from the store and wait, in the same order. */
   readonly #reloaded: Batch[] = []
   /** Batches that are only in the store, oldest first. */
@@ -301,8 +301,7 @@ export class DatasetQueue {
   putIntoStored(...batches: readonly Batch[]): void {
     for (const batch of batches) {
       const younger = this.#stored.findLastIndex(({ order }) => order <= batch.order) + 1
-      // In an empty array, `splice` makes room for 17 batches: 130 bytes for each of thousands of datasets.
-      if (this.#stored.length === 0) this.#stored = [batch]
+      if (younger === this.#stored.length) this.#stored = withLast(this.#stored, batch)
       else this.#stored.splice(younger, 0, batch)
     }
   }
@@ -335,7 +334,7 @@ export class DatasetQueue {
       const next = this.#stored[at]
       if (next === undefined || batch.byteLength + next.byteLength > maxBatchBytes) return batch
       if (batch.count + next.count > maxBatchEvents) return batch
-      if (batch.attempts.count > 0 !== next.attempts.count > 0) return batch // only lines that were sent count as retries
+      if (batch.wasSent !== next.wasSent) return batch // only lines that were sent count as retries
       batch.join(next)
       this.#stored.splice(at, 1)
     }
@@ -348,8 +347,8 @@ export class DatasetQueue {
   wakeAtMs(): number {
     if (this.isEmpty || this.#pause?.isProbing) return Number.POSITIVE_INFINITY
     let readyAtMs = this.dueAtMs
-    for (const { attempts } of this.#waiting) readyAtMs = Math.min(readyAtMs, attempts.notBeforeMs)
-    for (const { attempts } of this.#reloaded) readyAtMs = Math.min(readyAtMs, attempts.notBeforeMs)
+    for (const { notBeforeMs } of this.#waiting) readyAtMs = Math.min(readyAtMs, notBeforeMs)
+    for (const { notBeforeMs } of this.#reloaded) readyAtMs = Math.min(readyAtMs, notBeforeMs)
     return Math.max(readyAtMs, this.#pause?.untilMs ?? 0)
   }
 
@@ -383,7 +382,7 @@ export class DatasetQueue {
 
   /** Makes every batch that waits after a failure due now, and the next probe as well if the dataset is paused. */
   skipBackoff(): void {
-    for (const { attempts } of [...this.#waiting, ...this.#reloaded]) attempts.delayUntil(0)
+    for (const batch of [...this.#waiting, ...this.#reloaded]) if (batch.notBeforeMs > 0) batch.attempts.delayUntil(0)
     if (this.#pause !== undefined) this.#pause = { ...this.#pause, untilMs: 0 }
   }
 
@@ -490,7 +489,7 @@ export class DatasetQueue {
 
   #closeOpen(): Batch {
     const batch = this.#open as Batch
-    if (batch.count > 0) this.#waiting.push(batch) // first, so that the batch is always in at least one place
+    if (batch.count > 0) this.#waiting = withLast(this.#waiting, batch) // first, so that it is always in some place
     this.#open = undefined
     this.#isFlushing = false
     if (batch.count > 0) this.#lastSealedBytes = batch.byteLength
@@ -500,15 +499,25 @@ export class DatasetQueue {
   }
 }
 
+/**
+ * Returns the batches with another one at the end. In an empty array, `push` and `splice` make room for 17 batches: 130
+ * bytes for each of thousands of datasets.
+ */
+function withLast(batches: Batch[], batch: Batch): Batch[] {
+  if (batches.length === 0) return [batch]
+  batches.push(batch)
+  return batches
+}
+
 function takeReady(batches: Batch[], nowMs: number): Batch | undefined {
-  const ready = batches.findIndex(({ attempts }) => attempts.notBeforeMs <= nowMs)
+  const ready = batches.findIndex(({ notBeforeMs }) => notBeforeMs <= nowMs)
   return ready < 0 ? undefined : batches.splice(ready, 1)[0]
 }
 
 /** Returns the number of lines in the batches that were sent before. */
 export function resentIn(batches: Iterable<Batch>): number {
   let count = 0
-  for (const batch of batches) if (batch.attempts.count > 0) count += batch.count
+  for (const batch of batches) if (batch.wasSent) count += batch.count
   return count
 }
 

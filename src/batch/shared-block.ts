@@ -1,9 +1,16 @@
-import { Acknowledgements } from './acknowledgements.ts'
+import { type Acknowledgement, Acknowledgements, type LineRange } from './acknowledgements.ts'
 import type { StoredBatch, StoredContent } from './batch-store.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 
+/** The batch that the parts of a split batch come from. */
+export interface BlockOwner {
+  /** Called when every line is settled. */
+  onBlockSettled(): void
+}
+
 /** Takes the place of the block while the lines are only in the store. */
 export const noBlock = Buffer.alloc(0)
+const noCopies: readonly StoredBatch[] = []
 
 /**
  * The state that the parts of a split batch share: the block, its copies in the store, and the callers that wait for
@@ -15,21 +22,30 @@ export class SharedBlock {
   /** Number of requests made for these lines. */
   requests = 0
   readonly memory: MemoryBudget
-  readonly acknowledgements = new Acknowledgements()
+  owner: BlockOwner | undefined
+  /** The callers that wait for the lines; `undefined` as long as no caller has waited. */
+  acknowledgements: Acknowledgements | undefined
   /** The stored batches with these lines; more than one if batches were joined. */
-  readonly copies: StoredBatch[]
+  copies: readonly StoredBatch[]
   isHandedOff = false
   /** Number of settled lines that the copies still contain. */
   #settled = 0
   /** The stored copies of parts that were handed off one by one. */
   #partCopies: StoredBatch[] | undefined
   #block: Buffer
-  #waiters: readonly (() => void)[] = []
+  /** The blocks of batches that were joined to this one; `undefined` if there are none. */
+  #joined: SharedBlock[] | undefined
 
   constructor(block: Buffer, memory: MemoryBudget, copy: StoredBatch | undefined) {
     this.#block = block
     this.memory = memory
-    this.copies = copy === undefined ? [] : [copy]
+    this.copies = copy === undefined ? noCopies : [copy]
+  }
+
+  /** Returns the caller's range for line number `line`: see `Acknowledgements.rangeBefore`. */
+  rangeBefore(line: number, acknowledgement: Acknowledgement): LineRange {
+    this.acknowledgements ??= new Acknowledgements()
+    return this.acknowledgements.rangeBefore(line, acknowledgement)
   }
 
   /** True if the store has every line. Each access checks the store again. */
@@ -68,14 +84,16 @@ export class SharedBlock {
 
   /** Removes the copies from the store, and uses these from now on. */
   replaceCopies(...copies: StoredBatch[]): void {
-    for (const copy of this.copies.splice(0, Number.POSITIVE_INFINITY, ...copies)) copy.remove()
+    const replaced = this.copies
+    this.copies = copies
+    for (const copy of replaced) copy.remove()
   }
 
   /** Reads one copy at a time, because there may be more copies than files that the process may open. */
   async read(): Promise<StoredContent[]> {
     const contents: StoredContent[] = []
     this.seal()
-    for (const copy of [...this.copies]) contents.push(await copy.read())
+    for (const copy of this.copies) contents.push(await copy.read())
     return contents
   }
 
@@ -107,32 +125,34 @@ export class SharedBlock {
   /** Hands every copy off. Returns the number of lines in the copies that had been settled before. */
   handOff(): number {
     this.isHandedOff = true
-    for (const copy of this.copies.splice(0)) copy.handOff()
+    const handedOff = this.copies
+    this.copies = noCopies
+    for (const copy of handedOff) copy.handOff()
     return this.#settled
   }
 
   /** Hands off the copies although the store does not have every line. Returns the number of lines handed off. */
   handOffSome(): number {
     const some = this.copies.filter(copy => copy.count > 0 && copy.exists)
-    for (const copy of some) {
-      this.copies.splice(this.copies.indexOf(copy), 1)
-      copy.handOff()
-    }
+    this.copies = this.copies.filter(copy => !some.includes(copy))
+    for (const copy of some) copy.handOff()
     return some.reduce((count, copy) => count + copy.count, 0)
   }
 
-  /** Takes over the lines, copies and waiting callers of `other`. */
-  join(other: SharedBlock): void {
+  /**
+   * Takes over the lines, copies and waiting callers of `other`, whose line numbers grow by `shift`. The owner of `other`
+   * is called when all lines of both are settled.
+   */
+  join(other: SharedBlock, shift: number): void {
+    if (other.acknowledgements !== undefined) {
+      this.acknowledgements ??= new Acknowledgements()
+      this.acknowledgements.takeOver(other.acknowledgements, shift)
+    }
     this.unsettled += other.unsettled
     other.unsettled = 0
-    this.copies.push(...other.copies)
-    this.#waiters = [...this.#waiters, ...other.#waiters]
-  }
-
-  /** Calls `run` when every line is settled. */
-  onSettled(run: () => void): void {
-    // `push` and a spread make room for 17: 130 bytes for each of thousands of batches.
-    this.#waiters = this.#waiters.concat(run)
+    this.copies = [...this.copies, ...other.copies]
+    this.#joined ??= []
+    this.#joined.push(other)
   }
 
   /** Notes that `count` lines are settled: delivered, dropped or handed off. The copies still contain them. */
@@ -147,6 +167,11 @@ export class SharedBlock {
     if (this.unsettled > 0) return
     this.replaceBlock(noBlock)
     this.replaceCopies()
-    for (const run of this.#waiters) run()
+    this.#callOwners()
+  }
+
+  #callOwners(): void {
+    this.owner?.onBlockSettled()
+    for (const other of this.#joined ?? []) other.#callOwners()
   }
 }

@@ -109,7 +109,6 @@ export class LearnedName {
     const known = this.#within.get(name)
     if (known !== undefined) return known
     if (name.length > longestName) return undefined
-    if (this.rule !== undefined && this.redacted(name) !== undefined) return undefined
     const ruling = this.rule?.member(name)
     if (ruling === censored) return undefined
     if (this.#within.size >= maxInPlace || all.count >= maxInAll) {

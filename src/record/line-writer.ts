@@ -189,6 +189,11 @@ export class LineWriter {
       if (at > this.#limit && !this.#grow(at, at)) return failed
       let learned: LearnedName | undefined = last.next
       if (learned.name !== name) {
+        const redacted = place.redacted(name)
+        if (redacted !== undefined) {
+          at = this.#copy(redacted, at)
+          continue
+        }
         learned = place.find(name, this.#learned)
         if (learned !== undefined) last.next = learned
       }

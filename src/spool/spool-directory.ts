@@ -166,7 +166,7 @@ export class SpoolDirectory {
 
   /** Returns a key that sorts segments by age across all directories. It is also the path of the file in the spool. */
   orderOf(segment: string): string {
-    return `${this.name}/${segment}`
+    return [this.name, segment].join('/') // a template would keep its parts: 70 bytes more for each of thousands
   }
 
   pathOf(order: string): string {
