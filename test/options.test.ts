@@ -255,6 +255,20 @@ describe('invalid options throw when the shipper is made', () => {
       /LOGFERRY_DATASET must be set; got nothing/,
       'TypeError',
     ],
+    [
+      'none of the three required options',
+      {},
+      'dataset',
+      /`dataset` must be given \(or LOGFERRY_DATASET set\), and so must `token` and `baseUrl` \(or LOGFERRY_TOKEN and LOGFERRY_URL set\); got nothing/,
+      'TypeError',
+    ],
+    [
+      'a dataset alone',
+      { dataset: 'app' },
+      'token',
+      /`token` must be given .*, and so must `baseUrl` \(or LOGFERRY_URL set\)/,
+      'TypeError',
+    ],
     ['no token', { ...good, token: undefined }, 'token', /LOGFERRY_TOKEN must be set; got nothing/, 'TypeError'],
     [
       'an unknown option',

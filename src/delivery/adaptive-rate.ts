@@ -3,10 +3,21 @@ import { ShareSearch } from './share-search.ts'
 // The numbers below gave the best overall results with 1 to 500 clients: test/org/simulation.test.ts and
 // test/delivery/recovery.test.ts.
 
-/** Part of the rate that remains after a 429 that follows a success, plus or minus 0.1. */
+/**
+ * Part of the rate that remains after a 429 that follows a success, plus or minus 0.1. More remains if more requests are
+ * refused, up to `keptMoreInCrowds`: many processes then share the limit, and luck decides which of them meets a 429.
+ */
 const keptOnce = 0.8
-/** Part of the rate that remains after each further 429 without a success in between, plus or minus 0.1. */
+const keptMoreInCrowds = 0.06
+/** Part of the requests that are refused from which on that much more remains. */
+const crowdedRefusedPart = 0.03
+/**
+ * Part of the rate that remains after each further 429 without a success in between, plus or minus 0.1. More remains at
+ * rates below `slowPerSecond`, up to `keptMoreIfSlow`: the next request met the service seconds later, as full as before.
+ */
 const keptAgain = 0.55
+const keptMoreIfSlow = 0.3
+const slowPerSecond = 0.7
 /** Part of the rate that remains after an answer from a nearly full service, plus or minus 0.05. */
 const keptNearlyFull = 0.97
 /** Part of the rate that remains after the first 429 if no success came before it, plus or minus 0.1. */
@@ -39,6 +50,8 @@ const minGrowthPerSecond = 0.0035
  */
 const usualRefusedPart = 0.015
 const maxGrowthFactor = 10
+/** The part that counts as refused before the first answers: as if few processes shared the limit. */
+const firstRefusedPart = 0.005
 /**
  * Minimum factor of that growth, and maximum growth as a part of the rate. Without the maximum, very many processes would
  * together grow too fast.
@@ -200,7 +213,9 @@ export class AdaptiveRate {
   #troubledPerSecond: number | undefined
   #doubledAtMs = 0
   /** Part of the latest requests that was refused. */
-  #refusedPart = usualRefusedPart
+  #refusedPart = firstRefusedPart
+  /** The same before the present series of 429s. */
+  #refusedPartBefore = firstRefusedPart
   /** Probability that the last answers, in a row, show no other process although others use the whole limit. */
   #chanceOfOthers = 1
 
@@ -236,6 +251,7 @@ export class AdaptiveRate {
    */
   onRefused(nowMs: number, usedPerSecond: number, isHeldBack: boolean, firstPerSecond?: number): void {
     const nowPerSecond = this.perSecond(nowMs)
+    if (this.#refusals === 0) this.#refusedPartBefore = this.#refusedPart
     // A long outage says nothing about the number of processes.
     if (this.#refusals < outageRefusalsOfSearch) this.#refusedPart += answerWeight * (1 - this.#refusedPart)
     const state = nowPerSecond === Number.POSITIVE_INFINITY ? undefined : this.#state
@@ -277,11 +293,12 @@ export class AdaptiveRate {
     } else if (successes > 0) {
       this.#becomeSteady(
         nowMs,
-        Math.max(usedPerSecond * (keptOnce + jitter), this.#minAmongSuccesses(nowMs)),
+        Math.max(usedPerSecond * (this.#keptOnce + jitter), this.#minAmongSuccesses(nowMs)),
         usedPerSecond,
       )
     } else {
-      const perSecond = Math.max(nowPerSecond * (keptAgain + jitter), Math.min(nowPerSecond, this.#minInOutage))
+      const kept = keptAgain + keptMoreIfSlow * Math.max(1 - nowPerSecond / slowPerSecond, 0)
+      const perSecond = Math.max(nowPerSecond * (kept + jitter), Math.min(nowPerSecond, this.#minInOutage))
       if (state.kind === 'steady') this.#becomeSteady(nowMs, perSecond, Math.max(state.limitPerSecond, perSecond))
       else if (state.kind === 'finding') this.#becomeRecovering(perSecond, Number.POSITIVE_INFINITY)
       else {
@@ -315,6 +332,7 @@ export class AdaptiveRate {
       const resumed = isKnown ? Math.min(before * resumedPart, maxResumedPerSecond) : 1
       const target = isKnown ? before * recoveredPart : Number.POSITIVE_INFINITY
       const fallback = isKnown || used === undefined ? undefined : used * keptOfTrial
+      this.#refusedPart = this.#refusedPartBefore // an outage says nothing about the number of processes
       const isOpen = isKnown && this.#proven?.isDemand === true
       this.#becomeRecovering(
         Math.max(this.perSecond(nowMs), resumed),
@@ -441,6 +459,10 @@ export class AdaptiveRate {
   #minAmongSuccesses(nowMs: number): number {
     if (this.#proven === undefined || nowMs - this.#proven.atMs > mixedMs) return minPerSecond
     return Math.min(this.#proven.perSecond * mixedPart, maxProbesPerSecond)
+  }
+
+  get #keptOnce(): number {
+    return keptOnce + keptMoreInCrowds * Math.min(this.#refusedPart / crowdedRefusedPart, 1)
   }
 
   #minGrowthPerSecond(perSecond: number): number {

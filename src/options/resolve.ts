@@ -36,6 +36,7 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
   checkNode()
   const set = checked(shipperOptions, withEnvironment(shipperOptions, optionsOf(given), environment))
   const options: ShipperValues = withDefaults(shipperOptions, set)
+  checkRequired(options)
   checkCombinations(options)
   const {
     baseUrl,
@@ -81,6 +82,24 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     proxy: resolveProxy(proxyEnv, environment, url),
     maxUnlimitedBatchBytes: set.maxBatchBytes ?? maxUnlimitedBatchBytes,
   }
+}
+
+/** Names every required option that is missing, if more than one is: an error for each would cost a start for each. */
+function checkRequired({ dataset, token, personalAccessToken, baseUrl }: ShipperValues): void {
+  const required = [
+    { option: 'dataset', variable: 'LOGFERRY_DATASET', isMissing: dataset === undefined },
+    { option: 'token', variable: 'LOGFERRY_TOKEN', isMissing: (token ?? personalAccessToken) === undefined },
+    { option: 'baseUrl', variable: 'LOGFERRY_URL', isMissing: baseUrl === undefined },
+  ]
+  const [first, ...others] = required.filter(({ isMissing }) => isMissing)
+  if (first === undefined || others.length === 0) return
+  const names = others.map(({ option }) => `\`${option}\``).join(' and ')
+  const variables = others.map(({ variable }) => variable).join(' and ')
+  throw invalidOption(
+    first.option,
+    `given (or ${first.variable} set), and so must ${names} (or ${variables} set)`,
+    'nothing',
+  )
 }
 
 /** Checks options that must fit one another. */

@@ -147,6 +147,7 @@ export class Service {
   #limiter: Limiter
   readonly #tellsRemaining: boolean
   readonly #retryAfterMs: number | undefined
+  #refusesUntilMs = 0
 
   constructor(settings: ServiceSettings) {
     const { limitPerSecond, limiter = fixedWindow, tellsRemaining = true } = settings
@@ -164,8 +165,14 @@ export class Service {
     this.#limiter = this.#makeLimiter(limitPerSecond)
   }
 
+  /** Refuses every request up to that time, as in an outage that has no other sign. */
+  refuseAllUntil(atMs: number): void {
+    this.#refusesUntilMs = atMs
+  }
+
   answer(nowMs: number): PacedAnswer {
-    const { admitted, remaining } = this.#limiter(nowMs)
+    const isRefusing = nowMs < this.#refusesUntilMs
+    const { admitted, remaining } = isRefusing ? { admitted: false, remaining: 0 } : this.#limiter(nowMs)
     const counts = admitted ? this.taken : this.refused
     const second = Math.floor(nowMs / 1000)
     counts[second] = (counts[second] ?? 0) + 1
