@@ -86,6 +86,10 @@ export class DatasetQueue {
   readonly dataset: string
   /** Start of the latest request with events of the dataset that was accepted; monotonic, in milliseconds. */
   acceptedAtMs = Number.NEGATIVE_INFINITY
+  /** Time of the latest answer that blocked events of the dataset, such as a 403; monotonic, in milliseconds. */
+  blockedAtMs = Number.NEGATIVE_INFINITY
+  /** Size of the largest batch that was sent and accepted since then, in bytes of its lines. */
+  acceptedBytes = 0
   #pause: Pause | undefined
   #refusals: Refusals | undefined
   readonly #deps: DatasetQueueDeps

@@ -72,8 +72,12 @@ const refusalsUntilPause = 64
 const refusalsUntilWarned = 5
 /** Time for which the service counts as inconsistent after it has accepted an event that it had refused. */
 const inconsistentForMs = 60_000
-/** Number of probes in a row that are halved. 100,000 events, the most of a batch, are halved 17 times to one event. */
-const maxHalvedProbes = 18
+/** Maximum time between two answers that block a dataset if the size of batches is the reason, in milliseconds. */
+const blockedForSizeMs = 60_000
+/** The part of a blocked probe that the next probe has. */
+const partOfProbe = 8
+/** Number of probes in a row that are cut. 100,000 events, the most of a batch, are cut six times to one event if they are alike. */
+const maxCutProbes = 8
 const firstProbeDelayMs = 1000
 const maxProbeDelayMs = 60_000
 /** Minimum time between two accepted probes after which the other paused datasets are probed, in milliseconds. */
@@ -150,6 +154,7 @@ export class AttemptSettler {
           return queue.requeue(batch)
         }
         if (batch.attempts.isBlockedAlone) return this.#settleRejected(batch, queue, outcome, encoding)
+        if (this.#isBlockedForSize(batch, queue, outcome.status, startedAtMs)) return queue.requeue(...batch.split())
         this.#suspectCompression(batch, encoding)
         return this.#block(batch, queue, outcome)
     }
@@ -198,14 +203,32 @@ export class AttemptSettler {
   }
 
   /**
+   * True if a firewall probably blocked the batch for its size: some answer 403 to every large body. Evidence is that the
+   * dataset was blocked, then a smaller batch of it was accepted, and then this batch was blocked.
+   */
+  #isBlockedForSize({ byteLength, count }: Batch, queue: DatasetQueue, status: number, startedAtMs: number): boolean {
+    const { sizeLimit } = this
+    const nowMs = monotonicMs()
+    const { acceptedBytes } = queue
+    const isExpected = byteLength > sizeLimit.maxBytes || nowMs - queue.blockedAtMs < blockedForSizeMs
+    queue.blockedAtMs = nowMs
+    queue.acceptedBytes = 0
+    if (status !== 403 || count === 1 || !isExpected || acceptedBytes === 0 || acceptedBytes >= byteLength) return false
+    const isCut = sizeLimit.onTooLarge(byteLength, startedAtMs, nowMs, acceptedBytes)
+    if (isCut) this.#deps.diagnostics.warn(...batchTooLarge(byteLength, sizeLimit.maxBytes, status))
+    return true
+  }
+
+  /**
    * Pauses the dataset. The next probe has other events: a firewall may block one event, with the same answer as for a
-   * wrong token. A probe that is blocked as well is halved for the next one.
+   * wrong token, or every large body. Of a probe that is blocked as well, the next one has an eighth.
    */
   #block(batch: Batch, queue: DatasetQueue, { status, reason }: Outcome & { kind: 'blocked' }): void {
     batch.attempts.block(monotonicMs())
     const { pause } = queue
-    if (pause?.isProbing && pause.refusals <= maxHalvedProbes && batch.count > 1) queue.requeue(...batch.split())
-    else queue.requeueLast(batch)
+    if (pause?.isProbing && pause.refusals <= maxCutProbes && batch.count > 1) {
+      queue.requeue(...batch.splitAt(Math.ceil(batch.byteLength / partOfProbe)))
+    } else queue.requeueLast(batch)
     this.#pauseDataset(queue, status, reason)
   }
 
@@ -304,6 +327,7 @@ export class AttemptSettler {
     if (batch.attempts.refusals > 0) this.#inconsistentAtMs = nowMs
     this.sizeLimit.onAccepted(batch.byteLength, startedAtMs, nowMs)
     queue.acceptedAtMs = Math.max(queue.acceptedAtMs, startedAtMs)
+    if (startedAtMs >= queue.blockedAtMs) queue.acceptedBytes = Math.max(queue.acceptedBytes, batch.byteLength)
     queue.refusals?.onAccepted(nowMs)
     if (queue.refusals !== undefined) queue.skipBackoff()
   }
@@ -312,7 +336,7 @@ export class AttemptSettler {
     const { byteLength, count } = batch
     const isCut = count > 1 && this.sizeLimit.onTooLarge(byteLength, startedAtMs, monotonicMs())
     this.#refuse(batch, queue, 'too-large', 413, 'too large')
-    if (isCut) this.#deps.diagnostics.warn(...batchTooLarge(byteLength, this.sizeLimit.maxBytes))
+    if (isCut) this.#deps.diagnostics.warn(...batchTooLarge(byteLength, this.sizeLimit.maxBytes, 413))
   }
 
   /** Splits the batch in halves to find the event to blame, as far as evidence shows that an event is to blame. */

@@ -11,7 +11,7 @@ const minBytes = 1024
 interface Learned {
   /** Size of the smallest batch that was refused. */
   refusedBytes: number
-  /** Half of `refusedBytes`, or the size of the largest batch that was accepted since. */
+  /** Half of `refusedBytes`, or the size of the largest batch that was accepted. */
   fittingBytes: number
   readonly firstRefusedAtMs: number
   lastRefusedAtMs: number
@@ -57,17 +57,24 @@ export class SizeLimit {
     return nowMs < learned.probeAtMs ? learned.fittingBytes : learned.fittingBytes * 2
   }
 
-  /** Notes a 413 to a batch of several lines. Returns true if batches are cut, or cut smaller, from now on. */
-  onTooLarge(bytes: number, startedAtMs: number, nowMs: number): boolean {
+  /**
+   * Notes that a batch of several lines was refused for its size. Returns true if batches are cut, or cut smaller, from
+   * now on.
+   *
+   * @param acceptedBytes size of a smaller batch that was accepted; the size is then believed at once
+   */
+  onTooLarge(bytes: number, startedAtMs: number, nowMs: number, acceptedBytes?: number): boolean {
     const before = this.maxBytes
     const learned = this.#learned ?? nothingYet(nowMs)
     this.#learned = learned
     const isProbe = startedAtMs > learned.lastRefusedAtMs && bytes >= learned.refusedBytes
     if (isProbe) learned.probeAfterMs = Math.min(learned.probeAfterMs * 2, maxProbeAfterMs)
-    learned.isBelieved ||= startedAtMs >= learned.acceptedAtMs
+    learned.isBelieved ||= acceptedBytes !== undefined || startedAtMs >= learned.acceptedAtMs
     learned.lastRefusedAtMs = nowMs
     learned.refusedBytes = Math.min(learned.refusedBytes, bytes)
-    learned.fittingBytes = Math.max(Math.ceil(learned.refusedBytes / 2), minBytes)
+    const knownBytes = learned.fittingBytes < bytes ? learned.fittingBytes : 0
+    const fittingBytes = acceptedBytes === undefined ? learned.refusedBytes / 2 : Math.max(acceptedBytes, knownBytes)
+    learned.fittingBytes = Math.max(Math.ceil(fittingBytes), minBytes)
     learned.probeAtMs = nowMs + learned.probeAfterMs
     return this.maxBytes < before
   }

@@ -107,10 +107,11 @@ export function eventTooLarge(bytes: number): WarningText {
   ]
 }
 
-export function batchTooLarge(bytes: number, nowAtMost: number): WarningText {
+export function batchTooLarge(bytes: number, nowAtMost: number, status: 403 | 413): WarningText {
+  const accepted = status === 403 ? ', and accepts smaller ones. A firewall may limit the size of requests' : ''
   return [
     'LOGFERRY_STEPPED_DOWN',
-    `the service answers 413 to a batch of ${bytes} bytes. Batches now have at most ${nowAtMost} bytes, and larger ones are ` +
+    `the service answers ${status} to a batch of ${bytes} bytes${accepted}. Batches now have at most ${nowAtMost} bytes, and larger ones are ` +
       'tried again from time to time. Set maxBatchBytes to a size that the service accepts.',
   ]
 }

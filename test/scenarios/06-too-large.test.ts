@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { startFaultServer, type WireRequest } from '../support/fault-server.ts'
 import { allOnce, maxBufferedBytes, tally, watched } from '../support/laws.ts'
+import { until } from '../support/until.ts'
 
 const maxBytes = 20_000
 const page = '<html><head><title>413 Request Entity Too Large</title></head></html>'
@@ -62,6 +63,44 @@ describe.concurrent('scenario 6: a batch is too large for the service', () => {
     expect(Math.max(...later)).toBeGreaterThan(maxBytes / 4)
     expect(tally(server.numbers, 5000)).toEqual(allOnce)
     expect(logs.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_STEPPED_DOWN'])
+  })
+
+  it('refused by a firewall, with the 403 of a wrong token: the size is found, and delivery goes on', async () => {
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (lengthOf(request) > 8192) request.answer('403 Forbidden', '<html>Forbidden</html>')
+      else request.take()
+    })
+    await using logs = watched({ baseUrl: server.url, compression: 'none', maxBatchAgeMs: 20 })
+    logs.log(0, 200, { text: 'x'.repeat(100) })
+    let logged = 200
+    await until(() => {
+      logged += logs.log(logged, logged + 20, { text: 'x'.repeat(100) })
+      return logs.warnings.some(({ code }) => code === 'LOGFERRY_STEPPED_DOWN')
+    }, 'the size is found')
+    logged += logs.log(logged, logged + 2000, { text: 'x'.repeat(100) })
+    expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+    expect(tally(server.numbers, logged)).toEqual(allOnce)
+    expect(logs.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_PAUSED', 'LOGFERRY_STEPPED_DOWN'])
+    expect(logs.warnings[1]?.message).toMatch(/answers 403 to a batch of \d+ bytes, and accepts smaller ones/)
+  })
+
+  it('a dataset that the token may not write to says nothing about the size of others', async () => {
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (request.head.includes('/forbidden/')) request.answer('403 Forbidden', 'no')
+      else request.take()
+    })
+    const dataset = ({ n }: Record<string, unknown>) => (Number(n) % 2 === 0 ? 'forbidden' : 'allowed')
+    await using logs = watched({ baseUrl: server.url, dataset, maxBatchAgeMs: 20, compression: 'none' })
+    let logged = 0
+    const logMore = () => {
+      logged += logs.log(logged, logged + 40, { text: 'x'.repeat(100) })
+      return server.requests.filter(({ head }) => head.includes('/forbidden/')).length >= 3
+    }
+    await until(logMore, 'the forbidden dataset is probed twice')
+    expect(new Set(logs.warnings.map(({ code }) => code))).toEqual(new Set(['LOGFERRY_PAUSED']))
+    expect(logs.stats().maxBatchBytes).toBe(1_048_576)
   })
 
   it('a single event that is too large is dropped and counted, and its neighbors are delivered', async () => {
