@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { answerToOutcome } from '../../src/delivery/answer-to-outcome.ts'
 import type { Outcome } from '../../src/outcome.ts'
 import { Secret } from '../../src/text/secret.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 
 const now = Date.parse('2026-11-21T12:00:00Z')
 const outcome = (status: number, body: string | Uint8Array = '', headers: Record<string, string> = {}) =>
@@ -143,18 +144,17 @@ describe('the outcome of an answer', () => {
     const [events, start] = [100_000, '{"failed":2,"failures":[{"timestamp":"T1","error":"a, [b"}],"more":']
     const rest = ['[', '{}', '""', '0'].map(value => `${value},`.repeat(4_000_000))
     for (const text of ['['.repeat(16_000_000), ...rest.map(values => `[${values}0]}`)]) {
-      const sinceMs = performance.now()
       const answer = { status: 200, headers: {}, body: Buffer.from(start + text) }
-      const { kind, failed, failures } = answerToOutcome(answer, events, now) as Extract<
-        Outcome,
-        { kind: 'partly-rejected' }
-      >
-      expect({ kind, failed, failures }).toEqual({
+      let outcome: Outcome | undefined
+      const usedMs = cpuMs(() => {
+        outcome = answerToOutcome(answer, events, now)
+      })
+      expect(outcome).toMatchObject({
         kind: 'partly-rejected',
         failed: 2,
         failures: [{ timestamp: 'T1', reason: 'a, [b' }],
       })
-      expect(performance.now() - sinceMs).toBeLessThan(1000)
+      expect(usedMs).toBeLessThan(1000)
     }
   })
 
@@ -207,9 +207,7 @@ describe('the outcome of an answer', () => {
   })
 
   it('a hostile page is read quickly', () => {
-    const startedAt = performance.now()
-    outcome(500, '<'.repeat(65_536))
-    expect(performance.now() - startedAt).toBeLessThan(200)
+    expect(cpuMs(() => outcome(500, '<'.repeat(65_536)))).toBeLessThan(200)
   })
 
   it('a redirect names its target, without parts that may be secret', () => {
