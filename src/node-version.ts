@@ -16,7 +16,8 @@ export function nodeProblem(): string | undefined {
   const version = process.versions.node
   const [major = 0, minor = 0] = version.split('.').map(Number)
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return undefined
-  return `logferry needs Node >=${oldestMajor}.${oldestMinor}; this is Node ${version} (${process.execPath}).`
+  const needed = `${oldestMajor}.${oldestMinor} or later`
+  return `logferry needs Node ${needed}; this is Node ${version} (${process.execPath}). Run the program with a newer Node.`
 }
 
 /**

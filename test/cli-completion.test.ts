@@ -1,10 +1,17 @@
 /** The scripts for completion, as a shell runs them. */
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { logferry } from './support/logferry.ts'
+
+it('the help and docs/commands.md give the same recipes', async () => {
+  const recipesIn = (text: string) => text.match(/logferry completion \w+ > \S+/g)
+  const { stdout } = await logferry(['completion', '--help'])
+  expect(recipesIn(stdout)).toHaveLength(3)
+  expect(recipesIn(stdout)).toEqual(recipesIn(readFileSync('docs/commands.md', 'utf8')))
+})
 
 describe('the script for bash', () => {
   let folder: string

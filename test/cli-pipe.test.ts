@@ -20,7 +20,7 @@ describe.concurrent('logferry pipe', () => {
     const { code, stderr } = await pipe(emulator, input)
     expect({ code, stderr }).toEqual({
       code: 0,
-      stderr: 'Read 10 lines, delivered 9 events.\nSkipped: 1 blank line\n',
+      stderr: 'Read 10 lines, delivered 9 events.\nSkipped: 1 blank line.\n',
     })
     expect(emulator.events('d').map(({ _time, ...event }) => event)).toEqual([
       { level: 30, msg: 'a' },
@@ -66,7 +66,7 @@ describe.concurrent('logferry pipe', () => {
       { message: 'text', level: 'error', source: 'web', a: 'b=c' },
       { level: null, source: 'web', a: 'b=c' },
     ])
-    expect(stderr).toContain('Read 5 lines, delivered 3 events.\nBelow the minimum severity: 2 events\n')
+    expect(stderr).toContain('Read 5 lines, delivered 3 events.\nBelow the minimum severity: 2 events.\n')
   })
 
   it('ships every line as a text with --format text, and the time of a field with --time-field', async () => {
@@ -82,7 +82,7 @@ describe.concurrent('logferry pipe', () => {
     await using emulator = await startEmulator()
     const { code, stderr } = await pipe(emulator, '{"a":1}\n\nBUG\n[2]\n', ['--format', 'json'])
     expect(code).toBe(1)
-    expect(stderr).toContain('Not a JSON object: 2 lines, shipped as text (the first is line 3)\n')
+    expect(stderr).toContain('Not a JSON object: 2 lines, shipped as text (the first is line 3).\n')
     expect(emulator.events('d').map(({ message }) => message)).toEqual([undefined, 'BUG', '[2]'])
   })
 
@@ -135,8 +135,8 @@ describe.concurrent('logferry pipe', () => {
     const input = `${object}\n${'y'.repeat(17 * MiB)}\nshort\n${'z'.repeat(17 * MiB)}`
     const { code, stderr, output } = await pipe(emulator, input, ['--tee'])
     expect(code).toBe(0)
-    expect(stderr).toContain('Longer than 16,777,216 bytes: 2 lines, shipped in part\n')
-    expect(stderr).toContain('Cut to fit: 3 events, marked with logferry.cut\n')
+    expect(stderr).toContain('Longer than 16,777,216 bytes: 2 lines, shipped in part.\n')
+    expect(stderr).toContain('Cut to fit: 3 events, marked with logferry.cut.\n')
     expect(output.length).toBe(input.length)
     const lines = emulator.lines('d')
     expect(lines.map(line => /"(?:n":1,"text|message)":".{5}/.exec(line)?.[0])).toEqual([
@@ -152,7 +152,7 @@ describe.concurrent('logferry pipe', () => {
     await using emulator = await startEmulator()
     const { code, stderr } = await pipe(emulator, `{"n":1,"a":${'['.repeat(100)}${']'.repeat(100)}}\n`)
     expect(code).toBe(0)
-    expect(stderr).toContain('Nested too deep: 1 event, without the inner parts\n')
+    expect(stderr).toContain('Nested too deep: 1 event, without the inner parts.\n')
     expect(emulator.lines('d')[0]).toMatch(/"n":1,"a":\[{60,}"\[Depth\]"\]/)
   })
 
@@ -256,12 +256,12 @@ describe.concurrent('logferry pipe', () => {
     emulator.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
     const first = await pipe(emulator, '{"n":1}\n{"n":2}\n', args)
     expect(first.code).toBe(1)
-    expect(first.stderr).toContain('In the spool: 2 events, because the time was up. The next process delivers them\n')
+    expect(first.stderr).toContain('In the spool: 2 events, because the time was up. The next process delivers them.\n')
     emulator.faults.clear()
     const last = await pipe(emulator, '{"n":3}\n', ['--spool', spool.path])
     expect(last).toMatchObject({ code: 0 })
     expect(last.stderr).toBe(
-      'Read 1 line, delivered 3 events.\nAdopted from the spool: 2 events of earlier processes\n',
+      'Read 1 line, delivered 3 events.\nAdopted from the spool: 2 events of earlier processes.\n',
     )
     expect(numbersIn(emulator)).toEqual([1, 2, 3])
   })
@@ -307,7 +307,7 @@ describe.concurrent('logferry pipe', () => {
     emulator.faults.rejectEvents(({ n }) => n === 2, 'bad\u001b[2J\nlogferry: forged')
     const { code, stderr } = await pipe(emulator, '{"n":1}\n{"n":2}\n{"n":3}\n')
     expect(code).toBe(1)
-    expect(stderr).toContain('Read 3 lines, delivered 2 events.\nRefused by the service: 1 event\n')
+    expect(stderr).toContain('Read 3 lines, delivered 2 events.\nRefused by the service: 1 event.\n')
     expect(stderr).not.toMatch(unprintable)
     expect(stderr).not.toMatch(/^logferry: forged/m)
   })
@@ -317,7 +317,7 @@ describe.concurrent('logferry pipe', () => {
     const { code, stderr } = await pipe({ url: emulator.url, token: 'wrong' }, 'a\n', ['--timeout', '0.3'])
     expect(code).toBe(1)
     expect(stderr).toContain(
-      'Lost: 1 event, because the time was up; the warnings say more. With --spool, events wait on disk\n',
+      'Lost: 1 event, because the time was up. The warnings say more. With --spool, events wait on disk instead.\n',
     )
     expect(stderr).not.toContain('wrong')
   })

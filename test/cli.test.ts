@@ -137,7 +137,9 @@ describe.concurrent('logferry', () => {
     const pretend = `data:text/javascript,Object.defineProperty(process.versions,'node',{value:'${version}'})`
     const { code, stdout, stderr } = await logferry(['--version'], {}, ['--import', pretend])
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(`logferry needs Node ${packageJson.engines.node}; this is Node ${version} (`)
+    const neededNode = `${packageJson.engines.node.replace('>=', '')} or later`
+    expect(stderr).toMatch(`logferry needs Node ${neededNode}; this is Node ${version} (`)
+    expect(stderr).toMatch(/ Run the program with a newer Node\.\n$/)
   })
 })
 

@@ -53,6 +53,8 @@ function thrownBy(make: () => unknown): Error & { code: string; option: string }
   throw new Error('accepted')
 }
 
+const neededNode = `${packageJson.engines.node.replace('>=', '')} or later`
+
 describe.each(['20.20.2', '22.18.0'])('Node %s', version => {
   const real = process.versions.node
   const pretend = (value: string) => Object.defineProperty(process.versions, 'node', { value })
@@ -64,9 +66,7 @@ describe.each(['20.20.2', '22.18.0'])('Node %s', version => {
     ['the client of the organization', () => createOrgClient({ baseUrl: good.baseUrl, token: secret })],
     ['the emulator', () => startEmulator()],
   ])('is too old, and is refused when %s is made', async (_, make) => {
-    await expect(async () => make()).rejects.toThrow(
-      `logferry needs Node ${packageJson.engines.node}; this is Node ${version} (`,
-    )
+    await expect(async () => make()).rejects.toThrow(`logferry needs Node ${neededNode}; this is Node ${version} (`)
   })
 })
 
@@ -78,7 +78,7 @@ it.each(['index', 'winston', 'otel'])(
     Object.defineProperty(process.versions, 'node', { value: '18.20.8' })`
     const preload = ['--import', `data:text/javascript,${encodeURIComponent(old)}`]
     const { stderr } = await runNode([...preload, '--input-type=module', '--eval', `import './dist/${name}.js'`])
-    expect(stderr).toMatch(`Error: logferry needs Node ${packageJson.engines.node}; this is Node 18.20.8 (`)
+    expect(stderr).toMatch(`Error: logferry needs Node ${neededNode}; this is Node 18.20.8 (`)
   },
 )
 
@@ -93,7 +93,7 @@ it('an old Node can load the emulator, and gets a clear error', async () => {
   const source = `import { startEmulator } from './dist/emulator.js'
     await startEmulator().catch(error => console.log(error.message))`
   const { stdout, stderr } = await runNode(['--import', old, '--input-type=module', '--eval', source])
-  expect(stdout + stderr).toMatch(`logferry needs Node ${packageJson.engines.node}; this is Node 20.20.2 (`)
+  expect(stdout + stderr).toMatch(`logferry needs Node ${neededNode}; this is Node 20.20.2 (`)
 })
 
 describe('an unknown option causes an error that suggests the most similar one', () => {

@@ -12,9 +12,12 @@ export const command: Command = {
   description: `Prints a script that completes the commands and options of logferry in a shell. The script needs no other program,
 and runs no Node while you type. Run the command again after an update of logferry.
 
-  bash  echo 'source <(logferry completion bash)' >> ~/.bashrc
-  zsh   logferry completion zsh > "\${fpath[1]}/_logferry"
-  fish  logferry completion fish > ~/.config/fish/completions/logferry.fish`,
+  bash  logferry completion bash > ~/.logferry-completion
+        Then, in ~/.bashrc: source ~/.logferry-completion
+  zsh   logferry completion zsh > ~/_logferry
+        Move the file to a folder of $fpath.
+  fish  logferry completion fish > ~/logferry.fish
+        Move the file to ~/.config/fish/completions.`,
   arguments: [{ name: 'shell', description: 'bash, zsh or fish', choices: Object.keys(scripts) }],
   options: {},
   async run({ shell }, commands) {

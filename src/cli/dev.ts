@@ -190,7 +190,7 @@ async function joinService(
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
   const running = await runningService(url, token)
   if (running === undefined) {
-    complain(`another program uses port ${port} of ${host}; choose a port with --port`)
+    complain(`another program uses port ${port} of ${host}. Choose another port with --port.`)
     return 1
   }
   if (running.token === undefined) {

@@ -19,7 +19,7 @@ export function unreachable(reason: string, status: number | undefined): Warning
   return [
     'LOGFERRY_UNREACHABLE',
     `the service is not accepting events (${answer}). Events are kept and sent again. If this lasts, check the network, ` +
-      'baseUrl, the certificates and the state of the service.',
+      'baseUrl, the certificates and the service: `npx logferry check` looks at each.',
   ]
 }
 
@@ -39,7 +39,7 @@ export function askedTooOften(reason: string, status: number, waitMs: number): W
 export function failureRemedy(failure: string): string {
   return namesLackOfDescriptors(failure)
     ? descriptorsRemedy
-    : 'Check the network, baseUrl, the certificates and the state of the service, or allow more time (flushTimeoutMs, exitTimeoutMs).'
+    : 'Check the network, baseUrl, the certificates and the service (`npx logferry check` looks at each), or allow more time (flushTimeoutMs, exitTimeoutMs).'
 }
 
 /** Warns of events that wait only for the request rate. */

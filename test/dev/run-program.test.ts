@@ -158,7 +158,7 @@ describe('a second logferry dev on the same port', () => {
       const { code, stderr } = await run('', ['--port', String(port)])
       expect({ code, stderr }).toEqual({
         code: 1,
-        stderr: `logferry: another program uses port ${port} of 127.0.0.1; choose a port with --port\n`,
+        stderr: `logferry: another program uses port ${port} of 127.0.0.1. Choose another port with --port.\n`,
       })
     } finally {
       server.close()

@@ -48,8 +48,8 @@ export function reportOf(result: PipeResult): string {
     stats.cut > 0 && `Cut to fit: ${counted(stats.cut, 'event')}, marked with logferry.cut`,
     ...lossNotes(result),
   ]
-  const whole = `Read ${counted(lines, 'line')}, delivered ${counted(stats.delivered, 'event')}.`
-  return [whole, ...notes.filter(note => typeof note === 'string')].join('\n')
+  const whole = `Read ${counted(lines, 'line')}, delivered ${counted(stats.delivered, 'event')}`
+  return [whole, ...notes.filter(note => typeof note === 'string')].map(note => `${note}.`).join('\n')
 }
 
 /** Returns the summary for a program. */
@@ -88,9 +88,9 @@ function lossNotes({ stats, ending, spoolDirectory }: PipeResult): (string | fal
   const file = spoolDirectory && toShortLine(join(spoolDirectory, deadLettersName), undefined, maxPathChars)
   return [
     refused > 0 &&
-      `Refused by the service: ${counted(refused, 'event')}${file === undefined ? '' : `, now in ${file}`}`,
+      `Refused by the service: ${counted(refused, 'event')}${file === undefined ? '' : ` (now in ${file})`}`,
     lost > 0 &&
-      `Lost: ${counted(lost, 'event')}${ending === 'done' ? '' : `, because ${ending}`}; the warnings say more${file === undefined ? '. With --spool, events wait on disk' : ''}`,
+      `Lost: ${counted(lost, 'event')}${ending === 'done' ? '' : `, because ${ending}`}. The warnings say more${file === undefined ? '. With --spool, events wait on disk instead' : ''}`,
     stats.pending > 0 &&
       `In the spool: ${counted(stats.pending, 'event')}, because ${ending}. The next process delivers them`,
   ]
