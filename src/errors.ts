@@ -23,7 +23,7 @@ export type ErrorCode =
    * This process dropped events: memory was full, the time to deliver ran out, or a log call could not take its event.
    */
   | 'LOGFERRY_DROPPED'
-  /** Events were not delivered within the time of an OpenTelemetry export, flush or shutdown. */
+  /** Events were not delivered within the time of an OpenTelemetry export, flush or shutdown, or of `shipAndConfirm`. */
   | 'LOGFERRY_TIMEOUT'
   /** An OpenTelemetry exporter was used after its shutdown. */
   | 'LOGFERRY_SHUT_DOWN'

@@ -174,6 +174,11 @@ export class LogferryLogRecordExporter {
 }
 
 /**
+ * Options of `LogferryLogRecordProcessor`: an existing `shipper`, or the options for a shipper of the processor's own.
+ */
+export type LogferryLogRecordProcessorOptions = ShipperOrOptions
+
+/**
  * OpenTelemetry log record processor that feeds the batching core directly. It is the fast path: nothing stands between
  * the log call and the batch. For `@opentelemetry/sdk-logs` 0.200 and later, and 3.x.
  *
@@ -191,7 +196,7 @@ export class LogferryLogRecordProcessor {
   readonly #held = new Map<OtelResource, HeldRecords>()
   #shutdown: Promise<void> | undefined
 
-  constructor(options: ShipperOrOptions = {}) {
+  constructor(options: LogferryLogRecordProcessorOptions = {}) {
     const { shipper, isOwn } = shipperOf(options)
     this.shipper = shipper
     this.#isOwn = isOwn
@@ -338,7 +343,11 @@ const outOfStack = failure(
   'LOGFERRY_DROPPED',
   'the records were dropped, because the call stack is full; see shipper.stats()',
 )
-const alreadyShutDown = failure('already_shutdown', 'LOGFERRY_SHUT_DOWN', 'the exporter has been shut down')
+const alreadyShutDown = failure(
+  'already_shutdown',
+  'LOGFERRY_SHUT_DOWN',
+  'the exporter has been shut down. Shut the provider down last.',
+)
 const noRecords: ExportResult = { code: 1, error: new TypeError('logferry: records must be an array') }
 
 function failure(name: string, code: ErrorCode, message: string): ExportResult {
@@ -352,7 +361,7 @@ async function endOf(shipper: Shipper, isOwn: boolean, timeoutMs: number): Promi
 
 function expectComplete({ complete, pending }: FlushResult): void {
   if (complete) return
-  const rest = pending === 0 ? 'events were dropped' : `${pending} events are not delivered yet`
+  const rest = pending === 0 ? 'events were dropped' : `pending events: ${pending}`
   const remedy = 'See the warnings for the cause, or raise flushTimeoutMs.'
   throw failure('timeout', 'LOGFERRY_TIMEOUT', `the time for delivery ran out, and ${rest}. ${remedy}`).error
 }

@@ -102,6 +102,9 @@ describe('an unknown option causes an error that suggests the most similar one',
     ['two letters swapped', { dataste: 'd' }, 'dataset'],
     ['a letter too many in a short name', { ttls: {} }, 'tls'],
     ['underscores', { flush_timeout_ms: 1 }, 'flushTimeoutMs'],
+    ['the end of a name', { url: 'https://logs.example' }, 'baseUrl'],
+    ['the beginning of a name', { spool: { dir: 'd' } }, 'spool.directory'],
+    ['a longer name', { apiToken: secret }, 'token'],
     ['a digit, which hides the name itself', { token2: secret }, 'token'],
     ['a group', { spool: { directory: 'd', maxByte: 1 } }, 'spool.maxBytes'],
     ['a required option, which is missing therefore', { spool: { directry: 'd' } }, 'spool.directory'],
@@ -118,6 +121,7 @@ describe('an unknown option causes an error that suggests the most similar one',
   it.each([
     ['a name that resembles none', 'retries'],
     ['a short word that shares some letters with an option', 'host'],
+    ['the beginning of several options', 'max'],
     ['a name of a megabyte', 'token'.repeat(200_000)],
   ])('but not for %s', (_, name) => {
     expect(refusal({ ...good, [name]: 1 }).message).toMatch(/: there is no option `[^`]+`\. Known options: /)
@@ -169,7 +173,7 @@ describe('invalid options throw when the shipper is made', () => {
       'a list of fields that is a text',
       { ...good, fields: { asText: 'a.*' } },
       'fields.asText',
-      /a list of/,
+      /an array of/,
       'TypeError',
     ],
     [

@@ -33,7 +33,7 @@ export interface FieldsOptions {
 }
 
 const expectedPath = 'a dotted path of 1 to 200 characters, without brackets, and with `*` only at its end: labels.*'
-const expectedPaths = 'a list of at most 100 dotted paths: [labels.*]'
+const expectedPaths = "an array of at most 100 dotted paths: ['labels.*']"
 const maxPaths = 100
 
 /** Names without brackets, joined by dots; none is empty, and only the last of several may be `*`. */

@@ -47,7 +47,7 @@ export interface LimitsOptions {
    */
   onBudget?: 'warn' | 'shed' | undefined
   /**
-   * Name of the field for surplus fields. 1 to 200 characters.
+   * Name of the field for surplus fields. 1 to 200 characters; not a name that `fields.overflowField` excludes.
    *
    * If a new field would exceed the license's `maxFields` for the dataset, it goes into this field, as a text of JSON.
    *
