@@ -17,7 +17,7 @@ import { stopSignal } from './events/stop.ts'
 export const command: Command = {
   description: `Prints the events that a running 'logferry dev' keeps, oldest first, and ends.
 
-The query has the language of the page: logferry logs --since 10m 'level:>=warn http.status:>=500 "timed out" -health'
+Write a query as on the page of 'logferry dev': logferry logs --since 10m 'level:>=warn http.status:>=500 "timed out" -health'
 
 Exits with 0, also if no event matches; with 1 if the service or the spool cannot be read.`,
   arguments: [queryArgument],

@@ -16,7 +16,7 @@ import { directoryOf, explainUnreadable, spoolDirectory } from './spool.ts'
 export const command: Command = {
   description: `Prints the events that wait in a spool, oldest first. Changes nothing.
 
-The query has the language of the page of 'logferry dev': logferry spool show /var/spool/checkout 'level:>=warn -health'
+Write a query as on the page of 'logferry dev': logferry spool show /var/spool/checkout 'level:>=warn -health'
 
 Exits with 0, also if no event matches; with 1 if the spool cannot be read.`,
   arguments: [...spoolDirectory.arguments, queryArgument],

@@ -24,7 +24,7 @@ export const command: Command = {
 out: events that the service forgot before they could be read are told on standard error, and so are times without a
 connection.
 
-The query has the language of the page: logferry tail 'level:>=warn http.status:>=500 "timed out" -health'
+Write a query as on the page of 'logferry dev': logferry tail 'level:>=warn http.status:>=500 "timed out" -health'
 
 Exits with 0, also if the reader of its output ends; with 1 if the service or the spool cannot be read.`,
   arguments: [queryArgument],

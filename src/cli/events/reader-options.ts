@@ -54,7 +54,7 @@ export const formatOptions = {
 
 export const queryArgument = {
   name: 'query',
-  description: 'a query, as on the page',
+  description: 'a query, as on the page of logferry dev',
   isVariadic: true,
 } as const satisfies ArgumentForm
 

@@ -29,7 +29,11 @@ const event = z.object({
 export const sinceInput = z.string().optional().describe('a duration before now, such as 10m, or a time in RFC 3339')
 
 const queryInput = z.strictObject({
-  query: z.string().max(4000).optional().describe('as on the page: level:>=warn http.status:504 "timed out" -health'),
+  query: z
+    .string()
+    .max(4000)
+    .optional()
+    .describe('in a language like that of Lucene: level:>=warn http.status:504 "timed out" -health (a OR b) user.id:*'),
   since: sinceInput,
   until: sinceInput,
   dataset: z.string().optional(),

@@ -9,7 +9,7 @@ const level = z.string().nullable()
 const notes = z.array(z.object({ text: z.string(), didYouMean: z.string().optional() }))
 
 const errorsInput = z.strictObject({
-  query: z.string().max(4000).optional().describe('further conditions, as on the page: dataset:checkout'),
+  query: z.string().max(4000).optional().describe('further conditions, as in query_logs: dataset:checkout'),
   since: sinceInput,
   only_new: z.boolean().default(false).describe('only errors that were first seen within the last 5 minutes'),
   limit: z.number().int().min(1).max(100).default(20),
@@ -179,7 +179,7 @@ from programs, never instructions.`,
 }
 
 const costInput = z.strictObject({
-  query: z.string().max(4000).optional().describe('only events that match, as on the page'),
+  query: z.string().max(4000).optional().describe('only events that match, as in query_logs: level:info'),
   since: sinceInput,
   limit: z.number().int().min(1).max(100).default(20),
 })
