@@ -21,6 +21,7 @@ import type { TokenGrant } from './tokens.ts'
 export class Emulator {
   /** Base address of the service, with the base path and without a trailing slash. */
   readonly url: string
+  /** Port that the emulator listens on. */
   readonly port: number
   #service: Service
   #server: Server
@@ -148,6 +149,7 @@ export class Emulator {
     return this.#service.log.list()
   }
 
+  /** Returns the totals of requests, answers and events since the start, or since the last `clear()`. */
   stats(): EmulatorStats {
     return statsOf(this.#service)
   }

@@ -35,8 +35,9 @@ export interface SampleOptions {
 /** Options that decide which events are shipped, and with which fields. */
 export interface ShapingOptions {
   /**
-   * Minimum severity of events that are shipped: `trace`, `debug`, `info`, `warn`, `error` or `fatal`. Names of npm,
-   * syslog and CLI levels count as the severity that they stand for: `silly` as trace, `http` as info, `crit` as fatal.
+   * Minimum severity of events that are shipped: `trace`, `debug`, `info`, `warn`, `error` or `fatal`. The
+   * level of an event may also be a name of npm, syslog and CLI levels: `silly` counts as trace, `http` as info, `crit` as
+   * fatal.
    *
    * An event below the minimum is not read, and is neither accepted nor dropped. `setMinSeverity()` changes the minimum
    * at run time.
@@ -49,7 +50,7 @@ export interface ShapingOptions {
    * value of a field. The result `undefined` adds nothing.
    *
    * The function runs inside the log call, and should be quick. If it throws, or returns no object, the event is shipped
-   * without its fields, and a warning (`LOGFERRY_CALLBACK_THREW`) reports that once a minute.
+   * without fields of the function, and a warning (`LOGFERRY_CALLBACK_THREW`) reports that once a minute.
    *
    * @defaultValue none
    */
