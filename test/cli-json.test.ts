@@ -186,4 +186,14 @@ describe.concurrent('settings that a command lacks', () => {
       '',
     ])
   })
+
+  it('are all named at once', async () => {
+    const { stderr } = await logferry(['pipe'], {})
+    expect(stderr).toContain(
+      'logferry: no dataset, no token, no address given. Set LOGFERRY_DATASET, or give --dataset. Set LOGFERRY_TOKEN',
+    )
+    expect(stderr).toContain('Set LOGFERRY_URL')
+    const { stdout } = await logferry(['check'], {})
+    expect(stdout).toMatch(/→ Set LOGFERRY_DATASET, .* Set LOGFERRY_TOKEN .* Set LOGFERRY_URL /)
+  })
 })

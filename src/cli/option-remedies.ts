@@ -27,13 +27,20 @@ const wordsFor: ReadonlyMap<string, Words> = new Map([
   ],
 ])
 
-/** Returns how to set an option; `undefined` if its name says so itself. */
-export function remedyFor(option: string): string | undefined {
-  return wordsFor.get(option)?.remedy
+/** The end of the message for options that are not set. */
+const missing = 'got nothing'
+
+/** Returns the words for each option that a message is about: several may be missing. */
+function wordsOf(option: string, message: string): Words[] {
+  const names = message.endsWith(missing) ? Array.from(message.matchAll(/`(\w+)`/g), ([, name = '']) => name) : [option]
+  return names.map(name => wordsFor.get(name)).filter(words => words !== undefined)
 }
 
-/** The end of the message for an option that is not set. */
-const missing = 'got nothing'
+/** Returns how to set the options that a message is about; `undefined` if their names say so themselves. */
+export function remedyFor(option: string, message: string): string | undefined {
+  const remedies = wordsOf(option, message).map(({ remedy }) => remedy)
+  return remedies.length === 0 ? undefined : remedies.join(' ')
+}
 
 /**
  * Creates what a command needs, such as a shipper, with options from the environment and the command line.
@@ -52,9 +59,12 @@ export function createWith<Created>(create: () => Created): Created {
 export function asMisuse(error: unknown): unknown {
   const { code, option = '' } = error as Partial<InvalidOption>
   if (code !== 'LOGFERRY_INVALID_OPTION') return error
-  const words = wordsFor.get(option)
   const { message } = error as Error
-  if (words !== undefined && message.endsWith(missing)) return new Misuse(`no ${words.noun} given. ${words.remedy}`)
+  const remedy = remedyFor(option, message)
+  if (remedy !== undefined && message.endsWith(missing)) {
+    const nouns = wordsOf(option, message).map(({ noun }) => `no ${noun}`)
+    return new Misuse(toMessageLine(`${nouns.join(', ')} given. ${remedy}`))
+  }
   const inOurWords = message.replace(/^logferry: /, '').replace('allowInsecure is true', '--allow-insecure is given')
-  return new Misuse(toMessageLine(words === undefined ? inOurWords : `${inOurWords}. ${words.remedy}`))
+  return new Misuse(toMessageLine(remedy === undefined ? inOurWords : `${inOurWords}. ${remedy}`))
 }

@@ -93,7 +93,11 @@ function refuseOtherOwner(path: string, { uid }: Stats): void {
 
 function refuseOtherWriters(path: string, { mode, gid }: Stats, volumeGroup: number | undefined): void {
   const isOwnGroup = gid === process.getegid?.() || gid === rootGroup || gid === volumeGroup
-  if ((mode & worldWritable) !== 0) throw new UnsafePath(`any user may write to ${path}; run chmod o-w on it`)
+  if ((mode & worldWritable) !== 0) {
+    // Other programs need such a directory, `/tmp` for example, as it is.
+    const remedy = (mode & sticky) !== 0 ? 'use a directory below it' : 'run chmod o-w on it'
+    throw new UnsafePath(`any user may write to ${path}; ${remedy}`)
+  }
   if ((mode & groupWritable) === 0 || isOwnGroup) return
   throw new UnsafePath(`the group ${gid} may write to ${path}; run chmod g-w on it`)
 }

@@ -47,6 +47,7 @@ const refused: [string, () => string, RegExp][] = [
   ['it belongs to another user', () => make('a', { user: other }), /a belongs to another user \(id 1234\)/],
   ['its parent does', () => `${make('a', { user: other })}/none/yet`, /a belongs to another user/],
   ['all may write to it', () => make('a', { mode: 0o777 }), /any user may write to \S+\/a; run chmod o-w/],
+  ['it is like /tmp', () => make('a', { mode: 0o1777 }), /any user may write to \S+\/a; use a directory below it/],
   ['all may write to it, though it is sticky', () => make('a', { mode: 0o1777 }), /any user may write/],
   ['all may write to its parent', () => last(make('a', { mode: 0o777 }), make('a/b')), /any user may write to \S+\/a;/],
   [

@@ -12,7 +12,7 @@ export const options: HealthCheck = {
       session.resolved = resolveOptions({ ...settings.options, ...spool }, settings.environment)
     } catch (error) {
       const { option = '', message } = error as Error & { readonly option?: string }
-      return fail(message.replace(/^logferry: /, ''), remedyFor(option) ?? 'Correct the option.', { option })
+      return fail(message.replace(/^logferry: /, ''), remedyFor(option, message) ?? 'Correct the option.', { option })
     }
     const { baseUrl, dataset, region } = session.resolved
     const kind = settings.options.personalAccessToken === undefined ? 'an API token' : 'a personal access token'
