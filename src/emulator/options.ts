@@ -130,40 +130,40 @@ export function settingsOf(options: EmulatorOptions): Settings {
   const { host, allowedHosts, port, basePath, tls, org, orgs, enforce, tokens, orgIdHeader } = given
   const { maxRequestBytes, maxDecodedBytes, maxRequestEvents, maxNestingDepth, maxStoredBytes } = given
   return {
-    host: checkText('host', host ?? '127.0.0.1'),
-    allowedHosts: checkHosts('allowedHosts', allowedHosts ?? []),
-    port: checkInteger('port', port ?? 0, 0, 65_535),
+    host: checkText(named('host'), host ?? '127.0.0.1'),
+    allowedHosts: checkHosts(named('allowedHosts'), allowedHosts ?? []),
+    port: checkInteger(named('port'), port ?? 0, 0, 65_535),
     basePath: checkBasePath(basePath ?? ''),
     tls: checkTls(tls),
-    orgs: checkOrgs([org ?? {}, ...checkList('orgs', orgs ?? [])]),
-    enforced: enforcedLimits('enforce', enforce ?? false),
+    orgs: checkOrgs([org ?? {}, ...checkList(named('orgs'), orgs ?? [])]),
+    enforced: enforcedLimits(named('enforce'), enforce ?? false),
     tokens: checkTokens(tokens ?? []),
     orgIdHeader: checkHeaderName(orgIdHeader ?? 'x-service-org-id'),
-    maxRequestBytes: checkInteger('maxRequestBytes', maxRequestBytes ?? 16 * MiB, 1, Number.MAX_SAFE_INTEGER),
-    maxDecodedBytes: checkInteger('maxDecodedBytes', maxDecodedBytes ?? 64 * MiB, 1, Number.MAX_SAFE_INTEGER),
-    maxRequestEvents: checkInteger('maxRequestEvents', maxRequestEvents ?? 200_000, 1, Number.MAX_SAFE_INTEGER),
-    maxNestingDepth: checkInteger('maxNestingDepth', maxNestingDepth ?? 256, 1, Number.MAX_SAFE_INTEGER),
-    maxStoredBytes: checkInteger('maxStoredBytes', maxStoredBytes ?? 512 * MiB, 1, Number.MAX_SAFE_INTEGER),
+    maxRequestBytes: checkInteger(named('maxRequestBytes'), maxRequestBytes ?? 16 * MiB, 1, Number.MAX_SAFE_INTEGER),
+    maxDecodedBytes: checkInteger(named('maxDecodedBytes'), maxDecodedBytes ?? 64 * MiB, 1, Number.MAX_SAFE_INTEGER),
+    maxRequestEvents: checkInteger(named('maxRequestEvents'), maxRequestEvents ?? 200_000, 1, Number.MAX_SAFE_INTEGER),
+    maxNestingDepth: checkInteger(named('maxNestingDepth'), maxNestingDepth ?? 256, 1, Number.MAX_SAFE_INTEGER),
+    maxStoredBytes: checkInteger(named('maxStoredBytes'), maxStoredBytes ?? 512 * MiB, 1, Number.MAX_SAFE_INTEGER),
   }
 }
 
 function checkBasePath(path: string): string {
   if (typeof path === 'string' && /^(?:\/[A-Za-z0-9._~-]+)*\/?$/.test(path)) return path.replace(/\/$/, '')
-  throw mistake('basePath', "a path such as '/edge'", path)
+  throw mistake(named('basePath'), "a path such as '/edge'", path)
 }
 
 function checkHeaderName(name: string): string {
   try {
     validateHeaderName(name)
   } catch {
-    throw mistake('orgIdHeader', 'the name of a header', name)
+    throw mistake(named('orgIdHeader'), 'the name of a header', name)
   }
   return name.toLowerCase()
 }
 
 function checkOrgs(orgs: readonly OrgOverrides[]): readonly OrgOverrides[] {
   return orgs.map((overrides, index) => {
-    const name = index === 0 ? 'org' : `orgs[${index - 1}]`
+    const name = named(index === 0 ? 'org' : `orgs[${index - 1}]`)
     const org = checkOverrides(name, overrides)
     if (index > 0) checkText(`${name}.id`, org.id)
     return org
@@ -176,10 +176,15 @@ function checkTls(tls: EmulatorOptions['tls']): EmulatorOptions['tls'] {
   if (tls === undefined) return tls
   const own = typeof tls === 'object' && tls !== null ? ownProperties(tls) : undefined
   if (own?.key && own.cert) return own
-  throw new TypeError('tls must be an object with key and cert')
+  throw new TypeError(`${named('tls')} must be an object with key and cert`)
 }
 
 function checkTokens(tokens: readonly TokenGrant[]): readonly TokenGrant[] {
-  if (!Array.isArray(tokens)) throw new TypeError('tokens must be a list')
-  return tokens.map((grant, index) => checkGrant(`tokens[${index}]`, grant))
+  if (!Array.isArray(tokens)) throw new TypeError(`${named('tokens')} must be a list`)
+  return tokens.map((grant, index) => checkGrant(named(`tokens[${index}]`), grant))
+}
+
+/** Returns the name of an option as messages have it, after the function that was called. */
+function named(option: string): string {
+  return `startEmulator: ${option}`
 }

@@ -10,7 +10,8 @@ export class Organizations {
   constructor(orgs: readonly OrgOverrides[], nowMs: number) {
     for (const overrides of orgs) {
       const org = defaultOrg(overrides.id ?? defaultId, nowMs)
-      if (this.#orgs.has(org.id)) throw new TypeError(`org and orgs must have different ids, not '${org.id}' twice`)
+      if (this.#orgs.has(org.id))
+        throw new TypeError(`startEmulator: org and orgs must have different ids, not '${org.id}' twice`)
       this.#orgs.set(org.id, withOverrides(org, structuredClone(overrides)))
     }
     this.defaultId = orgs[0]?.id ?? defaultId

@@ -14,36 +14,45 @@ describe('an invalid option is refused with its name, the expectation and the va
       { prot: 1 },
       expect.stringMatching(/^startEmulator: options: there is no 'prot'; use one of host, .*mean port\?$/),
     ],
-    [{ host: '' }, "host must be a non-empty string, not ''"],
-    [{ port: 70_000 }, 'port must be an integer from 0 to 65535, not 70000'],
-    [{ port: '80' }, "port must be an integer from 0 to 65535, not '80'"],
-    [{ basePath: 'edge' }, "basePath must be a path such as '/edge', not 'edge'"],
-    [{ basePath: '/a?b' }, "basePath must be a path such as '/edge', not '/a?b'"],
-    [{ orgIdHeader: 'a b' }, "orgIdHeader must be the name of a header, not 'a b'"],
-    [{ maxRequestBytes: 0 }, 'maxRequestBytes must be an integer from 1 to 9007199254740991, not 0'],
-    [{ maxDecodedBytes: 1.5 }, 'maxDecodedBytes must be an integer from 1 to 9007199254740991, not 1.5'],
-    [{ maxStoredBytes: Number.NaN }, 'maxStoredBytes must be an integer from 1 to 9007199254740991, not NaN'],
-    [{ org: [] }, 'org must be an object, not []'],
-    [{ org: { id: '' } }, "org.id must be a non-empty string, not ''"],
-    [{ orgs: {} }, 'orgs must be a list, not {}'],
-    [{ orgs: [{}] }, 'orgs[0].id must be a non-empty string, not undefined'],
-    [{ orgs: [{ id: 'a' }, { id: 'a' }] }, "org and orgs must have different ids, not 'a' twice"],
-    [{ enforce: 'all' }, "enforce must be true, false or an object, not 'all'"],
-    [{ enforce: ['maxFields'] }, "enforce must be true, false or an object, not [ 'maxFields' ]"],
-    [{ enforce: { maxUsers: true } }, "enforce: there is no limit 'maxUsers'"],
-    [{ enforce: { maxFields: 256 } }, 'enforce.maxFields must be true or false, not 256'],
-    [{ tokens: 'secret' }, 'tokens must be a list'],
-    [{ tokens: ['secret'] }, 'tokens[0] must be an object'],
-    [{ tokens: [{ kind: 'root' }] }, "tokens[0].kind must be 'api' or 'personal' or 'access', not 'root'"],
+    [{ host: '' }, "startEmulator: host must be a non-empty string, not ''"],
+    [{ port: 70_000 }, 'startEmulator: port must be an integer from 0 to 65535, not 70000'],
+    [{ port: '80' }, "startEmulator: port must be an integer from 0 to 65535, not '80'"],
+    [{ basePath: 'edge' }, "startEmulator: basePath must be a path such as '/edge', not 'edge'"],
+    [{ basePath: '/a?b' }, "startEmulator: basePath must be a path such as '/edge', not '/a?b'"],
+    [{ orgIdHeader: 'a b' }, "startEmulator: orgIdHeader must be the name of a header, not 'a b'"],
+    [{ maxRequestBytes: 0 }, 'startEmulator: maxRequestBytes must be an integer from 1 to 9007199254740991, not 0'],
+    [{ maxDecodedBytes: 1.5 }, 'startEmulator: maxDecodedBytes must be an integer from 1 to 9007199254740991, not 1.5'],
+    [
+      { maxStoredBytes: Number.NaN },
+      'startEmulator: maxStoredBytes must be an integer from 1 to 9007199254740991, not NaN',
+    ],
+    [{ org: [] }, 'startEmulator: org must be an object, not []'],
+    [{ org: { id: '' } }, "startEmulator: org.id must be a non-empty string, not ''"],
+    [{ orgs: {} }, 'startEmulator: orgs must be a list, not {}'],
+    [{ orgs: [{}] }, 'startEmulator: orgs[0].id must be a non-empty string, not undefined'],
+    [{ orgs: [{ id: 'a' }, { id: 'a' }] }, "startEmulator: org and orgs must have different ids, not 'a' twice"],
+    [{ enforce: 'all' }, "startEmulator: enforce must be true, false or an object, not 'all'"],
+    [{ enforce: ['maxFields'] }, "startEmulator: enforce must be true, false or an object, not [ 'maxFields' ]"],
+    [{ enforce: { maxUsers: true } }, "startEmulator: enforce: there is no limit 'maxUsers'"],
+    [{ enforce: { maxFields: 256 } }, 'startEmulator: enforce.maxFields must be true or false, not 256'],
+    [{ tokens: 'secret' }, 'startEmulator: tokens must be a list'],
+    [{ tokens: ['secret'] }, 'startEmulator: tokens[0] must be an object'],
+    [
+      { tokens: [{ kind: 'root' }] },
+      "startEmulator: tokens[0].kind must be 'api' or 'personal' or 'access', not 'root'",
+    ],
     [
       { tokens: [{ kind: 'api', actions: ['ingest'], dataset: ['only-this'] }] },
-      "tokens[0]: there is no 'dataset'; use one of kind, token, orgs, actions, datasets. Did you mean datasets?",
+      "startEmulator: tokens[0]: there is no 'dataset'; use one of kind, token, orgs, actions, datasets. Did you mean datasets?",
     ],
     [
       { tokens: [{ kind: 'access' }, { kind: 'personal', actions: ['ingest'] }] },
-      "tokens[1]: there is no 'actions'; use one of kind, token, orgs",
+      "startEmulator: tokens[1]: there is no 'actions'; use one of kind, token, orgs",
     ],
-    [{ tokens: [{ kind: 'personal', orgs: 'a' }] }, "tokens[0].orgs must be a list of names or '*', not 'a'"],
+    [
+      { tokens: [{ kind: 'personal', orgs: 'a' }] },
+      "startEmulator: tokens[0].orgs must be a list of names or '*', not 'a'",
+    ],
     [
       {
         tokens: [
@@ -55,21 +64,24 @@ describe('an invalid option is refused with its name, the expectation and the va
     ],
     [
       { org: { paymentStatus: 'nope' } },
-      "org.paymentStatus must be 'na' or 'failed' or 'success' or 'blocked', not 'nope'",
+      "startEmulator: org.paymentStatus must be 'na' or 'failed' or 'success' or 'blocked', not 'nope'",
     ],
-    [{ org: { plan: 'gold' } }, "org.plan must be a plan of the specification, not 'gold'"],
-    [{ org: { name: null } }, 'org.name must be a string, not null'],
-    [{ orgs: [{ id: 7 }] }, 'orgs[0].id must be a string, not 7'],
-    [{ org: { license: [] } }, 'org.license must be an object, not []'],
+    [{ org: { plan: 'gold' } }, "startEmulator: org.plan must be a plan of the specification, not 'gold'"],
+    [{ org: { name: null } }, 'startEmulator: org.name must be a string, not null'],
+    [{ orgs: [{ id: 7 }] }, 'startEmulator: orgs[0].id must be a string, not 7'],
+    [{ org: { license: [] } }, 'startEmulator: org.license must be an object, not []'],
     [
       { orgs: [{ id: 'a', license: { maxFields: 'many' } }] },
-      "orgs[0].license.maxFields must be an integer from 0 to 9007199254740991, not 'many'",
+      "startEmulator: orgs[0].license.maxFields must be an integer from 0 to 9007199254740991, not 'many'",
     ],
-    [{ org: { license: { expiresAt: 'soon' } } }, "org.license.expiresAt must be a time in ISO 8601, not 'soon'"],
-    [{ org: { license: { regions: 'eu' } } }, "org.license.regions must be a list, not 'eu'"],
-    [{ org: { license: { features: 'all' } } }, "org.license.features must be an object, not 'all'"],
-    [{ tls: 'secret' }, 'tls must be an object with key and cert'],
-    [{ tls: { key: 'secret', cert: 'secret' } }, 'tls must have a key and its certificate in PEM'],
+    [
+      { org: { license: { expiresAt: 'soon' } } },
+      "startEmulator: org.license.expiresAt must be a time in ISO 8601, not 'soon'",
+    ],
+    [{ org: { license: { regions: 'eu' } } }, "startEmulator: org.license.regions must be a list, not 'eu'"],
+    [{ org: { license: { features: 'all' } } }, "startEmulator: org.license.features must be an object, not 'all'"],
+    [{ tls: 'secret' }, 'startEmulator: tls must be an object with key and cert'],
+    [{ tls: { key: 'secret', cert: 'secret' } }, 'startEmulator: tls must have a key and its certificate in PEM'],
   ])('%j', async (options: Misuse, message) => {
     await expect(startEmulator(options)).rejects.toMatchObject({ message })
   })
@@ -77,10 +89,10 @@ describe('an invalid option is refused with its name, the expectation and the va
   it('refuses a misspelled field of an organization or its license', async () => {
     const misspelled: Misuse = { license: { maxField: 10 } }
     await expect(startEmulator({ org: misspelled })).rejects.toThrow(
-      /^org\.license: there is no 'maxField'; use one of id, /,
+      /^startEmulator: org\.license: there is no 'maxField'; use one of id, /,
     )
     await expect(startEmulator({ orgs: [{ id: 'a', ...misspelled }] })).rejects.toThrow(
-      /^orgs\[0\]\.license: there is no/,
+      /^startEmulator: orgs\[0\]\.license: there is no/,
     )
     expect(() => emulator.changeOrg({ licence: {} } as Misuse)).toThrow(/^changeOrg: overrides: there is no 'licence'/)
     expect(() => emulator.changeOrg(misspelled)).toThrow(/^changeOrg: overrides\.license: there is no 'maxField'/)

@@ -119,6 +119,6 @@ describe('an ambiguous request is a 400', () => {
 it.each([['emulator'], [['']], [['a b']], [['http://emulator']], [[7]]])(
   '%j is refused as a list of hosts',
   async allowedHosts => {
-    await expect(startEmulator({ allowedHosts: allowedHosts as never })).rejects.toThrow(/^allowedHosts/)
+    await expect(startEmulator({ allowedHosts: allowedHosts as never })).rejects.toThrow(/^startEmulator: allowedHosts/)
   },
 )
