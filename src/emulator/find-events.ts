@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { BodyEvents, type EventObject } from './body-events.ts'
 import { isJsonObject, isOutlineOnly, malformedJson, outlineOfJson } from './json-text.ts'
 import { isNestedDeeper } from './nesting.ts'
+import { Slices } from './slices.ts'
 import { type EventBounds, elementSpans, lineNumber, lineSpans, type Spans, wholeSpan } from './spans.ts'
 
 /** The reason why no event of a body can be stored. */
@@ -18,7 +19,7 @@ export interface Search extends EventBounds {
 }
 
 /** Finds the events in a body and checks each of them. One invalid event makes the whole body invalid. */
-export function findEvents(body: Buffer, mediaType: string, search: Search): BodyEvents | BodyProblem {
+export async function findEvents(body: Buffer, mediaType: string, search: Search): Promise<BodyEvents | BodyProblem> {
   if (!isUtf8(body)) return notUtf8(body)
   return mediaType === 'application/json' ? eventsOfJson(body, search) : eventsOfNdjson(body, search)
 }
@@ -28,11 +29,13 @@ export function nestingProblem(text: string, { maxNestingDepth }: EventBounds): 
   return isNestedDeeper(text, maxNestingDepth) ? tooDeep('the body', maxNestingDepth) : undefined
 }
 
-function eventsOfNdjson(body: Buffer, bounds: Search): BodyEvents | BodyProblem {
+async function eventsOfNdjson(body: Buffer, bounds: Search): Promise<BodyEvents | BodyProblem> {
   const parsed: (EventObject | undefined)[] = []
   const events = new BodyEvents(body, lineSpans(body, bounds), parsed)
   if (events.count > bounds.maxRequestEvents) return tooMany(bounds)
+  const slices = new Slices()
   for (let index = 0; index < events.count; index += 1) {
+    if (slices.isOver) await slices.next()
     const line = events.line(index)
     if (isNestedDeeper(line, bounds.maxNestingDepth)) return tooDeep(placeOf(events, index), bounds.maxNestingDepth)
     const value = outlineOfJson(line)
@@ -54,13 +57,15 @@ function onePrettyEvent(body: Buffer, bounds: EventBounds): BodyEvents | BodyPro
   return isJsonObject(outlineOfJson(text)) ? new BodyEvents(body, wholeSpan(body)) : undefined
 }
 
-function eventsOfJson(body: Buffer, bounds: Search): BodyEvents | BodyProblem {
+async function eventsOfJson(body: Buffer, bounds: Search): Promise<BodyEvents | BodyProblem> {
   const spans = spansOfJson(body, bounds)
   if (!spans) return malformed(body.toString())
   const parsed: (EventObject | undefined)[] = []
   const events = new BodyEvents(body, spans, parsed)
   if (events.count > bounds.maxRequestEvents) return tooMany(bounds)
+  const slices = new Slices()
   for (let index = 0; index < events.count; index += 1) {
+    if (slices.isOver) await slices.next()
     const text = events.line(index)
     if (isNestedDeeper(text, bounds.maxNestingDepth)) return tooDeep(placeOf(events, index), bounds.maxNestingDepth)
     const value = outlineOfJson(text)

@@ -8,7 +8,7 @@ export interface IngestProtocol {
   readonly mediaTypes: readonly string[]
   /** Checks the credentials of a request, and sets the organization that it acts for. */
   admit(ingest: Ingest): Answer | undefined
-  findEvents(ingest: Ingest): BodyEvents | BodyProblem
+  findEvents(ingest: Ingest): Promise<BodyEvents | BodyProblem>
   /** Returns the answer for stored events. */
   answer(ingest: Ingest): Answer
 }

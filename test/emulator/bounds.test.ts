@@ -1,9 +1,10 @@
 /**
  * A few kilobytes may unpack to millions of events, or of levels. The emulator refuses them before it does the work.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { zstdCompressSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from 'vitest'
-import { startEmulator } from '../../src/emulator.ts'
+import { type Emulator, startEmulator } from '../../src/emulator.ts'
 import { createShipper } from '../../src/index.ts'
 import { post } from './wire.ts'
 
@@ -68,6 +69,31 @@ describe('a small body that unpacks to 21 MiB is answered without delay', { time
     expect([result.status, answer.code]).toEqual([status, code])
     expect(cpuMs).toBeLessThan(1300)
     emulator.clear()
+  })
+})
+
+describe('other requests are served while the events of a large body', { timeout: 60_000 }, () => {
+  const events = Array.from({ length: 200_000 }, (_, n) => ({ n, message: 'some message' }))
+  it.each<[string, string, string | Buffer, (own: Emulator) => void]>([
+    ['are found in lines', ndjson, events.map(event => JSON.stringify(event)).join('\n'), () => {}],
+    ['are found in an array', json, JSON.stringify(events), () => {}],
+    ['are asked for a field', json, JSON.stringify(events), own => own.faults.rejectEvents(() => false, 'no')],
+    ['are counted by their fields', json, JSON.stringify(events), own => own.enforce({ maxFields: true })],
+  ])('%s', async (_, type, body, prepare) => {
+    await using own = await startEmulator()
+    prepare(own)
+    let isAnswered = false
+    let maxCpuMs = 0
+    const big = post(own, { type, body }).finally(() => {
+      isAnswered = true
+    })
+    while (!isAnswered) {
+      const { cpuMs } = await measured(() => nextTurn())
+      maxCpuMs = Math.max(maxCpuMs, cpuMs)
+    }
+    expect((await big).status).toBe(200)
+    expect(own.eventCount('checkout')).toBe(200_000)
+    expect(maxCpuMs).toBeLessThan(200)
   })
 })
 

@@ -64,22 +64,25 @@ it('finds the elements of exactly the arrays that JSON.parse accepts', () => {
   )
 })
 
-it('names the first line that is not valid UTF-8', () => {
+it('names the first line that is not valid UTF-8', async () => {
   const piece = fc.constantFrom('\n', '\n', 'a', 'é', '☃', '𝄞').map(text => Buffer.from(text))
   const broken = fc
     .constantFrom([0xff], [0xc3], [0xe2, 0x98], [0x80], [0xed, 0xa0, 0x80])
     .map(bytes => Buffer.from(bytes))
-  fc.assert(
-    fc.property(fc.array(fc.oneof({ weight: 9, arbitrary: piece }, { weight: 1, arbitrary: broken })), pieces => {
-      const body = Buffer.concat(pieces)
-      fc.pre(!isUtf8(body))
-      const lines = body.toString('latin1').split('\n')
-      const line = 1 + lines.findIndex(text => !isUtf8(Buffer.from(text, 'latin1')))
-      const bounds = { maxRequestEvents: 1000, maxNestingDepth: 10 }
-      expect(findEvents(body, 'application/x-ndjson', bounds)).toMatchObject({
-        message: `line ${line} of the body is not valid UTF-8`,
-      })
-    }),
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.oneof({ weight: 9, arbitrary: piece }, { weight: 1, arbitrary: broken })),
+      async pieces => {
+        const body = Buffer.concat(pieces)
+        fc.pre(!isUtf8(body))
+        const lines = body.toString('latin1').split('\n')
+        const line = 1 + lines.findIndex(text => !isUtf8(Buffer.from(text, 'latin1')))
+        const bounds = { maxRequestEvents: 1000, maxNestingDepth: 10 }
+        expect(await findEvents(body, 'application/x-ndjson', bounds)).toMatchObject({
+          message: `line ${line} of the body is not valid UTF-8`,
+        })
+      },
+    ),
     { numRuns: soakRuns(600) },
   )
 })

@@ -1,14 +1,12 @@
 import type { Ingest } from '../../emulator/ingest.ts'
 import type { ReceivedRequest } from '../../emulator/request-log.ts'
-import { monotonicMs, nextTurn } from '../../time.ts'
+import { Slices } from '../../emulator/slices.ts'
 import type { EventIndexApi } from '../index/index-api.ts'
 import type { RequestTrail } from './request-trail.ts'
 import { eventOfSavedLine, type SavedEvent, type SnapshotFile } from './snapshot-file.ts'
 import { sourceOf } from './source-of.ts'
 import type { UidTrail } from './uid-trail.ts'
 
-/** Maximum time that events are taken without a pause, in milliseconds. Other requests are served in the pause. */
-const sliceMs = 8
 /** Maximum size of an event that is kept, in bytes. A longer event is kept as an event that tells its size. */
 const maxEventBytes = 4_194_304
 
@@ -37,7 +35,7 @@ export class Intake {
     let firstSource: string | null = null
     let duplicates = 0
     let unsaved: SavedEvent[] = []
-    let pauseAtMs = monotonicMs() + sliceMs
+    const slices = new Slices()
     for (let at = 0; at < events.count; at += 1) {
       const isTooLong = events.size(at) > maxEventBytes
       const event: Fields = isTooLong ? tooLong(events.size(at), entry) : events.event(at)
@@ -49,11 +47,10 @@ export class Intake {
       const receivedAt = entry.atMs
       index.add({ dataset, source, line, event, receivedAt, request: n, duplicate })
       if (snapshot !== undefined) unsaved.push({ dataset, receivedAt, line })
-      if (monotonicMs() < pauseAtMs) continue
+      if (!slices.isOver) continue
       snapshot?.write(unsaved)
       unsaved = []
-      await nextTurn()
-      pauseAtMs = monotonicMs() + sliceMs
+      await slices.next()
     }
     snapshot?.write(unsaved)
     trail.stored(entry, { source: firstSource, isDuplicate: isDuplicate || duplicates > 0 })

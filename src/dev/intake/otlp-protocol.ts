@@ -6,6 +6,7 @@ import type { Exchange } from '../../emulator/exchange.ts'
 import type { BodyProblem } from '../../emulator/find-events.ts'
 import type { Ingest, IngestProtocol } from '../../emulator/ingest.ts'
 import { mediaTypeOf } from '../../emulator/media-type.ts'
+import { Slices } from '../../emulator/slices.ts'
 import { eventsOfOtlp, type OtlpFormat, OtlpProblem, otlpResponse } from './otlp-logs.ts'
 
 /** Dataset of events that came by OTLP, which has no datasets. */
@@ -87,7 +88,7 @@ function formatOf(request: IncomingMessage): OtlpFormat {
   return mediaTypeOf(request) === protobufType ? 'protobuf' : 'json'
 }
 
-function bodyEventsOf({ body, request }: Ingest, maxRequestEvents: number): BodyEvents | BodyProblem {
+async function bodyEventsOf({ body, request }: Ingest, maxRequestEvents: number): Promise<BodyEvents | BodyProblem> {
   try {
     const events = eventsOfOtlp(body, formatOf(request))
     if (events.length > maxRequestEvents) {
@@ -96,7 +97,9 @@ function bodyEventsOf({ body, request }: Ingest, maxRequestEvents: number): Body
     const spans: number[] = []
     const lines: Buffer[] = []
     let offset = 0
+    const slices = new Slices()
     for (const event of events) {
+      if (slices.isOver) await slices.next()
       const line = Buffer.from(JSON.stringify(event))
       lines.push(line, newline)
       spans.push(offset, offset + line.length)

@@ -10,6 +10,7 @@ import { findEvents } from '../find-events.ts'
 import type { Ingest, IngestProtocol } from '../ingest.ts'
 import type { LicenseLimits } from '../license-limits.ts'
 import { checkMediaType, mediaTypeOf } from '../media-type.ts'
+import { Slices } from '../slices.ts'
 import type { EventBounds } from '../spans.ts'
 import type { Store } from '../store.ts'
 import type { Tokens } from '../tokens.ts'
@@ -90,7 +91,7 @@ async function readAhead(ingest: Ingest, limits: BodyLimits, extension: Extensio
   if (Buffer.isBuffer(ingest.readAhead)) {
     ingest.body = ingest.readAhead
     if (ingest.protocol.mediaTypes.includes(mediaTypeOf(ingest.request))) {
-      ingest.found = ingest.protocol.findEvents(ingest)
+      ingest.found = await ingest.protocol.findEvents(ingest)
       if (ingest.found instanceof BodyEvents) ingest.entry.eventCount = ingest.found.count
     }
   }
@@ -129,18 +130,20 @@ function overScriptedLimit({ maxBytes: { bytes, thenReset } }: FaultPlan): Answe
   return { ...refusal(413, 'body-too-large', `a body may have up to ${bytes} bytes`), thenReset }
 }
 
-function findEventsInBody(ingest: Ingest): Answer | undefined {
-  const found = ingest.found ?? ingest.protocol.findEvents(ingest)
+async function findEventsInBody(ingest: Ingest): Promise<Answer | undefined> {
+  const found = ingest.found ?? (await ingest.protocol.findEvents(ingest))
   if (!(found instanceof BodyEvents)) return refusal(found.status, found.code, found.message)
   ingest.events = found
   ingest.entry.eventCount = found.count
   return undefined
 }
 
-function refusePoison(ingest: Ingest, { poisons }: FaultPlan): Answer | undefined {
+async function refusePoison(ingest: Ingest, { poisons }: FaultPlan): Promise<Answer | undefined> {
   if (poisons.length === 0) return undefined
   const { events, dataset } = ingest
+  const slices = new Slices()
   for (let index = 0; index < events.count; index += 1) {
+    if (slices.isOver) await slices.next()
     const event = events.event(index)
     const poison = poisons.find(({ predicate }) => predicate(event, dataset))
     if (poison) return byFault(ingest, poison.answer)
@@ -148,20 +151,22 @@ function refusePoison(ingest: Ingest, { poisons }: FaultPlan): Answer | undefine
   return undefined
 }
 
-function rejectEvents(ingest: Ingest, { rejections }: FaultPlan): undefined {
+async function rejectEvents(ingest: Ingest, { rejections }: FaultPlan): Promise<undefined> {
   if (rejections.length === 0) return
-  rejectEach(ingest, event => rejections.find(({ predicate }) => predicate(event, ingest.dataset))?.reason)
+  await rejectEach(ingest, event => rejections.find(({ predicate }) => predicate(event, ingest.dataset))?.reason)
   ingest.entry.isByFault ||= ingest.failures.length > 0
 }
 
-function rejectNewFields(ingest: Ingest, licenseLimits: LicenseLimits): undefined {
+async function rejectNewFields(ingest: Ingest, licenseLimits: LicenseLimits): Promise<undefined> {
   const reasonToFail = licenseLimits.fieldCheck(ingest, ingest.dataset)
-  if (reasonToFail) rejectEach(ingest, reasonToFail)
+  if (reasonToFail) await rejectEach(ingest, reasonToFail)
 }
 
-function rejectEach(ingest: Ingest, reasonToFail: (event: EventObject) => string | undefined): void {
+async function rejectEach(ingest: Ingest, reasonToFail: (event: EventObject) => string | undefined): Promise<void> {
   const rejected = new Set<number>()
+  const slices = new Slices()
   for (let index = 0; index < ingest.events.count; index += 1) {
+    if (slices.isOver) await slices.next()
     const event = ingest.events.event(index)
     const error = reasonToFail(event)
     if (error === undefined) continue
