@@ -144,7 +144,7 @@ export class Emulator {
     return this.#service.store.count(dataset)
   }
 
-  /** Returns the last 10,000 requests of any kind, oldest first. */
+  /** Returns the last 10,000 requests of any kind, or fewer if their headers are long, oldest first. */
   requests(): ReceivedRequest[] {
     return this.#service.log.list()
   }

@@ -38,6 +38,8 @@ export interface ReceivedRequest {
 export type RequestEntry = { -readonly [K in keyof ReceivedRequest]: ReceivedRequest[K] }
 
 const maxEntries = 10_000
+/** Maximum length of the paths and the headers of all entries together, in characters. */
+const maxEntryChars = 33_554_432
 const credentialHeaders = new Set(['authorization', 'proxy-authorization', 'cookie'])
 
 /** Totals since the start or the last `clear()`. */
@@ -55,9 +57,10 @@ export interface RequestTotals {
   decodedBytes: number
 }
 
-/** The last 10,000 requests, and totals over all requests. */
+/** The last 10,000 requests, or fewer if their paths and headers are long, and totals over all requests. */
 export class RequestLog {
   #entries: RequestEntry[] = []
+  #chars = 0
   #requests = 0
   #firstAtMs = 0
   #lastAtMs = 0
@@ -87,7 +90,10 @@ export class RequestLog {
     this.#lastAtMs = entry.atMs
     this.#requests += 1
     this.#entries.push(entry)
-    if (this.#entries.length > maxEntries) this.#entries.shift()
+    this.#chars += charsOf(entry)
+    while (this.#entries.length > maxEntries || this.#chars > maxEntryChars) {
+      this.#chars -= charsOf(this.#entries.shift() as RequestEntry)
+    }
     return entry
   }
 
@@ -117,6 +123,7 @@ export class RequestLog {
 
   clear(): void {
     this.#entries = []
+    this.#chars = 0
     this.#requests = 0
     this.#firstAtMs = 0
     this.#lastAtMs = 0
@@ -124,6 +131,10 @@ export class RequestLog {
     this.#wireBytes = 0
     this.#decodedBytes = 0
   }
+}
+
+function charsOf({ path, headers }: RequestEntry): number {
+  return Object.entries(headers).reduce((chars, [name, value]) => chars + name.length + value.length, path.length)
 }
 
 function redacted(headers: IncomingMessage['headers']): Record<string, string> {

@@ -6,7 +6,7 @@ import { zstdCompressSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from 'vitest'
 import { type Emulator, startEmulator } from '../../src/emulator.ts'
 import { createShipper } from '../../src/index.ts'
-import { post } from './wire.ts'
+import { exchangeRaw, post } from './wire.ts'
 
 const emulator = await startEmulator()
 afterAll(() => emulator.close())
@@ -95,6 +95,19 @@ describe('other requests are served while the events of a large body', { timeout
     expect(own.eventCount('checkout')).toBe(200_000)
     expect(maxCpuMs).toBeLessThan(200)
   })
+})
+
+it('the log of requests is bounded in bytes too, and keeps the newest', async () => {
+  await using own = await startEmulator()
+  const count = 3000
+  const headers = (n: number) => `Host: localhost\r\nX-Long: ${n}${'x'.repeat(14_000)}`
+  const requests = Array.from({ length: count }, (_, n) => `GET /${n} HTTP/1.1\r\n${headers(n)}\r\n\r\n`)
+  await exchangeRaw(own, socket => void socket.end(requests.join('')))
+  expect(own.stats().answers).toEqual({ 404: count })
+  const kept = own.requests()
+  expect(kept.at(-1)?.path).toBe(`/${count - 1}`)
+  expect(kept.length * 14_000).toBeLessThan(34_000_000)
+  expect(kept.length * 14_000).toBeGreaterThan(32_000_000)
 })
 
 describe('the maximum number of events in a request', () => {

@@ -4,6 +4,7 @@ import type { Ingest } from '../../emulator/ingest.ts'
 import type { ReceivedRequest } from '../../emulator/request-log.ts'
 import type { RequestDetail, RequestRow, RequestsAnswer } from '../protocol.ts'
 import { readHeaders } from './safe-headers.ts'
+import { startOf } from './start-of.ts'
 
 /** Maximum number of requests that are kept, with their headers and the start of their bodies. */
 const maxRequests = 2000
@@ -65,7 +66,7 @@ export class RequestTrail {
       at: entry.atMs,
       kind: kindOf(entry.path),
       method: entry.method,
-      path: entry.path.length > maxPathChars ? `${entry.path.slice(0, maxPathChars)}…` : entry.path,
+      path: entry.path.length > maxPathChars ? `${startOf(entry.path, maxPathChars)}…` : entry.path,
       status: null,
       dataset: null,
       source: null,
@@ -143,7 +144,7 @@ export class RequestTrail {
     row.events = entry.eventCount
     row.wireBytes = entry.wireBytes
     row.bodyBytes = entry.decodedBytes
-    row.encoding = (entry.contentEncoding ?? 'none').slice(0, 40)
+    row.encoding = startOf(entry.contentEncoding ?? 'none', 40)
     row.tookMs = entry.durationMs ?? null
     row.reason = entry.reason
     row.fault = entry.isByFault || isByFault

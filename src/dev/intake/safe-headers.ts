@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { startOf } from './start-of.ts'
 
 /**
  * Headers whose values are shown. Any other header may carry a key: the name of the header that has it is the choice of
@@ -27,7 +28,7 @@ export function readHeaders({ headers }: IncomingMessage): [name: string, value:
   return Object.entries(headers)
     .slice(0, maxHeaders)
     .map(([name, value]) => [
-      name.slice(0, maxValueChars),
-      shown.has(name) ? String(value).slice(0, maxValueChars) : '(not shown)',
+      startOf(name, maxValueChars),
+      shown.has(name) ? startOf(String(value), maxValueChars) : '(not shown)',
     ])
 }
