@@ -6,6 +6,7 @@ import type { Exchange } from '../emulator/exchange.ts'
 import type { Extension } from '../emulator/extension.ts'
 import type { Ingest } from '../emulator/ingest.ts'
 import type { RequestEntry } from '../emulator/request-log.ts'
+import { targetOf } from '../emulator/route.ts'
 import { startExtended } from '../emulator/start.ts'
 import { fileTrouble } from '../text/file-trouble.ts'
 import { abortAfter, clearInterval, setInterval, systemTimeMs } from '../time.ts'
@@ -254,7 +255,7 @@ export class DevService {
 
   /** Answers the paths of page and API, and the question of a browser whether a page may ingest. */
   #serve(request: IncomingMessage, response: ServerResponse): boolean {
-    const [path, query] = splitTarget(request.url ?? '')
+    const [path, query] = splitTarget(targetOf(request.url ?? ''))
     if (path === '/favicon.ico') {
       response.writeHead(204, safeHeaders).end() // browsers ask for it, and it is no request of an application
       return true

@@ -23,8 +23,7 @@ const patterns: { path: RegExp; methods: Record<string, (name: string) => Route>
  * name, and neither `..` nor `%2e%2e` leads to another path.
  */
 export function routeOf(method: string, url: string, basePath: string): Route | Answer {
-  // A request through a proxy carries the whole URL; only its path is used.
-  const [path = ''] = url.replace(/^https?:\/\/[^/?]*/i, '').split('?')
+  const [path = ''] = targetOf(url).split('?')
   if (decoded(path) === undefined) return refusal(400, 'malformed-path', 'the path holds a malformed percent-encoding')
   const ownPath = path.startsWith(`${basePath}/`) || path === basePath ? path.slice(basePath.length) : undefined
   for (const pattern of ownPath === undefined ? [] : patterns) {
@@ -34,6 +33,11 @@ export function routeOf(method: string, url: string, basePath: string): Route | 
     return route ? route(decodeURIComponent(match[1] ?? '')) : wrongMethod(Object.keys(pattern.methods).join(', '))
   }
   return refusal(404, 'unknown-path', 'there is nothing at this path')
+}
+
+/** Returns path and query of a request. A request through a proxy carries the whole URL. */
+export function targetOf(url: string): string {
+  return url.replace(/^https?:\/\/[^/?]*/i, '')
 }
 
 function wrongMethod(allowed: string): Answer {

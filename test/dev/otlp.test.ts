@@ -1,4 +1,5 @@
 /** Programs that know nothing of this package: real exporters of OpenTelemetry, in JSON and in Protocol Buffers. */
+import { request } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { SeverityNumber } from '@opentelemetry/api'
 import { OTLPLogExporter as JsonExporter } from '@opentelemetry/exporter-logs-otlp-http'
@@ -102,6 +103,28 @@ describe('OTLP', () => {
       odd: 'NaN',
       empty: null,
     })
+  })
+
+  it('and the API are found at a whole URL too, as a client with a proxy sends it', async () => {
+    const record = { body: { stringValue: 'by way of a proxy' } }
+    const body = JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords: [record] }] }] })
+    const headers = { 'content-type': 'application/json', host: new URL(dev.url).host }
+    const through = (path: string, options: object) => {
+      const { promise, resolve, reject } = Promise.withResolvers<number | undefined>()
+      const sent = request(dev.url, { ...options, path: `${dev.url}${path}`, agent: false }, answer => {
+        answer.resume().on('end', () => resolve(answer.statusCode))
+      })
+      sent.on('error', reject)
+      sent.end('method' in options ? body : undefined)
+      return promise
+    }
+    expect(await through('/v1/logs', { method: 'POST', headers })).toBe(200)
+    expect((await dev.events({ q: 'proxy' })).events).toMatchObject([{ message: 'by way of a proxy' }])
+    expect(await through('/v1/traces', { method: 'POST', headers })).toBe(200)
+    expect(await through(paths.status, {})).toBe(200)
+    expect(await through('/dev/events', {})).toBe(200)
+    const { requests } = await dev.get<RequestsAnswer>(paths.requests, { limit: 2 })
+    expect(requests.map(({ kind }) => kind)).toEqual(['otlp', 'otlp'])
   })
 
   it('in JSON with half a character is stored, with a replacement for it', async () => {

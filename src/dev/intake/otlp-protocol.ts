@@ -6,6 +6,7 @@ import type { Exchange } from '../../emulator/exchange.ts'
 import type { BodyProblem } from '../../emulator/find-events.ts'
 import type { Ingest, IngestProtocol } from '../../emulator/ingest.ts'
 import { mediaTypeOf } from '../../emulator/media-type.ts'
+import { targetOf } from '../../emulator/route.ts'
 import { Slices } from '../../emulator/slices.ts'
 import { eventsOfOtlp, type OtlpFormat, OtlpProblem, otlpResponse } from './otlp-logs.ts'
 
@@ -81,7 +82,7 @@ export class Otlp {
 }
 
 function signalOf(method: string, path: string): string | undefined {
-  return method === 'POST' ? /^\/v1\/(logs|traces|metrics)(?:\?|$)/.exec(path)?.[1] : undefined
+  return method === 'POST' ? /^\/v1\/(logs|traces|metrics)(?:\?|$)/.exec(targetOf(path))?.[1] : undefined
 }
 
 function formatOf(request: IncomingMessage): OtlpFormat {

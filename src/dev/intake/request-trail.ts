@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Ingest } from '../../emulator/ingest.ts'
 import type { ReceivedRequest } from '../../emulator/request-log.ts'
+import { targetOf } from '../../emulator/route.ts'
 import type { RequestDetail, RequestRow, RequestsAnswer } from '../protocol.ts'
 import { readHeaders } from './safe-headers.ts'
 import { startOf } from './start-of.ts'
@@ -64,7 +65,7 @@ export class RequestTrail {
     const row: RequestRow = {
       n: this.#total,
       at: entry.atMs,
-      kind: kindOf(entry.path),
+      kind: kindOf(targetOf(entry.path)),
       method: entry.method,
       path: entry.path.length > maxPathChars ? `${startOf(entry.path, maxPathChars)}…` : entry.path,
       status: null,
