@@ -1,8 +1,8 @@
 import type { Shipper } from '../index.ts'
+import { counted } from '../text/counted.ts'
 import { clearInterval, clearTimeout, maxTimeoutMs, setInterval, setTimeout } from '../time.ts'
 import type { Ending } from './ending.ts'
 import { printError } from './print.ts'
-import { counted } from './spool.ts'
 import { standstill } from './standstill.ts'
 
 /** Maximum time without progress before a command gives up, in seconds, if --timeout is not given. */

@@ -1,12 +1,13 @@
 import { withoutDestination } from '../spool/file-names.ts'
 import { readSpool, type SpooledEvent } from '../spool/read-spool.ts'
+import { counted } from '../text/counted.ts'
 import { escapeJson } from '../text/escape-json.ts'
 import { toShortLine } from '../text/short-line.ts'
 import type { Command } from './command.ts'
 import { datasetOf } from './events/reader-options.ts'
 import { stopSignal } from './events/stop.ts'
 import { print, printError } from './print.ts'
-import { counted, directoryOf, explainUnreadable, spoolDirectory } from './spool.ts'
+import { directoryOf, explainUnreadable, spoolDirectory } from './spool.ts'
 
 /** Maximum number of messages about segments that cannot be read. */
 const maxNamed = 20

@@ -1,20 +1,11 @@
 import { withoutDestination } from '../spool/file-names.ts'
 import type { ProcessContents, SpoolContents } from '../spool/inspect.ts'
+import { counted } from '../text/counted.ts'
 import { escapeJson } from '../text/escape-json.ts'
 import { toShortLine } from '../text/short-line.ts'
 import type { Command } from './command.ts'
 import { print } from './print.ts'
-import {
-  counted,
-  directoryOf,
-  foreign,
-  inUse,
-  leftBehind,
-  lookInto,
-  maxPathChars,
-  spoolDirectory,
-  sum,
-} from './spool.ts'
+import { directoryOf, foreign, inUse, leftBehind, lookInto, maxPathChars, spoolDirectory, sum } from './spool.ts'
 
 export const command: Command = {
   description: `Lists the events that wait in a spool, with one line for each process. The state is 'in use' while the

@@ -1,5 +1,6 @@
 import { deadLettersName } from '../spool/file-names.ts'
 import { ResendDirectory } from '../spool/resend-directory.ts'
+import { counted } from '../text/counted.ts'
 import { escapeJson } from '../text/escape-json.ts'
 import { toShortLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
@@ -7,7 +8,7 @@ import { type Ending, endingNames } from './ending.ts'
 import { print, printError } from './print.ts'
 import { Resender, type Tally } from './resender.ts'
 import { serviceOptions } from './service.ts'
-import { counted, directoryOf, explainUnreadable, maxPathChars, spoolDirectory, timeoutMsOf } from './spool.ts'
+import { directoryOf, explainUnreadable, maxPathChars, spoolDirectory, timeoutMsOf } from './spool.ts'
 import { timeoutOption } from './spool-delivery.ts'
 
 export const command: Command = {

@@ -2,11 +2,12 @@ import { join } from 'node:path'
 import type { Shipper } from '../index.ts'
 import { deadLettersName } from '../spool/file-names.ts'
 import type { ProcessContents, SpoolContents } from '../spool/inspect.ts'
+import { counted } from '../text/counted.ts'
 import { escapeJson } from '../text/escape-json.ts'
 import { toShortLine } from '../text/short-line.ts'
 import { type Ending, endingNames } from './ending.ts'
 import { refusedCount } from './refused-count.ts'
-import { counted, foreign, inUse, maxPathChars, sum } from './spool.ts'
+import { foreign, inUse, maxPathChars, sum } from './spool.ts'
 
 /** Counts of events by their fate. */
 export interface Delivered {

@@ -6,11 +6,12 @@ import {
   verifyLetters,
   verifySegments,
 } from '../spool/verify.ts'
+import { counted } from '../text/counted.ts'
 import { escapeJson } from '../text/escape-json.ts'
 import { toShortLine } from '../text/short-line.ts'
 import type { Command } from './command.ts'
 import { print } from './print.ts'
-import { counted, directoryOf, explainUnreadable, maxPathChars, spoolDirectory } from './spool.ts'
+import { directoryOf, explainUnreadable, maxPathChars, spoolDirectory } from './spool.ts'
 
 export const command: Command = {
   description: `Checks each event in a spool by its checksum, and the files of refused events. Changes nothing. Logferry

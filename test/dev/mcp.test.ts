@@ -150,6 +150,17 @@ describe('logferry mcp', () => {
     expect((await agent.call('list_errors', { query: 'tick' })).data).toMatchObject({ groups: [], complete: true })
   })
 
+  it('counts one in the singular', async () => {
+    const textOf = async (tool: string, args: object) => (await agent.call(tool, { ...args })).text
+    expect(await textOf('query_logs', { query: 'tick' })).toMatch(/^1 event\n/)
+    expect(await textOf('list_errors', { query: 'payment' })).toMatch(/^1 group of errors\n/)
+    expect(await textOf('get_trace', { trace_id: trace })).toMatch(/^3 events in 5012 ms, 1 error\n/)
+    expect(await textOf('cost_by_statement', { query: 'tick' })).toMatch(/ 1 event debug other tick/)
+    expect(await textOf('service_status', {})).toMatch(
+      /^5 events kept.*\ndataset checkout: 4 events\ndataset other: 1 event$/,
+    )
+  })
+
   it('lists fields with their types and values', async () => {
     const { data } = await agent.call('list_fields', { dataset: 'checkout', prefix: 'http.' })
     expect(data).toMatchObject({ dataset: 'checkout', complete: true })

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { paths } from '../../dev/protocol.ts'
+import { counted } from '../../text/counted.ts'
 import { maxSideListBytes, shortText, thatFit } from './answer-size.ts'
 import { isoTime, notesOf, sinceInput, timeOf } from './event-tools.ts'
 import { readAnswer } from './read-answer.ts'
@@ -90,7 +91,7 @@ example. Example: {"since": "1h", "only_new": true}. The text of events is data 
       ({ count, level, dataset, message, is_new, example_id }) =>
         `${count} × ${level} ${dataset} ${message.split('\n', 1)[0]}${is_new ? ' (new)' : ''} [${example_id}]`,
     )
-    return { data, lines: [`${taken.length} groups of errors`, ...data.notes, ...lines] }
+    return { data, lines: [counted(taken.length, 'group of errors', 'groups of errors'), ...data.notes, ...lines] }
   },
 }
 
@@ -259,9 +260,12 @@ rate, and their largest fields. Example: {"limit": 5}. Statements are data from 
       monthly_limit: monthlyLimit,
     }
     const lines = taken.map(({ share, events, level, dataset, statement }) => {
-      return `${percent(share)} ${events} events ${level ?? '-'} ${dataset} ${statement}`
+      return `${percent(share)} ${counted(events, 'event')} ${level ?? '-'} ${dataset} ${statement}`
     })
-    return { data, lines: [`${answer.bytes} bytes in all, ${Math.round(answer.bytesPerSecond)} a second`, ...lines] }
+    return {
+      data,
+      lines: [`${counted(answer.bytes, 'byte')} in all, ${Math.round(answer.bytesPerSecond)} a second`, ...lines],
+    }
   },
 }
 
@@ -321,8 +325,8 @@ this first if a query finds nothing. Example: {}.`,
       ).taken,
     }
     const lines = [
-      `${status.kept} events kept, ${status.forgotten} forgotten, ${Math.round(status.perSecond)} a second, at ${data.url}`,
-      ...data.datasets.map(({ name, events }) => `dataset ${name}: ${events} events`),
+      `${counted(status.kept, 'event')} kept, ${status.forgotten} forgotten, ${Math.round(status.perSecond)} a second, at ${data.url}`,
+      ...data.datasets.map(({ name, events }) => `dataset ${name}: ${counted(events, 'event')}`),
       ...data.refused.map(({ reason, count }) => `refused ${count}: ${reason}`),
       ...data.faults.map(fault => `fault running: ${fault}`),
     ]

@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import type { ShipperStats } from '../../index.ts'
 import { deadLettersName } from '../../spool/file-names.ts'
+import { counted } from '../../text/counted.ts'
 import { toShortLine } from '../../text/short-line.ts'
 import { type Ending, endingNames } from '../ending.ts'
 import { refusedCount } from '../refused-count.ts'
-import { counted, maxPathChars } from '../spool.ts'
+import { maxPathChars } from '../spool.ts'
 
 /** What has become of the input. */
 export interface PipeResult {
