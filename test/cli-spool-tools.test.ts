@@ -290,6 +290,27 @@ describe.concurrent('logferry spool send --to', () => {
   })
 })
 
+it('shows on a terminal how far it has read a large spool', async () => {
+  using spool = makeSpool()
+  await using own = await startEmulator()
+  await leaveByKill(spool.directory, '', 3, own.url)
+  // A disk that takes 700 ms for a file, in place of 100,000 files.
+  const slow =
+    "import fs from 'node:fs';const {stat}=fs.promises;import {setTimeout as delay} from 'node:timers/promises';fs.promises.stat=async(...a)=>{await delay(700);return stat(...a)}"
+  const environment = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(slow)}` }
+  for (const command of ['ls', 'send']) {
+    const { output } = await onTerminal(
+      ['spool', command, spool.directory],
+      { ...environmentFor(own), ...environment },
+      '',
+    )
+    expect(output).toContain('\rReading the spool: 0 events so far\u001b[K\r\u001b[K')
+    expect(output).toMatch(command === 'ls' ? /left behind +3 / : /Delivered: 3 events/)
+    const piped = await logferry(['spool', command, spool.directory], { ...environmentFor(own), ...environment })
+    expect(piped.stderr).not.toContain('Reading')
+  }
+})
+
 /** Runs the command on a terminal, and answers its question. */
 async function onTerminal(args: readonly string[], environment: Record<string, string>, answer: string) {
   const line = [process.execPath, main, ...args].map(word => `'${word}'`).join(' ')

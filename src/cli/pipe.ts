@@ -1,4 +1,5 @@
 import { createShipper, type Shipper } from '../index.ts'
+import { counted } from '../text/counted.ts'
 import { escapeJson } from '../text/escape-json.ts'
 import { monotonicMs } from '../time.ts'
 import type { Command } from './command.ts'
@@ -16,14 +17,13 @@ import {
   readOnSeconds,
   severities,
 } from './pipe/pipe-options.ts'
-import { Progress } from './pipe/progress.ts'
 import { isComplete, reportInJson, reportOf } from './pipe/report.ts'
 import { ShipLines } from './pipe/ship-lines.ts'
 import { Stop } from './pipe/stop.ts'
 import { Tee } from './pipe/tee.ts'
 import { print } from './print.ts'
+import { Progress } from './progress.ts'
 import { datasetOption, serviceOptions } from './service.ts'
-import { counted } from './spool.ts'
 
 /** Maximum bytes of a line. Of a longer line, the beginning is shipped. */
 const maxLineBytes = 16_777_216

@@ -4,9 +4,11 @@ import { basename, dirname, resolve } from 'node:path'
 import { isDirectoryName, isFor, nameOfDestination } from '../spool/file-names.ts'
 import { type ProcessContents, type SpoolContents, spoolContents } from '../spool/inspect.ts'
 import { UnsafePath } from '../spool/private-directory.ts'
+import { counted } from '../text/counted.ts'
 import { toShortLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
 import { printError } from './print.ts'
+import { Progress } from './progress.ts'
 
 /** Maximum length of a path in a message, in characters. Longer paths are cut. */
 export const maxPathChars = 1000
@@ -86,8 +88,12 @@ const userRemedy = 'Run this as the user that the application runs as.'
 
 /** Reads the contents of a spool. Prints the reason and returns `undefined` if the spool cannot be read. */
 export async function lookInto(directory: string): Promise<SpoolContents | undefined> {
+  let events = 0
+  using _ = new Progress(process.stderr.isTTY, () => `Reading the spool: ${counted(events, 'event')} so far`)
   try {
-    return await spoolContents(directory)
+    return await spoolContents(directory, count => {
+      events += count
+    })
   } catch (error) {
     explainUnreadable(error, directory)
     return undefined
@@ -150,11 +156,6 @@ export function sum(processes: readonly ProcessContents[]) {
     total.damaged += process.damaged
   }
   return total
-}
-
-/** Formats a count with its noun: `1 event`, `1,234 events`, `2 directories`. */
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`
 }
 
 /** Returns a note about the directories of other users, or `undefined` if there are none. */

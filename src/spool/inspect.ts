@@ -55,21 +55,22 @@ const newline = 0x0a
  * Reads the contents of a spool, and changes nothing in it.
  *
  * @param root the directory of the spool
+ * @param onRead called with the number of events in each segment that was read
  * @throws UnsafePath if another user could have put the contents there
  * @throws any error from the disk, for example if the directory does not exist
  */
-export async function spoolContents(root: string): Promise<SpoolContents> {
+export async function spoolContents(root: string, onRead: (events: number) => void = () => {}): Promise<SpoolContents> {
   assertPrivate(root)
   await fs.promises.readdir(root) // a missing directory has no entries, but is no spool either
   let foreignDirectories = 0
   const names = await directoriesIn(root, nodeDisk, () => foreignDirectories++)
   const processes: ProcessContents[] = []
-  for (const name of names) processes.push(await processContents(root, name))
+  for (const name of names) processes.push(await processContents(root, name, onRead))
   const resending = countTaken(root)
   return { processes, rejected: (await countDeadLetters(root)) + resending, resending, foreignDirectories }
 }
 
-async function processContents(root: string, name: string): Promise<ProcessContents> {
+async function processContents(root: string, name: string, onRead: (events: number) => void): Promise<ProcessContents> {
   const isInUse = await isClaimed(join(root, name))
   const datasets = new Map<string, number>()
   let [segments, events, bytes, damaged] = [0, 0, 0, 0]
@@ -80,6 +81,7 @@ async function processContents(root: string, name: string): Promise<ProcessConte
     segments++
     bytes += file.bytes
     events += segment.events
+    onRead(segment.events)
     damaged += segment.damaged
     oldestMs = Math.min(oldestMs, ...segment.timesMs)
     newestMs = Math.max(newestMs, ...segment.timesMs)

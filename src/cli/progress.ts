@@ -1,5 +1,5 @@
-import { clearInterval, setInterval } from '../../time.ts'
-import { printError, printStatus } from '../print.ts'
+import { clearInterval, setInterval } from '../time.ts'
+import { printError, printStatus } from './print.ts'
 
 const everyMs = 500
 
