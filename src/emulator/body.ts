@@ -16,6 +16,33 @@ export interface BodyLimits {
   maxDecodedBytes: number
 }
 
+/** Limits on one body, and the memory that all bodies share. */
+export interface BodyReading extends BodyLimits {
+  readonly memory: BodyMemory
+}
+
+/** The memory of the bodies of all requests that have not ended. Without a bound, each client could take its share. */
+export class BodyMemory {
+  readonly #maxBytes: number
+  #bytes = 0
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  get isFull(): boolean {
+    return this.#bytes > this.#maxBytes
+  }
+
+  allocate(bytes: number): void {
+    this.#bytes += bytes
+  }
+
+  free(bytes: number): void {
+    this.#bytes -= bytes
+  }
+}
+
 const chunkSize = 64 * 1024
 
 /** Maximum time to read and discard the rest of a request body, in milliseconds. */
@@ -47,7 +74,7 @@ export function encodingOf(request: IncomingMessage): string {
  * Reads and decodes a body, and stops as soon as the body exceeds one of the limits. Even if a small compressed body
  * would expand far beyond the limit, no more than `maxDecodedBytes` and one chunk are collected.
  */
-export function readBody(request: IncomingMessage, entry: RequestEntry, limits: BodyLimits): Promise<Buffer | Ending> {
+export function readBody(request: IncomingMessage, entry: RequestEntry, limits: BodyReading): Promise<Buffer | Ending> {
   const decoder = decoders.get(encodingOf(request))?.()
   if (!decoder) return Promise.resolve(unsupportedEncoding())
   if (Number(request.headers['content-length']) > limits.maxRequestBytes) return Promise.resolve(overWireLimit(limits))
@@ -71,7 +98,9 @@ export function readBody(request: IncomingMessage, entry: RequestEntry, limits: 
     decoder.on('data', (chunk: Buffer) => {
       decoded.append(chunk)
       entry.decodedBytes = decoded.length
+      limits.memory.allocate(chunk.length)
       if (entry.decodedBytes > limits.maxDecodedBytes) settle(overDecodedLimit(limits))
+      else if (limits.memory.isFull) settle(overloaded())
     })
     decoder.once('error', () => settle(undecodable()))
     decoder.once('end', () => {
@@ -124,6 +153,11 @@ export function unsupportedEncoding(): Answer {
 
 function undecodable(): Answer {
   return refusal(400, 'undecodable-body', 'the body does not match its Content-Encoding')
+}
+
+function overloaded(): Answer {
+  const message = 'the bodies of the requests that arrive at this moment are too large together'
+  return refusal(503, 'too-many-bodies', message, { 'retry-after': '1' })
 }
 
 function overWireLimit({ maxRequestBytes }: BodyLimits): Answer {

@@ -55,7 +55,8 @@ export interface EmulatorOptions {
    */
   maxRequestBytes?: number | undefined
   /**
-   * Maximum size of a decoded request body, in bytes. Integer from 1; a larger body gets a 413.
+   * Maximum size of a decoded request body, in bytes. Integer from 1; a larger body gets a 413. All bodies that arrive at
+   * the same time may have four times as much, and at least 256 MiB; beyond that, a request gets a 503.
    *
    * @defaultValue 64 MiB
    */

@@ -1,5 +1,6 @@
 import { type Answer, type Ending, refusal } from './answer.ts'
 import { Arrivals } from './arrivals.ts'
+import { BodyMemory } from './body.ts'
 import { type Exchange, passThrough, type Stage } from './exchange.ts'
 import type { Extension } from './extension.ts'
 import { noFaults, paced } from './fault-plan.ts'
@@ -16,6 +17,11 @@ import { pageAnswer } from './routes/page.ts'
 import { Store } from './store.ts'
 import { Tokens, type Wish } from './tokens.ts'
 
+/** Number of bodies of the maximum size that fit into memory at a time. */
+const maxBodies = 4
+/** Bytes that all bodies may have at a time, however small one may be: many small requests are no danger. */
+const minBodyMemory = 268_435_456
+
 /** The state of the service, and the logic that ends each request. The sockets belong to `start.ts`. */
 export class Service {
   readonly organizations: Organizations
@@ -26,6 +32,7 @@ export class Service {
   readonly log = new RequestLog()
   readonly plan = noFaults()
   #settings: Settings
+  #bodyMemory: BodyMemory
   #hosts: Hosts
   #ingestStages: Stage<Ingest>[]
   #ingestProtocol: IngestProtocol
@@ -33,6 +40,7 @@ export class Service {
 
   constructor(settings: Settings, nowMs: number, extension?: Extension) {
     this.#settings = settings
+    this.#bodyMemory = new BodyMemory(Math.max(minBodyMemory, maxBodies * settings.maxDecodedBytes))
     this.#extension = extension
     this.#hosts = new Hosts(settings)
     this.organizations = new Organizations(settings.orgs, nowMs)
@@ -48,7 +56,7 @@ export class Service {
       plan,
       store,
       arrivals,
-      bodyLimits: settings,
+      bodyLimits: { ...settings, memory: this.#bodyMemory },
       eventBounds: settings,
       extension,
     }
@@ -62,6 +70,8 @@ export class Service {
     } catch (error) {
       // The most likely cause is a function of the test, such as a predicate.
       return refusal(500, 'emulator-failed', error instanceof Error ? error.message : String(error))
+    } finally {
+      this.#bodyMemory.free(exchange.entry.decodedBytes)
     }
   }
 
@@ -89,7 +99,7 @@ export class Service {
       case 'update-organization':
         return (
           this.#admit(exchange, { action: 'org:write', orgId: route.orgId }) ??
-          updateOrganization(exchange, this.organizations, route.orgId, this.#settings)
+          updateOrganization(exchange, this.organizations, route.orgId, { ...this.#settings, memory: this.#bodyMemory })
         )
     }
   }

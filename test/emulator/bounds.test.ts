@@ -1,9 +1,10 @@
 /**
  * A few kilobytes may unpack to millions of events, or of levels. The emulator refuses them before it does the work.
  */
+import { request } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { zstdCompressSync } from 'node:zlib'
-import { afterAll, describe, expect, it } from 'vitest'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { type Emulator, startEmulator } from '../../src/emulator.ts'
 import { createShipper } from '../../src/index.ts'
 import { exchangeRaw, post } from './wire.ts'
@@ -96,6 +97,35 @@ describe('other requests are served while the events of a large body', { timeout
     expect(maxCpuMs).toBeLessThan(200)
   })
 })
+
+it('bodies that arrive at the same time are bounded together, and their memory is free again', async () => {
+  await using own = await startEmulator()
+  const body = gzipSync(Buffer.concat([Buffer.from('{"a":"'), Buffer.alloc(63 * MiB, 'x'), Buffer.from('"}')]))
+  const headers = { authorization: `Bearer ${own.token}`, 'content-type': ndjson, 'content-encoding': 'gzip' }
+  const first = Array.from({ length: 4 }, () => {
+    const sent = request(`${own.url}/v1/datasets/d/ingest`, { method: 'POST', headers, agent: false })
+    sent.on('error', () => {}).write(body.subarray(0, -20))
+    return sent
+  })
+  await vi.waitFor(() => expect(sumOf(own)).toBeGreaterThan(4 * 62 * MiB), 20_000)
+  const refused = await post(own, { type: ndjson, encoding: 'gzip', body })
+  expect([refused.status, refused.headers.get('retry-after'), await refused.json()]).toEqual([
+    503,
+    '1',
+    { code: 'too-many-bodies', message: expect.stringContaining('too large together') },
+  ])
+  first[0]?.end(body.subarray(-20)) // a request that is complete frees its memory, and so does one whose client vanishes
+  first[1]?.destroy()
+  await own.waitForEvents('d', 1)
+  await vi.waitFor(() => expect(own.requests()[1]?.reason).toMatch(/the client closed/))
+  expect((await post(own, { type: ndjson, encoding: 'gzip', body })).status).toBe(200)
+  expect((await post(own, { type: ndjson, encoding: 'gzip', body })).status).toBe(200)
+  for (const sent of first) sent.destroy()
+}, 60_000)
+
+function sumOf(own: Emulator): number {
+  return own.requests().reduce((bytes, { decodedBytes }) => bytes + decodedBytes, 0)
+}
 
 it('the log of requests is bounded in bytes too, and keeps the newest', async () => {
   await using own = await startEmulator()

@@ -1,7 +1,7 @@
 import { systemTimeMs } from '../../time.ts'
 import { type Answer, type Ending, json, refusal, reset } from '../answer.ts'
 import type { Arrivals } from '../arrivals.ts'
-import { type BodyLimits, drainBody, encodingOf, readBody, startOfBody, unsupportedEncoding } from '../body.ts'
+import { type BodyReading, drainBody, encodingOf, readBody, startOfBody, unsupportedEncoding } from '../body.ts'
 import { BodyEvents, type EventObject } from '../body-events.ts'
 import type { Exchange, Stage } from '../exchange.ts'
 import type { Extension } from '../extension.ts'
@@ -19,7 +19,7 @@ export interface IngestDeps {
   tokens: Tokens
   licenseLimits: LicenseLimits
   plan: FaultPlan
-  bodyLimits: BodyLimits
+  bodyLimits: BodyReading
   eventBounds: EventBounds
   store: Store
   arrivals: Arrivals
@@ -86,7 +86,7 @@ export function ingestStages(deps: IngestDeps): Stage<Ingest>[] {
 }
 
 /** Reads the body and finds its events before anything else, so that the extension sees refused requests as well. */
-async function readAhead(ingest: Ingest, limits: BodyLimits, extension: Extension): Promise<undefined> {
+async function readAhead(ingest: Ingest, limits: BodyReading, extension: Extension): Promise<undefined> {
   ingest.readAhead = await readBody(ingest.request, ingest.entry, limits)
   if (Buffer.isBuffer(ingest.readAhead)) {
     ingest.body = ingest.readAhead
@@ -114,7 +114,7 @@ async function playScript(ingest: Ingest, plan: FaultPlan): Promise<Ending | und
   return step
 }
 
-async function decodeBody(ingest: Ingest, limits: BodyLimits): Promise<Ending | undefined> {
+async function decodeBody(ingest: Ingest, limits: BodyReading): Promise<Ending | undefined> {
   const body = ingest.readAhead ?? (await readBody(ingest.request, ingest.entry, limits))
   if (!Buffer.isBuffer(body)) return body
   ingest.body = body

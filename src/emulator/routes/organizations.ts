@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { ownProperties } from '../../own-properties.ts'
 import { systemTimeMs } from '../../time.ts'
 import { type Answer, type Ending, json, refusal } from '../answer.ts'
-import { type BodyLimits, readBody } from '../body.ts'
+import { type BodyReading, readBody } from '../body.ts'
 import type { Exchange } from '../exchange.ts'
 import { nestingProblem } from '../find-events.ts'
 import { isJsonObject, malformedJson, parsedJson } from '../json-text.ts'
@@ -23,7 +23,7 @@ export async function updateOrganization(
   { request, entry }: Exchange,
   organizations: Organizations,
   orgId: string,
-  limits: BodyLimits & EventBounds,
+  limits: BodyReading & EventBounds,
 ): Promise<Ending> {
   const org = organizations.get(orgId)
   if (!org) return unknownOrg()
