@@ -88,7 +88,42 @@ describe('an empty page', () => {
     await eventually(() => tab.messages()).toContain('from a real shipper')
     expect(tab.complaints).toEqual([])
   })
+
+  it('copies what it must ask for first, also in a browser that permits a copy only at the click or the key', async () => {
+    await using dev = await startDev()
+    await using tab = await openTab(browser, dev)
+    const { page } = tab
+    await page.addInitScript(copiesOnlyAtOnce)
+    await page.reload()
+    const copied = () => page.evaluate('navigator.clipboard.readText()')
+    await page.getByRole('button', { name: /^Copy: In the shell/ }).click()
+    await page.getByText('Copied, with the token.').waitFor()
+    expect(await copied()).toContain(dev.token)
+    await dev.ingest([{ message: 'selected, and not open' }])
+    await tab.shows('selected, and not open')
+    await tab.press('j', 'y')
+    await page.getByText('JSON copied.').waitFor()
+    expect(await copied()).toBe('{"message":"selected, and not open"}')
+    expect(tab.complaints).toEqual([])
+  })
 })
+
+/** The rule of WebKit for copies. */
+const copiesOnlyAtOnce = `{
+  let isPermitted = false
+  const permit = () => {
+    isPermitted = true
+    setTimeout(() => { isPermitted = false })
+  }
+  addEventListener('click', permit, true)
+  addEventListener('keydown', permit, true)
+  for (const name of ['write', 'writeText']) {
+    const copy = Clipboard.prototype[name]
+    Clipboard.prototype[name] = function (content) {
+      return isPermitted ? copy.call(this, content) : Promise.reject(new DOMException('too late', 'NotAllowedError'))
+    }
+  }
+}`
 
 describe('the page', () => {
   let dev: Dev

@@ -252,13 +252,15 @@ export class Actions {
 
   // Copies
 
-  async copy(text: string, what = 'Copied.'): Promise<void> {
-    try {
-      await copyText(text)
-      this.#control.toast(what)
-    } catch {
-      this.#control.toast('The browser did not let this page copy.')
-    }
+  async copy(text: string | Promise<string>, what = 'Copied.'): Promise<void> {
+    const isCopied = copyText(text).then(
+      () => true,
+      () => false,
+    )
+    await this.#control.attempt(async () => {
+      await text // The error of a text that cannot be read says more than that of the clipboard.
+      this.#control.toast((await isCopied) ? what : 'The browser did not let this page copy.')
+    })
   }
 
   /** Copies the JSON of the open or selected event. */
@@ -267,10 +269,9 @@ export class Actions {
     const row = this.selectedRow()
     const id = row?.id ?? (detail.kind === 'shown' ? detail.id : undefined)
     if (id === undefined) return this.#control.toast('Select an event first.')
-    await this.#control.attempt(async () => {
-      const line = detail.kind === 'shown' && detail.id === id ? detail.event.line : (await api.event({ id })).line
-      await this.copy(escapeUnseen(line), 'JSON copied.')
-    })
+    const shown = detail.kind === 'shown' && detail.id === id ? detail.event : undefined
+    const text = shown ? escapeUnseen(shown.line) : api.event({ id }).then(({ line }) => escapeUnseen(line))
+    await this.copy(text, 'JSON copied.')
   }
 
   copyLink(): Promise<void> {

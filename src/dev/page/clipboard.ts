@@ -1,11 +1,16 @@
-/** Copies a text, also where the page has no secure context because it is opened by the name of another computer. */
-export async function copyText(text: string): Promise<void> {
+/**
+ * Copies a text, also where the page has no secure context because it is opened by the name of another computer. A text
+ * that is still being read is promised to the clipboard: WebKit permits a copy only at the click, not after an answer.
+ */
+export async function copyText(text: string | Promise<string>): Promise<void> {
   if (navigator.clipboard !== undefined) {
-    await navigator.clipboard.writeText(text)
-    return
+    if (typeof text === 'string') return navigator.clipboard.writeText(text)
+    const type = 'text/plain'
+    const content = text.then(read => new Blob([read], { type }))
+    return navigator.clipboard.write([new ClipboardItem({ [type]: content })])
   }
   const area = document.createElement('textarea')
-  area.value = text
+  area.value = await text
   area.className = 'off-screen'
   const focused = document.activeElement
   document.body.append(area)

@@ -77,12 +77,10 @@ export function EmptyState({ state }: Props) {
     })
   }, [control])
   const address = setup?.url ?? service?.url ?? location.origin
-  const copy = (at: number) =>
-    control.attempt(async () => {
-      const { token, ...rest } = await api.setup()
-      const text = pastesOf(way, rest, token)[at]?.text ?? ''
-      await actions.copy(text, text.includes(token) ? 'Copied, with the token.' : 'Copied.')
-    })
+  const copy = (at: number, hasToken: boolean) => {
+    const text = api.setup().then(({ token, ...rest }) => pastesOf(way, rest, token)[at]?.text ?? '')
+    return actions.copy(text, hasToken ? 'Copied, with the token.' : 'Copied.')
+  }
   const requests = tick?.requests ?? 0
   const refused = tick?.refusedRequests ?? 0
   return (
@@ -115,7 +113,12 @@ export function EmptyState({ state }: Props) {
             <pre>
               <code>{text}</code>
             </pre>
-            <button type="button" class="primary" aria-label={`Copy: ${title}`} onClick={() => void copy(at)}>
+            <button
+              type="button"
+              class="primary"
+              aria-label={`Copy: ${title}`}
+              onClick={() => void copy(at, text.includes(hiddenToken))}
+            >
               Copy
             </button>
           </div>
@@ -143,7 +146,9 @@ export function NoMatch({ state }: Props) {
             <Text text={note.text} />
           </p>
         ))}
-      <p class="quiet">{plural(kept, 'event')} are kept. New ones that match show here at once.</p>
+      <p class="quiet">
+        {plural(kept, 'event')} {kept === 1 ? 'is' : 'are'} kept. New ones that match show here at once.
+      </p>
       <p class="choices-row">
         {reading.notes.map(
           ({ correction }) =>
