@@ -208,7 +208,30 @@ describe('forced colors', () => {
     }
     expect(await violationsOn(page)).toEqual([])
   })
+
+  it('leave the levels in the chart distinguishable', async () => {
+    await using tab = await openTab(browser, dev, 'requests')
+    const { page } = tab
+    await page.emulateMedia({ forcedColors: 'active' })
+    await page.goto(`${dev.url}/dev/events?q=searched`)
+    await rowsOf(page)
+    // Levels, lines and text.
+    await eventually(() => page.evaluate(colorsInChart)).toBeGreaterThan(5)
+  })
 })
+
+/** The number of colors that fill parts of the chart. */
+const colorsInChart = `(() => {
+  const canvas = document.querySelector('.chart canvas')
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+  const counts = new Map()
+  for (let at = 0; at < data.length; at += 4) {
+    if (data[at + 3] < 255) continue
+    const color = data.slice(at, at + 3).join()
+    counts.set(color, (counts.get(color) ?? 0) + 1)
+  }
+  return [...counts.values()].filter(count => count >= 20).length
+})()`
 
 it('nothing on the page moves for readers who want that', async () => {
   const animations = async (moves: boolean) => {

@@ -23,11 +23,11 @@ export function Chart({ state }: Props) {
       if (element.clientWidth > 0) made.resize(element.clientWidth)
     })
     resize.observe(element)
-    const scheme = matchMedia('(prefers-color-scheme: dark)')
+    const schemes = ['(prefers-color-scheme: dark)', '(forced-colors: active)'].map(query => matchMedia(query))
     const recolor = () => made.recolor()
-    scheme.addEventListener('change', recolor)
+    for (const scheme of schemes) scheme.addEventListener('change', recolor)
     return () => {
-      scheme.removeEventListener('change', recolor)
+      for (const scheme of schemes) scheme.removeEventListener('change', recolor)
       resize.disconnect()
       made.destroy()
       chart.current = null

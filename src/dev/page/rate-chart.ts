@@ -87,7 +87,7 @@ export function rateChart(target: HTMLElement, width: number, onSelect: (from: n
     const end = to === null ? bbox.left + bbox.width : clamp(valToPos(to / 1000, 'x', true))
     ctx.save()
     ctx.globalAlpha = 0.72
-    ctx.fillStyle = colorOf(target, 'page')
+    ctx.fillStyle = ownColorOf(target, 'page')
     ctx.fillRect(bbox.left, bbox.top, start - bbox.left, bbox.height)
     ctx.fillRect(end, bbox.top, bbox.left + bbox.width - end, bbox.height)
     ctx.restore()
@@ -150,9 +150,12 @@ function shortNumber(value: number): string {
   return value >= 1000 ? `${+(value / 1000).toFixed(1)} k` : String(value)
 }
 
-/** The colors of the theme. Levels differ by hatching too, for readers who do not tell the colors apart. */
+/**
+ * The colors of the theme. Levels differ by hatching too, for readers who do not tell the colors apart. Colors that the
+ * reader has forced on the page apply to lines and text only: in one color, the levels would be one block.
+ */
 function colorsOf(target: HTMLElement): Colors {
-  const color = (name: string) => colorOf(target, name)
+  const color = (name: string) => ownColorOf(target, name)
   const page = color('page')
   const fill = new Map<Series, CanvasPattern | string>([
     ['fatal', hatched(color('fatal'), page, 'cross')],
@@ -163,13 +166,19 @@ function colorsOf(target: HTMLElement): Colors {
     ['trace', hatched(color('muted'), page, 'falling')],
     ['none', color('line')],
   ])
-  return { fill, grid: color('line'), text: color('muted') }
+  return { fill, grid: colorOf(target, 'line'), text: colorOf(target, 'muted') }
+}
+
+/** A token as a color that a canvas knows, whatever colors the reader has forced on the page. */
+function ownColorOf(target: HTMLElement, token: string): string {
+  return colorOf(target, token, 'none')
 }
 
 /** A token as a color that a canvas knows. The token itself has two colors, one for each theme. */
-function colorOf(target: HTMLElement, token: string): string {
+function colorOf(target: HTMLElement, token: string, adjust = 'auto'): string {
   const probe = document.createElement('span')
   probe.style.color = `var(--${token})`
+  probe.style.setProperty('forced-color-adjust', adjust)
   target.append(probe)
   const { color } = getComputedStyle(probe)
   probe.remove()
