@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Browser } from 'playwright-core'
+import type { Browser, Locator } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { paths, type ServiceStatus } from '../../src/dev/protocol.ts'
 import { type Dev, startDev } from '../dev/service.ts'
@@ -190,6 +190,34 @@ describe('what is logged', () => {
     await expectOnlyText(tab, dev)
   })
 
+  it.each([1280, 360])('may have no space at all, and does not widen a page of %i pixels', async width => {
+    await using dev = await startDev()
+    const long = 'x'.repeat(3000)
+    const dataset = 'd'.repeat(100)
+    await dev.ingest(
+      [{ _time: long, level: long, message: long, service: long, trace_id: long, [long]: long }],
+      dataset,
+    )
+    for (const query of [long, long.toUpperCase()]) {
+      await dev.post(paths.faults, { start: { kind: 'reject', query, forS: 600 } })
+    }
+    await using tab = await openTab(browser, dev, 'events', { width })
+    const { page } = tab
+    const open = async (path: string, shown: Locator) => {
+      await page.goto(`${dev.url}/dev/${path}`)
+      await shown.first().waitFor()
+      expect(await page.evaluate(widened), path.slice(0, 20)).toEqual([])
+    }
+    const cell = page.getByRole('cell')
+    await open('events', page.locator('.row:visible'))
+    await tab.press('j', 'Enter')
+    await page.getByRole('treeitem', { name: /^level/ }).waitFor()
+    expect(await page.evaluate(widened), 'detail').toEqual([])
+    await open(`events?q=${long}:1+${long}`, page.getByText('No event matches.'))
+    for (const path of ['groups', 'fields', 'cost', 'requests/1', `trace/${long}`]) await open(path, cell)
+    await open('faults', page.getByText(/^▶/))
+  })
+
   it('may be blank for long, and opens at once', async () => {
     const { page } = tab
     const blank = ['\n', ' ', '\t \n', '\n at '].map(part => part.repeat(100_000 / part.length))
@@ -276,6 +304,14 @@ async function startSite(): Promise<AsyncDisposable & { port: number }> {
     },
   }
 }
+
+/** Elements that are wider than what they stand in. Tables and the list scroll by themselves. */
+const widened = `[...document.querySelectorAll('html, body, body *')]
+  .filter(element => element.clientWidth > 0 && !element.closest('#list, .table-scroll'))
+  .filter(element => element.checkVisibility() && element.scrollWidth > element.clientWidth + 2)
+  .filter(element => ['visible', 'auto'].includes(getComputedStyle(element).overflowX))
+  .filter(element => getComputedStyle(element).display !== 'inline')
+  .map(element => element.cloneNode().outerHTML.slice(0, 200))`
 
 /** Elements of which the page has none. An `img` role of our own is an `svg` or the chart. */
 const foreignElements =

@@ -195,7 +195,7 @@ export function QueryBox({ state }: Props) {
           onBlur={close}
         />
         {column !== undefined && text !== '' && (
-          <span class="wrong-column" style={{ left: `calc(2.25rem + ${column - 1}ch)` }} aria-hidden="true" />
+          <span class="wrong-column" style={{ '--column': `${column - 1}ch` }} aria-hidden="true" />
         )}
         {text !== '' && (
           <button type="button" class="clear-query" aria-label="Clear the query" title="Clear" onClick={() => run('')}>
