@@ -68,6 +68,10 @@ describe('an empty page', () => {
     await using tab = await openTab(browser, dev)
     const { page } = tab
     await page.getByText('No event has arrived yet.').waitFor()
+    await page.getByRole('link', { name: 'Groups' }).click()
+    await page.getByText('0 groups.').waitFor()
+    await page.getByText('No event has arrived yet.').waitFor()
+    await page.getByRole('link', { name: 'List' }).click()
     const shell = page.getByRole('button', { name: /^Copy: In the shell/ })
     await shell.click()
     await page.getByText('Copied, with the token.').waitFor()
@@ -106,6 +110,26 @@ describe('an empty page', () => {
     expect(await copied()).toBe('{"message":"selected, and not open"}')
     expect(tab.complaints).toEqual([])
   })
+})
+
+it('shows the day of what is not of today, not only the time', async () => {
+  await using dev = await startDev()
+  const at = Date.now() - 3 * 86_400_000
+  const event = { _time: new Date(at).toISOString(), level: 'info', message: 'of an earlier day' }
+  await dev.ingest([{ level: 'info', message: 'of today' }])
+  await using tab = await openTab(browser, dev, `events?from=${at - 1}&to=${at + 1}`)
+  const { page } = tab
+  await page.getByText('No event matches.').waitFor()
+  await dev.ingest([event])
+  const date = new Date(at)
+  const day = [date.getMonth() + 1, date.getDate()].map(part => String(part).padStart(2, '0')).join('-')
+  await page.getByText(`1 late event inserted, ${day} `).waitFor()
+  await page.locator('.chip', { hasText: `${day} ` }).waitFor()
+  await page.goto(`${dev.url}/dev/groups`)
+  const group = page.getByRole('row', { name: 'of an earlier day' })
+  await group.getByRole('cell', { name: day }).first().waitFor()
+  expect(await group.getByRole('cell', { name: day }).count()).toBe(2)
+  await page.getByText(`2 groups, ${day} `).waitFor()
 })
 
 /** The rule of WebKit for copies. */

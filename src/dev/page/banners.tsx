@@ -1,7 +1,7 @@
 /** What the reader must know and may have missed: refusals, gaps, a lost connection, late events. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { age, clockTime, count, duration, plural } from './format.ts'
+import { age, count, duration, plural, timeOf } from './format.ts'
 import { type Props, usePage } from './page-context.ts'
 import { Go, Text } from './parts.tsx'
 import type { Notice } from './state.ts'
@@ -88,14 +88,17 @@ function NoticeBar({ notice }: { notice: Notice }) {
       return (
         <Bar level="good" onClose={close}>
           ● Back after {duration(notice.awayMs)}: {plural(notice.count, 'event')} arrived meanwhile and{' '}
-          {notice.count === 1 ? 'is' : 'are'} below; {count(notice.forgotten)} were forgotten.
+          {notice.count === 1 ? 'is' : 'are'} below; {count(notice.forgotten)} {notice.forgotten === 1 ? 'was' : 'were'}{' '}
+          forgotten.
         </Bar>
       )
     case 'slow':
       return (
         <Bar level="warn" onClose={close}>
           ▲ This page could not keep up: {plural(notice.count, 'event')} {notice.count === 1 ? 'was' : 'were'} not drawn
-          {notice.forgotten > 0 && `, and ${count(notice.forgotten)} of them were forgotten`}.
+          {notice.forgotten > 0 &&
+            `, and ${count(notice.forgotten)} of them ${notice.forgotten === 1 ? 'was' : 'were'} forgotten`}
+          .
         </Bar>
       )
     case 'restarted':
@@ -131,7 +134,7 @@ function NoticeBar({ notice }: { notice: Notice }) {
             </button>
           }
         >
-          {plural(notice.count, 'late event')} inserted, {clockTime(notice.from)} – {clockTime(notice.to)}
+          {plural(notice.count, 'late event')} inserted, {timeOf(notice.from)} – {timeOf(notice.to)}
         </Bar>
       )
     case 'deleted':

@@ -1,5 +1,5 @@
 /** The clauses of the query as chips: each can be switched off and on, or removed. They only edit the text. */
-import { clockTime, count } from './format.ts'
+import { count, timeOf } from './format.ts'
 import { type Props, usePage } from './page-context.ts'
 import { Text } from './parts.tsx'
 
@@ -50,7 +50,7 @@ export function Chips({ state }: Props) {
       ))}
       {hasTime && (
         <Fixed
-          label={`${from === null ? '…' : clockTime(from)} – ${to === null ? 'now' : clockTime(to)}`}
+          label={`${from === null ? '…' : timeOf(from)} – ${to === null ? 'now' : timeOf(to)}`}
           title="Show all times"
           onRemove={() => actions.setTime(null, null)}
         />

@@ -61,6 +61,10 @@ function two(value: number): string {
   return value < 10 ? `0${value}` : String(value)
 }
 
+function four(value: number): string {
+  return String(value).padStart(4, '0')
+}
+
 /** `10:42:07.123` */
 export function clockTime(ms: number): string {
   return `${clockSeconds(ms)}.${String(new Date(ms).getUTCMilliseconds()).padStart(3, '0')}`
@@ -97,8 +101,8 @@ export function scaleTimes(times: readonly number[], stepMs: number): string[] {
 export function day(ms: number): string {
   const date = new Date(ms)
   return utc
-    ? `${date.getUTCFullYear()}-${two(date.getUTCMonth() + 1)}-${two(date.getUTCDate())}`
-    : `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+    ? `${four(date.getUTCFullYear())}-${two(date.getUTCMonth() + 1)}-${two(date.getUTCDate())}`
+    : `${four(date.getFullYear())}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
 }
 
 /** The clock time, with the day if it is not the day of `now`. */
@@ -107,6 +111,11 @@ export function listTime(ms: number, now: number): string {
   return Math.abs(now - ms) < 43_200_000 || day(ms) === day(now)
     ? clockTime(ms)
     : `${day(ms).slice(5)} ${clockTime(ms)}`
+}
+
+/** The clock time, with the day if it is not today. */
+export function timeOf(ms: number): string {
+  return listTime(ms, Date.now())
 }
 
 /** `1 event`, `2 events`. */

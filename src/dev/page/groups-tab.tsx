@@ -1,7 +1,7 @@
 /** The matches grouped by the statement that logged them: which error is new, and which is loud. */
 import { type Group, levels } from '../protocol.ts'
 import { api } from './api.ts'
-import { clockTime, count, plural, shortCount } from './format.ts'
+import { count, plural, shortCount, timeOf } from './format.ts'
 import { type Props, useAnswer, usePage } from './page-context.ts'
 import { Go, LevelLabel, Plain, Text } from './parts.tsx'
 import { Table, type TableColumn } from './table.tsx'
@@ -24,12 +24,16 @@ export function GroupsScreen({ state }: Props) {
         <p>
           {answer === undefined
             ? (error ?? 'Loading …')
-            : `${plural(answer.total, 'group')}, ${clockTime(answer.from)} – ${clockTime(answer.to)}. New ones first${
-                mark === 0 ? ': first seen within 5 minutes.' : ': first seen after the mark.'
-              }${answer.total > groups.length ? ` The ${count(groups.length)} largest are shown.` : ''}`}
+            : groups.length === 0
+              ? '0 groups.'
+              : `${plural(answer.total, 'group')}, ${timeOf(answer.from)} – ${timeOf(answer.to)}. New ones first${
+                  mark === 0 ? ': first seen within 5 minutes.' : ': first seen after the mark.'
+                }${answer.total > groups.length ? ` The ${count(groups.length)} largest are shown.` : ''}`}
         </p>
       </header>
-      {answer !== undefined && groups.length === 0 && <Plain title="No event matches." />}
+      {answer !== undefined && groups.length === 0 && (
+        <Plain title={state.kept === 0 ? 'No event has arrived yet.' : 'No event matches.'} />
+      )}
       {groups.length > 0 && (
         <Table
           columns={columns}
@@ -54,8 +58,8 @@ const columns: readonly TableColumn<Group>[] = [
   { head: 'Statement', class: 'wide', cell: group => <Statement group={group} /> },
   { head: 'Events', isNumber: true, cell: group => shortCount(group.count) },
   { head: 'Over time', isRoomy: true, cell: ({ spark }) => <Spark counts={spark} /> },
-  { head: 'First seen', isRoomy: true, cell: ({ first }) => clockTime(first) },
-  { head: 'Last seen', cell: ({ last }) => clockTime(last) },
+  { head: 'First seen', isRoomy: true, cell: ({ first }) => timeOf(first) },
+  { head: 'Last seen', cell: ({ last }) => timeOf(last) },
   { head: 'Examples', cell: group => <Examples group={group} /> },
 ]
 

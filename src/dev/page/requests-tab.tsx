@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { RequestRow } from '../protocol.ts'
 import { api } from './api.ts'
-import { bytes, clockTime, count, duration, plural } from './format.ts'
+import { bytes, count, duration, plural, timeOf } from './format.ts'
 import { LongText } from './json-tree.tsx'
 import { type Props, useAnswer } from './page-context.ts'
 import { Go, Plain, Text } from './parts.tsx'
@@ -109,8 +109,8 @@ function columnsOf(open: number | undefined, span: Span): readonly TableColumn<R
     {
       head: 'Time',
       cell: ({ n, at }) => (
-        <Go place={{ screen: 'requests', id: n === open ? '' : String(n) }} label={`Request ${n}, ${clockTime(at)}`}>
-          {clockTime(at)}
+        <Go place={{ screen: 'requests', id: n === open ? '' : String(n) }} label={`Request ${n}, ${timeOf(at)}`}>
+          {timeOf(at)}
         </Go>
       ),
     },
@@ -182,7 +182,7 @@ function OpenRequest({ n }: { n: number }) {
         </Go>
       </header>
       <p>
-        {clockTime(at)}
+        {timeOf(at)}
         {source !== null && (
           <>
             {' '}
