@@ -19,6 +19,7 @@ export const alone: readonly string[] = [
   'test/emulator/limits.test.ts',
   'test/emulator/received.test.ts',
   'test/fake-timers.test.ts',
+  'test/http/addresses.test.ts',
   'test/http/connections.test.ts',
   'test/log-call.test.ts',
   'test/org/fleet-simulation.test.ts',

@@ -98,6 +98,7 @@ export class Sender {
       ...this.#request(batch, encoding, body),
       tls: verifiedTls(tls),
       proxyEnv: proxy.env,
+      attemptMs: this.#connections?.attemptMs,
       timeoutMs: requestTimeoutMs,
       maxBytes,
     }

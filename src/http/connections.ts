@@ -4,6 +4,7 @@ import { ownProperties } from '../own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { queueMicrotask, setImmediate } from '../time.ts'
 import { deadline } from '../time-limits.ts'
+import { AddressChoice } from './address-choice.ts'
 import type { Dispatcher, DispatchHandler, DispatchOptions } from './dispatcher.ts'
 import { holdUntilVerified, type ResolvedTls, verifiedTls } from './verified-tls.ts'
 
@@ -32,6 +33,7 @@ export class Connections implements Dispatcher {
   readonly #agent: Agent
   readonly #isSecure: boolean
   readonly #target: RequestOptions
+  readonly #addressChoice = new AddressChoice()
   readonly #requests = new Set<ClientRequest>()
   #onIdle: (() => void) | undefined
 
@@ -64,7 +66,9 @@ export class Connections implements Dispatcher {
 
   #start(options: DispatchOptions, handler: DispatchHandler, { mayRepeat }: { mayRepeat: boolean }): void {
     const { path, method, headers, body } = options
-    const request = this.#http.request(ownProperties({ ...this.#target, path, method, headers, agent: this.#agent }))
+    const request = this.#http.request(
+      ownProperties({ ...this.#target, ...this.#addressChoice.options, path, method, headers, agent: this.#agent }),
+    )
     const controller = { abort: (reason: Error) => void request.destroy(reason) }
     let hasAnswer = false
     let isOver = false
@@ -113,6 +117,11 @@ export class Connections implements Dispatcher {
     request.end(body)
   }
 
+  /** Time for each of several addresses of the host, in milliseconds. */
+  get attemptMs(): number {
+    return this.#addressChoice.attemptMs
+  }
+
   /** Closes each connection once its request has ended. */
   async close(): Promise<void> {
     this.#agent.maxFreeSockets = 0
@@ -136,6 +145,7 @@ export class Connections implements Dispatcher {
     socket.unref()
     socket.ref = itself // the agent calls `ref` for each request
     if (!socket.connecting) return
+    this.#addressChoice.watch(socket)
     socket.on('connectionAttempt', socket.unref) // with several addresses, each attempt has its own handle
     const stopClock = deadline(connectTimeoutMs, () => void request.destroy(noConnection()), { keepsAlive: false })
     holdUntilVerified(socket)

@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestOptions } from 'node:http'
+import type { Agent, IncomingMessage, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { MessagePort } from 'node:worker_threads'
 import type { Answer, Request } from './exchange.ts'
@@ -11,6 +11,8 @@ export interface WorkerRequest extends Request {
   readonly tls: ConnectionTls | undefined
   /** Value of `proxyEnv` for Node's agents. */
   readonly proxyEnv: Readonly<Record<string, string>>
+  /** Time for each of several addresses of the host, in milliseconds; Node's default by default. */
+  readonly attemptMs?: number | undefined
   /** Maximum time from the start of the request to the end of the answer, in milliseconds. */
   readonly timeoutMs: number
   /** Maximum bytes read of an answer with a 2xx status; other answers are read up to 64 KiB. */
@@ -45,10 +47,13 @@ export function runRequestWorker(): void {
     replies: Int32Array
     end: Int32Array
   }
-  const agents: Record<string, unknown> = {}
+  const net = process.getBuiltinModule('node:net')
+  const agents: Record<string, Agent> = {}
   /** For each request in flight, ends the wait for the rest of its answer if a 2xx status has arrived. */
   const settleIfTaken = new Set<() => void>()
   let isWaking = false
+  /** Doubled when an address needs more time; less than the `maxAttemptMs` of `http/address-choice.ts`, as time is short. */
+  let attemptMs: number | undefined
 
   process.on('uncaughtException', error => reply({ error: { message: String(error) } }))
   process.on('warning', ({ name, message, code }: NodeJS.ErrnoException) => reply({ warning: { name, message, code } }))
@@ -94,9 +99,17 @@ export function runRequestWorker(): void {
     const key = JSON.stringify([url.protocol, request.proxyEnv])
     const agent = agents[key] ?? new http.Agent({ keepAlive: true, proxyEnv: request.proxyEnv })
     agents[key] = agent
-    const options = { method: request.method, path: request.path, headers: request.headers, agent }
+    const usedMs = attemptMs ?? request.attemptMs ?? net.getDefaultAutoSelectFamilyAttemptTimeout()
+    const { method, path, headers } = request
+    const options = { method, path, headers, agent, autoSelectFamilyAttemptTimeout: usedMs }
     const outgoing = http.request(url, Object.assign({}, request.tls, options) as RequestOptions)
-    outgoing.on('socket', holdUntilVerified)
+    outgoing.on('socket', socket => {
+      if (!socket.connecting) return
+      holdUntilVerified(socket)
+      socket.on('connectionAttemptTimeout', () => {
+        attemptMs = Math.max(usedMs, Math.min(usedMs * 2, 2000))
+      })
+    })
     const timer = setTimeout(giveUp, request.timeoutMs)
     let body = Buffer.alloc(0) // grows by doubling: keeping one-byte chunks one by one takes a hundred times as much
     let bytes = 0
