@@ -55,6 +55,11 @@ export class AddressChoice {
   }
 }
 
+/** True if no address of a host was reached, and one of them needed more time. */
+export function neededMoreTime(error: Error): boolean {
+  return error instanceof AggregateError && error.errors.some(({ code }) => code === 'ETIMEDOUT')
+}
+
 /** Returns the time that Node gives an address by default: 250 ms, unless the application has changed it. */
 function usualAttemptMs(): number {
   return process.getBuiltinModule('node:net').getDefaultAutoSelectFamilyAttemptTimeout()

@@ -4,7 +4,7 @@ import { ownProperties } from '../own-properties.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { queueMicrotask, setImmediate } from '../time.ts'
 import { deadline } from '../time-limits.ts'
-import { AddressChoice } from './address-choice.ts'
+import { AddressChoice, neededMoreTime } from './address-choice.ts'
 import type { Dispatcher, DispatchHandler, DispatchOptions } from './dispatcher.ts'
 import { holdUntilVerified, type ResolvedTls, verifiedTls } from './verified-tls.ts'
 
@@ -57,7 +57,7 @@ export class Connections implements Dispatcher {
   /**
    * Starts a request. If the server closes a kept connection at the moment of its reuse, the request is made again over
    * a new connection. Such a close is no trouble of the service. The request is repeated only once, as the first one
-   * may have arrived.
+   * may have arrived. It is also made again if the time for each address of the host was too short.
    */
   dispatch(options: DispatchOptions, handler: DispatchHandler): true {
     this.#start(options, handler, { mayRepeat: true })
@@ -76,10 +76,9 @@ export class Connections implements Dispatcher {
       if (isOver) return
       isOver = true
       const wasClosed = error.code === 'ECONNRESET' || error.code === 'EPIPE'
-      if (!(mayRepeat && request.reusedSocket && wasClosed && !hasAnswer)) {
-        return handler.onResponseError(controller, error)
-      }
-      this.#closeIdle() // the server closes other connections of the same age, too
+      const isStale = request.reusedSocket && wasClosed && !hasAnswer
+      if (!(mayRepeat && (isStale || neededMoreTime(error)))) return handler.onResponseError(controller, error)
+      if (isStale) this.#closeIdle() // the server closes other connections of the same age, too
       this.#start(options, handler, { mayRepeat: false })
     }
     const take = (response: IncomingMessage): void => {

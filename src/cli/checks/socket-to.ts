@@ -17,7 +17,8 @@ export class TunnelRefused extends Error {
 /** Opens a connection. Nothing is sent over it. The caller destroys the socket. */
 export function socketTo({ host, port }: Target, timeoutMs: number): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
-  const socket = connect({ host, port })
+  // Node's 250 ms for each of several addresses are too short for a distant host.
+  const socket = connect({ host, port, autoSelectFamilyAttemptTimeout: Math.ceil(timeoutMs / 4) })
   const stopClock = deadline(timeoutMs, () => socket.destroy(timedOut(timeoutMs)))
   socket.once('connect', () => resolve(socket))
   socket.on('error', reject)
