@@ -1,11 +1,12 @@
 import { vi } from 'vitest'
 import { Fleet } from '../../src/org/fleet.ts'
+import { isSoak } from '../support/soak-runs.ts'
 import { Client, randomFrom, Service, type ServiceSettings, stubTime, VirtualClock } from './simulation.ts'
 import { SimulatedRedis } from './simulation-redis.ts'
 
 const limitPerSecond = 100
 /** Processes that do not talk to each other take longer to find their shares. */
-const secondsAlone = 600
+const secondsAlone = isSoak ? 600 : 300
 const secondsWithRedis = 120
 
 /** A simulated service, and processes that come and go. */

@@ -255,9 +255,11 @@ export class Client {
       this.pace.onIdle()
       return this.#wakeAt(this.#workFromMs)
     }
-    const notBeforeMs = () => Math.max(this.#breaker.notBeforeMs, this.pace.notBeforeMs(nowMs))
-    while (this.isWaiting && !this.#isStopped && this.#inFlight < 4 && nowMs >= notBeforeMs()) this.#send(nowMs)
-    if (this.#inFlight < 4) this.#wakeAt(notBeforeMs())
+    while (this.#inFlight < 4 && !this.#isStopped) {
+      const notBeforeMs = Math.max(this.#breaker.notBeforeMs, this.pace.notBeforeMs(nowMs))
+      if (nowMs < notBeforeMs || !this.isWaiting) return this.#wakeAt(notBeforeMs)
+      this.#send(nowMs)
+    }
   }
 
   /** An event each time that the process has something to send, or a thousand events per request. */
