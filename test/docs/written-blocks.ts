@@ -1,5 +1,6 @@
 /** The blocks as files that can be compiled and run: under `build/docs`, where the package is found by its name. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
 import { root } from '../../docs/pages.ts'
 import { type Block, placeOf } from './blocks.ts'
 
@@ -25,7 +26,7 @@ const compilerOptions = {
   noEmit: true,
 }
 
-/** A block, and the file that runs it. */
+/** A block, and the file that runs it. Node would load its compiler in each thread to strip the types itself. */
 export interface WrittenBlock extends Block {
   readonly path: string
 }
@@ -41,12 +42,19 @@ export function writeBlocks(blocks: readonly Block[], folderOf: (block: Block) =
   const written = blocks.map(block => {
     const folder = block.needsBenchmarks ? benchmarksFolder : blocksFolder
     mkdirSync(folder, { recursive: true })
-    const path = `${folder}${fileNameOf(block)}`
-    writeFileSync(path, programOf(block, folderOf(block)))
+    const written = `${folder}${fileNameOf(block)}`
+    const source = programOf(block, folderOf(block))
+    writeFileSync(written, source)
+    if (block.language !== 'ts') return { ...block, path: written }
+    const path = `${written}.mjs`
+    writeFileSync(path, stripTypeScriptTypes(source))
     return { ...block, path }
   })
   for (const folder of new Set(written.map(({ path }) => path.slice(0, path.lastIndexOf('/') + 1)))) {
-    writeFileSync(`${folder}tsconfig.json`, JSON.stringify({ compilerOptions, include: ['*.mts', '*.cjs', '*.mjs'] }))
+    writeFileSync(
+      `${folder}tsconfig.json`,
+      JSON.stringify({ compilerOptions, include: ['*.mts', '*.cjs', '*.mjs'], exclude: ['*.mts.mjs'] }),
+    )
   }
   return written
 }
