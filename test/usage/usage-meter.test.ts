@@ -51,7 +51,11 @@ const verbs = 'created updated removed placed cancelled failed'.split(' ')
 function application(style: string, seed: number, count: number): Logged[] {
   const random = randomFrom(seed)
   const pick = (max: number) => Math.floor(random() * max)
-  const hex = (length: number) => Array.from({ length }, () => pick(16).toString(16)).join('')
+  const hex = (length: number) => {
+    let digits = ''
+    while (digits.length < length) digits += '0123456789abcdef'[pick(16)]
+    return digits
+  }
   const uuid = () => [8, 4, 4, 4, 12].map(hex).join('-')
   const message: Record<string, (noun: string, verb: string) => string> = {
     constant: (noun, verb) => `${noun} ${verb}`,
