@@ -31,6 +31,11 @@ export class Attempts {
     return this.#acceptedBeforeMs >= this.#blockedAtMs
   }
 
+  /** True if an answer such as a 403 has blocked these lines. */
+  get wasBlocked(): boolean {
+    return this.#blockedAtMs !== Number.POSITIVE_INFINITY
+  }
+
   /** Start of the latest accepted request whose answer had arrived when the last attempt began; monotonic. */
   get acceptedBeforeMs(): number {
     return this.#acceptedBeforeMs

@@ -204,16 +204,22 @@ export class AttemptSettler {
 
   /**
    * True if a firewall probably blocked the batch for its size: some answer 403 to every large body. Evidence is that the
-   * dataset was blocked, then a smaller batch of it was accepted, and then this batch was blocked.
+   * dataset was blocked, then a smaller batch of it was accepted, and then this batch was blocked, for the first time.
    */
-  #isBlockedForSize({ byteLength, count }: Batch, queue: DatasetQueue, status: number, startedAtMs: number): boolean {
+  #isBlockedForSize(
+    { attempts, byteLength, count }: Batch,
+    queue: DatasetQueue,
+    status: number,
+    startedAtMs: number,
+  ): boolean {
     const { sizeLimit } = this
     const nowMs = monotonicMs()
     const { acceptedBytes } = queue
     const isExpected = byteLength > sizeLimit.maxBytes || nowMs - queue.blockedAtMs < blockedForSizeMs
     queue.blockedAtMs = nowMs
     queue.acceptedBytes = 0
-    if (status !== 403 || count === 1 || !isExpected || acceptedBytes === 0 || acceptedBytes >= byteLength) return false
+    if (status !== 403 || count === 1 || attempts.wasBlocked || !isExpected) return false
+    if (acceptedBytes === 0 || acceptedBytes >= byteLength) return false
     const isCut = sizeLimit.onTooLarge(byteLength, startedAtMs, nowMs, acceptedBytes)
     if (isCut) this.#deps.diagnostics.warn(...batchTooLarge(byteLength, sizeLimit.maxBytes, status))
     return true
