@@ -17,6 +17,8 @@ beforeEach(async () => {
   redisDelay = () => 0
   redis = await SimulatedRedis.start(clock, () => redisDelay())
   stubTime(clock)
+  let processes = 0
+  vi.stubGlobal('crypto', { randomUUID: () => `process-${++processes}` }) // a process has its share by its id
 })
 
 afterEach(() => {
