@@ -114,7 +114,7 @@ describe('an unknown option causes an error that suggests the most similar one',
     ['sample in full', { sample: { rats: {} } }, 'sample.rates'],
   ])('%s', (_, options, similar) => {
     expect(refusal({ ...good, ...options }).message).toMatch(
-      new RegExp(`: there is no option \`[^\`]+\`\\. Did you mean \`${similar}\`\\? Known options: `),
+      new RegExp(`: there is no option \`[^\`]+\`\\. Did you mean \`${similar}\`\\?$`),
     )
   })
 
@@ -131,9 +131,8 @@ describe('an unknown option causes an error that suggests the most similar one',
     const message = (similar: string) => expect.objectContaining({ message: expect.stringMatching(similar) })
     const shipper = createShipper(good)
     const make = (options: object) => new LogferryTransport(options as never)
-    expect(() => make({ ...good, levle: 'warn' })).toThrow(
-      message('Did you mean `level`\\? Known options: level, .*, shipper, baseUrl, '),
-    )
+    expect(() => make({ ...good, levle: 'warn' })).toThrow(message('Did you mean `level`\\?'))
+    expect(() => make({ ...good, other: 1 })).toThrow(message('Known options: level, .*, shipper, baseUrl, '))
     expect(() => make({ shipper, handleException: true })).toThrow(message('Did you mean `handleExceptions`\\?'))
     expect(() => make({ ...good, shiper: shipper })).toThrow(message('Did you mean `shipper`\\?'))
     expect(() => new LogferryLogRecordExporter({ shipper, acknowlege: 'delivered' } as never)).toThrow(
@@ -233,7 +232,7 @@ describe('invalid options throw when the shipper is made', () => {
       'fields of another name',
       { ...good, fields: { maximum: 5 } },
       'fields.maximum',
-      /Known options: fields\.max, /,
+      /Did you mean `fields\.max`\?$/,
       'TypeError',
     ],
     ['a text for a flag', { ...good, countUsage: 'no' }, 'countUsage', /true or false/, 'TypeError'],
@@ -278,7 +277,7 @@ describe('invalid options throw when the shipper is made', () => {
       'an unknown option',
       { ...good, maxBatchSize: 5 },
       'maxBatchSize',
-      /there is no option `\w+`\..* Known options: baseUrl, /,
+      /there is no option `\w+`\. Known options: baseUrl, /,
       'TypeError',
     ],
     [
@@ -536,7 +535,7 @@ describe('invalid options throw when the shipper is made', () => {
       'an unknown option of the limits',
       { ...good, limits: { accesToken: secret } },
       'limits.accesToken',
-      /Did you mean `limits\.accessToken`\? Known options: limits\.orgId, /,
+      /Did you mean `limits\.accessToken`\?$/,
       'TypeError',
     ],
     [

@@ -318,12 +318,7 @@ describe('a shipper', () => {
   it.each([
     ['a time in place of an object', 5000, 'options', /must be an object; got a number$/],
     ['null', null, 'options', /must be an object; got null$/],
-    [
-      'another name',
-      { timeout: 3 },
-      'timeout',
-      /there is no option `timeout`\. Did you mean `timeoutMs`\? Known options: timeoutMs$/,
-    ],
+    ['another name', { timeout: 3 }, 'timeout', /there is no option `timeout`\. Did you mean `timeoutMs`\?$/],
   ])('refuses %s as the options of a call, and takes no event with it', async (_, options, option, message) => {
     await using shipping = await startShipping()
     const shipper = shipping.ship()

@@ -4,7 +4,7 @@ import { similarName } from '../text/similar-name.ts'
 import { describedName } from './described.ts'
 
 /**
- * Creates the error for a name that no option has. The message suggests the most similar option, and then lists all.
+ * Creates the error for a name that no option has. The message suggests the most similar option, or else lists all.
  *
  * @param parent path of the group of options, with dots; '' for the options themselves
  */
@@ -12,7 +12,8 @@ export function unknownOption(name: string, known: readonly string[], parent = '
   const nameAt = (option: string) => (parent === '' ? option : `${parent}.${option}`)
   const option = nameAt(describedName(name))
   const similar = similarName(name, known)
-  const suggestion = similar === undefined ? '' : `Did you mean \`${nameAt(similar)}\`? `
-  const message = `logferry: there is no option \`${option}\`. ${suggestion}Known options: ${known.map(nameAt).join(', ')}`
+  const remedy =
+    similar === undefined ? `Known options: ${known.map(nameAt).join(', ')}` : `Did you mean \`${nameAt(similar)}\`?`
+  const message = `logferry: there is no option \`${option}\`. ${remedy}`
   return misusedOption(option, new TypeError(toMessageLine(message)))
 }

@@ -14,6 +14,7 @@ import { UnsafePath } from '../spool/private-directory.ts'
 import type { RefusedRecord } from '../spool/segment-format.ts'
 import { Spool } from '../spool/spool.ts'
 import type { Vanished } from '../spool/watch.ts'
+import { diskRemedies } from '../text/disk-remedies.ts'
 import { descriptorsRemedy, isOutOfDescriptors } from '../text/out-of-descriptors.ts'
 import { quoted, toShortLine } from '../text/short-line.ts'
 import { clearInterval, queueMicrotask, setInterval, systemTimeMs } from '../time.ts'
@@ -250,11 +251,7 @@ export class SpoolCoordinator {
   }
 
   #warnOfTrouble(error: unknown): void {
-    const isFileLimited = (error as NodeJS.ErrnoException).code === 'EFBIG'
-    const otherwise = isFileLimited
-      ? 'Raise the limit on the size of files (ulimit -f).'
-      : 'Check the disk and the permissions of the directory.'
-    const remedy = remedyOf(error, otherwise)
+    const remedy = remedyOf(error, 'Check the disk and the permissions of the directory.')
     this.#warn(
       `the spool in ${this.#directory} cannot be used (${reasonOf(error)}). Events are kept in memory only, and the spool is ` +
         `tried again from time to time. ${remedy}`,
@@ -320,7 +317,8 @@ const takenRemedy = 'Make sure that nothing removes the lock file, and that the 
 
 function remedyOf(error: unknown, otherwise: string): string {
   if (error instanceof UnsafePath) return 'Use a spool directory that no other user owns or may write to.'
-  return isOutOfDescriptors(error) ? descriptorsRemedy : otherwise
+  if (isOutOfDescriptors(error)) return descriptorsRemedy
+  return diskRemedies.get(String((error as NodeJS.ErrnoException).code)) ?? otherwise
 }
 
 function reasonOf(error: unknown): string {

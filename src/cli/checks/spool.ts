@@ -5,6 +5,7 @@ import { nodeDisk } from '../../spool/disk.ts'
 import { nameOfDestination } from '../../spool/file-names.ts'
 import { UnsafePath } from '../../spool/private-directory.ts'
 import { SpoolDirectory } from '../../spool/spool-directory.ts'
+import { diskRemedies } from '../../text/disk-remedies.ts'
 import { SystemDate } from '../../time.ts'
 import { type Finding, fail, type HealthCheck, ok, skipped, warn } from './health-check.ts'
 
@@ -95,16 +96,7 @@ function judge(directory: string): Finding {
   )
 }
 
-const remedies: Readonly<Record<string, string>> = {
-  ENOSPC: 'The disk is full. Make room, or use a directory on another disk.',
-  EDQUOT: 'The quota of this user is used up. Make room, or use a directory on another disk.',
-  EROFS: 'The file system is read-only. Use a directory on a writable one, in a container that of a volume.',
-  EACCES: 'Let the user of the application write to the directory: chown and chmod 700. Run this check as that user.',
-  EPERM: 'Let the user of the application write to the directory: chown and chmod 700. Run this check as that user.',
-  ENOTDIR: 'A part of the path is a file. Choose another path.',
-  EEXIST: 'There is a file with this name. Choose another path, or move the file away.',
-  EMFILE: 'This process may open no more files. Raise the limit (ulimit -n).',
-}
+const codesOfRights: ReadonlySet<string> = new Set(['EACCES', 'EPERM'])
 
 function trouble(directory: string, error: unknown): Finding {
   const { code = '', message } = error as NodeJS.ErrnoException
@@ -117,8 +109,12 @@ function trouble(directory: string, error: unknown): Finding {
   if (message === 'no file can be locked in the directory') {
     return fail(`${directory}: ${message}`, 'Use a local disk, or mount the network file system with locks.')
   }
-  const remedy = Object.hasOwn(remedies, code) ? (remedies[code] as string) : 'Use another directory, or another disk.'
-  return fail(`${directory} cannot be used (${code || message})`, remedy, { code })
+  const remedy = diskRemedies.get(code) ?? 'Use another directory, or another disk.'
+  return fail(
+    `${directory} cannot be used (${code || message})`,
+    codesOfRights.has(code) ? `${remedy} Run this check as that user.` : remedy,
+    { code },
+  )
 }
 
 /** Removes the directories that the check has created, from the last one up, as long as they are empty. */

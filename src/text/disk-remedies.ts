@@ -1,0 +1,14 @@
+/** What to do if the directory of a spool cannot be used, by the error code of the disk. */
+export const diskRemedies: ReadonlyMap<string, string> = new Map([
+  ['ENOSPC', 'The disk is full. Make room, or use a directory on another disk.'],
+  ['EDQUOT', 'The quota of this user is used up. Make room, or use a directory on another disk.'],
+  ['EFBIG', 'Raise the limit on the size of files (ulimit -f).'],
+  ['EROFS', 'The file system is read-only. Use a directory on a writable one, in a container that of a volume.'],
+  ['EACCES', 'Let the user of the application write to the directory: chown and chmod 700.'],
+  ['EPERM', 'Let the user of the application write to the directory: chown and chmod 700.'],
+  ['ENOTDIR', 'A part of the path is a file. Choose another path.'],
+  ['EEXIST', 'There is a file with this name. Choose another path, or move the file away.'],
+  ['EMFILE', 'This process may open no more files. Raise the limit (ulimit -n).'],
+  ['EIO', 'The disk is damaged, or its connection. Look at the log of the system.'],
+  ['ESTALE', 'The network file system has lost the directory. Mount it again.'],
+])
