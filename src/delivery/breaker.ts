@@ -8,6 +8,8 @@ const firstDelayMs = 200
 const minAskedMs = 1000
 /** Maximum wait after a failure while the end of the process waits for delivery, in milliseconds. */
 const urgentDelayMs = 400
+/** Maximum wait after a failure while memory is so short that events are dropped, in milliseconds. */
+const maxDelayIfShortMs = 5000
 
 /**
  * Decides when the next attempt may be made, for the whole core at once.
@@ -25,6 +27,7 @@ const urgentDelayMs = 400
 export class Breaker {
   readonly #maxDelayMs: number
   readonly #random: () => number
+  readonly #isMemoryShort: () => boolean
   /** True while the end of the process waits for delivery: waits after failures stay short. */
   isUrgent = false
   #budget = fullBudget
@@ -38,9 +41,11 @@ export class Breaker {
   /** Time until which the service asked to wait. An answer on another connection does not shorten this wait. */
   #askedUntilMs = 0
 
-  constructor(maxDelayMs: number, random: () => number = Math.random) {
+  /** @param isMemoryShort returns true while memory is so short that events are dropped: each second then costs events */
+  constructor(maxDelayMs: number, random: () => number = Math.random, isMemoryShort: () => boolean = () => false) {
     this.#maxDelayMs = maxDelayMs
     this.#random = random
+    this.#isMemoryShort = isMemoryShort
   }
 
   /** True if only one request may be in flight. */
@@ -91,7 +96,11 @@ export class Breaker {
   }
 
   #fullJitter(): number {
-    const maxMs = this.isUrgent ? Math.min(urgentDelayMs, this.#maxDelayMs) : this.#maxDelayMs
-    return this.#random() * Math.min(firstDelayMs * 2 ** Math.min(this.#failedRounds - 1, 20), maxMs)
+    return this.#random() * Math.min(firstDelayMs * 2 ** Math.min(this.#failedRounds - 1, 20), this.#maxMs)
+  }
+
+  get #maxMs(): number {
+    if (this.isUrgent) return Math.min(urgentDelayMs, this.#maxDelayMs)
+    return this.#isMemoryShort() ? Math.min(maxDelayIfShortMs, this.#maxDelayMs) : this.#maxDelayMs
   }
 }

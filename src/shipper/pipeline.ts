@@ -68,7 +68,7 @@ export function openPipeline(deps: PipelineDeps): Pipeline {
     },
     spool?.spool,
   )
-  const breaker = new Breaker(deps.maxRetryDelayMs, random)
+  const breaker = new Breaker(deps.maxRetryDelayMs, random, () => memory.minSeverity > 0)
   const rateLimiter = deps.rateLimiter ?? new RateLimiter()
   const delivery = new Delivery({
     batches: batchQueue,

@@ -23,6 +23,17 @@ describe('the breaker', () => {
     expect(breaker.notBeforeMs).toBe(30_000)
   })
 
+  it('waits for five seconds at most while memory is short', () => {
+    let isShort = true
+    const breaker = new Breaker(30_000, always(1), () => isShort)
+    const waits = Array.from({ length: 8 }, () => breaker.onFailed(0, undefined, 0))
+    expect(waits).toEqual([200, 400, 800, 1600, 3200, 5000, 5000, 5000])
+    isShort = false
+    expect(breaker.onFailed(0, undefined, 0)).toBe(30_000)
+    isShort = true
+    expect(breaker.onFailed(0, 60_000, 0)).toBe(66_000) // what the service asks for counts more
+  })
+
   it('waits no longer if several requests that were in flight together fail', () => {
     const breaker = new Breaker(30_000, always(1))
     for (let i = 0; i < 4; i++) expect(breaker.onFailed(1000, undefined, 900 + i)).toBe(1200)

@@ -755,7 +755,11 @@ describe('scenario 17: a disk that fails', () => {
     const { dropped, pending } = shipper.stats()
     expect(dropped).toBeGreaterThan(0)
     await sleep(1)
-    expect(shipping.warnings.filter(({ message }) => /cannot be used \(ENOSPC\).* The disk is full\. Make room/.test(message))).toHaveLength(1)
+    expect(
+      shipping.warnings.filter(({ message }) =>
+        /cannot be used \(ENOSPC\).* The disk is full\. Make room/.test(message),
+      ),
+    ).toHaveLength(1)
     disk.remount('size=16m')
     await shipper.close({ timeoutMs: 0 })
     expect(shipper.stats()).toMatchObject({ dropped, pending, spool: { handedOff: pending, isInTrouble: false } })
