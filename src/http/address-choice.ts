@@ -11,8 +11,9 @@ const maxAttemptMs = 4000
  * starts alike. So Node never reaches a distant host whose last address is dead, for example an IPv6 address without a
  * route. Nor does Node reach a good address after forty dead ones.
  *
- * Here, a connection begins with the address that was tried last. So a good address is soon the first or the last one.
- * The time doubles if an address needs more, and starts again after the maximum. A connection that succeeds sets the
+ * Here, once an address has failed, connections begin with the address that was tried last. So a good address is soon the
+ * first or the last one. As long as none fails, the order is that of the name service, which may spread the load. The
+ * time doubles if an address needs more, and starts again after the maximum. A connection that succeeds sets the
  * time to twice its own.
  */
 export class AddressChoice {
@@ -33,8 +34,9 @@ export class AddressChoice {
   watch(socket: Socket): void {
     const attemptMs = this.#attemptMs
     let startedAtMs = monotonicMs()
+    let attempts = 0
     socket.on('connectionAttempt', address => {
-      this.#lastTried = address
+      if (++attempts > 1) this.#lastTried = address
       startedAtMs = monotonicMs()
     })
     socket.on('connectionAttemptTimeout', () => {
