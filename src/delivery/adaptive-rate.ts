@@ -5,12 +5,13 @@ import { ShareSearch } from './share-search.ts'
 
 /**
  * Part of the rate that remains after a 429 that follows a success, plus or minus 0.1. More remains if more requests are
- * refused, up to `keptMoreInCrowds`: many processes then share the limit, and luck decides which of them meets a 429.
+ * refused, up to `keptMoreInCrowds`: many processes then share the limit, and luck decides which of them meets a 429. If
+ * hundreds share it, no more remains: too many requests would be refused.
  */
 const keptOnce = 0.8
 const keptMoreInCrowds = 0.06
-/** Part of the requests that are refused from which on that much more remains. */
-const crowdedRefusedPart = 0.03
+/** Parts of the requests that are refused between which that much more remains, and the part from which on no more does. */
+const crowdedRefusedPart = { from: 0.03, to: 0.08, end: 0.12 }
 /**
  * Part of the rate that remains after each further 429 without a success in between, plus or minus 0.1. More remains at
  * rates below `slowPerSecond`, up to `keptMoreIfSlow`: the next request met the service seconds later, as full as before.
@@ -462,7 +463,9 @@ export class AdaptiveRate {
   }
 
   get #keptOnce(): number {
-    return keptOnce + keptMoreInCrowds * Math.min(this.#refusedPart / crowdedRefusedPart, 1)
+    const { from, to, end } = crowdedRefusedPart
+    const refused = this.#refusedPart
+    return keptOnce + keptMoreInCrowds * Math.max(Math.min(refused / from, 1, (end - refused) / (end - to)), 0)
   }
 
   #minGrowthPerSecond(perSecond: number): number {
