@@ -154,7 +154,7 @@ export class AttemptSettler {
           return queue.requeue(batch)
         }
         if (batch.attempts.isBlockedAlone) return this.#settleRejected(batch, queue, outcome, encoding)
-        if (this.#isBlockedForSize(batch, queue, outcome.status, startedAtMs)) return queue.requeue(...batch.split())
+        if (this.#noteBlocked(batch, queue, outcome.status, startedAtMs)) return queue.requeue(...batch.split())
         this.#suspectCompression(batch, encoding)
         return this.#block(batch, queue, outcome)
     }
@@ -203,10 +203,11 @@ export class AttemptSettler {
   }
 
   /**
-   * True if a firewall probably blocked the batch for its size: some answer 403 to every large body. Evidence is that the
-   * dataset was blocked, then a smaller batch of it was accepted, and then this batch was blocked, for the first time.
+   * Notes that a batch was blocked. Returns true if a firewall probably blocked it for its size: some answer 403 to every
+   * large body. Evidence is that the dataset was blocked, then a smaller batch of it was accepted, and then this batch was
+   * blocked, for the first time.
    */
-  #isBlockedForSize(
+  #noteBlocked(
     { attempts, byteLength, count }: Batch,
     queue: DatasetQueue,
     status: number,
