@@ -309,8 +309,13 @@ export class AdaptiveRate {
     }
   }
 
-  /** Notes a success of a request that started after the last 429. */
-  onAccepted(nowMs: number): void {
+  /**
+   * Notes a success of a request that started after the last 429.
+   *
+   * @param isMostlyFree true if the answer shows that most of the limit is unused. A search that an outage has slowed
+   *   down then begins anew at a rate that does not depend on the outage.
+   */
+  onAccepted(nowMs: number, isMostlyFree = false): void {
     const refusals = this.#refusals
     this.#refusedPart *= 1 - answerWeight
     this.#refusals = 0
@@ -320,7 +325,12 @@ export class AdaptiveRate {
     this.#hasSucceeded = true
     const state = this.#state
     if (state === undefined) return
-    if (state.kind === 'finding') return this.#search(nowMs, state, isFirst || refusals >= outageRefusalsOfSearch)
+    if (state.kind === 'finding') {
+      if (!isFirst && refusals < outageRefusalsOfSearch) return this.#search(nowMs, state)
+      const minRestarted = isMostlyFree && refusals >= outageRefusals ? maxResumedPerSecond : 0
+      this.#state = new ShareSearch(nowMs, Math.max(state.perSecond, minRestarted), 1)
+      return
+    }
     const troubleMs = nowMs - this.#troubleSinceMs
     if (state.kind === 'steady' && refusals > 1 && troubleMs < burstMs) {
       return this.#becomeSteady(nowMs, state.limitPerSecond * keptOnce, state.limitPerSecond)
@@ -412,12 +422,8 @@ export class AdaptiveRate {
     this.#proven = isDisproved ? undefined : { ...proven, hasFailed: true }
   }
 
-  /** Notes a success while the share is being found. `isAfterOutage` is true if an outage, which says nothing, ends. */
-  #search(nowMs: number, search: ShareSearch, isAfterOutage: boolean): void {
-    if (isAfterOutage) {
-      this.#state = new ShareSearch(nowMs, search.perSecond, 1)
-      return
-    }
+  /** Notes a success while the share is being found. */
+  #search(nowMs: number, search: ShareSearch): void {
     this.#settle(nowMs, search.onAccepted())
     if (search.wasOutage) {
       // Many processes that search again and again would grow one after another, while the others leave room.

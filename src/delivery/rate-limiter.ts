@@ -77,6 +77,8 @@ const newcomerMs = 3000
  * than half left show. A bucket that refills evenly is nearly empty all the time when it is fully used.
  */
 const nearlyFull = 0.03
+/** Minimum part of a window that is left if it is mostly free. */
+const mostlyFree = 0.75
 /** Time for which an answer with more than half left counts, in milliseconds. */
 const halfFreeHoldsMs = 5000
 /** Number of requests that may start early before the deadline. */
@@ -271,7 +273,7 @@ export class RateLimiter {
       if (isNews) this.#slowDown(nowMs)
       return
     }
-    if (isNews) this.#learned.onAccepted(nowMs)
+    if (isNews) this.#learned.onAccepted(nowMs, isMostlyFree(answer))
     this.#applyRemaining(nowMs, answer, isNews)
   }
 
@@ -501,4 +503,8 @@ export class RateLimiter {
     const spread = Math.min(1 / Math.max(perSecond, 1), 2 * (1 - perSecond / this.#allowed))
     return 1 + spread * (this.#random() - 0.5)
   }
+}
+
+function isMostlyFree({ limit, remaining }: RateLimit): boolean {
+  return limit !== undefined && remaining !== undefined && remaining >= limit * mostlyFree
 }
