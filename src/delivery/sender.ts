@@ -98,7 +98,8 @@ export class Sender {
       ...this.#request(batch, encoding, body),
       tls: verifiedTls(tls),
       proxyEnv: proxy.env,
-      attemptMs: this.#connections?.attemptMs,
+      attemptMs: this.#connections?.addresses.attemptMs,
+      firstAddress: this.#connections?.addresses.firstAddress,
       timeoutMs: requestTimeoutMs,
       maxBytes,
     }

@@ -116,9 +116,9 @@ export class Connections implements Dispatcher {
     request.end(body)
   }
 
-  /** Time for each of several addresses of the host, in milliseconds. */
-  get attemptMs(): number {
-    return this.#addressChoice.attemptMs
+  /** What was learned about the addresses of the host. */
+  get addresses(): Pick<AddressChoice, 'attemptMs' | 'firstAddress'> {
+    return this.#addressChoice
   }
 
   /** Closes each connection once its request has ended. */

@@ -1,5 +1,5 @@
 import type { Agent, IncomingMessage, RequestOptions } from 'node:http'
-import type { Socket } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
 import type { MessagePort } from 'node:worker_threads'
 import type { Answer, Request } from './exchange.ts'
 import type { ConnectionTls } from './verified-tls.ts'
@@ -13,6 +13,8 @@ export interface WorkerRequest extends Request {
   readonly proxyEnv: Readonly<Record<string, string>>
   /** Time for each of several addresses of the host, in milliseconds; Node's default by default. */
   readonly attemptMs?: number | undefined
+  /** The one of several addresses of the host to begin with. */
+  readonly firstAddress?: string | undefined
   /** Maximum time from the start of the request to the end of the answer, in milliseconds. */
   readonly timeoutMs: number
   /** Maximum bytes read of an answer with a 2xx status; other answers are read up to 64 KiB. */
@@ -54,6 +56,8 @@ export function runRequestWorker(): void {
   let isWaking = false
   /** Doubled when an address needs more time; less than the `maxAttemptMs` of `http/address-choice.ts`, as time is short. */
   let attemptMs: number | undefined
+  /** For each host, the address to begin with, as in `http/address-choice.ts`. */
+  const firstAddresses = new Map<string, string | undefined>()
 
   process.on('uncaughtException', error => reply({ error: { message: String(error) } }))
   process.on('warning', ({ name, message, code }: NodeJS.ErrnoException) => reply({ warning: { name, message, code } }))
@@ -93,19 +97,32 @@ export function runRequestWorker(): void {
     socket.once('secureConnect', socket.uncork)
   }
 
+  const lookup: LookupFunction = (hostname, options, callback) => {
+    process.getBuiltinModule('node:dns').lookup(hostname, options, (error, found, family) => {
+      if (!Array.isArray(found)) return callback(error, found, family)
+      const first = found.findIndex(({ address }) => address === firstAddresses.get(hostname))
+      callback(error, first > 0 ? [...found.slice(first), ...found.slice(0, first)] : found)
+    })
+  }
+
   function run(request: WorkerRequest): void {
     const url = new URL(request.origin)
+    if (!firstAddresses.has(url.hostname)) firstAddresses.set(url.hostname, request.firstAddress)
     const http = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http')
     const key = JSON.stringify([url.protocol, request.proxyEnv])
     const agent = agents[key] ?? new http.Agent({ keepAlive: true, proxyEnv: request.proxyEnv })
     agents[key] = agent
     const usedMs = attemptMs ?? request.attemptMs ?? net.getDefaultAutoSelectFamilyAttemptTimeout()
     const { method, path, headers } = request
-    const options = { method, path, headers, agent, autoSelectFamilyAttemptTimeout: usedMs }
+    const options = { method, path, headers, agent, lookup, autoSelectFamilyAttemptTimeout: usedMs }
     const outgoing = http.request(url, Object.assign({}, request.tls, options) as RequestOptions)
     outgoing.on('socket', socket => {
       if (!socket.connecting) return
       holdUntilVerified(socket)
+      let attempts = 0
+      socket.on('connectionAttempt', address => {
+        if (++attempts > 1) firstAddresses.set(url.hostname, address)
+      })
       socket.on('connectionAttemptTimeout', () => {
         attemptMs = Math.max(usedMs, Math.min(usedMs * 2, 2000))
       })
