@@ -17,9 +17,10 @@ export type Outcome =
       readonly status?: number | undefined
       readonly retryAfterMs?: number | undefined
       /**
-       * The connection broke while the body was being sent. Some servers refuse a body that is too large in this way.
+       * There was a connection, but no answer: it broke, or stayed silent for too long. Some servers refuse a body that is
+       * too large in this way.
        */
-      readonly reset?: boolean | undefined
+      readonly isUnanswered?: boolean | undefined
     }
   | { readonly kind: 'too-large' }
   /** The service does not accept this content encoding. */

@@ -4,7 +4,6 @@ import type { Refusal } from './refusals.ts'
 /** The attempts to send a batch so far, and what the service answered. */
 export class Attempts {
   #count = 0
-  #resets = 0
   #notBeforeMs = 0
   #acceptedBeforeMs = Number.NEGATIVE_INFINITY
   #refusal: Refusal | undefined
@@ -78,11 +77,6 @@ export class Attempts {
     this.#notBeforeMs = atMs
   }
 
-  /** Counts an attempt that ended with a connection reset, if the batch may be too large. Returns the number of these. */
-  countReset(): number {
-    return ++this.#resets
-  }
-
   refuse(refusal: Refusal): void {
     this.#refusals++
     this.#refusal = refusal
@@ -102,7 +96,6 @@ export class Attempts {
   forPart(): Attempts {
     const attempts = new Attempts()
     attempts.#count = this.#count
-    attempts.#resets = this.#resets
     attempts.#notBeforeMs = this.#notBeforeMs
     attempts.#refusal = this.#refusal
     attempts.#blockedAtMs = this.#blockedAtMs

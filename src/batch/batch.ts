@@ -257,6 +257,17 @@ export class Batch implements BlockOwner {
   }
 
   /**
+   * Returns this part of a split batch together with `next`. Returns `undefined` if `next` is not the part that follows it.
+   */
+  withNext(next: Batch): Batch | undefined {
+    if (next.#shared !== this.#shared || next.#first !== this.#first + this.count) return undefined
+    this.#body?.drop()
+    next.#body?.drop()
+    const lines = (this.#lines as LineBuffer).withNext(next.#lines as LineBuffer)
+    return this.#part(lines, lines.start, lines.end)
+  }
+
+  /**
    * Settles the lines as delivered, or as lost if `lossOf` returns a loss for the line's index in this batch. Call it
    * once for each batch that is not split further.
    */

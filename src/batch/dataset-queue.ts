@@ -8,6 +8,7 @@ import type { BatchStore, StoredBatch } from './batch-store.ts'
 import { blockSize } from './line-buffer.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { Refusals } from './refusals.ts'
+import { SizeEvidence } from './size-evidence.ts'
 
 /**
  * The limits of a batch, shared by every dataset queue. Size and age are tuned to the request rate that the service
@@ -92,6 +93,7 @@ export class DatasetQueue {
   acceptedBytes = 0
   #pause: Pause | undefined
   #refusals: Refusals | undefined
+  #sizeEvidence: SizeEvidence | undefined
   readonly #deps: DatasetQueueDeps
   readonly #limits: BatchLimits
   /** Batches that were never only in the store, oldest first. A batch whose attempt failed is at the head again. */
@@ -259,6 +261,14 @@ export class DatasetQueue {
     queue.unshift(...batches)
   }
 
+  /** Puts a part of a split batch back, joined to the part that follows it if that waits at the head of the queue. */
+  requeueJoined(batch: Batch): void {
+    const queue = batch.isReloaded ? this.#reloaded : this.#waiting
+    const joined = queue[0] && batch.withNext(queue[0])
+    if (joined === undefined) queue.unshift(batch)
+    else queue[0] = joined
+  }
+
   /** The refusals of the dataset; `undefined` if no refused piece of a batch waits. */
   get refusals(): Refusals | undefined {
     if (this.#refusals?.isSettled) this.#refusals = undefined
@@ -269,6 +279,16 @@ export class DatasetQueue {
   beginRefusals(nowMs: number): Refusals {
     this.#refusals = this.refusals ?? new Refusals(nowMs)
     return this.#refusals
+  }
+
+  /** What failures say about the size of batches; `undefined` if no batch has failed. */
+  get sizeEvidence(): SizeEvidence | undefined {
+    return this.#sizeEvidence
+  }
+
+  beginSizeEvidence(): SizeEvidence {
+    this.#sizeEvidence ??= new SizeEvidence()
+    return this.#sizeEvidence
   }
 
   /** Puts a batch at the end of its queue. */

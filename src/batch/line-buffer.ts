@@ -115,6 +115,20 @@ export class LineBuffer {
     )
   }
 
+  /** Returns these lines and `next`, which follow them in the same block. */
+  withNext(next: LineBuffer): LineBuffer {
+    const { buffer, byteOffset } = this.#block
+    const severities = this.#severities
+    const byteLength = this.byteLength + next.byteLength
+    const count = this.count + next.count
+    return new LineBuffer(
+      Buffer.from(buffer, byteOffset, byteLength),
+      new Uint8Array(severities.buffer, severities.byteOffset, count),
+      count,
+      byteLength,
+    )
+  }
+
   /** The place before the first line. */
   get start(): Cut {
     return { count: 0, bytes: 0 }

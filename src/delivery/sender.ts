@@ -41,8 +41,14 @@ interface UnansweredRequest extends Pick<Attempt, 'encoding' | 'bodyBytes'> {
  */
 export const maxRequestsAtEnd = 32
 
-/** Error codes of a connection that breaks while the body is being sent. */
-const resetCodes = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
+/** Error codes of a connection that breaks, or stays silent. Errors of this package for that have no code. */
+const unansweredCodes = new Set<string | undefined>([
+  undefined,
+  'ECONNRESET',
+  'EPIPE',
+  'UND_ERR_SOCKET',
+  'UND_ERR_HEADERS_TIMEOUT',
+])
 
 /**
  * Makes attempts: turns a batch into a request, and the answer, or the lack of one, into an outcome. `send` never
@@ -177,7 +183,7 @@ export class Sender {
     const hint = isOwn ? proxyHint(this.#options.proxy, code) : ''
     const message = withoutSourceFiles(textIn(error, 'message') ?? '')
     const reason = toReason(message || code || 'no connection', this.#redact) + hint
-    const outcome = { kind: 'retryable', reason, reset: resetCodes.has(code ?? '') } as const
+    const outcome = { kind: 'retryable', reason, isUnanswered: unansweredCodes.has(code) } as const
     return { outcome, encoding, bodyBytes, errorType: errorTypeOf(error) }
   }
 }

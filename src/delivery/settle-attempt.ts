@@ -5,9 +5,10 @@ import { countOne, type DropsBySeverity, type Ledger } from '../accounting/ledge
 import type { Loss } from '../batch/acknowledgements.ts'
 import type { Batch } from '../batch/batch.ts'
 import type { DatasetQueue } from '../batch/dataset-queue.ts'
+import type { SizeVerdict } from '../batch/size-evidence.ts'
 import type { Encoding } from '../http/encodings.ts'
 import { jsonObject } from '../http/json-object.ts'
-import { isThrottled } from '../http/statuses.ts'
+import { isInTrouble, isThrottled } from '../http/statuses.ts'
 import type { EventFailure, Outcome } from '../outcome.ts'
 import { monotonicMs } from '../time.ts'
 import type { Breaker } from './breaker.ts'
@@ -27,6 +28,7 @@ import {
   refusedAndKept,
   rejected,
   unreachable,
+  type WarningText,
 } from './warnings.ts'
 
 export interface AttemptSettlerDeps {
@@ -52,11 +54,6 @@ export interface Failure {
   readonly remedy: string
 }
 
-/**
- * Maximum size, in bytes, of batches that are not suspected of being too large when their connection breaks repeatedly.
- */
-const suspectBytes = 65_536
-const resetsUntilSplit = 3
 /**
  * After this many requests that look for the refused events of one batch, further requests are delayed by
  * `slowRequestMs`.
@@ -309,19 +306,45 @@ export class AttemptSettler {
     this.failure = { reason, remedy: wasThrottled ? paceRemedy : failureRemedy(reason) }
     // A 429 is for the rate limiter alone: both waits together would be too long.
     batch.attempts.delayUntil(wasThrottled ? 0 : breaker.onFailed(nowMs, outcome.retryAfterMs, startedAtMs))
-    const isSuspect = outcome.reset === true && batch.byteLength > suspectBytes && batch.count > 1
-    if (isSuspect && batch.attempts.countReset() >= resetsUntilSplit) queue.requeue(...batch.split())
-    else queue.requeue(batch)
+    const tooLarge = this.#requeueFailed(batch, queue, outcome, startedAtMs)
     if (diagnostics.has('retried')) {
       const nextAtMs = wasThrottled ? rateLimiter.notBeforeMs(nowMs) : batch.attempts.notBeforeMs
       diagnostics.emit('retried', retryOf(batch, outcome, Math.max(nextAtMs - nowMs, 0)))
     }
+    if (tooLarge !== undefined) diagnostics.warn(...tooLarge)
     const isTrouble = wasThrottled ? rateLimiter.refusals >= refusalsUntilWarned : breaker.isOpen
     if (!isTrouble && outcome.retryAfterMs === undefined) return
     if (isThrottled(outcome.status)) {
       const waitMs = Math.max(breaker.notBeforeMs, rateLimiter.notBeforeMs(nowMs)) - nowMs
       diagnostics.warn(...askedTooOften(outcome.reason, outcome.status, waitMs))
     } else diagnostics.warn(...unreachable(outcome.reason, outcome.status))
+  }
+
+  /**
+   * Puts a batch that failed back into its queue, or a part of it if its size may be the reason. Returns a warning if
+   * batches are cut, or cut smaller, from now on.
+   */
+  #requeueFailed(
+    batch: Batch,
+    queue: DatasetQueue,
+    outcome: Outcome & { kind: 'retryable' },
+    startedAtMs: number,
+  ): WarningText | undefined {
+    const { sizeLimit } = this
+    const { byteLength: bytes, count } = batch
+    const { maxBytes } = sizeLimit
+    const nowMs = monotonicMs()
+    if (!mayBeForSize(outcome) || count === 1) return void queue.requeue(batch)
+    const verdict: SizeVerdict =
+      bytes > maxBytes
+        ? { kind: 'too-large', acceptedBytes: maxBytes }
+        : queue.beginSizeEvidence().onRefused({ bytes, startedAtMs, nowMs })
+    if (verdict.kind === 'try-part') queue.requeue(...batch.splitAt(verdict.maxBytes))
+    else if (verdict.kind === 'rejoin') queue.requeueJoined(batch)
+    else queue.requeue(batch)
+    if (verdict.kind !== 'too-large') return undefined
+    const isCut = sizeLimit.onTooLarge(bytes, startedAtMs, nowMs, verdict.acceptedBytes)
+    return isCut ? batchTooLarge(bytes, sizeLimit.maxBytes, outcome.status) : undefined
   }
 
   /**
@@ -336,6 +359,7 @@ export class AttemptSettler {
     queue.acceptedAtMs = Math.max(queue.acceptedAtMs, startedAtMs)
     if (startedAtMs >= queue.blockedAtMs) queue.acceptedBytes = Math.max(queue.acceptedBytes, batch.byteLength)
     queue.refusals?.onAccepted(nowMs)
+    queue.sizeEvidence?.onAccepted(batch.byteLength, startedAtMs)
     if (queue.refusals !== undefined) queue.skipBackoff()
   }
 
@@ -449,6 +473,11 @@ function isAcceptance({ kind }: Outcome): boolean {
 /** True for an error of the service or of a gateway that does not say how long it will last. */
 function isFailure({ status, retryAfterMs }: Outcome & { kind: 'retryable' }): boolean {
   return status !== undefined && status >= 500 && retryAfterMs === undefined
+}
+
+/** True for an answer with which a gateway may refuse a batch for its size, and for a request without an answer. */
+function mayBeForSize({ status, isUnanswered }: Outcome & { kind: 'retryable' }): boolean {
+  return status === undefined ? isUnanswered === true : isInTrouble(status)
 }
 
 /** The loss of an event that the service refused while it accepted others of the batch. */

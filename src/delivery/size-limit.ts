@@ -7,7 +7,7 @@ const maxProbeAfterMs = 600_000
 /** Minimum size to which batches are cut, in bytes: below it, each request costs more than its content. */
 const minBytes = 1024
 
-/** The sizes learned from answers with the status 413. */
+/** The sizes learned from answers that refuse a batch for its size, such as a 413. */
 interface Learned {
   /** Size of the smallest batch that was refused. */
   refusedBytes: number
@@ -27,8 +27,9 @@ interface Learned {
  * The size of batches that the service was found to accept, in bytes of lines.
  *
  * A 413 alone says little: a proxy that is misconfigured for a moment answers 413 to everything. The size is believed
- * when a smaller batch was accepted and a larger batch was refused after that. A believed size is tested from time to
- * time. It is forgotten as soon as a batch is accepted that should have been too large.
+ * when a smaller batch was accepted and a larger batch was refused after that. Twice a believed size is tried from time
+ * to time, and at once after a success. The size is forgotten as soon as a batch is accepted that should have been too
+ * large.
  *
  * Times are monotonic, in milliseconds.
  */
@@ -40,14 +41,12 @@ export class SizeLimit {
     return this.#learned?.isBelieved ? this.#learned.fittingBytes : Number.POSITIVE_INFINITY
   }
 
-  /**
-   * Returns the size to which the next batch is cut: `maxBytes`, or the refused size if it is time to try that again.
-   */
+  /** Returns the size to which the next batch is cut: `maxBytes`, or twice that if it is time to try a larger size. */
   nextMaxBytes(batchBytes: number, nowMs: number): number {
     const learned = this.#learned
     if (learned === undefined || batchBytes <= this.maxBytes || nowMs < learned.probeAtMs) return this.maxBytes
     learned.probeAtMs = nowMs + learned.probeAfterMs
-    return Math.max(learned.refusedBytes, this.maxBytes)
+    return this.maxBytes * 2
   }
 
   /** Returns the size to which batches may grow. A single 413 is enough not to make batches larger than configured. */
@@ -67,7 +66,8 @@ export class SizeLimit {
     const before = this.maxBytes
     const learned = this.#learned ?? nothingYet(nowMs)
     this.#learned = learned
-    const isProbe = startedAtMs > learned.lastRefusedAtMs && bytes >= learned.refusedBytes
+    const isLarger = learned.isBelieved ? bytes > learned.fittingBytes : bytes >= learned.refusedBytes
+    const isProbe = startedAtMs > learned.lastRefusedAtMs && isLarger
     if (isProbe) learned.probeAfterMs = Math.min(learned.probeAfterMs * 2, maxProbeAfterMs)
     learned.isBelieved ||= acceptedBytes !== undefined || startedAtMs >= learned.acceptedAtMs
     learned.lastRefusedAtMs = nowMs
@@ -88,7 +88,11 @@ export class SizeLimit {
       return
     }
     learned.acceptedAtMs = Math.min(learned.acceptedAtMs, nowMs)
-    learned.fittingBytes = Math.max(learned.fittingBytes, bytes)
+    if (bytes <= learned.fittingBytes) return
+    learned.fittingBytes = bytes
+    if (!learned.isBelieved) return
+    learned.probeAfterMs = firstProbeAfterMs
+    learned.probeAtMs = nowMs
   }
 }
 

@@ -107,11 +107,13 @@ export function eventTooLarge(bytes: number): WarningText {
   ]
 }
 
-export function batchTooLarge(bytes: number, nowAtMost: number, status: 403 | 413): WarningText {
-  const accepted = status === 403 ? ', and accepts smaller ones. A firewall may limit the size of requests' : ''
+/** @param status `undefined` if no answer came */
+export function batchTooLarge(bytes: number, nowAtMost: number, status: number | undefined): WarningText {
+  const accepted =
+    status === 413 ? '' : ', and accepts smaller ones. A firewall or gateway may limit the size of requests'
   return [
     'LOGFERRY_STEPPED_DOWN',
-    `the service answers ${status} to a batch of ${bytes} bytes${accepted}. Batches now have at most ${nowAtMost} bytes, and larger ones are ` +
+    `the service answers ${status ?? 'nothing'} to a batch of ${bytes} bytes${accepted}. Batches now have at most ${nowAtMost} bytes, and larger ones are ` +
       'tried again from time to time. Set maxBatchBytes to a size that the service accepts.',
   ]
 }

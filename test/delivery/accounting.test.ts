@@ -17,7 +17,7 @@ const answer = fc.oneof(
   fc.constant(tooLarge),
   fc.constant(blocked),
   fc.constant<Outcome>({ kind: 'unsupported-encoding' }),
-  fc.constant<Outcome>({ kind: 'retryable', reason: 'ECONNRESET', reset: true }),
+  fc.constant<Outcome>({ kind: 'retryable', reason: 'ECONNRESET', isUnanswered: true }),
 )
 
 const step = fc.oneof(

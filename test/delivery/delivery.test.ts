@@ -141,6 +141,29 @@ describe('when the service is unavailable', () => {
     expect(sent).toHaveLength(200 + failed)
   })
 
+  it('a 503 to half of the requests, for an hour, teaches no size and costs hardly any request', async () => {
+    const next = randomFrom(5)
+    let failed = 0
+    const { log, sent, arrived, warnings } = pipelineTo(
+      () => {
+        if (next() < 0.5) return delivered
+        failed++
+        return retryable()
+      },
+      { random: randomFrom(6) },
+    )
+    let logged = 0
+    for (let second = 0; second < 3600; second += 10) {
+      for (const _ of range(100 + 300 * (second % 7))) log(logged++, { text: 'x'.repeat(200) })
+      await vi.advanceTimersByTimeAsync(10_000)
+    }
+    await vi.advanceTimersByTimeAsync(300_000)
+    expect(arrived).toHaveLength(logged)
+    const bytes = arrived.reduce((sum, line) => sum + line.length + 1, 0)
+    expect([warnings.map(({ code }) => code).includes('LOGFERRY_STEPPED_DOWN'), failed > 100]).toEqual([false, true])
+    expect((sent.length - failed) / Math.max(bytes / 1_048_576, 360)).toBeLessThan(1.1)
+  })
+
   it('one warning a minute names the reason and a remedy', async () => {
     const { log, warnings } = pipelineTo(() => retryable())
     log(1)
@@ -164,7 +187,7 @@ describe('when the service is unavailable', () => {
 
   it('a batch whose connection breaks repeatedly is split, because some servers refuse large bodies that way', async () => {
     const { log, arrived } = pipelineTo(({ lines }) =>
-      lines.join().length > 100_000 ? { kind: 'retryable', reason: 'ECONNRESET', reset: true } : delivered,
+      lines.join().length > 100_000 ? { kind: 'retryable', reason: 'ECONNRESET', isUnanswered: true } : delivered,
     )
     for (const n of range(400)) log(n, { text: 'x'.repeat(1000) })
     await vi.advanceTimersByTimeAsync(120_000)
@@ -290,6 +313,25 @@ describe('when the service answers 413', () => {
     await logFor(600)
     expect(delivery.maxBatchBytes).toBe(1_048_576)
     expect(arrived).toHaveLength(121_000)
+  })
+
+  it('every size is tried again, whatever the lengths of the lines', async () => {
+    const random = randomFrom(7)
+    let takes = 10_000
+    const { log, delivery } = pipelineTo(({ lines }) => (lines.join('\n').length > takes ? tooLarge : delivered), {
+      maxBatchAgeMs: 10,
+    })
+    const logFor = async (seconds: number) => {
+      for (let second = 0; second < seconds; second++) {
+        for (const n of range(100)) log(n, { text: 'x'.repeat(1 + 2000 * random()) })
+        await vi.advanceTimersByTimeAsync(1000)
+      }
+    }
+    await logFor(10)
+    expect(delivery.maxBatchBytes).toBeLessThanOrEqual(10_500)
+    takes = 1_000_000
+    await logFor(60)
+    expect(delivery.maxBatchBytes).toBe(1_048_576)
   })
 
   it('for a moment to batches of every size, no size is learned and no event is lost', async () => {

@@ -29,6 +29,20 @@ const refusals: Readonly<Record<string, (request: WireRequest) => void>> = {
   'by a reset alone': request => request.socket.resetAndDestroy(),
 }
 
+/** The ways in which a gateway refuses a body that is too large, and does not say so. */
+const unnamed: Readonly<Record<string, (request: WireRequest) => void>> = {
+  'with a 502': request => {
+    if (request.isWhole) request.answer('502 Bad Gateway')
+  },
+  'with a 503 that asks for another attempt': request => {
+    if (request.isWhole) request.answer('503 Backend fetch failed', page, 'retry-after: 0')
+  },
+  'that closes the connection': request => {
+    if (request.isWhole) request.socket.end()
+  },
+  'that gives no answer': () => {},
+}
+
 describe.concurrent('scenario 6: a batch is too large for the service', () => {
   it.each(Object.keys(refusals))('refused %s: split, each event arrives once', async way => {
     const limit = way === 'by a reset alone' ? 200_000 : maxBytes // without a 413, only large batches are suspected
@@ -63,6 +77,48 @@ describe.concurrent('scenario 6: a batch is too large for the service', () => {
     expect(Math.max(...later)).toBeGreaterThan(maxBytes / 4)
     expect(tally(server.numbers, 5000)).toEqual(allOnce)
     expect(logs.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_STEPPED_DOWN'])
+  })
+
+  it.each(Object.keys(unnamed))('refused by a gateway %s: the size is found, and kept', async way => {
+    await using server = await startFaultServer(request => {
+      if (lengthOf(request) > maxBytes) unnamed[way]?.(request)
+      else if (request.isWhole) request.take()
+    })
+    const options = { requestTimeoutMs: 100, maxRetryDelayMs: 20, compression: 'none' } as const
+    await using logs = watched({ baseUrl: server.url, ...options })
+    logs.log(0, 5000, { text: 'x'.repeat(100) })
+    expect(await logs.flush()).toEqual({ complete: true, pending: 0 })
+    const refused = server.requests.filter(request => lengthOf(request) > maxBytes).length
+    expect(refused).toBeLessThan(20)
+    const requestsToLearn = server.requestCount
+    logs.log(5000, 10_000, { text: 'x'.repeat(100) })
+    expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+    const later = server.requests.slice(requestsToLearn).map(lengthOf)
+    expect(Math.max(...later)).toBeLessThanOrEqual(maxBytes)
+    expect(tally(server.numbers, 10_000)).toEqual(allOnce)
+    expect(logs.warnings.map(({ code }) => code)).toContain('LOGFERRY_STEPPED_DOWN')
+  })
+
+  it.each([
+    ['an outage', () => false],
+    ['an outage that comes back for every third request', (index: number) => index % 3 === 2],
+  ])('%s says nothing about the size, and costs one request at most', async (_, isUp) => {
+    let isOver = false
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (isOver || isUp(request.index)) request.take()
+      else request.answer('503 Service Unavailable', 'busy')
+    })
+    await using logs = watched({ baseUrl: server.url, maxRetryDelayMs: 10, compression: 'none' })
+    logs.log(0, 3000, { text: 'x'.repeat(100) })
+    await until(() => server.requestCount >= 60 || logs.stats().pending === 0, 'the outage has lasted')
+    isOver = true
+    const requestsInOutage = server.requestCount
+    expect(await logs.flush()).toEqual({ complete: true, pending: 0 })
+    expect(tally(server.numbers, 3000)).toEqual(allOnce)
+    expect(server.requestCount - requestsInOutage).toBeLessThanOrEqual(1 + 1)
+    expect(logs.stats().maxBatchBytes).toBe(1_048_576)
+    expect(logs.warnings.map(({ code }) => code)).not.toContain('LOGFERRY_STEPPED_DOWN')
   })
 
   it('refused by a firewall, with the 403 of a wrong token: the size is found, and delivery goes on', async () => {
