@@ -201,13 +201,48 @@ describe('the outcome of an answer', () => {
     })
     expect(outcome(403, JSON.stringify({ error: 'x'.repeat(5000) }))).toMatchObject({ reason: `${'x'.repeat(200)}…` })
     expect(outcome(502, '<html><style>a{}</style><h1>502 Bad\nGateway</h1></html>')).toMatchObject({
-      reason: '502 Bad Gateway',
+      reason: 'Bad Gateway',
     })
-    expect(outcome(503)).toMatchObject({ reason: 'no reason given' })
+  })
+
+  it.each([
+    [
+      'Varnish',
+      503,
+      '<html><head><title>503 Backend fetch failed</title></head><body><h1>Error 503 Backend fetch failed</h1><p>Backend ' +
+        'fetch failed</p><h3>Guru Meditation:</h3><p>XID: 7</p><hr><p>Varnish cache server</p></body></html>',
+      'Backend fetch failed Guru Meditation: XID: 7 Varnish cache server',
+    ],
+    [
+      'nginx',
+      502,
+      '<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n' +
+        '<hr><center>nginx/1.22.1</center>\r\n</body>\r\n</html>\r\n',
+      'Bad Gateway nginx/1.22.1',
+    ],
+    [
+      'HAProxy',
+      503,
+      '<html><body><h1>503 Service Unavailable</h1>\nNo server is available to handle this request.\n</body></html>',
+      'Service Unavailable No server is available to handle this request.',
+    ],
+    ['Caddy', 502, '', 'Bad Gateway'],
+    ['a proxy that repeats the status', 504, '504', 'Gateway Timeout'],
+    ['a proxy with a status of its own', 599, '', 'no reason given'],
+    [
+      'a service that names another number',
+      400,
+      '{"error":"4000 fields at most, 400 allowed"}',
+      '4000 fields at most, 400 allowed',
+    ],
+  ])('the reason of %s has neither the status nor the same words twice', (_, status, body, reason) => {
+    expect(outcome(status, body)).toMatchObject({ reason })
   })
 
   it('a hostile page is read quickly', () => {
     expect(cpuMs(() => outcome(500, '<'.repeat(65_536)))).toBeLessThan(200)
+    expect(cpuMs(() => outcome(500, '<a>500 '.repeat(9362)))).toBeLessThan(200)
+    expect(cpuMs(() => outcome(500, `500${' '.repeat(65_000)}x`))).toBeLessThan(200)
   })
 
   it('a redirect names its target, without parts that may be secret', () => {

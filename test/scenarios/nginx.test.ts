@@ -65,7 +65,7 @@ describe.skipIf(!isNginxInstalled).concurrent('behind nginx', () => {
     expect(tally(numbersIn(emulator), 100)).toEqual(allOnce)
     await emulator.close()
     logs.log(100, 200)
-    expect((await logs.whenWarned()).message).toMatch(/502 502 Bad Gateway/)
+    expect((await logs.whenWarned()).message).toMatch(/events \(502 Bad Gateway nginx/)
     const tokens = [{ kind: 'api', token: emulator.token, actions: ['ingest'] }] as const
     await using revived = await startEmulator({ port: emulator.port, tokens })
     expect(await logs.close()).toEqual({ complete: true, pending: 0 })
