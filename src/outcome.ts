@@ -17,10 +17,10 @@ export type Outcome =
       readonly status?: number | undefined
       readonly retryAfterMs?: number | undefined
       /**
-       * There was a connection, but no answer: it broke, or stayed silent for too long. Some servers refuse a body that is
-       * too large in this way.
+       * Why a connection brought no answer: it broke, or stayed silent for too long. Some servers refuse a body that is too
+       * large in this way.
        */
-      readonly isUnanswered?: boolean | undefined
+      readonly unanswered?: 'broken' | 'silent' | undefined
     }
   | { readonly kind: 'too-large' }
   /** The service does not accept this content encoding. */

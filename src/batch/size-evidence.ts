@@ -1,5 +1,7 @@
 /** Number of rounds of refusals in a row before a part of a refused batch is tried. */
 const roundsUntilTrial = 8
+/** Number of rounds that a request without an answer counts for, as it takes the time of many other requests. */
+const roundsOfSilence = 4
 /** Number of parts accepted, each followed by the refusal of a larger batch, until the size counts as the reason. */
 const turnsUntilProven = 4
 /** The part of a refused batch that is tried: an eighth, an eighth of that, and so on. */
@@ -16,6 +18,8 @@ export interface SizeRefusal {
   /** Start of the request; monotonic, in milliseconds. */
   readonly startedAtMs: number
   readonly nowMs: number
+  /** True if no answer came within the time for a request. */
+  readonly isSilence?: boolean | undefined
 }
 
 export type SizeVerdict =
@@ -55,13 +59,13 @@ export class SizeEvidence {
   /** Number of times that a larger batch was refused after that. */
   #turns = 0
 
-  onRefused({ bytes, startedAtMs, nowMs }: SizeRefusal): SizeVerdict {
+  onRefused({ bytes, startedAtMs, nowMs, isSilence }: SizeRefusal): SizeVerdict {
     if (nowMs - this.#roundAtMs > forgetAfterMs || bytes <= this.#acceptedBytes) this.#forget()
     const isTrial = bytes <= this.#trialBytes
     this.#refusedBytes = Math.min(this.#refusedBytes, bytes)
     if (startedAtMs < this.#roundAtMs) return { kind: isTrial ? 'rejoin' : 'retry' }
     this.#roundAtMs = nowMs
-    this.#rounds++
+    this.#rounds += isSilence ? roundsOfSilence : 1
     if (isTrial) {
       this.#divisor *= partTried
       return { kind: 'rejoin' }

@@ -13,8 +13,8 @@ import { Demand } from './demand.ts'
 import { rateLimitIn } from './rate-limit-headers.ts'
 import type { RateInForce, RateLimiter } from './rate-limiter.ts'
 import { type Attempt, maxRequestsAtEnd } from './sender.ts'
-import { AttemptSettler, type Failure } from './settle-attempt.ts'
-import type { PausedBy } from './warnings.ts'
+import { AttemptSettler } from './settle-attempt.ts'
+import { type Failure, type PausedBy, silence } from './warnings.ts'
 
 /** The queue from which delivery takes batches, and to which it returns them. */
 export interface Batches {
@@ -52,6 +52,9 @@ export interface DeliveryDeps {
   /** Called when the service has answered a batch of the dataset with a 2xx status. */
   readonly onDelivered: (dataset: string) => void
 }
+
+/** Minimum wait for an answer, in milliseconds, that is reported as the reason why events were not delivered. */
+const minSilenceMs = 1000
 
 interface InFlight {
   readonly controller: AbortController
@@ -108,9 +111,12 @@ export class Delivery {
     return this.#settler.lastTrouble
   }
 
-  /** Why the last attempt failed; `undefined` when the service has given another answer since. */
+  /**
+   * Why the last attempt failed, if the service has given no other answer since; or which request waits for its answer in
+   * vain.
+   */
   get failure(): Failure | undefined {
-    return this.#settler.failure
+    return this.#settler.failure ?? this.#silence()
   }
 
   /** Maximum size of a batch when it is sent, in bytes. */
@@ -220,6 +226,16 @@ export class Delivery {
     for (const batch of [...this.#breakOff(), ...this.#deps.batches.takeAll()]) {
       if (!isKept(batch)) this.#settler.abandon(batch, reason)
     }
+  }
+
+  /** The longest wait for an answer, unless it is short. */
+  #silence(): Failure | undefined {
+    for (const [{ byteLength }, { startedAtMs, taken }] of this.#inFlight) {
+      const waitMs = monotonicMs() - startedAtMs
+      if (taken !== undefined || waitMs < minSilenceMs) continue
+      return silence(byteLength, this.#settler.smallerAcceptedSince(startedAtMs, byteLength), waitMs)
+    }
+    return undefined
   }
 
   #maxRequests(nowMs: number): number {

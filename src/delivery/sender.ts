@@ -183,8 +183,10 @@ export class Sender {
     const hint = isOwn ? proxyHint(this.#options.proxy, code) : ''
     const message = withoutSourceFiles(textIn(error, 'message') ?? '')
     const reason = toReason(message || code || 'no connection', this.#redact) + hint
-    const outcome = { kind: 'retryable', reason, isUnanswered: unansweredCodes.has(code) } as const
-    return { outcome, encoding, bodyBytes, errorType: errorTypeOf(error) }
+    const errorType = errorTypeOf(error)
+    const how = errorType === 'timeout' ? 'silent' : 'broken'
+    const outcome = { kind: 'retryable', reason, unanswered: unansweredCodes.has(code) ? how : undefined } as const
+    return { outcome, encoding, bodyBytes, errorType }
   }
 }
 

@@ -22,11 +22,13 @@ import {
   batchTooLarge,
   encodingRefused,
   eventTooLarge,
+  type Failure,
   failureRemedy,
   paceRemedy,
   paused,
   refusedAndKept,
   rejected,
+  silent,
   unreachable,
   type WarningText,
 } from './warnings.ts'
@@ -46,12 +48,6 @@ export interface AttemptSettlerDeps {
   readonly onSettled: () => void
   /** Called when the service has answered a batch of the dataset with a 2xx status. */
   readonly onDelivered: (dataset: string) => void
-}
-
-/** Why events could not be delivered, and what an operator can do. */
-export interface Failure {
-  readonly reason: string
-  readonly remedy: string
 }
 
 /**
@@ -96,6 +92,8 @@ export class AttemptSettler {
   readonly #deps: AttemptSettlerDeps
   /** Start of the latest request that the service accepted; monotonic, in milliseconds. */
   #acceptedAtMs = Number.NEGATIVE_INFINITY
+  /** Bytes of the lines of that request. */
+  #acceptedBytes = 0
   /** Time at which the service last accepted an event that it had refused; monotonic, in milliseconds. */
   #inconsistentAtMs = Number.NEGATIVE_INFINITY
   /** Time of the last accepted probe after which the other paused datasets were probed; monotonic, in milliseconds. */
@@ -105,6 +103,11 @@ export class AttemptSettler {
 
   constructor(deps: AttemptSettlerDeps) {
     this.#deps = deps
+  }
+
+  /** Returns the size of the latest batch that was accepted if it is smaller than `bytes`, and was sent later. */
+  smallerAcceptedSince(startedAtMs: number, bytes: number): number | undefined {
+    return this.#acceptedAtMs > startedAtMs && this.#acceptedBytes < bytes ? this.#acceptedBytes : undefined
   }
 
   settle(batch: Batch, { outcome, encoding }: Attempt, startedAtMs: number): void {
@@ -312,6 +315,8 @@ export class AttemptSettler {
       diagnostics.emit('retried', retryOf(batch, outcome, Math.max(nextAtMs - nowMs, 0)))
     }
     if (tooLarge !== undefined) diagnostics.warn(...tooLarge)
+    const acceptedBytes = outcome.unanswered === 'silent' && this.smallerAcceptedSince(startedAtMs, batch.byteLength)
+    if (acceptedBytes) return diagnostics.warn(...silent(batch.byteLength, acceptedBytes, outcome.reason))
     const isTrouble = wasThrottled ? rateLimiter.refusals >= refusalsUntilWarned : breaker.isOpen
     if (!isTrouble && outcome.retryAfterMs === undefined) return
     if (isThrottled(outcome.status)) {
@@ -338,7 +343,7 @@ export class AttemptSettler {
     const verdict: SizeVerdict =
       bytes > maxBytes
         ? { kind: 'too-large', acceptedBytes: maxBytes }
-        : queue.beginSizeEvidence().onRefused({ bytes, startedAtMs, nowMs })
+        : queue.beginSizeEvidence().onRefused({ bytes, startedAtMs, nowMs, isSilence: outcome.unanswered === 'silent' })
     if (verdict.kind === 'try-part') queue.requeue(...batch.splitAt(verdict.maxBytes))
     else if (verdict.kind === 'rejoin') queue.requeueJoined(batch)
     else queue.requeue(batch)
@@ -352,7 +357,10 @@ export class AttemptSettler {
    */
   #onAccepted(batch: Batch, queue: DatasetQueue, startedAtMs: number): void {
     const nowMs = monotonicMs()
-    this.#acceptedAtMs = Math.max(this.#acceptedAtMs, startedAtMs)
+    if (startedAtMs > this.#acceptedAtMs) {
+      this.#acceptedAtMs = startedAtMs
+      this.#acceptedBytes = batch.byteLength
+    }
     this.#refusalsInRow = 0
     if (batch.attempts.refusals > 0) this.#inconsistentAtMs = nowMs
     this.sizeLimit.onAccepted(batch.byteLength, startedAtMs, nowMs)
@@ -476,8 +484,8 @@ function isFailure({ status, retryAfterMs }: Outcome & { kind: 'retryable' }): b
 }
 
 /** True for an answer with which a gateway may refuse a batch for its size, and for a request without an answer. */
-function mayBeForSize({ status, isUnanswered }: Outcome & { kind: 'retryable' }): boolean {
-  return status === undefined ? isUnanswered === true : isInTrouble(status)
+function mayBeForSize({ status, unanswered }: Outcome & { kind: 'retryable' }): boolean {
+  return status === undefined ? unanswered !== undefined : isInTrouble(status)
 }
 
 /** The loss of an event that the service refused while it accepted others of the batch. */

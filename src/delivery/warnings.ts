@@ -42,6 +42,41 @@ export function failureRemedy(failure: string): string {
     : 'Check the network, baseUrl, the certificates and the service (`npx logferry check` looks at each), or allow more time (flushTimeoutMs, exitTimeoutMs).'
 }
 
+/** Why events could not be delivered, and what an operator can do. */
+export interface Failure {
+  readonly reason: string
+  readonly remedy: string
+}
+
+/**
+ * Explains a loss by a request that waits for its answer.
+ *
+ * @param acceptedBytes size of a smaller batch that was sent later and accepted
+ */
+export function silence(bytes: number, acceptedBytes: number | undefined, waitMs: number): Failure {
+  const reason = `a batch of ${bytes} bytes has had no answer for ${milliseconds(waitMs)}`
+  if (acceptedBytes === undefined) return { reason, remedy: failureRemedy(reason) }
+  return { reason: `${reason}, and ${smallerIsTaken(acceptedBytes)}`, remedy: silenceRemedy }
+}
+
+/** Warns of a request without an answer, while a smaller one that was sent later was accepted. */
+export function silent(bytes: number, acceptedBytes: number, reason: string): WarningText {
+  return [
+    'LOGFERRY_UNREACHABLE',
+    `the service gives no answer to a batch of ${bytes} bytes (${reason}), and ${smallerIsTaken(acceptedBytes)}. The events are ` +
+      `kept and sent again. ${silenceRemedy}`,
+    'silence',
+  ]
+}
+
+function smallerIsTaken(bytes: number): string {
+  return `it accepts a later one of ${bytes} bytes`
+}
+
+const silenceRemedy =
+  'Large packets may be lost on the way, for example in a VPN or tunnel: check its MTU. Or the service is slow with large ' +
+  'batches: lower maxBatchBytes, or allow more time (requestTimeoutMs, flushTimeoutMs, exitTimeoutMs).'
+
 /** Warns of events that wait only for the request rate. */
 export function pacedFor(pending: number, inForce: RateInForce): WarningText {
   const events = pending === 1 ? '1 event is waiting' : `${pending} events are waiting`

@@ -17,7 +17,7 @@ const answer = fc.oneof(
   fc.constant(tooLarge),
   fc.constant(blocked),
   fc.constant<Outcome>({ kind: 'unsupported-encoding' }),
-  fc.constant<Outcome>({ kind: 'retryable', reason: 'ECONNRESET', isUnanswered: true }),
+  fc.constant<Outcome>({ kind: 'retryable', reason: 'ECONNRESET', unanswered: 'broken' }),
 )
 
 const step = fc.oneof(

@@ -187,7 +187,7 @@ describe('when the service is unavailable', () => {
 
   it('a batch whose connection breaks repeatedly is split, because some servers refuse large bodies that way', async () => {
     const { log, arrived } = pipelineTo(({ lines }) =>
-      lines.join().length > 100_000 ? { kind: 'retryable', reason: 'ECONNRESET', isUnanswered: true } : delivered,
+      lines.join().length > 100_000 ? { kind: 'retryable', reason: 'ECONNRESET', unanswered: 'broken' } : delivered,
     )
     for (const n of range(400)) log(n, { text: 'x'.repeat(1000) })
     await vi.advanceTimersByTimeAsync(120_000)

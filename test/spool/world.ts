@@ -192,7 +192,7 @@ export class World {
     if (answer === 'stored, then reset' || answer.kind === 'delivered') for (const line of lines) this.#arrive(line)
     if (answer !== 'stored, then reset') return answer
     for (const n of numbers(lines)) this.mayComeTwice.add(n)
-    return { kind: 'retryable', reason: 'ECONNRESET', isUnanswered: true }
+    return { kind: 'retryable', reason: 'ECONNRESET', unanswered: 'broken' }
   }
 
   #arrive(line: string): void {
