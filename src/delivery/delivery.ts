@@ -81,8 +81,6 @@ export class Delivery {
   #sendNow: SendNow | undefined
   #timer: NodeJS.Timeout | undefined
   #timerAtMs = Number.POSITIVE_INFINITY
-  /** Deadline set by the last `skipBackoff`, until `clearDeadline`; monotonic, in milliseconds. */
-  #endMs = Number.NEGATIVE_INFINITY
   /** Number of requests made. */
   requests = 0
   /** Number of these requests that repeated an earlier one. */
@@ -184,16 +182,16 @@ export class Delivery {
    * `maxRequestsAtEnd` datasets are served at the same time.
    */
   skipBackoff(timeoutMs: number): void {
-    this.#endMs = monotonicMs() + timeoutMs
+    this.#settler.endMs = monotonicMs() + timeoutMs
     this.#deps.breaker.skipBackoff()
-    this.#deps.rateLimiter.setDeadline(this.#endMs)
+    this.#deps.rateLimiter.setDeadline(this.#settler.endMs)
     this.#deps.batches.skipBackoff()
     this.pump()
   }
 
   /** Ends the time that `skipBackoff` began: the usual limits on requests hold again. */
   clearDeadline(): void {
-    this.#endMs = Number.NEGATIVE_INFINITY
+    this.#settler.endMs = Number.NEGATIVE_INFINITY
     this.#deps.rateLimiter.clearDeadline()
   }
 
@@ -240,7 +238,7 @@ export class Delivery {
 
   #maxRequests(nowMs: number): number {
     const { batches, maxConcurrentRequests } = this.#deps
-    if (nowMs >= this.#endMs) return maxConcurrentRequests
+    if (nowMs >= this.#settler.endMs) return maxConcurrentRequests
     return Math.max(maxConcurrentRequests, Math.min(batches.datasetCount, maxRequestsAtEnd))
   }
 

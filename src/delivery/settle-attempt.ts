@@ -71,6 +71,8 @@ const blockedForSizeMs = 60_000
 const partOfProbe = 8
 /** Number of probes in a row that are cut. 100,000 events, the most of a batch, are cut six times to one event if they are alike. */
 const maxCutProbes = 8
+/** Number of probes after a 403 that follow at once while there is only a limited time to deliver. */
+const maxProbesAtEnd = 3
 const firstProbeDelayMs = 1000
 const maxProbeDelayMs = 60_000
 /** Minimum time between two accepted probes after which the other paused datasets are probed, in milliseconds. */
@@ -85,6 +87,8 @@ export class AttemptSettler {
   readonly sizeLimit = new SizeLimit()
   /** True at the end of the process, when there is no time for a second answer. */
   isLastChance = false
+  /** Deadline set by the last `Delivery.skipBackoff`, until `clearDeadline`; monotonic, in milliseconds. */
+  endMs = Number.NEGATIVE_INFINITY
   /** Status and reason of the last answer that asked for another attempt. */
   lastTrouble: string | undefined
   /** Why the last attempt failed; `undefined` when the service has given another answer since. */
@@ -100,6 +104,8 @@ export class AttemptSettler {
   #probedOthersAtMs = Number.NEGATIVE_INFINITY
   /** Number of pieces refused since the last acceptance, each counted once. */
   #refusalsInRow = 0
+  /** Number of probes after a 403 that followed at once, since the last acceptance. */
+  #probesAtEnd = 0
 
   constructor(deps: AttemptSettlerDeps) {
     this.#deps = deps
@@ -228,15 +234,20 @@ export class AttemptSettler {
 
   /**
    * Pauses the dataset. The next probe has other events: a firewall may block one event, with the same answer as for a
-   * wrong token, or every large body. Of a probe that is blocked as well, the next one has an eighth.
+   * wrong token, or every large body. Of a probe that is blocked as well, the next one has an eighth. If there is only a
+   * limited time to deliver, a few probes follow at once.
    */
   #block(batch: Batch, queue: DatasetQueue, { status, reason }: Outcome & { kind: 'blocked' }): void {
-    batch.attempts.block(monotonicMs())
+    const nowMs = monotonicMs()
+    batch.attempts.block(nowMs)
     const { pause } = queue
-    if (pause?.isProbing && pause.refusals <= maxCutProbes && batch.count > 1) {
-      queue.requeue(...batch.splitAt(Math.ceil(batch.byteLength / partOfProbe)))
-    } else queue.requeueLast(batch)
-    this.#pauseDataset(queue, status, reason)
+    const isUrgent = status === 403 && nowMs < this.endMs && this.#probesAtEnd < maxProbesAtEnd
+    const isCut = isUrgent || (pause?.isProbing && pause.refusals <= maxCutProbes)
+    if (isCut && batch.count > 1) queue.requeue(...batch.splitAt(Math.ceil(batch.byteLength / partOfProbe)))
+    else queue.requeueLast(batch)
+    const mayProbe = isUrgent && queue.waitingCount > 1
+    if (mayProbe) this.#probesAtEnd++
+    this.#pauseDataset(queue, status, reason, mayProbe ? 0 : undefined)
   }
 
   #settleAnswered(
@@ -362,6 +373,7 @@ export class AttemptSettler {
       this.#acceptedBytes = batch.byteLength
     }
     this.#refusalsInRow = 0
+    this.#probesAtEnd = 0
     if (batch.attempts.refusals > 0) this.#inconsistentAtMs = nowMs
     this.sizeLimit.onAccepted(batch.byteLength, startedAtMs, nowMs)
     queue.acceptedAtMs = Math.max(queue.acceptedAtMs, startedAtMs)
@@ -445,13 +457,13 @@ export class AttemptSettler {
     this.#pauseDataset(queue, status, reason)
   }
 
-  #pauseDataset(queue: DatasetQueue, status: number, reason: string): void {
+  /** @param probeAfterMs time until the next probe; grows with the number of probes by default */
+  #pauseDataset(queue: DatasetQueue, status: number, reason: string, probeAfterMs?: number): void {
     const { pause } = queue
     if (pause !== undefined && !pause.isProbing) return
     const refusals = (pause?.refusals ?? 0) + 1
-    const delayMs = this.isLastChance
-      ? maxProbeDelayMs
-      : Math.min(firstProbeDelayMs * 2 ** (refusals - 1), maxProbeDelayMs)
+    const growingMs = Math.min(firstProbeDelayMs * 2 ** (refusals - 1), maxProbeDelayMs)
+    const delayMs = probeAfterMs ?? (this.isLastChance ? maxProbeDelayMs : growingMs)
     const nowMs = monotonicMs()
     const untilMs = nowMs + delayMs * (0.5 + Math.random() / 2)
     queue.pauseUntil({ untilMs, refusals, status, reason })
