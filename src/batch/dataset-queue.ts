@@ -8,7 +8,6 @@ import type { BatchStore, StoredBatch } from './batch-store.ts'
 import { blockSize } from './line-buffer.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { Refusals } from './refusals.ts'
-import { SizeEvidence } from './size-evidence.ts'
 
 /**
  * The limits of a batch, shared by every dataset queue. Size and age are tuned to the request rate that the service
@@ -93,7 +92,6 @@ export class DatasetQueue {
   acceptedBytes = 0
   #pause: Pause | undefined
   #refusals: Refusals | undefined
-  #sizeEvidence: SizeEvidence | undefined
   readonly #deps: DatasetQueueDeps
   readonly #limits: BatchLimits
   /** Batches that were never only in the store, oldest first. A batch whose attempt failed is at the head again. */
@@ -279,16 +277,6 @@ export class DatasetQueue {
   beginRefusals(nowMs: number): Refusals {
     this.#refusals = this.refusals ?? new Refusals(nowMs)
     return this.#refusals
-  }
-
-  /** What failures say about the size of batches; `undefined` if no batch has failed. */
-  get sizeEvidence(): SizeEvidence | undefined {
-    return this.#sizeEvidence
-  }
-
-  beginSizeEvidence(): SizeEvidence {
-    this.#sizeEvidence ??= new SizeEvidence()
-    return this.#sizeEvidence
   }
 
   /** Puts a batch at the end of its queue. */

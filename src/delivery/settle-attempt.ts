@@ -5,7 +5,6 @@ import { countOne, type DropsBySeverity, type Ledger } from '../accounting/ledge
 import type { Loss } from '../batch/acknowledgements.ts'
 import type { Batch } from '../batch/batch.ts'
 import type { DatasetQueue } from '../batch/dataset-queue.ts'
-import type { SizeVerdict } from '../batch/size-evidence.ts'
 import type { Encoding } from '../http/encodings.ts'
 import { jsonObject } from '../http/json-object.ts'
 import { isInTrouble, isThrottled } from '../http/statuses.ts'
@@ -16,6 +15,7 @@ import type { Compression } from './compression.ts'
 import { failedLines } from './failed-lines.ts'
 import type { RateLimiter } from './rate-limiter.ts'
 import type { Attempt } from './sender.ts'
+import { SizeEvidence, type SizeVerdict } from './size-evidence.ts'
 import { SizeLimit } from './size-limit.ts'
 import {
   askedTooOften,
@@ -65,8 +65,12 @@ const refusalsUntilPause = 64
 const refusalsUntilWarned = 5
 /** Time for which the service counts as inconsistent after it has accepted an event that it had refused. */
 const inconsistentForMs = 60_000
+/** Statuses with which a firewall or a server such as IIS answers to large bodies, as to a wrong token or dataset. */
+const statusesOfFirewalls: readonly number[] = [403, 404]
 /** Maximum time between two answers that block a dataset if the size of batches is the reason, in milliseconds. */
 const blockedForSizeMs = 60_000
+/** Maximum number of datasets with evidence about the size of their batches. */
+const maxSizeEvidence = 1000
 /** The part of a blocked probe that the next probe has. */
 const partOfProbe = 8
 /** Number of probes in a row that are cut. 100,000 events, the most of a batch, are cut six times to one event if they are alike. */
@@ -104,6 +108,8 @@ export class AttemptSettler {
   #probedOthersAtMs = Number.NEGATIVE_INFINITY
   /** Number of pieces refused since the last acceptance, each counted once. */
   #refusalsInRow = 0
+  /** What failures and refusals say about the size of the batches of each dataset; the latest is at the end. */
+  readonly #sizeEvidence = new Map<string, SizeEvidence>()
   /** Number of probes after a 403 that followed at once, since the last acceptance. */
   #probesAtEnd = 0
 
@@ -153,14 +159,14 @@ export class AttemptSettler {
         return this.#stepDown(encoding)
       }
       case 'rejected':
-        return this.#settleRejected(batch, queue, outcome, encoding)
+        return this.#settleRejected(batch, queue, outcome, encoding, startedAtMs)
       case 'blocked':
         if (compression.endProbe(encoding, monotonicMs())) {
           queue.probeNow()
           return queue.requeue(batch)
         }
-        if (batch.attempts.isBlockedAlone) return this.#settleRejected(batch, queue, outcome, encoding)
-        if (this.#noteBlocked(batch, queue, outcome.status, startedAtMs)) return queue.requeue(...batch.split())
+        if (batch.attempts.isBlockedAlone) return this.#settleRejected(batch, queue, outcome, encoding, startedAtMs)
+        if (this.#splitBlocked(batch, queue, outcome.status, startedAtMs)) return
         this.#suspectCompression(batch, encoding)
         return this.#block(batch, queue, outcome)
     }
@@ -192,6 +198,7 @@ export class AttemptSettler {
     queue: DatasetQueue,
     { status, reason }: Outcome & { kind: 'rejected' | 'blocked' },
     encoding: Encoding,
+    startedAtMs: number,
   ): void {
     const { compression } = this.#deps
     const { attempts, count } = batch
@@ -205,30 +212,29 @@ export class AttemptSettler {
     }
     if (attempts.suspect !== undefined) compression.clear(attempts.suspect)
     attempts.suspectCompression(undefined) // before a split copies it to the parts
+    const tooLarge = this.#noteRefused(batch, status, startedAtMs)
     this.#refuse(batch, queue, 'rejected', status, reason)
+    if (tooLarge !== undefined) this.#deps.diagnostics.warn(...tooLarge)
   }
 
   /**
-   * Notes that a batch was blocked. Returns true if a firewall probably blocked it for its size: some answer 403 to every
-   * large body. Evidence is that the dataset was blocked, then a smaller batch of it was accepted, and then this batch was
+   * Notes that a batch was blocked. Splits it, and returns true, if a firewall probably blocked it for its size: some answer
+   * 403 to every large body. Evidence is that the dataset was blocked, then a smaller batch of it was accepted, and then this batch was
    * blocked, for the first time.
    */
-  #noteBlocked(
-    { attempts, byteLength, count }: Batch,
-    queue: DatasetQueue,
-    status: number,
-    startedAtMs: number,
-  ): boolean {
+  #splitBlocked(batch: Batch, queue: DatasetQueue, status: number, startedAtMs: number): boolean {
     const { sizeLimit } = this
+    const { attempts, byteLength, count } = batch
     const nowMs = monotonicMs()
     const { acceptedBytes } = queue
     const isExpected = byteLength > sizeLimit.maxBytes || nowMs - queue.blockedAtMs < blockedForSizeMs
     queue.blockedAtMs = nowMs
     queue.acceptedBytes = 0
-    if (status !== 403 || count === 1 || attempts.wasBlocked || !isExpected) return false
+    if (!statusesOfFirewalls.includes(status) || count === 1 || attempts.wasBlocked || !isExpected) return false
     if (acceptedBytes === 0 || acceptedBytes >= byteLength) return false
-    const isCut = sizeLimit.onTooLarge(byteLength, startedAtMs, nowMs, acceptedBytes)
-    if (isCut) this.#deps.diagnostics.warn(...batchTooLarge(byteLength, sizeLimit.maxBytes, status))
+    const tooLarge = this.#learnSize(byteLength, acceptedBytes, status, startedAtMs)
+    queue.requeue(...batch.split())
+    if (tooLarge !== undefined) this.#deps.diagnostics.warn(...tooLarge)
     return true
   }
 
@@ -346,21 +352,66 @@ export class AttemptSettler {
     outcome: Outcome & { kind: 'retryable' },
     startedAtMs: number,
   ): WarningText | undefined {
-    const { sizeLimit } = this
-    const { byteLength: bytes, count } = batch
-    const { maxBytes } = sizeLimit
+    const { attempts, byteLength: bytes, count } = batch
+    const { isSizeTrial: isTrial } = attempts
+    const { maxBytes } = this.sizeLimit
     const nowMs = monotonicMs()
-    if (!mayBeForSize(outcome) || count === 1) return void queue.requeue(batch)
+    if (!mayBeForSize(outcome) || (count === 1 && !isTrial)) return void queue.requeue(batch)
+    const isSilence = outcome.unanswered === 'silent'
     const verdict: SizeVerdict =
       bytes > maxBytes
         ? { kind: 'too-large', acceptedBytes: maxBytes }
-        : queue.beginSizeEvidence().onRefused({ bytes, startedAtMs, nowMs, isSilence: outcome.unanswered === 'silent' })
-    if (verdict.kind === 'try-part') queue.requeue(...batch.splitAt(verdict.maxBytes))
-    else if (verdict.kind === 'rejoin') queue.requeueJoined(batch)
-    else queue.requeue(batch)
+        : this.#sizeEvidenceOf(batch.dataset).onFailed({ bytes, startedAtMs, nowMs, isTrial, isSilence })
+    if (verdict.kind === 'try-part') {
+      const [part, rest] = batch.splitAt(verdict.maxBytes)
+      part.attempts.isSizeTrial = true
+      queue.requeue(part, rest)
+    } else if (verdict.kind === 'rejoin') {
+      attempts.isSizeTrial = false
+      queue.requeueJoined(batch)
+    } else queue.requeue(batch)
     if (verdict.kind !== 'too-large') return undefined
-    const isCut = sizeLimit.onTooLarge(bytes, startedAtMs, nowMs, verdict.acceptedBytes)
-    return isCut ? batchTooLarge(bytes, sizeLimit.maxBytes, outcome.status) : undefined
+    return this.#learnSize(bytes, verdict.acceptedBytes, outcome.status, startedAtMs)
+  }
+
+  /**
+   * Notes that a batch was refused by an answer such as a 400, which may be for its size. Returns a warning if batches are
+   * cut, or cut smaller, from now on.
+   */
+  #noteRefused(
+    { dataset, attempts, byteLength: bytes, count }: Batch,
+    status: number,
+    startedAtMs: number,
+  ): WarningText | undefined {
+    const { maxBytes } = this.sizeLimit
+    const isFresh = attempts.refusal === undefined && !attempts.wasBlocked
+    const acceptedBytes =
+      bytes > maxBytes
+        ? maxBytes
+        : this.#sizeEvidenceOf(dataset).onSplit({ bytes, startedAtMs, nowMs: monotonicMs() }, isFresh)
+    if (acceptedBytes === undefined || count === 1) return undefined
+    return this.#learnSize(bytes, acceptedBytes, status, startedAtMs)
+  }
+
+  #sizeEvidenceOf(dataset: string): SizeEvidence {
+    const evidence = this.#sizeEvidence.get(dataset) ?? new SizeEvidence()
+    this.#sizeEvidence.delete(dataset)
+    this.#sizeEvidence.set(dataset, evidence)
+    const [oldest] = this.#sizeEvidence.keys()
+    if (this.#sizeEvidence.size > maxSizeEvidence) this.#sizeEvidence.delete(oldest as string)
+    return evidence
+  }
+
+  /** Returns a warning if batches are cut, or cut smaller, from now on. */
+  #learnSize(
+    bytes: number,
+    acceptedBytes: number,
+    status: number | undefined,
+    startedAtMs: number,
+  ): WarningText | undefined {
+    const { sizeLimit } = this
+    const isCut = sizeLimit.onTooLarge(bytes, startedAtMs, monotonicMs(), acceptedBytes)
+    return isCut ? batchTooLarge(bytes, sizeLimit.maxBytes, status) : undefined
   }
 
   /**
@@ -379,7 +430,8 @@ export class AttemptSettler {
     queue.acceptedAtMs = Math.max(queue.acceptedAtMs, startedAtMs)
     if (startedAtMs >= queue.blockedAtMs) queue.acceptedBytes = Math.max(queue.acceptedBytes, batch.byteLength)
     queue.refusals?.onAccepted(nowMs)
-    queue.sizeEvidence?.onAccepted(batch.byteLength, startedAtMs)
+    const { byteLength: bytes, attempts } = batch
+    this.#sizeEvidence.get(batch.dataset)?.onAccepted({ bytes, startedAtMs, isTrial: attempts.isSizeTrial })
     if (queue.refusals !== undefined) queue.skipBackoff()
   }
 

@@ -164,6 +164,24 @@ describe('when the service is unavailable', () => {
     expect((sent.length - failed) / Math.max(bytes / 1_048_576, 360)).toBeLessThan(1.1)
   })
 
+  it.each([1, 2, 3, 4])(
+    'the size that a gateway accepts is found within minutes, in batches of any size (%i)',
+    async seed => {
+      const next = randomFrom(seed)
+      const { log, arrived, warnings, ledger } = pipelineTo(
+        ({ lines }) => (lines.join('\n').length > 20_000 ? retryable() : delivered),
+        { random: randomFrom(seed + 10) },
+      )
+      for (let second = 0; second < 300; second++) {
+        for (const n of range(300)) log(n, { text: 'x'.repeat(300 * next()) })
+        await vi.advanceTimersByTimeAsync(1000)
+      }
+      expect(warnings.map(({ code }) => code)).toContain('LOGFERRY_STEPPED_DOWN')
+      await vi.advanceTimersByTimeAsync(60_000)
+      expect([arrived.length, ledger.pending]).toEqual([90_000, 0])
+    },
+  )
+
   it('one warning a minute names the reason and a remedy', async () => {
     const { log, warnings } = pipelineTo(() => retryable())
     log(1)

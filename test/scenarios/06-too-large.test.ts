@@ -123,10 +123,44 @@ describe.concurrent('scenario 6: a batch is too large for the service', () => {
     expect(logs.warnings.map(({ code }) => code)).not.toContain('LOGFERRY_STEPPED_DOWN')
   })
 
-  it('refused by a firewall, with the 403 of a wrong token: the size is found, and delivery goes on', async () => {
+  it.each(['400 Bad Request', '422 Unprocessable'])('refused with a %s: the size is kept', async status => {
     await using server = await startFaultServer(request => {
       if (!request.isWhole) return
-      if (lengthOf(request) > 8192) request.answer('403 Forbidden', '<html>Forbidden</html>')
+      if (lengthOf(request) > maxBytes) request.answer(status, 'no')
+      else request.take()
+    })
+    await using logs = watched({ baseUrl: server.url, compression: 'none', maxBatchBytes: 65_536 })
+    logs.log(0, 20_000, { text: 'x'.repeat(100) })
+    expect(await logs.flush()).toEqual({ complete: true, pending: 0 })
+    const requestsToLearn = server.requestCount
+    logs.log(20_000, 25_000, { text: 'x'.repeat(100) })
+    expect(await logs.close()).toEqual({ complete: true, pending: 0 })
+    expect(tally(server.numbers, 25_000)).toEqual(allOnce)
+    expect(Math.max(...server.requests.slice(requestsToLearn).map(lengthOf))).toBeLessThanOrEqual(maxBytes)
+    expect(logs.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_STEPPED_DOWN'])
+    expect(logs.warnings[0]?.message).toContain(`answers ${status.slice(0, 3)} to a batch of`)
+  })
+
+  it('a refused event in every batch says nothing about the size', async () => {
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (request.lines().some(line => /"n":\d*77\b/.test(line))) request.answer('400 Bad Request', 'no')
+      else request.take()
+    })
+    await using logs = watched({ baseUrl: server.url, compression: 'none', maxBatchEvents: 250 })
+    logs.log(0, 5000, { text: 'x'.repeat(100) })
+    expect(await logs.close(30_000)).toEqual({ complete: true, pending: 0 })
+    expect(logs.stats()).toMatchObject({ delivered: 4950, dropped: 50, drops: { rejected: { info: 50 } } })
+    expect(logs.warnings.map(({ code }) => code)).not.toContain('LOGFERRY_STEPPED_DOWN')
+  })
+
+  it.each([
+    ['403 Forbidden', 'wrong token'],
+    ['404 Not Found', 'missing dataset'],
+  ])('refused by a firewall, with the %s of a %s: the size is found, and delivery goes on', async status => {
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (lengthOf(request) > 8192) request.answer(status, '<html>No</html>')
       else request.take()
     })
     await using logs = watched({ baseUrl: server.url, compression: 'none', maxBatchAgeMs: 20 })
@@ -140,7 +174,7 @@ describe.concurrent('scenario 6: a batch is too large for the service', () => {
     expect(await logs.close()).toEqual({ complete: true, pending: 0 })
     expect(tally(server.numbers, logged)).toEqual(allOnce)
     expect(logs.warnings.map(({ code }) => code)).toEqual(['LOGFERRY_PAUSED', 'LOGFERRY_STEPPED_DOWN'])
-    expect(logs.warnings[1]?.message).toMatch(/answers 403 to a batch of \d+ bytes, and accepts smaller ones/)
+    expect(logs.warnings[1]?.message).toMatch(/answers 40\d to a batch of \d+ bytes, and accepts smaller ones/)
   })
 
   it('a dataset that the token may not write to says nothing about the size of others', async () => {

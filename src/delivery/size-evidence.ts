@@ -1,0 +1,131 @@
+/** Number of rounds of refusals in a row before a part of a refused batch is tried. */
+const roundsUntilTrial = 8
+/** Number of rounds that a request without an answer counts for, as it takes the time of many other requests. */
+const roundsOfSilence = 4
+/** Number of times that a larger batch is refused after a smaller one was accepted, until the size counts as the reason. */
+const turnsUntilProven = 4
+/** The part of a refused batch that is tried: an eighth, an eighth of that, and so on. */
+const partTried = 8
+/** Minimum size of a part that is tried, in bytes. */
+const minTrialBytes = 1024
+/** Size of batches, in bytes, that are not suspected of being too large. */
+const minSuspectBytes = partTried * minTrialBytes
+/** Time without a refusal after which the earlier ones say nothing any more, in milliseconds. */
+const forgetAfterMs = 600_000
+
+/** An answer for a batch that does not name the size as its reason, or the lack of one. */
+export interface SizedAttempt {
+  /** Bytes of the lines. */
+  readonly bytes: number
+  /** Start of the request; monotonic, in milliseconds. */
+  readonly startedAtMs: number
+  readonly nowMs: number
+  /** True if the batch is a part that is tried. */
+  readonly isTrial?: boolean | undefined
+  /** True if no answer came within the time for a request. */
+  readonly isSilence?: boolean | undefined
+}
+
+export type SizeVerdict =
+  /** The batch is sent again as it is. */
+  | { readonly kind: 'retry' }
+  /** Only the first lines of the batch are sent, as a trial. */
+  | { readonly kind: 'try-part'; readonly maxBytes: number }
+  /** The part that was tried is joined to the rest of its batch again. */
+  | { readonly kind: 'rejoin' }
+  /** The size is the reason: batches of so many bytes are accepted. */
+  | { readonly kind: 'too-large'; readonly acceptedBytes: number }
+
+/**
+ * Finds out if the batches of one dataset are refused for their size, although the answers do not say so. Examples are a
+ * gateway that answers 400 or 502, or closes the connection.
+ *
+ * After an answer that asks for another attempt, parts of the batch are tried; after a 400, the batch is split in any
+ * case. The size is the reason if every smaller batch is accepted, and every larger one refused. An outage refuses parts
+ * of any size. Trouble that comes and goes, or a single event that is refused, soon refuses a size that was accepted
+ * before, or accepts a size that was refused.
+ *
+ * Times are monotonic, in milliseconds.
+ */
+export class SizeEvidence {
+  /** Size of the smallest refused batch. */
+  #refusedBytes = Number.POSITIVE_INFINITY
+  /** Size of the largest accepted batch. */
+  #acceptedBytes = 0
+  /** True if a batch was accepted since the last round. */
+  #hasAccepted = false
+  /** True if a part that was tried was accepted since the last round. */
+  #hasAcceptedTrial = false
+  /** Number of rounds of refusals: requests that were in flight together are one. */
+  #rounds = 0
+  /** Time of the last round. */
+  #roundAtMs = Number.NEGATIVE_INFINITY
+  /** Divisor for the size of the next trial. */
+  #divisor = partTried
+  /** Number of rounds that refused a larger batch after a smaller one was accepted. */
+  #turns = 0
+
+  /** Notes a refusal with an answer that asks for another attempt, or without an answer. */
+  onFailed(attempt: SizedAttempt): SizeVerdict {
+    const { bytes, isTrial } = attempt
+    const isRound = this.#note(attempt)
+    if (isTrial && isRound) this.#divisor *= partTried
+    if (isTrial) return { kind: 'rejoin' }
+    if (!isRound) return { kind: 'retry' }
+    const acceptedBytes = this.#endRound(this.#hasAcceptedTrial)
+    if (acceptedBytes !== undefined) return { kind: 'too-large', acceptedBytes }
+    if (this.#rounds < roundsUntilTrial || bytes < minSuspectBytes) return { kind: 'retry' }
+    if (bytes < minTrialBytes * this.#divisor) this.#divisor = partTried
+    return { kind: 'try-part', maxBytes: Math.max(Math.ceil(bytes / this.#divisor), this.#acceptedBytes) }
+  }
+
+  /**
+   * Notes a refusal after which the batch is split to find the event to blame. Returns the size of the largest accepted
+   * batch if the size is the reason.
+   *
+   * @param isFresh true if the batch is no part of a refused one; a search alone could look like a size
+   */
+  onSplit(attempt: SizedAttempt, isFresh: boolean): number | undefined {
+    const isRound = this.#note(attempt, isFresh && attempt.bytes >= minSuspectBytes)
+    return isRound ? this.#endRound(this.#hasAccepted) : undefined
+  }
+
+  onAccepted({ bytes, startedAtMs, isTrial }: Omit<SizedAttempt, 'nowMs'>): void {
+    if (startedAtMs < this.#roundAtMs) return
+    if (bytes >= this.#refusedBytes) return this.#forget()
+    this.#acceptedBytes = Math.max(this.#acceptedBytes, bytes)
+    this.#hasAccepted = true
+    this.#hasAcceptedTrial ||= isTrial === true
+  }
+
+  /** Notes a refusal. Returns true if a new round begins with it. */
+  #note({ bytes, startedAtMs, nowMs, isSilence }: SizedAttempt, mayBeRound = true): boolean {
+    if (nowMs - this.#roundAtMs > forgetAfterMs || bytes <= this.#acceptedBytes) this.#forget()
+    this.#refusedBytes = Math.min(this.#refusedBytes, bytes)
+    if (!mayBeRound || startedAtMs < this.#roundAtMs) return false
+    this.#roundAtMs = nowMs
+    this.#rounds += isSilence ? roundsOfSilence : 1
+    return true
+  }
+
+  /** Returns the size of the largest accepted batch if there were enough turns. */
+  #endRound(isTurn: boolean): number | undefined {
+    const acceptedBytes = this.#acceptedBytes
+    this.#hasAccepted = false
+    this.#hasAcceptedTrial = false
+    if (isTurn) this.#turns++
+    if (this.#turns < turnsUntilProven) return undefined
+    this.#forget()
+    return acceptedBytes
+  }
+
+  #forget(): void {
+    this.#refusedBytes = Number.POSITIVE_INFINITY
+    this.#acceptedBytes = 0
+    this.#hasAccepted = false
+    this.#hasAcceptedTrial = false
+    this.#rounds = 0
+    this.#divisor = partTried
+    this.#turns = 0
+  }
+}
