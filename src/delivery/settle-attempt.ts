@@ -15,8 +15,7 @@ import type { Compression } from './compression.ts'
 import { failedLines } from './failed-lines.ts'
 import type { RateLimiter } from './rate-limiter.ts'
 import type { Attempt } from './sender.ts'
-import { SizeEvidence, type SizeVerdict } from './size-evidence.ts'
-import { SizeLimit } from './size-limit.ts'
+import { SizeFinder } from './size-finder.ts'
 import {
   askedTooOften,
   batchTooLarge,
@@ -30,7 +29,6 @@ import {
   rejected,
   silent,
   unreachable,
-  type WarningText,
 } from './warnings.ts'
 
 export interface AttemptSettlerDeps {
@@ -69,8 +67,6 @@ const inconsistentForMs = 60_000
 const statusesOfFirewalls: readonly number[] = [403, 404]
 /** Maximum time between two answers that block a dataset if the size of batches is the reason, in milliseconds. */
 const blockedForSizeMs = 60_000
-/** Maximum number of datasets with evidence about the size of their batches. */
-const maxSizeEvidence = 1000
 /** The part of a blocked probe that the next probe has. */
 const partOfProbe = 8
 /** Number of probes in a row that are cut. 100,000 events, the most of a batch, are cut six times to one event if they are alike. */
@@ -88,7 +84,8 @@ const betweenProbesOfAllMs = 10_000
  * process.
  */
 export class AttemptSettler {
-  readonly sizeLimit = new SizeLimit()
+  readonly #sizes = new SizeFinder()
+  readonly sizeLimit = this.#sizes.limit
   /** True at the end of the process, when there is no time for a second answer. */
   isLastChance = false
   /** Deadline set by the last `Delivery.skipBackoff`, until `clearDeadline`; monotonic, in milliseconds. */
@@ -108,8 +105,6 @@ export class AttemptSettler {
   #probedOthersAtMs = Number.NEGATIVE_INFINITY
   /** Number of pieces refused since the last acceptance, each counted once. */
   #refusalsInRow = 0
-  /** What failures and refusals say about the size of the batches of each dataset; the latest is at the end. */
-  readonly #sizeEvidence = new Map<string, SizeEvidence>()
   /** Number of probes after a 403 that followed at once, since the last acceptance. */
   #probesAtEnd = 0
 
@@ -212,9 +207,10 @@ export class AttemptSettler {
     }
     if (attempts.suspect !== undefined) compression.clear(attempts.suspect)
     attempts.suspectCompression(undefined) // before a split copies it to the parts
-    const tooLarge = this.#noteRefused(batch, status, startedAtMs)
+    const { byteLength } = batch
+    const isCut = this.#sizes.onSplit(batch, startedAtMs)
     this.#refuse(batch, queue, 'rejected', status, reason)
-    if (tooLarge !== undefined) this.#deps.diagnostics.warn(...tooLarge)
+    if (isCut) this.#deps.diagnostics.warn(...batchTooLarge(byteLength, this.sizeLimit.maxBytes, status))
   }
 
   /**
@@ -232,9 +228,9 @@ export class AttemptSettler {
     queue.acceptedBytes = 0
     if (!statusesOfFirewalls.includes(status) || count === 1 || attempts.wasBlocked || !isExpected) return false
     if (acceptedBytes === 0 || acceptedBytes >= byteLength) return false
-    const tooLarge = this.#learnSize(byteLength, acceptedBytes, status, startedAtMs)
+    const isCut = sizeLimit.onTooLarge(byteLength, startedAtMs, nowMs, acceptedBytes)
     queue.requeue(...batch.split())
-    if (tooLarge !== undefined) this.#deps.diagnostics.warn(...tooLarge)
+    if (isCut) this.#deps.diagnostics.warn(...batchTooLarge(byteLength, sizeLimit.maxBytes, status))
     return true
   }
 
@@ -326,12 +322,12 @@ export class AttemptSettler {
     this.failure = { reason, remedy: wasThrottled ? paceRemedy : failureRemedy(reason) }
     // A 429 is for the rate limiter alone: both waits together would be too long.
     batch.attempts.delayUntil(wasThrottled ? 0 : breaker.onFailed(nowMs, outcome.retryAfterMs, startedAtMs))
-    const tooLarge = this.#requeueFailed(batch, queue, outcome, startedAtMs)
+    const isCut = this.#requeueFailed(batch, queue, outcome, startedAtMs)
     if (diagnostics.has('retried')) {
       const nextAtMs = wasThrottled ? rateLimiter.notBeforeMs(nowMs) : batch.attempts.notBeforeMs
       diagnostics.emit('retried', retryOf(batch, outcome, Math.max(nextAtMs - nowMs, 0)))
     }
-    if (tooLarge !== undefined) diagnostics.warn(...tooLarge)
+    if (isCut) diagnostics.warn(...batchTooLarge(batch.byteLength, this.sizeLimit.maxBytes, outcome.status))
     const acceptedBytes = outcome.unanswered === 'silent' && this.smallerAcceptedSince(startedAtMs, batch.byteLength)
     if (acceptedBytes) return diagnostics.warn(...silent(batch.byteLength, acceptedBytes, outcome.reason))
     const isTrouble = wasThrottled ? rateLimiter.refusals >= refusalsUntilWarned : breaker.isOpen
@@ -343,75 +339,31 @@ export class AttemptSettler {
   }
 
   /**
-   * Puts a batch that failed back into its queue, or a part of it if its size may be the reason. Returns a warning if
-   * batches are cut, or cut smaller, from now on.
+   * Puts a batch that failed back into its queue, or a part of it if its size may be the reason. Returns true if batches
+   * are cut, or cut smaller, from now on.
    */
   #requeueFailed(
     batch: Batch,
     queue: DatasetQueue,
     outcome: Outcome & { kind: 'retryable' },
     startedAtMs: number,
-  ): WarningText | undefined {
-    const { attempts, byteLength: bytes, count } = batch
-    const { isSizeTrial: isTrial } = attempts
-    const { maxBytes } = this.sizeLimit
-    const nowMs = monotonicMs()
-    if (!mayBeForSize(outcome) || (count === 1 && !isTrial)) return void queue.requeue(batch)
-    const isSilence = outcome.unanswered === 'silent'
-    const verdict: SizeVerdict =
-      bytes > maxBytes
-        ? { kind: 'too-large', acceptedBytes: maxBytes }
-        : this.#sizeEvidenceOf(batch.dataset).onFailed({ bytes, startedAtMs, nowMs, isTrial, isSilence })
-    if (verdict.kind === 'try-part') {
+  ): boolean {
+    const { attempts, byteLength, count } = batch
+    const mayBeCut = count > 1 || attempts.isSizeTrial
+    const verdict =
+      mayBeCut && mayBeForSize(outcome)
+        ? this.#sizes.onFailed(batch, startedAtMs, outcome.unanswered === 'silent')
+        : undefined
+    if (verdict?.kind === 'try-part') {
       const [part, rest] = batch.splitAt(verdict.maxBytes)
       part.attempts.isSizeTrial = true
       queue.requeue(part, rest)
-    } else if (verdict.kind === 'rejoin') {
+    } else if (verdict?.kind === 'rejoin') {
       attempts.isSizeTrial = false
       queue.requeueJoined(batch)
     } else queue.requeue(batch)
-    if (verdict.kind !== 'too-large') return undefined
-    return this.#learnSize(bytes, verdict.acceptedBytes, outcome.status, startedAtMs)
-  }
-
-  /**
-   * Notes that a batch was refused by an answer such as a 400, which may be for its size. Returns a warning if batches are
-   * cut, or cut smaller, from now on.
-   */
-  #noteRefused(
-    { dataset, attempts, byteLength: bytes, count }: Batch,
-    status: number,
-    startedAtMs: number,
-  ): WarningText | undefined {
-    const { maxBytes } = this.sizeLimit
-    const isFresh = attempts.refusal === undefined && !attempts.wasBlocked
-    const acceptedBytes =
-      bytes > maxBytes
-        ? maxBytes
-        : this.#sizeEvidenceOf(dataset).onSplit({ bytes, startedAtMs, nowMs: monotonicMs() }, isFresh)
-    if (acceptedBytes === undefined || count === 1) return undefined
-    return this.#learnSize(bytes, acceptedBytes, status, startedAtMs)
-  }
-
-  #sizeEvidenceOf(dataset: string): SizeEvidence {
-    const evidence = this.#sizeEvidence.get(dataset) ?? new SizeEvidence()
-    this.#sizeEvidence.delete(dataset)
-    this.#sizeEvidence.set(dataset, evidence)
-    const [oldest] = this.#sizeEvidence.keys()
-    if (this.#sizeEvidence.size > maxSizeEvidence) this.#sizeEvidence.delete(oldest as string)
-    return evidence
-  }
-
-  /** Returns a warning if batches are cut, or cut smaller, from now on. */
-  #learnSize(
-    bytes: number,
-    acceptedBytes: number,
-    status: number | undefined,
-    startedAtMs: number,
-  ): WarningText | undefined {
-    const { sizeLimit } = this
-    const isCut = sizeLimit.onTooLarge(bytes, startedAtMs, monotonicMs(), acceptedBytes)
-    return isCut ? batchTooLarge(bytes, sizeLimit.maxBytes, status) : undefined
+    if (verdict?.kind !== 'too-large') return false
+    return this.sizeLimit.onTooLarge(byteLength, startedAtMs, monotonicMs(), verdict.acceptedBytes)
   }
 
   /**
@@ -426,12 +378,10 @@ export class AttemptSettler {
     this.#refusalsInRow = 0
     this.#probesAtEnd = 0
     if (batch.attempts.refusals > 0) this.#inconsistentAtMs = nowMs
-    this.sizeLimit.onAccepted(batch.byteLength, startedAtMs, nowMs)
+    this.#sizes.onAccepted(batch, startedAtMs)
     queue.acceptedAtMs = Math.max(queue.acceptedAtMs, startedAtMs)
     if (startedAtMs >= queue.blockedAtMs) queue.acceptedBytes = Math.max(queue.acceptedBytes, batch.byteLength)
     queue.refusals?.onAccepted(nowMs)
-    const { byteLength: bytes, attempts } = batch
-    this.#sizeEvidence.get(batch.dataset)?.onAccepted({ bytes, startedAtMs, isTrial: attempts.isSizeTrial })
     if (queue.refusals !== undefined) queue.skipBackoff()
   }
 
