@@ -1,4 +1,6 @@
 /** `logferry mcp` as it is built, asked by the MCP client of the official SDK. */
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -19,6 +21,7 @@ interface Answer {
 
 interface Agent extends AsyncDisposable {
   readonly client: Client
+  stderr(): string
   /** Calls a tool. The client checks the answer against the schema of the tool. */
   call(name: string, args?: Record<string, unknown>): Promise<Answer>
 }
@@ -26,12 +29,17 @@ interface Agent extends AsyncDisposable {
 async function startAgent(url: string): Promise<Agent> {
   const client = new Client({ name: 'test', version: '1' })
   const args = [main, 'mcp', '--url', url]
-  await client.connect(
-    new StdioClientTransport({ command: process.execPath, args, env: { PATH: process.env.PATH ?? '' } }),
-  )
+  const env = { PATH: process.env.PATH ?? '' }
+  const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: 'pipe' })
+  let stderr = ''
+  transport.stderr?.on('data', chunk => {
+    stderr += chunk
+  })
+  await client.connect(transport)
   await client.listTools() // so that the client knows the schemas of the answers
   return {
     client,
+    stderr: () => stderr,
     async call(name, args = {}) {
       const result = await client.callTool({ name, arguments: args })
       const [first] = result.content as { text: string }[]
@@ -328,6 +336,40 @@ describe('logferry mcp without a service', () => {
     expect(answer).toMatchObject({ isError: true, text: expect.stringMatching(/Start one with 'logferry dev'/) })
     await using second = await startDev(['--port', port])
     expect((await agent.call('service_status')).data).toMatchObject({ url: second.url, kept: 0 })
+  })
+})
+
+describe('a message that is too long', () => {
+  it('gets an error, which is also printed, and the next message is answered', { timeout: 30_000 }, async () => {
+    await using dev = await startDev()
+    await using agent = await startAgent(dev.url)
+    await expect(agent.call('query_logs', { query: 'x'.repeat(20_000_000) })).rejects.toThrow(
+      /a message of 20000\d\d\d bytes is too long: at most 1048576 bytes are read/,
+    )
+    await expect.poll(() => agent.stderr()).toMatch(/^logferry mcp: a message of 20000\d\d\d bytes is too long: .*\n$/)
+    expect((await agent.call('service_status')).data).toMatchObject({ url: dev.url })
+  })
+
+  const params = `"params":{"text":"${'x'.repeat(1_048_576)}","id":7}`
+  const head = '"jsonrpc":"2.0"'
+  it.each([
+    [`{${head},"id":3,"method":"a",${params}}`, 3],
+    [`{"id":"a-b","method":"a",${params},${head}}`, 'a-b'],
+    [`{"method":"a",${params},${head},"id" : 4 }`, 4],
+    [`{${head},"method":"a",${params}}`, undefined],
+    [`{${head},"method":"a","id":5,${params}}`, undefined],
+  ])('is answered only if its id is at either end: %#', async (line, id) => {
+    const server = spawn(process.execPath, [main, 'mcp'])
+    const ping = JSON.stringify({ jsonrpc: '2.0', id: 'next', method: 'ping' })
+    const initialize = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+    server.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params: initialize })}\n`)
+    server.stdin.write(`${line}\n${ping}\n`)
+    const ids: unknown[] = []
+    for await (const answer of createInterface(server.stdout)) {
+      ids.push(JSON.parse(answer).id)
+      if (ids.at(-1) === 'next') server.stdin.end()
+    }
+    expect(ids.filter(each => each !== 0)).toEqual(id === undefined ? ['next'] : [id, 'next'])
   })
 })
 
