@@ -8,7 +8,7 @@ import { type EventBounds, elementSpans, lineNumber, lineSpans, type Spans, whol
 /** The reason why no event of a body can be stored. */
 export interface BodyProblem {
   status: 400 | 413
-  code: 'not-utf-8' | 'malformed-json' | 'not-an-object' | 'too-many-events' | 'nested-too-deeply'
+  code: 'not-utf-8' | 'malformed-json' | 'not-an-object' | 'too-many-events' | 'event-too-large' | 'nested-too-deeply'
   message: string
 }
 
@@ -36,25 +36,29 @@ async function eventsOfNdjson(body: Buffer, bounds: Search): Promise<BodyEvents 
   const slices = new Slices()
   for (let index = 0; index < events.count; index += 1) {
     if (slices.isOver) await slices.next()
+    if (events.size(index) > bounds.maxEventBytes) return tooLarge(events, index, bounds)
     const line = events.line(index)
     if (isNestedDeeper(line, bounds.maxNestingDepth)) return tooDeep(placeOf(events, index), bounds.maxNestingDepth)
-    const value = outlineOfJson(line)
+    const value = await outlineOfJson(line)
     if (isJsonObject(value)) {
       if (bounds.keepsParsed) parsed.push(isOutlineOnly(line) ? undefined : value)
       continue
     }
     if (value !== undefined) return notAnObject(events, index, value)
-    return (index === 0 && onePrettyEvent(body, bounds)) || malformed(line, lineNumber(body, events.start(index)))
+    return (
+      (index === 0 && (await onePrettyEvent(body, bounds))) || malformed(line, lineNumber(body, events.start(index)))
+    )
   }
   return events
 }
 
 /** Reads the body as one event, which may span several lines: a single event is accepted as a whole body. */
-function onePrettyEvent(body: Buffer, bounds: EventBounds): BodyEvents | BodyProblem | undefined {
+async function onePrettyEvent(body: Buffer, bounds: EventBounds): Promise<BodyEvents | BodyProblem | undefined> {
+  if (body.length > bounds.maxEventBytes) return undefined
   const text = body.toString()
   const problem = nestingProblem(text, bounds)
   if (problem) return problem
-  return isJsonObject(outlineOfJson(text)) ? new BodyEvents(body, wholeSpan(body)) : undefined
+  return isJsonObject(await outlineOfJson(text)) ? new BodyEvents(body, wholeSpan(body)) : undefined
 }
 
 async function eventsOfJson(body: Buffer, bounds: Search): Promise<BodyEvents | BodyProblem> {
@@ -66,9 +70,10 @@ async function eventsOfJson(body: Buffer, bounds: Search): Promise<BodyEvents | 
   const slices = new Slices()
   for (let index = 0; index < events.count; index += 1) {
     if (slices.isOver) await slices.next()
+    if (events.size(index) > bounds.maxEventBytes) return tooLarge(events, index, bounds)
     const text = events.line(index)
     if (isNestedDeeper(text, bounds.maxNestingDepth)) return tooDeep(placeOf(events, index), bounds.maxNestingDepth)
-    const value = outlineOfJson(text)
+    const value = await outlineOfJson(text)
     if (value === undefined) return malformed(body.toString())
     if (!isJsonObject(value)) return notAnObject(events, index, value)
     if (bounds.keepsParsed) parsed.push(isOutlineOnly(text) ? undefined : value)
@@ -90,13 +95,18 @@ function tooMany({ maxRequestEvents }: EventBounds): BodyProblem {
   return { status: 413, code: 'too-many-events', message }
 }
 
+function tooLarge(events: BodyEvents, index: number, { maxEventBytes }: EventBounds): BodyProblem {
+  const message = `${placeOf(events, index)} has more than ${maxEventBytes} bytes (maxEventBytes of the emulator)`
+  return { status: 413, code: 'event-too-large', message }
+}
+
 function tooDeep(what: string, maxDepth: number): BodyProblem {
   const message = `${what} is nested more deeply than ${maxDepth} levels (maxNestingDepth of the emulator)`
   return { status: 400, code: 'nested-too-deeply', message }
 }
 
-function malformed(text: string, firstLine?: number): BodyProblem {
-  return { status: 400, code: 'malformed-json', message: malformedJson(text, firstLine) }
+async function malformed(text: string, firstLine?: number): Promise<BodyProblem> {
+  return { status: 400, code: 'malformed-json', message: await malformedJson(text, firstLine) }
 }
 
 function notAnObject(events: BodyEvents, index: number, value: unknown): BodyProblem {

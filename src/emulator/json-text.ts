@@ -17,9 +17,9 @@ const maxParsedLength = 1_048_576
  * objects that `JSON.parse` creates take many times the memory of the text, and a few compressed kilobytes may expand
  * to a long text.
  */
-export function outlineOfJson(text: string): unknown {
-  if (text.length <= maxParsedLength) return parsedJson(text)
-  if (whereJsonBreaks(text) !== undefined) return undefined
+export async function outlineOfJson(text: string): Promise<unknown> {
+  if (!isOutlineOnly(text)) return parsedJson(text)
+  if ((await whereJsonBreaks(text)) !== undefined) return undefined
   const empty: Record<string, unknown> = { '{': {}, '[': [], '"': '' }
   return empty[text.trimStart().charAt(0)] ?? 0
 }
@@ -34,8 +34,8 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** Returns a message with the position of the first JSON error. The text starts on line `firstLine` of the body. */
-export function malformedJson(text: string, firstLine = 1): string {
-  const end = whereJsonBreaks(text) ?? text.length
+export async function malformedJson(text: string, firstLine = 1): Promise<string> {
+  const end = (await whereJsonBreaks(text)) ?? text.length
   let line = firstLine
   let lineStart = 0
   for (let at = 0; at < end; at += 1) {

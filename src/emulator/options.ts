@@ -76,6 +76,15 @@ export interface EmulatorOptions {
    */
   maxNestingDepth?: number | undefined
   /**
+   * Maximum size of one event, in bytes. Integer from 1; a request with a larger event gets a 413. A shipper sends one
+   * million bytes at most, unless its own `maxEventBytes` is higher.
+   *
+   * An event is read in one go, so other requests wait meanwhile: up to half a second at the default.
+   *
+   * @defaultValue 4 MiB
+   */
+  maxEventBytes?: number | undefined
+  /**
    * Maximum memory for received events, in bytes. Integer from 1. Beyond it, the emulator forgets the oldest requests.
    *
    * The sum counts the decoded bodies, 8 bytes per event, 1,024 bytes per request, the names of datasets, and 512 bytes
@@ -118,6 +127,7 @@ const optionNames = Object.keys({
   maxDecodedBytes: true,
   maxRequestEvents: true,
   maxNestingDepth: true,
+  maxEventBytes: true,
   maxStoredBytes: true,
 } satisfies Record<keyof EmulatorOptions, true>)
 
@@ -129,7 +139,7 @@ const optionNames = Object.keys({
 export function settingsOf(options: EmulatorOptions): Settings {
   const given = checkOptions('startEmulator: options', options, optionNames)
   const { host, allowedHosts, port, basePath, tls, org, orgs, enforce, tokens, orgIdHeader } = given
-  const { maxRequestBytes, maxDecodedBytes, maxRequestEvents, maxNestingDepth, maxStoredBytes } = given
+  const { maxRequestBytes, maxDecodedBytes, maxRequestEvents, maxNestingDepth, maxEventBytes, maxStoredBytes } = given
   return {
     host: checkText(named('host'), host ?? '127.0.0.1'),
     allowedHosts: checkHosts(named('allowedHosts'), allowedHosts ?? []),
@@ -144,6 +154,7 @@ export function settingsOf(options: EmulatorOptions): Settings {
     maxDecodedBytes: checkInteger(named('maxDecodedBytes'), maxDecodedBytes ?? 64 * MiB, 1, Number.MAX_SAFE_INTEGER),
     maxRequestEvents: checkInteger(named('maxRequestEvents'), maxRequestEvents ?? 200_000, 1, Number.MAX_SAFE_INTEGER),
     maxNestingDepth: checkInteger(named('maxNestingDepth'), maxNestingDepth ?? 256, 1, Number.MAX_SAFE_INTEGER),
+    maxEventBytes: checkInteger(named('maxEventBytes'), maxEventBytes ?? 4 * MiB, 1, Number.MAX_SAFE_INTEGER),
     maxStoredBytes: checkInteger(named('maxStoredBytes'), maxStoredBytes ?? 512 * MiB, 1, Number.MAX_SAFE_INTEGER),
   }
 }

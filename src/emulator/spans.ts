@@ -17,11 +17,13 @@ export type Spans = number[]
 export interface EventBounds {
   maxRequestEvents: number
   maxNestingDepth: number
+  maxEventBytes: number
 }
 
 const unbounded: EventBounds = {
   maxRequestEvents: Number.POSITIVE_INFINITY,
   maxNestingDepth: Number.POSITIVE_INFINITY,
+  maxEventBytes: Number.POSITIVE_INFINITY,
 }
 
 /**

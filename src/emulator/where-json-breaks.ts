@@ -1,21 +1,29 @@
+import { Slices } from './slices.ts'
+
 type Expectation = 'key' | 'colon' | 'value' | 'more'
 
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const literals = ['true', 'false', 'null']
 const quote = 0x22
 const backslash = 0x5c
+/** Tokens that are read between two looks at the clock. */
+const tokensPerLook = 1000
 
 /**
  * Returns the index of the first character that no valid JSON text could have at its position. Returns the length of
  * the text if the text ends too early, and `undefined` if the text is valid. The messages of `JSON.parse` do not always
- * contain this position.
+ * contain this position. Other requests are served while a long text is read.
  */
-export function whereJsonBreaks(text: string): number | undefined {
+export async function whereJsonBreaks(text: string): Promise<number | undefined> {
+  const slices = new Slices()
+  let tokens = 0
   const closers: string[] = []
   let expected: Expectation = 'value'
   let justOpened = false
   let at = afterSpace(text, 0)
   while (at < text.length) {
+    tokens += 1
+    if (tokens % tokensPerLook === 0 && slices.isOver) await slices.next()
     const char = text[at]
     const mayClose = justOpened || expected === 'more'
     justOpened = false

@@ -9,10 +9,10 @@ import { type Emulator, startEmulator } from '../../src/emulator.ts'
 import { createShipper } from '../../src/index.ts'
 import { exchangeRaw, post } from './wire.ts'
 
-const emulator = await startEmulator()
+const MiB = 1_048_576
+const emulator = await startEmulator({ maxEventBytes: 64 * MiB })
 afterAll(() => emulator.close())
 
-const MiB = 1_048_576
 const ndjson = 'application/x-ndjson'
 const json = 'application/json'
 
@@ -83,23 +83,46 @@ describe('other requests are served while the events of a large body', { timeout
   ])('%s', async (_, type, body, prepare) => {
     await using own = await startEmulator()
     prepare(own)
-    let isAnswered = false
-    let maxCpuMs = 0
-    const big = post(own, { type, body }).finally(() => {
-      isAnswered = true
-    })
-    while (!isAnswered) {
-      const { cpuMs } = await measured(() => nextTurn())
-      maxCpuMs = Math.max(maxCpuMs, cpuMs)
-    }
-    expect((await big).status).toBe(200)
+    const { status, maxCpuMs } = await watched(() => post(own, { type, body }))
+    expect(status).toBe(200)
     expect(own.eventCount('checkout')).toBe(200_000)
     expect(maxCpuMs).toBeLessThan(200)
   })
 })
 
+describe('other requests are served while a body of 60 MB', { timeout: 60_000 }, () => {
+  const list = '{},'.repeat(20_000_000)
+  it.each<[string, string, [number, number]]>([
+    ['has one event', `{"a":[${list}1]}`, [413, 413]],
+    ['has an event that does not end', `[{"a":[${list}1]`, [413, 400]],
+    ['has brackets that do not match', `[${list.slice(0, 600_000)}{"a":[${list}1}}`, [413, 400]],
+    ['has lines that are no JSON', `{"a":\n${list}`, [400, 413]],
+  ])('%s', async (_, plain, statuses) => {
+    await using own = await startEmulator({ enforce: { maxFields: true } })
+    const body = zstdCompressSync(plain)
+    const asLines = await watched(() => post(own, { type: ndjson, encoding: 'zstd', body }))
+    const asJson = await watched(() => post(own, { type: json, encoding: 'zstd', body }))
+    expect([asLines.status, asJson.status]).toEqual(statuses)
+    expect(Math.max(asLines.maxCpuMs, asJson.maxCpuMs)).toBeLessThan(400)
+  })
+})
+
+/** Returns the status of an answer, and the longest time that others waited for their turn meanwhile. */
+async function watched(ask: () => Promise<Response>): Promise<{ status: number; maxCpuMs: number }> {
+  let isAnswered = false
+  let maxCpuMs = 0
+  const asked = ask().finally(() => {
+    isAnswered = true
+  })
+  while (!isAnswered) {
+    const { cpuMs } = await measured(() => nextTurn())
+    maxCpuMs = Math.max(maxCpuMs, cpuMs)
+  }
+  return { status: (await asked).status, maxCpuMs }
+}
+
 it('bodies that arrive at the same time are bounded together, and their memory is free again', async () => {
-  await using own = await startEmulator()
+  await using own = await startEmulator({ maxEventBytes: 64 * MiB }) // one event is the shortest way to a large body
   const body = gzipSync(Buffer.concat([Buffer.from('{"a":"'), Buffer.alloc(63 * MiB, 'x'), Buffer.from('"}')]))
   const headers = { authorization: `Bearer ${own.token}`, 'content-type': ndjson, 'content-encoding': 'gzip' }
   const first = Array.from({ length: 4 }, () => {
@@ -169,6 +192,37 @@ describe('the maximum number of events in a request', () => {
   it('is higher than a shipper needs', async () => {
     const body = '{}\n'.repeat(100_000)
     expect((await post(emulator, { type: ndjson, body })).status).toBe(200)
+  })
+})
+
+describe('the maximum size of an event', () => {
+  const sized = (bytes: number) => `{"a":"${'x'.repeat(bytes - 8)}"}`
+
+  it.each([
+    [ndjson, (event: string) => `{}\n ${event} \n{}`],
+    [json, (event: string) => `[{}, ${event}]`],
+    [json, (event: string) => event],
+  ])('can be set, and one more byte is a 413 that says so (%s)', async (type, bodyOf) => {
+    await using own = await startEmulator({ maxEventBytes: 100 })
+    expect((await post(own, { type, body: bodyOf(sized(100)) })).status).toBe(200)
+    const refused = await post(own, { type, body: bodyOf(sized(101)) })
+    expect([refused.status, await refused.json()]).toEqual([
+      413,
+      {
+        code: 'event-too-large',
+        message: expect.stringMatching(
+          /^event \d of the body \(line \d\) has more than 100 bytes \(maxEventBytes of the emulator\)$/,
+        ),
+      },
+    ])
+  })
+
+  it('is higher than a shipper needs', async () => {
+    await using own = await startEmulator()
+    const shipper = createShipper({ baseUrl: own.url, token: own.token, dataset: 'd' })
+    shipper.ship({ text: 'x'.repeat(2_000_000) })
+    expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
+    expect(own.eventCount('d')).toBe(1)
   })
 })
 

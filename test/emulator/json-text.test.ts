@@ -29,8 +29,8 @@ it.each([
   ['1 2', 2],
   ['"open', 5],
   ['"\\', 1],
-])('%j stops being JSON at %s', (text, index) => {
-  expect(whereJsonBreaks(text)).toBe(index)
+])('%j stops being JSON at %s', async (text, index) => {
+  expect(await whereJsonBreaks(text)).toBe(index)
 })
 
 /** Valid JSON, and valid JSON with one character inserted or removed. */
@@ -41,10 +41,10 @@ const almostJson = fc
     return text.slice(0, index) + char + text.slice(index + removed)
   })
 
-it('finds an error exactly in the texts that JSON.parse refuses', () => {
-  fc.assert(
-    fc.property(almostJson, text => {
-      expect(whereJsonBreaks(text) === undefined).toBe(parsedJson(text) !== undefined)
+it('finds an error exactly in the texts that JSON.parse refuses', async () => {
+  await fc.assert(
+    fc.asyncProperty(almostJson, async text => {
+      expect((await whereJsonBreaks(text)) === undefined).toBe(parsedJson(text) !== undefined)
     }),
     { numRuns: soakRuns(600) },
   )
@@ -77,7 +77,7 @@ it('names the first line that is not valid UTF-8', async () => {
         fc.pre(!isUtf8(body))
         const lines = body.toString('latin1').split('\n')
         const line = 1 + lines.findIndex(text => !isUtf8(Buffer.from(text, 'latin1')))
-        const bounds = { maxRequestEvents: 1000, maxNestingDepth: 10 }
+        const bounds = { maxRequestEvents: 1000, maxNestingDepth: 10, maxEventBytes: 1000 }
         expect(await findEvents(body, 'application/x-ndjson', bounds)).toMatchObject({
           message: `line ${line} of the body is not valid UTF-8`,
         })

@@ -37,7 +37,7 @@ export async function updateOrganization(
   const problem = nestingProblem(text, limits)
   if (problem) return refusal(problem.status, problem.code, problem.message)
   const update = parsedJson(text)
-  if (update === undefined) return refusal(400, 'malformed-json', malformedJson(text))
+  if (update === undefined) return refusal(400, 'malformed-json', await malformedJson(text))
   if (!isJsonObject(update)) return refusal(400, 'not-an-object', 'the body must be a JSON object')
   const { name, region } = ownProperties(update)
   if (!isFilledString(name)) return refusal(400, 'invalid-name', '"name" must be a non-empty string')
