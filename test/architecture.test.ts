@@ -27,6 +27,7 @@ const common = [
   'accounting/',
   'options/',
   'node-version',
+  'make-private-directory',
   'own-properties',
   'text/',
   'stack-reserve',
@@ -97,6 +98,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
       'usage/statement-text',
       'fields/value-like-name',
       'accounting/severity',
+      'make-private-directory',
       'number-ranges',
       'options/loopback',
       'text/',
@@ -131,6 +133,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'stack-reserve': { parts: [] },
   time: { parts: ['node-version'] },
   'node-version': { parts: [] },
+  'make-private-directory': { parts: ['node-version'] },
   'number-ranges': { parts: [] },
   'time-limits': { parts: ['time'] },
 }

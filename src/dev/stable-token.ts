@@ -1,21 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, constants, fstatSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { makePrivateDirectory } from '../make-private-directory.ts'
 import { stateDirectory } from './state-directory.ts'
 
 const fileName = 'dev-token'
 const tokenBytes = 24
 const othersMode = 0o077
+/** Follows no symbolic link, and does not wait if a pipe is in place of the file. Windows has no such flags. */
+const readOnly = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 /** Characters that a shell leaves alone: the user pastes the printed token into a shell. */
 const tokenPattern = /^[\w.~+/=-]{8,512}$/
@@ -35,7 +28,7 @@ export interface StableToken {
 export function stableToken(directory: string = stateDirectory()): StableToken {
   const path = join(directory, fileName)
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    makePrivateDirectory(directory)
     return { token: readToken(path) ?? createToken(path) }
   } catch (error) {
     return { token: newToken(), problem: `the token is for this run only: ${(error as Error).message}` }
@@ -46,7 +39,7 @@ export function stableToken(directory: string = stateDirectory()): StableToken {
 function readToken(path: string): string | undefined {
   let file: number
   try {
-    file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0))
+    file = openSync(path, readOnly)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error

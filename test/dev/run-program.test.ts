@@ -1,6 +1,7 @@
 /** `logferry dev -- program` as it is built. */
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -247,6 +248,27 @@ describe('logferry dev', () => {
       expect(statSync(join(stateHome, 'logferry', 'dev-token')).mode & 0o777).toBe(0o600)
       await using dev = await startDev(['--token', 'my-own-token'], own)
       expect(dev.token).toBe('my-own-token')
+    } finally {
+      rmSync(stateHome, { recursive: true })
+    }
+  })
+
+  it.runIf(process.platform === 'linux')(
+    'uses a token of this run, and says why, where no directory can be made',
+    async () => {
+      await using dev = await startDev([], { XDG_STATE_HOME: '/proc/none' })
+      await dev.process.until(/the token is for this run only: ENOENT: no such file or directory, mkdir '\/proc\/none'/)
+    },
+  )
+
+  it.skipIf(process.platform === 'win32')('replaces a pipe in place of the file of the token', async () => {
+    const stateHome = mkdtempSync(join(tmpdir(), 'logferry-state-'))
+    const file = join(stateHome, 'logferry', 'dev-token')
+    try {
+      mkdirSync(join(stateHome, 'logferry'))
+      execFileSync('mkfifo', ['-m', '600', file])
+      await using dev = await startDev([], { XDG_STATE_HOME: stateHome })
+      expect(readFileSync(file, 'utf8')).toBe(`${dev.token}\n`)
     } finally {
       rmSync(stateHome, { recursive: true })
     }

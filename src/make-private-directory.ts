@@ -1,0 +1,25 @@
+import { dirname, resolve } from 'node:path'
+import { builtinModule } from './node-version.ts'
+
+const fs = builtinModule('node:fs')
+
+/**
+ * Creates a directory that only this user may enter, and its missing parents. Does nothing if the directory exists.
+ * Node's `recursive` never returns if a file system calls a directory missing whose parent exists, as `/proc` does.
+ *
+ * @throws any error from the disk
+ */
+export function makePrivateDirectory(path: string): void {
+  const missing = [resolve(path)]
+  for (let at = dirname(missing[0] as string); !fs.existsSync(at) && dirname(at) !== at; at = dirname(at)) {
+    missing.unshift(at)
+  }
+  for (const directory of missing) {
+    try {
+      fs.mkdirSync(directory, { mode: 0o700 })
+    } catch (error) {
+      // If it is a directory, it was there, or another process has created it since.
+      if (!fs.statSync(directory, { throwIfNoEntry: false })?.isDirectory()) throw error
+    }
+  }
+}
