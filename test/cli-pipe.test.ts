@@ -226,6 +226,44 @@ describe.concurrent('logferry pipe', () => {
     expect(await running.end()).toBe(0)
   })
 
+  it('delivers what it has read, and ends, if the reader of its output has stopped', async () => {
+    await using emulator = await startEmulator()
+    await using running = startPipe(emulator, ['--tee', '--read-on', '0.3'])
+    running.stdout.pause()
+    running.stdin.write('{"n":1}\n'.repeat(200_000))
+    await until(() => emulator.eventCount('d') > 0, 'the first lines arrive')
+    running.kill('SIGTERM')
+    expect(await running.exit()).toBe(1)
+    await running.until(/The reader of standard output did not take the last [\d,]+ bytes\.\n$/)
+    const [, read, delivered] = /^Read ([\d,]+) lines, delivered ([\d,]+) events\.$/m.exec(running.stderr()) ?? []
+    expect(delivered).toBe(read)
+    expect(emulator.eventCount('d')).toBe(Number(read?.replaceAll(',', '')))
+  })
+
+  it('stops at the second signal even if the reader of its output has stopped', async () => {
+    await using emulator = await startEmulator()
+    await using running = startPipe(emulator, ['--tee'])
+    running.stdout.pause()
+    running.stdin.write('{"n":1}\n'.repeat(200_000))
+    await until(() => emulator.eventCount('d') > 0, 'the first lines arrive')
+    running.kill('SIGTERM')
+    await running.until(/A second signal stops at once/)
+    running.kill('SIGTERM')
+    expect(await running.exit()).toBe(1)
+  })
+
+  it('gives a slow reader of its output the time to read the rest', async () => {
+    await using emulator = await startEmulator()
+    await using running = startPipe(emulator, ['--tee'])
+    running.stdout.pause()
+    const lines = '{"n":1}\n'.repeat(60_000)
+    running.stdin.end(lines)
+    await until(() => emulator.eventCount('d') > 0, 'the first lines arrive')
+    running.stdout.resume()
+    expect(await running.end()).toBe(0)
+    expect(running.output().toString()).toBe(lines)
+  })
+
   it('is not disturbed by SIGPIPE', async () => {
     await using emulator = await startEmulator()
     await using running = startPipe(emulator, ['--tee'])

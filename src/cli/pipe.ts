@@ -147,6 +147,10 @@ async function pipe(shipper: Shipper, options: PipeOptions): Promise<number> {
   }
   if (isJson) print(escapeJson(reportInJson(result)))
   else progress.say(reportOf(result))
+  if (tee !== undefined && !(await tee.whenTaken(stop.reading))) {
+    progress.say(`The reader of standard output did not take the last ${counted(tee.unread, 'byte')}.`)
+    process.exit(1) // What is written to it would keep the process alive.
+  }
   return isComplete(result) ? 0 : 1
 }
 

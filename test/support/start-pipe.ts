@@ -19,6 +19,8 @@ export interface RunningPipe extends AsyncDisposable {
   /** Closes the reading end of standard error. */
   closeStderr(): void
   kill(signal: NodeJS.Signals): void
+  /** Waits for the end of the process, even if its output is not read. Returns the exit code. */
+  exit(): Promise<number | null>
   /** Ends the input, waits for the end of the process, and returns its exit code; `null` after a signal. */
   end(lastInput?: string | Buffer): Promise<number | null>
 }
@@ -40,6 +42,7 @@ export function startPipe({ url, token }: PipeTarget, args: readonly string[] = 
     stdio: [stdin ?? 'pipe', 'pipe', 'pipe'],
   })
   const closed = once(child, 'close')
+  const exited = once(child, 'exit')
   const stdout = child.stdout as Readable
   const stderr = child.stderr as Readable
   const output: Buffer[] = []
@@ -57,6 +60,10 @@ export function startPipe({ url, token }: PipeTarget, args: readonly string[] = 
     until: pattern => until(() => pattern.test(said), `standard error matches ${pattern}`, 30_000),
     closeStderr: () => void stderr.destroy(),
     kill: signal => void child.kill(signal),
+    async exit() {
+      const [code] = await exited
+      return code
+    },
     async end(lastInput) {
       child.stdin?.end(lastInput)
       const [code] = await closed
@@ -64,6 +71,7 @@ export function startPipe({ url, token }: PipeTarget, args: readonly string[] = 
     },
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL')
+      stdout.resume()
       await closed
     },
   }

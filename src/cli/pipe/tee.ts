@@ -1,5 +1,9 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
+import { beforeAbort, settlesWithin } from '../../time-limits.ts'
+
+/** Time that a slow reader has for the last bytes after the command was told to stop, in milliseconds. */
+const lastBytesMs = 500
 
 /**
  * Passes the input on unchanged. If the reader goes away, the input is read on without it. This is the one output of a
@@ -24,6 +28,18 @@ export class Tee {
   /** True if the reader has gone away. */
   get isDeserted(): boolean {
     return this.#error?.code === 'EPIPE'
+  }
+
+  /** Number of bytes that the reader has not taken yet. */
+  get unread(): number {
+    return this.#stream.writableLength
+  }
+
+  /** Waits until the reader has taken everything. Resolves to false if it has not when the command is to stop. */
+  async whenTaken(signal: AbortSignal): Promise<boolean> {
+    const taken = new Promise<unknown>(resolve => this.#stream.write('', resolve))
+    await beforeAbort(taken, signal, () => new Error('the command is told to stop')).catch(() => {})
+    return settlesWithin(taken, lastBytesMs)
   }
 
   /** Writes a chunk, and waits until the reader takes more. */
