@@ -8,6 +8,8 @@ export interface Member {
   readonly name: string
   /** The first paragraph of the docstring, on one line. */
   readonly text: string
+  /** What the docstring says after `@defaultValue`, on one line, or an empty text. */
+  readonly defaultText: string
 }
 
 /** A member of an interface whose type is a function of one parameter, such as a listener. */
@@ -57,13 +59,14 @@ export class SourceFile {
 
   /** Returns the docstring of a declaration. */
   textOf(name: string): string {
-    return this.#docstringOf(this.#statementOf(name), name)
+    return firstParagraph(this.#docstringOf(this.#statementOf(name), name))
   }
 
   /** Returns the members of a union of texts, an interface, or a constant that is an object. */
   membersOf(name: string): Member[] {
     const members = this.#namedNodes(name).map(([member, node]) => {
-      return { name: member, text: this.#docstringOf(node, `${name}.${member}`) }
+      const docstring = this.#docstringOf(node, `${name}.${member}`)
+      return { name: member, text: firstParagraph(docstring), defaultText: defaultIn(docstring) }
     })
     if (members.length === 0) throw new Error(`${this.#url.pathname}: ${name} has no members`)
     return members
@@ -121,7 +124,7 @@ export class SourceFile {
     const before = this.#docstrings.findLast(({ end }) => end <= start)
     const isOfNode = before !== undefined && /^[\s|]*$/.test(this.#source.slice(before.end, start))
     if (!isOfNode) throw new Error(`${this.#url.pathname}: ${name} has no docstring`)
-    return firstParagraph(before.value)
+    return withoutStars(before.value)
   }
 }
 
@@ -159,15 +162,20 @@ function textsOf(type: ESTree.TSTypeAliasDeclaration['typeAnnotation']): [name: 
   })
 }
 
-/** Returns the first paragraph of a docstring, without the stars at the beginnings of its lines. */
-function firstParagraph(docstring: string): string {
+/** Returns the text of a docstring, without the stars at the beginnings of its lines. */
+function withoutStars(docstring: string): string {
   const lines = docstring
     .slice(1)
     .split('\n')
     .map(line => line.replace(/^\s*\*? ?/, '').trimEnd())
-  const [paragraph = ''] = lines
-    .join('\n')
-    .trim()
-    .split(/\n\n|\n@/)
+  return lines.join('\n').trim()
+}
+
+function firstParagraph(docstring: string): string {
+  const [paragraph = ''] = docstring.split(/\n\n|\s@/)
   return paragraph.replaceAll('\n', ' ')
+}
+
+function defaultIn(docstring: string): string {
+  return /@defaultValue\s+(.*?)(?=\n@|\n\n|$)/s.exec(docstring)?.[1]?.replaceAll('\n', ' ') ?? ''
 }

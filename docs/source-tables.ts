@@ -14,6 +14,7 @@ export const sourceTables: Readonly<Record<string, () => string>> = {
   'figures of the limits': () => memberTable('org/limits.ts', 'LimitsStats', 'figure'),
   'drop reasons': () => memberTable('accounting/drop-reasons.ts', 'DropReason', 'reason'),
   'warning codes': warningTable,
+  'emulator options': () => optionTable('emulator/options.ts', 'EmulatorOptions'),
   'error codes of the organization': () => memberTable('org/org-error.ts', 'OrgErrorCode', 'code'),
 }
 
@@ -41,6 +42,14 @@ function memberTable(path: string, type: string, head: string): string {
   return table(
     [head, 'meaning'],
     rows.map(({ name, text }) => [code(name), cellOf(text)]),
+  )
+}
+
+function optionTable(path: string, type: string): string {
+  const rows = source(path).membersOf(type)
+  return table(
+    ['option', 'default', 'meaning'],
+    rows.map(({ name, defaultText, text }) => [code(name), defaultText, cellOf(text)]),
   )
 }
 

@@ -1,7 +1,7 @@
 import { type DropReason, isIntended } from './accounting/drop-reasons.ts'
 import { isSeverityNumber, severityOfNumber } from './accounting/severity.ts'
 import { type ErrorCode, invalidOption } from './errors.ts'
-import { describedWord } from './options/described.ts'
+import { describedWord, kindOfMistake } from './options/described.ts'
 import { optionsOf } from './options/options-of.ts'
 import { ownProperties } from './own-properties.ts'
 import { bothWays, noteRecord } from './record/both-ways.ts'
@@ -43,8 +43,6 @@ export type LogferryLogRecordExporterOptions = ShipperOrOptions & {
    * `'delivered'`: when the service has answered for the records. If that takes longer than `flushTimeoutMs`, the
    * export fails with the name `timeout`, and the records are kept.
    *
-   * Any other value throws a `RangeError` when the exporter is created.
-   *
    * @defaultValue 'accepted'
    */
   acknowledge?: 'accepted' | 'delivered' | undefined
@@ -68,7 +66,12 @@ export class LogferryLogRecordExporter {
   constructor(options: LogferryLogRecordExporterOptions = {}) {
     const { acknowledge = 'accepted', ...shipping } = optionsOf(options)
     if (acknowledge !== 'accepted' && acknowledge !== 'delivered') {
-      throw invalidOption('acknowledge', "'accepted' or 'delivered'", describedWord(acknowledge), 'range')
+      throw invalidOption(
+        'acknowledge',
+        "'accepted' or 'delivered'",
+        describedWord(acknowledge),
+        kindOfMistake(acknowledge, 'string'),
+      )
     }
     this.#acknowledge = acknowledge
     const { shipper, isOwn } = shipperOf(shipping as ShipperOrOptions, ['acknowledge'])

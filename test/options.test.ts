@@ -8,10 +8,10 @@ import { ingestPath } from '../src/delivery/request.ts'
 import { startEmulator } from '../src/emulator.ts'
 import { createShipper, type TlsOptions } from '../src/index.ts'
 import { withEnvironment } from '../src/options/environment.ts'
-import { integer } from '../src/options/option.ts'
+import { type Definitions, integer } from '../src/options/option.ts'
 import { resolveOptions } from '../src/options/resolve.ts'
 import type { ResolvedOptions } from '../src/options/resolved-options.ts'
-import type { ShipperOptions } from '../src/options/shipper-options.ts'
+import { type ShipperOptions, shipperOptions } from '../src/options/shipper-options.ts'
 import { createOrgClient } from '../src/org.ts'
 import { LogferryLogRecordExporter, LogferryLogRecordProcessor } from '../src/otel.ts'
 import { LogferryTransport } from '../src/winston.ts'
@@ -39,6 +39,33 @@ const agentOfUndici6 = new (class Agent {
     return new ComposedDispatcher()
   }
 })()
+
+type Within = (value: unknown) => Record<string, unknown>
+
+/** Every option and every option inside of another, with a function that puts a value in its place. */
+function* optionsWithin(
+  definitions: Definitions,
+  outer: (own: Record<string, unknown>) => Record<string, unknown>,
+  prefix = '',
+): Generator<[name: string, definition: Definitions[string], within: Within]> {
+  for (const [name, definition] of Object.entries(definitions)) {
+    yield [`${prefix}${name}`, definition, value => outer({ [name]: value })]
+    const needed = name === 'spool' ? { directory: 'd' } : {}
+    const inner = (own: Record<string, unknown>) => outer({ [name]: { ...needed, ...own } })
+    yield* optionsWithin(definition.options ?? {}, inner, `${prefix}${name}.`)
+  }
+}
+
+/** The primitive types in the description of the values of an option. */
+function typesIn(values: string): ReadonlySet<string> {
+  const words: [type: string, pattern: RegExp][] = [
+    ['string', /^(string|path|PEM|`')/],
+    ['number', /^(at least|above|\d)/],
+    ['function', /function/],
+    ['boolean', /`true`/],
+  ]
+  return new Set(words.filter(([, pattern]) => pattern.test(values)).map(([type]) => type))
+}
 
 function refusal(options: unknown, environment = {}): Error & { code: string; option: string } {
   return thrownBy(() => resolveOptions(options as ShipperOptions, environment))
@@ -342,16 +369,16 @@ describe('invalid options throw when the shipper is made', () => {
       'TypeError',
     ],
     ['a word to identify', { ...good, identify: 'yes' }, 'identify', /true or false; got "yes"$/, 'TypeError'],
-    ['an unknown region', { ...good, region: 'mars' }, 'region', /'us' or 'eu'; got "mars"/, 'TypeError'],
-    ['an empty dataset', { ...good, dataset: '' }, 'dataset', /got an empty string/, 'TypeError'],
+    ['an unknown region', { ...good, region: 'mars' }, 'region', /'us' or 'eu'; got "mars"/, 'RangeError'],
+    ['an empty dataset', { ...good, dataset: '' }, 'dataset', /got an empty string/, 'RangeError'],
     [
       'a dataset of too many characters',
       { ...good, dataset: 'd'.repeat(1025) },
       'dataset',
       /1 to 1024 characters.*got a string of 1025/,
-      'TypeError',
+      'RangeError',
     ],
-    ['a dataset of two dots', { ...good, dataset: '..' }, 'dataset', /not "\." or "\.\."/, 'TypeError'],
+    ['a dataset of two dots', { ...good, dataset: '..' }, 'dataset', /not "\." or "\.\."/, 'RangeError'],
     [
       'both tokens',
       { ...good, personalAccessToken: 'p', orgId: 'o' },
@@ -387,9 +414,9 @@ describe('invalid options throw when the shipper is made', () => {
       { ...good, tls: { ca: '/etc/ca.pem' } },
       'tls.ca',
       /PEM.*got a string of 11/,
-      'TypeError',
+      'RangeError',
     ],
-    ['no certificate', { ...good, tls: { ca: [] } }, 'tls.ca', /PEM/, 'TypeError'],
+    ['no certificate', { ...good, tls: { ca: [] } }, 'tls.ca', /PEM/, 'RangeError'],
     ['PEM in place of an object', { ...good, tls: pem }, 'tls', /\{ ca, cert, key \}; got a string of/, 'TypeError'],
     [
       'a certificate without key',
@@ -405,14 +432,20 @@ describe('invalid options throw when the shipper is made', () => {
       /Known options: tls\.ca, tls\.cert, tls\.key$/,
       'TypeError',
     ],
-    ['a format unknown', { ...good, contentType: 'xml' }, 'contentType', /'application\/json'; got "xml"/, 'TypeError'],
+    [
+      'a format unknown',
+      { ...good, contentType: 'xml' },
+      'contentType',
+      /'application\/json'; got "xml"/,
+      'RangeError',
+    ],
     ['a compression unknown', { ...good, compression: true }, 'compression', /got true/, 'TypeError'],
     [
       'a severity unknown',
       { ...good, minSeverity: 'loud' },
       'minSeverity',
       /'trace', .* or 'fatal'; got "loud"/,
-      'TypeError',
+      'RangeError',
     ],
     ['no function of context', { ...good, context: { id: 1 } }, 'context', /a function .*; got an object/, 'TypeError'],
     [
@@ -446,7 +479,7 @@ describe('invalid options throw when the shipper is made', () => {
       { ...good, sample: { rates: {}, by: 'span' } },
       'sample.by',
       /'trace'; got "span"/,
-      'TypeError',
+      'RangeError',
     ],
     ['a unit without rates', { ...good, sample: { by: 'trace' } }, 'sample.rates', /got nothing/, 'TypeError'],
     ['rates that are none', { ...good, sample: { rates: 0.5 } }, 'sample.rates', /got a number/, 'TypeError'],
@@ -466,7 +499,7 @@ describe('invalid options throw when the shipper is made', () => {
       'TypeError',
     ],
     ['a fraction', { ...good, maxBatchAgeMs: 1.5 }, 'maxBatchAgeMs', /got 1.5/, 'RangeError'],
-    ['NaN', { ...good, maxBatchEvents: Number.NaN }, 'maxBatchEvents', /got NaN/, 'TypeError'],
+    ['NaN', { ...good, maxBatchEvents: Number.NaN }, 'maxBatchEvents', /got NaN/, 'RangeError'],
     ['too little', { ...good, maxBatchAgeMs: 0 }, 'maxBatchAgeMs', /got 0/, 'RangeError'],
     ['too much', { ...good, maxBatchBytes: 2 ** 30 }, 'maxBatchBytes', /got 1073741824/, 'RangeError'],
     [
@@ -564,7 +597,7 @@ describe('invalid options throw when the shipper is made', () => {
       { ...good, spool: { directory: 'd' }, durability: 'tape' },
       'durability',
       /'memory' or 'disk'; got "tape"/,
-      'TypeError',
+      'RangeError',
     ],
     ['a path for a callback', { ...good, onRejected: 'rejected.log' }, 'onRejected', /a function; got/, 'TypeError'],
     ['a text for a flag', { ...good, allowInsecure: 'yes' }, 'allowInsecure', /true or false; got "yes"/, 'TypeError'],
@@ -575,6 +608,28 @@ describe('invalid options throw when the shipper is made', () => {
     expect([error.name, error.code, error.option]).toEqual([type, 'LOGFERRY_INVALID_OPTION', option])
     expect(inspect(error)).not.toContain(secret)
   })
+
+  it.each([...optionsWithin(shipperOptions, value => value)])(
+    '%s: a wrong type is a TypeError, and any other wrong value a RangeError',
+    (name, { values }, within) => {
+      const rightTypes = typesIn(values)
+      const given = ['', 'a\0', 'x'.repeat(2000), -1, 0.001, Number.NaN, true, 7n, Symbol('s'), () => {}]
+      const kinds = given.map(value => {
+        const context = { ...good, orgId: 'o', spool: { directory: 'd' }, limits: {}, hold: {} }
+        if (name === 'personalAccessToken') Object.assign(context, { token: undefined })
+        try {
+          resolveOptions({ ...context, ...within(value) } as ShipperOptions, {})
+          return 'accepted'
+        } catch (error) {
+          const isOf = (error as { option?: string }).option === name
+          const right = rightTypes.has(typeof value) ? 'RangeError' : 'TypeError'
+          return isOf && (error as Error).name !== right ? `${String(value)}: ${error}` : 'as it should be'
+        }
+      })
+      expect(kinds.filter(kind => kind !== 'accepted' && kind !== 'as it should be')).toEqual([])
+      expect(kinds).toContain('as it should be')
+    },
+  )
 
   const hostile = ['secret\r\nX-Evil: 1', 'secret\n', 'secret\0', 'sec ret', 'secrét', ' secret', 'secret\u2028']
   const secretOptions = ['token', 'personalAccessToken', 'orgId'] as const

@@ -7,14 +7,28 @@ function shown(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }
 
-/** Returns the error for an option or argument `name` that has an unexpected value. */
+/** Returns the error for an option or argument `name` that has a value of the wrong type. */
 export function mistake(name: string, expected: string, value: unknown): TypeError {
   return new TypeError(`${name} must be ${expected}, not ${shown(value)}`)
 }
 
+/** Returns the error for a value that should be a text: a `RangeError` if it is one, but not an allowed one. */
+export function badText(name: string, expected: string, value: unknown): Error {
+  return badValue('string', name, expected, value)
+}
+
+function badNumber(name: string, expected: string, value: unknown): Error {
+  return badValue('number', name, expected, value)
+}
+
+function badValue(type: 'string' | 'number', name: string, expected: string, value: unknown): Error {
+  const error = mistake(name, expected, value)
+  return typeof value === type ? new RangeError(error.message) : error
+}
+
 export function checkInteger(name: string, value: unknown, min: number, max: number): number {
   if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return value as number
-  throw new RangeError(mistake(name, `an integer from ${min} to ${max}`, value).message)
+  throw badNumber(name, `an integer from ${min} to ${max}`, value)
 }
 
 /** Checks a delay in milliseconds: 0 to 2^31 − 1, the maximum of Node's timers. */
@@ -25,21 +39,26 @@ export function checkDelay(name: string, value: unknown): number {
 /** Checks a number of requests: an integer from 1, or `Infinity`. */
 export function checkCount(name: string, value: unknown): number {
   if (value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && (value as number) >= 1)) return value as number
-  throw new RangeError(mistake(name, 'an integer from 1, or Infinity', value).message)
+  throw badNumber(name, 'an integer from 1, or Infinity', value)
 }
 
 export function checkRange(name: string, value: unknown, min: number, max: number): number {
   if (typeof value === 'number' && value >= min && value <= max) return value
-  throw new RangeError(mistake(name, `a number from ${min} to ${max}`, value).message)
+  throw badNumber(name, `a number from ${min} to ${max}`, value)
 }
 
 export function checkOneOf(name: string, value: unknown, allowed: readonly string[]): void {
-  if (!allowed.includes(value as string)) throw mistake(name, allowed.map(each => `'${each}'`).join(' or '), value)
+  if (!allowed.includes(value as string)) throw badText(name, allowed.map(each => `'${each}'`).join(' or '), value)
 }
 
 export function checkText(name: string, value: unknown): string {
   if (typeof value === 'string' && value !== '') return value
-  throw mistake(name, 'a non-empty string', value)
+  throw badText(name, 'a non-empty string', value)
+}
+
+export function checkFlag(name: string, value: unknown): boolean {
+  if (typeof value === 'boolean') return value
+  throw mistake(name, 'true or false', value)
 }
 
 export function checkFunction<F>(name: string, value: F): F {

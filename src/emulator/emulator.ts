@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import { milliseconds } from '../text/milliseconds.ts'
 import { systemTimeMs } from '../time.ts'
 import type { EventObject } from './body-events.ts'
-import { checkDelay, checkInteger, checkOptions } from './checks.ts'
+import { checkDelay, checkInteger, checkOptions, checkText } from './checks.ts'
 import type { Connections } from './connections.ts'
 import { type Enforcement, enforcedLimits } from './enforcement.ts'
 import { Faults } from './faults.ts'
@@ -73,10 +73,11 @@ export class Emulator {
   /**
    * Accepts one more token and returns it.
    *
-   * @throws TypeError if the grant is invalid, or if its token is accepted already
+   * @throws TypeError | RangeError if the grant is invalid, or if its token is accepted already
    */
   addToken(grant: TokenGrant): string {
-    return this.#service.tokens.add(checkGrant('addToken: grant', grant))
+    const name = 'addToken: grant'
+    return this.#service.tokens.add(checkGrant(name, grant), name)
   }
 
   /** Stops accepting a token. @returns true if the token was accepted before */
@@ -110,7 +111,7 @@ export class Emulator {
    * Enforces these limits of the licenses from now on, and no others: `true` for all limits, `false` for none. The
    * fields of a dataset are recorded only while `maxFields` is enforced.
    *
-   * @throws TypeError if the enforcement is invalid
+   * @throws TypeError if a limit is unknown, or its value is not true or false
    */
   enforce(enforcement: Enforcement): void {
     this.#service.licenseLimits.enforced = enforcedLimits('enforce', enforcement)
@@ -126,12 +127,12 @@ export class Emulator {
    * events again.
    */
   events(dataset: string): EventObject[] {
-    return this.#service.store.events(dataset)
+    return this.#service.store.events(checkText('events: dataset', dataset))
   }
 
   /** Returns the JSON text of the same events, exactly as the client sent it. */
   lines(dataset: string): string[] {
-    return this.#service.store.lines(dataset)
+    return this.#service.store.lines(checkText('lines: dataset', dataset))
   }
 
   /**
@@ -141,7 +142,7 @@ export class Emulator {
    * `maxStoredBytes`, the emulator forgets the oldest of them, and their counts start again at 0.
    */
   eventCount(dataset: string): number {
-    return this.#service.store.count(dataset)
+    return this.#service.store.count(checkText('eventCount: dataset', dataset))
   }
 
   /** Returns the last 10,000 requests of any kind, or fewer if their headers are long, oldest first. */
@@ -164,6 +165,7 @@ export class Emulator {
    */
   async waitForEvents(dataset: string, count: number, options: { timeoutMs?: number } = {}): Promise<void> {
     const { timeoutMs = 10_000 } = checkOptions('waitForEvents: options', options, ['timeoutMs'])
+    checkText('waitForEvents: dataset', dataset)
     checkInteger('waitForEvents: count', count, 0, Number.MAX_SAFE_INTEGER)
     checkDelay('waitForEvents: timeoutMs', timeoutMs)
     const outcome = await this.#service.arrivals.wait(dataset, count, timeoutMs)

@@ -1,5 +1,4 @@
-import { inspect } from 'node:util'
-import { mistake } from './checks.ts'
+import { checkFlag, checkKeys, mistake } from './checks.ts'
 
 /** A choice of license limits. A limit is enforced if its property is `true`. */
 export interface LimitChoice {
@@ -39,9 +38,7 @@ export function enforcedLimits(name: string, enforcement: Enforcement): Readonly
   if (typeof enforcement !== 'object' || enforcement === null || Array.isArray(enforcement)) {
     throw mistake(name, 'true, false or an object', enforcement)
   }
-  for (const [limit, chosen] of Object.entries(enforcement)) {
-    if (!limits.includes(limit as Limit)) throw new TypeError(`${name}: there is no limit ${inspect(limit)}`)
-    if (typeof (chosen ?? false) !== 'boolean') throw mistake(`${name}.${limit}`, 'true or false', chosen)
-  }
+  checkKeys(name, enforcement, limits)
+  for (const [limit, chosen] of Object.entries(enforcement)) checkFlag(`${name}.${limit}`, chosen ?? false)
   return new Set(limits.filter(limit => Object.hasOwn(enforcement, limit) && enforcement[limit]))
 }

@@ -1,11 +1,13 @@
 import {
   checkCount,
   checkDelay,
+  checkFlag,
   checkFunction,
   checkObject,
   checkOneOf,
   checkOptions,
   checkRange,
+  checkText,
   checkTexts,
 } from './checks.ts'
 import { type EventPredicate, type FaultPlan, noFaults } from './fault-plan.ts'
@@ -92,12 +94,12 @@ export class Faults {
   /**
    * Rejects each matching event with this reason, inside a 200, and stores the other events. Each call adds a fault.
    *
-   * @throws TypeError if the predicate is not a function
+   * @throws TypeError | RangeError if an argument is invalid
    */
   rejectEvents(predicate: EventPredicate, reason: string): void {
     this.#plan.rejections.push({
       predicate: checkFunction('rejectEvents: predicate', predicate),
-      reason: String(reason),
+      reason: checkText('rejectEvents: reason', reason),
     })
   }
 
@@ -122,13 +124,14 @@ export class Faults {
    */
   maxBytes(bytes: number, options: { reset?: boolean } = {}): void {
     const { reset = false } = checkOptions('maxBytes: options', options, ['reset'])
+    checkFlag('maxBytes: reset', reset)
     this.#plan.maxBytes = { bytes: checkRange('maxBytes: bytes', bytes, 0, Number.POSITIVE_INFINITY), thenReset: reset }
   }
 
   /**
    * Answers 415 to a body with one of these content encodings. A later call replaces an earlier one.
    *
-   * @throws TypeError if `encodings` is not a list of non-empty strings
+   * @throws TypeError | RangeError if `encodings` is not a list of non-empty strings
    */
   refuseEncodings(encodings: readonly string[]): void {
     this.#plan.refusedEncodings = new Set(

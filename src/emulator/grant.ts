@@ -14,7 +14,8 @@ export function checkGrant(name: string, given: TokenGrant): TokenGrant {
   checkOneOf(`${name}.kind`, grant.kind, kinds)
   checkKeys(name, grant, grant.kind === 'api' ? ofApi : ofEach)
   if (grant.token !== undefined && !(typeof grant.token === 'string' && /^[\x21-\x7e]+$/.test(grant.token))) {
-    throw new TypeError(`${name}.token must be a non-empty string of visible ASCII characters`)
+    const message = `${name}.token must be a non-empty string of visible ASCII characters`
+    throw typeof grant.token === 'string' ? new RangeError(message) : new TypeError(message)
   }
   checkNames(`${name}.orgs`, grant.orgs ?? '*')
   if (grant.kind !== 'api') return grant

@@ -3,7 +3,7 @@ import { isIPv4, isIPv6 } from 'node:net'
 import { hostname as machineName } from 'node:os'
 import { isLoopback } from '../options/loopback.ts'
 import { type Answer, refusal } from './answer.ts'
-import { checkTexts, mistake } from './checks.ts'
+import { badText, checkTexts } from './checks.ts'
 
 /** The settings that `Hosts` uses. */
 export interface HostSettings {
@@ -73,7 +73,7 @@ export class Hosts {
 export function checkHosts(name: string, value: unknown): readonly string[] {
   const hosts = checkTexts(name, value)
   const wrong = hosts.findIndex(host => hostOf(host) === undefined)
-  if (wrong >= 0) throw mistake(`${name}[${wrong}]`, 'a host name or an address', hosts[wrong])
+  if (wrong >= 0) throw badText(`${name}[${wrong}]`, 'a host name or an address', hosts[wrong])
   return hosts
 }
 

@@ -1,7 +1,7 @@
 import { validateHeaderName } from 'node:http'
 import { ownProperties } from '../own-properties.ts'
 import type { BodyLimits } from './body.ts'
-import { checkInteger, checkList, checkOptions, checkText, mistake } from './checks.ts'
+import { badText, checkInteger, checkList, checkOptions, checkText } from './checks.ts'
 import { type Enforcement, enforcedLimits, type Limit } from './enforcement.ts'
 import { checkGrant } from './grant.ts'
 import { checkHosts } from './hosts.ts'
@@ -161,14 +161,14 @@ export function settingsOf(options: EmulatorOptions): Settings {
 
 function checkBasePath(path: string): string {
   if (typeof path === 'string' && /^(?:\/[A-Za-z0-9._~-]+)*\/?$/.test(path)) return path.replace(/\/$/, '')
-  throw mistake(named('basePath'), "a path such as '/edge'", path)
+  throw badText(named('basePath'), "a path such as '/edge'", path)
 }
 
 function checkHeaderName(name: string): string {
   try {
     validateHeaderName(name)
   } catch {
-    throw mistake(named('orgIdHeader'), 'the name of a header', name)
+    throw badText(named('orgIdHeader'), 'the name of a header', name)
   }
   return name.toLowerCase()
 }

@@ -1,6 +1,7 @@
 import type { License, Org as SpecifiedOrg } from '../org/organization.ts'
 import { ownProperties } from '../own-properties.ts'
 import {
+  badText,
   checkInteger,
   checkKeys,
   checkObject,
@@ -8,7 +9,6 @@ import {
   checkRange,
   checkText,
   checkTexts,
-  mistake,
 } from './checks.ts'
 
 /** An organization of the emulator. Its license has every field of the specification. */
@@ -102,11 +102,11 @@ function checkField(name: string, field: string, value: unknown, byDefault: unkn
   else if (typeof byDefault === 'number') checkInteger(name, value, 0, Number.MAX_SAFE_INTEGER)
   else if (Array.isArray(byDefault)) checkTexts(name, value)
   else if (typeof byDefault === 'object') checkObject(name, value as object)
-  else if (typeof value !== 'string') throw mistake(name, 'a string', value)
+  else if (typeof value !== 'string') throw badText(name, 'a string', value)
   else if (field === 'id') checkText(name, value)
   else if (field === 'paymentStatus') checkOneOf(name, value, payments)
-  else if (field === 'plan' && !plans.test(value)) throw mistake(name, 'a plan of the specification', value)
-  else if (times.has(field) && Number.isNaN(Date.parse(value))) throw mistake(name, 'a time in ISO 8601', value)
+  else if (field === 'plan' && !plans.test(value)) throw badText(name, 'a plan of the specification', value)
+  else if (times.has(field) && Number.isNaN(Date.parse(value))) throw badText(name, 'a time in ISO 8601', value)
 }
 
 export function withOverrides(org: Org, overrides: OrgOverrides): Org {

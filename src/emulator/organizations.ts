@@ -11,7 +11,7 @@ export class Organizations {
     for (const overrides of orgs) {
       const org = defaultOrg(overrides.id ?? defaultId, nowMs)
       if (this.#orgs.has(org.id))
-        throw new TypeError(`startEmulator: org and orgs must have different ids, not '${org.id}' twice`)
+        throw new RangeError(`startEmulator: org and orgs must have different ids, not '${org.id}' twice`)
       this.#orgs.set(org.id, withOverrides(org, structuredClone(overrides)))
     }
     this.defaultId = orgs[0]?.id ?? defaultId

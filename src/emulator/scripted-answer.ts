@@ -1,6 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { type Answer, json, refusal } from './answer.ts'
-import { checkInteger, checkObject, checkOptions } from './checks.ts'
+import { badText, checkInteger, checkObject, checkOptions, mistake } from './checks.ts'
 
 /** An answer that a test scripts. */
 export interface ScriptedAnswer {
@@ -23,8 +23,7 @@ export function scripted(what: string, answer: ScriptedAnswer): Answer {
   checkInteger(`${what}: status`, status, 200, 599)
   const own: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {
-    validateHeaderName(name)
-    validateHeaderValue(name, value)
+    checkHeader(`${what}: headers`, name, value)
     own[name.toLowerCase()] = value
   }
   if (body === undefined) {
@@ -34,7 +33,29 @@ export function scripted(what: string, answer: ScriptedAnswer): Answer {
     const headers = { 'content-type': 'text/plain; charset=utf-8', ...own }
     return { kind: 'answer', status, headers, body, reason: reasonOf(status) }
   }
-  return { ...json(status, body, own), reason: reasonOf(status) }
+  return { ...json(status, checkJson(`${what}: body`, body), own), reason: reasonOf(status) }
+}
+
+function checkHeader(name: string, header: string, value: string): void {
+  try {
+    validateHeaderName(header)
+    validateHeaderValue(header, value)
+  } catch {
+    const expected = 'names and values that HTTP allows in a header'
+    throw typeof value === 'string' ? badText(name, expected, `${header}: ${value}`) : mistake(name, expected, value)
+  }
+}
+
+/** Returns a value that can be sent as JSON. */
+function checkJson(name: string, value: object): object {
+  const expected = 'a string, bytes, or an object that JSON can represent'
+  if (typeof value !== 'object' || value === null) throw mistake(name, expected, value)
+  try {
+    JSON.stringify(value)
+  } catch {
+    throw mistake(name, expected, value)
+  }
+  return value
 }
 
 function reasonOf(status: number): string {

@@ -45,7 +45,7 @@ export class Service {
     this.#hosts = new Hosts(settings)
     this.organizations = new Organizations(settings.orgs, nowMs)
     this.tokens = new Tokens(this.organizations, settings.orgIdHeader)
-    for (const grant of settings.tokens) this.tokens.add(grant)
+    for (const [index, grant] of settings.tokens.entries()) this.tokens.add(grant, `startEmulator: tokens[${index}]`)
     this.licenseLimits = new LicenseLimits(this.organizations, settings.enforced)
     this.store = new Store(settings.maxStoredBytes)
     this.arrivals = new Arrivals(this.store)

@@ -76,7 +76,7 @@ function createServer({ tls }: Settings, maxHeaderSize: number | undefined): Ser
   try {
     return https.createServer({ ...options, key: tls.key, cert: tls.cert })
   } catch (cause) {
-    throw new TypeError('startEmulator: tls must have a key and its certificate in PEM', { cause })
+    throw new RangeError('startEmulator: tls must have a key and its certificate in PEM', { cause })
   }
 }
 

@@ -52,10 +52,11 @@ export class Tokens {
     this.#orgIdHeader = orgIdHeader
   }
 
-  add(given: TokenGrant): string {
+  /** @param name of the grant, for the error if its token is accepted already, which does not contain the token */
+  add(given: TokenGrant, name = 'grant'): string {
     const grant = ownProperties(structuredClone(given))
     const token = grant.token ?? `${grant.kind}-${randomUUID()}`
-    if (this.#grants.has(token)) throw new TypeError('a token must be in only one grant, but this one is in two')
+    if (this.#grants.has(token)) throw new RangeError(`${name}.token must be in no other grant`)
     this.#grants.set(token, grant)
     return token
   }

@@ -1,6 +1,6 @@
 import { invalidOption } from '../errors.ts'
 import { maxTimeoutMs } from '../time.ts'
-import { described } from './described.ts'
+import { described, kindOfMistake } from './described.ts'
 import { onlyOption } from './only-option.ts'
 
 /**
@@ -14,5 +14,5 @@ export function checkedTimeoutMs(options: { timeoutMs?: number | undefined }, de
   if (given === undefined) return defaultMs
   if (typeof given === 'number' && given >= 0 && given <= maxTimeoutMs) return given
   const expected = `a number from 0 to ${maxTimeoutMs} (milliseconds)`
-  throw invalidOption('timeoutMs', expected, described(given), typeof given === 'number' ? 'range' : 'type')
+  throw invalidOption('timeoutMs', expected, described(given), kindOfMistake(given, 'number'))
 }

@@ -7,6 +7,9 @@ import { unknownOption } from './unknown-option.ts'
 /** Valibot types of options for which a short text is a typing mistake, not a misplaced secret. */
 const wordTypes = new Set(['picklist', 'number', 'boolean'])
 
+/** Types of the values that a schema of Valibot refuses although their type is right. `NaN` is a number. */
+const typesOfSchemas: Readonly<Record<string, string>> = { picklist: 'string', number: 'number' }
+
 /**
  * Checks options by their definitions. Defaults are not filled in.
  *
@@ -28,8 +31,13 @@ export function checked<D extends Definitions>(definitions: D, options: unknown)
     path.join('.') || 'options',
     issue.message,
     got(issue, isSecret(definitions, path)),
-    issue.kind === 'schema' ? 'type' : 'range',
+    hasRightType(issue) ? 'range' : 'type',
   )
+}
+
+/** True if only the value is wrong: a number is not in the range, or a text is not in the list. */
+function hasRightType({ kind, type, input }: v.BaseIssue<unknown>): boolean {
+  return kind !== 'schema' || typeof input === typesOfSchemas[type]
 }
 
 function isUnknownName({ path }: v.BaseIssue<unknown>): boolean {

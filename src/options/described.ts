@@ -18,6 +18,11 @@ export function describedWord(value: unknown): string {
   return typeof value === 'string' && /^([a-z_]{1,9}|\d{1,9})$/i.test(value) ? JSON.stringify(value) : described(value)
 }
 
+/** Returns the kind of mistake that a value is, by the type that it should have. */
+export function kindOfMistake(value: unknown, rightType: 'string' | 'number'): 'type' | 'range' {
+  return typeof value === rightType ? 'range' : 'type'
+}
+
 const builtIns: readonly [(value: unknown) => boolean, string][] = [
   [isMap, 'a Map'],
   [isSet, 'a Set'],

@@ -90,16 +90,21 @@ export function option<T>(definition: CheckedBy<T> & { readonly default?: T }): 
   return ownProperties({ ...definition, presence: Object.hasOwn(definition, 'default') ? 'default' : 'optional' })
 }
 
-/** Defines an option that a function checks. The function must accept values of `T` only. */
+/**
+ * Defines an option that a function checks. The function must accept values of `T` only. `hasType` tells which other
+ * values have the right type; by default none.
+ */
 export function custom<T>(
   definition: Description & {
     readonly accepts: (value: unknown) => boolean
+    readonly hasType?: (value: unknown) => boolean
     readonly expected: string
     readonly values: string
   },
 ): Option<T> {
-  const { accepts, expected, ...description } = definition
-  return option({ ...description, check: v.custom<T>(accepts, expected) })
+  const { accepts, hasType = accepts, expected, ...description } = definition
+  const check = v.pipe(v.custom<T>(hasType, expected), v.check<T, string>(accepts, expected))
+  return option<T>({ ...description, check })
 }
 
 /** Defines an option that an application must set. */

@@ -28,7 +28,7 @@ const minKeyBytes = 16
 
 const expectedRedact = 'an array of paths, or an object: { paths, censor, hashKey, ignoreCase }'
 const expectedCensor = `'remove', 'hash', a text of at most ${maxCensorLength} characters, or a function`
-const expectedKey = `a key of at least ${minKeyBytes} bytes, as a text or a Uint8Array`
+const expectedKey = `a key of at least ${minKeyBytes} bytes for censor: 'hash', as a text or a Uint8Array`
 const expectedTexts = `an array of at most ${maxTexts} regular expressions with the flag g`
 const names = ['paths', 'censor', 'hashKey', 'ignoreCase'] as const
 
@@ -60,7 +60,8 @@ function longForm(redact: unknown): { readonly [Name in keyof RedactOptions]: un
 }
 
 function resolvePaths(paths: unknown, option: string): RedactPath[] {
-  if (!Array.isArray(paths)) throw invalidOption(option, 'an array of paths', kindOf(paths))
+  if (!Array.isArray(paths))
+    throw invalidOption(option, 'an array of paths', paths === undefined ? 'nothing' : kindOf(paths))
   if (paths.length > maxPaths) {
     throw invalidOption(option, `an array of at most ${maxPaths} paths`, `${paths.length} paths`, 'range')
   }
@@ -99,6 +100,7 @@ function resolveCensor(censor: unknown = '[redacted]', hashKey: unknown): Resolv
 }
 
 function resolveKey(key: unknown): string | Uint8Array {
+  if (key === undefined) throw invalidOption('redact.hashKey', expectedKey, 'nothing')
   if (typeof key !== 'string' && !isUint8Array(key)) throw invalidOption('redact.hashKey', expectedKey, kindOf(key))
   if (Buffer.byteLength(key) < minKeyBytes) throw invalidOption('redact.hashKey', expectedKey, 'a shorter one', 'range')
   return typeof key === 'string' ? key : Uint8Array.from(key)

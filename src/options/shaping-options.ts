@@ -2,7 +2,7 @@ import { type Severity, type SeverityName, severities } from '../accounting/seve
 import { invalidOption } from '../errors.ts'
 import { ownProperties } from '../own-properties.ts'
 import { isFunction } from './checks.ts'
-import { described, describedWord, kindOf } from './described.ts'
+import { described, describedWord, kindOf, kindOfMistake } from './described.ts'
 import { custom, type DefinitionsOf, word } from './option.ts'
 import { isOptionGroup } from './strict-object.ts'
 import { unknownOption } from './unknown-option.ts'
@@ -143,11 +143,12 @@ export function resolveShaping(options: ShapingOptions): ResolvedShaping {
 /**
  * Checks the name of a severity.
  *
- * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` if there is no severity of that name
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if there is no severity of that name
  */
 export function checkedSeverity(name: unknown, option: string): SeverityName {
   const found = severities.find(severity => severity === name)
-  if (found === undefined) throw invalidOption(option, expectedSeverity, describedWord(name))
+  if (found === undefined)
+    throw invalidOption(option, expectedSeverity, describedWord(name), kindOfMistake(name, 'string'))
   return found
 }
 
@@ -160,7 +161,8 @@ function resolveSample(given: NonNullable<ShapingOptions['sample']>): ResolvedSa
   }
   checkNames(own, ['rates', 'by'], 'sample')
   const { rates, by = 'event' } = own
-  if (by !== 'event' && by !== 'trace') throw invalidOption('sample.by', "'event' or 'trace'", describedWord(by))
+  if (by !== 'event' && by !== 'trace')
+    throw invalidOption('sample.by', "'event' or 'trace'", describedWord(by), kindOfMistake(by, 'string'))
   if (isFunction(rates)) return { rates: rates as SampleFunction, by }
   if (!isOptionGroup(rates)) {
     throw invalidOption('sample.rates', expectedRates, rates === undefined ? 'nothing' : kindOf(rates))
@@ -181,9 +183,8 @@ function resolveRates(rates: SampleRates, option: string): RatesBySeverity {
 
 function checkedRate(rate: unknown, option: string): number {
   if (rate === undefined) return 1
-  if (typeof rate !== 'number') throw invalidOption(option, expectedRate, described(rate))
-  if (!isRate(rate)) throw invalidOption(option, expectedRate, described(rate), 'range')
-  return rate
+  if (isRate(rate)) return rate
+  throw invalidOption(option, expectedRate, described(rate), kindOfMistake(rate, 'number'))
 }
 
 /** True for a number from 0 to 1. */

@@ -17,8 +17,9 @@ import { type UsageOptions, usageOptions } from './usage-options.ts'
  * Options of `createShipper`. The Winston transport and the OpenTelemetry exporter and processor take them as well, and
  * create a shipper from them.
  *
- * `undefined` means the default. An unknown name throws a `TypeError`, so that a typing mistake does not go unnoticed.
- * A value of the wrong type throws a `TypeError`, and a value out of range throws a `RangeError`. Both have the `code`
+ * `undefined` means the default. A `TypeError` is thrown for a value of the wrong type, and for an option that is
+ * unknown, missing, or excluded by another option. A `RangeError` is thrown for a value of the right type that is not
+ * allowed: a number out of range, a word that is not in the list, an empty text. Both have the `code`
  * `LOGFERRY_INVALID_OPTION`.
  *
  * Only own enumerable properties count, here and in nested objects. Properties inherited from a class or from
@@ -292,6 +293,7 @@ export const shipperOptions = {
   ...usageOptions,
   dataset: custom({
     accepts: value => isFunction(value) || isDatasetName(value),
+    hasType: value => isFunction(value) || typeof value === 'string',
     expected: expectedDataset,
     env: 'LOGFERRY_DATASET',
     isSecret: true,

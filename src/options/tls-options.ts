@@ -30,6 +30,8 @@ export interface TlsOptions {
 }
 
 const expectedPem = 'PEM in a string or a Buffer (not the path of a file), or an array of them'
+const isPemType = (value: unknown): boolean =>
+  Array.isArray(value) ? value.every(isPemType) : typeof value === 'string' || value instanceof Uint8Array
 const isPem = (value: unknown) => pemTexts(value).every(text => text?.includes('-----BEGIN '))
 
 /** Returns the texts of a value that should be PEM, with `undefined` for each part that is not a text. */
@@ -43,6 +45,7 @@ export function pemTexts(value: unknown): (string | undefined)[] {
 export const tlsOptions = {
   ca: custom({
     accepts: isPem,
+    hasType: isPemType,
     expected: expectedPem,
     values: 'PEM',
     defaultText: 'those that Node trusts',
@@ -50,12 +53,14 @@ export const tlsOptions = {
   }),
   cert: custom({
     accepts: isPem,
+    hasType: isPemType,
     expected: expectedPem,
     values: 'PEM',
     summary: 'client certificate; requires `key`',
   }),
   key: custom({
     accepts: isPem,
+    hasType: isPemType,
     expected: expectedPem,
     values: 'PEM',
     summary: 'private key of `cert`, without a passphrase',

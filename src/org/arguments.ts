@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { invalidOption } from '../errors.ts'
 import { checked } from '../options/checked.ts'
-import { kindOf } from '../options/described.ts'
+import { kindOf, kindOfMistake } from '../options/described.ts'
 import { option } from '../options/option.ts'
 import { isPathSegment } from '../options/path-segment.ts'
 import type { OrgUpdate } from './organization.ts'
@@ -16,7 +16,7 @@ const updateOptions = {
  * Checks the id of an organization, which becomes one segment of a path.
  *
  * @returns the id, unchanged
- * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION`. The message omits the id, which may be a misplaced token.
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`. The message omits the id, which may be a misplaced token.
  */
 export function checkedId(id: unknown): string {
   if (isPathSegment(id)) return id
@@ -24,6 +24,7 @@ export function checkedId(id: unknown): string {
     'id',
     'the id of an organization (1 to 1024 characters, no control characters, not "." or "..")',
     kindOf(id),
+    kindOfMistake(id, 'string'),
   )
 }
 

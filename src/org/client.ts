@@ -68,7 +68,7 @@ export class OrgClient {
    *
    * @param id identifier of the organization
    * @throws OrgError if the organization could not be read
-   * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` if `id` is malformed
+   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `id` is malformed
    */
   async get(id: string): Promise<Org> {
     return this.#call({ method: 'GET', id: checkedId(id), body: undefined })
@@ -81,7 +81,7 @@ export class OrgClient {
    * @param update the fields to change
    * @returns the organization after the change
    * @throws OrgError if the organization could not be updated
-   * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` if an argument is malformed
+   * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if an argument is malformed
    */
   async update(id: string, update: OrgUpdate): Promise<Org> {
     const body = Buffer.from(JSON.stringify(checkedUpdate(update)))

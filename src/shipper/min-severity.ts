@@ -1,6 +1,6 @@
 import { type Severity, type SeverityName, severities } from '../accounting/severity.ts'
 import { invalidOption } from '../errors.ts'
-import { described } from '../options/described.ts'
+import { described, kindOfMistake } from '../options/described.ts'
 import { onlyOption } from '../options/only-option.ts'
 import { checkedSeverity } from '../options/shaping-options.ts'
 import { clearTimeout, maxTimeoutMs, setTimeout } from '../time.ts'
@@ -45,7 +45,7 @@ function checkedForMs(options: { readonly forMs?: number | undefined }): number 
   const forMs = onlyOption(options, 'forMs')
   if (forMs === undefined || (typeof forMs === 'number' && forMs >= 1 && forMs <= maxTimeoutMs)) return forMs
   const expected = `a number from 1 to ${maxTimeoutMs} (milliseconds)`
-  throw invalidOption('forMs', expected, described(forMs), typeof forMs === 'number' ? 'range' : 'type')
+  throw invalidOption('forMs', expected, described(forMs), kindOfMistake(forMs, 'number'))
 }
 
 function indexOf(name: SeverityName): Severity {

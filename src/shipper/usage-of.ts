@@ -1,6 +1,6 @@
 import { invalidOption } from '../errors.ts'
 import type { FieldUsage } from '../fields/field-rules.ts'
-import { described } from '../options/described.ts'
+import { described, kindOfMistake } from '../options/described.ts'
 import { onlyOption } from '../options/only-option.ts'
 import type { Redaction } from '../record/redaction.ts'
 import { tailFields } from '../record/resource-tail.ts'
@@ -81,9 +81,6 @@ export function checkedMaxStatements(options: { maxStatements?: number | undefin
   const given = onlyOption(options, 'maxStatements')
   if (given === undefined) return defaultMaxStatements
   const expected = `an integer from 0 to ${maxMaxStatements} (statements)`
-  if (typeof given !== 'number') throw invalidOption('maxStatements', expected, described(given))
-  if (!Number.isInteger(given) || given < 0 || given > maxMaxStatements) {
-    throw invalidOption('maxStatements', expected, `${given}`, 'range')
-  }
-  return given
+  if (Number.isInteger(given) && given >= 0 && given <= maxMaxStatements) return given
+  throw invalidOption('maxStatements', expected, described(given), kindOfMistake(given, 'number'))
 }

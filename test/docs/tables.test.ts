@@ -26,7 +26,7 @@ describe('a table of names and docstrings', () => {
 
   it('has the members of a type in the order of the source, with the first paragraph of each docstring', () => {
     const reasons = sourceFile(new URL('../../src/accounting/drop-reasons.ts', import.meta.url))
-    expect(reasons.membersOf('DropReason').slice(0, 2)).toEqual([
+    expect(reasons.membersOf('DropReason').slice(0, 2)).toMatchObject([
       { name: 'memory', text: 'Memory was full (for events of this severity).' },
       { name: 'rejected', text: 'The service refused the event.' },
     ])

@@ -33,7 +33,10 @@ describe('an invalid option is refused with its name, the expectation and the va
     [{ orgs: [{ id: 'a' }, { id: 'a' }] }, "startEmulator: org and orgs must have different ids, not 'a' twice"],
     [{ enforce: 'all' }, "startEmulator: enforce must be true, false or an object, not 'all'"],
     [{ enforce: ['maxFields'] }, "startEmulator: enforce must be true, false or an object, not [ 'maxFields' ]"],
-    [{ enforce: { maxUsers: true } }, "startEmulator: enforce: there is no limit 'maxUsers'"],
+    [
+      { enforce: { maxUsers: true } },
+      expect.stringMatching(/^startEmulator: enforce: there is no 'maxUsers'; use one of apiRate/),
+    ],
     [{ enforce: { maxFields: 256 } }, 'startEmulator: enforce.maxFields must be true or false, not 256'],
     [{ tokens: 'secret' }, 'startEmulator: tokens must be a list'],
     [{ tokens: ['secret'] }, 'startEmulator: tokens[0] must be an object'],
@@ -60,7 +63,7 @@ describe('an invalid option is refused with its name, the expectation and the va
           { kind: 'personal', token: 'secret' },
         ],
       },
-      'a token must be in only one grant, but this one is in two',
+      'startEmulator: tokens[1].token must be in no other grant',
     ],
     [
       { org: { paymentStatus: 'nope' } },
@@ -84,6 +87,27 @@ describe('an invalid option is refused with its name, the expectation and the va
     [{ tls: { key: 'secret', cert: 'secret' } }, 'startEmulator: tls must have a key and its certificate in PEM'],
   ])('%j', async (options: Misuse, message) => {
     await expect(startEmulator(options)).rejects.toMatchObject({ message })
+  })
+
+  it.each<[option: string, rightType: string, wrong: readonly Misuse[]]>([
+    ['host', 'string', ['', 5, true]],
+    ['port', 'number', [-1, Number.NaN, '80', true]],
+    ['basePath', 'string', ['edge', 5, {}]],
+    ['orgIdHeader', 'string', ['', 'a b', 5]],
+    ['maxRequestBytes', 'number', [0, 1.5, '1']],
+    ['maxDecodedBytes', 'number', [0, '1']],
+    ['maxRequestEvents', 'number', [0, '1']],
+    ['maxNestingDepth', 'number', [0, '1']],
+    ['maxEventBytes', 'number', [0, '1']],
+    ['maxStoredBytes', 'number', [0, '1']],
+    ['allowedHosts', 'object', [['a b'], 'a']],
+    ['enforce', 'object', ['all', 5]],
+  ])('%s: a wrong type is a TypeError, and any other wrong value a RangeError', async (option, rightType, wrong) => {
+    for (const value of wrong) {
+      const name = typeof value === rightType ? 'RangeError' : 'TypeError'
+      const message = expect.stringMatching(new RegExp(`^startEmulator: ${option}\\b.* must be `))
+      await expect(startEmulator({ [option]: value })).rejects.toMatchObject({ name, message })
+    }
   })
 
   it('refuses a misspelled field of an organization or its license', async () => {
@@ -139,7 +163,21 @@ describe('an invalid fault is refused when it is scripted', () => {
   it.each([
     [() => faults.answerNext(0, { status: 500 }), 'answerNext: count must be an integer from 1, or Infinity, not 0'],
     [() => faults.answerNext(1, { status: 99 }), 'answerNext: status must be an integer from 200 to 599, not 99'],
-    [() => faults.answerNext(1, { status: 500, headers: { a: 'b\r\nc' } }), 'Invalid character in header content'],
+    [
+      () => faults.answerNext(1, { status: 500, headers: { a: 'b\r\nc' } }),
+      'answerNext: headers must be names and values that HTTP allows in a header, not ',
+    ],
+    [
+      () => faults.answerNext(1, { status: 500, headers: { a: undefined } }),
+      'answerNext: headers must be names and values',
+    ],
+    [() => faults.answerNext(1, { status: 500, body: 5 }), 'answerNext: body must be a string, bytes, or an object'],
+    [
+      () => faults.answerNext(1, { status: 500, body: { n: 5n } }),
+      'answerNext: body must be a string, bytes, or an object',
+    ],
+    [() => faults.maxBytes(5, { reset: 'no' }), "maxBytes: reset must be true or false, not 'no'"],
+    [() => faults.rejectEvents(() => true), 'rejectEvents: reason must be a non-empty string, not undefined'],
     [() => faults.answerNext(1), 'answerNext: answer must be an object, not undefined'],
     [
       () => faults.answerNext(1, { status: 500, header: {} }),

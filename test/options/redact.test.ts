@@ -53,7 +53,7 @@ describe('redact', () => {
     ['null', null, 'redact', 'TypeError', /got null/],
     ['a pattern', [/a/], 'redact[0]', 'TypeError', /got an object/],
     ['too many paths', Array(201).fill('a'), 'redact', 'RangeError', /at most 200 paths; got 201 paths/],
-    ['no paths', {}, 'redact.paths', 'TypeError', /an array of paths; got undefined/],
+    ['no paths', {}, 'redact.paths', 'TypeError', /an array of paths; got nothing$/],
     ['an unknown name', { paths: [], censer: 'x' }, 'redact.censer', 'TypeError', /Did you mean `redact.censor`\?$/],
     [
       'a censor of another type',
@@ -63,7 +63,13 @@ describe('redact', () => {
       /a text of at most 100.*got 5/,
     ],
     ['a long censor', { paths: [], censor: 'x'.repeat(101) }, 'redact.censor', 'RangeError', /at most 100/],
-    ['hash without a key', { paths: [], censor: 'hash' }, 'redact.hashKey', 'TypeError', /at least 16 bytes/],
+    [
+      'hash without a key',
+      { paths: [], censor: 'hash' },
+      'redact.hashKey',
+      'TypeError',
+      /a key of at least 16 bytes for censor: 'hash', .*; got nothing$/,
+    ],
     ['a short key', { paths: [], censor: 'hash', hashKey: 'short' }, 'redact.hashKey', 'RangeError', /a shorter one/],
     ['a key without hash', { paths: [], hashKey: key }, 'redact.hashKey', 'TypeError', /left out unless/],
     ['no boolean', { paths: [], ignoreCase: 1 }, 'redact.ignoreCase', 'TypeError', /true or false/],

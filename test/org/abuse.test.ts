@@ -54,7 +54,7 @@ describe('invalid options throw when the client is made', () => {
       'RangeError',
     ],
     ['no region', { ...good, baseUrl: { us: 'x', eu: 'y' } }, 'region', /'us' or 'eu'/, 'TypeError'],
-    ['an unknown region', { ...good, region: 'mars' }, 'region', /got "mars"/, 'TypeError'],
+    ['an unknown region', { ...good, region: 'mars' }, 'region', /got "mars"/, 'RangeError'],
     [
       'no time',
       { ...good, timeoutMs: 99 },
@@ -102,7 +102,8 @@ describe('invalid arguments reject, and no request is made', () => {
   it.each(['', '.', '..', 'a\r\nb', 'a\n', 'a\0', '\u007f', '\ud800', 'x'.repeat(2000), undefined, null, 7, {}, ['a']])(
     'id %j',
     async id => {
-      const refused = { name: 'TypeError', code: 'LOGFERRY_INVALID_OPTION', option: 'id' }
+      const name = typeof id === 'string' ? 'RangeError' : 'TypeError'
+      const refused = { name, code: 'LOGFERRY_INVALID_OPTION', option: 'id' }
       await expect(client.get(id as string)).rejects.toMatchObject(refused)
       await expect(client.update(id as string, { name: 'x' })).rejects.toMatchObject(refused)
     },

@@ -95,7 +95,7 @@ describe('setMinSeverity', () => {
       'a severity that does not exist',
       ['verbose'],
       {
-        name: 'TypeError',
+        name: 'RangeError',
         option: 'severity',
         message: /must be 'trace', 'debug', 'info', 'warn', 'error' or 'fatal'; got "verbose"$/,
       },
