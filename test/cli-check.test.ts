@@ -118,7 +118,7 @@ describe.concurrent('logferry check', () => {
       const names = lines.slice(0, -2).map(line => line.split(/ +/)[1])
       expect(names.join(' ')).toBe(
         'node options proxy dns connection tls answer clock token organization license region round-trip compression size ' +
-          'event spool duplicates',
+          'event spool duplicates logs-api',
       )
       expect(stdout).toMatch(/^ok {7}license {7}1,000 requests\/s, 1,000 GB a month \(.*, 1,024 fields, 100 datasets/m)
       expect(stdout).toMatch(/^skipped {2}size {10}only with --probe/m)
@@ -708,6 +708,63 @@ describe.concurrent('logferry check, log calls that are shipped twice:', () => {
       status: 'skipped',
       detail: expect.stringMatching(/--app <directory>/),
     })
+  })
+})
+
+describe.concurrent('logferry check, the API of logs', () => {
+  const api = '@opentelemetry/api'
+  const apiLogs = '@opentelemetry/api-logs'
+  const sdk = '@opentelemetry/sdk-logs'
+  const bridge = '@opentelemetry/winston-transport'
+
+  /** Checks an application with these dependencies, all installed; those of the bridge are its own. */
+  async function logsApi(dependencies: Record<string, string>) {
+    using folder = temporaryFolder()
+    writeFileSync(join(folder.path, 'package.json'), JSON.stringify({ dependencies }))
+    for (const [name, version] of Object.entries(dependencies)) {
+      const directory = join(folder.path, 'node_modules', name)
+      const own = name === bridge ? { [apiLogs]: '0.223.0' } : {}
+      mkdirSync(directory, { recursive: true })
+      writeFileSync(join(directory, 'package.json'), JSON.stringify({ name, version, exports: {}, dependencies: own }))
+    }
+    return (await check({}, ['--app', folder.path])).of('logs-api')
+  }
+
+  it.each([
+    [
+      'the older API with the SDK 3.x',
+      { [sdk]: '3.1.1', [api]: '1.10.0', [apiLogs]: '0.223.0' },
+      apiLogs,
+      /^Import logs/,
+    ],
+    ['a bridge of the older API with the SDK 3.x', { [sdk]: '3.1.1', [bridge]: '0.34.0' }, bridge, /^Import logs/],
+    [
+      'the newer API with the SDK 0.x',
+      { [sdk]: '0.223.0', [api]: '1.10.0' },
+      api,
+      /^Install @opentelemetry\/sdk-logs 3/,
+    ],
+  ])('warns of %s', async (_, dependencies, culprit, remedy) => {
+    expect(await logsApi(dependencies)).toMatchObject({
+      status: 'warn',
+      detail: expect.stringMatching(/reach no provider .* lost without an error$/),
+      remedy: expect.stringMatching(remedy),
+      values: { packages: [culprit] },
+    })
+  })
+
+  it.each([
+    ['the API of the SDK 3.x', { [sdk]: '3.1.1', [api]: '1.10.0' }],
+    ['the API of the SDK 0.x', { [sdk]: '0.223.0', [api]: '1.9.0', [apiLogs]: '0.223.0' }],
+    ['the API of the SDK 0.x beside the newer one', { [sdk]: '0.223.0', [api]: '1.10.0', [apiLogs]: '0.223.0' }],
+    ['no SDK', { [apiLogs]: '0.223.0' }],
+  ])('is content with %s', async (_, dependencies) => {
+    expect((await logsApi(dependencies))?.status).toBe('ok')
+  })
+
+  it('is skipped without a package.json', async () => {
+    using folder = temporaryFolder()
+    expect((await check({}, ['--app', folder.path])).of('logs-api')?.status).toBe('skipped')
   })
 })
 

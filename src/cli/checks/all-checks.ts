@@ -7,6 +7,7 @@ import { duplicates } from './duplicates.ts'
 import { event } from './event.ts'
 import type { HealthCheck } from './health-check.ts'
 import { license } from './license.ts'
+import { logsApi } from './logs-api.ts'
 import { node } from './node.ts'
 import { options } from './options.ts'
 import { organization } from './organization.ts'
@@ -38,4 +39,5 @@ export const allChecks: readonly HealthCheck[] = [
   event,
   spool,
   duplicates,
+  logsApi,
 ]

@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
+import { applicationIn } from './application.ts'
 import { type Finding, type HealthCheck, ok, skipped, warn } from './health-check.ts'
 import type { CheckSettings } from './session.ts'
 
@@ -27,7 +27,7 @@ export const duplicates: HealthCheck = {
   async run({ settings }) {
     const { environment, application } = settings
     const directory = resolve(application)
-    const dependencies = await dependenciesIn(directory)
+    const dependencies = (await applicationIn(directory))?.dependencies
     const preloaded = preloadedIn(environment.NODE_OPTIONS)
     const found = bridges.filter(name => dependencies?.has(name))
     if (dependencies === undefined && preloaded === undefined) {
@@ -59,17 +59,6 @@ function warnOf(evidence: string, { environment, options }: CheckSettings, value
   const where = isSame ? 'to the same service, ' : ''
   const detail = `${evidence}: with LogferryTransport in the same application, each log call is shipped twice, ${where}by OpenTelemetry too`
   return warn(detail, offSwitch, { ...values, isSameService: isSame })
-}
-
-/** Returns the names of all dependencies of an application; `undefined` if it has no readable package.json. */
-async function dependenciesIn(directory: string): Promise<ReadonlySet<string> | undefined> {
-  try {
-    const fields = JSON.parse(await readFile(join(directory, 'package.json'), 'utf8')) as Record<string, unknown>
-    const lists = [fields.dependencies, fields.devDependencies, fields.optionalDependencies]
-    return new Set(lists.flatMap(list => Object.keys(typeof list === 'object' && list !== null ? list : {})))
-  } catch {
-    return undefined
-  }
 }
 
 /** Returns the module of OpenTelemetry that `NODE_OPTIONS` preloads. */

@@ -94,7 +94,13 @@ function Report({ report }: { report: FaultReport }) {
       {plural(attempts, 'attempt')}, {count(refused)} refused
       {waits.length > 0 && ` · waits ${waits.join(', ')} s`} · {count(arrived)} arrived since,{' '}
       {plural(duplicates, 'duplicate')},{' '}
-      {lost === null ? <span class="quiet">lost: needs identify: true</span> : <b>{count(lost)} lost</b>}
+      {lost === null ? (
+        <span class="quiet">
+          lost events are counted only if the shipper has the option <code>identify: true</code>
+        </span>
+      ) : (
+        <b>{count(lost)} lost</b>
+      )}
     </p>
   )
 }

@@ -1,0 +1,66 @@
+import { resolve } from 'node:path'
+import { applicationIn, installedPackage, type PackageFile } from './application.ts'
+import { type HealthCheck, ok, skipped, warn } from './health-check.ts'
+
+const sdk = '@opentelemetry/sdk-logs'
+const api = '@opentelemetry/api'
+const olderApi = '@opentelemetry/api-logs'
+/** Packages that log through the API of logs for an application. */
+const bridges = [
+  '@opentelemetry/winston-transport',
+  '@opentelemetry/instrumentation-winston',
+  '@opentelemetry/instrumentation-pino',
+  '@opentelemetry/instrumentation-bunyan',
+]
+
+/**
+ * Compares the API of logs that an application uses with its SDK. `@opentelemetry/api-logs` belongs to the SDK 0.x, and
+ * `@opentelemetry/api` 1.10 to the SDK 3.x. With the wrong one, records reach no provider, and no error tells.
+ */
+export const logsApi: HealthCheck = {
+  name: 'logs-api',
+  after: [],
+  async run({ settings }) {
+    const directory = resolve(settings.application)
+    const application = await applicationIn(directory)
+    if (application === undefined) {
+      return skipped(`there is no package.json in ${directory}; name the application with --app <directory>`)
+    }
+    const { version } = (await installedPackage(sdk, directory)) ?? {}
+    if (version === undefined) return ok(`${sdk} is not installed`)
+    const values = { sdk: version }
+    if (Number.parseInt(version, 10) >= 3) {
+      const users = await usersOfOlderApi(application, directory)
+      if (users.length === 0) return ok(`${sdk} ${version}, without ${olderApi}`, values)
+      return warn(
+        `package.json has ${users.join(', ')}, but the records of ${olderApi} reach no provider of ${sdk} ${version}: they are lost without an error`,
+        `Import logs from ${api} 1.10 or later, and remove what uses ${olderApi}.`,
+        { ...values, packages: users },
+      )
+    }
+    const newerApi = (await installedPackage(api, directory))?.version
+    if (newerApi === undefined || !hasLogs(newerApi) || application.dependencies.has(olderApi)) {
+      return ok(`${sdk} ${version}, and no API of logs that it does not know`, values)
+    }
+    return warn(
+      `${api} ${newerApi} has an API of logs, whose records reach no provider of ${sdk} ${version}: they are lost without an error`,
+      `Install ${sdk} 3 or later, or import logs from ${olderApi}.`,
+      { ...values, packages: [api] },
+    )
+  },
+}
+
+/** Returns what uses the older API, of all that the application names. */
+async function usersOfOlderApi({ dependencies }: PackageFile, directory: string): Promise<string[]> {
+  const users = dependencies.has(olderApi) ? [olderApi] : []
+  for (const name of bridges.filter(bridge => dependencies.has(bridge))) {
+    if ((await installedPackage(name, directory))?.dependencies.has(olderApi)) users.push(name)
+  }
+  return users
+}
+
+/** True from 1.10 on. */
+function hasLogs(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return major > 1 || (major === 1 && minor >= 10)
+}
