@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
+import { checkedPages, linksOf } from '../docs/markdown.ts'
 import { Application } from './application.ts'
 
 let bare: Application
@@ -15,7 +16,17 @@ afterAll(() => bare?.remove())
 
 describe('the tarball', () => {
   it('holds what users need, and nothing else', () => {
-    expect(readdirSync(installed).sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'package.json'])
+    const ours = [
+      'ARCHITECTURE.md',
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'benchmarks',
+      'dist',
+      'docs',
+      'package.json',
+    ]
+    expect(readdirSync(installed).sort()).toEqual(ours)
     const files = readdirSync(join(installed, 'dist'), { recursive: true, withFileTypes: true })
     const names = files.filter(file => file.isFile()).map(file => file.name)
     const others = names.filter(name => !/^[a-z-]+(\.js|\.cjs|\.d\.ts|\.d\.cts)$/.test(name))
@@ -27,6 +38,19 @@ describe('the tarball', () => {
     const ofCommands = readdirSync(join(installed, 'dist/cli'))
     const code = names.length - ofCommands.length - others.length
     expect(code).toBeLessThan(50) // the code once, what options and commands need, and the declarations of the public API
+  })
+
+  it('has every page to which its pages link; only code is in the repository alone', () => {
+    const missing = checkedPages().flatMap(page => {
+      const files = linksOf(page)
+        .filter(link => !/^[a-z]+:|^#/i.test(link))
+        .map(link => join(dirname(page), decodeURI(link).replace(/#.*/, '')))
+      return files.filter(file => !existsSync(join(installed, file)))
+    })
+    expect(missing.filter(file => !/^(examples|src|test|benchmarks)(\/|$)/.test(file) || file.endsWith('.md'))).toEqual(
+      [],
+    )
+    expect(linksOf('README.md').filter(link => link.startsWith('examples'))).toEqual([])
   })
 
   it('has no getters among its exports, which would need a frame where the stack ends', () => {
