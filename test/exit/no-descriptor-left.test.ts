@@ -97,8 +97,24 @@ describe.skipIf(isWindows)('a process without a spool that has no free file desc
     await using emulator = await startEmulator()
     const source = `${openAll} ${core('exitTimeoutMs: 30_000')} log(0, 1000); takeAllDescriptors(); process.exit(3)`
     const { code, ms, stderr } = await runWithFewFiles(source, emulator)
-    expect([code, stderr]).toEqual([3, expect.stringMatching(/1000 events could not be delivered .*EMFILE.*ulimit -n/)])
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringMatching(/1000 events could not be delivered .*EMFILE.* need 7 free file descriptors.*ulimit -n/),
+    ])
     expect(ms).toBeLessThan(20_000)
+  })
+
+  it.each([
+    ['dropped', 6, 0],
+    ['delivered', 7, 1000],
+  ])('has its events %s by process.exit() with %i free ones', async (_, free, arrived) => {
+    await using emulator = await startEmulator()
+    const source = `${openAll} ${core()} log(0, 1000)
+      for (const descriptor of takeAllDescriptors().slice(0, ${free})) closeSync(descriptor)
+      process.exit()`
+    const { stderr } = await runWithFewFiles(source, emulator)
+    expect(stderr.includes('dropped')).toBe(arrived === 0)
+    expect(emulator.eventCount('d')).toBe(arrived)
   })
 
   it('keeps its events until a descriptor is free, and says what it lacks', async () => {
