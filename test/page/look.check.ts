@@ -181,6 +181,24 @@ describe('no screen has a violation that axe knows, and none has a control beyon
   })
 })
 
+it('neither the list beside an open event nor the tables on a phone scroll sideways', async () => {
+  await using tab = await openTab(browser, dev, 'events?q=level:error&group=0', { width: 1280 })
+  const { page } = tab
+  const scrolls = `[...document.querySelectorAll('#list, .table-scroll, .screen')]
+    .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map(({ className }) => className)`
+  await openEvent(page)
+  for (const width of [1280, 1000]) {
+    await page.setViewportSize({ width, height: 700 })
+    expect(await page.evaluate(scrolls), `${width}`).toEqual([])
+  }
+  await page.setViewportSize({ width: 360, height: 700 })
+  for (const path of ['fields/d', 'cost']) {
+    await page.goto(`${dev.url}/dev/${path}`)
+    await firstRow(page)
+    expect(await page.evaluate(scrolls), path).toEqual([])
+  }
+})
+
 describe('forced colors', () => {
   it('leave levels, the current tab, the current view and the selected row distinguishable', async () => {
     await using tab = await openTab(browser, dev, 'events?q=searched&group=0')

@@ -122,9 +122,9 @@ function columnsOf(monthlyBytes: number): readonly TableColumn<Statement>[] {
         </>
       ),
     },
-    { head: 'Bytes', isNumber: true, cell: one => bytes(one.bytes) },
-    { head: 'Events', isNumber: true, cell: ({ events }) => shortCount(events) },
-    { head: 'Each', isNumber: true, cell: one => bytes(one.bytes / Math.max(one.events, 1)) },
+    { head: 'Bytes', isNumber: true, minPageWidth: 561, cell: one => bytes(one.bytes) },
+    { head: 'Events', isNumber: true, minPageWidth: 561, cell: ({ events }) => shortCount(events) },
+    { head: 'Each', isNumber: true, minPageWidth: 561, cell: one => bytes(one.bytes / Math.max(one.events, 1)) },
     { head: 'Level', cell: ({ level }) => <LevelLabel level={level} /> },
     {
       head: 'Statement',

@@ -85,6 +85,7 @@ function Screen({ children }: { children: ComponentChildren }) {
 const columns: readonly TableColumn<FieldRow>[] = [
   {
     head: 'Field',
+    class: 'name',
     cell: ({ path }) => (
       <code>
         <Text text={path} />
@@ -99,10 +100,12 @@ const columns: readonly TableColumn<FieldRow>[] = [
   {
     head: 'Distinct',
     isNumber: true,
+    minPageWidth: 561,
     cell: ({ distinct, approximate }) => `${approximate ? '≈ ' : ''}${distinct === 0 ? '–' : shortCount(distinct)}`,
   },
   {
     head: 'Example',
+    minPageWidth: 561,
     class: 'example',
     cell: ({ distinct, example }) => <Text text={distinct === 0 ? '–' : cellText(example)} />,
   },

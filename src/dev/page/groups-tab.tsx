@@ -57,8 +57,8 @@ const columns: readonly TableColumn<Group>[] = [
   { head: 'Dataset', cell: ({ dataset }) => <Text text={dataset} /> },
   { head: 'Statement', class: 'wide', cell: group => <Statement group={group} /> },
   { head: 'Events', isNumber: true, cell: group => shortCount(group.count) },
-  { head: 'Over time', isRoomy: true, cell: ({ spark }) => <Spark counts={spark} /> },
-  { head: 'First seen', isRoomy: true, cell: ({ first }) => timeOf(first) },
+  { head: 'Over time', minPageWidth: 1000, cell: ({ spark }) => <Spark counts={spark} /> },
+  { head: 'First seen', minPageWidth: 1000, cell: ({ first }) => timeOf(first) },
   { head: 'Last seen', cell: ({ last }) => timeOf(last) },
   { head: 'Examples', cell: group => <Examples group={group} /> },
 ]

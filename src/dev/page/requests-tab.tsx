@@ -129,9 +129,9 @@ function columnsOf(open: number | undefined, span: Span): readonly TableColumn<R
     { head: 'Events', isNumber: true, cell: ({ events }) => count(events) },
     { head: 'Wire', isNumber: true, cell: ({ wireBytes }) => bytes(wireBytes) },
     { head: 'Body', isNumber: true, cell: ({ bodyBytes }) => bytes(bodyBytes) },
-    { head: 'Encoding', isRoomy: true, cell: ({ encoding }) => <Text text={encoding} /> },
+    { head: 'Encoding', minPageWidth: 1000, cell: ({ encoding }) => <Text text={encoding} /> },
     { head: 'Took', isNumber: true, cell: ({ tookMs }) => (tookMs === null ? '–' : duration(tookMs)) },
-    { head: 'Waterfall', isRoomy: true, cell: row => <Waterfall row={row} span={span} /> },
+    { head: 'Waterfall', minPageWidth: 1000, cell: row => <Waterfall row={row} span={span} /> },
     { head: 'Note', class: 'wide', cell: row => <Note row={row} /> },
   ]
 }

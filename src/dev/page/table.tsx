@@ -5,8 +5,8 @@ export interface TableColumn<Row> {
   head: string
   /** Numbers stand at the right. */
   isNumber?: true
-  /** The column is left out where the page is narrow. */
-  isRoomy?: true
+  /** The column is left out where the page has fewer pixels: on a tablet, or on a phone. */
+  minPageWidth?: 1000 | 561
   /** Class of a cell. */
   class?: string | ((row: Row) => string)
   /** Text that the pointer shows on a cell. */
@@ -33,7 +33,7 @@ export function Table<Row>({ columns, rows, keyOf, class: className, rowClass, r
         <thead>
           <tr>
             {columns.map(column => (
-              <th key={column.head} scope="col" class={classOf(column)}>
+              <th key={column.head} scope="col" class={classOf(column) || undefined}>
                 {column.head}
               </th>
             ))}
@@ -43,7 +43,11 @@ export function Table<Row>({ columns, rows, keyOf, class: className, rowClass, r
           {rows.map(row => (
             <tr key={keyOf(row)} class={rowClass?.(row)} ref={rowRef?.(row) ?? null}>
               {columns.map(column => (
-                <td key={column.head} class={classOf(column) ?? classIn(column, row)} title={column.title?.(row)}>
+                <td
+                  key={column.head}
+                  class={`${classOf(column)} ${classIn(column, row)}`.trim() || undefined}
+                  title={column.title?.(row)}
+                >
                   {column.cell(row)}
                 </td>
               ))}
@@ -57,11 +61,10 @@ export function Table<Row>({ columns, rows, keyOf, class: className, rowClass, r
 }
 
 /** Returns the class of the head and of each cell of a column. */
-function classOf({ isNumber, isRoomy }: Pick<TableColumn<never>, 'isNumber' | 'isRoomy'>): string | undefined {
-  if (isNumber) return 'number'
-  return isRoomy ? 'roomy' : undefined
+function classOf({ isNumber, minPageWidth }: Pick<TableColumn<never>, 'isNumber' | 'minPageWidth'>): string {
+  return [isNumber && 'number', minPageWidth && `from-${minPageWidth}`].filter(Boolean).join(' ')
 }
 
-function classIn<Row>({ class: given }: TableColumn<Row>, row: Row): string | undefined {
+function classIn<Row>({ class: given = '' }: TableColumn<Row>, row: Row): string {
   return typeof given === 'function' ? given(row) : given
 }
