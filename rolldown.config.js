@@ -73,7 +73,7 @@ const code = defineConfig({
         // other chunk of theirs.
         {
           name: 'command-line',
-          test: /src\/cli\/(run|command|commands|command-line|print|package-version)\.ts|commander/,
+          test: /src\/cli\/(run|command|commands|command-line|print|package-version|stop-signals)\.ts|commander/,
           priority: 3,
         },
         { name: 'record', test: /src\/(record|batch)\//, priority: 2.5 },

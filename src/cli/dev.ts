@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { setFlagsFromString } from 'node:v8'
 import { type DevOptions, devOptions, InvalidOption, optionOfService } from '../dev/dev-options.ts'
@@ -19,6 +18,7 @@ import { outputEnded } from './events/stop.ts'
 import { fileLines } from './file-lines.ts'
 import { packageVersion } from './package-version.ts'
 import { print, printError } from './print.ts'
+import { stopBySignal } from './stop-signals.ts'
 import { boundYoungGeneration } from './young-generation.ts'
 
 export const command: Command = {
@@ -216,8 +216,7 @@ async function joinService(
 }
 
 function stopped(): Promise<unknown> {
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'].map(signal => once(process, signal))
-  return Promise.race([...signals, outputEnded()])
+  return Promise.race([stopBySignal(), outputEnded()])
 }
 
 function welcome({ url, pageUrl, token, orgId }: DevService): string {

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { type Emulator, startEmulator } from '../emulator.ts'
 import { toMessageLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
@@ -6,6 +5,7 @@ import { outputInJson, outputInWords } from './emulator-output.ts'
 import { outputEnded } from './events/stop.ts'
 import { printError } from './print.ts'
 import { printArrivals } from './print-arrivals.ts'
+import { stopBySignal } from './stop-signals.ts'
 
 /**
  * Maximum size of the stored events with --tail, in bytes. It is low because --tail reads the stored events again and
@@ -43,7 +43,7 @@ Exits with 0 when it is stopped, with 1 if it cannot listen.`,
     const token = tokenOf(given)
     const emulator = await started(given, token)
     if (emulator === undefined) return 1
-    const end = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), outputEnded()])
+    const end = Promise.race([stopBySignal(), outputEnded()])
     const output = given.json === true ? outputInJson : outputInWords(given.tail === true)
     output.listening(emulator, token ?? emulator.token)
     const stopTail = given.tail === true ? printArrivals(emulator, output.event) : undefined

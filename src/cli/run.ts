@@ -4,6 +4,7 @@ import { type Command, type Given, Misuse } from './command.ts'
 import { define, makeParser, problemIn } from './command-line.ts'
 import { commands, groups } from './commands.ts'
 import { printError } from './print.ts'
+import { endAfterStop } from './stop-signals.ts'
 
 /**
  * Runs a command line. Returns the exit code: 0 for success, 1 if the command failed, 2 if the command line is invalid.
@@ -17,7 +18,11 @@ export async function run(args: readonly string[], version: string): Promise<num
   try {
     const program = makeParser(version)
     const listed = Object.hasOwn(commands, name) ? commands[name] : undefined
-    if (listed !== undefined) return await runCommand((await listed.load()).command, program, path, rest)
+    if (listed !== undefined) {
+      const exitCode = await runCommand((await listed.load()).command, program, path, rest)
+      endAfterStop()
+      return exitCode
+    }
     if (rest.length === 0) throw new Misuse(incomplete(name))
     await program.parseAsync([...path, ...rest.slice(0, 1)], { from: 'user' })
     return 0

@@ -1,3 +1,5 @@
+import { stopBySignal } from '../stop-signals.ts'
+
 /**
  * Returns a signal that aborts when the user stops the command, or when the reader of its output ends, as in
  * `logferry tail | head`.
@@ -5,7 +7,7 @@
 export function stopSignal(): AbortSignal {
   const controller = new AbortController()
   const stop = () => controller.abort()
-  process.once('SIGINT', stop).once('SIGTERM', stop)
+  void stopBySignal().then(stop)
   void outputEnded().then(stop)
   return controller.signal
 }

@@ -5,6 +5,7 @@ import { toMessageLine } from '../../text/short-line.ts'
 import type { DevClient } from '../events/dev-client.ts'
 import { outputEnded } from '../events/stop.ts'
 import { printError } from '../print.ts'
+import { stopBySignal } from '../stop-signals.ts'
 import { getEvent, getTrace, queryLogs } from './event-tools.ts'
 import { type LongMessage, MessageLimit, maxMessageBytes } from './message-limit.ts'
 import { costByStatement, listErrors, listFields, serviceStatus } from './summary-tools.ts'
@@ -34,7 +35,7 @@ export async function serveMcp(client: DevClient, version: string): Promise<void
   messages.once('close', end).once('end', end)
   pipeline(process.stdin, messages, () => {}) // an error closes the messages too
   void outputEnded().then(() => end())
-  process.once('SIGINT', end).once('SIGTERM', end)
+  void stopBySignal().then(end)
   await ended
   await handle.close()
   messages.destroy()
