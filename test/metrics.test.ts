@@ -4,6 +4,7 @@ import { type DataPoint, DataPointType, type Histogram, MeterProvider, MetricRea
 import { describe, expect, it } from 'vitest'
 import { createShipper, type ShipperOptions } from '../src/index.ts'
 import { startShipping } from './support/shipping.ts'
+import { makeSpool } from './support/spool-of-test.ts'
 import { until } from './support/until.ts'
 
 /** A reader that collects only on demand. */
@@ -131,6 +132,23 @@ describe('metrics', () => {
     const refused = attempts.find(point => point['error.type'] !== undefined)
     expect(refused).toMatchObject({ 'error.type': '503', 'http.response.status_code': 503 })
     expect(attempts.reduce((sum, { value }) => sum + Number(value), 0)).toBe(shipper.stats().requests)
+  })
+
+  it('count an event as processed once, although close() hands it off and the same shipper takes it back', async () => {
+    await using shipping = await startShipping()
+    using spool = makeSpool()
+    const sdk = startMetrics()
+    const shipper = shipping.ship({ meterProvider: sdk.meterProvider, spool: { directory: spool.directory } })
+    shipping.emulator.faults.answerNext(10_000, { status: 503 })
+    for (let n = 0; n < 10; n++) shipper.ship({ n })
+    await shipper.close({ timeoutMs: 0 })
+    expect(shipper.stats().spool?.handedOff).toBe(10)
+    expect(await sdk.values(processed)).toEqual({ '': 10 })
+    shipping.emulator.faults.clear()
+    shipper.ship({ n: 10 }) // takes back what close() has handed off
+    await until(() => shipper.stats().delivered === 11, 'all events are delivered')
+    expect(await sdk.values(processed)).toEqual({ '': 11 })
+    expect(await sdk.values(exported)).toEqual({ '': 11 })
   })
 
   it('count refused events as exported with an error', async () => {

@@ -24,6 +24,15 @@ export interface Dropped {
 /** The origin of dropped events. */
 export type DropOrigin = Partial<Pick<Dropped, 'dataset' | 'wasSent'>>
 
+/** Pending events that are handed off to another process. */
+export interface HandedOff {
+  readonly count: number
+  /** Further events that go along, although they were settled before: they will be settled again. */
+  readonly settledAgain?: number
+  /** True if the pending events have been in a request. */
+  readonly wasSent: boolean
+}
+
 /** Numbers of dropped events for one reason: the events that had been sent before, and the others. */
 export interface DropCounts {
   sent: number
@@ -71,6 +80,10 @@ export class Ledger {
   #handedOff = 0
   #handedOffInAll = 0
   #sent = 0
+  /** Number of events that were handed off after a request had them. */
+  #sentHandedOff = 0
+  /** Number of events that were taken back, and have been counted as sent. */
+  #sentBefore = 0
   /**
    * Events dropped before they were in a batch, mostly inside their own log calls. One number counts an event as
    * accepted and dropped at once. So `intakeDropCounts.error[severity]++` can count the event when the stack is exhausted
@@ -111,14 +124,19 @@ export class Ledger {
     return this.#handedOffInAll
   }
 
-  /** Number of events that have been in a request. An event counts once, however often it is sent. */
+  /**
+   * Number of events that have been in a request. An event counts once, however often it is sent, also if this process
+   * has handed it off and taken it back.
+   */
   get sent(): number {
     return this.#sent
   }
 
   /** Notes that a request with so many events starts, and that no request had these events before. */
   send(count: number): void {
-    this.#sent += count
+    const again = Math.min(count, this.#sentBefore)
+    this.#sentBefore -= again
+    this.#sent += count - again
   }
 
   deliver(count: number): void {
@@ -149,12 +167,9 @@ export class Ledger {
     this.admitted += count
   }
 
-  /**
-   * Hands pending events off to another process.
-   *
-   * @param settledAgain further events that go along, although they were settled before: they will be settled again
-   */
-  handOff(count: number, settledAgain = 0): void {
+  /** Hands pending events off to another process. */
+  handOff({ count, settledAgain = 0, wasSent }: HandedOff): void {
+    if (wasSent) this.#sentHandedOff += count
     this.#handedOff += count + settledAgain
     this.#handedOffInAll += count + settledAgain
     this.admitted += settledAgain
@@ -163,6 +178,10 @@ export class Ledger {
   /** Takes back events that this process handed off. */
   takeBack(count: number): void {
     this.#handedOff -= count
+    // The store does not tell which of them had been sent. In the end, the number is right.
+    const sentBefore = Math.min(count, this.#sentHandedOff)
+    this.#sentHandedOff -= sentBefore
+    this.#sentBefore += sentBefore
   }
 
   /** Returns a copy of the drops, by reason and severity. */

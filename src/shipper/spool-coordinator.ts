@@ -138,14 +138,14 @@ export class SpoolCoordinator {
    * keeps the rest.
    */
   handOff(batch: Batch): boolean {
-    const { count, byteLength, dataset } = batch
+    const { count, byteLength, dataset, wasSent } = batch
     this.spool.skipBackoff()
     const handedOff = batch.handOffTo(this.spool)
     const kept = handedOff === undefined ? batch : nothing
     const spooled = { count: count - kept.count, bytes: byteLength - kept.byteLength }
     if (spooled.count > 0) this.onSpooled({ dataset, ...spooled, isHandedOff: true })
-    if (handedOff === undefined) this.#deps.ledger.handOff(count - batch.count)
-    else this.#deps.ledger.handOff(count, handedOff - count)
+    if (handedOff === undefined) this.#deps.ledger.handOff({ count: count - batch.count, wasSent })
+    else this.#deps.ledger.handOff({ count, settledAgain: handedOff - count, wasSent })
     this.emitPending()
     return handedOff !== undefined
   }
@@ -157,8 +157,8 @@ export class SpoolCoordinator {
 
   /** Leaves a batch that cannot be read where it is, to a process that can read it. */
   onUnreadable(batch: Batch): void {
-    const { count } = batch
-    this.#deps.ledger.handOff(count, batch.handOff() - count)
+    const { count, wasSent } = batch
+    this.#deps.ledger.handOff({ count, settledAgain: batch.handOff() - count, wasSent })
     this.#warn(
       `a file of the spool in ${this.#directory} cannot be read. Its events stay there for the next process that uses the ` +
         `spool: ${count}. Check the disk and the permissions of the file.`,
@@ -220,7 +220,8 @@ export class SpoolCoordinator {
   #onVanished({ path, what }: Vanished): void {
     let lost = 0
     for (const batch of this.#deps.batchQueue().recover()) {
-      if (what === 'taken') this.#deps.ledger.handOff(batch.count, batch.handOff() - batch.count)
+      const { count, wasSent } = batch
+      if (what === 'taken') this.#deps.ledger.handOff({ count, settledAgain: batch.handOff() - count, wasSent })
       else {
         lost += batch.count
         this.#drop(dropOf(batch, 'spool-damaged'))
