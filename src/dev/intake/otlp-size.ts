@@ -33,6 +33,8 @@ const openBracket = 0x5b
 /** True if the request, in JSON, may have more objects and lists than are decoded. */
 export function isTooManyObjects(body: Uint8Array): boolean {
   let count = 0
-  for (const byte of body) if (byte === openBrace || byte === openBracket) count += 1
+  for (let at = 0; at < body.length && count <= maxMessages; at += 1) {
+    if (body[at] === openBrace || body[at] === openBracket) count += 1
+  }
   return count > maxMessages
 }
