@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { BodyEvents, type EventObject } from './body-events.ts'
-import { isJsonObject, isOutlineOnly, malformedJson, outlineOfJson } from './json-text.ts'
+import { isJsonObject, isOutlineOnly, malformedJson, outlineOfJson, parsedJson } from './json-text.ts'
 import { isNestedDeeper } from './nesting.ts'
 import { Slices } from './slices.ts'
 import { type EventBounds, elementSpans, lineNumber, lineSpans, type Spans, wholeSpan } from './spans.ts'
@@ -39,7 +39,7 @@ async function eventsOfNdjson(body: Buffer, bounds: Search): Promise<BodyEvents 
     if (events.size(index) > bounds.maxEventBytes) return tooLarge(events, index, bounds)
     const line = events.line(index)
     if (isNestedDeeper(line, bounds.maxNestingDepth)) return tooDeep(placeOf(events, index), bounds.maxNestingDepth)
-    const value = await outlineOfJson(line)
+    const value = isOutlineOnly(line) ? await outlineOfJson(line) : parsedJson(line)
     if (isJsonObject(value)) {
       if (bounds.keepsParsed) parsed.push(isOutlineOnly(line) ? undefined : value)
       continue
@@ -73,7 +73,7 @@ async function eventsOfJson(body: Buffer, bounds: Search): Promise<BodyEvents | 
     if (events.size(index) > bounds.maxEventBytes) return tooLarge(events, index, bounds)
     const text = events.line(index)
     if (isNestedDeeper(text, bounds.maxNestingDepth)) return tooDeep(placeOf(events, index), bounds.maxNestingDepth)
-    const value = await outlineOfJson(text)
+    const value = isOutlineOnly(text) ? await outlineOfJson(text) : parsedJson(text)
     if (value === undefined) return malformed(body.toString())
     if (!isJsonObject(value)) return notAnObject(events, index, value)
     if (bounds.keepsParsed) parsed.push(isOutlineOnly(text) ? undefined : value)
