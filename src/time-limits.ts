@@ -24,8 +24,8 @@ const blockedLoopMs = 250
 const blockedLoopGraceMs = 1000
 
 /**
- * Calls `expire` after `ms` milliseconds, once the sockets have been read. If the event loop was blocked, `expire`
- * waits one second longer.
+ * Calls `expire` after `ms` milliseconds, once the sockets have been read. If the event loop was blocked, or the process
+ * was frozen, `expire` waits one second longer.
  *
  * @returns a function that stops the clock
  */
@@ -43,6 +43,7 @@ export function deadline(ms: number, expire: () => void, { keepsAlive = true }: 
     lastTurn = setImmediate(expire)
   }
   let timer = start(ms, () => {
+    if (ms <= 0) return expire() // the caller does not wait for an answer
     const lateMs = monotonicMs() - startedAtMs - ms
     if (lateMs < blockedLoopMs) return expireAfterReading()
     timer = start(blockedLoopGraceMs, expireAfterReading)
@@ -53,19 +54,21 @@ export function deadline(ms: number, expire: () => void, { keepsAlive = true }: 
   }
 }
 
-/** Resolves to true if the work ends within the time, even by an error. Never rejects. */
+/**
+ * Resolves to true if the work ends within the time, even by an error. Never rejects. The work may wait for an answer
+ * that is unread in a socket, so the time is that of a `deadline`.
+ */
 export async function settlesWithin(
   work: Promise<unknown>,
   timeoutMs: number,
-  { keepsAlive = true }: TimeLimitOptions = {},
+  options?: TimeLimitOptions,
 ): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
-  const timer = setTimeout(() => resolve(false), timeoutMs)
-  if (!keepsAlive) timer.unref()
+  const stopClock = deadline(timeoutMs, () => resolve(false), options)
   const onSettled = (): void => resolve(true)
   work.then(onSettled, onSettled)
   const isSettled = await promise
-  clearTimeout(timer)
+  stopClock()
   return isSettled
 }
 

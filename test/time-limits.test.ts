@@ -22,6 +22,13 @@ describe('a deadline', () => {
     expect(expire).toHaveBeenCalledOnce()
   })
 
+  it('does not wait for answers if it leaves no time for them', async () => {
+    const expire = vi.fn()
+    deadline(0, expire)
+    vi.advanceTimersToNextTimer()
+    expect(expire).toHaveBeenCalledOnce()
+  })
+
   it('calls nothing once its clock is stopped', async () => {
     const expire = vi.fn()
     deadline(100, expire)()
@@ -53,7 +60,7 @@ describe('work settles within the time', () => {
 
   it('but not if it is still going on', async () => {
     const isSettled = settlesWithin(never, 100)
-    await vi.advanceTimersByTimeAsync(100)
+    await vi.advanceTimersByTimeAsync(101)
     expect(await isSettled).toBe(false)
   })
 })

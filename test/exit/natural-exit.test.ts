@@ -3,6 +3,7 @@ import { startFaultServer } from '../support/fault-server.ts'
 import { startRawServer } from '../support/raw-server.ts'
 import { runScript } from '../support/run-script.ts'
 import { startShipping } from '../support/shipping.ts'
+import { startNode } from '../support/start-node.ts'
 import { core, environmentFor } from './running.ts'
 
 const winstonLogger = (transport = '', logger = '') => `
@@ -51,6 +52,24 @@ describe('a process that ends by itself', () => {
     `)
     expect(events.map(({ message }) => message)).toEqual(['first', 'round 1', 'round 2', 'round 3'])
   })
+
+  it.skipIf(process.platform === 'win32')(
+    'drops nothing if it was frozen, as a machine that sleeps, while the answer came',
+    async () => {
+      await using server = await startFaultServer(request => {
+        if (!request.isWhole) return
+        frozen.signal('SIGSTOP')
+        setTimeout(() => request.take(), 50)
+        setTimeout(() => frozen.signal('SIGCONT'), 600)
+      })
+      await using frozen = startNode(
+        ['--input-type=module', '--eval', `${core('exitTimeoutMs: 200')} log(0, 10)`],
+        environmentFor(server),
+      )
+      expect([await frozen.end(), frozen.stderr()]).toEqual([0, ''])
+      expect(server.numbers).toHaveLength(10)
+    },
+  )
 
   it('is not kept alive by a shipper without pending events', async () => {
     const { code, ms, events } = await run(`${winstonLogger()}

@@ -18,6 +18,25 @@ describe('scenario 20: the event loop is blocked past the timeout, while the ans
     expect(tally(server.numbers, 100)).toEqual(allOnce)
     expect(logs.stats()).toMatchObject({ requests: 1, retries: 0 })
   })
+
+  it.each([
+    ['flush', 1],
+    ['flush', 400],
+    ['close', 1],
+    ['close', 400],
+  ] as const)('%s() reads the answer before it gives up, by %i ms', async (name, pastMs) => {
+    const timeoutMs = 100
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      request.take()
+      block(request.atMs + timeoutMs + pastMs)
+    })
+    await using logs = watched({ baseUrl: server.url })
+    logs.log(0, 100)
+    expect(await logs[name](timeoutMs)).toEqual({ complete: true, pending: 0 })
+    expect(logs.stats()).toMatchObject({ delivered: 100, dropped: 0 })
+    expect(logs.warnings).toEqual([])
+  })
 })
 
 function block(untilMs: number): void {
