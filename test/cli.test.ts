@@ -55,6 +55,19 @@ describe.concurrent('logferry', () => {
     [['spool', 'lss', '/tmp'], "unknown command 'lss'. Did you mean ls?", 'spool'],
     [['check', '--loud'], "unknown option '--loud'", 'check'],
     [['check', '--dateset', 'a'], "unknown option '--dateset'. Did you mean --dataset?", 'check'],
+    [['check', '--baseUrl', 'http://a'], "unknown option '--baseUrl'. Did you mean --url?", 'check'],
+    [
+      ['check', '--token', 'a'],
+      "unknown option '--token'. Set LOGFERRY_TOKEN to an API token of the service.",
+      'check',
+    ],
+    [['pipe', '--api-token=secret'], "unknown option '--api-token'. Set LOGFERRY_TOKEN to an API token", 'pipe'],
+    [['audit', '--token=secret'], "unknown option '--token'", 'audit'],
+    [
+      ['dev', 'node', 'a.js'],
+      "too many arguments for 'dev'. Expected 0 arguments but got 2: node, a.js. Write --",
+      'dev',
+    ],
     [['check', 'twice'], "too many arguments for 'check'. Expected 0 arguments but got 1: twice.", 'check'],
     [['check', '--url'], "option '--url <address>' argument missing", 'check'],
     [['check', '--url', '--dataset'], "option '--url <address>' argument '--dataset' is invalid. It is an", 'check'],
@@ -75,6 +88,15 @@ describe.concurrent('logferry', () => {
     const next = name === '' ? "Run 'logferry --help' for the commands." : `Run 'logferry ${name} --help' for help.`
     expect(rest).toEqual([next, ''])
   })
+
+  it.each([['--token=secret'], ["--token='secret'"], ['--dateset=secret'], ["--datese=t'secret"]])(
+    'does not repeat the value of an unknown option, which may be a secret: %s',
+    async argument => {
+      const { code, stderr } = await logferry(['check', argument])
+      expect(code).toBe(2)
+      expect(stderr).not.toContain('secret')
+    },
+  )
 
   it.each([
     [['check\u001b[2J\nlogferry: forged\u009b']],

@@ -1,6 +1,8 @@
 import { Argument, type CommanderError, InvalidArgumentError, Option, Command as Parser } from 'commander'
+import { similarName } from '../text/similar-name.ts'
 import { type ArgumentForm, type Command, type Given, Misuse, type OptionForm } from './command.ts'
 import { commands, type Group, groups } from './commands.ts'
+import { remedyFor } from './option-remedies.ts'
 import { bold, printHelp } from './print.ts'
 
 /** Maximum width of the help, in columns. Longer lines are hard to read. */
@@ -98,8 +100,27 @@ function givenTo(parser: Parser, form: Command): Given {
   return values
 }
 
-/** Returns the message of the parser as a sentence of ours; `undefined` if the parser has shown the help or version. */
-export function problemIn({ code, exitCode, message }: CommanderError): string | undefined {
+/**
+ * Returns the message of the parser as a sentence of ours, with a remedy if there is one. Returns `undefined` if the
+ * parser has shown the help or version.
+ *
+ * @param form the command whose options the parser knew
+ */
+export function problemIn({ code, exitCode, message }: CommanderError, form: Command | undefined): string | undefined {
   if (exitCode === 0 || code === 'commander.help') return undefined
-  return message.replace(/^error: (command-argument )?/, '').replace(/\n\((Did you mean .*\?)\)$/s, '. $1')
+  const problem = message.replace(/^error: (command-argument )?/, '').replace(/\n\((Did you mean .*\?)\)$/s, '. $1')
+  if (code === 'commander.unknownOption') return unknownOption(problem, form)
+  const lacksDashes = code === 'commander.excessArguments' && form?.afterDashes !== undefined
+  return lacksDashes ? `${problem} Write -- before the ${form.afterDashes.name}.` : problem
+}
+
+/** Returns the message without the value of the option, which may be a secret. */
+function unknownOption(problem: string, form: Command | undefined): string {
+  const shown = problem.replace(/^(unknown option '[^'=]*)=.*?'($|\. Did you)/s, "$1'$2")
+  const name = /^unknown option '--(.*)'$/s.exec(shown)?.[1]
+  if (name === undefined || form === undefined) return shown
+  const known = Object.keys(form.options)
+  const similar = similarName(name, known.includes('url') ? [...known, 'token'] : known)
+  if (similar === undefined) return shown
+  return `${shown}. ${known.includes(similar) ? `Did you mean --${similar}?` : remedyFor(similar, '')}`
 }

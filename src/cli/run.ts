@@ -15,11 +15,13 @@ export async function run(args: readonly string[], version: string): Promise<num
   const name = nameIn(words)
   const path = name === '' ? [] : name.split(' ')
   const rest = isHelp && words.length === path.length ? ['--help'] : words.slice(path.length)
+  let command: Command | undefined
   try {
     const program = makeParser(version)
     const listed = Object.hasOwn(commands, name) ? commands[name] : undefined
-    if (listed !== undefined) {
-      const exitCode = await runCommand((await listed.load()).command, program, path, rest)
+    command = (await listed?.load())?.command
+    if (command !== undefined) {
+      const exitCode = await runCommand(command, program, path, rest)
       endAfterStop()
       return exitCode
     }
@@ -27,7 +29,7 @@ export async function run(args: readonly string[], version: string): Promise<num
     await program.parseAsync([...path, ...rest.slice(0, 1)], { from: 'user' })
     return 0
   } catch (error) {
-    const problem = error instanceof CommanderError ? problemIn(error) : (error as Error).message
+    const problem = error instanceof CommanderError ? problemIn(error, command) : (error as Error).message
     if (problem === undefined) return 0
     if (!(error instanceof Misuse || error instanceof CommanderError)) throw error
     const next = name === '' ? "Run 'logferry --help' for the commands." : `Run 'logferry ${name} --help' for help.`
