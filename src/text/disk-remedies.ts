@@ -6,6 +6,11 @@ export const diskRemedies: ReadonlyMap<string, string> = new Map([
   ['EROFS', 'The file system is read-only. Use a directory on a writable one, in a container that of a volume.'],
   ['EACCES', 'Let the user of the application write to the directory: chown and chmod 700.'],
   ['EPERM', 'Let the user of the application write to the directory: chown and chmod 700.'],
+  [
+    'ERR_ACCESS_DENIED',
+    "Node's permissions forbid it. Create the directory, and run Node with --allow-fs-read=* and with --allow-fs-write for " +
+      'the directory.',
+  ],
   ['ENOTDIR', 'A part of the path is a file. Choose another path.'],
   ['EEXIST', 'There is a file with this name. Choose another path, or move the file away.'],
   ['EMFILE', 'This process may open no more files. Raise the limit (ulimit -n).'],

@@ -3,7 +3,7 @@
  * permissions.
  */
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -169,5 +169,16 @@ describe.concurrent('applications', () => {
   it('that may start workers deliver', async () => {
     const args = ['--permission', '--allow-fs-read=*', '--allow-worker', '--input-type=module']
     expect(await run(`${core()} log(0, 7); process.exit(5)`, { args })).toMatchObject({ code: 5, numbers: upTo(7) })
+  })
+
+  it('that may not use the spool say what Node must permit, and then use it', async () => {
+    const spool = join(directory, 'permitted')
+    const source = `${core(`spool: { directory: ${JSON.stringify(spool)} }`)} log(0, 7); process.exit(5)`
+    const permitted = (...flags: readonly string[]) => ['--permission', ...flags, '--input-type=module']
+    const forbidden = await run(source, { args: permitted('--allow-fs-read=*') })
+    expect(forbidden.stderr).toMatch(/permitted cannot be used .* --allow-fs-read=\* and with --allow-fs-write/)
+    mkdirSync(spool, { mode: 0o700 })
+    const args = permitted('--allow-fs-read=*', `--allow-fs-write=${spool}`)
+    expect((await run(source, { args })).stderr).toContain('Delivery continues from the spool')
   })
 })
