@@ -2,7 +2,6 @@ import { type DropReason, isIntended } from './accounting/drop-reasons.ts'
 import { isSeverityNumber, severityOfNumber } from './accounting/severity.ts'
 import { type ErrorCode, invalidOption } from './errors.ts'
 import { describedWord, kindOfMistake } from './options/described.ts'
-import { optionsOf } from './options/options-of.ts'
 import { ownProperties } from './own-properties.ts'
 import { bothWays, noteRecord } from './record/both-ways.ts'
 import { bytesAsSent } from './record/event-to-line.ts'
@@ -19,7 +18,7 @@ import {
 } from './record/otel-to-event.ts'
 import type { IntakeEvent } from './shipper/intake/intake-event.ts'
 import type { FlushResult, Shipper } from './shipper/shipper.ts'
-import { type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
+import { namedOptions, type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
 import { openBatchBytes, reserveStack } from './stack-reserve.ts'
 import { maxTimeoutMs, monotonicMs } from './time.ts'
 import { settlesWithin } from './time-limits.ts'
@@ -64,7 +63,7 @@ export class LogferryLogRecordExporter {
   #shutdown: Promise<void> | undefined
 
   constructor(options: LogferryLogRecordExporterOptions = {}) {
-    const { acknowledge = 'accepted', ...shipping } = optionsOf(options)
+    const { acknowledge = 'accepted', ...shipping } = namedOptions(options)
     if (acknowledge !== 'accepted' && acknowledge !== 'delivered') {
       throw invalidOption(
         'acknowledge',

@@ -4,7 +4,6 @@ import { emitProcessWarning, type Warning } from './accounting/diagnostics.ts'
 import type { Severity } from './accounting/severity.ts'
 import { invalidOption } from './errors.ts'
 import { described, describedWord } from './options/described.ts'
-import { optionsOf } from './options/options-of.ts'
 import { ownProperties } from './own-properties.ts'
 import { bothWays, noteMessage } from './record/both-ways.ts'
 import { wallClockMs } from './record/clock.ts'
@@ -16,7 +15,7 @@ import { handleRejection } from './record/unheard-rejection.ts'
 import { plainInfo, severityOfInfo, winstonToEvent } from './record/winston-to-event.ts'
 import { OpenCallbacks, once } from './shipper/open-callbacks.ts'
 import type { Shipper } from './shipper/shipper.ts'
-import { type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
+import { namedOptions, type ShipperOrOptions, shipperOf } from './shipper/shipper-of.ts'
 
 /**
  * An info, as Winston calls the object of a log call. It is the application's or Winston's own, with Winston's data
@@ -109,7 +108,7 @@ export class LogferryTransport extends TransportStream {
   declare readonly _writableState: { readonly corked: number }
 
   constructor(options: LogferryTransportOptions = {}) {
-    const { level, format, silent, handleExceptions, handleRejections, ...shipping } = optionsOf(options)
+    const { level, format, silent, handleExceptions, handleRejections, ...shipping } = namedOptions(options)
     const winstonOptions = { level, format, silent, handleExceptions, handleRejections }
     checkFormat(format)
     for (const [name, given] of Object.entries({ silent, handleExceptions, handleRejections })) checkFlag(name, given)

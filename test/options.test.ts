@@ -154,6 +154,18 @@ describe('an unknown option causes an error that suggests the most similar one',
     expect(refusal({ ...good, [name]: 1 }).message).toMatch(/: there is no option `[^`]+`\. Known options: /)
   })
 
+  it.each([
+    ['a transport', (shipper: never) => new LogferryTransport(shipper)],
+    ['an exporter', (shipper: never) => new LogferryLogRecordExporter(shipper)],
+    ['a processor', (shipper: never) => new LogferryLogRecordProcessor(shipper)],
+  ])('a shipper that is given to %s in place of options is to be given by its name', (_, make) => {
+    const shipper = createShipper(good) as never
+    expect(thrownBy(() => make(shipper))).toMatchObject({
+      code: 'LOGFERRY_INVALID_OPTION',
+      message: 'logferry: option `shipper` must be given by its name: { shipper }; got the shipper itself',
+    })
+  })
+
   it('also of the options that a transport, an exporter or a method has itself', () => {
     const message = (similar: string) => expect.objectContaining({ message: expect.stringMatching(similar) })
     const shipper = createShipper(good)
@@ -332,6 +344,20 @@ describe('invalid options throw when the shipper is made', () => {
       'RangeError',
     ],
     ['plain http to a private host', { ...good, baseUrl: 'http://10.0.0.1' }, 'baseUrl', /allowInsecure/, 'RangeError'],
+    [
+      'the address of a request',
+      { ...good, baseUrl: 'https://logs.example/v1/datasets/d/ingest' },
+      'baseUrl',
+      /without the path of a request, because logferry appends/,
+      'RangeError',
+    ],
+    [
+      'a token with its scheme',
+      { ...good, token: 'Bearer abc' },
+      'token',
+      /without spaces.* or "Bearer"/,
+      'RangeError',
+    ],
     ['a query', { ...good, baseUrl: 'https://logs.example/?a=1' }, 'baseUrl', /without a query/, 'RangeError'],
     [
       'regions without region',

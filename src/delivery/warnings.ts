@@ -163,7 +163,7 @@ export function encodingRefused(refused: string, used: string): WarningText {
 
 export function remedyFor(status: number): string {
   if (status === 401 || status === 403) return 'Check that the token is valid and may ingest into this dataset.'
-  if (status === 404) return 'Check the dataset name and baseUrl.'
+  if (status === 404) return 'Check the dataset name and baseUrl, to which logferry appends /v1/datasets/….'
   if (status >= 300 && status < 400 && status !== 304)
     return 'Redirects are not followed: set baseUrl to the final address.'
   if (status === 400 || status === 413 || status === 422)

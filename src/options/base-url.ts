@@ -9,6 +9,9 @@ export type BaseUrl = string | { readonly us: string; readonly eu: string }
 
 export const expectedUrl = 'an address, or { us, eu } with an address for each'
 
+/** The path of an ingest request. An address that was copied from an example of one has it. */
+const requestPath = /\/v1\/datasets(\/|$)/
+
 /**
  * Returns the address that requests go to. Errors do not show the given address, because it may have a password or a
  * token in it.
@@ -44,6 +47,10 @@ export function resolveBaseUrl(baseUrl: BaseUrl | undefined, region: Region | un
   }
   if (url.search !== '' || url.hash !== '') {
     throw invalidOption(option, 'an address without a query and fragment', 'one that has them', 'range')
+  }
+  if (requestPath.test(url.pathname)) {
+    const expected = 'the address without the path of a request, because logferry appends /v1/datasets/…'
+    throw invalidOption(option, expected, 'one that has it', 'range')
   }
   if (url.protocol === 'http:' && !allowInsecure && !isLoopback(url.hostname)) {
     const expected =

@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import type { ObtainAccessToken } from './obtain-access-token.ts'
 
-export const expectedToken = 'a token of visible ASCII characters without spaces'
+export const expectedToken = 'a token of visible ASCII characters, without spaces, line breaks or "Bearer"'
 export const expectedOrgId = 'an id of visible ASCII characters without spaces'
 const expectedField = 'the name of a field, 1 to 200 characters'
 

@@ -13,6 +13,16 @@ import { createShipper, Shipper } from './shipper.ts'
 export type ShipperOrOptions = { readonly shipper: Shipper } | (ShipperOptions & { readonly shipper?: undefined })
 
 /**
+ * Returns the own properties of options that may name a shipper.
+ *
+ * @throws TypeError with `code` `LOGFERRY_INVALID_OPTION` if the options are no object, or are a shipper themselves
+ */
+export function namedOptions<Options extends object>(given: Options | undefined): Partial<Options> {
+  if (given instanceof Shipper) throw invalidOption('shipper', 'given by its name: { shipper }', 'the shipper itself')
+  return optionsOf(given)
+}
+
+/**
  * Returns the given shipper, or creates one from the options.
  *
  * @param ownNames options that the transport, processor or exporter has read itself, for the error about an unknown one
@@ -24,7 +34,7 @@ export function shipperOf(
   given: ShipperOrOptions,
   ownNames: readonly string[] = [],
 ): { shipper: Shipper; isOwn: boolean } {
-  const { shipper, ...options } = optionsOf(given)
+  const { shipper, ...options } = namedOptions(given)
   const known = [...ownNames, 'shipper', ...Object.keys(shipperOptions)]
   const unknown = Object.keys(options).find(name => !known.includes(name))
   if (unknown !== undefined) throw unknownOption(unknown, known)
