@@ -113,6 +113,7 @@ export class LogferryTransport extends TransportStream {
     checkFormat(format)
     for (const [name, given] of Object.entries({ silent, handleExceptions, handleRejections })) checkFlag(name, given)
     super(ownProperties(winstonOptions) as TransportStream.TransportStreamOptions)
+    this.setMaxListeners(maxListeners)
     // Winston's own listeners run once, for one logger. But `logger.configure()` removes a transport and adds it again.
     this.removeAllListeners('pipe').removeAllListeners('unpipe')
     this.on('pipe', logger => this.#join(logger as unknown as ParentLogger))
@@ -397,6 +398,12 @@ function checkFlag(name: string, given: unknown): void {
 function hasBulkLog(transport: TransportStream): boolean {
   return typeof transport.logv === 'function'
 }
+
+/**
+ * Number of listeners from which on Node warns of a leak, as for Winston's console. Each logger that shares a transport
+ * adds a listener to some events, and an application may have a logger for each of its modules.
+ */
+const maxListeners = 30
 
 /**
  * Maximum number of loggers whose queues are read, twice in each log call. An application may create a logger for each

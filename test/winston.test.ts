@@ -251,6 +251,18 @@ describe('the transport as a stream', () => {
     expect(logging.emulator.eventCount('d')).toBe(1)
   })
 
+  it('is shared by a logger for each of 25 modules without a warning of Node', async () => {
+    await using logging = await startLogging()
+    const { transport, emulator } = logging
+    const warned = vi.fn()
+    process.on('warning', warned)
+    for (const n of range(24)) winston.createLogger({ transports: [transport] }).info('hello', { n })
+    await transport.shipper.flush()
+    process.off('warning', warned)
+    expect(emulator.eventCount('d')).toBe(24)
+    expect(warned).not.toHaveBeenCalled()
+  })
+
   it('accepts events of another logger while the first waits for delivery at its end', async () => {
     await using logging = await startLogging()
     const { transport, emulator } = logging
