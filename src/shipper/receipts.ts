@@ -1,7 +1,8 @@
 import type { DropReason } from '../accounting/drop-reasons.ts'
 import { Acknowledgement } from '../batch/acknowledgements.ts'
 import type { BatchQueue } from '../batch/batch-queue.ts'
-import { clearTimeout, setImmediate, setTimeout } from '../time.ts'
+import { setImmediate } from '../time.ts'
+import { deadline } from '../time-limits.ts'
 import { droppedAtOnce, lostLater, type NotConfirmedError, notInTime } from './not-confirmed-error.ts'
 
 export interface ReceiptsDeps {
@@ -37,9 +38,9 @@ export class Receipts {
     if (dropReason !== undefined) return Promise.resolve(droppedAtOnce.bind(undefined, dropReason))
     return new Promise(resolve => {
       this.#flushSoon()
-      const timer = setTimeout(() => resolve(() => notInTime(timeoutMs)), timeoutMs)
+      const stopClock = deadline(timeoutMs, () => resolve(() => notInTime(timeoutMs)))
       acknowledgement.onSettled(() => {
-        clearTimeout(timer)
+        stopClock()
         const { loss } = acknowledgement
         resolve(loss && (() => lostLater(loss)))
       })

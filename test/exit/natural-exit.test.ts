@@ -60,10 +60,10 @@ describe('a process that ends by itself', () => {
         if (!request.isWhole) return
         frozen.signal('SIGSTOP')
         setTimeout(() => request.take(), 50)
-        setTimeout(() => frozen.signal('SIGCONT'), 600)
+        setTimeout(() => frozen.signal('SIGCONT'), 950)
       })
       await using frozen = startNode(
-        ['--input-type=module', '--eval', `${core('exitTimeoutMs: 200')} log(0, 10)`],
+        ['--input-type=module', '--eval', `${core('exitTimeoutMs: 600')} log(0, 10)`],
         environmentFor(server),
       )
       expect([await frozen.end(), frozen.stderr()]).toEqual([0, ''])

@@ -19,23 +19,34 @@ describe('scenario 20: the event loop is blocked past the timeout, while the ans
     expect(logs.stats()).toMatchObject({ requests: 1, retries: 0 })
   })
 
-  it.each([
-    ['flush', 1],
-    ['flush', 400],
-    ['close', 1],
-    ['close', 400],
-  ] as const)('%s() reads the answer before it gives up, by %i ms', async (name, pastMs) => {
-    const timeoutMs = 100
-    await using server = await startFaultServer(request => {
-      if (!request.isWhole) return
-      request.take()
-      block(request.atMs + timeoutMs + pastMs)
+  describe.each([1, 400])('of a caller that waits, by %i ms', pastMs => {
+    const timeoutMs = 300
+    let waitsUntilMs = 0
+    const startBlocking = () =>
+      startFaultServer(request => {
+        if (!request.isWhole) return
+        request.take()
+        block(waitsUntilMs + pastMs)
+      })
+
+    it.each(['flush', 'close'] as const)('%s() reads the answer before it gives up', async name => {
+      await using server = await startBlocking()
+      await using logs = watched({ baseUrl: server.url })
+      logs.log(0, 100)
+      waitsUntilMs = performance.now() + timeoutMs
+      expect(await logs[name](timeoutMs)).toEqual({ complete: true, pending: 0 })
+      expect(logs.stats()).toMatchObject({ delivered: 100, dropped: 0 })
+      expect(logs.warnings).toEqual([])
     })
-    await using logs = watched({ baseUrl: server.url })
-    logs.log(0, 100)
-    expect(await logs[name](timeoutMs)).toEqual({ complete: true, pending: 0 })
-    expect(logs.stats()).toMatchObject({ delivered: 100, dropped: 0 })
-    expect(logs.warnings).toEqual([])
+
+    it('shipAndConfirm() reads the answer before it rejects', async () => {
+      await using server = await startBlocking()
+      await using logs = watched({ baseUrl: server.url })
+      logs.alsoLogged(1)
+      waitsUntilMs = performance.now() + timeoutMs
+      await logs.shipper.shipAndConfirm({ n: 0 }, { timeoutMs })
+      expect(server.numbers).toEqual([0])
+    })
   })
 })
 
