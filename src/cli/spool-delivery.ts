@@ -1,6 +1,7 @@
 import type { Shipper } from '../index.ts'
 import { counted } from '../text/counted.ts'
-import { clearInterval, clearTimeout, maxTimeoutMs, setInterval, setTimeout } from '../time.ts'
+import { clearInterval, maxTimeoutMs, setInterval } from '../time.ts'
+import { deadline } from '../time-limits.ts'
 import type { Ending } from './ending.ts'
 import { printError } from './print.ts'
 import { standstill } from './standstill.ts'
@@ -33,7 +34,7 @@ export async function deliver(
   })
   const stop = () => breakOff('the command was stopped')
   process.once('SIGINT', stop).once('SIGTERM', stop)
-  const deadline = setTimeout(() => breakOff('the time was up'), timeoutMs ?? maxTimeoutMs)
+  const stopClock = deadline(timeoutMs ?? maxTimeoutMs, () => breakOff('the time was up'))
   const isStuck = standstill(shipper, timeoutMs === undefined ? standstillSeconds * 1000 : maxTimeoutMs)
   const progress = setInterval(() => {
     printError(`Delivered so far: ${counted(shipper.stats().delivered, 'event')}`)
@@ -44,7 +45,7 @@ export async function deliver(
     return await Promise.race([work(shipper).then(() => 'done' as const), brokenOff])
   } finally {
     isOver = true // the report says what stays
-    clearTimeout(deadline)
+    stopClock()
     clearInterval(progress)
     await shipper.close({ timeoutMs: 0 })
     process.off('SIGINT', stop).off('SIGTERM', stop)

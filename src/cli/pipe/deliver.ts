@@ -1,5 +1,6 @@
 import type { Shipper } from '../../index.ts'
-import { clearInterval, clearTimeout, maxTimeoutMs, setInterval, setTimeout } from '../../time.ts'
+import { clearInterval, maxTimeoutMs, setInterval } from '../../time.ts'
+import { deadline } from '../../time-limits.ts'
 import type { Ending } from '../ending.ts'
 import { standstill } from '../standstill.ts'
 
@@ -17,14 +18,14 @@ export async function deliver(shipper: Shipper, timeoutMs: number | undefined, s
   const onStop = (): void => breakOff('the command was stopped')
   stop.addEventListener('abort', onStop)
   if (stop.aborted) onStop()
-  const deadline = setTimeout(() => breakOff('the time was up'), timeoutMs ?? maxTimeoutMs)
+  const stopClock = deadline(timeoutMs ?? maxTimeoutMs, () => breakOff('the time was up'))
   const isStuck = standstill(shipper, timeoutMs === undefined ? standstillSeconds * 1000 : maxTimeoutMs)
   const watch = setInterval(() => {
     if (isStuck()) breakOff('the service did not accept them')
   }, checkEveryMs)
   const flushed = shipper.flush({ timeoutMs: maxTimeoutMs }).then(() => 'done' as const)
   const ending = await Promise.race([flushed, brokenOff])
-  clearTimeout(deadline)
+  stopClock()
   clearInterval(watch)
   stop.removeEventListener('abort', onStop)
   await shipper.close({ timeoutMs: 0 })
