@@ -72,6 +72,8 @@ const compilersMs = 10
 export class ExitDrain {
   #client: WorkerHttpClient | undefined
   #isDraining = false
+  /** True if a worker thread has been started. */
+  #hasWorked = false
   /** Total time by which the end of the process has been delayed, in milliseconds. */
   #delayedMs = 0
 
@@ -84,6 +86,7 @@ export class ExitDrain {
     const startedAtMs = monotonicMs()
     try {
       this.#client ??= new WorkerHttpClient()
+      this.#hasWorked = true
       drainBy(this.#client, drainables, startedAtMs - this.#delayedMs)
     } catch (error) {
       this.end()
@@ -104,7 +107,7 @@ export class ExitDrain {
    * never ends (nodejs/node#54918). Here a thread that waits is still given its collection.
    */
   settle(): void {
-    if (this.#delayedMs > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, compilersMs)
+    if (this.#hasWorked) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, compilersMs)
   }
 }
 

@@ -166,6 +166,14 @@ describe.concurrent('applications', () => {
     expect(stderr).toContain('--allow-worker')
   })
 
+  it('that have no shared memory for a worker lose pending events, and keep their exit code', async () => {
+    const source = `${core()} delete globalThis.SharedArrayBuffer; log(0, 7); process.exit(5)`
+    const { code, stderr, numbers } = await run(source)
+    expect([code, numbers]).toEqual([5, []])
+    expect(stderr).toContain('7 events could not be delivered')
+    expect(stderr).not.toMatch(/ReferenceError|^ +at /m)
+  })
+
   it('that may start workers deliver', async () => {
     const args = ['--permission', '--allow-fs-read=*', '--allow-worker', '--input-type=module']
     expect(await run(`${core()} log(0, 7); process.exit(5)`, { args })).toMatchObject({ code: 5, numbers: upTo(7) })
