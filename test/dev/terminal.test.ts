@@ -300,6 +300,7 @@ describe.concurrent('logferry logs', () => {
     [{ limit: '0' }, '--limit must be an integer from 1 to 1,000,000'],
     [{ since: 'yesterday' }, '--since must be a duration such as 10m or 1h30m, or a time such as 10:42'],
     [{ since: '25:00' }, '--since must be a duration'],
+    [{ since: '23:59:59.999' }, '--since 23:59:59.999 is yet to come today. For a time of yesterday, give its date'],
     [{ until: '2026-11-31' }, '--until must be a duration'],
     [{ until: '2026-02-29T10:42Z' }, '--until must be a duration'],
     [{ json: true, logfmt: true }, '--json and --logfmt exclude each other'],

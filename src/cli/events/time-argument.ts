@@ -13,6 +13,10 @@ import { type Given, Misuse } from '../command.ts'
 export function timeArgument(name: string, given: string, nowMs: number, isUtc: boolean): number {
   const ms = durationMs(given)
   const time = ms === undefined ? timeOf(given, nowMs, isUtc) : nowMs - ms
+  // After midnight. A time with a date may be meant, because clocks of other machines run ahead.
+  if (name === 'since' && time > nowMs && /^\d{1,2}:/.test(given)) {
+    throw new Misuse(`--since ${given} is yet to come today. For a time of yesterday, give its date as well`)
+  }
   if (!Number.isNaN(new Date(time).getTime())) return time
   throw new Misuse(`--${name} must be a duration such as 10m or 1h30m, or a time such as 10:42 or 2026-11-21T10:42:07Z`)
 }
