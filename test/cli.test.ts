@@ -68,6 +68,11 @@ describe.concurrent('logferry', () => {
       "too many arguments for 'dev'. Expected 0 arguments but got 2: node, a.js. Write --",
       'dev',
     ],
+    [
+      ['pipe', 'a.log'],
+      "too many arguments for 'pipe'. Expected 0 arguments but got 1: a.log. The lines come from standard input",
+      'pipe',
+    ],
     [['check', 'twice'], "too many arguments for 'check'. Expected 0 arguments but got 1: twice.", 'check'],
     [['check', '--url'], "option '--url <address>' argument missing", 'check'],
     [['check', '--url', '--dataset'], "option '--url <address>' argument '--dataset' is invalid. It is an", 'check'],

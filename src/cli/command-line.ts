@@ -110,8 +110,8 @@ export function problemIn({ code, exitCode, message }: CommanderError, form: Com
   if (exitCode === 0 || code === 'commander.help') return undefined
   const problem = message.replace(/^error: (command-argument )?/, '').replace(/\n\((Did you mean .*\?)\)$/s, '. $1')
   if (code === 'commander.unknownOption') return unknownOption(problem, form)
-  const lacksDashes = code === 'commander.excessArguments' && form?.afterDashes !== undefined
-  return lacksDashes ? `${problem} Write -- before the ${form.afterDashes.name}.` : problem
+  const remedy = code === 'commander.excessArguments' ? form?.excessRemedy : undefined
+  return remedy === undefined ? problem : `${problem} ${remedy}`
 }
 
 /** Returns the message without the value of the option, which may be a secret. */

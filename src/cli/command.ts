@@ -30,6 +30,8 @@ export interface Command {
   readonly options: Readonly<Record<string, OptionForm>>
   /** Names the words after `--`, which are passed on as they are: `logferry dev -- node app.js`. */
   readonly afterDashes?: Pick<ArgumentForm, 'name' | 'description'>
+  /** The remedy for arguments that the command does not take, as the end of the message. */
+  readonly excessRemedy?: string
   /**
    * Runs the command, and returns its exit code.
    *

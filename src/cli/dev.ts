@@ -64,6 +64,7 @@ Without a program, exits with 0 when it is stopped, with 1 if it cannot start.`,
     },
     private: { description: 'ask for a key also on this machine, which other users may share' },
   },
+  excessRemedy: 'Write -- before the program.',
   afterDashes: { name: 'program', description: 'program to run, and its arguments' },
   async run(given) {
     // The heap of a process that takes 10,000 events a second otherwise grows to three times what it keeps.

@@ -36,6 +36,7 @@ While the memory for waiting events is full, the input is not read, so that noth
 SIGHUP, it is read until it ends, for --read-on seconds at most, and delivered. A second signal stops at once.
 
 Exits with 0 if everything has arrived, with 1 if not; the summary at the end says what has not.`,
+  excessRemedy: 'The lines come from standard input: node app.js | logferry pipe, or logferry pipe < app.log.',
   options: {
     ...serviceOptions,
     ...datasetOption,
