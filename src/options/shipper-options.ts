@@ -139,7 +139,8 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
   /**
    * Default maximum time that `flush()` and `close()` wait for delivery, in milliseconds. Integer, 0 to 600 000.
    *
-   * It also applies to their callers: the end of a Winston logger, `forceFlush` and `shutdown`.
+   * It also applies to their callers: the end of a Winston logger, `forceFlush` and `shutdown`. If the event loop was
+   * blocked past that time, or the process frozen, they wait one second longer for answers that have come meanwhile.
    *
    * @defaultValue 10000
    */
