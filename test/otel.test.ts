@@ -497,7 +497,7 @@ describe('the exporter', () => {
       error: { message: expect.stringMatching(/3 of 3 records are kept, but not delivered yet/) },
     })
     shipping.emulator.faults.clear()
-    await shipper.close()
+    await shipper.close({ timeoutMs: 10_000 })
     expect(shipping.emulator.eventCount('d')).toBe(3)
   })
 

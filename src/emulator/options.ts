@@ -77,11 +77,11 @@ export interface EmulatorOptions {
   maxNestingDepth?: number | undefined
   /**
    * Maximum size of one event, in bytes. Integer from 1; a request with a larger event gets a 413. A shipper sends one
-   * million bytes at most, unless its own `maxEventBytes` is higher.
+   * million bytes at most, unless its own `maxEventBytes` is higher, which may be up to the default here.
    *
-   * An event is read in one go, so other requests wait meanwhile: up to half a second at the default.
+   * An event is read in one go, so other requests wait meanwhile: half a second or more for an event of that size.
    *
-   * @defaultValue 4 MiB
+   * @defaultValue 16 MiB
    */
   maxEventBytes?: number | undefined
   /**
@@ -154,7 +154,7 @@ export function settingsOf(options: EmulatorOptions): Settings {
     maxDecodedBytes: checkInteger(named('maxDecodedBytes'), maxDecodedBytes ?? 64 * MiB, 1, Number.MAX_SAFE_INTEGER),
     maxRequestEvents: checkInteger(named('maxRequestEvents'), maxRequestEvents ?? 200_000, 1, Number.MAX_SAFE_INTEGER),
     maxNestingDepth: checkInteger(named('maxNestingDepth'), maxNestingDepth ?? 256, 1, Number.MAX_SAFE_INTEGER),
-    maxEventBytes: checkInteger(named('maxEventBytes'), maxEventBytes ?? 4 * MiB, 1, Number.MAX_SAFE_INTEGER),
+    maxEventBytes: checkInteger(named('maxEventBytes'), maxEventBytes ?? 16 * MiB, 1, Number.MAX_SAFE_INTEGER),
     maxStoredBytes: checkInteger(named('maxStoredBytes'), maxStoredBytes ?? 512 * MiB, 1, Number.MAX_SAFE_INTEGER),
   }
 }
