@@ -2,8 +2,8 @@ import { runProgram } from '../support/run-script.ts'
 import { brokenOf, type Figures } from './figures.ts'
 
 /**
- * Folders and files with properties that hold for any input, with log calls at the end of the stack, and with simulated
- * processes that share a license or recover from an outage.
+ * Folders and files with properties that hold for any input, with log calls of large graphs and at the end of the stack, and
+ * with simulated processes that share a license or recover from an outage.
  */
 const tests = [
   'test/delivery/accounting.test.ts',
@@ -14,6 +14,7 @@ const tests = [
   'test/emulator/json-text.test.ts',
   'test/exit/out-of-stack.test.ts',
   'test/fields',
+  'test/log-call.test.ts',
   'test/noise/noise-model.test.ts',
   'test/org/fleet-simulation.test.ts',
   'test/org/simulation.test.ts',
