@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import http, { type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
-import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { checkNode } from '../node-version.ts'
 import { ownProperties } from '../own-properties.ts'
@@ -74,6 +73,7 @@ function createServer({ tls }: Settings, maxHeaderSize: number | undefined): Ser
   const options: ServerOptions = { requireHostHeader: false, ...(maxHeaderSize !== undefined && { maxHeaderSize }) }
   if (!tls) return http.createServer(options)
   try {
+    const https = process.getBuiltinModule('node:https') // loaded only now, as loading takes 15 ms
     return https.createServer({ ...options, key: tls.key, cert: tls.cert })
   } catch (cause) {
     throw new RangeError('startEmulator: tls must have a key and its certificate in PEM', { cause })
