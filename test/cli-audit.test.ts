@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest'
 import { linesIn } from '../src/cli/file-lines.ts'
 import { NumberRanges } from '../src/number-ranges.ts'
 import { cpuMs } from './support/cpu-ms.ts'
-import { logferry } from './support/logferry.ts'
+import { logferry, logferryInTurn } from './support/logferry.ts'
 import { randomFrom } from './support/random.ts'
 import { startShipping } from './support/shipping.ts'
 
@@ -21,7 +21,7 @@ async function audit(lines: readonly string[], ...options: readonly string[]) {
   await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-audit-'))
   const path = join(directory.path, 'export.ndjson')
   await writeFile(path, lines.map(line => `${line}\n`).join(''))
-  return await logferry(['audit', path, ...options]) // runs before the directory is removed
+  return await logferryInTurn(['audit', path, ...options]) // runs before the directory is removed
 }
 
 describe.concurrent('logferry audit', () => {
@@ -91,14 +91,14 @@ describe.concurrent('logferry audit', () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-audit-'))
     const path = join(directory.path, 'export.ndjson.gz')
     await writeFile(path, gzipSync(`${nested(1)}\n${nested(2)}`))
-    expect((await logferry(['audit', path])).code).toBe(0)
+    expect((await logferryInTurn(['audit', path])).code).toBe(0)
   })
 
   it('says so of a compressed file that was cut', async () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-audit-'))
     const path = join(directory.path, 'cut.ndjson.gz')
     await writeFile(path, gzipSync(nested(1)).subarray(0, -10))
-    const { code, stderr } = await logferry(['audit', path])
+    const { code, stderr } = await logferryInTurn(['audit', path])
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr: expect.stringMatching(/^logferry: .* cannot be read: unexpected end of file\.$/m),
@@ -109,7 +109,7 @@ describe.concurrent('logferry audit', () => {
     ['a file that does not exist', ['/no/such/file'], 1, /^logferry: \/no\/such\/file cannot be read \(ENOENT\)/],
     ['no file', [], 2, /^logferry: no file given/],
   ])('says so of %s', async (_, args, expected, said) => {
-    const { code, stderr } = await logferry(['audit', ...args])
+    const { code, stderr } = await logferryInTurn(['audit', ...args])
     expect(code).toBe(expected)
     expect(stderr).toMatch(said)
   })

@@ -4,11 +4,11 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { logferry } from './support/logferry.ts'
+import { logferry, logferryInTurn } from './support/logferry.ts'
 
 it('the help and docs/commands.md give the same recipes', async () => {
   const recipesIn = (text: string) => text.match(/logferry completion \w+ > \S+/g)
-  const { stdout } = await logferry(['completion', '--help'])
+  const { stdout } = await logferryInTurn(['completion', '--help'])
   expect(recipesIn(stdout)).toHaveLength(3)
   expect(recipesIn(stdout)).toEqual(recipesIn(readFileSync('docs/commands.md', 'utf8')))
 })
@@ -70,10 +70,10 @@ describe.each(['bash', 'zsh', 'fish'])('the script for %s', shell => {
   })
 
   it('knows every command', async () => {
-    const help = (await logferry(['--help'])).stdout.split('Commands:')[1] ?? ''
+    const help = (await logferryInTurn(['--help'])).stdout.split('Commands:')[1] ?? ''
     const names = [...help.matchAll(/^ {2}(\w+)/gm)].map(([, name = '']) => name)
     expect(names).toContain('check')
-    const { code, stdout } = await logferry(['completion', shell])
+    const { code, stdout } = await logferryInTurn(['completion', shell])
     expect(code).toBe(0)
     for (const name of names) expect(stdout).toMatch(new RegExp(`\\b${name}\\b`))
   })
@@ -98,6 +98,6 @@ it.runIf(isThere('fish'))('fish offers commands, options, choices and directorie
 async function scriptFor(shell: string) {
   const folder = mkdtempSync(join(tmpdir(), 'logferry-completion-'))
   const path = join(folder, 'script')
-  writeFileSync(path, (await logferry(['completion', shell])).stdout)
+  writeFileSync(path, (await logferryInTurn(['completion', shell])).stdout)
   return { path, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) }
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { commands } from '../src/cli/commands.ts'
 import { startEmulator } from '../src/emulator.ts'
-import { logferry, startLogferry } from './support/logferry.ts'
+import { logferry, logferryInTurn, startLogferry } from './support/logferry.ts'
 import { environmentFor, leaveByClose, makeSpool } from './support/spool-of-test.ts'
 import { pipe } from './support/start-pipe.ts'
 
@@ -148,7 +148,7 @@ describe.concurrent('--json', { timeout: 60_000 }, () => {
 
   it('prints nothing to standard output if a command has no result', async () => {
     const failing = ['spool ls /no/such', 'spool verify /no/such', 'spool send /no/such', 'audit /no/such']
-    for (const run of failing.map(words => logferry([...words.split(' '), '--json']))) {
+    for (const run of failing.map(words => logferryInTurn([...words.split(' '), '--json']))) {
       const { code, stdout, stderr } = await run
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
       expect(stderr).toMatch(/^logferry: .*\n$/)
@@ -178,7 +178,7 @@ describe.concurrent('settings that a command lacks', () => {
     ['bench', 'LOGFERRY_DATASET', 'no dataset given. Set LOGFERRY_DATASET, or give --dataset.'],
   ])('%s exits with 2 without %s, and says how to set it', async (command, name, remedy) => {
     const { [name as keyof typeof complete]: _, ...environment } = complete
-    const { code, stdout, stderr } = await logferry([command], environment)
+    const { code, stdout, stderr } = await logferryInTurn([command], environment)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr.split('\n')).toEqual([
       expect.stringContaining(`logferry: ${remedy}`),
@@ -188,7 +188,7 @@ describe.concurrent('settings that a command lacks', () => {
   })
 
   it('are all named at once', async () => {
-    const { stderr } = await logferry(['pipe'], {})
+    const { stderr } = await logferryInTurn(['pipe'], {})
     expect(stderr).toContain(
       'logferry: no dataset, no token, no address given. Set LOGFERRY_DATASET, or give --dataset. Set LOGFERRY_TOKEN',
     )

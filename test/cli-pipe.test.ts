@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Emulator, startEmulator } from '../src/emulator.ts'
 import { unprintable } from './support/hostile-text.ts'
-import { logferry } from './support/logferry.ts'
+import { logferryInTurn } from './support/logferry.ts'
 import { startProgram } from './support/start-node.ts'
 import { pipe, startPipe } from './support/start-pipe.ts'
 import { until } from './support/until.ts'
@@ -385,7 +385,7 @@ describe.concurrent('logferry pipe', () => {
     [['--level', 'loud'], "option '--level <level>' argument 'loud' is invalid."],
     [['--field', 'novalue'], "--field must be name=value, with a name of 1 to 200 characters, not 'novalue'"],
   ])('exits with 2 for %j, and says what is expected', async (args, problem) => {
-    const { code, stdout, stderr } = await logferry(['pipe', ...args])
+    const { code, stdout, stderr } = await logferryInTurn(['pipe', ...args])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(`logferry: ${problem}`)
   })

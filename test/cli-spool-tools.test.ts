@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest'
 import { startEmulator } from '../src/emulator.ts'
 import { recordBytes, writeEnd, writeRecord } from '../src/spool/segment-format.ts'
 import { hostileText, unprintable } from './support/hostile-text.ts'
-import { logferry, startLogferry } from './support/logferry.ts'
+import { logferry, logferryInTurn, startLogferry } from './support/logferry.ts'
 import { environmentFor, leaveByClose, leaveByKill, makeSpool, nowhere, startLogging } from './support/spool-of-test.ts'
 
 const main = fileURLToPath(new URL('../dist/cli/main.cjs', import.meta.url))
@@ -50,7 +50,16 @@ describe.concurrent('logferry spool show', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const events = stdout.trimEnd().split('\n')
     expect(events.map(line => JSON.parse(line).n)).toEqual([1, 2, 4])
-    const human = await logferry(['spool', 'show', spool.directory, '--dataset', 'odd', '--utc', '--color', 'never'])
+    const human = await logferryInTurn([
+      'spool',
+      'show',
+      spool.directory,
+      '--dataset',
+      'odd',
+      '--utc',
+      '--color',
+      'never',
+    ])
     expect(human.stdout).toMatch(
       /^\d\d:\d\d:\d\d\.\d{3} ○ INFO {2}odd {7}n=1\n {13}n=1\n.* ○ INFO {2}odd {7}n=3\n {13}n=3\n$/,
     )
@@ -61,14 +70,14 @@ describe.concurrent('logferry spool show', () => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, '', 2)
     const args = ['spool', 'show', spool.directory, 'n:77']
-    expect(await logferry(args)).toMatchObject({ code: 0, stdout: '' })
-    expect(await logferry([...args, '--exit-code'])).toMatchObject({ code: 3, stdout: '' })
+    expect(await logferryInTurn(args)).toMatchObject({ code: 0, stdout: '' })
+    expect(await logferryInTurn([...args, '--exit-code'])).toMatchObject({ code: 3, stdout: '' })
   })
 
   it('prints the newest events if there are more than --limit, and says so', async () => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, '', 5)
-    const { stdout, stderr } = await logferry(['spool', 'show', spool.directory, '--limit', '2', '--logfmt'])
+    const { stdout, stderr } = await logferryInTurn(['spool', 'show', spool.directory, '--limit', '2', '--logfmt'])
     expect(stdout).toMatch(
       /^time=\S+Z level=info dataset=d msg="n=3" n=3\ntime=\S+Z level=info dataset=d msg="n=4" n=4\n$/,
     )
@@ -79,9 +88,9 @@ describe.concurrent('logferry spool show', () => {
     using spool = makeSpool()
     await using running = startLogging(spool.directory, 4)
     await running.until(/logged/)
-    const { stdout } = await logferry(['spool', 'show', spool.directory, '--json'])
+    const { stdout } = await logferryInTurn(['spool', 'show', spool.directory, '--json'])
     expect(stdout.trimEnd().split('\n')).toHaveLength(4)
-    expect((await logferry(['spool', 'ls', spool.directory])).stdout).toMatch(/ in use +4 /)
+    expect((await logferryInTurn(['spool', 'ls', spool.directory])).stdout).toMatch(/ in use +4 /)
   })
 
   it('prints no character that a terminal would obey, whatever is in an event', async () => {
@@ -97,7 +106,7 @@ describe.concurrent('logferry spool show', () => {
     const nested = `{"a":${'['.repeat(10_000)}${']'.repeat(10_000)}}\n`
     craft(spool.directory, 'd\u202e\u009b2J', [`${JSON.stringify(event)}\n`, nested, '{"__proto__":{"x":1}}\n'])
     for (const format of ['--color=always', '--json', '--logfmt', '--json --meta', '--fields=deep,a,__proto__.x']) {
-      const { code, stdout, stderr } = await logferry(['spool', 'show', spool.directory, ...format.split(' ')])
+      const { code, stdout, stderr } = await logferryInTurn(['spool', 'show', spool.directory, ...format.split(' ')])
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
       // biome-ignore lint/suspicious/noControlCharactersInRegex: the colors are ours
       expect(stdout.replace(/\u001b\[\d+m/g, '')).not.toMatch(unprintable)
@@ -122,7 +131,7 @@ describe.concurrent('logferry spool verify', () => {
     await leaveByClose(spool.directory, 10)
     spool.damage()
     const before = spool.files()
-    const { code, stdout } = await logferry(['spool', 'verify', spool.directory])
+    const { code, stdout } = await logferryInTurn(['spool', 'verify', spool.directory])
     expect(code).toBe(1)
     expect(stdout).toMatch(/^\S+Z-[0-9a-f]{8}\/000000000001\.segment: bytes \d+ to \d+ are damaged$/m)
     expect(stdout).toMatch(/^9 events in 1 segment are intact\.$/m)
@@ -138,7 +147,7 @@ describe.concurrent('logferry spool verify', () => {
     craft(spool.directory, 'd', ['{"n":1}\n', '[1]\n', 'text\n'])
     const letters = '{"dataset":"d","event":{"n":1},"reason":"r"}\n\nnot json\n[]\n{"event":{}}\n'
     fs.writeFileSync(join(spool.directory, 'rejected.ndjson'), letters)
-    const { code, stdout } = await logferry(['spool', 'verify', spool.directory, '--json'])
+    const { code, stdout } = await logferryInTurn(['spool', 'verify', spool.directory, '--json'])
     expect(code).toBe(1)
     const { damaged, rejected, ...counts } = JSON.parse(stdout)
     expect(counts).toMatchObject({ isIntact: false, segments: 2, events: 3, lost: 3, damagedSegments: 2 })
@@ -159,7 +168,7 @@ describe.concurrent('logferry spool verify', () => {
         ],
       },
     ])
-    const inWords = await logferry(['spool', 'verify', spool.directory])
+    const inWords = await logferryInTurn(['spool', 'verify', spool.directory])
     expect(inWords.stdout).toMatch(/^rejected\.ndjson: 1 refused event$/m)
   })
 })
@@ -171,7 +180,7 @@ describe.concurrent('logferry spool export', () => {
     await leaveByKill(spool.directory, 'dataset: ({ n }) => (n % 2 ? "odd" : "even")', 5, emulator.url)
     const { code, stdout, stderr } = await logferry(['spool', 'export', spool.directory])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    const odd = await logferry(['spool', 'export', spool.directory, '--dataset', 'odd', '--meta'])
+    const odd = await logferryInTurn(['spool', 'export', spool.directory, '--dataset', 'odd', '--meta'])
     await logferry(['spool', 'send', spool.directory], environmentFor(emulator))
     const sent = [...emulator.lines('even'), ...emulator.lines('odd')]
     expect(stdout.trimEnd().split('\n').sort()).toEqual(sent.sort())

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Emulator, startEmulator } from '../src/emulator.ts'
 import { unprintable } from './support/hostile-text.ts'
-import { logferry, startLogferry } from './support/logferry.ts'
+import { logferry, logferryInTurn, startLogferry } from './support/logferry.ts'
 import { environmentFor, leaveByClose, leaveByKill, makeSpool, nowhere, startLogging } from './support/spool-of-test.ts'
 
 describe.concurrent('logferry spool ls', () => {
@@ -59,11 +59,11 @@ describe.concurrent('logferry spool ls', () => {
     using spool = makeSpool()
     await using running = startLogging(spool.directory, 4)
     await running.until(/logged/)
-    const { stdout } = await logferry(['spool', 'ls', spool.directory])
+    const { stdout } = await logferryInTurn(['spool', 'ls', spool.directory])
     expect(stdout).toMatch(/Z-[0-9a-f]{8} +in use +4 /)
     expect(stdout).not.toMatch(/spool send/)
     await running.end('SIGKILL')
-    expect((await logferry(['spool', 'ls', spool.directory])).stdout).toMatch(/Z-[0-9a-f]{8} +left behind +4 /)
+    expect((await logferryInTurn(['spool', 'ls', spool.directory])).stdout).toMatch(/Z-[0-9a-f]{8} +left behind +4 /)
   })
 
   it('counts damaged records and refused events', async () => {
@@ -72,7 +72,7 @@ describe.concurrent('logferry spool ls', () => {
     spool.damage()
     fs.writeFileSync(join(spool.directory, 'rejected.ndjson'), '{"n":1}\n{"n":2}\n')
     fs.writeFileSync(join(spool.directory, 'rejected.1.ndjson'), '{"n":0}\n')
-    const { code, stdout } = await logferry(['spool', 'ls', spool.directory])
+    const { code, stdout } = await logferryInTurn(['spool', 'ls', spool.directory])
     expect(code).toBe(0)
     expect(stdout).toMatch(/left behind +9 +1 +\d+ +1 /)
     expect(stdout).toMatch(/^1 record is damaged or missing\. `logferry spool verify` names each\.$/m)
@@ -88,8 +88,8 @@ describe.concurrent('logferry spool ls', () => {
     const destination = 'http://x/\u001b[2J\nlogferry: forged\u009b31m'
     const escaped = destination.replaceAll(/[^\w.-]/g, one => `%${one.charCodeAt(0).toString(16).padStart(2, '0')}`)
     fs.renameSync(join(spool.directory, name), join(spool.directory, `${bare}-${escaped}`))
-    const inWords = await logferry(['spool', 'ls', spool.directory])
-    const inJson = await logferry(['spool', 'ls', spool.directory, '--json'])
+    const inWords = await logferryInTurn(['spool', 'ls', spool.directory])
+    const inJson = await logferryInTurn(['spool', 'ls', spool.directory, '--json'])
     const sent = await logferry(['spool', 'send', spool.directory], {
       LOGFERRY_URL: nowhere,
       LOGFERRY_TOKEN: 'a-token',
@@ -108,7 +108,7 @@ describe.concurrent('logferry spool ls', () => {
     await leaveByKill(spool.directory, 'timeField: "at"', 2)
     const [segment] = spool.segments()
     fs.utimesSync(segment as string, 1e9, 1e9)
-    const { stdout } = await logferry(['spool', 'ls', spool.directory, '--json'])
+    const { stdout } = await logferryInTurn(['spool', 'ls', spool.directory, '--json'])
     expect(JSON.parse(stdout).processes).toMatchObject([{ oldest: '2001-09-09T01:46:40.000Z' }])
   })
 
@@ -119,7 +119,7 @@ describe.concurrent('logferry spool ls', () => {
     fs.chownSync(join(spool.directory, name), 65_534, 65_534)
     fs.mkdirSync(join(spool.directory, 'lost+found')) // such as the directory of a volume, which is ignored
     fs.chownSync(join(spool.directory, 'lost+found'), 65_534, 65_534)
-    const { code, stdout } = await logferry(['spool', 'ls', spool.directory])
+    const { code, stdout } = await logferryInTurn(['spool', 'ls', spool.directory])
     expect(code).toBe(0)
     expect(stdout).toMatch(
       /1 directory belongs to another user, .*Run this as the user that the application runs as\.$/m,
@@ -143,7 +143,7 @@ describe.concurrent('logferry spool ls', () => {
     }
     fs.chmodSync(spool.directory, 0o700)
     fs.chownSync(spool.directory, 1234, 1234)
-    const { code, stderr } = await logferry(['spool', 'ls', spool.directory])
+    const { code, stderr } = await logferryInTurn(['spool', 'ls', spool.directory])
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr: expect.stringMatching(/belongs to another user \(id 1234\)/),
@@ -153,7 +153,7 @@ describe.concurrent('logferry spool ls', () => {
   it('says that no events wait in an empty spool', async () => {
     using spool = makeSpool()
     const stdout = `No events wait in ${spool.directory}.\n`
-    expect(await logferry(['spool', 'ls', spool.directory])).toEqual({ code: 0, stdout, stderr: '' })
+    expect(await logferryInTurn(['spool', 'ls', spool.directory])).toEqual({ code: 0, stdout, stderr: '' })
   })
 })
 
@@ -239,7 +239,7 @@ describe.concurrent('logferry spool send', () => {
     })
     expect(stderr).toMatch(/^Delivering 3 events …\n/)
     expect(stderr).not.toMatch(/secret|left to|could not be delivered/)
-    expect((await logferry(['spool', 'ls', spool.directory])).stdout).toMatch(/left behind +3 /)
+    expect((await logferryInTurn(['spool', 'ls', spool.directory])).stdout).toMatch(/left behind +3 /)
   })
 
   it('says why nothing is delivered, and delivers the events the next time', async () => {
@@ -317,7 +317,7 @@ describe.concurrent('misuse of logferry spool', () => {
     const file = join(spool.directory, 'file')
     fs.writeFileSync(file, '')
     const stderr = `logferry: ${file} is not a directory. Check the path.\n`
-    expect(await logferry(['spool', command, file])).toEqual({ code: 1, stdout: '', stderr })
+    expect(await logferryInTurn(['spool', command, file])).toEqual({ code: 1, stdout: '', stderr })
   })
 
   it('names the spool if the directory of one process is given', async () => {
@@ -333,19 +333,19 @@ describe.concurrent('misuse of logferry spool', () => {
     using spool = makeSpool()
     fs.mkdirSync(join(spool.directory, 'lost+found'))
     const args = ['spool', 'ls', spool.directory]
-    expect(await logferry(args)).toMatchObject({ code: 0, stderr: '' })
+    expect(await logferryInTurn(args)).toMatchObject({ code: 0, stderr: '' })
     fs.writeFileSync(join(spool.directory, 'server.js'), '')
     const hint = `logferry: ${spool.directory} holds no files of a spool. Is it the directory of the option spool?\n`
-    expect(await logferry(args)).toMatchObject({ code: 0, stderr: hint })
-    expect(await logferry(['spool', 'show', spool.directory])).toEqual({ code: 0, stdout: '', stderr: hint })
+    expect(await logferryInTurn(args)).toMatchObject({ code: 0, stderr: hint })
+    expect(await logferryInTurn(['spool', 'show', spool.directory])).toEqual({ code: 0, stdout: '', stderr: hint })
     fs.writeFileSync(join(spool.directory, 'rejected.ndjson'), '')
-    expect(await logferry(args)).toMatchObject({ code: 0, stderr: '' })
+    expect(await logferryInTurn(args)).toMatchObject({ code: 0, stderr: '' })
   })
 
   it.each(all)('exits with 1 if the directory does not exist: %s', async command => {
     const directory = join(tmpdir(), 'logferry-no-such-directory')
     const stderr = `logferry: the directory ${directory} does not exist. Check the path.\n`
-    expect(await logferry(['spool', command, directory])).toEqual({ code: 1, stdout: '', stderr })
+    expect(await logferryInTurn(['spool', command, directory])).toEqual({ code: 1, stdout: '', stderr })
     expect(fs.existsSync(directory)).toBe(false)
   })
 
@@ -368,7 +368,7 @@ describe.concurrent('misuse of logferry spool', () => {
     [['spool', 'send', 'one', '--timeout', 'soon'], '--timeout must be a number of seconds above 0, up', 'spool send'],
     [['spool', 'send', 'one', '--timeout', '0'], '--timeout must be a number of seconds above 0, up', 'spool send'],
   ])('exits with 2 for %j, and names the command whose help to read', async (args, problem, name) => {
-    const { code, stdout, stderr } = await logferry(args)
+    const { code, stdout, stderr } = await logferryInTurn(args)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(`logferry: ${problem}`)
     expect(stderr).toContain(`\nRun 'logferry ${name} --help' for help.\n`)
@@ -378,7 +378,7 @@ describe.concurrent('misuse of logferry spool', () => {
     [['spool', 'ls', '--help'], 'spool ls'],
     [['spool', 'send', '-h'], 'spool send'],
   ])('shows help for %j', async (args, usage) => {
-    const { code, stdout, stderr } = await logferry(args)
+    const { code, stdout, stderr } = await logferryInTurn(args)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(new RegExp(`^Usage: logferry ${usage} `))
   })

@@ -9,7 +9,7 @@ import { describe, expect, it } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
 import { createOrgClient } from '../src/org.ts'
 import { unprintable } from './support/hostile-text.ts'
-import { logferry, startLogferry } from './support/logferry.ts'
+import { logferry, logferryInTurn, startLogferry } from './support/logferry.ts'
 import type { RunningProcess } from './support/start-node.ts'
 
 /** Returns the chunks that a chunk of the built commands loads at once. */
@@ -86,7 +86,7 @@ describe.concurrent('logferry', () => {
     [['completion'], 'no shell given: name bash, zsh or fish', 'completion'],
     [['completion', 'csh'], "value 'csh' is invalid for argument 'shell'. Allowed choices are bash, zsh", 'completion'],
   ])('exits with 2 for %j, and says what is wrong and where to read on', async (args, problem, name) => {
-    const { code, stdout, stderr } = await logferry(args)
+    const { code, stdout, stderr } = await logferryInTurn(args)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     const [first, ...rest] = stderr.split('\n')
     expect(first).toContain(`logferry: ${problem}`)
@@ -112,7 +112,7 @@ describe.concurrent('logferry', () => {
     [['bench', '--events', '\u001b[2J\nlogferry: forged']],
     [['emulator', '--port', '\u001b[2J\nlogferry: forged']],
   ])('repeats invalid arguments as one line of printable characters: %j', async args => {
-    const { code, stderr } = await logferry(args)
+    const { code, stderr } = await logferryInTurn(args)
     expect(code).toBe(2)
     expect(stderr).not.toMatch(unprintable)
     expect(stderr.split('\n')[0]).toContain('2J logferry: forged')
@@ -137,7 +137,7 @@ describe.concurrent('logferry', () => {
     ['spool -h', 'spool <command>'],
     ['help help', '<command>'],
   ])('prints with %j the help of %s', async (words, usage) => {
-    const { code, stdout, stderr } = await logferry(words.split(' '))
+    const { code, stdout, stderr } = await logferryInTurn(words.split(' '))
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(new RegExp(`^Usage: logferry ${usage} `))
   })

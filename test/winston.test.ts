@@ -34,24 +34,24 @@ describe('a Winston logger', () => {
     ])
   })
 
-  it('ships 50,000 log calls once, unchanged, in order of time', { timeout: 60_000 }, async () => {
+  it('ships 25,000 log calls once, unchanged, in order of time', { timeout: 60_000 }, async () => {
     await using logging = await startLogging()
-    for (const n of range(50_000)) logging.logger.info('order placed', { n, order: { id: n, total: n / 4 } })
+    for (const n of range(25_000)) logging.logger.info('order placed', { n, order: { id: n, total: n / 4 } })
     await end(logging.logger)
     const events = logging.emulator.events('d').sort((a, b) => (String(a._time) < String(b._time) ? -1 : 1))
-    expect(events).toHaveLength(50_000)
+    expect(events).toHaveLength(25_000)
     for (const [n, { _time, ...event }] of events.entries()) {
       if (event.n !== n) expect.fail(`event ${n} is ${JSON.stringify(event)}`)
     }
-    expect(events[49_999]).toMatchObject({
+    expect(events[24_999]).toMatchObject({
       level: 'info',
       message: 'order placed',
-      order: { id: 49_999, total: 49_999 / 4 },
+      order: { id: 24_999, total: 24_999 / 4 },
     })
-    expect(new Set(events.map(({ _time }) => _time)).size).toBe(50_000)
+    expect(new Set(events.map(({ _time }) => _time)).size).toBe(25_000)
     expect(logging.transport.shipper.stats()).toMatchObject({
-      accepted: 50_000,
-      delivered: 50_000,
+      accepted: 25_000,
+      delivered: 25_000,
       dropped: 0,
       retries: 0,
     })

@@ -6,7 +6,7 @@ import { Misuse } from '../../src/cli/command.ts'
 import { command } from '../../src/cli/logs.ts'
 import { startEmulator } from '../../src/emulator.ts'
 import { hostileText, unprintable } from '../support/hostile-text.ts'
-import { logferry, startLogferry } from '../support/logferry.ts'
+import { logferry, logferryInTurn, startLogferry } from '../support/logferry.ts'
 import { runProgram } from '../support/run-script.ts'
 import { leaveByKill, makeSpool, nowhere } from '../support/spool-of-test.ts'
 import type { RunningProcess } from '../support/start-node.ts'
@@ -160,7 +160,7 @@ describe('logferry tail', () => {
   })
 
   it.each(['tail', 'logs'])('exits with 1 and names the remedy if nothing listens: %s', async command => {
-    const { code, stdout, stderr } = await logferry([command, '--url', await addressOfNobody()])
+    const { code, stdout, stderr } = await logferryInTurn([command, '--url', await addressOfNobody()])
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(
       /^logferry: no dev service answers at http:\S+ \(ECONNREFUSED\)\. Start one with 'logferry dev'/,
@@ -191,7 +191,7 @@ describe.concurrent('logferry logs', () => {
   })
   afterAll(() => dev?.[Symbol.asyncDispose]())
   const logs = (...args: string[]) =>
-    logferry(['logs', ...args], { LOGFERRY_URL: dev.url, LOGFERRY_TOKEN: dev.token, TZ: 'Asia/Tokyo' })
+    logferryInTurn(['logs', ...args], { LOGFERRY_URL: dev.url, LOGFERRY_TOKEN: dev.token, TZ: 'Asia/Tokyo' })
 
   it('prints what the service keeps by time, oldest first, and ends', async () => {
     const { code, stdout, stderr } = await logs('--json')
@@ -322,7 +322,7 @@ describe.concurrent('a spool in the terminal', () => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, '', 5)
     const before = spool.files()
-    const { code, stdout } = await logferry(['logs', '--spool', spool.directory, '--json', 'n:>2'])
+    const { code, stdout } = await logferryInTurn(['logs', '--spool', spool.directory, '--json', 'n:>2'])
     expect({ code, numbers: numbers(stdout) }).toEqual({ code: 0, numbers: [3, 4] })
     expect(spool.files()).toEqual(before)
   })

@@ -3,7 +3,7 @@
  */
 import { request } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { zstdCompressSync } from 'node:zlib'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { type Emulator, startEmulator } from '../../src/emulator.ts'
 import { createShipper } from '../../src/index.ts'
@@ -123,15 +123,16 @@ async function watched(ask: () => Promise<Response>): Promise<{ status: number; 
 
 it('bodies that arrive at the same time are bounded together, and their memory is free again', async () => {
   await using own = await startEmulator({ maxEventBytes: 64 * MiB }) // one event is the shortest way to a large body
-  const body = gzipSync(Buffer.concat([Buffer.from('{"a":"'), Buffer.alloc(63 * MiB, 'x'), Buffer.from('"}')]))
-  const headers = { authorization: `Bearer ${own.token}`, 'content-type': ndjson, 'content-encoding': 'gzip' }
+  const plain = Buffer.concat([Buffer.from('{"a":"'), Buffer.alloc(63 * MiB, 'x'), Buffer.from('"}')])
+  const body = zstdCompressSync(plain) // unpacks in a fifth of the time that gzip takes
+  const headers = { authorization: `Bearer ${own.token}`, 'content-type': ndjson, 'content-encoding': 'zstd' }
   const first = Array.from({ length: 4 }, () => {
     const sent = request(`${own.url}/v1/datasets/d/ingest`, { method: 'POST', headers, agent: false })
     sent.on('error', () => {}).write(body.subarray(0, -20))
     return sent
   })
   await vi.waitFor(() => expect(sumOf(own)).toBeGreaterThan(4 * 62 * MiB), 20_000)
-  const refused = await post(own, { type: ndjson, encoding: 'gzip', body })
+  const refused = await post(own, { type: ndjson, encoding: 'zstd', body })
   expect([refused.status, refused.headers.get('retry-after'), await refused.json()]).toEqual([
     503,
     '1',
@@ -141,8 +142,8 @@ it('bodies that arrive at the same time are bounded together, and their memory i
   first[1]?.destroy()
   await own.waitForEvents('d', 1)
   await vi.waitFor(() => expect(own.requests()[1]?.reason).toMatch(/the client closed/))
-  expect((await post(own, { type: ndjson, encoding: 'gzip', body })).status).toBe(200)
-  expect((await post(own, { type: ndjson, encoding: 'gzip', body })).status).toBe(200)
+  expect((await post(own, { type: ndjson, encoding: 'zstd', body })).status).toBe(200)
+  expect((await post(own, { type: ndjson, encoding: 'zstd', body })).status).toBe(200)
   for (const sent of first) sent.destroy()
 }, 60_000)
 

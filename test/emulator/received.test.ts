@@ -178,13 +178,13 @@ describe('waitForEvents', () => {
   })
 })
 
-it('accepts 400,000 events of 500 bytes within seconds', async () => {
+it('accepts 100,000 events of 500 bytes within two seconds', async () => {
   await using emulator = await startEmulator()
   const line = `${JSON.stringify({ _time: '2026-11-20T10:00:00.000Z', level: 'info', message: 'x'.repeat(435) })}\n`
   const body = line.repeat(10_000)
   const start = performance.now()
-  for (let sent = 0; sent < 40; sent += 1) await post(emulator, { type: 'application/x-ndjson', body })
-  expect(performance.now() - start).toBeLessThan(8_000)
+  for (let sent = 0; sent < 10; sent += 1) await post(emulator, { type: 'application/x-ndjson', body })
+  expect(performance.now() - start).toBeLessThan(2_000)
   expect(line.length).toBe(500)
-  expect(emulator.eventCount('checkout')).toBe(400_000)
+  expect(emulator.eventCount('checkout')).toBe(100_000)
 })
