@@ -10,6 +10,7 @@ import { recordBytes, writeEnd, writeRecord } from '../src/spool/segment-format.
 import { hostileText, unprintable } from './support/hostile-text.ts'
 import { logferry, logferryInTurn, startLogferry } from './support/logferry.ts'
 import { environmentFor, leaveByClose, leaveByKill, makeSpool, nowhere, startLogging } from './support/spool-of-test.ts'
+import { surroundings } from './support/surroundings.ts'
 
 const main = fileURLToPath(new URL('../dist/cli/main.cjs', import.meta.url))
 
@@ -323,7 +324,7 @@ it('shows on a terminal how far it has read a large spool', async () => {
 /** Runs the command on a terminal, and answers its question. */
 async function onTerminal(args: readonly string[], environment: Record<string, string>, answer: string) {
   const line = [process.execPath, main, ...args].map(word => `'${word}'`).join(' ')
-  const child = spawn('script', ['-qec', line, '/dev/null'], { env: { PATH: process.env.PATH, ...environment } })
+  const child = spawn('script', ['-qec', line, '/dev/null'], { env: { ...surroundings(), ...environment } })
   let output = ''
   child.stdout.setEncoding('utf8').on('data', text => {
     if (!output.includes('[y/N]') && `${output}${text}`.includes('[y/N]')) child.stdin.write(`${answer}\n`)

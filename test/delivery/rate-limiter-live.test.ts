@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { RateLimiter } from '../../src/delivery/rate-limiter.ts'
 import { randomFrom } from '../support/random.ts'
+import { soakRuns } from '../support/soak-runs.ts'
 import { every } from './every.ts'
 
 /** A rate limiter and the time, in milliseconds. */
@@ -87,7 +88,7 @@ describe('whatever happened before', () => {
           expect(scene.waitMs).toBeLessThan(60_000) // false for NaN
         }
       }),
-      { numRuns: 20_000 },
+      { numRuns: soakRuns(5000) },
     )
   })
 })

@@ -6,6 +6,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hostileText, unprintable } from '../support/hostile-text.ts'
 import { logferry } from '../support/logferry.ts'
+import { surroundings } from '../support/surroundings.ts'
 import { type Dev, startDev } from './service.ts'
 
 const main = new URL('../../dist/cli/main.cjs', import.meta.url).pathname
@@ -29,7 +30,7 @@ interface Agent extends AsyncDisposable {
 async function startAgent(url: string): Promise<Agent> {
   const client = new Client({ name: 'test', version: '1' })
   const args = [main, 'mcp', '--url', url]
-  const env = { PATH: process.env.PATH ?? '' }
+  const env = surroundings()
   const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: 'pipe' })
   let stderr = ''
   transport.stderr?.on('data', chunk => {

@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import { root } from '../../docs/pages.ts'
 import { startEmulator } from '../../src/emulator.ts'
+import { surroundings } from '../support/surroundings.ts'
 import { allBlocks, type Block, blockOf, placeOf, runnable, shown } from './blocks.ts'
 import { startElsewhere } from './elsewhere.ts'
 import { folders, linkPackages } from './folders.ts'
@@ -108,6 +109,7 @@ describe.concurrent('code blocks cause what their comments say', () => {
     await writeFiles(block, ownFolder)
     if (block.folder !== undefined) await preparationOf(block.folder)(ownFolder, emulator)
     const environment = {
+      ...surroundings(),
       ...elsewhere.environment,
       ...redis?.environment,
       LOGFERRY_URL: emulator.url,

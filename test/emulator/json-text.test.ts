@@ -46,7 +46,7 @@ it('finds an error exactly in the texts that JSON.parse refuses', async () => {
     fc.asyncProperty(almostJson, async text => {
       expect((await whereJsonBreaks(text)) === undefined).toBe(parsedJson(text) !== undefined)
     }),
-    { numRuns: soakRuns(600) },
+    { numRuns: soakRuns(300) },
   )
 })
 
@@ -60,7 +60,7 @@ it('finds the elements of exactly the arrays that JSON.parse accepts', () => {
       const whole = parsedJson(body.toString())
       expect(spans && !values.includes(undefined) ? values : undefined).toEqual(whole)
     }),
-    { numRuns: soakRuns(600) },
+    { numRuns: soakRuns(300) },
   )
 })
 
@@ -83,7 +83,7 @@ it('names the first line that is not valid UTF-8', async () => {
         })
       },
     ),
-    { numRuns: soakRuns(600) },
+    { numRuns: soakRuns(300) },
   )
 })
 
@@ -94,6 +94,6 @@ it('knows how deeply a text is nested', () => {
     fc.property(fc.json({ maxDepth: 6 }), fc.integer({ min: 1, max: 6 }), (text, maxDepth) => {
       expect(isNestedDeeper(text, maxDepth)).toBe(depthOf(JSON.parse(text)) > maxDepth)
     }),
-    { numRuns: soakRuns(600) },
+    { numRuns: soakRuns(300) },
   )
 })

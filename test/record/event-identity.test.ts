@@ -102,7 +102,7 @@ describe('the identity of an event', () => {
         if (isSame) expect([one.level, one.message]).toEqual([other.level, other.message])
         if (JSON.stringify(one) === JSON.stringify(other)) expect(isSame).toBe(true)
       }),
-      { numRuns: soakRuns(1500) },
+      { numRuns: soakRuns(500) },
     )
   })
 })

@@ -106,7 +106,7 @@ describe('plain data', () => {
   it('of any number', () => {
     fc.assert(
       fc.property(number, value => expectAsIs({ value, list: [value] })),
-      { numRuns: soakRuns(3000) },
+      { numRuns: soakRuns(1500) },
     )
   })
 
@@ -122,7 +122,7 @@ describe('plain data', () => {
         expectAsIs({ value, [value]: 1 })
         expectGrown({ value, list: [value] })
       }),
-      { numRuns: soakRuns(400) },
+      { numRuns: soakRuns(200) },
     )
   })
 

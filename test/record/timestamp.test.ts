@@ -91,7 +91,7 @@ describe('a line logged now', () => {
           if (before !== undefined && ms >= Date.parse(before.time) - 10_000) expect(time > before.time).toBe(true)
         }
       }),
-      { numRuns: soakRuns(600) },
+      { numRuns: soakRuns(300) },
     )
   })
 

@@ -5,6 +5,7 @@ import { startEmulator } from '../../src/emulator.ts'
 import { core, environmentFor, run, upTo, winston } from '../exit/running.ts'
 import { numbersIn } from '../support/emulated.ts'
 import { allOnce, tally } from '../support/laws.ts'
+import { surroundings } from '../support/surroundings.ts'
 
 describe.concurrent('scenario 16: the process ends in good order', () => {
   it.each([
@@ -27,7 +28,7 @@ describe.concurrent('scenario 16: the process ends in good order', () => {
     emulator.faults.latencyMs = 200
     const source = `${core('maxBatchAgeMs: 60_000')}
       log(0, 1000); console.log('ready'); setInterval(() => {}, 1000)`
-    const env = { PATH: process.env.PATH, ...environmentFor(emulator) }
+    const env = { ...surroundings(), ...environmentFor(emulator) }
     const child = spawn(process.execPath, ['--input-type=module', '--eval', source], { env })
     const closed = once(child, 'close')
     await once(child.stdout, 'data')

@@ -7,6 +7,7 @@ import { brokenOf, type Figures } from './figures.ts'
  */
 const tests = [
   'test/delivery/accounting.test.ts',
+  'test/delivery/rate-limiter-live.test.ts',
   'test/delivery/recovery.test.ts',
   'test/dev/edit-query.test.ts',
   'test/dev/page-text.test.ts',

@@ -143,7 +143,7 @@ describe('the parts of a segment', () => {
         expect(isSealed(bytes)).toBe(last === 'end')
         expect(found.join('')).toBe(String(readSegment(Buffer.from(bytes)).lines))
       }),
-      { numRuns: soakRuns(600) },
+      { numRuns: soakRuns(300) },
     )
   })
 })

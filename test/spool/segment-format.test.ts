@@ -247,7 +247,7 @@ describe('scenario 18: damage costs only the damaged lines, and they are counted
           else expect(lost).toBeLessThanOrEqual(1)
         },
       ),
-      { numRuns: soakRuns(500) },
+      { numRuns: soakRuns(250) },
     )
   })
 
@@ -256,7 +256,7 @@ describe('scenario 18: damage costs only the damaged lines, and they are counted
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 300 }), bytes => {
         expect(read(bytes)).toEqual({ dataset: undefined, lines: [''], severities: [], lost: 1 })
       }),
-      { numRuns: soakRuns(500) },
+      { numRuns: soakRuns(250) },
     )
   })
 
@@ -270,7 +270,7 @@ describe('scenario 18: damage costs only the damaged lines, and they are counted
         expectSomeOf(found, lines)
         expect(lost).toBe(lines.length - countOf(found))
       }),
-      { numRuns: soakRuns(500) },
+      { numRuns: soakRuns(250) },
     )
   })
 })

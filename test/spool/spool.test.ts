@@ -9,6 +9,7 @@ import type { Emulator } from '../../src/emulator.ts'
 import type { Shipper, ShipperOptions } from '../../src/index.ts'
 import { recordBytes, segmentBytes, writeEnd, writeRecord } from '../../src/spool/segment-format.ts'
 import { startShipping } from '../support/shipping.ts'
+import { surroundings } from '../support/surroundings.ts'
 
 const isRoot = process.getuid?.() === 0
 
@@ -482,7 +483,7 @@ describe('orphaned events', () => {
       const shipper = createShipper({ spool: { directory: ${JSON.stringify(directory)} }, dataset: 'd' })
       console.log(JSON.stringify([await shipper.close(), shipper.stats().dropped]))`
     const environment = {
-      PATH: process.env.PATH,
+      ...surroundings(),
       LOGFERRY_URL: shipping.emulator.url,
       LOGFERRY_TOKEN: shipping.emulator.token,
     }
