@@ -51,7 +51,7 @@ const code = defineConfig({
       groups: [
         {
           name: 'common',
-          test: /src\/(errors|outcome|own-properties|make-private-directory|accounting|stack-reserve|time|options|text|http)|valibot/,
+          test: /src\/(errors|outcome|own-properties|make-private-directory|accounting|stack-reserve|time|options|text|http|usage\/statement-text|fields\/value-like-name)|valibot/,
           priority: 4,
         },
         { name: 'org', test: /src\/org\//, ...ofOption },
@@ -79,7 +79,8 @@ const code = defineConfig({
         { name: 'record', test: /src\/(record|batch)\//, priority: 2.5 },
         { name: 'core', test: /src\/(shipper|delivery|exit)\//, priority: 2 },
         { name: 'dev-events', test: /src\/dev\/(protocol|text-within|index|query|live\/(?!live-))/, priority: 2 },
-        { name: 'dev-service', test: /src\/dev\/|@bufbuild/, priority: 1 },
+        { name: 'otlp', test: /src\/dev\/intake\/otlp-(logs|schema|size)|@bufbuild/, priority: 1.5 },
+        { name: 'dev-service', test: /src\/dev\//, priority: 1 },
         // What commands share. Applications load none of it: what they need of the spool is in 'core'.
         { name: 'spool', test: /src\/(spool\/|cli\/spool\.ts)/, priority: 1.8 },
         { name: 'sending', test: /src\/cli\/(service|standstill|spool-delivery)\.ts/, priority: 1.6 },

@@ -40,6 +40,12 @@ describe.concurrent('logferry', () => {
     expect(loaded).not.toContain('dev-service')
   })
 
+  it('loads nothing of a shipper to read events, and the decoder of OTLP only for a request', () => {
+    expect(chunksThatLoadWith('dev-events')).toEqual(['common'])
+    expect(chunksThatLoadWith('dev-service')).toContain('dev-events')
+    expect(chunksThatLoadWith('dev-service')).not.toContain('otlp')
+  })
+
   it('prints its version', async () => {
     expect(await logferry(['--version'])).toEqual({ code: 0, stdout: `${packageJson.version}\n`, stderr: '' })
   })

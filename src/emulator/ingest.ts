@@ -10,7 +10,7 @@ export interface IngestProtocol {
   admit(ingest: Ingest): Answer | undefined
   findEvents(ingest: Ingest): Promise<BodyEvents | BodyProblem>
   /** Returns the answer for stored events. */
-  answer(ingest: Ingest): Answer
+  answer(ingest: Ingest): Answer | Promise<Answer>
 }
 
 /** An ingest request, and the results of its stages so far. */
