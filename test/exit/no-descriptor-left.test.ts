@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Emulator, startEmulator } from '../../src/emulator.ts'
-import { type Ended, runProgram, runScript } from '../support/run-script.ts'
-import { core, environmentFor, inOrder, upTo } from './running.ts'
+import { type Ended, runProgram } from '../support/run-script.ts'
+import { core, deliverRest, environmentFor, inOrder, upTo } from './running.ts'
 
 const isWindows = process.platform === 'win32'
 
@@ -24,8 +24,7 @@ function runWithFewFiles(source: string, emulator: Emulator): Promise<Ended> {
 }
 
 /**
- * Runs a program that may have 64 files open while the service is down, then a program that delivers the remaining
- * events.
+ * Runs a program that may have 64 files open while the service is down, then delivers the remaining events.
  */
 async function endWithFewFiles(options: string, program: string): Promise<{ ended: Ended; numbers: number[] }> {
   await using directory = await mkdtempDisposable(join(tmpdir(), 'logferry-few-'))
@@ -38,7 +37,7 @@ async function endWithFewFiles(options: string, program: string): Promise<{ ende
     ${program}`
   const ended = await runWithFewFiles(source, emulator)
   emulator.faults.clear()
-  await runScript(`${core(spool)} await shipper.close({ timeoutMs: 60_000 })`, environmentFor(emulator))
+  await deliverRest(directory.path, emulator)
   const events = emulator.datasets().flatMap(dataset => emulator.events(dataset))
   return { ended, numbers: inOrder(events.map(({ n }) => n as number)) }
 }

@@ -1,4 +1,5 @@
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator.ts'
+import { createShipper, type FlushResult } from '../../src/index.ts'
 import { type Ended, runNode } from '../support/run-script.ts'
 
 /** Returns the environment of a process that ships to dataset `d` of an emulator, or of another server. */
@@ -44,6 +45,11 @@ export async function run(source: string, running: Running = {}): Promise<Delive
   const ended = await runNode([...args, '--eval', source], { ...environmentFor(emulator), ...environment })
   const numbers = emulator.events('d').map(({ n, attributes }) => (n ?? (attributes as { n: number }).n) as number)
   return { ...ended, numbers, requests: emulator.stats().requests }
+}
+
+/** Delivers what an ended process has left in a spool, from this process. */
+export function deliverRest(directory: string, { url, token }: Emulator): Promise<FlushResult> {
+  return createShipper({ baseUrl: url, token, dataset: 'd', spool: { directory } }).close({ timeoutMs: 60_000 })
 }
 
 export const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n)
