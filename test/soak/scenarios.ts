@@ -58,7 +58,7 @@ export function chaosOf(seed: number): LongScenario {
     number: 'chaos',
     what: `processes that log, end and are killed while the service answers anything (seed ${seed}): exact books`,
     inShort: 'four processes',
-    short: () => chaos({ seed, processes: 4, atOnce: 2, maxLifeMs: 1500, closeMs: 5000, isTimed: false }),
+    short: () => chaos({ seed, processes: 4, atOnce: 2, maxLifeMs: 1000, closeMs: 5000, isTimed: false }),
     whole: progress => {
       const atOnce = seed % 2 === 0 ? 1 : 2
       const isTimed = atOnce < availableParallelism()

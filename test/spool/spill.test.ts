@@ -19,7 +19,7 @@ afterEach(() => {
 const KiB = 1024
 const maxBufferedBytes = 1024 * KiB
 const datasets = 300
-const events = 2400
+const events = 1600
 const pad = 'x'.repeat(300)
 
 function options(more: ShipperOptions = {}): ShipperOptions {
