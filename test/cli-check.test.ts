@@ -14,7 +14,7 @@ import { runChecks } from '../src/cli/checks/run-checks.ts'
 import { type Emulator, type EmulatorOptions, startEmulator } from '../src/emulator.ts'
 import { startFaultServer } from './support/fault-server.ts'
 import { hostileText, unprintable } from './support/hostile-text.ts'
-import { logferry } from './support/logferry.ts'
+import { logferry, logferryInTurn } from './support/logferry.ts'
 import { startProxy } from './support/proxy.ts'
 
 const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
@@ -147,7 +147,7 @@ describe.concurrent('logferry check', () => {
     [['--ca', '/no/such/file'], "--ca must be a file that can be read, not '/no/such/file' (ENOENT)"],
     [['--spool', ''], '--spool must be a path'],
   ])('exits with 2 for %j', async (args, problem) => {
-    const { code, stdout, stderr } = await logferry(['check', ...args])
+    const { code, stdout, stderr } = await logferryInTurn(['check', ...args])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(problem)
   })

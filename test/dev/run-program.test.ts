@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { paths, writeHeader } from '../../src/dev/protocol.ts'
-import { logferry, startLogferry } from '../support/logferry.ts'
+import { logferry, logferryInTurn, startLogferry } from '../support/logferry.ts'
 import { setupOf, startDev } from './service.ts'
 
 let home: string
@@ -212,7 +212,7 @@ describe('a program that holds the port of logferry dev', () => {
 
 describe('logferry dev', () => {
   it('exits with 2 for an invalid option, and says what is expected', async () => {
-    const { code, stdout, stderr } = await logferry(['dev', '--fault', 'status=200'], environment)
+    const { code, stdout, stderr } = await logferryInTurn(['dev', '--fault', 'status=200'], environment)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain("--fault 'status=200': status must be from 300 to 599")
   })
@@ -223,7 +223,7 @@ describe('logferry dev', () => {
   ])('exits with 2 for limits like %s', async (text, problem) => {
     const file = join(home, `limits-${Buffer.from(text).toString('hex')}.json`)
     writeFileSync(file, text)
-    const { code, stderr } = await logferry(['dev', '--port', '0', '--limits', file], environment)
+    const { code, stderr } = await logferryInTurn(['dev', '--port', '0', '--limits', file], environment)
     expect(code).toBe(2)
     expect(stderr).toContain(problem)
   })
