@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { type Emulator, startEmulator } from '../src/emulator.ts'
 import { DeadLetters } from '../src/spool/dead-letters.ts'
 import { unprintable } from './support/hostile-text.ts'
-import { logferry, startLogferry } from './support/logferry.ts'
+import { logferryInTurn, startLogferry } from './support/logferry.ts'
 import { environmentFor, makeSpool } from './support/spool-of-test.ts'
 
 interface Letter {
@@ -36,7 +36,7 @@ function linesIn(path: string): string[] {
 }
 
 function resend(directory: string, emulator: Emulator, ...options: string[]) {
-  return logferry(['spool', 'resend-rejected', directory, ...options], environmentFor(emulator))
+  return logferryInTurn(['spool', 'resend-rejected', directory, ...options], environmentFor(emulator))
 }
 
 function numbers(emulator: Emulator, dataset = 'd'): unknown[] {
@@ -108,7 +108,7 @@ describe.concurrent('logferry spool resend-rejected', () => {
       await running.until(/Delivered so far: 0 events/)
       await running.end('SIGKILL')
     }
-    expect((await logferry(['spool', 'ls', spool.directory])).stdout).toMatch(
+    expect((await logferryInTurn(['spool', 'ls', spool.directory])).stdout).toMatch(
       /^3 refused events in rejected\.ndjson\.\n\n3 of them are in rejected\.resend: .* was interrupted\. Run it again\.$/m,
     )
     emulator.faults.clear()

@@ -182,7 +182,7 @@ describe.concurrent('logferry spool export', () => {
     const { code, stdout, stderr } = await logferry(['spool', 'export', spool.directory])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const odd = await logferryInTurn(['spool', 'export', spool.directory, '--dataset', 'odd', '--meta'])
-    await logferry(['spool', 'send', spool.directory], environmentFor(emulator))
+    await logferryInTurn(['spool', 'send', spool.directory], environmentFor(emulator))
     const sent = [...emulator.lines('even'), ...emulator.lines('odd')]
     expect(stdout.trimEnd().split('\n').sort()).toEqual(sent.sort())
     const written = odd.stdout
@@ -266,7 +266,7 @@ describe.concurrent('logferry spool send --to', () => {
     await leaveByKill(spool.directory, 'orgId: "another"', 3)
     await leaveByKill(spool.directory, '', 4, emulator.url)
     const args = ['spool', 'send', spool.directory, '--to', emulator.url, '--yes', '--json']
-    const { code, stdout } = await logferry(args, { LOGFERRY_TOKEN: emulator.token })
+    const { code, stdout } = await logferryInTurn(args, { LOGFERRY_TOKEN: emulator.token })
     expect({ code, report: JSON.parse(stdout) }).toEqual({
       code: 0,
       report: {

@@ -90,7 +90,7 @@ describe.concurrent('logferry spool ls', () => {
     fs.renameSync(join(spool.directory, name), join(spool.directory, `${bare}-${escaped}`))
     const inWords = await logferryInTurn(['spool', 'ls', spool.directory])
     const inJson = await logferryInTurn(['spool', 'ls', spool.directory, '--json'])
-    const sent = await logferry(['spool', 'send', spool.directory], {
+    const sent = await logferryInTurn(['spool', 'send', spool.directory], {
       LOGFERRY_URL: nowhere,
       LOGFERRY_TOKEN: 'a-token',
     })
@@ -135,7 +135,7 @@ describe.concurrent('logferry spool ls', () => {
     fs.chmodSync(spool.directory, 0o777)
     const refusal = /^logferry: \S+ is not used, because any user may write to \S+; run chmod o-w on it\./
     for (const command of ['ls', 'send']) {
-      const refused = await logferry(
+      const refused = await logferryInTurn(
         ['spool', command, spool.directory],
         environmentFor({ url: nowhere, token: 'a-token' }),
       )
@@ -180,9 +180,9 @@ describe.concurrent('logferry spool send', () => {
     const insecure = { url: emulator.url.replace('127.0.0.1', '[::ffff:127.0.0.1]'), token: emulator.token }
     await leaveByKill(spool.directory, 'allowInsecure: true', 2, insecure.url)
     const args = ['spool', 'send', spool.directory]
-    const refused = await logferry(args, environmentFor(insecure))
+    const refused = await logferryInTurn(args, environmentFor(insecure))
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringMatching(/must be an https:.*--allow-insecure/) })
-    expect(await logferry([...args, '--allow-insecure'], environmentFor(insecure))).toMatchObject({ code: 0 })
+    expect(await logferryInTurn([...args, '--allow-insecure'], environmentFor(insecure))).toMatchObject({ code: 0 })
     expect(numbers(emulator, 'd')).toEqual([0, 1])
   })
 
@@ -303,7 +303,7 @@ describe.concurrent('logferry spool send', () => {
   ])('exits with 2 for %s, and names the remedy', async (_, environment, message) => {
     using spool = makeSpool()
     await leaveByKill(spool.directory, '', 1)
-    const { code, stdout, stderr } = await logferry(['spool', 'send', spool.directory], environment)
+    const { code, stdout, stderr } = await logferryInTurn(['spool', 'send', spool.directory], environment)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(message)
   })
@@ -385,7 +385,7 @@ describe.concurrent('misuse of logferry spool', () => {
 })
 
 function send(directory: string, service: Emulator) {
-  return logferry(['spool', 'send', directory], environmentFor(service))
+  return logferryInTurn(['spool', 'send', directory], environmentFor(service))
 }
 
 function numbers(emulator: Emulator, dataset: string): number[] {

@@ -28,8 +28,7 @@ const waiting: PromiseWithResolvers<Ended>[] = []
 
 /**
  * Runs the command to its end, as built, in a process that runs others before and after it. Starting a process takes ten times
- * as long as most commands. For commands that only read and print: not for those that wait for signals or for input, ship, or
- * change what the process is.
+ * as long as most commands. Not for commands that wait for signals or for input, or run programs.
  */
 export function logferryInTurn(args: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
   host ??= startHost()
