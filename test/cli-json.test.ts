@@ -133,7 +133,7 @@ describe.concurrent('--json', { timeout: 60_000 }, () => {
     ]
     const environment = { ...environmentFor(emulator), LOGFERRY_DATASET: 'd' }
     const run = async (words: readonly string[]) => {
-      const { code, stdout } = await logferry([...words, '--json'], environment)
+      const { code, stdout } = await logferryInTurn([...words, '--json'], environment)
       expect({ words, code }).toEqual({ words, code: 0 })
       expect(valuesIn(stdout).length, words.join(' ')).toBeGreaterThan(0)
     }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { logferry } from '../support/logferry.ts'
+import { logferryInTurn } from '../support/logferry.ts'
 import { rawRequest, startDev } from './service.ts'
 
 const main = new URL('../../dist/cli/main.cjs', import.meta.url).pathname
@@ -65,7 +65,7 @@ describe('--save and --load', () => {
     ['--load', '', 'read (EISDIR). The path is that of a directory: name a file.'],
     ['--save', 'missing/file', 'written (ENOENT). Check the path.'],
   ])('end with 1 and a remedy if the file of %s %s cannot be opened', async (option, name, trouble) => {
-    const { code, stdout, stderr } = await logferry(['dev', '--port', '0', option, join(directory, name)], {
+    const { code, stdout, stderr } = await logferryInTurn(['dev', '--port', '0', option, join(directory, name)], {
       HOME: directory,
     })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
@@ -87,7 +87,7 @@ describe('--save and --load', () => {
   it.each(['not compressed', ''])('end with 1 and a sentence if the file is no archive but %j', async content => {
     const file = join(directory, 'none.gz')
     writeFileSync(file, content)
-    const { code, stderr } = await logferry(['dev', '--port', '0', '--load', file], { HOME: directory })
+    const { code, stderr } = await logferryInTurn(['dev', '--port', '0', '--load', file], { HOME: directory })
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^logferry: --load: [^\n]+\n$/) })
   })
 
