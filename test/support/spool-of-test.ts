@@ -1,9 +1,10 @@
-/** Spools for tests of the commands, with what real processes have left. */
+/** Spools for tests of the commands, with what shippers have left. */
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { Emulator } from '../../src/emulator.ts'
+import { createShipper } from '../../src/index.ts'
 import { runScript } from './run-script.ts'
 import { startNode } from './start-node.ts'
 
@@ -65,13 +66,15 @@ export async function leaveByKill(directory: string, options: string, count: num
   expect(signal).toBe('SIGKILL')
 }
 
+/** Leaves events as a process does that ends by `close()`, but from this process. */
 export async function leaveByClose(directory: string, count: number, emulator?: Emulator): Promise<void> {
-  const close = 'await shipper.close({ timeoutMs: 100 })'
-  const options = "durability: 'memory', exitTimeoutMs: 0"
   emulator?.faults.answerNext(Number.POSITIVE_INFINITY, { status: 503 })
-  const { code } = await runScript(logging(directory, options, count, close, emulator?.url))
+  const baseUrl = emulator?.url ?? nowhere
+  const shipper = createShipper({ baseUrl, token: 'another-token', dataset: 'd', spool: { directory } })
+  shipper.on('warning', () => {})
+  for (let n = 0; n < count; n++) shipper.ship({ level: 'info', n })
+  await shipper.close({ timeoutMs: 100 })
   emulator?.faults.clear()
-  expect(code).toBe(0)
 }
 
 export function environmentFor({ url, token }: Pick<Emulator, 'url' | 'token'>): Record<string, string> {
