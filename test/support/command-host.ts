@@ -36,7 +36,7 @@ async function run({ args, environment }: CommandLine): Promise<Ended> {
   Object.assign(process.env, environment)
   const code = await commandLine.run(args, packageJson.version)
   // Commands listen until their process ends.
-  for (const signal of ['SIGINT', 'SIGTERM']) process.removeAllListeners(signal)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.removeAllListeners(signal)
   process.stdout.removeAllListeners('error')
   return { code, ...printed }
 }
