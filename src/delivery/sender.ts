@@ -41,13 +41,12 @@ interface UnansweredRequest extends Pick<Attempt, 'encoding' | 'bodyBytes'> {
  */
 export const maxRequestsAtEnd = 32
 
-/** Error codes of a connection that breaks, or stays silent. Errors of this package for that have no code. */
-const unansweredCodes = new Set<string | undefined>([
-  undefined,
-  'ECONNRESET',
-  'EPIPE',
-  'UND_ERR_SOCKET',
-  'UND_ERR_HEADERS_TIMEOUT',
+/** Why a connection brought no answer, by the code of its error. Errors of this package for that have no code. */
+const unansweredByCode: ReadonlyMap<string, 'broken' | 'silent'> = new Map([
+  ['ECONNRESET', 'broken'],
+  ['EPIPE', 'broken'],
+  ['UND_ERR_SOCKET', 'broken'],
+  ['UND_ERR_HEADERS_TIMEOUT', 'silent'],
 ])
 
 /**
@@ -184,9 +183,9 @@ export class Sender {
     const message = withoutSourceFiles(textIn(error, 'message') ?? '')
     const reason = toReason(message || code || 'no connection', this.#redact) + hint
     const errorType = errorTypeOf(error)
-    const how = errorType === 'timeout' ? 'silent' : 'broken'
-    const outcome = { kind: 'retryable', reason, unanswered: unansweredCodes.has(code) ? how : undefined } as const
-    return { outcome, encoding, bodyBytes, errorType }
+    const withoutCode = errorType === 'timeout' ? 'silent' : 'broken'
+    const unanswered = code === undefined ? withoutCode : unansweredByCode.get(code)
+    return { outcome: { kind: 'retryable', reason, unanswered }, encoding, bodyBytes, errorType }
   }
 }
 

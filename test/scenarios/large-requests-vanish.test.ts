@@ -1,3 +1,4 @@
+import { Agent } from 'undici'
 import { describe, expect, it } from 'vitest'
 import { startFaultServer } from '../support/fault-server.ts'
 import { watched } from '../support/laws.ts'
@@ -10,21 +11,32 @@ const startNarrow = () =>
   })
 
 describe.concurrent('a way to the service that loses large packets', () => {
-  it('is named as soon as a large request had no answer, and a later small one had', async () => {
-    await using server = await startNarrow()
-    const options = { requestTimeoutMs: 400, maxBatchAgeMs: 20, compression: 'none' } as const
-    await using logs = watched({ baseUrl: server.url, ...options })
-    logs.log(0, 100, { text: 'x'.repeat(100) })
-    await until(() => server.requestCount === 1, 'the large request is made')
-    logs.log(100)
-    const { code, message } = await logs.whenWarned()
-    expect(code).toBe('LOGFERRY_UNREACHABLE')
-    expect(message).toMatch(
-      /no answer to a batch of 1\d{4} bytes \(no complete answer within 400 ms\), and it accepts a later one of \d{2,3} bytes\. .*MTU/,
-    )
-    expect(server.requestCount).toBeLessThanOrEqual(3)
-    await logs.close(0)
-  })
+  it.each([
+    ['by default', 'no complete answer within 400 ms', () => ({ requestTimeoutMs: 400 })],
+    [
+      "by the time limit of the application's dispatcher",
+      'Headers Timeout Error',
+      () => ({ dispatcher: new Agent({ headersTimeout: 400 }) }),
+    ],
+  ])(
+    'is named as soon as a large request had no answer, and a later small one had: %s',
+    async (_, reason, timeLimit) => {
+      await using server = await startNarrow()
+      const options = { ...timeLimit(), maxBatchAgeMs: 20, compression: 'none' } as const
+      await using logs = watched({ baseUrl: server.url, ...options })
+      logs.log(0, 100, { text: 'x'.repeat(100) })
+      await until(() => server.requestCount === 1, 'the large request is made')
+      logs.log(100)
+      const { code, message } = await logs.whenWarned()
+      expect(code).toBe('LOGFERRY_UNREACHABLE')
+      expect(message).toMatch(
+        /no answer to a batch of 1\d{4} bytes \(.*\), and it accepts a later one of \d{2,3} bytes\. .*MTU/,
+      )
+      expect(message).toContain(`(${reason})`)
+      expect(server.requestCount).toBeLessThanOrEqual(3)
+      await logs.close(0)
+    },
+  )
 
   it('is named when close() ends before the time for a request', async () => {
     await using server = await startNarrow()
