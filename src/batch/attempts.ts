@@ -9,7 +9,7 @@ export class Attempts {
   #refusal: Refusal | undefined
   #refusals = 0
   #blockedAtMs = Number.POSITIVE_INFINITY
-  /** True if the batch is a part of a batch that was refused, and is sent alone to find out if the size is the reason. */
+  /** True if the batch is a part of a refused batch, and is sent to find out if the size is the reason. */
   isSizeTrial = false
   #suspect: Compressed | undefined
   #isTrial = false

@@ -8,7 +8,7 @@ const turnsUntilProven = 4
 const partTried = 8
 /** Minimum size of a part that is tried, in bytes. */
 const minTrialBytes = 1024
-/** Size of batches, in bytes, that are not suspected of being too large. */
+/** Minimum size of a batch that is suspected of being too large, in bytes. */
 const minSuspectBytes = partTried * minTrialBytes
 /** Time without a refusal after which the earlier ones say nothing any more, in milliseconds. */
 const forgetAfterMs = 600_000
@@ -42,8 +42,8 @@ export type SizeVerdict =
  *
  * After an answer that asks for another attempt, parts of the batch are tried; after a 400, the batch is split in any
  * case. The size is the reason if every smaller batch is accepted, and every larger one refused. An outage refuses parts
- * of any size. Trouble that comes and goes, or a single event that is refused, soon refuses a size that was accepted
- * before, or accepts a size that was refused.
+ * of any size. Trouble that comes and goes soon refuses a size that was accepted before, or accepts a size that was
+ * refused. So does a single event that is refused.
  *
  * Times are monotonic, in milliseconds.
  */

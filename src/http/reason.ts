@@ -52,7 +52,8 @@ const maxLocationChars = 2000
 const noReason = 'no reason given'
 
 /**
- * Returns the text of a page without tags, style sheets and scripts, with a line for each part between tags. No pattern scans the same characters repeatedly.
+ * Returns the text of a page without tags, style sheets and scripts, with a line for each part between tags. No pattern
+ * scans the same characters repeatedly.
  */
 function textOf(page: string): string {
   const [start, ...sections] = page.split(/<(?=\/?(?:style|script)\b)/i)

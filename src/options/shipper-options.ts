@@ -17,10 +17,9 @@ import { type UsageOptions, usageOptions } from './usage-options.ts'
  * Options of `createShipper`. The Winston transport and the OpenTelemetry exporter and processor take them as well, and
  * create a shipper from them.
  *
- * `undefined` means the default. A `TypeError` is thrown for a value of the wrong type, and for an option that is
- * unknown, missing, or excluded by another option. A `RangeError` is thrown for a value of the right type that is not
- * allowed: a number out of range, a word that is not in the list, an empty text. Both have the `code`
- * `LOGFERRY_INVALID_OPTION`.
+ * `undefined` means the default. A value of the wrong type throws a `TypeError`, and so does an option that is unknown,
+ * missing, or excluded by another option. A value of the right type that is not allowed throws a `RangeError`: a number
+ * out of range, an unknown word, an empty text. Both have the `code` `LOGFERRY_INVALID_OPTION`.
  *
  * Only own enumerable properties count, here and in nested objects. Properties inherited from a class or from
  * `Object.prototype` are ignored.
