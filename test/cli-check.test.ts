@@ -717,11 +717,11 @@ describe.concurrent('logferry check, the API of logs', () => {
   const sdk = '@opentelemetry/sdk-logs'
   const bridge = '@opentelemetry/winston-transport'
 
-  /** Checks an application with these dependencies, all installed; those of the bridge are its own. */
-  async function logsApi(dependencies: Record<string, string>) {
+  /** Checks an application with these dependencies, all installed, and others that they have installed. */
+  async function logsApi(dependencies: Record<string, string>, others: Record<string, string> = {}) {
     using folder = temporaryFolder()
     writeFileSync(join(folder.path, 'package.json'), JSON.stringify({ dependencies }))
-    for (const [name, version] of Object.entries(dependencies)) {
+    for (const [name, version] of Object.entries({ ...dependencies, ...others })) {
       const directory = join(folder.path, 'node_modules', name)
       const own = name === bridge ? { [apiLogs]: '0.223.0' } : {}
       mkdirSync(directory, { recursive: true })
@@ -753,13 +753,15 @@ describe.concurrent('logferry check, the API of logs', () => {
     })
   })
 
-  it.each([
+  it.each<[name: string, dependencies: Record<string, string>, others?: Record<string, string>]>([
     ['the API of the SDK 3.x', { [sdk]: '3.1.1', [api]: '1.10.0' }],
     ['the API of the SDK 0.x', { [sdk]: '0.223.0', [api]: '1.9.0', [apiLogs]: '0.223.0' }],
     ['the API of the SDK 0.x beside the newer one', { [sdk]: '0.223.0', [api]: '1.10.0', [apiLogs]: '0.223.0' }],
+    ['a bridge of the older API with the SDK 0.x', { [sdk]: '0.223.0', [api]: '1.10.0', [bridge]: '0.34.0' }],
+    ['an SDK of logs that the one for traces has installed', { [api]: '1.10.0' }, { [sdk]: '0.223.0' }],
     ['no SDK', { [apiLogs]: '0.223.0' }],
-  ])('is content with %s', async (_, dependencies) => {
-    expect((await logsApi(dependencies))?.status).toBe('ok')
+  ])('is content with %s', async (_, dependencies, others = {}) => {
+    expect((await logsApi(dependencies, others))?.status).toBe('ok')
   })
 
   it('is skipped without a package.json', async () => {

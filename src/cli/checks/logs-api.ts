@@ -29,8 +29,8 @@ export const logsApi: HealthCheck = {
     const { version } = (await installedPackage(sdk, directory)) ?? {}
     if (version === undefined) return ok(`${sdk} is not installed`)
     const values = { sdk: version }
+    const users = await usersOfOlderApi(application, directory)
     if (Number.parseInt(version, 10) >= 3) {
-      const users = await usersOfOlderApi(application, directory)
       if (users.length === 0) return ok(`${sdk} ${version}, without ${olderApi}`, values)
       return warn(
         `package.json has ${users.join(', ')}, but the records of ${olderApi} reach no provider of ${sdk} ${version}: they are lost without an error`,
@@ -39,7 +39,9 @@ export const logsApi: HealthCheck = {
       )
     }
     const newerApi = (await installedPackage(api, directory))?.version
-    if (newerApi === undefined || !hasLogs(newerApi) || application.dependencies.has(olderApi)) {
+    // The SDK for Node installs the SDK of logs also for an application that has only traces.
+    const mayUseNewer = application.dependencies.has(sdk) && users.length === 0
+    if (newerApi === undefined || !hasLogs(newerApi) || !mayUseNewer) {
       return ok(`${sdk} ${version}, and no API of logs that it does not know`, values)
     }
     return warn(
