@@ -280,7 +280,7 @@ describe.concurrent('logferry spool send', () => {
     expect(await send(spool.directory, emulator)).toMatchObject({ code: 0, stdout: 'Delivered: 2 events\n' })
   })
 
-  it.concurrent.each(['SIGINT', 'SIGTERM'] as const)(
+  it.concurrent.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
     'ends on %s, reports its progress, and leaves the rest',
     async signal => {
       using spool = makeSpool()

@@ -150,7 +150,7 @@ async function pipe(shipper: Shipper, options: PipeOptions): Promise<number> {
   else progress.say(reportOf(result))
   if (tee !== undefined && !(await tee.whenTaken(stop.reading))) {
     progress.say(`The reader of standard output did not take the last ${counted(tee.unread, 'byte')}.`)
-    process.exit(1) // What is written to it would keep the process alive.
+    process.exit(1) // The rest of the copy would keep the process alive.
   }
   return isComplete(result) ? 0 : 1
 }

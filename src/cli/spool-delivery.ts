@@ -5,6 +5,7 @@ import { deadline } from '../time-limits.ts'
 import type { Ending } from './ending.ts'
 import { printError } from './print.ts'
 import { standstill } from './standstill.ts'
+import { stopSignals } from './stop-signals.ts'
 
 /** Maximum time without progress before a command gives up, in seconds, if --timeout is not given. */
 const standstillSeconds = 60
@@ -33,7 +34,7 @@ export async function deliver(
     if (!isOver || code === 'LOGFERRY_DROPPED') printError(message)
   })
   const stop = () => breakOff('the command was stopped')
-  process.once('SIGINT', stop).once('SIGTERM', stop)
+  for (const signal of stopSignals) process.once(signal, stop)
   const stopClock = deadline(timeoutMs ?? maxTimeoutMs, () => breakOff('the time was up'))
   const isStuck = standstill(shipper, timeoutMs === undefined ? standstillSeconds * 1000 : maxTimeoutMs)
   const progress = setInterval(() => {
@@ -48,6 +49,6 @@ export async function deliver(
     stopClock()
     clearInterval(progress)
     await shipper.close({ timeoutMs: 0 })
-    process.off('SIGINT', stop).off('SIGTERM', stop)
+    for (const signal of stopSignals) process.off(signal, stop)
   }
 }

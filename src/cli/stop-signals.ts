@@ -1,8 +1,9 @@
 import { setTimeout } from '../time.ts'
 
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+/** The signals that tell a command to stop. */
+export const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /** Time that the reader of standard output has for the last bytes after a signal, in milliseconds. */
-const lastBytesMs = 500
+export const lastBytesMs = 500
 
 const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
 let isStopped = false
@@ -10,12 +11,12 @@ let hasEnded = false
 
 /** Resolves when a signal tells the command to stop. A second signal ends the process at once. */
 export function stopBySignal(): Promise<void> {
-  for (const signal of signals) process.once(signal, onSignal)
+  for (const signal of stopSignals) process.once(signal, onSignal)
   return stopped
 }
 
 function onSignal(signal: NodeJS.Signals): void {
-  // The listener stays until a signal comes: one that has arrived before its removal would be lost.
+  // The listener stays until a signal comes, because a signal that arrives during its removal would be lost.
   if (hasEnded) process.kill(process.pid, signal)
   isStopped = true
   stop()

@@ -8,7 +8,7 @@ export const diskRemedies: ReadonlyMap<string, string> = new Map([
   ['EPERM', 'Let the user of the application write to the directory: chown and chmod 700.'],
   [
     'ERR_ACCESS_DENIED',
-    "Node's permissions forbid it. Create the directory, and run Node with --allow-fs-read=* and with --allow-fs-write for " +
+    "Node's permissions forbid the access. Create the directory, and run Node with --allow-fs-read=* and with --allow-fs-write for " +
       'the directory.',
   ],
   ['ENOTDIR', 'A part of the path is a file. Choose another path.'],

@@ -52,7 +52,7 @@ export const logsApi: HealthCheck = {
   },
 }
 
-/** Returns what uses the older API, of all that the application names. */
+/** Returns the dependencies of an application that use the older API. */
 async function usersOfOlderApi({ dependencies }: PackageFile, directory: string): Promise<string[]> {
   const users = dependencies.has(olderApi) ? [olderApi] : []
   for (const name of bridges.filter(bridge => dependencies.has(bridge))) {

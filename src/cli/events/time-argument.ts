@@ -13,7 +13,8 @@ import { type Given, Misuse } from '../command.ts'
 export function timeArgument(name: string, given: string, nowMs: number, isUtc: boolean): number {
   const ms = durationMs(given)
   const time = ms === undefined ? timeOf(given, nowMs, isUtc) : nowMs - ms
-  // After midnight. A time with a date may be meant, because clocks of other machines run ahead.
+  // Shortly after midnight, 23:50 probably means yesterday. A time with a date is taken as it is, because the clocks of
+  // other machines may run ahead.
   if (name === 'since' && time > nowMs && /^\d{1,2}:/.test(given)) {
     throw new Misuse(`--since ${given} is yet to come today. For a time of yesterday, give its date as well`)
   }

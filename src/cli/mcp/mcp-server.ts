@@ -41,7 +41,7 @@ export async function serveMcp(client: DevClient, version: string): Promise<void
   messages.destroy()
 }
 
-/** Answers a message that is too long, if the answer can name it, so that the agent does not wait for one. */
+/** Answers a message that is too long with an error, if its id is known. Otherwise the agent would wait for an answer. */
 function refuse(transport: StdioServerTransport, { bytes, id }: LongMessage): void {
   const problem = `a message of ${bytes} bytes is too long: at most ${maxMessageBytes} bytes are read`
   printError(`logferry mcp: ${problem}`)

@@ -17,8 +17,8 @@ const idAtStart = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,1
 const idAtEnd = /,\s*"id"\s*:\s*(\d{1,15}|"[ !#-[\]-~]*")\s*\}\s*$/
 
 /**
- * Passes on the messages of an agent, one in each line. Leaves out those that are too long, and reports each. The SDK
- * would close the connection.
+ * Passes on the messages of an agent, one in each line. Drops and reports each message that is too long: the SDK would
+ * close the connection.
  */
 export class MessageLimit extends Transform {
   readonly #onTooLong: (message: LongMessage) => void

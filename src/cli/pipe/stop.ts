@@ -1,6 +1,6 @@
 import { clearTimeout, monotonicMs, setTimeout } from '../../time.ts'
+import { stopSignals } from '../stop-signals.ts'
 
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /**
  * Signals within this time after the first one count as the same, in milliseconds: a terminal and a program such as npm
  * may both send one.
@@ -28,7 +28,7 @@ export class Stop implements Disposable {
 
   constructor(options: StopOptions) {
     this.#options = options
-    for (const signal of signals) process.on(signal, this.#onSignal)
+    for (const signal of stopSignals) process.on(signal, this.#onSignal)
   }
 
   /** Aborted when no more input is to be read. */
@@ -43,7 +43,7 @@ export class Stop implements Disposable {
 
   [Symbol.dispose](): void {
     for (const timer of this.#timers) clearTimeout(timer)
-    for (const signal of signals) process.off(signal, this.#onSignal)
+    for (const signal of stopSignals) process.off(signal, this.#onSignal)
   }
 
   #step(): void {

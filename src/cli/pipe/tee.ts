@@ -1,9 +1,7 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { beforeAbort, settlesWithin } from '../../time-limits.ts'
-
-/** Time that a slow reader has for the last bytes after the command was told to stop, in milliseconds. */
-const lastBytesMs = 500
+import { lastBytesMs } from '../stop-signals.ts'
 
 /**
  * Passes the input on unchanged. If the reader goes away, the input is read on without it. This is the one output of a
