@@ -13,7 +13,7 @@ const minSuspectBytes = partTried * minTrialBytes
 /** Time without a refusal after which the earlier ones say nothing any more, in milliseconds. */
 const forgetAfterMs = 600_000
 
-/** An answer for a batch that does not name the size as its reason, or the lack of one. */
+/** The outcome of an attempt to send a batch: the size of the batch, and the times of the attempt. */
 export interface SizedAttempt {
   /** Bytes of the lines. */
   readonly bytes: number
@@ -83,7 +83,7 @@ export class SizeEvidence {
    * Notes a refusal after which the batch is split to find the event to blame. Returns the size of the largest accepted
    * batch if the size is the reason.
    *
-   * @param isFresh true if the batch is no part of a refused one; a search alone could look like a size
+   * @param isFresh true if the batch is no part of a refused batch: a search for one event looks like a limit of the size
    */
   onSplit(attempt: SizedAttempt, isFresh: boolean): number | undefined {
     const isRound = this.#note(attempt, isFresh && attempt.bytes >= minSuspectBytes)

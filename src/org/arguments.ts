@@ -16,7 +16,8 @@ const updateOptions = {
  * Checks the id of an organization, which becomes one segment of a path.
  *
  * @returns the id, unchanged
- * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`. The message omits the id, which may be a misplaced token.
+ * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION`. The message omits the id, which may be a misplaced
+ *   token.
  */
 export function checkedId(id: unknown): string {
   if (isPathSegment(id)) return id
