@@ -100,14 +100,18 @@ describe.concurrent('logferry', () => {
     expect(rest).toEqual([next, ''])
   })
 
-  it.each([['--token=secret'], ["--token='secret'"], ['--dateset=secret'], ["--datese=t'secret"]])(
-    'does not repeat the value of an unknown option, which may be a secret: %s',
-    async argument => {
-      const { code, stderr } = await logferry(['check', argument])
-      expect(code).toBe(2)
-      expect(stderr).not.toContain('secret')
-    },
-  )
+  it.each([
+    ['--token=secret'],
+    ["--token='secret'"],
+    ["--token=t'. Did you secret"],
+    ["--to'ken=secret"],
+    ['--dateset=secret'],
+    ["--datese=t'secret"],
+  ])('does not repeat the value of an unknown option, which may be a secret: %s', async argument => {
+    const { code, stderr } = await logferry(['check', argument])
+    expect(code).toBe(2)
+    expect(stderr).not.toContain('secret')
+  })
 
   it.each([
     [['check\u001b[2J\nlogferry: forged\u009b']],

@@ -116,7 +116,7 @@ export function problemIn({ code, exitCode, message }: CommanderError, form: Com
 
 /** Returns the message without the value of the option, which may be a secret. */
 function unknownOption(problem: string, form: Command | undefined): string {
-  const shown = problem.replace(/^(unknown option '[^'=]*)=.*?'($|\. Did you)/s, "$1'$2")
+  const shown = problem.replace(/^(unknown option '[^=]*)=.*'($|\. Did you)/s, "$1'$2")
   const name = /^unknown option '--(.*)'$/s.exec(shown)?.[1]
   if (name === undefined || form === undefined) return shown
   const known = Object.keys(form.options)
