@@ -4,7 +4,7 @@ import type { Answer } from './exchange.ts'
 import { firstValue } from './header.ts'
 import { jsonObjectIn } from './json-object.ts'
 
-/** Maximum number of lines that are read of a page. */
+/** Maximum number of lines with a text that are read of a page. */
 const maxLines = 200
 
 /**
@@ -40,8 +40,9 @@ export function withoutSourceFiles(message: string): string {
 /** Pages of proxies repeat the status and its meaning as title and heading: `503 Backend fetch failed`. */
 function linesWithout(status: number, text: string): string {
   const prefix = new RegExp(`^(?:error )?${status}\\b[\\s:.-]*`, 'i')
-  const lines = text.split('\n', maxLines).map(line => line.trim().replace(prefix, ''))
-  return [...new Set(lines)].join(' ')
+  const lines = text.split('\n').map(line => line.trim())
+  const filled = lines.filter(line => line !== '').slice(0, maxLines)
+  return [...new Set(filled.map(line => line.replace(prefix, '')))].join(' ')
 }
 
 function meaningOf(status: number): string {

@@ -226,6 +226,12 @@ describe('the outcome of an answer', () => {
       '<html><body><h1>503 Service Unavailable</h1>\nNo server is available to handle this request.\n</body></html>',
       'Service Unavailable No server is available to handle this request.',
     ],
+    [
+      'a page with a long head',
+      503,
+      `<html><head>${'<meta name="a">'.repeat(250)}<title>Maintenance until noon</title></head><body></body></html>`,
+      'Maintenance until noon',
+    ],
     ['Caddy', 502, '', 'Bad Gateway'],
     ['a proxy that repeats the status', 504, '504', 'Gateway Timeout'],
     ['a proxy with a status of its own', 599, '', 'no reason given'],
@@ -242,6 +248,7 @@ describe('the outcome of an answer', () => {
   it('a hostile page is read quickly', () => {
     expect(cpuMs(() => outcome(500, '<'.repeat(65_536)))).toBeLessThan(200)
     expect(cpuMs(() => outcome(500, '<a>500 '.repeat(9362)))).toBeLessThan(200)
+    expect(cpuMs(() => outcome(500, '\n'.repeat(65_536)))).toBeLessThan(200)
     expect(cpuMs(() => outcome(500, `500${' '.repeat(65_000)}x`))).toBeLessThan(200)
   })
 
