@@ -215,8 +215,8 @@ export class AttemptSettler {
 
   /**
    * Notes that a batch was blocked. Splits it, and returns true, if a firewall probably blocked it for its size: some
-   * answer 403 to every large body. Evidence is that the dataset was blocked, and that a smaller batch of it was accepted
-   * before this batch was blocked for the first time.
+   * answer 403 to every large body. Evidence is that the dataset was blocked, then a smaller batch of it was accepted, then
+   * this batch was blocked for the first time.
    */
   #splitBlocked(batch: Batch, queue: DatasetQueue, status: number, startedAtMs: number): boolean {
     const { sizeLimit } = this

@@ -83,7 +83,7 @@ export class SizeEvidence {
    * Notes a refusal after which the batch is split to find the event to blame. Returns the size of the largest accepted
    * batch if the size is the reason.
    *
-   * @param isFresh true if the batch is no part of a refused batch: a search for one event looks like a limit of the size
+   * @param isFresh true if the batch is no part of a refused batch: a search for one event looks like a size limit
    */
   onSplit(attempt: SizedAttempt, isFresh: boolean): number | undefined {
     const isRound = this.#note(attempt, isFresh && attempt.bytes >= minSuspectBytes)
