@@ -54,13 +54,15 @@ const maxGrowthFactor = 10
 /** The part that counts as refused before the first answers: as if few processes shared the limit. */
 const firstRefusedPart = 0.005
 /**
- * Minimum factor of that growth, and maximum growth as a part of the rate. Without the maximum, very many processes would
- * together grow too fast.
+ * Minimum factor of that growth at `slowPerSecond` and below, where hundreds of processes share the limit, and maximum
+ * growth as a part of the rate. Without these, very many processes would together grow too fast. From `usualPerSecond`
+ * on, the minimum factor is 1.
  */
 const growthInCrowds = {
   withHeaders: { minFactor: 0.1, maxPart: 0.004 },
   without: { minFactor: 1, maxPart: 0.02 },
 }
+const crowdedRates = { slowPerSecond: 0.2, usualPerSecond: 0.3 }
 /** Weight of one answer in the part that is refused, which is a decaying average. */
 const answerWeight = 0.015
 /** Growth beyond the limit: when twice the time to the limit has passed, the rate is one and a half times the limit. */
@@ -222,6 +224,11 @@ export class AdaptiveRate {
 
   constructor(random: () => number) {
     this.#random = random
+  }
+
+  /** True if so many requests are refused that many processes must share the limit. */
+  get isCrowded(): boolean {
+    return this.#refusedPart > usualRefusedPart
   }
 
   /** Number of 429s in a row. */
@@ -476,7 +483,10 @@ export class AdaptiveRate {
 
   #minGrowthPerSecond(perSecond: number): number {
     const { minFactor, maxPart } = growthInCrowds[this.headersTellRemaining ? 'withHeaders' : 'without']
-    const factor = Math.min(Math.max(usualRefusedPart / this.#refusedPart, minFactor), maxGrowthFactor)
+    const { slowPerSecond, usualPerSecond } = crowdedRates
+    const usual = Math.min(Math.max((perSecond - slowPerSecond) / (usualPerSecond - slowPerSecond), 0), 1)
+    const least = minFactor + (1 - minFactor) * usual
+    const factor = Math.min(Math.max(usualRefusedPart / this.#refusedPart, least), maxGrowthFactor)
     return Math.min(minGrowthPerSecond * Math.sqrt(Math.max(perSecond, 1)), perSecond * maxPart) * factor
   }
 

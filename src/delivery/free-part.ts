@@ -7,6 +7,11 @@ const minObservationMs = 3000
 const minAnswers = 5
 /** Part of a window that is left free. */
 const keptFree = 0.03
+/**
+ * Margin for chance, divided by the number of answers. For n random moments of a window that is fully used, the minimum is
+ * 1 / (n + 1) on average. Among many processes, whose answers are few, chance would make the shares of some too large.
+ */
+const margin = { usual: 1.6, crowded: 3 }
 
 /**
  * Measures the part of a shared limit that no process uses, by the answers of the service. Answers come at any moment of
@@ -27,12 +32,13 @@ export class FreePart {
   /**
    * Notes the part of a window that an answer says is free, from 0 to 1. At the end of an observation, returns the part
    * that is surely free, which may be negative, and starts a new observation; until then returns `undefined`.
+   *
+   * @param isCrowded true if many processes share the limit
    */
-  observe(nowMs: number, free: number): number | undefined {
+  observe(nowMs: number, free: number, isCrowded: boolean): number | undefined {
     this.#minimum = Math.min(this.#minimum, free)
     if (++this.#answers < minAnswers || nowMs - this.#sinceMs < minObservationMs) return undefined
-    // For n random moments of a window that is fully used, the minimum is 1 / (n + 1) on average.
-    const surelyFree = this.#minimum - keptFree - 1.6 / this.#answers
+    const surelyFree = this.#minimum - keptFree - margin[isCrowded ? 'crowded' : 'usual'] / this.#answers
     this.restart(nowMs)
     return surelyFree
   }

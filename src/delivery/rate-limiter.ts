@@ -488,7 +488,7 @@ export class RateLimiter {
   }
 
   #useFreePart(nowMs: number, free: number): void {
-    const surelyFree = this.#freePart.observe(nowMs, free)
+    const surelyFree = this.#freePart.observe(nowMs, free, this.#learned.isCrowded)
     if (surelyFree === undefined || surelyFree <= 0 || !this.#wasHeldBack) return
     this.#learned.raise(nowMs, 1 + surelyFree)
   }
