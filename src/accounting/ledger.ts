@@ -178,7 +178,7 @@ export class Ledger {
   /** Takes back events that this process handed off. */
   takeBack(count: number): void {
     this.#handedOff -= count
-    // The store does not tell which of them had been sent. In the end, the number is right.
+    // The store does not tell which of them had been sent. If another process takes some, the number may be a little low.
     const sentBefore = Math.min(count, this.#sentHandedOff)
     this.#sentHandedOff -= sentBefore
     this.#sentBefore += sentBefore

@@ -403,7 +403,7 @@ export class AdaptiveRate {
     this.#becomeSteady(nowMs, perSecond, perSecond, nowMs - this.#msToLimit(perSecond))
   }
 
-  /** Starts at this rate, because other processes leave no more room. */
+  /** Continues at this rate, because other processes leave no more room, or need some. */
   start(nowMs: number, perSecond: number): void {
     this.#refusedAtMs = nowMs
     this.#becomeSteady(nowMs, perSecond, perSecond)

@@ -1,6 +1,7 @@
 import { AdaptiveRate } from './adaptive-rate.ts'
 import { FreePart } from './free-part.ts'
 import type { RateLimit } from './rate-limit-headers.ts'
+import { RoomForOthers } from './room-for-others.ts'
 import { SlidingWindow } from './sliding-window.ts'
 
 /** Slots for requests that no other process uses, until another lease is set. Times are monotonic, in milliseconds. */
@@ -79,6 +80,12 @@ const newcomerMs = 3000
 const nearlyFull = 0.03
 /** Minimum part of a window that is left if it is mostly free. */
 const mostlyFree = 0.75
+/**
+ * Part of the limit beyond which a process leaves room for others, and the part that it keeps. The window must have so
+ * many requests of others: a single one may be an effect of the network, and if there are many others, some of them
+ * would take all of the room.
+ */
+const makesRoom = { fromPart: 0.6, keptPart: 0.5, minOthers: 2, maxOthers: 8 }
 /** Time for which an answer with more than half left counts, in milliseconds. */
 const halfFreeHoldsMs = 5000
 /** Number of requests that may start early before the deadline. */
@@ -112,7 +119,8 @@ export interface RateInForce {
  *
  * If other processes share the limit, each process finds its share without talking to them: it learns from 429s
  * (`AdaptiveRate`). The remaining requests in the headers speed this up. A newcomer starts with most of one share if
- * other processes used many, and all processes take unused capacity in proportion.
+ * other processes used many, and all processes take unused capacity in proportion. A process with most of the limit makes
+ * room for others now and then.
  *
  * Time is monotonic, in milliseconds; `random` returns numbers from 0 to 1.
  */
@@ -121,6 +129,7 @@ export class RateLimiter {
   readonly #learned: AdaptiveRate
   readonly #window = new SlidingWindow()
   readonly #freePart = new FreePart()
+  readonly #roomForOthers = new RoomForOthers()
   #limit = Number.POSITIVE_INFINITY
   #headerLimit = Number.POSITIVE_INFINITY
   #headerLimitAtMs = 0
@@ -462,7 +471,8 @@ export class RateLimiter {
     if (!isShared || limitPerSecond !== limit) return // the rest of a minute's window is not a rate
     if (remaining >= limit * nearlyFull) this.#useFreePart(nowMs, remaining / limit)
     else if (isNews && this.#wasHeldBack && nowMs - this.#halfFreeAtMs < halfFreeHoldsMs) {
-      if (limit - remaining > this.#window.count(nowMs)) this.#easeOff(nowMs)
+      const others = limit - remaining - this.#window.count(nowMs)
+      if (others > 0) this.#easeOff(nowMs, others)
     }
   }
 
@@ -480,14 +490,24 @@ export class RateLimiter {
     if (perSecond < this.#perSecond(nowMs)) this.#learned.start(nowMs, perSecond)
   }
 
-  /** As after a 429, the answers to requests that are already in flight say nothing new. */
-  #easeOff(nowMs: number): void {
-    this.#learned.onNearlyFull(nowMs)
+  /**
+   * Slows down a little, or leaves room for others. As after a 429, the answers to requests that are already in flight say
+   * nothing new.
+   *
+   * @param others number of requests of other processes in the window
+   */
+  #easeOff(nowMs: number, others: number): void {
+    const { fromPart, keptPart, minOthers, maxOthers } = makesRoom
+    const isLarge = this.#lease === undefined && this.#perSecond(nowMs) > this.#allowed * fromPart
+    const areFew = others >= minOthers && others <= maxOthers
+    if (isLarge && areFew && this.#roomForOthers.offer(nowMs)) this.#learned.start(nowMs, this.#allowed * keptPart)
+    else this.#learned.onNearlyFull(nowMs)
     this.#throttledAtMs = nowMs
     this.#freePart.restart(nowMs)
   }
 
   #useFreePart(nowMs: number, free: number): void {
+    if (this.#roomForOthers.isOffered(nowMs)) return
     const surelyFree = this.#freePart.observe(nowMs, free, this.#learned.isCrowded)
     if (surelyFree === undefined || surelyFree <= 0 || !this.#wasHeldBack) return
     this.#learned.raise(nowMs, 1 + surelyFree)
