@@ -1,3 +1,4 @@
+import type { Sharers } from './free-part.ts'
 import { ShareSearch } from './share-search.ts'
 
 // The numbers below gave the best overall results with 1 to 500 clients: test/org/simulation.test.ts and
@@ -226,9 +227,10 @@ export class AdaptiveRate {
     this.#random = random
   }
 
-  /** True if so many requests are refused that many processes must share the limit. */
-  get isCrowded(): boolean {
-    return this.#refusedPart > usualRefusedPart
+  /** How many processes share the limit, by the part of the requests that is refused. */
+  get sharers(): Sharers {
+    if (this.#refusedPart <= firstRefusedPart) return 'few'
+    return this.#refusedPart > usualRefusedPart ? 'many' : 'some'
   }
 
   /** Number of 429s in a row. */
@@ -324,6 +326,8 @@ export class AdaptiveRate {
    */
   onAccepted(nowMs: number, isMostlyFree = false): void {
     const refusals = this.#refusals
+    const isAfterOutage = isMostlyFree && refusals >= outageRefusals
+    if (isAfterOutage) this.#refusedPart = this.#refusedPartBefore // an outage says nothing about the number of processes
     this.#refusedPart *= 1 - answerWeight
     this.#refusals = 0
     this.#successes++
@@ -334,7 +338,7 @@ export class AdaptiveRate {
     if (state === undefined) return
     if (state.kind === 'finding') {
       if (!isFirst && refusals < outageRefusalsOfSearch) return this.#search(nowMs, state)
-      const minRestarted = isMostlyFree && refusals >= outageRefusals ? maxResumedPerSecond : 0
+      const minRestarted = isAfterOutage ? maxResumedPerSecond : 0
       this.#state = new ShareSearch(nowMs, Math.max(state.perSecond, minRestarted), 1)
       return
     }

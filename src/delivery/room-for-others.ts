@@ -1,5 +1,5 @@
-/** Time for which the room is offered, in milliseconds. A process with a small share needs as long to see it and grow. */
-const offerMs = 20_000
+/** Time for which the room is offered, in milliseconds. In it, a small share can double twice or three times. */
+const offerMs = 12_000
 /** Time from the first offer to the second, in milliseconds. Each pause is longer by the factor, up to the maximum. */
 const firstPauseMs = 45_000
 const pauseFactor = 4
