@@ -507,7 +507,7 @@ export class RateLimiter {
   }
 
   #useFreePart(nowMs: number, free: number): void {
-    if (this.#roomForOthers.isOffered(nowMs)) return
+    if (this.#roomForOthers.isOffered(nowMs)) return this.#freePart.restart(nowMs)
     const surelyFree = this.#freePart.observe(nowMs, free, this.#learned.sharers)
     if (surelyFree === undefined || surelyFree <= 0 || !this.#wasHeldBack) return
     this.#learned.raise(nowMs, 1 + surelyFree)

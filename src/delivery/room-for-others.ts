@@ -1,6 +1,9 @@
 /** Time for which the room is offered, in milliseconds. In it, a small share can double twice or three times. */
 const offerMs = 12_000
-/** Time from the first offer to the second, in milliseconds. Each pause is longer by the factor, up to the maximum. */
+/**
+ * Time from the first offer to the second, in milliseconds. Each pause is longer by the factor, up to the maximum. If no
+ * room was needed for so long, the pauses begin anew.
+ */
 const firstPauseMs = 45_000
 const pauseFactor = 4
 const maxPauseMs = 720_000
@@ -20,6 +23,7 @@ export class RoomForOthers {
   /** Begins an offer unless there was one recently. Returns true if so. */
   offer(nowMs: number): boolean {
     if (nowMs < this.#nextMs) return false
+    if (nowMs - this.#nextMs > maxPauseMs) this.#pauseMs = firstPauseMs // others have come anew
     this.#endMs = nowMs + offerMs
     this.#nextMs = nowMs + this.#pauseMs
     this.#pauseMs = Math.min(this.#pauseMs * pauseFactor, maxPauseMs)
