@@ -116,7 +116,7 @@ export class Connections implements Dispatcher {
     request.end(body)
   }
 
-  /** What was learned about the addresses of the host. */
+  /** The time for an attempt, and the address to begin with, as connections have taught them. */
   get addresses(): Pick<AddressChoice, 'attemptMs' | 'firstAddress'> {
     return this.#addressChoice
   }
