@@ -14,7 +14,7 @@ import { rateLimitIn } from './rate-limit-headers.ts'
 import type { RateInForce, RateLimiter } from './rate-limiter.ts'
 import { type Attempt, maxRequestsAtEnd } from './sender.ts'
 import { AttemptSettler } from './settle-attempt.ts'
-import { type Failure, type PausedBy, silence } from './warnings.ts'
+import { type Failure, type PausedBy, unansweredFailure } from './warnings.ts'
 
 /** The queue from which delivery takes batches, and to which it returns them. */
 export interface Batches {
@@ -114,7 +114,7 @@ export class Delivery {
    * vain.
    */
   get failure(): Failure | undefined {
-    return this.#settler.failure ?? this.#silence()
+    return this.#settler.failure ?? this.#unansweredFailure()
   }
 
   /** Maximum size of a batch when it is sent, in bytes. */
@@ -227,11 +227,11 @@ export class Delivery {
   }
 
   /** The longest wait for an answer, unless it is short. */
-  #silence(): Failure | undefined {
+  #unansweredFailure(): Failure | undefined {
     for (const [{ byteLength }, { startedAtMs, taken }] of this.#inFlight) {
       const waitMs = monotonicMs() - startedAtMs
       if (taken !== undefined || waitMs < minSilenceMs) continue
-      return silence(byteLength, this.#settler.smallerAcceptedSince(startedAtMs, byteLength), waitMs)
+      return unansweredFailure(byteLength, this.#settler.smallerAcceptedSince(startedAtMs, byteLength), waitMs)
     }
     return undefined
   }

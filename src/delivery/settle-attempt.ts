@@ -19,6 +19,7 @@ import { SizeFinder } from './size-finder.ts'
 import {
   askedTooOften,
   batchTooLarge,
+  batchUnanswered,
   encodingRefused,
   eventTooLarge,
   type Failure,
@@ -27,7 +28,6 @@ import {
   paused,
   refusedAndKept,
   rejected,
-  silent,
   unreachable,
 } from './warnings.ts'
 
@@ -329,7 +329,7 @@ export class AttemptSettler {
     }
     if (isCut) diagnostics.warn(...batchTooLarge(batch.byteLength, this.sizeLimit.maxBytes, outcome.status))
     const acceptedBytes = outcome.unanswered === 'silent' && this.smallerAcceptedSince(startedAtMs, batch.byteLength)
-    if (acceptedBytes) return diagnostics.warn(...silent(batch.byteLength, acceptedBytes, outcome.reason))
+    if (acceptedBytes) return diagnostics.warn(...batchUnanswered(batch.byteLength, acceptedBytes, outcome.reason))
     const isTrouble = wasThrottled ? rateLimiter.refusals >= refusalsUntilWarned : breaker.isOpen
     if (!isTrouble && outcome.retryAfterMs === undefined) return
     if (isThrottled(outcome.status)) {

@@ -53,14 +53,14 @@ export interface Failure {
  *
  * @param acceptedBytes size of a smaller batch that was sent later and accepted
  */
-export function silence(bytes: number, acceptedBytes: number | undefined, waitMs: number): Failure {
+export function unansweredFailure(bytes: number, acceptedBytes: number | undefined, waitMs: number): Failure {
   const reason = `a batch of ${bytes} bytes has had no answer for ${milliseconds(waitMs)}`
   if (acceptedBytes === undefined) return { reason, remedy: failureRemedy(reason) }
   return { reason: `${reason}, and ${smallerIsTaken(acceptedBytes)}`, remedy: silenceRemedy }
 }
 
 /** Warns of a request without an answer, while a smaller one that was sent later was accepted. */
-export function silent(bytes: number, acceptedBytes: number, reason: string): WarningText {
+export function batchUnanswered(bytes: number, acceptedBytes: number, reason: string): WarningText {
   return [
     'LOGFERRY_UNREACHABLE',
     `the service gives no answer to a batch of ${bytes} bytes (${reason}), and ${smallerIsTaken(acceptedBytes)}. The events are ` +
