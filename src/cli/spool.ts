@@ -1,9 +1,9 @@
 /** Functions that the `spool` commands share. */
 import { readdirSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
+import { UnsafePath } from '../files/private-directory.ts'
 import { isDirectoryName, isFor, nameOfDestination } from '../spool/file-names.ts'
 import { type ProcessContents, type SpoolContents, spoolContents } from '../spool/inspect.ts'
-import { UnsafePath } from '../spool/private-directory.ts'
 import { counted } from '../text/counted.ts'
 import { toShortLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, fstatSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { makePrivateDirectory } from '../make-private-directory.ts'
+import { makePrivateDirectory } from '../files/make-private-directory.ts'
 import { stateDirectory } from './state-directory.ts'
 
 const fileName = 'dev-token'

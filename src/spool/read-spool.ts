@@ -1,9 +1,9 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { type Severity, severities as severityNames } from '../accounting/severity.ts'
+import { assertPrivate } from '../files/private-directory.ts'
 import { nodeDisk } from './disk.ts'
 import { whyNoEvent } from './event-line.ts'
-import { assertPrivate } from './private-directory.ts'
 import { maxSegmentBytes, type RefusedRecord, readSegment } from './segment-format.ts'
 import { directoriesIn, type SegmentFile, segmentsIn } from './spool-directory.ts'
 

@@ -4,8 +4,8 @@ import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { makePrivateDirectory } from '../../src/make-private-directory.ts'
-import { assertPrivate } from '../../src/spool/private-directory.ts'
+import { makePrivateDirectory } from '../../src/files/make-private-directory.ts'
+import { assertPrivate } from '../../src/files/private-directory.ts'
 import { startShipping } from '../support/shipping.ts'
 
 const isRoot = process.getuid?.() === 0

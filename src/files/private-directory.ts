@@ -1,5 +1,7 @@
 import { dirname, isAbsolute, join, parse, resolve, sep } from 'node:path'
-import { fs } from './node-fs.ts'
+import { builtinModule } from '../node-version.ts'
+
+const fs = builtinModule('node:fs')
 
 const worldWritable = 0o002
 const groupWritable = 0o020

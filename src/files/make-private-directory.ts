@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path'
-import { builtinModule } from './node-version.ts'
+import { builtinModule } from '../node-version.ts'
 
 const fs = builtinModule('node:fs')
 
