@@ -35,7 +35,8 @@ export type ErrorCode =
    */
   | 'LOGFERRY_STEPPED_DOWN'
   /**
-   * The organization's license could not be read or shared with other processes, or the request rate holds events back.
+   * The organization's license could not be read, a limit could not be shared with other processes, or the request rate
+   * holds events back.
    */
   | 'LOGFERRY_LIMITS'
   /** The license has a problem: its dates, payment, regions, datasets or fields. */

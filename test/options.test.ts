@@ -888,6 +888,7 @@ describe('options', () => {
     expect(rest).toEqual({
       region: undefined,
       limits: undefined,
+      rates: { directory: undefined, destination: 'https://logs.example/', isOfOrganization: false },
       redact: undefined,
       dataset: 'checkout',
       dispatcher: undefined,

@@ -42,6 +42,11 @@ const timeToLimit = {
 /** Maximum of that time, in seconds. */
 const maxSecondsToLimit = 400
 /**
+ * Processes that agree on their rates hear of each other's 429s, and need no growth that makes their shares alike. Part
+ * of the growth that remains to them, and time for which an agreement counts, in milliseconds.
+ */
+const agreed = { growth: 0.5, holdsMs: 10_000 }
+/**
  * Minimum growth up to one request per second, in requests per second each second. Above, it grows with the square root
  * of the rate only: growth that favors small rates makes the shares alike.
  */
@@ -164,7 +169,11 @@ type State =
       readonly sinceMs: number
       /** Time at which the rate was set: `sinceMs`, or later if it was set to a point further on. */
       readonly setAtMs: number
+      /** True if this process agreed on its rate with others. */
+      readonly isAgreed: boolean
     }
+
+type Steady = State & { readonly kind: 'steady' }
 
 /** A proven rate that was in use when a 429 came. */
 interface Proven {
@@ -222,6 +231,7 @@ export class AdaptiveRate {
   #refusedPartBefore = firstRefusedPart
   /** Probability that the last answers, in a row, show no other process although others use the whole limit. */
   #chanceOfOthers = 1
+  #agreedUntilMs = Number.NEGATIVE_INFINITY
 
   constructor(random: () => number) {
     this.#random = random
@@ -233,9 +243,31 @@ export class AdaptiveRate {
     return this.#refusedPart > usualRefusedPart ? 'many' : 'some'
   }
 
+  /** Part of the latest requests that was refused, as a decaying average. */
+  get refusedPart(): number {
+    return this.#refusedPart
+  }
+
+  /** Time of the last 429. */
+  get refusedAtMs(): number {
+    return this.#refusedAtMs
+  }
+
   /** Number of 429s in a row. */
   get refusals(): number {
     return this.#refusals
+  }
+
+  /** True if the rate is one that the process tries out, because it does not know its share. */
+  get isTrial(): boolean {
+    return isSearching(this.#state)
+  }
+
+  /** True if only 429s come, or if the rate is on its way back to what it was before. */
+  get isInterrupted(): boolean {
+    const state = this.#state
+    if (this.#refusals >= (state?.kind === 'finding' ? outageRefusalsOfSearch : outageRefusals)) return true
+    return state?.kind === 'recovering' && !isSearching(state)
   }
 
   /** Returns the rate at that time, in requests per second; `Infinity` if nothing is learned. */
@@ -246,9 +278,9 @@ export class AdaptiveRate {
     if (nowMs - this.#refusedAtMs > forgottenAfterMs / Math.min(reference, 1)) return Number.POSITIVE_INFINITY
     if (state.kind !== 'steady') return state.perSecond
     const { fromPerSecond, limitPerSecond, sinceMs, setAtMs } = state
-    const part = (nowMs - sinceMs) / this.#msToLimit(limitPerSecond) - 1
+    const part = (nowMs - sinceMs) / this.#msToLimit(state) - 1
     const change = part ** 3 * (part < 0 ? limitPerSecond - fromPerSecond : limitPerSecond * growthBeyond)
-    const growth = (this.#minGrowthPerSecond(fromPerSecond) * (nowMs - setAtMs)) / 1000
+    const growth = (this.#minGrowthPerSecond(state) * (nowMs - setAtMs)) / 1000
     return Math.max(limitPerSecond + change, fromPerSecond + growth)
   }
 
@@ -404,7 +436,28 @@ export class AdaptiveRate {
   raise(nowMs: number, factor: number): void {
     if (this.#state?.kind !== 'steady') return // doubling is faster
     const perSecond = this.perSecond(nowMs) * factor
-    this.#becomeSteady(nowMs, perSecond, perSecond, nowMs - this.#msToLimit(perSecond))
+    this.#becomeSteady(nowMs, perSecond, perSecond, true)
+  }
+
+  /**
+   * Continues at the rate on which this process has agreed with others. The growth since the last 429 goes on from where
+   * it is.
+   *
+   * @param refusedAtMs time of the last 429 to one of them
+   */
+  agreeOn(nowMs: number, perSecond: number, refusedPart: number, refusedAtMs: number): void {
+    const before = this.#state
+    const factor = perSecond / this.perSecond(nowMs)
+    this.#agreedUntilMs = nowMs + agreed.holdsMs
+    if (before?.kind !== 'steady' || factor === 0) return this.start(nowMs, perSecond)
+    const [msToLimit, growth] = [this.#msToLimit(before), this.#minGrowthPerSecond(before)]
+    this.#refusedPart = refusedPart
+    this.#refusedAtMs = Math.max(this.#refusedAtMs, refusedAtMs)
+    this.#becomeSteady(nowMs, before.fromPerSecond * factor, before.limitPerSecond * factor)
+    const after = this.#state as Steady
+    const sinceMs = nowMs - (nowMs - before.sinceMs) * (this.#msToLimit(after) / msToLimit)
+    const setAtMs = nowMs - ((nowMs - before.setAtMs) * factor * growth) / this.#minGrowthPerSecond(after)
+    this.#state = { ...after, sinceMs, setAtMs }
   }
 
   /** Continues at this rate, because other processes leave no more room, or need some. */
@@ -485,18 +538,20 @@ export class AdaptiveRate {
     return keptOnce + keptMoreInCrowds * Math.max(Math.min(refused / from, 1, (end - refused) / (end - to)), 0)
   }
 
-  #minGrowthPerSecond(perSecond: number): number {
+  #minGrowthPerSecond({ fromPerSecond: perSecond, isAgreed }: Steady): number {
     const { minFactor, maxPart } = growthInCrowds[this.headersTellRemaining ? 'withHeaders' : 'without']
     const { slowPerSecond, usualPerSecond } = crowdedRates
     const usual = Math.min(Math.max((perSecond - slowPerSecond) / (usualPerSecond - slowPerSecond), 0), 1)
     const least = minFactor + (1 - minFactor) * usual
     const factor = Math.min(Math.max(usualRefusedPart / this.#refusedPart, least), maxGrowthFactor)
-    return Math.min(minGrowthPerSecond * Math.sqrt(Math.max(perSecond, 1)), perSecond * maxPart) * factor
+    const growth = Math.min(minGrowthPerSecond * Math.sqrt(Math.max(perSecond, 1)), perSecond * maxPart) * factor
+    return isAgreed ? growth * agreed.growth : growth
   }
 
-  #msToLimit(perSecond: number): number {
+  #msToLimit({ limitPerSecond, isAgreed }: Pick<Steady, 'limitPerSecond' | 'isAgreed'>): number {
     const { seconds, crowdedPerSecond, power } = timeToLimit[this.headersTellRemaining ? 'withHeaders' : 'without']
-    return Math.min(seconds * Math.max(crowdedPerSecond / perSecond, 1) ** power, maxSecondsToLimit) * 1000
+    const usual = Math.min(seconds * Math.max(crowdedPerSecond / limitPerSecond, 1) ** power, maxSecondsToLimit) * 1000
+    return isAgreed ? usual / agreed.growth : usual
   }
 
   #becomeRecovering(
@@ -509,9 +564,15 @@ export class AdaptiveRate {
     this.#state = { kind: 'recovering', ...rates, hasDoubled: false }
   }
 
-  #becomeSteady(setAtMs: number, fromPerSecond: number, limitPerSecond: number, sinceMs = setAtMs): void {
-    const [from, limit] = [Math.max(fromPerSecond, minPerSecond), Math.max(limitPerSecond, minPerSecond)]
-    this.#state = { kind: 'steady', fromPerSecond: from, limitPerSecond: limit, sinceMs, setAtMs }
+  /** @param isAtLimit true if the rate grows beyond the limit from now on */
+  #becomeSteady(nowMs: number, fromPerSecond: number, limitPerSecond: number, isAtLimit = false): void {
+    const rates = {
+      fromPerSecond: Math.max(fromPerSecond, minPerSecond),
+      limitPerSecond: Math.max(limitPerSecond, minPerSecond),
+      isAgreed: nowMs < this.#agreedUntilMs,
+    }
+    const sinceMs = isAtLimit ? nowMs - this.#msToLimit(rates) : nowMs
+    this.#state = { kind: 'steady', ...rates, sinceMs, setAtMs: nowMs }
   }
 }
 

@@ -88,12 +88,30 @@ const mostlyFree = 0.75
 const makesRoom = { fromPart: 0.6, keptPart: 0.5, minOthers: 2, maxOthers: 8 }
 /** Time for which an answer with more than half left counts, in milliseconds. */
 const halfFreeHoldsMs = 5000
+/** Time since its last request after which a process no longer counts as busy, in milliseconds, plus two intervals. */
+const busyMs = 3000
 /** Number of requests that may start early before the deadline. */
 const maxEarlyStarts = 4
 /** Time that the last request before the deadline needs, in milliseconds. */
 const lastRequestMs = 250
 /** Minimum rate before the deadline while requests are refused, in requests per second. */
 const urgentPerSecond = 2.5
+
+/** The rate of a process, as it tells the others on its machine. */
+export interface SharedRate {
+  readonly requestsPerSecond: number
+  /** Part of the latest requests that was refused, from 0 to 1. */
+  readonly refusedPart: number
+  /** Time since the last 429, in milliseconds. */
+  readonly calmMs: number
+  /** True if the process tries the rate out, because it does not know its share. */
+  readonly isTrial: boolean
+  /** True if a limit of the process allows no more. */
+  readonly isMaximum: boolean
+}
+
+/** The rate on which processes have agreed. */
+export type AgreedRate = Pick<SharedRate, 'requestsPerSecond' | 'refusedPart' | 'calmMs'>
 
 /** The parts of an answer that concern the request rate. */
 export interface PacedAnswer extends RateLimit {
@@ -290,9 +308,34 @@ export class RateLimiter {
   inForce(nowMs: number): RateInForce {
     const requestsPerSecond = this.#perSecond(nowMs)
     if (requestsPerSecond === Number.POSITIVE_INFINITY) return { requestsPerSecond, because: 'none' }
-    if (this.#isShared(nowMs)) return { requestsPerSecond, because: 'throttled' }
+    if (this.isShared(nowMs)) return { requestsPerSecond, because: 'throttled' }
     if (this.#lease !== undefined) return { requestsPerSecond, because: 'lease' }
     return { requestsPerSecond, because: this.#headerLimit < this.#limit ? 'headers' : 'license' }
+  }
+
+  /** True if other processes leave this process less than its allowed rate. */
+  isShared(nowMs: number): boolean {
+    return this.#learnedPerSecond(nowMs) < this.#allowed
+  }
+
+  /**
+   * Returns the rate that others should know. `undefined` if the rate does not hold this process back, if only 429s come,
+   * or if a lease gives slots of its own.
+   */
+  rateToShare(nowMs: number): SharedRate | undefined {
+    const requestsPerSecond = this.#perSecond(nowMs)
+    const sinceStartMs = nowMs - this.#lastStartMs
+    const isHeldBack = this.#wasHeldBack && !this.#isIdle && sinceStartMs < busyMs + 2 * this.#intervalMs(nowMs)
+    if (requestsPerSecond === Number.POSITIVE_INFINITY || !isHeldBack) return undefined
+    if (this.#lease !== undefined || this.#learned.isInterrupted || nowMs < this.#endMs) return undefined
+    const isMaximum = !this.isShared(nowMs)
+    const { refusedPart, refusedAtMs, isTrial } = this.#learned
+    return { requestsPerSecond, refusedPart, calmMs: nowMs - refusedAtMs, isTrial: isTrial && !isMaximum, isMaximum }
+  }
+
+  /** Continues at a rate on which this process has agreed with others. */
+  agreeOn(nowMs: number, { requestsPerSecond, refusedPart, calmMs }: AgreedRate): void {
+    this.#learned.agreeOn(nowMs, requestsPerSecond, refusedPart, nowMs - calmMs)
   }
 
   /** Returns the rate in force if the next request waits for it, and not for a wait that the service asked for. */
@@ -348,11 +391,6 @@ export class RateLimiter {
     return Math.max(perSecond, this.#allowed * Math.min((nowMs - this.#throttledAtMs) / leaseRegainedMs, 1))
   }
 
-  /** True if other processes leave this process less than its allowed rate. */
-  #isShared(nowMs: number): boolean {
-    return this.#learnedPerSecond(nowMs) < this.#allowed
-  }
-
   #intervalMs(nowMs: number): number {
     return 1000 / this.#perSecond(nowMs)
   }
@@ -361,7 +399,7 @@ export class RateLimiter {
   #slotMs(nowMs: number, wantedMs: number): number {
     if (this.#perSecond(nowMs) === Number.POSITIVE_INFINITY) return Number.NEGATIVE_INFINITY
     // If the limit is shared, other processes use the starts that this process missed.
-    const owedFromMs = this.#isIdle ? wantedMs : nowMs - (this.#isShared(nowMs) ? catchUpMs : windowMs)
+    const owedFromMs = this.#isIdle ? wantedMs : nowMs - (this.isShared(nowMs) ? catchUpMs : windowMs)
     let slotMs = Math.max(this.#nextMs(nowMs), owedFromMs, this.#askedUntilMs)
     if (this.#lease !== undefined) slotMs = this.#lease.nextMs(slotMs - (this.#isIdle ? catchUpMs : 0))
     else if (this.#firstAnswerAtMs === undefined) slotMs = Math.max(slotMs, this.#lastStartMs + firstAnswerMs)
@@ -375,7 +413,7 @@ export class RateLimiter {
    * earlier.
    */
   #nextMs(nowMs: number): number {
-    const isShared = this.#isShared(nowMs)
+    const isShared = this.isShared(nowMs)
     if (this.#lease !== undefined && !isShared) return this.#dueMs + this.#sameSlotMs
     const dueAtMs = (atMs: number) => this.#dueMs + this.#stretch * this.#intervalMs(atMs) - this.#sameSlotMs
     let latestMs = dueAtMs(nowMs)
@@ -465,7 +503,7 @@ export class RateLimiter {
   #applyRemaining(nowMs: number, { limit, remaining, limitPerSecond = limit }: RateLimit, isNews: boolean): void {
     if (limit === undefined || remaining === undefined || this.#perSecond(nowMs) === Number.POSITIVE_INFINITY) return
     const isNewcomer = nowMs - (this.#firstAnswerAtMs ?? nowMs) < newcomerMs
-    const isShared = this.#isShared(nowMs)
+    const isShared = this.isShared(nowMs)
     if (this.#lease === undefined) this.#makeRoomForOthers(nowMs, limit, limit - remaining, !isShared || isNewcomer)
     if (remaining > limit / 2) this.#halfFreeAtMs = nowMs
     if (!isShared || limitPerSecond !== limit) return // the rest of a minute's window is not a rate

@@ -20,6 +20,12 @@ export class Credentials {
     return this.#headers
   }
 
+  /** Returns an HMAC-SHA256 of a text under the token, in hexadecimal digits. */
+  digest(text: string): string {
+    const { createHmac } = process.getBuiltinModule('node:crypto')
+    return createHmac('sha256', this.#token).update(text).digest('hex')
+  }
+
   /**
    * Returns a text without the token, in whatever form a server may repeat it. A token shorter than `minTokenLength` is
    * removed only as a whole word, and not from messages of this package.

@@ -13,7 +13,7 @@ import { resolveLimits } from './resolve-limits.ts'
 import { resolveCollapse, resolveHold } from './resolve-noise.ts'
 import { resolveRedact } from './resolve-redact.ts'
 import { resolveTls } from './resolve-tls.ts'
-import type { ResolvedOptions } from './resolved-options.ts'
+import type { ResolvedOptions, ResolvedRates } from './resolved-options.ts'
 import { resolveShaping } from './shaping-options.ts'
 import {
   expectedDataset,
@@ -49,6 +49,7 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     proxyEnv,
     dataset,
     limits,
+    rateDirectory,
     spool,
     collapse,
     hold,
@@ -72,6 +73,7 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     dataset,
     credentials,
     limits: limits && resolveLimits(limits, orgId, credentials),
+    rates: resolveRates(rateDirectory, url, limits?.orgId ?? orgId),
     spool: spool && resolveSpool(spool, destinationOf(url, orgId)),
     collapse: collapse && resolveCollapse(collapse),
     hold: hold && resolveHold(hold, options.maxBufferedBytes),
@@ -135,7 +137,20 @@ function resolveSpool(given: SpoolOptions, destination: string): ResolvedSpool {
   return { directory: resolvePath(directory), maxBytes, destination }
 }
 
-/** Returns the destination of spooled events. The token is not a part of it, because it may change between two runs. */
+function resolveRates(
+  given: string | false | undefined,
+  url: URL,
+  orgId: string | undefined,
+): ResolvedRates | undefined {
+  if (given === false) return undefined
+  return {
+    directory: given && resolvePath(given),
+    destination: destinationOf(url, orgId),
+    isOfOrganization: orgId !== undefined,
+  }
+}
+
+/** Returns the destination of events. The token is not a part of it, because it may change between two runs. */
 function destinationOf({ origin, pathname }: URL, orgId: string | undefined): string {
   return `${origin}${withoutTrailing(pathname, '/')}/${orgId === undefined ? '' : `#${orgId}`}`
 }

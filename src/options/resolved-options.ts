@@ -18,6 +18,8 @@ export interface ResolvedOptions extends Omit<ShipperValues, ConvertedName> {
   readonly tls: ResolvedTls | undefined
   readonly proxy: ResolvedProxy
   readonly limits: ResolvedLimits | undefined
+  /** `undefined` if this process adapts its request rate alone. */
+  readonly rates: ResolvedRates | undefined
   readonly spool: ResolvedSpool | undefined
   readonly collapse: ResolvedCollapse | undefined
   readonly hold: ResolvedHold | undefined
@@ -27,6 +29,16 @@ export interface ResolvedOptions extends Omit<ShipperValues, ConvertedName> {
   readonly redact: ResolvedRedact | undefined
   /** Maximum bytes of a batch under a heavy load. Equals `maxBatchBytes` if the application set that option. */
   readonly maxUnlimitedBatchBytes: number
+}
+
+/** Where processes agree on their request rates, and what they must have in common. */
+export interface ResolvedRates {
+  /** `undefined` for the default. */
+  readonly directory: string | undefined
+  /** The address of the service, then `#` and the id of the organization if there is one. */
+  readonly destination: string
+  /** False if the id is unknown: the processes must then have the same token. */
+  readonly isOfOrganization: boolean
 }
 
 /** Options that the core uses in another form. */
@@ -41,6 +53,7 @@ type ConvertedName =
   | 'proxyEnv'
   | 'dataset'
   | 'limits'
+  | 'rateDirectory'
   | 'spool'
   | 'collapse'
   | 'hold'

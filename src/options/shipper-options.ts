@@ -10,7 +10,7 @@ import { custom, type DefinitionsOf, flag, group, integer, option, type ValuesOf
 import type { RedactOptions } from './redact-options.ts'
 import { type ServiceOptions, serviceOptions } from './service-options.ts'
 import { type ShapingOptions, shapingOptions } from './shaping-options.ts'
-import { type SpoolOptions, spoolOptions } from './spool-options.ts'
+import { directoryPattern, expectedDirectory, type SpoolOptions, spoolOptions } from './spool-options.ts'
 import { type UsageOptions, usageOptions } from './usage-options.ts'
 
 /**
@@ -226,6 +226,21 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
    */
   limits?: LimitsOptions | undefined
   /**
+   * Directory in which the processes of this machine agree on equal shares of the request rate, if the service refuses
+   * requests with 429 or its headers show that the limit is shared. Absolute, or relative to the working directory of
+   * the process. Each process writes 64 bytes every two seconds then. `false`: each process adapts alone.
+   *
+   * The processes must have the same `baseUrl` and `orgId` (of `limits` or of the shipper), or without an `orgId` the
+   * same token. Containers share a directory if they mount one volume, and run on one machine. With `limits.fleet`, the
+   * directory is used only while Redis gives no requests.
+   *
+   * The directory and its parents must be as private as those of a spool. If the directory cannot be used, each process
+   * adapts alone; a warning says so, unless the directory is the default.
+   *
+   * @defaultValue `logferry-<user id>/rates` in the temporary directory of the system
+   */
+  rateDirectory?: string | false | undefined
+  /**
    * Keeps the number of fields in bounds, with or without a license: groups that become one text each, and a maximum
    * number of fields per dataset. Warns of fields whose names look like values, and of fields that change their type.
    *
@@ -318,6 +333,15 @@ export const shipperOptions = {
     options: limitsOptions,
     shape: '{ orgId, accessToken, … }',
     summary: 'keeps to the license of the organization, see [Limits](#limits)',
+  }),
+  rateDirectory: custom<string | false>({
+    hasType: value => value === false || typeof value === 'string',
+    accepts: value => value === false || directoryPattern.test(value as string),
+    expected: `${expectedDirectory}, or false`,
+    values: 'path, or `false`',
+    defaultText: '`logferry-<user id>/rates` in the temporary directory',
+    summary:
+      'where the processes of a machine agree on equal request rates, see [Several processes](license-limits.md#several-processes-on-one-license)',
   }),
   spool: group<SpoolOptions>({
     options: spoolOptions,

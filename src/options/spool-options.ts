@@ -27,12 +27,13 @@ export interface SpoolOptions {
   maxBytes?: number | undefined
 }
 
-const expectedDirectory = 'the path of a directory (not empty, no NUL character)'
+export const expectedDirectory = 'the path of a directory (not empty, no NUL character)'
+export const directoryPattern = /^[^\0]+$/
 
 /** The definition of each of `SpoolOptions`. */
 export const spoolOptions = {
   directory: required({
-    check: v.pipe(v.string(expectedDirectory), v.regex(/^[^\0]+$/, expectedDirectory)),
+    check: v.pipe(v.string(expectedDirectory), v.regex(directoryPattern, expectedDirectory)),
     values: 'path',
     summary: 'directory of the spool; several processes may share it',
   }),

@@ -4,6 +4,7 @@ import { Diagnostics, publishedNames } from '../accounting/diagnostics.ts'
 import { Ledger } from '../accounting/ledger.ts'
 import { type Severity, severityOfLevel } from '../accounting/severity.ts'
 import { Compression } from '../delivery/compression.ts'
+import type { RateExchange } from '../delivery/rate-exchange.ts'
 import { Sender } from '../delivery/sender.ts'
 import { drainIfExiting } from '../exit/exit-hooks.ts'
 import type { FieldRules } from '../fields/field-rules.ts'
@@ -29,6 +30,7 @@ import { asSentBy, shapingOf } from './intake/shaping.ts'
 import { type License, openLicense } from './license-limits.ts'
 import { MinSeverity } from './min-severity.ts'
 import { openPipeline, type Pipeline } from './pipeline.ts'
+import { rateExchangeOf } from './rate-exchange-of.ts'
 import { Receipts } from './receipts.ts'
 import { Room } from './room.ts'
 import { ShipperAtExit } from './shipper-at-exit.ts'
@@ -62,6 +64,7 @@ export class Core {
   readonly usageMeter: UsageMeter | undefined
   readonly usageReports: UsageReports | undefined
   readonly license: License | undefined
+  readonly rateExchange: RateExchange | undefined
   readonly minSeverity: MinSeverity
   readonly intake: Intake
   readonly asSent: AsSent
@@ -155,6 +158,7 @@ export class Core {
         onNewPeriod: meter && (() => meter.restart()),
       })
     this.license?.start()
+    this.rateExchange = rateExchangeOf({ options, pipeline: this.pipeline, diagnostics })
     this.minSeverity = new MinSeverity(options.shaping.minSeverity)
     this.intake = new (options.identify ? IdentifiedIntake : Intake)(
       {
@@ -230,7 +234,10 @@ export class Core {
         this.heldEvents.resume()
         this.room.resume()
       },
-      onAnswer: headers => this.license?.limits.onAnswer(headers),
+      onAnswer: headers => {
+        this.license?.limits.onAnswer(headers)
+        this.rateExchange?.onAnswer()
+      },
       onDelivered: dataset => this.#shipSummary(dataset),
     })
   }

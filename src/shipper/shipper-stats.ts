@@ -50,6 +50,8 @@ export interface ShipperStats {
   readonly compression: Encoding
   /** Maximum requests per second at present; `Infinity` if there is no limit. */
   readonly requestsPerSecond: number
+  /** Number of shippers on this machine that agree on their request rate (option `rateDirectory`), this one included. */
+  readonly rateSharers: number
   /**
    * Maximum bytes of a batch at present, before compression.
    *

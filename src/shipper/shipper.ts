@@ -171,6 +171,7 @@ export class Shipper {
     const complete = await drain.finish(timeoutMs, { shipLast: () => usageReports?.shipNow() })
     usageReports?.disarm() // events that sum up others may have been shipped since
     await settlesWithin(Promise.all([this.#core.sender.close(), this.#core.license?.close()]), closeConnectionsMs)
+    this.#core.rateExchange?.close()
     this.#core.drain.releaseSpool() // again, for events that were logged meanwhile
     this.#core.pipeline.memory.clear()
     this.#core.releaseProcess()
@@ -179,7 +180,8 @@ export class Shipper {
 
   /** Returns a snapshot of the counters and of the limits in force. */
   stats(): ShipperStats {
-    const { ledger, pipeline, altered, compression, datasetCounts, license, minSeverity, noise } = this.#core
+    const { ledger, pipeline, altered, compression, datasetCounts, license, minSeverity, noise, rateExchange } =
+      this.#core
     const { memory, batchQueue, delivery, rateLimiter, spool } = pipeline
     const inForce = rateLimiter.inForce(monotonicMs())
     return {
@@ -199,6 +201,7 @@ export class Shipper {
       bufferedBytes: memory.usedBytes,
       compression: compression.encoding,
       requestsPerSecond: inForce.requestsPerSecond,
+      rateSharers: rateExchange?.sharers ?? 1,
       maxBatchBytes: delivery.maxBatchBytes,
       maxBatchAgeMs: batchQueue.limits.maxBatchAgeMs,
       minSeverity: minSeverity.name,

@@ -6,7 +6,6 @@ import { Batch } from '../batch/batch.ts'
 import type { BatchQueue } from '../batch/batch-queue.ts'
 import type { MemoryBudget } from '../batch/memory-budget.ts'
 import { readUpTo } from '../batch/spill.ts'
-import { UnsafePath } from '../files/private-directory.ts'
 import type { ResolvedSpool } from '../options/spool-options.ts'
 import type { LostLines } from '../spool/adoption.ts'
 import { DeadLetters } from '../spool/dead-letters.ts'
@@ -14,10 +13,9 @@ import { type Disk, nodeDisk } from '../spool/disk.ts'
 import type { RefusedRecord } from '../spool/segment-format.ts'
 import { Spool } from '../spool/spool.ts'
 import type { Vanished } from '../spool/watch.ts'
-import { diskRemedies } from '../text/disk-remedies.ts'
-import { descriptorsRemedy, isOutOfDescriptors } from '../text/out-of-descriptors.ts'
-import { quoted, toShortLine } from '../text/short-line.ts'
+import { quoted } from '../text/short-line.ts'
 import { clearInterval, queueMicrotask, setInterval, systemTimeMs } from '../time.ts'
+import { diskReason, diskRemedy } from './disk-trouble.ts'
 
 /** The spool, as `stats()` shows it. */
 export interface SpoolStats {
@@ -79,8 +77,8 @@ export class SpoolCoordinator {
     })
     this.#deadLetters = new DeadLetters(directory, error =>
       this.#warn(
-        `rejected.ndjson in ${directory} cannot be written (${reasonOf(error)}). Refused events are not kept there. ` +
-          `${remedyOf(error, 'Check the disk.')}`,
+        `rejected.ndjson in ${directory} cannot be written (${diskReason(error)}). Refused events are not kept there. ` +
+          `${diskRemedy(error, 'Check the disk.')}`,
         'rejected',
       ),
     )
@@ -252,9 +250,9 @@ export class SpoolCoordinator {
   }
 
   #warnOfTrouble(error: unknown): void {
-    const remedy = remedyOf(error, 'Check the disk and the permissions of the directory.')
+    const remedy = diskRemedy(error, 'Check the disk and the permissions of the directory.')
     this.#warn(
-      `the spool in ${this.#directory} cannot be used (${reasonOf(error)}). Events are kept in memory only, and the spool is ` +
+      `the spool in ${this.#directory} cannot be used (${diskReason(error)}). Events are kept in memory only, and the spool is ` +
         `tried again from time to time. ${remedy}`,
       'trouble',
     )
@@ -262,8 +260,8 @@ export class SpoolCoordinator {
 
   #warnOfUnreadable(error: unknown): void {
     this.#warn(
-      `a file of the spool in ${this.#directory} cannot be read (${reasonOf(error)}). The file stays there, and is tried again ` +
-        `from time to time. ${remedyOf(error, 'Check the disk.')}`,
+      `a file of the spool in ${this.#directory} cannot be read (${diskReason(error)}). The file stays there, and is tried again ` +
+        `from time to time. ${diskRemedy(error, 'Check the disk.')}`,
       'unreadable',
     )
   }
@@ -310,19 +308,5 @@ const vanished: Loss = { reason: 'spool-damaged' }
 
 const fullRemedy = 'Find out why delivery is slow, or raise spool.maxBytes.'
 
-/** Maximum characters of a reason: the error about an unsafe path names the path. */
-const maxReasonChars = 1000
-
 const cleanerRemedy = 'Keep the spool where nothing removes old files, such as /var/spool.'
 const takenRemedy = 'Make sure that nothing removes the lock file, and that the file system supports locks.'
-
-function remedyOf(error: unknown, otherwise: string): string {
-  if (error instanceof UnsafePath) return 'Use a spool directory that no other user owns or may write to.'
-  if (isOutOfDescriptors(error)) return descriptorsRemedy
-  return diskRemedies.get(String((error as NodeJS.ErrnoException).code)) ?? otherwise
-}
-
-function reasonOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException
-  return toShortLine(String(code ?? message), undefined, maxReasonChars)
-}

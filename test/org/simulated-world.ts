@@ -1,10 +1,13 @@
 import { vi } from 'vitest'
+import { agreedRate } from '../../src/delivery/rate-exchange.ts'
+import type { SharedRate } from '../../src/delivery/rate-limiter.ts'
 import { Fleet } from '../../src/org/fleet.ts'
 import { isSoak } from '../support/soak-runs.ts'
 import { Client, randomFrom, Service, type ServiceSettings, stubTime, VirtualClock } from './simulation.ts'
 import { SimulatedRedis } from './simulation-redis.ts'
 
 const limitPerSecond = 100
+const exchangeMs = 2000
 /** Processes that do not talk to each other take longer to find their shares. */
 const secondsAlone = isSoak ? 600 : 300
 const secondsWithRedis = 120
@@ -19,9 +22,14 @@ export class World {
   readonly troubles: string[] = []
   seconds = secondsAlone
   readonly #dead = new Set<number>()
+  /** The last rates of the processes that exchange theirs. */
+  readonly #rates = new Map<Client, SharedRate & { readonly machine: number }>()
+  readonly #machines: number | undefined
   #redis: SimulatedRedis | undefined
 
-  constructor(settings: Partial<ServiceSettings> = {}, seed = 1) {
+  /** @param machines number of machines on which processes exchange their rates; without it they do not */
+  constructor(settings: Partial<ServiceSettings> = {}, seed = 1, machines?: number) {
+    this.#machines = machines
     this.random = randomFrom(seed)
     this.service = new Service({ limitPerSecond, ...settings })
   }
@@ -44,9 +52,32 @@ export class World {
   join(share = 1, demandPerSecond = Number.POSITIVE_INFINITY): void {
     const client = new Client(this.clock, this.service, this.random, demandPerSecond)
     client.pace.setLimit(this.service.limitPerSecond * share)
+    this.#exchangeRates(client)
     this.clients.push(client)
     if (this.#redis !== undefined) this.#lease(client, this.#redis)
     client.pump()
+  }
+
+  /** Exchanges the client's rate with those of its machine, as `RateExchange` does. */
+  #exchangeRates(client: Client): void {
+    if (this.#machines === undefined) return
+    const machine = Math.floor(this.random() * this.#machines)
+    const exchange = () => {
+      const { nowMs } = this.clock
+      const own = client.pace.isShared(nowMs) || this.#rates.has(client) ? client.pace.rateToShare(nowMs) : undefined
+      this.#rates.delete(client)
+      if (own !== undefined && client.isActive) {
+        const agreed = agreedRate(
+          own,
+          [...this.#rates.values()].filter(rate => rate.machine === machine),
+        )
+        this.#rates.set(client, { ...own, machine })
+        if (agreed !== undefined) client.pace.agreeOn(nowMs, agreed)
+        client.pump()
+      }
+      this.clock.after(exchangeMs * (0.9 + 0.2 * this.random()), exchange)
+    }
+    this.clock.after(exchangeMs * this.random(), exchange)
   }
 
   joinWithinASecond(processes: number, demandPerSecond?: number): void {
@@ -56,6 +87,7 @@ export class World {
   /** Joins as a process does that must read the license first. Its reads count as requests. */
   joinAndRead(): void {
     const client = new Client(this.clock, this.service, this.random)
+    this.#exchangeRates(client)
     this.clients.push(client)
     const read = (waitMs: number): void => {
       client.pace.onOtherRequest(this.clock.nowMs)

@@ -253,3 +253,50 @@ describe('processes that do not communicate', () => {
     expect(longestGapMs).toBeLessThan(120_000)
   })
 })
+
+describe('processes that agree on their rates with those of their machine', () => {
+  it.each([
+    { processes: 2, onPerSecond: 40, machines: 1, maxRatio: 1.2 },
+    { processes: 10, onPerSecond: 100, machines: 1, maxRatio: 1.2 },
+    { processes: 10, onPerSecond: 100, machines: 1, maxRatio: 1.3, tellsRemaining: false },
+    { processes: 40, onPerSecond: 40, machines: 1, maxRatio: 2 },
+    { processes: 40, onPerSecond: 40, machines: 5, maxRatio: 5 },
+    { processes: 80, onPerSecond: 40, machines: 1, maxRatio: 2 },
+    { processes: 80, onPerSecond: 40, machines: 5, maxRatio: 3 },
+    { processes: 40, onPerSecond: 40, machines: 5, maxRatio: 3, tellsRemaining: false },
+  ])(
+    '$processes on $onPerSecond per second on $machines machines, of which one was there first, are served alike within a minute',
+    async ({ processes, onPerSecond, machines, maxRatio, tellsRemaining = true }) => {
+      const ratios: number[] = []
+      for (let seed = 1; seed <= seeds; seed++) {
+        const world = new World({ limitPerSecond: onPerSecond, tellsRemaining }, seed, machines)
+        world.joinAndRead()
+        for (let i = 1; i < processes; i++) world.clock.after(2000 + 5000 * world.random(), () => world.joinAndRead())
+        ratios.push(await bestToWorst(world, 45, 105))
+        await world.clock.runUntil(300_000)
+        expect(world.service.rejected(0, 300)).toBeLessThan(0.1)
+        expect(world.service.rejected(60, 300)).toBeLessThan(0.06)
+        expect(world.service.utilisation(60, 300)).toBeGreaterThan(0.9)
+      }
+      console.log(`${processes} on ${onPerSecond}/s, ${machines} machines: ${listed(ratios)}`)
+      expect(Math.max(...ratios)).toBeLessThan(maxRatio)
+    },
+  )
+
+  it.each([true, false])('use the limit again soon after an outage (headers: %s)', async tellsRemaining => {
+    const world = new World({ limitPerSecond: 40, tellsRemaining }, 1, 1)
+    for (let i = 0; i < 40; i++) world.clock.after(2000 * world.random(), () => world.joinAndRead())
+    world.clock.after(30_000, () => world.service.refuseAllUntil(45_000))
+    expect(await bestToWorst(world, 75, 135)).toBeLessThan(1.5)
+    expect(world.service.utilisation(55, 75)).toBeGreaterThan(0.75)
+    expect(world.service.utilisation(75, 135)).toBeGreaterThan(0.9)
+  })
+
+  it('leave the rest of the limit to one that wants more, if others want little', async () => {
+    const world = new World({ limitPerSecond: 40 }, 1, 1)
+    world.joinAndRead()
+    for (let i = 0; i < 20; i++) world.clock.after(5000 + 500 * i, () => world.join(1, 0.2))
+    await world.clock.runUntil(300_000)
+    expect(world.service.utilisation(60, 300)).toBeGreaterThan(0.88)
+  })
+})

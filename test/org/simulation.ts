@@ -245,6 +245,10 @@ export class Client {
     this.#lastSuccessMs = clock.nowMs
   }
 
+  get isActive(): boolean {
+    return !this.#isStopped
+  }
+
   get isWaiting(): boolean {
     return this.#clock.nowMs >= this.#workFromMs
   }

@@ -1,0 +1,135 @@
+import { makePrivateDirectory } from '../files/make-private-directory.ts'
+import { assertPrivate } from '../files/private-directory.ts'
+import { withoutTracing } from '../http/without-tracing.ts'
+import { builtinModule } from '../node-version.ts'
+import { systemTimeMs } from '../time.ts'
+import type { SharedRates } from './rate-exchange.ts'
+import type { SharedRate } from './rate-limiter.ts'
+
+const fs = builtinModule('node:fs')
+const { join } = builtinModule('node:path')
+
+const rowBytes = 64
+/** Maximum number of rows. Further processes only read. */
+const maxRows = 1024
+/** Time for which a row counts, in milliseconds: three exchanges. After that, its process has ended or is idle. */
+const rowHoldsMs = 6000
+/** Number of free rows of which a process takes any one. */
+const choice = 16
+/** Time after which a table that no process has written to is removed, in milliseconds. */
+const tableHoldsMs = 3_600_000
+
+const fileName = /^[\da-f]{32}\.rates$/
+const rowPattern = /^([\da-f]{12}) (\d{13}) (\d{1,9}\.\d{4}) ([01]\.\d{4}) (\d{1,5}) ([-t])([-m]) *\n$/
+const { O_RDWR, O_CREAT, O_NOFOLLOW = 0 } = fs.constants
+
+interface Row extends SharedRate {
+  readonly processId: string
+}
+
+/**
+ * The rates of processes on one machine that share a limit: a file with a row for each of them. A process writes its own
+ * row only. If two processes have chosen the same row, the one whose row is gone at its next exchange chooses another.
+ *
+ * A row is a text of 64 bytes: a random id of the process, the time in milliseconds since 1970, requests per second, the
+ * part of the requests that is refused, the seconds since the last 429, `t` for a trial, and `m` for a maximum.
+ */
+export class RateTable implements SharedRates {
+  readonly #directory: string
+  readonly #key: () => string
+  #processId = ''
+  #path: string | undefined
+  #index: number | undefined
+
+  /**
+   * @param key returns a SHA-256 hash of what the processes must have in common, in hexadecimal digits; called when the
+   *   table is first needed
+   */
+  constructor(directory: string, key: () => string) {
+    this.#directory = directory
+    this.#key = key
+  }
+
+  /**
+   * @throws UnsafePath if another user could write to the directory
+   * @throws any error from the disk
+   */
+  async exchange(own: SharedRate): Promise<readonly SharedRate[]> {
+    try {
+      const path = this.#path ?? this.#prepare()
+      this.#path = path
+      return await withoutTracing(() => this.#exchangeIn(path, own))
+    } catch (error) {
+      this.#path = undefined // the directory may be gone, and is made again
+      throw error
+    }
+  }
+
+  /** Creates the directory if it is missing, removes tables that are no longer used, and returns the path of this one. */
+  #prepare(): string {
+    const directory = this.#directory
+    const { randomBytes } = process.getBuiltinModule('node:crypto') // takes milliseconds to load, so only if it is used
+    if (this.#processId === '') this.#processId = randomBytes(6).toString('hex')
+    makePrivateDirectory(directory)
+    assertPrivate(directory)
+    const tables = fs.readdirSync(directory).filter(name => fileName.test(name))
+    for (const table of tables) removeIfOld(join(directory, table))
+    return join(directory, `${this.#key().slice(0, 32)}.rates`)
+  }
+
+  async #exchangeIn(path: string, own: SharedRate): Promise<readonly SharedRate[]> {
+    const file = await fs.promises.open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(maxRows * rowBytes), 0, maxRows * rowBytes, 0)
+      const rows = rowsIn(buffer.toString('latin1', 0, bytesRead))
+      const isOfOther = (row: Row | undefined) => row !== undefined && row.processId !== this.#processId
+      if (this.#index === undefined || isOfOther(rows[this.#index])) this.#index = freeIndex(rows)
+      if (this.#index !== undefined) await file.write(this.#rowOf(own), this.#index * rowBytes, 'latin1')
+      return rows.filter(row => row !== undefined).filter(isOfOther)
+    } finally {
+      await file.close()
+    }
+  }
+
+  #rowOf({ requestsPerSecond, refusedPart, calmMs, isTrial, isMaximum }: SharedRate): string {
+    const calmSeconds = Math.min(Math.round(calmMs / 1000), 99_999)
+    const numbers = `${requestsPerSecond.toFixed(4)} ${refusedPart.toFixed(4)} ${calmSeconds}`
+    const row = `${this.#processId} ${systemTimeMs()} ${numbers} ${isTrial ? 't' : '-'}${isMaximum ? 'm' : '-'}`
+    return `${row.padEnd(rowBytes - 1)}\n`
+  }
+}
+
+/** Returns the rows by their index; `undefined` in place of an old or malformed row. */
+function rowsIn(text: string): (Row | undefined)[] {
+  const nowMs = systemTimeMs()
+  const rows: (Row | undefined)[] = []
+  for (let at = 0; at < text.length; at += rowBytes) rows.push(rowIn(text.slice(at, at + rowBytes), nowMs))
+  return rows
+}
+
+function rowIn(text: string, nowMs: number): Row | undefined {
+  const found = rowPattern.exec(text)
+  if (found === null) return undefined
+  const [, processId = '', atMs, rate, refused, calm, trial, maximum] = found
+  const [requestsPerSecond, refusedPart, calmMs] = [Number(rate), Number(refused), Number(calm) * 1000]
+  if (Math.abs(nowMs - Number(atMs)) > rowHoldsMs || requestsPerSecond === 0 || refusedPart > 1) return undefined
+  return { processId, requestsPerSecond, refusedPart, calmMs, isTrial: trial === 't', isMaximum: maximum === 'm' }
+}
+
+/**
+ * Returns the index of one of the first free rows; `undefined` if there is none. Processes that start at the same time
+ * usually choose different ones.
+ */
+function freeIndex(rows: readonly (Row | undefined)[]): number | undefined {
+  const free: number[] = []
+  for (let index = 0; index < maxRows && free.length < choice; index++) if (rows[index] === undefined) free.push(index)
+  return free[Math.floor(Math.random() * free.length)]
+}
+
+function removeIfOld(path: string): void {
+  try {
+    if (systemTimeMs() - fs.lstatSync(path).mtimeMs > tableHoldsMs) fs.unlinkSync(path)
+  } catch {
+    // Another process has removed the table, or it does no harm.
+  }
+}

@@ -1,0 +1,20 @@
+import { UnsafePath } from '../files/private-directory.ts'
+import { diskRemedies } from '../text/disk-remedies.ts'
+import { descriptorsRemedy, isOutOfDescriptors } from '../text/out-of-descriptors.ts'
+import { toShortLine } from '../text/short-line.ts'
+
+/** Maximum characters of a reason: the error about an unsafe path names the path. */
+const maxReasonChars = 1000
+
+/** Says why a directory cannot be used. */
+export function diskReason(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  return toShortLine(String(code ?? message), undefined, maxReasonChars)
+}
+
+/** Says what to do about it, or `otherwise` if the error has no remedy of its own. */
+export function diskRemedy(error: unknown, otherwise: string): string {
+  if (error instanceof UnsafePath) return 'Use a directory that no other user owns or may write to.'
+  if (isOutOfDescriptors(error)) return descriptorsRemedy
+  return diskRemedies.get(String((error as NodeJS.ErrnoException).code)) ?? otherwise
+}

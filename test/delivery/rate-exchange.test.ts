@@ -1,0 +1,166 @@
+import { createHash } from 'node:crypto'
+import * as fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { agreedRate } from '../../src/delivery/rate-exchange.ts'
+import type { SharedRate } from '../../src/delivery/rate-limiter.ts'
+import type { Shipper, ShipperOptions } from '../../src/index.ts'
+import { resolveOptions } from '../../src/options/resolve.ts'
+import type { ResolvedRates } from '../../src/options/resolved-options.ts'
+import { rateTableOf } from '../../src/shipper/rate-exchange-of.ts'
+import { type Shipping, startShipping } from '../support/shipping.ts'
+import { until } from '../support/until.ts'
+
+function rate(requestsPerSecond: number, more: Partial<SharedRate> = {}): SharedRate {
+  return { requestsPerSecond, refusedPart: 0.01, calmMs: 1000, isTrial: false, isMaximum: false, ...more }
+}
+
+describe('the rate on which processes agree', () => {
+  it('is the mean of their rates, with the mean of what is refused, and the last 429 of any of them', () => {
+    const others = [rate(1, { refusedPart: 0.04, calmMs: 50 }), rate(7)]
+    const agreed = agreedRate(rate(10), others)
+    expect(agreed).toEqual({ requestsPerSecond: 6, refusedPart: 0.02, calmMs: 50 })
+  })
+
+  it('counts a newcomer with the rate that it tries', () => {
+    expect(agreedRate(rate(2, { isTrial: true }), [rate(38)])?.requestsPerSecond).toBe(20)
+  })
+
+  it('does not exist for one process alone, or among trials, which must go on', () => {
+    expect(agreedRate(rate(10), [])).toBeUndefined()
+    expect(agreedRate(rate(1, { isTrial: true }), [rate(2, { isTrial: true })])).toBeUndefined()
+  })
+
+  it('leaves out processes that may have no more, but not those that have more than others', () => {
+    const small = rate(1, { isMaximum: true })
+    expect(agreedRate(rate(10), [small, rate(20)])?.requestsPerSecond).toBe(15)
+    expect(agreedRate(small, [rate(10), rate(20)])).toBeUndefined()
+    expect(agreedRate(rate(10), [small])).toBeUndefined()
+    expect(agreedRate(rate(2), [rate(38, { isMaximum: true })])?.requestsPerSecond).toBe(20)
+    expect(agreedRate(rate(38, { isMaximum: true }), [rate(2)])?.requestsPerSecond).toBe(20)
+  })
+})
+
+describe('shippers on one machine', () => {
+  let directory: string
+  let shipping: Shipping
+  beforeEach(async () => {
+    directory = join(fs.mkdtempSync(join(tmpdir(), 'logferry-rates-')), 'rates')
+    shipping = await startShipping({ org: { license: { apiRateLimitPerSecond: 20 } }, enforce: true })
+  })
+  afterEach(async () => {
+    vi.unstubAllEnvs()
+    await shipping[Symbol.asyncDispose]()
+    fs.rmSync(join(directory, '..'), { recursive: true, force: true })
+  })
+
+  /** Logs more than the limit carries, until the shipper is closed. */
+  function busy(options: Omit<ShipperOptions, 'baseUrl'> = {}): Shipper {
+    const shipper = shipping.ship({ maxBatchEvents: 1, maxBatchAgeMs: 10, rateDirectory: directory, ...options })
+    const timer = setInterval(() => {
+      for (let n = 0; n < 20; n++) shipper.ship({ n })
+    }, 50)
+    shipper.on('dropped', () => clearInterval(timer))
+    return shipper
+  }
+
+  /** True if the rate is below that of the license, times the part of it that is used. */
+  function isThrottled(shipper: Shipper): boolean {
+    return shipper.stats().requestsPerSecond < 19
+  }
+
+  function spread(shippers: readonly Shipper[]): number {
+    const rates = shippers.map(shipper => shipper.stats().requestsPerSecond)
+    return Math.max(...rates) / Math.min(...rates)
+  }
+
+  it('agree on equal rates, although one came first', async () => {
+    const first = busy()
+    await until(() => first.stats().requestsPerSecond < Number.POSITIVE_INFINITY, 'the first one knows the limit')
+    const shippers = [first, busy(), busy()]
+    const haveMet = () => shippers.every(shipper => shipper.stats().rateSharers === 3)
+    await until(() => haveMet() && spread(shippers) < 1.3, 'equal rates', 20_000)
+    expect(fs.readdirSync(directory)).toEqual([expect.stringMatching(/^[\da-f]{32}\.rates$/)])
+    expect(shipping.warnings.filter(({ message }) => message.includes('request rates'))).toEqual([])
+  })
+
+  it('write nothing while the service refuses nothing', async () => {
+    await using free = await startShipping()
+    const shipper = free.ship({ maxBatchEvents: 1, rateDirectory: directory })
+    for (let n = 0; n < 100; n++) shipper.ship({ n })
+    await shipper.flush()
+    expect(fs.existsSync(directory)).toBe(false)
+  })
+
+  it('of which one is alone write nothing', async () => {
+    const shipper = busy()
+    await until(() => shipper.stats().delivered > 60, 'three seconds at the limit')
+    expect(fs.existsSync(directory)).toBe(false)
+  })
+
+  it.each([
+    ['rateDirectory is false', { rateDirectory: false } as const],
+    ['their directories differ', {}],
+  ])('adapt alone if %s', async (_, options) => {
+    const shippers = [busy(options), busy({ rateDirectory: join(directory, 'other'), ...options })]
+    await until(() => shippers.every(isThrottled), 'both are held back')
+    await sleep(2500)
+    expect(shippers.map(shipper => shipper.stats().rateSharers)).toEqual([1, 1])
+    expect(fs.existsSync(directory)).toBe(!('rateDirectory' in options))
+  })
+
+  it('warn that the given directory cannot be used, with a remedy, and adapt alone', async () => {
+    fs.writeFileSync(directory, '')
+    const shippers = [busy(), busy()]
+    const warnings = () => shipping.warnings.filter(({ code }) => code === 'LOGFERRY_LIMITS')
+    await until(() => warnings().length > 0, 'a warning')
+    const [warning] = warnings()
+    expect(warning?.message).toContain(`cannot agree on their request rates in "${directory}" (EEXIST)`)
+    expect(warning?.message).toContain('There is a file with this name. Choose another path, or move the file away.')
+    expect(shippers.map(shipper => shipper.stats().rateSharers)).toEqual([1, 1])
+  })
+
+  it('say nothing if the default directory cannot be used', async () => {
+    vi.stubEnv('TMPDIR', '/proc/none')
+    const shippers = [busy({ rateDirectory: undefined }), busy({ rateDirectory: undefined })]
+    await until(() => shippers.every(isThrottled), 'both are held back')
+    await sleep(2500)
+    expect(shipping.warnings.filter(({ code }) => code === 'LOGFERRY_LIMITS')).toEqual([])
+  })
+})
+
+describe('processes with the same address', () => {
+  const baseUrl = 'https://logs.example/'
+  /** Returns the name of the table on which a process with these options writes. */
+  async function tableOf(options: ShipperOptions): Promise<string> {
+    const parent = fs.mkdtempSync(join(tmpdir(), 'logferry-rates-'))
+    const { rates, credentials } = resolveOptions(
+      { baseUrl, dataset: 'd', rateDirectory: join(parent, 'r'), ...options },
+      {},
+    )
+    await rateTableOf(rates as ResolvedRates, credentials).exchange(rate(1))
+    const [name] = fs.readdirSync(join(parent, 'r'))
+    fs.rmSync(parent, { recursive: true })
+    return name as string
+  }
+
+  it('share a table if they have the same organization, or without one the same token', async () => {
+    const [a, b] = [{ token: 'token-a' }, { token: 'token-b' }]
+    const table = await tableOf(a)
+    expect(await tableOf({ ...a, dataset: 'other', baseUrl: 'https://logs.example' })).toBe(table)
+    expect(await tableOf(b)).not.toBe(table)
+    expect(await tableOf({ ...a, baseUrl: 'https://logs.example/edge' })).not.toBe(table)
+    const ofOrganization = await tableOf({ ...a, limits: { orgId: 'org-1' } })
+    expect(await tableOf({ personalAccessToken: 'token-c', orgId: 'org-1' })).toBe(ofOrganization)
+    expect(await tableOf({ ...a, limits: { orgId: 'org-2' } })).not.toBe(ofOrganization)
+    expect(table).not.toBe(ofOrganization)
+  })
+
+  it('do not tell the token by the name of the table', async () => {
+    const name = await tableOf({ token: 'token-a' })
+    const hashes = ['token-a', `token-a${baseUrl}`].map(text => createHash('sha256').update(text).digest('hex'))
+    for (const hash of hashes) expect(hash).not.toContain(name.slice(0, 32))
+  })
+})

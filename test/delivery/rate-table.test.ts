@@ -1,0 +1,128 @@
+import * as fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { SharedRate } from '../../src/delivery/rate-limiter.ts'
+import { RateTable } from '../../src/delivery/rate-table.ts'
+import { UnsafePath } from '../../src/files/private-directory.ts'
+
+const key = 'a'.repeat(64)
+const rowBytes = 64
+
+let directory: string
+beforeEach(() => {
+  directory = join(fs.mkdtempSync(join(tmpdir(), 'logferry-rates-')), 'rates')
+})
+afterEach(() => fs.rmSync(join(directory, '..'), { recursive: true, force: true }))
+
+function rate(requestsPerSecond: number, more: Partial<SharedRate> = {}): SharedRate {
+  return { requestsPerSecond, refusedPart: 0.0125, calmMs: 3000, isTrial: false, isMaximum: false, ...more }
+}
+
+function pathOfTable(): string {
+  return join(directory, `${key.slice(0, 32)}.rates`)
+}
+
+describe('a table of rates', () => {
+  it('tells each process the rates of all others, with what belongs to them', async () => {
+    const [one, two, three] = [open(), open(), open()]
+    expect(await one.exchange(rate(39.2, { isMaximum: true }))).toEqual([])
+    expect(await two.exchange(rate(0.05, { isTrial: true, calmMs: 12_345 }))).toEqual([
+      expect.objectContaining(rate(39.2, { isMaximum: true })),
+    ])
+    expect(await three.exchange(rate(1))).toHaveLength(2)
+    expect(await one.exchange(rate(20))).toContainEqual(
+      expect.objectContaining(rate(0.05, { isTrial: true, calmMs: 12_000 })),
+    )
+    expect((await two.exchange(rate(2))).map(({ requestsPerSecond }) => requestsPerSecond).sort()).toEqual([1, 20])
+  })
+
+  it('has one row for each of a hundred processes that start at the same time, after a few exchanges', async () => {
+    const tables = Array.from({ length: 100 }, open)
+    let heard: number[] = []
+    for (let round = 0; (round < 30 && Math.min(...heard, 99) < 99) || heard.length === 0; round++) {
+      heard = (await Promise.all(tables.map(table => table.exchange(rate(1))))).map(others => others.length)
+    }
+    expect(heard).toEqual(tables.map(() => 99))
+    expect(fs.statSync(pathOfTable()).size).toBeLessThan(200 * rowBytes)
+  })
+
+  it('is for its owner only', async () => {
+    await open().exchange(rate(1))
+    expect(fs.statSync(directory).mode & 0o777).toBe(0o700)
+    expect(fs.statSync(pathOfTable()).mode & 0o777).toBe(0o600)
+  })
+
+  it('ignores rows that are old, from the future, malformed or out of range, and uses them again', async () => {
+    const now = Date.now()
+    const rows = [
+      `0123456789ab ${now - 7000} 1.0000 0.0000 1 --`,
+      `0123456789ab ${now + 60_000} 1.0000 0.0000 1 --`,
+      `0123456789ab ${now} 0.0000 0.0000 1 --`,
+      `0123456789ab ${now} -1.000 0.0000 1 --`,
+      `0123456789ab ${now} 1e9 0.0000 1 --`,
+      `0123456789ab ${now} Infinity 0.0000 1 --`,
+      `0123456789ab ${now} 1.0000 1.5000 1 --`,
+      `0123456789ab ${now} 1.0000 0.0000 -1 --`,
+      `0123456789AB ${now} 1.0000 0.0000 1 --`,
+      '\0'.repeat(40),
+      '{"__proto__": 1}',
+    ]
+    fs.mkdirSync(directory, { mode: 0o700 })
+    const one = open()
+    fs.writeFileSync(pathOfTable(), rows.map(row => `${row.padEnd(rowBytes - 1)}\n`).join(''))
+    fs.appendFileSync(pathOfTable(), `0123456789ab ${now} 3.0000 0.0000 1 --`.padEnd(rowBytes - 1))
+    expect(await one.exchange(rate(1))).toEqual([])
+    expect(fs.statSync(pathOfTable()).size).toBeLessThan(30 * rowBytes)
+  })
+
+  it('reads no more than 1,024 rows of a file, however large it is, and adds none if they are taken', async () => {
+    fs.mkdirSync(directory, { mode: 0o700 })
+    const one = open()
+    const row = (index: number) => `${index.toString(16).padStart(12, '0')} ${Date.now()} 1.0000 0.0000 1 --`
+    const rows = Array.from({ length: 1500 }, (_, index) => `${row(index).padEnd(rowBytes - 1)}\n`)
+    fs.writeFileSync(pathOfTable(), rows.join(''))
+    expect(await one.exchange(rate(1))).toHaveLength(1024)
+    expect(fs.readFileSync(pathOfTable(), 'utf8')).toBe(rows.join(''))
+  })
+
+  it('follows no symbolic link', async () => {
+    fs.mkdirSync(directory, { mode: 0o700 })
+    const one = open()
+    fs.writeFileSync(join(directory, 'other'), 'kept')
+    fs.symlinkSync(join(directory, 'other'), pathOfTable())
+    await expect(one.exchange(rate(1))).rejects.toMatchObject({ code: 'ELOOP' })
+    expect(fs.readFileSync(join(directory, 'other'), 'utf8')).toBe('kept')
+  })
+
+  it('is not used in a directory that another user may write to', async () => {
+    fs.mkdirSync(directory)
+    fs.chmodSync(directory, 0o777)
+    await expect(open().exchange(rate(1))).rejects.toThrow(UnsafePath)
+    expect(fs.readdirSync(directory)).toEqual([])
+  })
+
+  it('is made again if its directory was removed', async () => {
+    const [one, two] = [open(), open()]
+    await one.exchange(rate(1))
+    fs.rmSync(directory, { recursive: true })
+    await expect(one.exchange(rate(1))).rejects.toMatchObject({ code: 'ENOENT' })
+    await one.exchange(rate(1))
+    expect(await two.exchange(rate(1))).toHaveLength(1)
+  })
+
+  it('is removed an hour after its last use, when another one is first used; other files stay', async () => {
+    await open().exchange(rate(1))
+    const [old, foreign] = [join(directory, `${'b'.repeat(32)}.rates`), join(directory, 'notes.rates')]
+    for (const path of [old, foreign]) {
+      fs.writeFileSync(path, '')
+      fs.utimesSync(path, 0, Date.now() / 1000 - 3700)
+    }
+    await open().exchange(rate(1))
+    expect(fs.readdirSync(directory).sort()).toEqual([`${key.slice(0, 32)}.rates`, 'notes.rates'])
+  })
+})
+
+function open(): RateTable {
+  return new RateTable(directory, () => key)
+}
