@@ -258,6 +258,11 @@ export class AdaptiveRate {
     return this.#refusals
   }
 
+  /** True if this process has agreed on its rate with others during the last seconds. */
+  isAgreed(nowMs: number): boolean {
+    return nowMs < this.#agreedUntilMs
+  }
+
   /** True if the rate is one that the process tries out, because it does not know its share. */
   get isTrial(): boolean {
     return isSearching(this.#state)
@@ -569,7 +574,7 @@ export class AdaptiveRate {
     const rates = {
       fromPerSecond: Math.max(fromPerSecond, minPerSecond),
       limitPerSecond: Math.max(limitPerSecond, minPerSecond),
-      isAgreed: nowMs < this.#agreedUntilMs,
+      isAgreed: this.isAgreed(nowMs),
     }
     const sinceMs = isAtLimit ? nowMs - this.#msToLimit(rates) : nowMs
     this.#state = { kind: 'steady', ...rates, sinceMs, setAtMs: nowMs }

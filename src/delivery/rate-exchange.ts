@@ -16,7 +16,7 @@ export interface SharedRates {
 
 export interface RateExchangeDeps {
   readonly rates: SharedRates
-  readonly rateLimiter: Pick<RateLimiter, 'isShared' | 'rateToShare' | 'agreeOn'>
+  readonly rateLimiter: Pick<RateLimiter, 'isShared' | 'limitPerSecond' | 'rateToShare' | 'agreeOn'>
   /** Called when the rate has changed. */
   readonly onAgreed: () => void
   /** Called with the reason when the rates cannot be exchanged. The next exchange follows half a minute later. */
@@ -71,7 +71,7 @@ export class RateExchange {
     if (this.#isEnded) return
     this.#schedule(0)
     this.sharers = others.length + 1
-    const agreed = agreedRate(own, others)
+    const agreed = agreedRate(own, others, rateLimiter.limitPerSecond)
     if (agreed === undefined) return
     rateLimiter.agreeOn(monotonicMs(), agreed)
     onAgreed()
@@ -92,17 +92,25 @@ export class RateExchange {
 }
 
 /**
- * Returns the rate with which this process continues: the mean of all rates, without those of processes that may have no
- * more than what they have. `undefined` if there is no other rate, if this process may have no more, or if all rates are
- * trials: these must go on.
+ * Returns the rate with which this process continues: the mean of all rates, but together no more than the limit. Rates of
+ * processes that may have no more than what they have are left out of the mean. `undefined` if there is no other rate, or
+ * if this process may have no more. Trials go on if nobody knows a share, and if the limit has room for all of them.
+ *
+ * @param limitPerSecond limit of all processes together, in requests per second; `Infinity` if it is unknown
  */
-export function agreedRate(own: SharedRate, others: readonly SharedRate[]): AgreedRate | undefined {
+export function agreedRate(
+  own: SharedRate,
+  others: readonly SharedRate[],
+  limitPerSecond: number,
+): AgreedRate | undefined {
+  if (others.length === 0) return undefined
   const rates = [own, ...others]
-  if (others.length === 0 || rates.every(({ isTrial }) => isTrial)) return undefined
-  const requestsPerSecond = meanOf(rates.map(rate => rate.requestsPerSecond))
+  const requestsPerSecond = Math.min(meanOf(rates.map(rate => rate.requestsPerSecond)), limitPerSecond / rates.length)
   const mayHaveMore = (rate: SharedRate) => !rate.isMaximum || rate.requestsPerSecond >= requestsPerSecond
   if (!mayHaveMore(own)) return undefined
-  if (!others.every(mayHaveMore)) return agreedRate(own, others.filter(mayHaveMore))
+  const [free, full] = [others.filter(mayHaveMore), others.filter(rate => !mayHaveMore(rate))]
+  if (full.length > 0) return agreedRate(own, free, limitPerSecond - sumOf(full.map(rate => rate.requestsPerSecond)))
+  if (rates.every(({ isTrial }) => isTrial) && own.requestsPerSecond <= limitPerSecond / rates.length) return undefined
   return {
     requestsPerSecond,
     refusedPart: meanOf(rates.map(rate => rate.refusedPart)),
@@ -111,5 +119,9 @@ export function agreedRate(own: SharedRate, others: readonly SharedRate[]): Agre
 }
 
 function meanOf(numbers: readonly number[]): number {
-  return numbers.reduce((sum, number) => sum + number, 0) / numbers.length
+  return sumOf(numbers) / numbers.length
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0)
 }

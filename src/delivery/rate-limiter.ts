@@ -90,6 +90,8 @@ const makesRoom = { fromPart: 0.6, keptPart: 0.5, minOthers: 2, maxOthers: 8 }
 const halfFreeHoldsMs = 5000
 /** Time since its last request after which a process no longer counts as busy, in milliseconds, plus two intervals. */
 const busyMs = 3000
+/** Part of the usual variation of intervals that is left to processes that agree on their rate: they are served alike. */
+const agreedSpread = 0.35
 /** Number of requests that may start early before the deadline. */
 const maxEarlyStarts = 4
 /** Time that the last request before the deadline needs, in milliseconds. */
@@ -311,6 +313,11 @@ export class RateLimiter {
     if (this.isShared(nowMs)) return { requestsPerSecond, because: 'throttled' }
     if (this.#lease !== undefined) return { requestsPerSecond, because: 'lease' }
     return { requestsPerSecond, because: this.#headerLimit < this.#limit ? 'headers' : 'license' }
+  }
+
+  /** Limit of all processes together as far as it is used, in requests per second; `Infinity` if it is unknown. */
+  get limitPerSecond(): number {
+    return this.#allowed
   }
 
   /** True if other processes leave this process less than its allowed rate. */
@@ -558,7 +565,8 @@ export class RateLimiter {
   #drawStretch(nowMs: number): number {
     const perSecond = this.#perSecond(nowMs)
     if (perSecond === this.#allowed) return 1 // both may be infinite
-    const spread = Math.min(1 / Math.max(perSecond, 1), 2 * (1 - perSecond / this.#allowed))
+    const most = Math.min(1 / Math.max(perSecond, 1), 2 * (1 - perSecond / this.#allowed))
+    const spread = this.#learned.isAgreed(nowMs) ? most * agreedSpread : most
     return 1 + spread * (this.#random() - 0.5)
   }
 }

@@ -18,28 +18,39 @@ function rate(requestsPerSecond: number, more: Partial<SharedRate> = {}): Shared
 }
 
 describe('the rate on which processes agree', () => {
+  const unknown = Number.POSITIVE_INFINITY
+  const trial = (perSecond: number) => rate(perSecond, { isTrial: true })
+  const maximum = (perSecond: number) => rate(perSecond, { isMaximum: true })
+
   it('is the mean of their rates, with the mean of what is refused, and the last 429 of any of them', () => {
     const others = [rate(1, { refusedPart: 0.04, calmMs: 50 }), rate(7)]
-    const agreed = agreedRate(rate(10), others)
+    const agreed = agreedRate(rate(10), others, unknown)
     expect(agreed).toEqual({ requestsPerSecond: 6, refusedPart: 0.02, calmMs: 50 })
   })
 
+  it('is together no more than the limit', () => {
+    expect(agreedRate(rate(20), [rate(20), rate(20)], 30)?.requestsPerSecond).toBe(10)
+    expect(agreedRate(trial(20), [trial(10)], 30)?.requestsPerSecond).toBe(15)
+    expect(agreedRate(trial(10), [trial(20)], 30)).toBeUndefined()
+    expect(agreedRate(trial(20), [trial(10), trial(5)], 30)?.requestsPerSecond).toBe(10)
+  })
+
   it('counts a newcomer with the rate that it tries', () => {
-    expect(agreedRate(rate(2, { isTrial: true }), [rate(38)])?.requestsPerSecond).toBe(20)
+    expect(agreedRate(trial(2), [rate(38)], unknown)?.requestsPerSecond).toBe(20)
   })
 
   it('does not exist for one process alone, or among trials, which must go on', () => {
-    expect(agreedRate(rate(10), [])).toBeUndefined()
-    expect(agreedRate(rate(1, { isTrial: true }), [rate(2, { isTrial: true })])).toBeUndefined()
+    expect(agreedRate(rate(10), [], 5)).toBeUndefined()
+    expect(agreedRate(trial(1), [trial(2)], unknown)).toBeUndefined()
   })
 
-  it('leaves out processes that may have no more, but not those that have more than others', () => {
-    const small = rate(1, { isMaximum: true })
-    expect(agreedRate(rate(10), [small, rate(20)])?.requestsPerSecond).toBe(15)
-    expect(agreedRate(small, [rate(10), rate(20)])).toBeUndefined()
-    expect(agreedRate(rate(10), [small])).toBeUndefined()
-    expect(agreedRate(rate(2), [rate(38, { isMaximum: true })])?.requestsPerSecond).toBe(20)
-    expect(agreedRate(rate(38, { isMaximum: true }), [rate(2)])?.requestsPerSecond).toBe(20)
+  it('leaves out processes that may have no more, and what they have, but not those that have more than others', () => {
+    expect(agreedRate(rate(10), [maximum(1), rate(20)], unknown)?.requestsPerSecond).toBe(15)
+    expect(agreedRate(rate(10), [maximum(1), rate(20)], 21)?.requestsPerSecond).toBe(10)
+    expect(agreedRate(maximum(1), [rate(10), rate(20)], unknown)).toBeUndefined()
+    expect(agreedRate(rate(10), [maximum(1)], unknown)).toBeUndefined()
+    expect(agreedRate(rate(2), [maximum(38)], unknown)?.requestsPerSecond).toBe(20)
+    expect(agreedRate(maximum(38), [rate(2)], unknown)?.requestsPerSecond).toBe(20)
   })
 })
 

@@ -67,10 +67,8 @@ export class World {
       const own = client.pace.isShared(nowMs) || this.#rates.has(client) ? client.pace.rateToShare(nowMs) : undefined
       this.#rates.delete(client)
       if (own !== undefined && client.isActive) {
-        const agreed = agreedRate(
-          own,
-          [...this.#rates.values()].filter(rate => rate.machine === machine),
-        )
+        const others = [...this.#rates.values()].filter(rate => rate.machine === machine)
+        const agreed = agreedRate(own, others, client.pace.limitPerSecond)
         this.#rates.set(client, { ...own, machine })
         if (agreed !== undefined) client.pace.agreeOn(nowMs, agreed)
         client.pump()
