@@ -16,7 +16,7 @@ export interface SharedRates {
 
 export interface RateExchangeDeps {
   readonly rates: SharedRates
-  readonly rateLimiter: Pick<RateLimiter, 'isShared' | 'limitPerSecond' | 'rateToShare' | 'agreeOn'>
+  readonly rateLimiter: Pick<RateLimiter, 'isShared' | 'allowedPerSecond' | 'rateToShare' | 'agreeOn'>
   /** Called when the rate has changed. */
   readonly onAgreed: () => void
   /** Called with the reason when the rates cannot be exchanged. The next exchange follows half a minute later. */
@@ -71,7 +71,7 @@ export class RateExchange {
     if (this.#isEnded) return
     this.#schedule(0)
     this.sharers = others.length + 1
-    const agreed = agreedRate(own, others, rateLimiter.limitPerSecond)
+    const agreed = agreedRate(own, others, rateLimiter.allowedPerSecond)
     if (agreed === undefined) return
     rateLimiter.agreeOn(monotonicMs(), agreed)
     onAgreed()

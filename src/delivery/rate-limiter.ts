@@ -315,8 +315,8 @@ export class RateLimiter {
     return { requestsPerSecond, because: this.#headerLimit < this.#limit ? 'headers' : 'license' }
   }
 
-  /** Limit of all processes together as far as it is used, in requests per second; `Infinity` if it is unknown. */
-  get limitPerSecond(): number {
+  /** Maximum rate by the license, the headers or the lease, in requests per second; `Infinity` if none is known. */
+  get allowedPerSecond(): number {
     return this.#allowed
   }
 

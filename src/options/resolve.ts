@@ -73,7 +73,7 @@ export function resolveOptions(given: ShipperOptions | undefined, environment: E
     dataset,
     credentials,
     limits: limits && resolveLimits(limits, orgId, credentials),
-    rates: resolveRates(rateDirectory, url, limits?.orgId ?? orgId),
+    rates: resolveRates(rateDirectory, url, limits?.orgId ?? orgId, limits?.share),
     spool: spool && resolveSpool(spool, destinationOf(url, orgId)),
     collapse: collapse && resolveCollapse(collapse),
     hold: hold && resolveHold(hold, options.maxBufferedBytes),
@@ -137,14 +137,16 @@ function resolveSpool(given: SpoolOptions, destination: string): ResolvedSpool {
   return { directory: resolvePath(directory), maxBytes, destination }
 }
 
+/** A process whose share the application has set needs no agreement. */
 function resolveRates(
-  given: string | false | undefined,
+  directory: string | false | undefined,
   url: URL,
   orgId: string | undefined,
+  share = 1,
 ): ResolvedRates | undefined {
-  if (given === false) return undefined
+  if (directory === false || share < 1) return undefined
   return {
-    directory: given && resolvePath(given),
+    directory: directory && resolvePath(directory),
     destination: destinationOf(url, orgId),
     isOfOrganization: orgId !== undefined,
   }

@@ -232,7 +232,7 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
    *
    * The processes must have the same `baseUrl` and `orgId` (of `limits` or of the shipper), or without an `orgId` the
    * same token. Containers share a directory if they mount one volume, and run on one machine. With `limits.fleet`, the
-   * directory is used only while Redis gives no requests.
+   * directory is used only while Redis gives no requests. With a `limits.share` below 1, it is not used.
    *
    * The directory and its parents must be as private as those of a spool. If the directory cannot be used, each process
    * adapts alone; a warning says so, unless the directory is the default.

@@ -169,6 +169,13 @@ describe('processes with the same address', () => {
     expect(table).not.toBe(ofOrganization)
   })
 
+  it('share none if the application has divided the limit, or says so', () => {
+    const given = { baseUrl, dataset: 'd', token: 'token-a' }
+    expect(resolveOptions({ ...given, limits: { orgId: 'org-1', share: 0.5 } }, {}).rates).toBeUndefined()
+    expect(resolveOptions({ ...given, rateDirectory: false }, {}).rates).toBeUndefined()
+    expect(resolveOptions({ ...given, limits: { orgId: 'org-1', share: 1 } }, {}).rates).toBeDefined()
+  })
+
   it('do not tell the token by the name of the table', async () => {
     const name = await tableOf({ token: 'token-a' })
     const hashes = ['token-a', `token-a${baseUrl}`].map(text => createHash('sha256').update(text).digest('hex'))

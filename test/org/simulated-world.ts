@@ -68,7 +68,7 @@ export class World {
       this.#rates.delete(client)
       if (own !== undefined && client.isActive) {
         const others = [...this.#rates.values()].filter(rate => rate.machine === machine)
-        const agreed = agreedRate(own, others, client.pace.limitPerSecond)
+        const agreed = agreedRate(own, others, client.pace.allowedPerSecond)
         this.#rates.set(client, { ...own, machine })
         if (agreed !== undefined) client.pace.agreeOn(nowMs, agreed)
         client.pump()
