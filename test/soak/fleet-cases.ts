@@ -30,6 +30,8 @@ export interface Played {
 
 /** Always more to send than the share of the process, in requests of few events. */
 const full: Troupe = { demand: { kind: 'full', pendingEvents: 10 }, options: { maxBatchEvents: 1, maxBatchAgeMs: 50 } }
+/** The same, without an agreement of the processes on this machine. */
+const apart: Troupe = { ...full, options: { ...full.options, rateDirectory: false } }
 /** Enough for 100 requests a second. */
 const fast: Troupe = { ...full, demand: { kind: 'full', pendingEvents: 50 } }
 const light: Troupe = { demand: { kind: 'now and then', minMs: 500, maxMs: 3000 } }
@@ -79,13 +81,13 @@ function fullDemand(name: string, limitPerSecond: number, more: Partial<FleetCas
   }
 }
 
-function alone(name: string, more: Partial<FleetCase> & { readonly what: string }): FleetCase {
+function alone(name: string, more: Partial<FleetCase> & { readonly what: string }, troupe = full): FleetCase {
   return {
     name,
     limitPerSecond: 40,
     redisClients: 'none',
     play: async (stage, processes) => {
-      await warmUp(stage, processes, full, aloneWarmUpSeconds)
+      await warmUp(stage, processes, troupe, aloneWarmUpSeconds)
       return held('alone', await stage.judge(60), 40)
     },
     ...more,
@@ -399,6 +401,15 @@ export const fleetCases: readonly FleetCase[] = [
     what: 'full demand, limit 40, no Redis, no rate-limit headers',
     service: { headerPerSecond: undefined },
   }),
+  alone('apart', { what: 'full demand, limit 40, no Redis, as on 40 machines' }, apart),
+  alone(
+    'apart-bare',
+    {
+      what: 'full demand, limit 40, no Redis, no rate-limit headers, as on 40 machines',
+      service: { headerPerSecond: undefined },
+    },
+    apart,
+  ),
   {
     name: 'slow-one',
     what: 'one process, 20,000 small events/s, limit 1',
