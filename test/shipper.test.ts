@@ -5,6 +5,7 @@ import { createShipper } from '../src/index.ts'
 import { startFaultServer } from './support/fault-server.ts'
 import { startRawServer } from './support/raw-server.ts'
 import { startShipping } from './support/shipping.ts'
+import { until } from './support/until.ts'
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 const sorted = (values: readonly unknown[]) => [...(values as number[])].sort((a, b) => a - b)
@@ -285,6 +286,28 @@ describe('a shipper', () => {
     shipper.ship({ n: 2 })
     expect(await shipper.close()).toEqual({ complete: true, pending: 0 })
     expect(shipping.emulator.eventCount('d')).toBe(2)
+  })
+
+  it('delivers in close() within a moment of the end of an outage, however long the outage has been', async () => {
+    let isUp = false
+    await using server = await startFaultServer(request => {
+      if (!request.isWhole) return
+      if (isUp) request.take()
+      else request.answer('503 Service Unavailable')
+    })
+    const shipper = createShipper({ baseUrl: server.url, dataset: 'd', token: 'xaat-1', compression: 'none' })
+    shipper.on('warning', () => {})
+    for (const n of range(10)) {
+      shipper.ship({ n })
+      await shipper.close({ timeoutMs: 20 }) // each failure makes the waits longer
+    }
+    shipper.ship({ n: 10 })
+    const failures = server.requestCount
+    const closed = shipper.close({ timeoutMs: 5000 })
+    await until(() => server.requestCount > failures, 'another request fails')
+    isUp = true
+    expect(await closed).toEqual({ complete: true, pending: 0 })
+    expect(server.numbers).toContain(10)
   })
 
   it('keeps to maxConcurrentRequests again as soon as close() is done, whatever time close() had left', async () => {

@@ -6,7 +6,7 @@ const failuresUntilOpen = 5
 const firstDelayMs = 200
 /** Minimum `Retry-After` that takes the place of the waits below, in milliseconds. */
 const minAskedMs = 1000
-/** Maximum wait after a failure while the end of the process waits for delivery, in milliseconds. */
+/** Maximum wait after a failure before a deadline, in milliseconds: a later attempt may come too late. */
 const urgentDelayMs = 400
 /** Maximum wait after a failure while memory is so short that events are dropped, in milliseconds. */
 const maxDelayIfShortMs = 5000
@@ -28,8 +28,6 @@ export class Breaker {
   readonly #maxDelayMs: number
   readonly #random: () => number
   readonly #isMemoryShort: () => boolean
-  /** True while the end of the process waits for delivery: waits after failures stay short. */
-  isUrgent = false
   #budget = fullBudget
   #failuresInRow = 0
   /** Number of failures in a row that count for the waits: requests that were in flight together count once. */
@@ -40,6 +38,8 @@ export class Breaker {
   #backoffUntilMs = 0
   /** Time until which the service asked to wait. An answer on another connection does not shorten this wait. */
   #askedUntilMs = 0
+  /** The deadline that `setDeadline` has set. */
+  #endMs = Number.NEGATIVE_INFINITY
 
   /** @param isMemoryShort returns true while memory is so short that events are dropped: each second then costs events */
   constructor(maxDelayMs: number, random: () => number = Math.random, isMemoryShort: () => boolean = () => false) {
@@ -84,23 +84,32 @@ export class Breaker {
       this.#askedUntilMs = Math.max(this.#askedUntilMs, untilMs)
       return this.#askedUntilMs
     }
-    const untilMs = nowMs + Math.max(this.#fullJitter(), retryAfterMs ?? 0)
+    const untilMs = nowMs + Math.max(this.#fullJitter(nowMs), retryAfterMs ?? 0)
     if (staysClosed) return untilMs
     this.#backoffUntilMs = Math.max(this.#backoffUntilMs, untilMs)
     return this.#backoffUntilMs
   }
 
-  /** Makes the next attempt due now, unless the service itself asked to wait. */
-  skipBackoff(): void {
+  /**
+   * Makes the next attempt due now, unless the service itself asked to wait. Waits after failures stay short until
+   * `endMs`, the deadline for delivery.
+   */
+  setDeadline(endMs: number): void {
+    this.#endMs = endMs
     this.#backoffUntilMs = 0
   }
 
-  #fullJitter(): number {
-    return this.#random() * Math.min(firstDelayMs * 2 ** Math.min(this.#failedRounds - 1, 20), this.#maxMs)
+  /** Forgets the deadline, because nothing waits for it any more. */
+  clearDeadline(): void {
+    this.#endMs = Number.NEGATIVE_INFINITY
   }
 
-  get #maxMs(): number {
-    if (this.isUrgent) return Math.min(urgentDelayMs, this.#maxDelayMs)
+  #fullJitter(nowMs: number): number {
+    return this.#random() * Math.min(firstDelayMs * 2 ** Math.min(this.#failedRounds - 1, 20), this.#maxMs(nowMs))
+  }
+
+  #maxMs(nowMs: number): number {
+    if (nowMs < this.#endMs) return Math.min(urgentDelayMs, this.#maxDelayMs)
     return this.#isMemoryShort() ? Math.min(maxDelayIfShortMs, this.#maxDelayMs) : this.#maxDelayMs
   }
 }

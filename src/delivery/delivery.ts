@@ -79,6 +79,8 @@ export class Delivery {
   readonly #settler: AttemptSettler
   readonly #inFlight = new Map<Batch, InFlight>()
   #sendNow: SendNow | undefined
+  /** Deadline set by the last `skipBackoff`, until `clearDeadline`; monotonic, in milliseconds. */
+  #endMs = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
   #timerAtMs = Number.POSITIVE_INFINITY
   /** Number of requests made. */
@@ -95,6 +97,8 @@ export class Delivery {
       ...deps,
       queueFor: dataset => batches.queueFor(dataset),
       probePaused: status => batches.probePaused(status),
+      isUrgent: nowMs => nowMs < this.#endMs,
+      isLastChance: () => this.#sendNow !== undefined,
     })
     this.demand = new Demand(batches, () => this.requests)
     this.#tuner = new Tuner(
@@ -178,20 +182,21 @@ export class Delivery {
   }
 
   /**
-   * Makes everything that waits after a failure due now, because there is no time after `timeoutMs`. Until then, up to
-   * `maxRequestsAtEnd` datasets are served at the same time.
+   * Makes everything that waits after a failure due now, because there is no time after `timeoutMs`. Until then, waits
+   * after failures stay short, and up to `maxRequestsAtEnd` datasets are served at the same time.
    */
   skipBackoff(timeoutMs: number): void {
-    this.#settler.endMs = monotonicMs() + timeoutMs
-    this.#deps.breaker.skipBackoff()
-    this.#deps.rateLimiter.setDeadline(this.#settler.endMs)
+    this.#endMs = monotonicMs() + timeoutMs
+    this.#deps.breaker.setDeadline(this.#endMs)
+    this.#deps.rateLimiter.setDeadline(this.#endMs)
     this.#deps.batches.skipBackoff()
     this.pump()
   }
 
-  /** Ends the time that `skipBackoff` began: the usual limits on requests hold again. */
+  /** Ends the time that `skipBackoff` began: the usual waits and limits hold again. */
   clearDeadline(): void {
-    this.#settler.endMs = Number.NEGATIVE_INFINITY
+    this.#endMs = Number.NEGATIVE_INFINITY
+    this.#deps.breaker.clearDeadline()
     this.#deps.rateLimiter.clearDeadline()
   }
 
@@ -201,7 +206,6 @@ export class Delivery {
    */
   useSyncSender(sendNow: SendNow | undefined): void {
     this.#sendNow = sendNow
-    this.#settler.isLastChance = sendNow !== undefined
     for (const batch of this.#breakOff().reverse()) this.#deps.batches.queueFor(batch.dataset).requeue(batch)
   }
 
@@ -238,7 +242,7 @@ export class Delivery {
 
   #maxRequests(nowMs: number): number {
     const { batches, maxConcurrentRequests } = this.#deps
-    if (nowMs >= this.#settler.endMs) return maxConcurrentRequests
+    if (nowMs >= this.#endMs) return maxConcurrentRequests
     return Math.max(maxConcurrentRequests, Math.min(batches.datasetCount, maxRequestsAtEnd))
   }
 

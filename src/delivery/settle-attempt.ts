@@ -35,6 +35,10 @@ export interface AttemptSettlerDeps {
   readonly queueFor: (dataset: string) => DatasetQueue
   /** Makes the next probe of each dataset due that is paused because of such answers. */
   readonly probePaused: (status: number) => void
+  /** Returns true while there is only a limited time to deliver. */
+  readonly isUrgent: (nowMs: number) => boolean
+  /** Returns true at the end of the process, when there is no time for a second answer. */
+  readonly isLastChance: () => boolean
   readonly breaker: Breaker
   readonly rateLimiter: RateLimiter
   readonly compression: Compression
@@ -86,10 +90,6 @@ const betweenProbesOfAllMs = 10_000
 export class AttemptSettler {
   readonly #sizes = new SizeFinder()
   readonly sizeLimit = this.#sizes.limit
-  /** True at the end of the process, when there is no time for a second answer. */
-  isLastChance = false
-  /** Deadline set by the last `Delivery.skipBackoff`, until `clearDeadline`; monotonic, in milliseconds. */
-  endMs = Number.NEGATIVE_INFINITY
   /** Status and reason of the last answer that asked for another attempt. */
   lastTrouble: string | undefined
   /** Why the last attempt failed; `undefined` when the service has given another answer since. */
@@ -243,7 +243,7 @@ export class AttemptSettler {
     const nowMs = monotonicMs()
     batch.attempts.block(nowMs)
     const { pause } = queue
-    const isUrgent = status === 403 && nowMs < this.endMs && this.#probesAtEnd < maxProbesAtEnd
+    const isUrgent = status === 403 && this.#deps.isUrgent(nowMs) && this.#probesAtEnd < maxProbesAtEnd
     const isCut = isUrgent || (pause?.isProbing && pause.refusals <= maxCutProbes)
     if (isCut && batch.count > 1) queue.requeue(...batch.splitAt(Math.ceil(batch.byteLength / partOfProbe)))
     else queue.requeueLast(batch)
@@ -403,7 +403,7 @@ export class AttemptSettler {
     // A 403 may be about the token after all. So it counts only as evidence against single events, and is asked for often.
     const isBlocked = attempts.isBlockedAlone
     const isInconsistent = isBlocked || nowMs - this.#inconsistentAtMs < inconsistentForMs
-    const isConsistent = this.isLastChance || !isInconsistent // at the end of the process, there is no time to ask again
+    const isConsistent = this.#deps.isLastChance() || !isInconsistent // at the end of the process, there is no time to ask again
     const acceptedAtMs = isBlocked ? Number.NEGATIVE_INFINITY : this.#acceptedAtMs
     const verdict = refusals.judge(piece, nowMs, { acceptedAtMs, isConsistent })
     // For a single line the first refusal counts: what was accepted after it is evidence against the line.
@@ -421,7 +421,7 @@ export class AttemptSettler {
         break
       case 'wait':
         // At the end of the process, delivery does not wait for a second answer.
-        attempts.delayUntil(this.isLastChance ? Number.POSITIVE_INFINITY : verdict.untilMs)
+        attempts.delayUntil(this.#deps.isLastChance() ? Number.POSITIVE_INFINITY : verdict.untilMs)
         queue.requeueLast(batch)
         // The first refusal is not reported: the answer for a neighboring event may follow, and that answer is
         // evidence.
@@ -465,7 +465,7 @@ export class AttemptSettler {
     if (pause !== undefined && !pause.isProbing) return
     const refusals = (pause?.refusals ?? 0) + 1
     const growingMs = Math.min(firstProbeDelayMs * 2 ** (refusals - 1), maxProbeDelayMs)
-    const delayMs = probeAfterMs ?? (this.isLastChance ? maxProbeDelayMs : growingMs)
+    const delayMs = probeAfterMs ?? (this.#deps.isLastChance() ? maxProbeDelayMs : growingMs)
     const nowMs = monotonicMs()
     const untilMs = nowMs + delayMs * (0.5 + Math.random() / 2)
     queue.pauseUntil({ untilMs, refusals, status, reason })

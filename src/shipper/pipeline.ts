@@ -39,7 +39,6 @@ export interface PipelineDeps {
 export interface Pipeline {
   readonly memory: MemoryBudget
   readonly batchQueue: BatchQueue
-  readonly breaker: Breaker
   readonly rateLimiter: RateLimiter
   readonly delivery: Delivery
   readonly spool: SpoolCoordinator | undefined
@@ -84,5 +83,5 @@ export function openPipeline(deps: PipelineDeps): Pipeline {
     onAnswer: headers => deps.onAnswer?.(headers),
     onDelivered: dataset => deps.onDelivered?.(dataset),
   })
-  return { memory, batchQueue, breaker, rateLimiter, delivery, spool }
+  return { memory, batchQueue, rateLimiter, delivery, spool }
 }

@@ -120,14 +120,11 @@ export class ShipperAtExit implements ExitDrainable {
    * rounds share the time.
    */
   async finish(): Promise<void> {
-    const { breaker } = this.#deps.pipeline
     const startedAtMs = monotonicMs()
     if (startedAtMs - this.#roundEndMs > nextRoundMs) this.#heldUpMs = 0 // the process has gone on meanwhile
     const timeoutMs = this.exitTimeoutMs - this.#heldUpMs
     if (timeoutMs <= 0) return this.dropRemaining(outOfTime(this.exitTimeoutMs)) // in this turn, so that the process ends
-    breaker.isUrgent = true
     const isComplete = await this.#deps.drain.finish(timeoutMs, { isRepeated: true }) // at the next 'beforeExit'
-    breaker.isUrgent = false
     this.#roundEndMs = monotonicMs()
     this.#heldUpMs = isComplete ? 0 : this.#heldUpMs + this.#roundEndMs - startedAtMs
     this.unregisterIfDone()
@@ -135,8 +132,7 @@ export class ShipperAtExit implements ExitDrainable {
 
   beginDrain(client: WorkerHttpClient): void {
     const { pipeline, sender, drain } = this.#deps
-    const { breaker, delivery, batchQueue } = pipeline
-    breaker.isUrgent = true
+    const { delivery, batchQueue } = pipeline
     delivery.useSyncSender((batch, onAttempt) => sender.sendSync(client, batch, onAttempt))
     batchQueue.enterSyncMode()
     delivery.skipBackoff(this.exitTimeoutMs)
@@ -158,8 +154,7 @@ export class ShipperAtExit implements ExitDrainable {
   }
 
   endDrain(): void {
-    const { breaker, batchQueue, delivery, spool } = this.#deps.pipeline
-    breaker.isUrgent = false
+    const { batchQueue, delivery, spool } = this.#deps.pipeline
     delivery.clearDeadline()
     batchQueue.leaveSyncMode()
     delivery.useSyncSender(undefined)

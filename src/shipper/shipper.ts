@@ -151,8 +151,8 @@ export class Shipper {
   }
 
   /**
-   * Delivers pending events, then closes the connections. Waits between attempts are skipped, except those that the
-   * service asks for.
+   * Delivers pending events, then closes the connections. Waits after failures are at most 0.4 seconds, except those
+   * that the service asks for.
    *
    * Events that are not delivered in time are handed off to the spool. If there is no spool, or the spool cannot take
    * them, they are dropped, counted and reported. An event that is shipped later is not lost: it opens a connection

@@ -74,7 +74,7 @@ describe('the breaker', () => {
     const breaker = new Breaker(30_000, always(0))
     expect(breaker.onFailed(1000, 120_000, 900)).toBe(121_000)
     breaker.onAnswered()
-    breaker.skipBackoff()
+    breaker.setDeadline(200_000)
     expect(breaker.notBeforeMs).toBe(121_000)
     expect(breaker.isOpen).toBe(false)
   })
@@ -85,10 +85,14 @@ describe('the breaker', () => {
     expect([breaker.isOpen, breaker.notBeforeMs]).toEqual([true, 7000])
   })
 
-  it('skips on demand a wait that the service did not ask for', () => {
+  it('skips its waits for a deadline, and keeps them short until then', () => {
     const breaker = new Breaker(30_000, always(1))
-    for (let i = 0; i < 7; i++) breaker.onFailed(0, undefined, 0)
-    breaker.skipBackoff()
+    for (let i = 0; i < 9; i++) breaker.onFailed(0, undefined, 0)
+    breaker.setDeadline(10_000)
     expect(breaker.notBeforeMs).toBe(0)
+    expect(breaker.onFailed(1000, undefined, 900)).toBe(1400)
+    expect(breaker.onFailed(1500, 20_000, 1400)).toBe(23_500) // what the service asks for counts more
+    breaker.clearDeadline()
+    expect(breaker.onFailed(3000, undefined, 2900)).toBe(33_000)
   })
 })
