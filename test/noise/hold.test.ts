@@ -54,6 +54,15 @@ describe('hold', () => {
     expect(shipper.stats()).toMatchObject({ held: 0, pending: 0, dropped: 0 })
   })
 
+  it('ships events whose trace id is all zeros as events without a trace: OpenTelemetry has it where no trace is', async () => {
+    await using shipping = await startShipping()
+    const shipper = shipping.ship({ hold: {} })
+    for (let n = 0; n < 3; n++) shipper.ship({ level: 'info', trace_id: '0'.repeat(32), n })
+    expect(shipper.stats().held).toBe(0)
+    await shipper.close()
+    expect(numbersOf(shipping.emulator.events('d'))).toEqual([0, 1, 2])
+  })
+
   it('ships what each of thousands of traces logs after its error', async () => {
     await using shipping = await startShipping()
     const shipper = shipping.ship({ hold: {} })

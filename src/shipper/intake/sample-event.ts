@@ -5,7 +5,8 @@ import { isRate, type ResolvedSample, type SampleFunction } from '../../options/
 import { type AsSent, changedFields } from './event-fields.ts'
 import { problemOf, thrownBy, warnOfHook } from './hooks.ts'
 import { type EarlyStep, type IntakeEvent, replaceFields, wholeEvent } from './intake-event.ts'
-import { keepsTrace, traceIdOf } from './trace-sampling.ts'
+import { traceIdOf } from './trace-id.ts'
+import { keepsTrace } from './trace-sampling.ts'
 
 export interface SampleDeps {
   readonly diagnostics: Diagnostics

@@ -9,6 +9,7 @@ import { type HeldEvents, heldOverheadBytes } from '../held-events.ts'
 import { type HeldEvent, HeldTraces } from './held-traces.ts'
 import type { HoldingStep, IntakeEvent } from './intake-event.ts'
 import { lateTime, timeMsOf } from './late-time.ts'
+import { traceIdOf } from './trace-id.ts'
 
 /** Maximum length of a trace id, in characters. An event with a longer one counts as an event without trace. */
 const maxTraceIdLength = 128
@@ -65,7 +66,7 @@ export class TraceHold {
     const isLow = intake.severity < this.#below
     if (!isLow && intake.severity < this.#trigger) return undefined
     const id = traceIdOf(intake.event)
-    if (id === undefined) return undefined
+    if (id === undefined || id.length > maxTraceIdLength) return undefined
     if (isLow) return intake.isUrgent ? undefined : this.#hold(id, intake, dataset)
     this.#release(id)
     return undefined
@@ -182,15 +183,5 @@ export class TraceHold {
     if (oldest !== undefined) {
       this.#startTimer(Math.ceil(Math.max(oldest.heldAtMs + maxAgeMs - nowMs, maxAgeMs * sweepShare)))
     }
-  }
-}
-
-/** Returns the `trace_id` of an event; `undefined` if it is missing, or too long to be kept. */
-function traceIdOf(event: object): string | undefined {
-  try {
-    const { trace_id: id } = event as { readonly trace_id?: unknown }
-    return typeof id === 'string' && id !== '' && id.length <= maxTraceIdLength ? id : undefined
-  } catch {
-    return undefined // a getter threw
   }
 }

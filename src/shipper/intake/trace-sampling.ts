@@ -25,16 +25,6 @@ export function keepsTrace(traceId: string, rate: number): boolean {
   return Number.parseInt(traceId.slice(-8), 16) >= threshold - highThreshold * lowValues
 }
 
-/** Returns the `trace_id` of an event, or `undefined` if it has none that names a trace. */
-export function traceIdOf(event: object): string | undefined {
-  try {
-    const { trace_id: id } = event as { trace_id?: unknown }
-    return typeof id === 'string' && /[^0]/.test(id.slice(0, maxHashed)) ? id : undefined
-  } catch {
-    return undefined
-  }
-}
-
 function isW3cId(id: string): boolean {
   return id.length === 32 && /^[0-9a-f]+$/i.test(id)
 }
