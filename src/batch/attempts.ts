@@ -9,10 +9,9 @@ export class Attempts {
   #refusal: Refusal | undefined
   #refusals = 0
   #blockedAtMs = Number.POSITIVE_INFINITY
-  /** True if the batch is a part of a refused batch, and is sent to find out if the size is the reason. */
-  isSizeTrial = false
+  #isSizeTrial = false
   #suspect: Compressed | undefined
-  #isTrial = false
+  #isCompressionTrial = false
 
   /** Number of attempts. */
   get count(): number {
@@ -52,6 +51,11 @@ export class Attempts {
     return this.#refusals
   }
 
+  /** True if the batch is a part of a refused batch, and is sent to find out if the size is the reason. */
+  get isSizeTrial(): boolean {
+    return this.#isSizeTrial
+  }
+
   /**
    * The compression with which the service refused the batch. The batch is then sent uncompressed, to find out if the
    * compression was the reason.
@@ -61,8 +65,8 @@ export class Attempts {
   }
 
   /** True if the batch is sent uncompressed because of errors that may have any other reason. */
-  get isTrial(): boolean {
-    return this.#isTrial
+  get isCompressionTrial(): boolean {
+    return this.#isCompressionTrial
   }
 
   /**
@@ -89,9 +93,31 @@ export class Attempts {
     this.#blockedAtMs = Math.min(this.#blockedAtMs, nowMs)
   }
 
-  suspectCompression(encoding: Compressed | undefined, { isTrial = false } = {}): void {
+  /** Notes that the next attempt sends only this part of a refused batch. */
+  beginSizeTrial(): void {
+    this.#isSizeTrial = true
+  }
+
+  endSizeTrial(): void {
+    this.#isSizeTrial = false
+  }
+
+  /** Sends the batch uncompressed from now on, because this compression may be the reason why it was refused. */
+  suspectCompression(encoding: Compressed): void {
     this.#suspect = encoding
-    this.#isTrial = isTrial
+    this.#isCompressionTrial = false
+  }
+
+  /** Sends the batch uncompressed, to find out if this compression is the reason for errors. */
+  beginCompressionTrial(encoding: Compressed): void {
+    this.#suspect = encoding
+    this.#isCompressionTrial = true
+  }
+
+  /** Lets the batch be compressed again. */
+  clearCompression(): void {
+    this.#suspect = undefined
+    this.#isCompressionTrial = false
   }
 
   /** Returns the attempts of a part of the batch. The part has not been refused as it is. */
@@ -102,7 +128,7 @@ export class Attempts {
     attempts.#refusal = this.#refusal
     attempts.#blockedAtMs = this.#blockedAtMs
     attempts.#suspect = this.#suspect
-    attempts.#isTrial = this.#isTrial
+    attempts.#isCompressionTrial = this.#isCompressionTrial
     return attempts
   }
 

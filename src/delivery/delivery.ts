@@ -303,7 +303,7 @@ export class Delivery {
   #beginTrial({ attempts, byteLength }: Batch, nowMs: number): void {
     if (attempts.suspect !== undefined) return
     const suspect = this.#deps.compression.beginTrial(byteLength, nowMs)
-    if (suspect !== undefined) attempts.suspectCompression(suspect, { isTrial: true })
+    if (suspect !== undefined) attempts.beginCompressionTrial(suspect)
   }
 
   #end(batch: Batch, attempt: Attempt, startedAtMs: number): void {

@@ -133,10 +133,10 @@ export class AttemptSettler {
     switch (outcome.kind) {
       case 'delivered':
       case 'partly-rejected': {
-        const { suspect, isTrial, refusal } = batch.attempts
+        const { suspect, isCompressionTrial, refusal } = batch.attempts
         this.#settleAnswered(batch, queue, outcome, startedAtMs)
         if (suspect !== undefined) {
-          if (!isTrial || compression.onTrialAccepted(suspect)) this.#stepDown(suspect)
+          if (!isCompressionTrial || compression.onTrialAccepted(suspect)) this.#stepDown(suspect)
         } else if (refusal !== undefined && encoding === 'none') compression.doubt()
         else compression.accept(encoding, monotonicMs())
         return
@@ -146,7 +146,7 @@ export class AttemptSettler {
           this.#suspectCompression(batch, encoding)
         return this.#retry(batch, queue, outcome, startedAtMs)
       case 'too-large':
-        batch.attempts.suspectCompression(undefined) // compressed, the same lines may be small enough
+        batch.attempts.clearCompression() // compressed, the same lines may be small enough
         return this.#splitTooLarge(batch, queue, startedAtMs)
       case 'unsupported-encoding': {
         if (encoding === 'none') return this.#pauseBatch(batch, queue, 415, 'the media type is not supported')
@@ -169,7 +169,7 @@ export class AttemptSettler {
 
   /** Notes an error for which the compression may be the reason. */
   #suspectCompression({ attempts }: Batch, encoding: Encoding): void {
-    if (attempts.isTrial) attempts.suspectCompression(undefined)
+    if (attempts.isCompressionTrial) attempts.clearCompression()
     else this.#deps.compression.onFailed(encoding, monotonicMs())
   }
 
@@ -206,7 +206,7 @@ export class AttemptSettler {
       return queue.requeue(batch)
     }
     if (attempts.suspect !== undefined) compression.clear(attempts.suspect)
-    attempts.suspectCompression(undefined) // before a split copies it to the parts
+    attempts.clearCompression() // before a split copies it to the parts
     const { byteLength } = batch
     const isCut = this.#sizes.onSplit(batch, startedAtMs)
     this.#refuse(batch, queue, 'rejected', status, reason)
@@ -356,10 +356,10 @@ export class AttemptSettler {
         : undefined
     if (verdict?.kind === 'try-part') {
       const [part, rest] = batch.splitAt(verdict.maxBytes)
-      part.attempts.isSizeTrial = true
+      part.attempts.beginSizeTrial()
       queue.requeue(part, rest)
     } else if (verdict?.kind === 'rejoin') {
-      attempts.isSizeTrial = false
+      attempts.endSizeTrial()
       queue.requeueJoined(batch)
     } else queue.requeue(batch)
     if (verdict?.kind !== 'too-large') return false
