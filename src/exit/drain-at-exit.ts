@@ -1,4 +1,4 @@
-import { WorkerHttpClient } from '../http/worker-client.ts'
+import { WorkerHttpClient, workerDescriptors } from '../http/worker-client.ts'
 import { milliseconds } from '../text/milliseconds.ts'
 import { descriptorsRemedy, isOutOfDescriptors } from '../text/out-of-descriptors.ts'
 import { monotonicMs } from '../time.ts'
@@ -7,8 +7,8 @@ import { monotonicMs } from '../time.ts'
 export interface Drainable {
   /** Maximum time that this work may delay the end of the process, in milliseconds. */
   readonly exitTimeoutMs: number
-  /** Unregisters this work if nothing is left to deliver. */
-  unregisterIfIdle(): void
+  /** Settles what needs no request, and unregisters this work if nothing is left to deliver. */
+  settleWithoutRequests(): void
   /** Makes all requests through the worker client from now on. Requests in flight are broken off, and made again. */
   beginDrain(client: WorkerHttpClient): void
   /**
@@ -50,9 +50,6 @@ const notRead: LossWords = {
   remedy: 'Check the disk of the spool.',
 }
 
-/** Descriptors that a worker thread opens, and its connection. (Measured on Linux, Node 24.21.) */
-const neededDescriptors = 7
-
 function withoutWorker(error: NodeJS.ErrnoException): LossWords {
   const { code, message } = error
   const isForbidden = code === 'ERR_ACCESS_DENIED'
@@ -60,7 +57,7 @@ function withoutWorker(error: NodeJS.ErrnoException): LossWords {
   return {
     how: `before the process ended, because no worker thread could be started (${code ?? message})`,
     remedy: isOutOfDescriptors(error)
-      ? `A thread and its connection need ${neededDescriptors} free file descriptors. ${descriptorsRemedy}`
+      ? `A thread and its connection need ${workerDescriptors} free file descriptors. ${descriptorsRemedy}`
       : `${otherwise}, or await flush() before process.exit().`,
   }
 }
@@ -80,7 +77,7 @@ export class ExitDrain {
   /** Returns when all work is either delivered or given up. Never throws. */
   drain(drainables: ReadonlySet<Drainable>): void {
     if (this.#isDraining) return // a listener logged during the drain, which delivers that event, too
-    for (const one of [...drainables]) one.unregisterIfIdle()
+    for (const one of [...drainables]) one.settleWithoutRequests()
     if (drainables.size === 0) return
     this.#isDraining = true
     const startedAtMs = monotonicMs()

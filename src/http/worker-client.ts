@@ -11,8 +11,8 @@ const endTimeoutMs = 500
 /** Maximum time to wait for the answers that have arrived in part, in milliseconds. */
 const takenTimeoutMs = 50
 
-/** File descriptors that a worker and one connection take. */
-const workerDescriptors = 7
+/** File descriptors that a worker thread and its connection take. (Measured on Linux, Node 24.21.) */
+export const workerDescriptors = 7
 
 /** The result of a request: an answer, or the reason why there is none. */
 export type WorkerResult = Answer | Error

@@ -104,7 +104,7 @@ export class ShipperAtExit implements ExitDrainable {
     unregisterDrainable(this)
   }
 
-  unregisterIfIdle(): void {
+  settleWithoutRequests(): void {
     const { diagnostics, drain, intakeDrops } = this.#deps
     diagnostics.emitDue() // a listener has ended the process
     drain.dropUntriggered()
