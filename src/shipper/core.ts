@@ -272,7 +272,8 @@ export class Core {
   /** Ships an event of the shipper's own. */
   #shipOwn(dataset: string, event: object, severity: Severity): void {
     const intake = { event, severity, time: wallClockMs(), resource: undefined, preSerialized: undefined }
-    if (!this.intake.add(dataset, intake)) this.intakeDrops.drop(this.intake.whyNotAdded, severity)
+    const reason = this.intake.add(dataset, intake)
+    if (reason !== undefined) this.intakeDrops.drop(reason, severity)
   }
 
   /** Removes every secret of the shipper that a text from outside may repeat. */

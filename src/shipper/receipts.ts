@@ -23,9 +23,8 @@ export class Receipts {
 
   /**
    * Ships one event by `take`, which gives the acknowledgement to the intake, and returns the reason if the event is
-   * dropped. Resolves to `undefined` when the
-   * service has taken the event. Otherwise resolves to a function that creates the error, for the caller to throw: the
-   * error then shows where the application waits.
+   * dropped. Resolves to `undefined` when the service has taken the event. Otherwise resolves to a function that creates
+   * the error, for the caller to throw: the error then shows where the application waits.
    *
    * The timer keeps the process alive meanwhile, because a caller waits.
    */

@@ -1,3 +1,4 @@
+import type { IntakeDropReason } from '../../accounting/drop-reasons.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
 import { UidSequence } from '../../record/uid-sequence.ts'
 import { Intake, type IntakeDeps } from './intake.ts'
@@ -22,14 +23,15 @@ export class IdentifiedIntake extends Intake {
    * Adds an event as `Intake` does. Gives the number of an event that is not accepted to the next event. Nothing is
    * called for that, because the stack may have ended.
    */
-  override add(dataset: string, intake: IntakeEvent): boolean {
+  override add(dataset: string, intake: IntakeEvent): IntakeDropReason | undefined {
     const uids = this.#uids
     const outer = uids.current // an accessor of another event may be logging this one
     let isAdded = false
     uids.current = 0
     try {
-      isAdded = super.add(dataset, intake)
-      return isAdded
+      const reason = super.add(dataset, intake)
+      isAdded = reason === undefined
+      return reason
     } finally {
       if (!isAdded && uids.current > 0) uids.spare[uids.spareCount++] = uids.current
       uids.current = outer

@@ -46,8 +46,6 @@ export class Intake {
   readonly #holdingSteps: readonly HoldingStep[]
   readonly #toLine: Redaction['toLine']
   readonly altered: Alterations
-  /** The reason for which `add` returned false the last time. */
-  whyNotAdded: IntakeDropReason = 'memory'
 
   constructor(
     deps: IntakeDeps,
@@ -148,8 +146,8 @@ export class Intake {
       }
       if (license !== undefined && !this.#fit(dataset, intake, license))
         return intakeDrops.drop('budget', intake.severity)
-      if (this.add(dataset, intake)) return undefined
-      return intakeDrops.drop(this.whyNotAdded, intake.severity)
+      const reason = this.add(dataset, intake)
+      return reason === undefined ? undefined : intakeDrops.drop(reason, intake.severity)
     } catch (error) {
       // No logged value can cause this. Only a lack of stack or memory can, or a bug of this package. One exception: the
       // license has asked for the redacted event, and redaction failed.
@@ -166,22 +164,16 @@ export class Intake {
   }
 
   /**
-   * Adds an event to a batch of its dataset, and counts it as accepted. Returns false if there is no memory for the
-   * event, or if the event cannot be redacted; `whyNotAdded` tells which.
+   * Adds an event to a batch of its dataset, and counts it as accepted. Returns the reason to drop the event if it
+   * cannot be redacted, or if there is no memory for it. The event is not counted then.
    */
-  add(dataset: string, intake: IntakeEvent): boolean {
+  add(dataset: string, intake: IntakeEvent): IntakeDropReason | undefined {
     const { atExit, batchQueue, ledger, countLine } = this.#deps
     const wasRegistered = atExit.isRegistered
     if (!wasRegistered) atExit.register() // first, so that the exit hooks know of every kept event
     const line = this.#lineOf(intake)
-    if (line === undefined) {
-      this.whyNotAdded = 'redact'
-      return false
-    }
-    if (!batchQueue.enqueue(dataset, intake.severity, line, intake.acknowledgement)) {
-      this.whyNotAdded = 'memory'
-      return false
-    }
+    if (line === undefined) return 'redact'
+    if (!batchQueue.enqueue(dataset, intake.severity, line, intake.acknowledgement)) return 'memory'
     ledger.admitted++ // no call since the line got its place: see `Batch.append`
     try {
       countLine?.(dataset, intake, line.length)
@@ -190,7 +182,7 @@ export class Intake {
       // Out of stack: the license budget, which later answers correct, or the usage misses one line. The last listener
       // of 'exit' delivers.
     }
-    return true
+    return undefined
   }
 
   #lineOf(intake: IntakeEvent): Line | undefined {
