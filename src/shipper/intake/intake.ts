@@ -4,12 +4,12 @@ import type { Ledger } from '../../accounting/ledger.ts'
 import type { BatchQueue } from '../../batch/batch-queue.ts'
 import { drainIfExiting } from '../../exit/exit-hooks.ts'
 import type { ResolvedOptions } from '../../options/resolved-options.ts'
+import type { Limits } from '../../org/limits.ts'
 import { eventToLine, type Line, textToLine } from '../../record/event-to-line.ts'
 import type { Alterations } from '../../record/event-to-plain.ts'
 import type { Redaction } from '../../record/redaction.ts'
 import { tailFields } from '../../record/resource-tail.ts'
 import { fewCallsBytes, reserveStack } from '../../stack-reserve.ts'
-import type { License } from '../license-limits.ts'
 import { datasetOf } from './dataset-of.ts'
 import type { IntakeDrops } from './intake-drops.ts'
 import { type EarlyStep, type HoldingStep, type IntakeEvent, nonFiniteOf, replaceFields } from './intake-event.ts'
@@ -19,12 +19,18 @@ import type { Shaping } from './shaping.ts'
 /** Counts a line that has got its place in a batch. */
 export type LineCounter = (dataset: string, intake: IntakeEvent, bytes: number) => void
 
+/** The license, as far as it decides about events. `start` reads it again after a close. */
+export interface EventLicense {
+  readonly limits: Pick<Limits, 'fit'>
+  start(): void
+}
+
 export interface IntakeDeps {
   readonly options: Pick<ResolvedOptions, 'dataset' | 'maxEventBytes' | 'timeField'>
   readonly batchQueue: BatchQueue
   readonly ledger: Ledger
   readonly diagnostics: Diagnostics
-  readonly license: License | undefined
+  readonly license: EventLicense | undefined
   readonly countLine: LineCounter | undefined
   readonly intakeDrops: IntakeDrops
   readonly shaping: Shaping
@@ -204,7 +210,7 @@ export class Intake {
   }
 
   /** Replaces the event by one that the license allows to be shipped. Returns false if the event is sampled away. */
-  #fit(dataset: string, intake: IntakeEvent, license: License): boolean {
+  #fit(dataset: string, intake: IntakeEvent, license: EventLicense): boolean {
     const { event, severity, resource } = intake
     reserveStack(fewCallsBytes)
     license.start() // after close()
