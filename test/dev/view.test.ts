@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { EventIndex } from '../../src/dev/index/event-index.ts'
+import type { EventIndex } from '../../src/dev/event-index.ts'
 import type { ArrivedEvent, LiveView } from '../../src/dev/index/index-api.ts'
 import type { Row, ViewQuery, ViewState } from '../../src/dev/protocol.ts'
 import { randomFrom } from '../support/random.ts'

@@ -1,4 +1,4 @@
-import { EventIndex } from '../../dev/index/event-index.ts'
+import { EventIndex } from '../../dev/event-index.ts'
 import type { EventsAnswer } from '../../dev/protocol.ts'
 import { withoutDestination } from '../../spool/file-names.ts'
 import { assertSpool, readSpool, type SpooledEvent } from '../../spool/read-spool.ts'

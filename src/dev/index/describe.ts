@@ -1,8 +1,8 @@
-import { mark } from './entry.ts'
-import { eventStatement } from './event-statement.ts'
-import { maxBehindMs, orderingTime } from './event-time.ts'
+import { mark } from '../event/entry.ts'
+import { eventStatement } from '../event/event-statement.ts'
+import { maxBehindMs, orderingTime } from '../event/event-time.ts'
+import { levelRank, noRank } from '../event/level-rank.ts'
 import type { ArrivedEvent } from './index-api.ts'
-import { levelRank, noRank } from './level-rank.ts'
 
 /** What is read of an event when it arrives. */
 export interface Described {

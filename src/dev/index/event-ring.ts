@@ -1,4 +1,4 @@
-import type { Entry } from './entry.ts'
+import type { Entry } from '../event/entry.ts'
 
 /** Number of free places at the front after which the entries are moved. */
 const minFreePlaces = 1024

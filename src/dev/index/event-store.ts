@@ -1,5 +1,5 @@
+import type { Entry } from '../event/entry.ts'
 import { levels } from '../protocol.ts'
-import type { Entry } from './entry.ts'
 import { EventRing } from './event-ring.ts'
 
 /** Part of the room that is kept for events of level warn and above, while there are so many. */

@@ -1,7 +1,7 @@
 import { monotonicMs } from '../../time.ts'
+import type { Entry } from '../event/entry.ts'
 import type { EventsAnswer, EventsRequest, KeptEvent } from '../protocol.ts'
 import type { Arrivals } from './arrivals.ts'
-import type { Entry } from './entry.ts'
 import type { EventStore } from './event-store.ts'
 import type { Search } from './search.ts'
 

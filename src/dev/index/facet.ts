@@ -1,8 +1,8 @@
+import { Candidate } from '../event/candidate.ts'
+import type { Entry } from '../event/entry.ts'
+import { levelOfRank } from '../event/level-rank.ts'
 import type { FacetAnswer } from '../protocol.ts'
-import { Candidate } from '../query/candidate.ts'
 import { FieldPath } from '../query/field-path.ts'
-import type { Entry } from './entry.ts'
-import { levelOfRank } from './level-rank.ts'
 import type { Search } from './search.ts'
 
 const defaultLimit = 20

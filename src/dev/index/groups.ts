@@ -1,14 +1,14 @@
-import { rangeOf, type TimeRange } from '../live/chart.ts'
-import { cutText } from '../live/cut-text.ts'
+import { cutText } from '../cut-text.ts'
+import { type EventObject, eventOfLine } from '../event/candidate.ts'
+import type { CountedName } from '../event/counted-names.ts'
+import type { Entry } from '../event/entry.ts'
+import { messageOf } from '../event/event-message.ts'
+import { levelOfRank } from '../event/level-rank.ts'
+import { topFrameOf } from '../event/top-frame.ts'
 import type { Group, GroupsAnswer } from '../protocol.ts'
-import { type EventObject, eventOfLine } from '../query/candidate.ts'
-import type { CountedName } from './counted-names.ts'
-import type { Entry } from './entry.ts'
-import { messageOf } from './event-message.ts'
+import { rangeOf, type TimeRange } from './chart.ts'
 import type { GroupsRequest } from './index-api.ts'
-import { levelOfRank } from './level-rank.ts'
 import type { Search } from './search.ts'
-import { topFrameOf } from './top-frame.ts'
 
 const defaultLimit = 50
 const maxLimit = 500

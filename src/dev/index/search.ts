@@ -1,3 +1,4 @@
+import type { Entry } from '../event/entry.ts'
 import type { QueryReading } from '../protocol.ts'
 import { compileQuery } from '../query/compile-query.ts'
 import { readQuery } from '../query/read-query.ts'
@@ -5,7 +6,6 @@ import { adviceOnNothing } from '../query/reading-notes.ts'
 import type { KnownFields } from '../query/resolve-names.ts'
 import { type Matches, noMatches, SliceMatcher } from '../query/slice-matcher.ts'
 import type { Turns } from '../query/turns.ts'
-import type { Entry } from './entry.ts'
 
 export interface SearchContext {
   readonly fields: KnownFields

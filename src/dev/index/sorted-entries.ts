@@ -1,4 +1,4 @@
-import type { Entry } from './entry.ts'
+import type { Entry } from '../event/entry.ts'
 
 /** Number of entries out of order that are merged at once. */
 const maxUnmerged = 2048

@@ -1,9 +1,9 @@
+import { eventOfLine } from '../event/candidate.ts'
+import type { Entry } from '../event/entry.ts'
+import { levelOfRank } from '../event/level-rank.ts'
+import { spanIdOf, traceIdOf } from '../event/trace-ids.ts'
 import type { KeptEvent, TraceAnswer } from '../protocol.ts'
-import { eventOfLine } from '../query/candidate.ts'
-import type { Entry } from './entry.ts'
-import { levelOfRank } from './level-rank.ts'
 import type { Search } from './search.ts'
-import { spanIdOf, traceIdOf } from './trace-ids.ts'
 
 const defaultLimit = 200
 const maxLimit = 1000

@@ -1,4 +1,4 @@
-import { type Entry, mark } from '../index/entry.ts'
+import { type Entry, mark } from '../event/entry.ts'
 
 /** Counts the matches that arrive, and those of them that are drawn, between two frames and between two ticks. */
 export class DrawnCounts {

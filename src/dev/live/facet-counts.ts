@@ -1,4 +1,4 @@
-import type { CountedName } from '../index/counted-names.ts'
+import type { CountedName } from '../event/counted-names.ts'
 
 const maxValues = 20
 

@@ -1,4 +1,4 @@
-import type { Entry } from '../index/entry.ts'
+import type { Entry } from '../event/entry.ts'
 
 /** Maximum memory of the lines that pinned lists hold, in all lists together. */
 const maxHeldBytes = 32 * 1024 * 1024

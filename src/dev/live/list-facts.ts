@@ -1,5 +1,5 @@
+import { ChartCounts, rangeOf, type TimeRange } from '../index/chart.ts'
 import type { Chart, LiveMessages } from '../protocol.ts'
-import { ChartCounts, rangeOf, type TimeRange } from './chart.ts'
 import { FacetCounts } from './facet-counts.ts'
 import type { ListMatches } from './list-matches.ts'
 import { isRepeat } from './snapshot.ts'

@@ -1,6 +1,6 @@
-import { byArrival, byTime, type Entry } from '../index/entry.ts'
+import { Candidate, type EventObject } from '../event/candidate.ts'
+import { byArrival, byTime, type Entry } from '../event/entry.ts'
 import { levels, type Sort, type ViewQuery } from '../protocol.ts'
-import { Candidate, type EventObject } from '../query/candidate.ts'
 import { type CompiledQuery, compileQuery } from '../query/compile-query.ts'
 import type { QueryNode } from '../query/query-node.ts'
 import { noMatches, SliceMatcher } from '../query/slice-matcher.ts'

@@ -1,4 +1,4 @@
-import type { Entry } from '../index/entry.ts'
+import type { Entry } from '../event/entry.ts'
 import { SortedEntries } from '../index/sorted-entries.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { Entry } from '../index/entry.ts'
+import type { Entry } from '../event/entry.ts'
 import { levels } from '../protocol.ts'
 import { type HeldBudget, type HeldEvent, HeldLines } from './held-lines.ts'
 import type { Snapshot } from './snapshot.ts'

@@ -1,11 +1,11 @@
-import { type Entry, mark } from '../index/entry.ts'
-import { messageOf } from '../index/event-message.ts'
-import { levelOfRank, levelText } from '../index/level-rank.ts'
-import { spanIdOf, traceIdOf } from '../index/trace-ids.ts'
+import { cutText } from '../cut-text.ts'
+import { type EventObject, eventOfLine } from '../event/candidate.ts'
+import { type Entry, mark } from '../event/entry.ts'
+import { messageOf } from '../event/event-message.ts'
+import { levelOfRank, levelText } from '../event/level-rank.ts'
+import { spanIdOf, traceIdOf } from '../event/trace-ids.ts'
 import type { Badge, Row } from '../protocol.ts'
-import { type EventObject, eventOfLine } from '../query/candidate.ts'
 import { FieldPath } from '../query/field-path.ts'
-import { cutText } from './cut-text.ts'
 
 const maxChars = 300
 const maxColumns = 12

@@ -1,4 +1,4 @@
-import type { Entry } from '../index/entry.ts'
+import type { Entry } from '../event/entry.ts'
 
 /** One row of a list: a run of neighbors, the newest first. */
 export interface Run {

@@ -1,5 +1,6 @@
 import { monotonicMs, nextTurn } from '../../time.ts'
-import type { Entry } from '../index/entry.ts'
+import type { EventObject } from '../event/candidate.ts'
+import type { Entry } from '../event/entry.ts'
 import type { LiveView } from '../index/index-api.ts'
 import type {
   LiveMessages,
@@ -11,7 +12,6 @@ import type {
   ViewQuery,
   ViewState,
 } from '../protocol.ts'
-import type { EventObject } from '../query/candidate.ts'
 import { type ReadQuery, readQuery } from '../query/read-query.ts'
 import { adviceOnNothing } from '../query/reading-notes.ts'
 import type { KnownFields } from '../query/resolve-names.ts'

@@ -1,6 +1,6 @@
 import { monotonicMs } from '../../time.ts'
-import type { Entry } from '../index/entry.ts'
-import { Candidate } from './candidate.ts'
+import { Candidate } from '../event/candidate.ts'
+import type { Entry } from '../event/entry.ts'
 import type { CompiledQuery } from './compile-query.ts'
 import { RegexGuard } from './regex-guard.ts'
 

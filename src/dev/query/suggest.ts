@@ -1,4 +1,4 @@
-import { cutText } from '../live/cut-text.ts'
+import { cutText } from '../cut-text.ts'
 import { levels, type SuggestAnswer } from '../protocol.ts'
 import { fieldText, quoted, valueText } from './quoted-text.ts'
 import { badgeWords, virtualFields } from './virtual-fields.ts'

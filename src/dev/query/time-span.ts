@@ -1,6 +1,6 @@
 import { unitMs } from '../../text/time-units.ts'
 import { SystemDate } from '../../time.ts'
-import { timeOfValue } from '../index/event-time.ts'
+import { timeOfValue } from '../event/event-time.ts'
 import { clockTime } from './clock-time.ts'
 import { numberOf } from './value-test.ts'
 

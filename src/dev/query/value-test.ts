@@ -1,4 +1,4 @@
-import { timeOfValue } from '../index/event-time.ts'
+import { timeOfValue } from '../event/event-time.ts'
 import type { Comparison, TermTest, WildcardPart } from './query-node.ts'
 import { TextFinder } from './text-finder.ts'
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { EventIndex } from '../../../src/dev/index/event-index.ts'
+import { EventIndex } from '../../../src/dev/event-index.ts'
 import type { ArrivedEvent } from '../../../src/dev/index/index-api.ts'
 import { anyCharacter } from '../../support/any-character.ts'
 

@@ -1,4 +1,4 @@
-import type { Entry } from '../index/entry.ts'
+import type { Entry } from './entry.ts'
 
 export type EventObject = Readonly<Record<string, unknown>>
 

@@ -1,4 +1,4 @@
-import type { Entry } from '../index/entry.ts'
+import type { Entry } from '../event/entry.ts'
 import { type Chart, levels } from '../protocol.ts'
 
 /** Maximum number of buckets that a chart has. */

@@ -1,8 +1,40 @@
-import { systemTimeMs } from '../../time.ts'
-import { cutText } from '../live/cut-text.ts'
-import { HeldBudget } from '../live/held-lines.ts'
-import { badgesOf, timeText } from '../live/row.ts'
-import { View } from '../live/view.ts'
+import { systemTimeMs } from '../time.ts'
+import { cutText } from './cut-text.ts'
+import { eventOfLine } from './event/candidate.ts'
+import { CountedNames } from './event/counted-names.ts'
+import { byTime, type Entry, type EntryFacts, entryBytes, SlabEntry } from './event/entry.ts'
+import { messageOf } from './event/event-message.ts'
+import { levelOfRank } from './event/level-rank.ts'
+import { LineSlabs } from './event/line-slabs.ts'
+import { spanIdOf, traceIdOf } from './event/trace-ids.ts'
+import { Arrivals } from './index/arrivals.ts'
+import { costOf } from './index/cost.ts'
+import { type Described, describe, undescribed } from './index/describe.ts'
+import { EventRate } from './index/event-rate.ts'
+import { EventStore, minSevereRank } from './index/event-store.ts'
+import { readEvents } from './index/events-answer.ts'
+import { facetOf } from './index/facet.ts'
+import { groupsOf } from './index/groups.ts'
+import type {
+  ArrivedEvent,
+  CostRequest,
+  EventIndexApi,
+  EventIndexOptions,
+  ExportRequest,
+  FacetRequest,
+  FieldsRequest,
+  GroupsRequest,
+  IndexStatus,
+  Selection,
+} from './index/index-api.ts'
+import { maxViews } from './index/index-api.ts'
+import { RecentFields } from './index/recent-fields.ts'
+import { Search } from './index/search.ts'
+import { SortedEntries } from './index/sorted-entries.ts'
+import { traceOf } from './index/trace.ts'
+import { HeldBudget } from './live/held-lines.ts'
+import { badgesOf, timeText } from './live/row.ts'
+import { View } from './live/view.ts'
 import type {
   CostAnswer,
   EditAnswer,
@@ -20,45 +52,13 @@ import type {
   Summary,
   TraceAnswer,
   ViewQuery,
-} from '../protocol.ts'
-import { eventOfLine } from '../query/candidate.ts'
-import { editQuery } from '../query/edit-query.ts'
-import { isFieldName } from '../query/resolve-names.ts'
-import { suggestionsFor } from '../query/suggest.ts'
-import { Turns } from '../query/turns.ts'
-import { Arrivals } from './arrivals.ts'
-import { costOf } from './cost.ts'
-import { CountedNames } from './counted-names.ts'
-import { type Described, describe, undescribed } from './describe.ts'
-import { byTime, type Entry, type EntryFacts, entryBytes, SlabEntry } from './entry.ts'
-import { messageOf } from './event-message.ts'
-import { EventRate } from './event-rate.ts'
-import { EventStore, minSevereRank } from './event-store.ts'
-import { readEvents } from './events-answer.ts'
-import { facetOf } from './facet.ts'
-import { groupsOf } from './groups.ts'
-import type {
-  ArrivedEvent,
-  CostRequest,
-  EventIndexApi,
-  EventIndexOptions,
-  ExportRequest,
-  FacetRequest,
-  FieldsRequest,
-  GroupsRequest,
-  IndexStatus,
-  Selection,
-} from './index-api.ts'
-import { maxViews } from './index-api.ts'
-import { levelOfRank } from './level-rank.ts'
-import { LineSlabs } from './line-slabs.ts'
-import { RecentFields } from './recent-fields.ts'
-import { Search } from './search.ts'
-import { SortedEntries } from './sorted-entries.ts'
-import { traceOf } from './trace.ts'
-import { spanIdOf, traceIdOf } from './trace-ids.ts'
+} from './protocol.ts'
+import { editQuery } from './query/edit-query.ts'
+import { isFieldName } from './query/resolve-names.ts'
+import { suggestionsFor } from './query/suggest.ts'
+import { Turns } from './query/turns.ts'
 
-export type { ArrivedEvent, EventIndexOptions, LiveView } from './index-api.ts'
+export type { ArrivedEvent, EventIndexOptions, LiveView } from './index/index-api.ts'
 
 /** Maximum length of the message of a kept event in an answer, in characters. */
 const maxMessageChars = 300

@@ -1,5 +1,5 @@
-import { cutText } from '../live/cut-text.ts'
-import type { EventObject } from '../query/candidate.ts'
+import { cutText } from '../cut-text.ts'
+import type { EventObject } from './candidate.ts'
 
 const maxMembers = 8
 const maxMemberChars = 60
