@@ -11,6 +11,7 @@ import { ownCopy } from './own-copy.ts'
 import { isPlainObject, type NonFinite, type Plain, type PlainObject } from './plain.ts'
 import { type Rule, Rules } from './redact-rule.ts'
 import { TextMask } from './redact-text.ts'
+import { parseTail } from './resource-tail.ts'
 
 /** Maximum share of a line that a redacted resource may take. */
 const maxTailShare = 0.5
@@ -185,7 +186,7 @@ export class Redaction implements RedactionRules {
 
   /** Returns the fields that a tail adds to an event, redacted. */
   tailFields(tail: Uint8Array): object {
-    return fieldsIn(this.#redactedTail(tail))
+    return parseTail(this.#redactedTail(tail))
   }
 
   /** Returns the fields of an event that name its log statement, redacted. */
@@ -242,7 +243,8 @@ export class Redaction implements RedactionRules {
   #redactedTail(tail: Uint8Array): Uint8Array {
     const known = this.#tails.get(tail)
     if (known !== undefined) return known
-    const { fields } = this.#copy({ fields: fieldsIn(tail), isWhole: true })
+    // Not `tailFields`, because the application may have changed that object.
+    const { fields } = this.#copy({ fields: parseTail(tail) as PlainObject, isWhole: true })
     const json = JSON.stringify(fields)
     const redacted = Buffer.from(json === '{}' ? '}' : `,${json.slice(1)}`)
     this.#tails.set(tail, redacted)
@@ -286,11 +288,6 @@ export class Redaction implements RedactionRules {
     }
     return isPlainObject(value) ? this.#object(value, ruling, path) : value
   }
-}
-
-/** Parses a tail. `tailFields` is not used, because the application may have changed the object. */
-function fieldsIn(tail: Uint8Array): PlainObject {
-  return JSON.parse(`{${Buffer.from(tail).toString().replace(/^,/, '')}`) as PlainObject
 }
 
 /** Returns the path of a member, as `redact.paths` would name it. */

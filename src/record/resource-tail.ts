@@ -39,7 +39,7 @@ const fieldsOfTails = new WeakMap<Uint8Array, object>()
 export function tailFields(tail: Uint8Array): object {
   let fields = fieldsOfTails.get(tail)
   if (fields === undefined) {
-    fields = parsed(tail)
+    fields = parseTail(tail)
     fieldsOfTails.set(tail, fields)
   }
   return fields
@@ -51,7 +51,7 @@ const frozenFieldsOfTails = new WeakMap<Uint8Array, Readonly<Record<string, unkn
 export function frozenTailFields(tail: Uint8Array): Readonly<Record<string, unknown>> {
   let fields = frozenFieldsOfTails.get(tail)
   if (fields === undefined) {
-    fields = parsed(tail, (_, value) => Object.freeze(value)) as Readonly<Record<string, unknown>>
+    fields = parseTail(tail, (_, value) => Object.freeze(value)) as Readonly<Record<string, unknown>>
     frozenFieldsOfTails.set(tail, fields)
   }
   return fields
@@ -60,7 +60,8 @@ export function frozenTailFields(tail: Uint8Array): Readonly<Record<string, unkn
 /** The tail of an OpenTelemetry event that has resource and scope among its own fields. */
 export const emptyTail: Uint8Array = Buffer.from('}')
 
-function parsed(tail: Uint8Array, reviver?: (name: string, value: unknown) => unknown): object {
+/** Parses a tail: a new object each time. */
+export function parseTail(tail: Uint8Array, reviver?: (name: string, value: unknown) => unknown): object {
   return JSON.parse(`{${Buffer.from(tail).toString('utf8').replace(/^,/, '')}`, reviver) as object
 }
 

@@ -1,7 +1,7 @@
-import type { Case, Experiment, Extent } from '../experiments/experiment.ts'
-import type { ExperimentResults, Row } from '../report/results.ts'
-import { Progress } from './progress.ts'
-import type { Receiver } from './receiver-process.ts'
+import type { Case, Experiment, Extent } from './experiments/experiment.ts'
+import { Progress } from './harness/progress.ts'
+import type { Receiver } from './harness/receiver-process.ts'
+import type { ExperimentResults, Row } from './report/results.ts'
 
 /** An experiment, and those of its cases that are asked for. */
 export interface Planned {
