@@ -32,7 +32,7 @@ export interface ReloadsDeps {
 export class Reloads {
   readonly #deps: ReloadsDeps
   /** Batches whose reload is in progress. */
-  readonly #reading = new Set<Batch>()
+  #reading = new Set<Batch>()
   #isSyncMode = false
   #resting: NodeJS.Timeout | undefined
 
@@ -74,7 +74,7 @@ export class Reloads {
   /** Removes and returns the batches whose reload is in progress. */
   takeAll(): Batch[] {
     const reading = [...this.#reading]
-    this.#reading.clear()
+    this.#reading = new Set()
     return reading
   }
 
@@ -103,10 +103,12 @@ export class Reloads {
   }
 
   async #read(batch: Batch): Promise<void> {
-    this.#reading.add(batch)
+    const reading = this.#reading // another one from `takeAll` on, when the batch may be read anew
+    reading.add(batch)
     const lost = await batch.reload(this.#deps.maxBatchBytes()).catch(() => undefined)
     this.#emitMissing(lost ?? 0, batch.dataset)
-    if (!this.#reading.delete(batch)) return // the batch was taken meanwhile, or sync mode began or ended
+    reading.delete(batch)
+    if (reading !== this.#reading) return // the batch was taken meanwhile, or sync mode began or ended
     if (this.#returnToQueue(batch, lost !== undefined)) this.#deps.onReady()
   }
 
