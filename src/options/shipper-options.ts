@@ -129,8 +129,9 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
   /**
    * Maximum wait between two attempts while the service is unreachable, in milliseconds. Integer, 10 to 600 000.
    *
-   * Waits grow toward it, with full jitter, and are at most 5 s while memory is so short that events are dropped. A
-   * `Retry-After` of the service takes precedence, up to an hour.
+   * Waits grow toward it, with full jitter, and are at most 5 s while memory is so short that events are dropped. During
+   * `close()` and at the end of the process they are at most 0.4 s. A `Retry-After` of the service takes precedence, up
+   * to an hour.
    *
    * @defaultValue 30000
    */

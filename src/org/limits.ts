@@ -229,7 +229,8 @@ export class Limits {
     this.#org = org
     this.#readAtMs = systemTimeMs()
     this.#problem = unusable
-    if (unusable !== undefined) this.#warnOfFieldsOutOfOrder(unusable)
+    if (unusable === undefined) this.#warned.delete('invalid fields')
+    else this.#warnOfInvalidFields(unusable)
     this.#failures = 0
     this.#warned.delete('read')
     this.#apply(org)
@@ -242,9 +243,9 @@ export class Limits {
     return Math.max(this.#settings.refreshMs, Math.min((requestsPerRead * 1000) / requestsPerSecond, maxRefreshMs))
   }
 
-  #warnOfFieldsOutOfOrder(problem: string): void {
+  #warnOfInvalidFields(problem: string): void {
     const message = `some fields of the organization's license are invalid and are ignored (${problem}). The other limits apply.`
-    this.#warnOnce('LOGFERRY_LIMITS', 'fields out of order', message)
+    this.#warnOnce('LOGFERRY_LIMITS', 'invalid fields', message)
   }
 
   #onUnreadable(error: unknown): void {

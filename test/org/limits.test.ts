@@ -94,6 +94,23 @@ describe('the limits of a license', () => {
     expect(warnings.at(-1)).toEqual(['LOGFERRY_LICENSE', expect.stringContaining('payment status is failed')])
   })
 
+  it('warn of invalid fields of the license once, and again when they return after they were valid', async () => {
+    const problems = ['maxFields: x', 'maxFields: x', undefined, 'maxFields: x', 'maxFields: x']
+    const readOrg = async (onUnusable?: (problem: string) => void) => {
+      const problem = problems.shift()
+      if (problem !== undefined) onUnusable?.(problem)
+      return org
+    }
+    const { warnings, limits } = await start({ refreshMs: 100_000 }, readOrg)
+    const counts = [warnings.length]
+    for (let read = 1; read < 5; read++) {
+      await vi.advanceTimersByTimeAsync(100_000)
+      counts.push(warnings.length)
+    }
+    limits.stop()
+    expect(counts).toEqual([1, 1, 1, 2, 2])
+  })
+
   it('report a raised ingest, and not a lowered one', async () => {
     const monthlyGb = [1, 1, 2, 1, undefined]
     const readOrg = async () => ({ ...org, license: { monthlyIngestGb: monthlyGb.shift() } }) as unknown as Org
