@@ -31,10 +31,6 @@ export class DatasetCounts {
     return this.#byName.get(name) ?? this.#newOrOther(name)
   }
 
-  get others(): UsageCount {
-    return { events: this.#others.events, bytes: this.#others.bytes }
-  }
-
   total(): UsageCount {
     let { events, bytes } = this.#others
     for (const count of this.#byName.values()) {

@@ -32,7 +32,6 @@ interface Counts {
   readonly total: UsageCount
   readonly statements: ReadonlyMap<number, NamedStatement>
   readonly datasets: ReadonlyMap<number, NamedDataset>
-  readonly otherDatasets: UsageCount
 }
 
 /**
@@ -182,13 +181,12 @@ export class UsageMeter {
       datasets: new Map(
         Array.from(this.#datasets.all(), ({ id, name, bytes, events }) => [id, { name, bytes, events }]),
       ),
-      otherDatasets: this.#datasets.others,
     }
   }
 }
 
 function listed(counts: Counts, sinceMs: number, maxStatements: number): Usage {
-  const { atMs, total, datasets, otherDatasets } = counts
+  const { atMs, total, datasets } = counts
   const statements = largestFirst(counts.statements)
     .slice(0, maxStatements)
     .map(({ dataset, level, text, bytes: estimatedBytes, events }): StatementUsage => {
@@ -209,7 +207,7 @@ function listed(counts: Counts, sinceMs: number, maxStatements: number): Usage {
     statements,
     otherStatements: rest(total, statements),
     datasets: Object.fromEntries(largestFirst(datasets).map(({ name, events, bytes }) => [name, { events, bytes }])),
-    otherDatasets,
+    otherDatasets: rest(total, datasets.values()),
   }
 }
 
@@ -225,7 +223,6 @@ function difference(counts: Counts, before: Counts): Counts {
     total: minus(counts.total, before.total),
     statements: since(counts.statements, before.statements),
     datasets: since(counts.datasets, before.datasets),
-    otherDatasets: minus(counts.otherDatasets, before.otherDatasets),
   }
 }
 
@@ -253,11 +250,11 @@ function levelOf({ event, severity }: CountedEvent): string {
 
 const shortWord = /^[a-z_-]{1,16}$/i
 
-function rest(total: UsageCount, statements: readonly UsageCount[]): UsageCount {
+function rest(total: UsageCount, listed: Iterable<UsageCount>): UsageCount {
   let { events, bytes } = total
-  for (const statement of statements) {
-    events -= statement.events
-    bytes -= statement.bytes
+  for (const count of listed) {
+    events -= count.events
+    bytes -= count.bytes
   }
   return { events: Math.max(events, 0), bytes: Math.max(bytes, 0) }
 }

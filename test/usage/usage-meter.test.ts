@@ -279,6 +279,18 @@ describe('counts', () => {
     expect(meter.usage(5)).toMatchObject({ events: 15, statements: [{ text: 'first *' }, { text: 'second *' }] })
   })
 
+  it('of a period do not have what a dataset had before, if another dataset takes its place', () => {
+    const meter = meterWith(1)
+    const counted = { event: { level: 'info', message: 'm' }, severity: 2 as const, resource: undefined }
+    for (let i = 0; i < 64; i++) meter.add(`first ${i}`, counted, 1000)
+    meter.takePeriod(5)
+    for (let i = 0; i < 32; i++) meter.add(`second ${i}`, counted, 10)
+    const { events, bytes, datasets, otherDatasets } = meter.takePeriod(5)
+    expect({ events, bytes }).toEqual({ events: 32, bytes: 320 })
+    expect(datasets).toEqual({ 'second 31': { events: 1, bytes: 10 } })
+    expect(otherDatasets).toEqual({ events: 31, bytes: 310 })
+  })
+
   it('begin anew on request', () => {
     const meter = meterWith(1)
     const event = { event: { level: 'info', message: 'm' }, severity: 2 as const, resource: undefined }
