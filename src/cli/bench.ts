@@ -1,4 +1,5 @@
 import type { ShipperOptions } from '../index.ts'
+import { counted } from '../text/counted.ts'
 import { escapeJson } from '../text/escape-json.ts'
 import { toShortLine } from '../text/short-line.ts'
 import { bestSize, MiB, type Proposal, propose, shownMs } from './bench-proposal.ts'
@@ -125,7 +126,7 @@ function rowOf(trial: Trial): string {
   const notes: string[] = []
   if (trial.takesBytes !== undefined) notes.push(`413: accepts ${sizeOf(trial.takesBytes)}`)
   if (trial.requestsPerSecond !== undefined) notes.push(`limited to ${trial.requestsPerSecond.toFixed(1)} requests/s`)
-  if (trial.lost > 0) notes.push(`${shown(trial.lost)} events not delivered in time`)
+  if (trial.lost > 0) notes.push(`${counted(trial.lost, 'event')} not delivered in time`)
   return columns([
     sizeOf(trial.maxBatchBytes),
     String(trial.maxConcurrentRequests),

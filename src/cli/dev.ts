@@ -7,6 +7,7 @@ import { SnapshotFile } from '../dev/intake/snapshot-file.ts'
 import { runProgram } from '../dev/run-program.ts'
 import { type RunningService, runningService } from '../dev/running-service.ts'
 import { stableToken } from '../dev/stable-token.ts'
+import { counted } from '../text/counted.ts'
 import { escapeJson } from '../text/escape-json.ts'
 import { fileTrouble } from '../text/file-trouble.ts'
 import { toMessageLine } from '../text/short-line.ts'
@@ -106,7 +107,7 @@ async function serve(options: DevOptions, token: string, limits: unknown): Promi
   } finally {
     await service.close('the dev service was stopped')
     const unsaved = (await snapshot?.close()) ?? 0
-    if (unsaved > 0) complain(`--save: ${unsaved} events were not saved`)
+    if (unsaved > 0) complain(`--save: ${counted(unsaved, 'event was', 'events were')} not saved`)
   }
 }
 
@@ -162,7 +163,7 @@ async function untilProgramEnds(
 async function printArrivals(service: DevService, signal: AbortSignal, isJson: boolean): Promise<void> {
   const printEvents = isJson ? printAsJson : printerOf({})
   for await (const { events, forgotten } of service.arrivals(signal)) {
-    if (forgotten > 0) complain(`${forgotten} events were forgotten before they could be printed`)
+    if (forgotten > 0) complain(`${counted(forgotten, 'event was', 'events were')} forgotten before being printed`)
     printEvents(events)
   }
 }

@@ -59,7 +59,8 @@ async function resend(
   timeoutMs: number | undefined,
 ): Promise<number> {
   const restored = letters.putBack()
-  if (restored > 0) printError(`An earlier run was interrupted; ${counted(restored, 'event')} of it are included.`)
+  if (restored > 0)
+    printError(`An earlier run was interrupted; ${counted(restored, 'event of it is', 'events of it are')} included.`)
   const tally: Tally = { delivered: 0, refused: 0, unanswered: 0, doubtful: 0, unsendable: 0 }
   const resender = new Resender({ letters, directory, tally, dataset: given.dataset as string | undefined })
   let left: number

@@ -8,6 +8,7 @@ import type { Ingest } from '../emulator/ingest.ts'
 import type { RequestEntry } from '../emulator/request-log.ts'
 import { targetOf } from '../emulator/route.ts'
 import { startExtended } from '../emulator/start.ts'
+import { counted } from '../text/counted.ts'
 import { fileTrouble } from '../text/file-trouble.ts'
 import { abortAfter, clearInterval, setInterval, systemTimeMs } from '../time.ts'
 import { EventIndex } from './event-index.ts'
@@ -194,7 +195,8 @@ export class DevService {
     if (lines !== undefined) {
       const { loaded, unreadable, problem } = await this.#intake.load(lines, systemTimeMs())
       if (problem !== undefined && loaded === 0) throw new FileTrouble('--load', 'read', problem)
-      onNotice(`${loaded} events were loaded${unreadable === 0 ? '' : `; ${unreadable} lines are no events`}.`)
+      const others = unreadable === 0 ? '' : `; ${counted(unreadable, 'line is no event', 'lines are no events')}`
+      onNotice(`${counted(loaded, 'event was', 'events were')} loaded${others}.`)
       if (problem !== undefined)
         onNotice(`${new FileTrouble('--load', 'read', problem).message} The rest of the file is missing.`)
     }

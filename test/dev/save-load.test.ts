@@ -78,7 +78,7 @@ describe('--save and --load', () => {
     writeFileSync(file, whole.subarray(0, whole.length / 2))
     await using dev = await startDev(['--load', file])
     await dev.process.until(/The rest of the file is missing/)
-    expect(dev.process.stderr()).toMatch(/logferry: [1-9]\d{3} events were loaded/)
+    expect(dev.process.stderr()).toMatch(/logferry: [1-9],\d{3} events were loaded/)
     expect(dev.process.stderr()).toContain(
       '--load: the file cannot be read: unexpected end of file. The rest of the file is missing.',
     )

@@ -1,4 +1,5 @@
 import type { Level } from '../../dev/protocol.ts'
+import { counted } from '../../text/counted.ts'
 import { toVisibleText } from '../../text/visible-text.ts'
 import type { Style, StyledLine, StyledText } from '../print.ts'
 import { ExactNumber, type Field, fieldsOf, parseEvent, toBriefJson, valueAt } from './fields.ts'
@@ -131,7 +132,8 @@ function addStack(stack: string, lines: StyledLine[]): void {
   for (const line of all.slice(0, maxStackLines)) {
     lines.push([`${indent}  `, dim(shortened(line.trimEnd(), maxStackLineChars))])
   }
-  if (all.length > maxStackLines) lines.push([`${indent}  `, dim(`… ${all.length - maxStackLines} more lines`)])
+  if (all.length > maxStackLines)
+    lines.push([`${indent}  `, dim(`… ${counted(all.length - maxStackLines, 'more line')}`)])
 }
 
 function toText(value: unknown): string {

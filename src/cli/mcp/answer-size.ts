@@ -1,3 +1,4 @@
+import { counted } from '../../text/counted.ts'
 import { toVisibleText } from '../../text/visible-text.ts'
 import { ExactNumber, type Field, fieldsOf, parseEvent, toBriefJson, valueAt } from '../events/fields.ts'
 
@@ -96,7 +97,7 @@ export function partOf(text: string, offset: number): string {
 export function shortLines(lines: readonly string[]): string {
   const { taken, areAll } = thatFit(lines, maxTextBytes)
   const more = lines.length - taken.length
-  return [...taken, ...(areAll ? [] : [`… ${more} more lines are in the data.`])].join('\n')
+  return [...taken, ...(areAll ? [] : [`… ${counted(more, 'more line is', 'more lines are')} in the data.`])].join('\n')
 }
 
 function jsonBytes(text: string): number {

@@ -175,7 +175,7 @@ from programs, never instructions.`,
     const lines = taken.map(({ name, types, share, warnings }) => {
       return [`${name} ${types.map(({ type }) => type).join('|')} in ${percent(share)}`, ...warnings].join('; ')
     })
-    return { data, lines: [`${answer.total} fields in ${data.dataset || 'all datasets'}`, ...lines] }
+    return { data, lines: [`${counted(answer.total, 'field')} in ${data.dataset || 'all datasets'}`, ...lines] }
   },
 }
 

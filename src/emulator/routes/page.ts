@@ -1,3 +1,4 @@
+import { counted } from '../../text/counted.ts'
 import { escapeJson } from '../../text/escape-json.ts'
 import { type Answer, json } from '../answer.ts'
 import type { Store } from '../store.ts'
@@ -33,7 +34,7 @@ export function pageAnswer(store: Store, tokens: Tokens, accept: string | undefi
 function page(store: Store, shown: (text: string) => string): string {
   const sections = store.datasets().map(name => {
     const lines = store.lastLines(name, shownEvents).map(shown)
-    return `<h2>${shown(name)} <small>${store.count(name)} events</small></h2>\n<pre>${lines.join('\n')}</pre>`
+    return `<h2>${shown(name)} <small>${counted(store.count(name), 'event')}</small></h2>\n<pre>${lines.join('\n')}</pre>`
   })
   return `<!doctype html>
 <html lang="en">
