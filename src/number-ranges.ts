@@ -69,12 +69,12 @@ export class NumberRanges implements Iterable<NumberRange> {
     return true
   }
 
-  /** Yields the gaps between `from` and the last number. */
+  /** Yields the gaps between `from` and the last number. `from` itself may be missing. */
   *gaps(from: number): Generator<NumberRange> {
     let next = from
     for (const range of this) {
       if (range.from > next) yield { from: next, to: range.from - 1 }
-      next = range.to + 1
+      next = Math.max(next, range.to + 1)
     }
   }
 }

@@ -62,6 +62,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
       'options/',
       'node-version',
       'number-ranges',
+      'numbered-uid',
       'text/',
       'time',
       'time-limits',
@@ -101,6 +102,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
       'accounting/severity',
       'files/',
       'number-ranges',
+      'numbered-uid',
       'options/loopback',
       'text/',
       'time',
@@ -136,6 +138,7 @@ const parts: Readonly<Record<string, MayLoad>> = {
   'node-version': { parts: [] },
   'files/': { parts: ['node-version'] },
   'number-ranges': { parts: [] },
+  'numbered-uid': { parts: [] },
   'time-limits': { parts: ['time'] },
 }
 

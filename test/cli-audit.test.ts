@@ -136,9 +136,11 @@ describe.concurrent('logferry audit', () => {
 })
 
 describe('number ranges', () => {
+  const aNumber = fc.integer({ min: 1, max: 60 })
+
   it('hold what a set holds', () => {
     fc.assert(
-      fc.property(fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 120 }), numbers => {
+      fc.property(fc.array(aNumber, { maxLength: 120 }), aNumber, (numbers, start) => {
         const ranges = new NumberRanges()
         const set = new Set<number>()
         for (const number of numbers) {
@@ -150,11 +152,12 @@ describe('number ranges', () => {
         )
         expect(inRanges).toEqual([...set].sort((one, other) => one - other))
         expect(ranges.count).toBe(set.size)
-        const missing = [...ranges.gaps(1)].flatMap(({ from, to }) =>
-          Array.from({ length: to - from + 1 }, (_, i) => from + i),
-        )
+        const missingFrom = (start: number) =>
+          [...ranges.gaps(start)].flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, i) => from + i))
+        const missing = missingFrom(1)
         const upTo = ranges.last ?? 0
         expect(missing).toEqual(Array.from({ length: upTo }, (_, i) => i + 1).filter(number => !set.has(number)))
+        expect(missingFrom(start)).toEqual(missing.filter(number => number >= start))
         expect(ranges.length).toBeLessThanOrEqual(missing.length + 1)
       }),
     )

@@ -1,12 +1,10 @@
 import { type NumberRange, NumberRanges } from '../number-ranges.ts'
+import { type NumberedUid, numberedUid, uidOf } from '../numbered-uid.ts'
 
 /** Maximum number of ranges in memory, for all shippers together. They take about 60 MB. */
 const maxRanges = 1_000_000
 /** Maximum number of gaps that a report lists for each shipper, and maximum number of its duplicates. */
 const maxListed = 1000
-
-/** A uid that the option `identify` gives: the part of the shipper, and the number of the event. */
-const uidPattern = /^([0-9a-z]{13})-([1-9]\d{0,14})$/
 
 /** The events of one shipper, by their numbers. */
 export interface ShipperAudit {
@@ -58,9 +56,9 @@ export class UidAudit {
       this.#unreadable++
       return
     }
-    const [, shipper, number] = uidPattern.exec(uidOf(event)) ?? []
-    if (shipper === undefined) this.#unidentified++
-    else this.#add(shipper, Number(number))
+    const uid = numberedUid(uidIn(event))
+    if (uid === undefined) this.#unidentified++
+    else this.#add(uid)
   }
 
   /** @param isWhole true if the lines begin with the first event of each shipper, which has the number 1 */
@@ -84,7 +82,7 @@ export class UidAudit {
     return { lines: this.#lines, unidentified: this.#unidentified, unreadable: this.#unreadable, shippers }
   }
 
-  #add(shipper: string, number: number): void {
+  #add({ shipper, number }: NumberedUid): void {
     let audit = this.#shippers.get(shipper)
     if (audit === undefined) {
       audit = { seen: new NumberRanges(), repeated: new NumberRanges(), duplicates: 0 }
@@ -111,24 +109,9 @@ function objectIn(line: string): Fields | undefined {
   }
 }
 
-/**
- * Returns the uid of an event: at its root, or in the attributes of an OpenTelemetry record. Exports may have the event
- * in a field `data` or `event`.
- */
-function uidOf(line: Fields): string {
-  for (const event of [line, line.data, line.event]) {
-    if (!isObject(event)) continue
-    const uid = uidIn(event) ?? uidIn(event.attributes)
-    if (typeof uid === 'string') return uid
-  }
-  return ''
-}
-
-function uidIn(fields: unknown): unknown {
-  if (!isObject(fields)) return undefined
-  const { log } = fields
-  const nested = isObject(log) && isObject(log.record) ? log.record.uid : undefined
-  return nested ?? fields['log.record.uid']
+/** Returns the uid of the event in a line. Exports may have the event in a field `data` or `event`. */
+function uidIn(line: Fields): unknown {
+  return [line, line.data, line.event].map(uidOf).find(uid => typeof uid === 'string')
 }
 
 function isObject(value: unknown): value is Fields {

@@ -1,12 +1,10 @@
 import { NumberRanges } from '../../number-ranges.ts'
+import { numberedUid, uidOf } from '../../numbered-uid.ts'
 
 /** Maximum number of shippers whose numbers are followed. The shipper that was followed first is given up for another. */
 const maxShippers = 500
 /** Maximum number of gaps of one shipper. A shipper with more is given up: its numbers are not in order. */
 const maxRanges = 5000
-
-/** A uid that the option `identify` gives: the part of the shipper, and the number of the event. */
-const uidPattern = /^([0-9a-z]{13})-([1-9]\d{0,14})$/
 
 /** The highest number of each shipper at a moment. */
 export type UidMark = ReadonlyMap<string, number>
@@ -22,9 +20,9 @@ export class UidTrail {
 
   /** Notes an event. Returns true if it has arrived before, and `undefined` if it has no uid that can be followed. */
   note(event: Readonly<Record<string, unknown>>): boolean | undefined {
-    const uid = uidOf(event)
-    const [, shipper, number] = typeof uid === 'string' && uid.length <= 32 ? (uidPattern.exec(uid) ?? []) : []
-    if (shipper === undefined) return undefined
+    const uid = numberedUid(uidOf(event))
+    if (uid === undefined) return undefined
+    const { shipper, number } = uid
     let seen = this.#shippers.get(shipper)
     if (seen === undefined) {
       seen = new NumberRanges()
@@ -32,35 +30,23 @@ export class UidTrail {
       if (this.#shippers.size > maxShippers) this.#shippers.delete(this.#shippers.keys().next().value as string)
     }
     if (seen.length > maxRanges) return undefined
-    return !seen.add(Number(number))
+    return !seen.add(number)
   }
 
   mark(): UidMark {
     return new Map([...this.#shippers].map(([shipper, seen]) => [shipper, seen.last ?? 0]))
   }
 
-  /** Counts the events that are missing among those with a higher number than at the mark. */
+  /**
+   * Counts the events that are missing among those with a higher number than at the mark. Shippers that were given up do
+   * not count.
+   */
   missingSince(mark: UidMark): number {
     let missing = 0
     for (const [shipper, seen] of this.#shippers) {
+      if (seen.length > maxRanges) continue
       for (const { from, to } of seen.gaps((mark.get(shipper) ?? 0) + 1)) missing += to - from + 1
     }
     return missing
   }
-}
-
-/** Returns the uid of an event: at its root, or in the attributes of an OpenTelemetry record. */
-function uidOf(event: Readonly<Record<string, unknown>>): unknown {
-  return uidIn(event) ?? uidIn(event.attributes)
-}
-
-function uidIn(fields: unknown): unknown {
-  if (!isObject(fields)) return undefined
-  const { log } = fields
-  const nested = isObject(log) && isObject(log.record) ? log.record.uid : undefined
-  return nested ?? fields['log.record.uid']
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
 }
