@@ -13,9 +13,6 @@ export type Encoding = (typeof encodings)[number]
 /** An encoding that compresses. */
 export type Compressed = Exclude<Encoding, 'none'>
 
-/** The encodings as an error lists them. */
-export const expectedEncoding = `'${encodings.slice(0, -1).join("', '")}' or 'none'`
-
 /** Returns the encoding to use after the service has refused one. */
 export function encodingAfter(refused: Encoding): Encoding {
   return encodings[encodings.indexOf(refused) + 1] ?? 'none'

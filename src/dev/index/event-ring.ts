@@ -39,12 +39,6 @@ export class EventRing {
     return entry
   }
 
-  clear(): void {
-    this.#entries = []
-    this.#first = 0
-    this.#bytes = 0
-  }
-
   /** Returns the place of the first entry that arrived after `n`. */
   placeAfter(n: number): number {
     let low = 0
