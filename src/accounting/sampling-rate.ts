@@ -2,8 +2,8 @@
 const digits = 6
 
 /**
- * Marks an event as one of a sample: `logferry.sampling_rate` is the share of such events that is kept, so that a reader
- * can estimate the original number. If the event is one of a sample already, the rates multiply.
+ * Marks an event as one of a sample. `logferry.sampling_rate` is the share of such events that is kept: it lets a reader
+ * estimate the original number. If the event is one of a sample already, the rates multiply.
  *
  * @param event an event whose fields can be spread; the result is a copy
  * @param rate above 0, below 1

@@ -27,8 +27,8 @@ export interface BatchQueueListeners {
 }
 
 /**
- * A flush that waits for batches. A batch has a reference to one flush only: a caller that flushes again and again in an
- * outage must not fill memory with an entry for each flush and batch.
+ * A flush that waits for batches. A batch has a reference to one flush only. Otherwise, a caller that flushes again and
+ * again in an outage would fill memory with an entry for each flush and batch.
  */
 interface Flush extends PromiseWithResolvers<void> {
   /** Number of unsettled batches that no earlier flush waits for. */

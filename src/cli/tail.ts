@@ -20,9 +20,8 @@ import { printError } from './print.ts'
 const maxLast = 100_000
 
 export const command: Command = {
-  description: `Prints the events that arrive at a running 'logferry dev', oldest first, until Ctrl-C. No event is left
-out: events that the service forgot before they could be read are told on standard error, and so are times without a
-connection.
+  description: `Prints the events that arrive at a running 'logferry dev', oldest first, until Ctrl-C. Standard error tells
+of each gap: a time without a connection, or events that the service forgot before they could be read.
 
 Write a query as on the page of 'logferry dev': logferry tail 'level:>=warn http.status:>=500 "timed out" -health'
 

@@ -9,8 +9,8 @@ const betweenFailedMs = 60_000
 
 /**
  * Finds out if a service answers requests with an error because of their compression, although the status does not say
- * so: a 403 by a firewall, or a 500 by a server that cannot read the body. After some failures, one batch is sent
- * uncompressed, as a trial. A service in general trouble refuses that, too, or accepts compressed bodies again.
+ * so. Examples are a 403 by a firewall, and a 500 by a server that cannot read the body. After some failures, one batch
+ * is sent uncompressed, as a trial. A service in general trouble refuses that, too, or accepts compressed bodies again.
  *
  * The number of failures before each trial differs, so that two gateways in turn, one of them broken, do not look like
  * that. Times are monotonic, in milliseconds.

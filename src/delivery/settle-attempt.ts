@@ -197,7 +197,7 @@ export class AttemptSettler {
   ): void {
     const { compression } = this.#deps
     const { attempts, count } = batch
-    // An event is refused alone only if it is refused uncompressed, too, at first and at last: an encoding that was
+    // An event is refused alone only if it is refused uncompressed, too, both at first and at last. An encoding that was
     // accepted before may be refused now, for example by a new gateway.
     const isAlone = count === 1 && attempts.refusals !== 1
     if (encoding !== 'none' && (isAlone || compression.isSuspect(encoding))) {

@@ -62,7 +62,7 @@ function replacedToken(path: string): string {
 }
 
 /**
- * Writes a new token. Two processes may do so at the same time: a complete file takes its name only if the name is free,
+ * Writes a new token. Two processes may do so at the same time. A complete file takes its name only if the name is free,
  * and the process that comes second reads the token of the first.
  */
 function createToken(path: string): string {

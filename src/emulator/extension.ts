@@ -7,8 +7,8 @@ import type { RequestEntry } from './request-log.ts'
 /**
  * Another service on the port of the emulator, which also sees the requests of the emulator. It is the dev service.
  *
- * With an extension, the body of each ingest request with a valid token is read before limits and faults apply, so that
- * the extension can recognize a retry of a request that was refused.
+ * With an extension, the body of each ingest request with a valid token is read before limits and faults apply. So the
+ * extension can recognize a retry of a request that was refused.
  */
 export interface Extension {
   /** Maximum size of the headers of a request, in bytes, with its address. */

@@ -56,7 +56,7 @@ export interface EmulatorOptions {
   maxRequestBytes?: number | undefined
   /**
    * Maximum size of a decoded request body, in bytes. Integer from 1; a larger body gets a 413. All bodies that arrive at
-   * the same time may have four times as much, and at least 256 MiB; beyond that, a request gets a 503.
+   * the same time may have four times as much together, or 256 MiB if that is more. Beyond that, a request gets a 503.
    *
    * @defaultValue 64 MiB
    */

@@ -14,9 +14,9 @@ const encodedPart = /(?:^|_)(?=[A-Za-z]*[0-9])(?=(?:[0-9a-z]*[A-Z]){4})[0-9A-Za-
 const maxNameChars = 256
 
 /**
- * Tells whether the name of a field looks like an identifier or a value: `certain` for a UUID or an e-mail address,
- * `likely` for numbers, hexadecimal numbers, IPv4 addresses, encoded values and names with long numbers, which a few
- * fields may have by chance.
+ * Tells whether the name of a field looks like an identifier or a value. A UUID or an e-mail address is `certain`.
+ * Numbers, hexadecimal numbers, IPv4 addresses, encoded values and names with long numbers are `likely`: a few fields
+ * may have such names by chance.
  */
 export function valueLikeness(name: string): 'certain' | 'likely' | undefined {
   if (name.length > maxNameChars) return 'likely'

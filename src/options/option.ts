@@ -50,8 +50,8 @@ export type Definitions = Readonly<Record<string, Option<unknown, Presence>>>
 type ValueOf<Definition> = Definition extends Option<infer T, Presence> ? T : never
 
 /**
- * The definitions that belong to an interface of options, one for each property. `satisfies` this type does not compile
- * if a definition is missing, if it has no property, or if its values are not of the type of the property.
+ * The definitions that belong to an interface of options, one for each property. With `satisfies` this type, code does
+ * not compile if a definition is missing, belongs to no property, or has values of another type.
  */
 export type DefinitionsOf<Options> = {
   readonly [Name in keyof Options]-?: undefined extends Options[Name]

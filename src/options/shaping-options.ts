@@ -24,8 +24,8 @@ export interface SampleOptions {
    * - `'trace'`: at the same rate, all events with the same `trace_id`, in every process. The events that a lower rate
    *   keeps are among those that a higher rate keeps. An event without `trace_id` is kept or dropped by itself.
    *
-   * The decision for a W3C trace id is that of OpenTelemetry's consistent probability samplers: the last 56 bits of the
-   * id are compared with the rate. For any other `trace_id`, a hash decides.
+   * The decision for a W3C trace id is that of OpenTelemetry's consistent probability samplers, which compare the last
+   * 56 bits of the id with the rate. For any other `trace_id`, a hash decides.
    *
    * @defaultValue 'event'
    */
@@ -70,8 +70,8 @@ export interface ShapingOptions {
    */
   transform?: ((event: Record<string, unknown>) => object | null | undefined) | undefined
   /**
-   * Ships a sample of the events: rates by severity, such as `{ debug: 0.1, info: 0.5 }`, or a function of the event
-   * that returns a rate from 0 to 1. `{ rates, by: 'trace' }` keeps or drops the events of a trace together.
+   * Ships a sample of the events. Its value is rates by severity, such as `{ debug: 0.1, info: 0.5 }`, or a function of
+   * the event that returns a rate from 0 to 1. `{ rates, by: 'trace' }` keeps or drops the events of a trace together.
    *
    * A kept event has its rate in the field `logferry.sampling_rate`, unless that is 1. Other events are dropped, and
    * counted with the reason `sample`.

@@ -202,9 +202,9 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
    * Paths of values that are never shipped, or the long form with `censor`: `['password', '**.token', 'user.email',
    * 'headers.*', '*_secret', 'items[*].card']`. A malformed path throws a `RangeError`. See `RedactOptions`.
    *
-   * Redaction applies to the event as it is shipped: message, metadata, Errors, arguments in `splat`, attributes,
-   * resource and scope, and to everything that is made of it. An event that cannot be redacted is dropped, with the
-   * reason `redact`.
+   * Redaction applies to the event as it is shipped, and to everything that is made of it: message, metadata, Errors,
+   * arguments in `splat`, attributes, resource and scope. An event that cannot be redacted is dropped, with the reason
+   * `redact`.
    *
    * @defaultValue none: events are shipped as they are logged
    */
@@ -242,8 +242,8 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
    */
   rateDirectory?: string | false | undefined
   /**
-   * Keeps the number of fields in bounds, with or without a license: groups that become one text each, and a maximum
-   * number of fields per dataset. Warns of fields whose names look like values, and of fields that change their type.
+   * Keeps the number of fields in bounds, with or without a license. Groups can become one text each, and each dataset
+   * can have a maximum number of fields. Warns of field names that look like values, and of fields that change their type.
    *
    * @defaultValue none: events keep their fields
    */

@@ -148,8 +148,8 @@ export class Register {
 let scriptHash: string | undefined
 
 /**
- * Returns the SHA-1 of the script, by which Redis knows it; an unknown hash where policy forbids SHA-1 (FIPS), so that
- * Redis is sent the script.
+ * Returns the SHA-1 of the script, by which Redis knows the script. Where policy forbids SHA-1 (FIPS), returns a hash
+ * that Redis does not know, so that the script itself is sent.
  */
 async function fleetScriptHash(): Promise<string> {
   // Loaded here, because cryptography takes milliseconds to load, and few processes share a limit.

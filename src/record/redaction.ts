@@ -20,9 +20,9 @@ const noPath = new Error('the path of a text is not known here')
 
 /**
  * Makes lines without the values that the application has named as secret. One place does so for all events, at the
- * last moment: nothing that is added to an event before escapes, and no step before needs to know of redaction.
+ * last moment. So nothing that was added to an event escapes, and no earlier step needs to know of redaction.
  *
- * Plain data is redacted while it is written. Any other event is first copied into plain data, which is redacted and
+ * Plain data is redacted while it is written. Any other event is first copied into plain data. The copy is redacted and
  * then cut to fit, so that no cut hides a part of a secret from the patterns.
  */
 export class Redaction implements RedactionRules {

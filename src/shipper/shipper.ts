@@ -224,8 +224,8 @@ export class Shipper {
   }
 
   /**
-   * Returns the events and bytes that were kept since the shipper was created, or since the license's billing period
-   * began: in total, by log statement and by dataset. Bytes are those of the lines, before compression.
+   * Returns the number of events and bytes that were kept: in total, by log statement and by dataset. Counts begin when
+   * the shipper is created, and anew with each billing period of the license. Bytes are those before compression.
    *
    * @param options.maxStatements maximum number of log statements to list, 0 to 240; 20 by default
    * @throws TypeError | RangeError with `code` `LOGFERRY_INVALID_OPTION` if `options` is not an object or has

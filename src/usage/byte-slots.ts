@@ -9,10 +9,11 @@ const maxDepth = 4
 const maxTrust = 63
 const distrust = 32
 /**
- * Factor by which points of a slot move apart with each sample of the same statement, so that no sample stands for more
- * than a small part of the slot; and the maximum number of events for each sample, on average.
+ * Factor by which points of a slot move apart with each sample of the same statement. It is small, so that no sample
+ * stands for more than a small part of the slot.
  */
 const growth = 1.02
+/** Maximum number of events for each sample of a slot, on average, if samples take little time. */
 const maxOwnStride = 256
 /** Number of samples after which samples are taken at the pace below: the first events are looked at more closely. */
 const firstSamples = 16_384

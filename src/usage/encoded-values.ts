@@ -13,8 +13,8 @@ const minCharsForChanges = 16
 const pathName = /\/[a-z]{2,}(?![\w+])/
 
 /**
- * True for characters that mix capitals, small letters and digits as names do not: more than a third of the letters are
- * capitals, or more than a quarter of the characters are of another kind than the one before.
+ * True for characters that mix capitals, small letters and digits as names do not. More than a third of the letters are
+ * capitals then, or more than a quarter of the characters are of another kind than the one before.
  */
 export function isEncoded(message: string, start: number, end: number, sign: EncodedSign): boolean {
   const length = end - start

@@ -48,8 +48,8 @@ export async function sendEmptyBatch(
 const refusals: ReadonlySet<number> = new Set([400, 413, 415, 422])
 
 /**
- * Judges by an answer if the service takes batches of this encoding or size: `taken` if it accepts the batch, or says the
- * same as of the first batch, because a service may refuse batches without events. A status like 429 is `unclear`.
+ * Judges by an answer if the service takes batches of this encoding or size. `taken` means that the service accepts the
+ * batch, or answers as it answered the first one: it may refuse batches without events. A status like 429 is `unclear`.
  */
 export function judgeLike(first: Answer, { status }: Answer): 'taken' | 'refused' | 'unclear' {
   if (isAccepted({ status })) return 'taken'

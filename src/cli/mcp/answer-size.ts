@@ -3,8 +3,8 @@ import { toVisibleText } from '../../text/visible-text.ts'
 import { ExactNumber, type Field, fieldsOf, parseEvent, toBriefJson, valueAt } from '../events/fields.ts'
 
 /**
- * Maximum sizes of the parts of an answer, in bytes of JSON. An agent pays for each byte that it reads: an answer has one
- * list, a few short lists beside it, and a text, and is less than 64 KB in all.
+ * Maximum sizes of the parts of an answer, in bytes of JSON. An answer has one list, a few short lists beside it, and a
+ * text. It has less than 64 KB in all, because an agent pays for each byte that it reads.
  */
 const maxListBytes = 36_000
 export const maxSideListBytes = 4000

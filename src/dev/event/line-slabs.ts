@@ -33,8 +33,8 @@ export interface SlabLine {
 
 /**
  * Writes lines into large buffers, outside of the heap of objects, where they would double the memory before they are
- * collected. Lines are forgotten in the order in which they came, and a slab is used again as soon as its last line is
- * freed: buffers that wait to be collected would take up a third more memory.
+ * collected. Lines are forgotten in the order in which they came. A slab is used again as soon as its last line is freed,
+ * because slabs that wait to be collected would take a third more memory.
  */
 export class LineSlabs {
   #slab: Slab | undefined

@@ -16,8 +16,8 @@ export interface ShapingDeps {
 }
 
 /**
- * Factor by which an event that is copied before its texts are masked may exceed the maximum: what will be cut is
- * masked first, so that no cut hides a part of a secret.
+ * Factor by which an event that is copied before its texts are masked may exceed the maximum. Texts are masked before
+ * they are cut, so that no cut hides a part of a secret.
  */
 const roomForMasking = 4
 
