@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { maxViews } from '../../src/dev/index/index-api.ts'
 import { addAll, arrived, linesOf, newIndex, nowMs } from './support/events.ts'
@@ -109,6 +110,18 @@ describe('the index', () => {
     const aborted = index.events({ after: 2, waitMs: 30_000 }, abort.signal)
     abort.abort()
     expect(await aborted).toMatchObject({ events: [], next: 2 })
+  })
+
+  it('keeps nothing of a wait that has ended, although its signal lives on', async () => {
+    const index = newIndex()
+    const { signal } = new AbortController()
+    for (let after = 0; after < 20; after++) {
+      const pending = index.events({ after, waitMs: 10_000 }, signal)
+      await new Promise(setImmediate)
+      index.add(arrived({ level: 'info' }))
+      await pending
+    }
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
   it('shows a message that is no text', async () => {

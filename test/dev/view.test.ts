@@ -419,3 +419,16 @@ describe('a slow query', () => {
     expect(await view.change({ pinned: true })).toMatchObject({ matchedEvents: 1, rows: [{ n: 1 }] })
   })
 })
+
+describe('a list whose query has a pattern', () => {
+  it('tests an event that arrives while the work on the one before ends', async () => {
+    const index = newIndex()
+    const view = opened(index, { q: 'message:/payment .* failed/' })
+    await completed(view)
+    view.frame()
+    view.onChange(() => queueMicrotask(() => index.add(anEvent(2))))
+    index.add(anEvent(1))
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+    expect(view.tick()).toMatchObject({ matchedEvents: 2 })
+  })
+})

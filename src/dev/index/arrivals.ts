@@ -15,10 +15,12 @@ export class Arrivals {
     if (signal?.aborted === true || maxMs <= 0) return
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, maxMs)
-    this.#waiting.add(resolve)
-    signal?.addEventListener('abort', () => resolve(), { once: true })
+    const end = (): void => resolve()
+    this.#waiting.add(end)
+    signal?.addEventListener('abort', end)
     await promise
     clearTimeout(timer)
-    this.#waiting.delete(resolve)
+    this.#waiting.delete(end)
+    signal?.removeEventListener('abort', end) // the signal may be that of a reader who waits thousands of times
   }
 }

@@ -147,9 +147,7 @@ export class ListMatches {
   #work(): void {
     if (this.#isWorking) return
     this.#isWorking = true
-    void this.#testAll().finally(() => {
-      this.#isWorking = false
-    })
+    void this.#testAll()
   }
 
   async #testAll(): Promise<void> {
@@ -160,6 +158,7 @@ export class ListMatches {
       if (!this.isComplete) this.#scanSlice()
       this.#listener.onChanged()
     }
+    this.#isWorking = false // here, so that an event that arrives in the next moment begins the work anew
   }
 
   #testArrivals(): void {
