@@ -29,7 +29,7 @@ export interface OtlpDeps {
   /** Checks the credentials of a request. @returns the refusal, or the id of the organization */
   readonly admit: (exchange: Exchange) => Answer | { readonly orgId: string }
   readonly maxRequestEvents: number
-  /** Called for the first request with spans or metrics. */
+  /** Called for the first request with spans, and for the first one with metrics. */
   readonly onDiscarded: (signal: string) => void
 }
 
@@ -37,7 +37,8 @@ export interface OtlpDeps {
 export class Otlp {
   readonly #deps: OtlpDeps
   readonly #protocol: IngestProtocol
-  readonly #discarded = new Map<string, number>()
+  /** The signals of which a request was discarded: `traces`, `metrics`. */
+  readonly #discarded = new Set<string>()
 
   constructor(deps: OtlpDeps) {
     this.#deps = deps
@@ -47,11 +48,6 @@ export class Otlp {
       findEvents: ingest => bodyEventsOf(ingest, deps.maxRequestEvents),
       answer: ingest => logsAnswer(ingest),
     }
-  }
-
-  /** Number of discarded requests by signal: `traces`, `metrics`. */
-  get discarded(): ReadonlyMap<string, number> {
-    return this.#discarded
   }
 
   ingestOf({ entry }: Exchange): { dataset: string; protocol: IngestProtocol } | undefined {
@@ -70,9 +66,8 @@ export class Otlp {
     const refused = this.#admit(exchange)
     if (refused !== undefined) return refused
     await drainBody(request, entry)
-    const count = this.#discarded.get(signal) ?? 0
-    this.#discarded.set(signal, count + 1)
-    if (count === 0) this.#deps.onDiscarded(signal)
+    if (!this.#discarded.has(signal)) this.#deps.onDiscarded(signal)
+    this.#discarded.add(signal)
     return emptyAnswer(request)
   }
 
