@@ -84,12 +84,11 @@ export interface DatasetQueueDeps {
 /** The batches of one dataset: one batch that is open for new lines, and the batches that wait to be sent. */
 export class DatasetQueue {
   readonly dataset: string
-  /** Start of the latest request with events of the dataset that was accepted; monotonic, in milliseconds. */
-  acceptedAtMs = Number.NEGATIVE_INFINITY
+  #acceptedAtMs = Number.NEGATIVE_INFINITY
   /** Time of the latest answer that blocked events of the dataset, such as a 403; monotonic, in milliseconds. */
-  blockedAtMs = Number.NEGATIVE_INFINITY
+  #blockedAtMs = Number.NEGATIVE_INFINITY
   /** Size of the largest batch that was sent and accepted since then, in bytes of its lines. */
-  acceptedBytes = 0
+  #acceptedBytes = 0
   #pause: Pause | undefined
   #refusals: Refusals | undefined
   readonly #deps: DatasetQueueDeps
@@ -116,6 +115,30 @@ export class DatasetQueue {
     this.dataset = dataset
     this.#deps = deps
     this.#limits = deps.limits
+  }
+
+  /** Start of the latest request with events of the dataset that was accepted; monotonic, in milliseconds. */
+  get acceptedAtMs(): number {
+    return this.#acceptedAtMs
+  }
+
+  /** Notes that the service has accepted a batch, whose request started at that time. */
+  onAccepted(batch: Batch, startedAtMs: number): void {
+    this.#acceptedAtMs = Math.max(this.#acceptedAtMs, startedAtMs)
+    if (startedAtMs >= this.#blockedAtMs) this.#acceptedBytes = Math.max(this.#acceptedBytes, batch.byteLength)
+  }
+
+  /**
+   * Notes that an answer has blocked events.
+   *
+   * @returns the time since the answer before that did so, in milliseconds, and the size of the largest batch that was sent
+   * and accepted since then, in bytes of its lines; 0 if there is none
+   */
+  onBlocked(nowMs: number): { readonly sinceMs: number; readonly acceptedBytes: number } {
+    const before = { sinceMs: nowMs - this.#blockedAtMs, acceptedBytes: this.#acceptedBytes }
+    this.#blockedAtMs = nowMs
+    this.#acceptedBytes = 0
+    return before
   }
 
   get isEmpty(): boolean {

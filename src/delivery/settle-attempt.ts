@@ -222,10 +222,8 @@ export class AttemptSettler {
     const { sizeLimit } = this
     const { attempts, byteLength, count } = batch
     const nowMs = monotonicMs()
-    const { acceptedBytes } = queue
-    const isExpected = byteLength > sizeLimit.maxBytes || nowMs - queue.blockedAtMs < blockedForSizeMs
-    queue.blockedAtMs = nowMs
-    queue.acceptedBytes = 0
+    const { sinceMs, acceptedBytes } = queue.onBlocked(nowMs)
+    const isExpected = byteLength > sizeLimit.maxBytes || sinceMs < blockedForSizeMs
     if (!statusesOfFirewalls.includes(status) || count === 1 || attempts.wasBlocked || !isExpected) return false
     if (acceptedBytes === 0 || acceptedBytes >= byteLength) return false
     const isCut = sizeLimit.onTooLarge(byteLength, startedAtMs, nowMs, acceptedBytes)
@@ -379,8 +377,7 @@ export class AttemptSettler {
     this.#probesAtEnd = 0
     if (batch.attempts.refusals > 0) this.#inconsistentAtMs = nowMs
     this.#sizes.onAccepted(batch, startedAtMs)
-    queue.acceptedAtMs = Math.max(queue.acceptedAtMs, startedAtMs)
-    if (startedAtMs >= queue.blockedAtMs) queue.acceptedBytes = Math.max(queue.acceptedBytes, batch.byteLength)
+    queue.onAccepted(batch, startedAtMs)
     queue.refusals?.onAccepted(nowMs)
     if (queue.refusals !== undefined) queue.skipBackoff()
   }
