@@ -448,7 +448,7 @@ describe('invalid options throw when the shipper is made', () => {
       'a certificate without key',
       { ...good, tls: { cert: pem } },
       'tls',
-      /or with neither; got an object/,
+      /or with neither; got one with cert only/,
       'RangeError',
     ],
     [

@@ -13,7 +13,8 @@ import { type Pem, pemTexts, type TlsOptions } from './tls-options.ts'
  */
 export function resolveTls(tls: TlsOptions): ResolvedTls {
   if ((tls.cert === undefined) !== (tls.key === undefined)) {
-    throw invalidOption('tls', 'an object with both cert and key, or with neither', 'an object', 'range')
+    const got = tls.key === undefined ? 'one with cert only' : 'one with key only'
+    throw invalidOption('tls', 'an object with both cert and key, or with neither', got, 'range')
   }
   const [ca, cert, key] = [textsIn(tls.ca), textsIn(tls.cert), textsIn(tls.key)]
   const { createSecureContext } = process.getBuiltinModule('node:tls')
