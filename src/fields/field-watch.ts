@@ -12,9 +12,11 @@ const maxDepth = 16
 /** Maximum time for one event, in milliseconds: its members may be accessors. */
 const maxMs = 5
 const membersPerClock = 8
-/** Maximum number of datasets that are watched, and of fields whose types are remembered in all of them. */
+/** Maximum number of datasets that are watched at a time, and of fields whose types are remembered in all of them. */
 const maxDatasets = 64
 const maxTypedFields = 5000
+/** Number of events of other datasets after which one of them takes the place of the dataset that was watched longest. */
+const eventsPerReplacement = 4096
 /** Maximum length of a path that is remembered, in characters. */
 const maxPathChars = 200
 /** Maximum number of groups with value-like names, and of type changes, in one dataset. */
@@ -74,7 +76,9 @@ interface Watched {
  */
 export class FieldWatch {
   readonly #listener: FieldWatchListener
+  /** The watched datasets, the one that was watched longest first. */
   readonly #datasets = new Map<string, Watched>()
+  #untilReplacement = eventsPerReplacement
   #typedFields = 0
   #membersLeft = 0
   /** Number of members looked at, in all events. */
@@ -87,7 +91,8 @@ export class FieldWatch {
 
   /** Observes an event, if it is one of the sample. Never throws. */
   observe(dataset: string, event: object): void {
-    const watched = this.#watched(dataset)
+    const watched = this.#datasets.get(dataset) ?? this.#begin(dataset)
+    if (watched === undefined) return
     if (++watched.events > firstEvents && watched.events % eventsPerSample !== 0) return
     try {
       this.#membersLeft = maxMembers
@@ -109,17 +114,17 @@ export class FieldWatch {
     }
   }
 
-  #watched(dataset: string): Watched {
-    let watched = this.#datasets.get(dataset)
-    if (watched === undefined) {
-      watched = { events: 0, types: new Map(), groups: new Map(), changes: new Map() }
-      const [oldest] = this.#datasets
-      if (oldest !== undefined && this.#datasets.size >= maxDatasets) {
-        this.#datasets.delete(oldest[0])
-        this.#typedFields -= oldest[1].types.size
-      }
-      this.#datasets.set(dataset, watched)
+  /** Begins to watch a dataset, unless the others were watched for too short a time yet. */
+  #begin(dataset: string): Watched | undefined {
+    const [oldest] = this.#datasets
+    if (oldest !== undefined && this.#datasets.size >= maxDatasets) {
+      if (--this.#untilReplacement > 0) return undefined
+      this.#untilReplacement = eventsPerReplacement
+      this.#datasets.delete(oldest[0])
+      this.#typedFields -= oldest[1].types.size
     }
+    const watched = { events: 0, types: new Map(), groups: new Map(), changes: new Map() }
+    this.#datasets.set(dataset, watched)
     return watched
   }
 

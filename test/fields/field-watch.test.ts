@@ -109,6 +109,24 @@ describe('work and memory are bounded', () => {
     expect(reads).toBeLessThan(2 * (200 + 12))
   })
 
+  it('in turns for more than 64 datasets, so that each one is looked at long enough', () => {
+    const { watch: fields, onTypeChange } = watch()
+    let reads = 0
+    for (let i = 0; i < 30_000; i++) {
+      fields.observe(`d${i % 100}`, {
+        get total() {
+          reads++
+          return i < 10_000 ? i : 'many'
+        },
+      })
+    }
+    expect(reads).toBeLessThan(15_000)
+    expect(onTypeChange.mock.calls.length).toBeGreaterThan(50)
+    const later = 'later'
+    for (let i = 0; i < 5000; i++) fields.observe(later, { total: i < 4500 ? i : 'many' })
+    expect(fields.findings(later).typeChanges).toEqual([{ path: 'total', types: ['number', 'string'] }])
+  })
+
   it('for a wide event, a deep one, a cycle, and a million names', () => {
     const { watch: fields } = watch()
     const cycle: Record<string, unknown> = {}
@@ -116,7 +134,7 @@ describe('work and memory are bounded', () => {
     const wide = Object.fromEntries(
       Array.from({ length: 10_000 }, (_, i) => [`name_${'abcdefghij'[i % 10]}${'x'.repeat(i / 10)}`, i]),
     )
-    for (let i = 0; i < 200; i++) for (const event of [wide, cycle]) fields.observe(`d${i}`, event)
+    for (let i = 0; i < 60; i++) for (const event of [wide, cycle]) fields.observe(`d${i}`, event)
     for (let i = 0; i < 200; i++)
       fields.observe('ids', Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`${i * 400 + n}`, 1])))
     expect(fields.findings('ids').valueLikeNames).toEqual([{ example: expect.any(String), group: '', names: 1000 }])
