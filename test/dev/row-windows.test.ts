@@ -45,3 +45,15 @@ describe('a pinned list of 40 windows', () => {
     expect(windows.row(5 * windowRows + 7)?.n).toBe(5 * windowRows + 7)
   })
 })
+
+describe('a search through a list', () => {
+  it('ends when another list is drawn, and leaves none of its rows in that list', async () => {
+    const { windows } = pinnedList()
+    const { signal } = new AbortController()
+    const search = windows.rowsFrom(windowRows, signal)
+    windows.draw({ rows: answer(0).rows.slice(0, 7), matched: 7, newest: matched, complete: true })
+    await expect(search).rejects.toMatchObject({ name: 'AbortError' })
+    expect(windows.row(windowRows)).toBeUndefined()
+    expect(windows.matched).toBe(7)
+  })
+})

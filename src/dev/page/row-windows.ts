@@ -28,6 +28,8 @@ export class RowWindows {
   readonly #loading = new Map<number, AbortController>()
   #until = 0
   #isPinned = false
+  /** Number of lists that were drawn so far. */
+  #drawn = 0
   matched = 0
   /** True once all kept events have been looked at. */
   complete = true
@@ -48,6 +50,7 @@ export class RowWindows {
   /** Shows the newest rows of a list that follows. */
   draw({ rows, matched, newest, complete }: Drawn): void {
     this.#forget()
+    this.#drawn++
     this.#isPinned = false
     this.#windows.set(0, rows)
     this.#until = newest
@@ -109,11 +112,17 @@ export class RowWindows {
     }
   }
 
-  /** Reads a window for a search through the list. Returns its rows. */
+  /**
+   * Reads a window for a search through the list. Returns its rows.
+   *
+   * @throws AbortError if another list was drawn meanwhile
+   */
   async rowsFrom(start: number, signal: AbortSignal): Promise<readonly Row[]> {
     const window = this.#windows.get(start)
     if (window !== undefined && window.length >= Math.min(windowRows, this.matched - start)) return window
+    const drawn = this.#drawn
     const answer = await this.#load(this.#until, start, windowRows, signal)
+    if (drawn !== this.#drawn) throw new DOMException('another list is shown', 'AbortError')
     this.#keep(start, answer)
     return answer.rows
   }
