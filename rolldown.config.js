@@ -78,7 +78,7 @@ const code = defineConfig({
         },
         { name: 'record', test: /src\/(record|batch)\//, priority: 2.5 },
         { name: 'core', test: /src\/(shipper|delivery|exit)\//, priority: 2 },
-        { name: 'dev-events', test: /src\/dev\/(protocol|text-within|index|query|live\/(?!live-))/, priority: 2 },
+        { name: 'dev-events', test: /src\/dev\/(protocol|text-within|cut-text|event|index|query|live\/(?!live-))/, priority: 2 },
         { name: 'otlp', test: /src\/dev\/intake\/otlp-(logs|schema|size)|@bufbuild/, priority: 1.5 },
         { name: 'dev-service', test: /src\/dev\//, priority: 1 },
         // What commands share. Applications load none of it: what they need of the spool is in 'core'.
@@ -86,7 +86,7 @@ const code = defineConfig({
         { name: 'sending', test: /src\/cli\/(service|standstill|spool-delivery)\.ts/, priority: 1.6 },
         { name: 'events', test: /src\/cli\/events\//, priority: 1.4 },
         { name: 'mcp-server', test: /src\/cli\/mcp\/|@modelcontextprotocol|node_modules\/zod/, priority: 1.2 },
-        { name: 'file-lines', test: /src\/(cli\/file-lines|number-ranges)/, priority: 2 }, // all that `audit` shares with dev
+        { name: 'file-lines', test: /src\/(cli\/file-lines|number-ranges|numbered-uid)/, priority: 2 }, // all that `audit` shares with dev
       ],
     },
     comments: false,
