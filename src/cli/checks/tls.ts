@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import { verifiedTls } from '../../http/verified-tls.ts'
+import { counted } from '../../text/counted.ts'
 import { systemTimeMs } from '../../time.ts'
 import { deadline } from '../../time-limits.ts'
 import { type CertificateFacts, certificateOf } from './certificate.ts'
@@ -110,7 +111,7 @@ function judge(handshake: Handshake): Finding {
     return warn(`${refusal.detail}, but certificates are not verified`, `${refusal.remedy} ${switchOn}`, values)
   }
   const ca = isPrivate ? `${issuer}, a private authority` : issuer
-  const until = `valid until ${day(validTo)} (${days(daysLeft)} left)`
+  const until = `valid until ${day(validTo)} (${counted(daysLeft, 'day')} left)`
   const detail = `${protocol}, certificate of ${subject} by ${ca}, ${until}`
   if (!isVerified) return warn(`${detail}, but certificates are not verified`, switchOn, values)
   if (daysLeft >= noticeDays) return ok(detail, values)
@@ -126,7 +127,7 @@ function unverified({ facts, session }: Handshake, problem: string): Finding & {
     ({ status: 'fail', detail: `${detail} (${problem})`, remedy }) as const
   if (validTo.getTime() <= nowMs) {
     return refused(
-      `the certificate of ${subject} expired on ${day(validTo)}, ${days(-daysLeft)} ago`,
+      `the certificate of ${subject} expired on ${day(validTo)}, ${counted(-daysLeft, 'day')} ago`,
       'Renew the certificate of the service. If its date is still to come, correct the clock of this machine.',
     )
   }
@@ -170,8 +171,4 @@ const untrusted: ReadonlySet<string> = new Set([
 
 function day(time: Date): string {
   return time.toISOString().slice(0, 10)
-}
-
-function days(count: number): string {
-  return count === 1 ? '1 day' : `${count} days`
 }

@@ -1,4 +1,5 @@
 import type { EventsAnswer } from '../../dev/protocol.ts'
+import { counted } from '../../text/counted.ts'
 import { delay, monotonicMs } from '../../time.ts'
 import { type DevClient, ServiceTrouble } from './dev-client.ts'
 import type { ShownEvent } from './shown-event.ts'
@@ -111,7 +112,7 @@ async function connectAgain(
 }
 
 function afterSilence(answer: EventsAnswer, after: number, sinceMs: number): string {
-  const arrived = `disconnected ${seconds(sinceMs)} s; ${counted(Math.max(answer.newest - after, 0))} arrived meanwhile`
+  const arrived = `disconnected ${seconds(sinceMs)} s; ${counted(Math.max(answer.newest - after, 0), 'event')} arrived meanwhile`
   return isAtEnd(answer)
     ? `${arrived}, ${answer.forgotten.toLocaleString('en')} of them were forgotten.`
     : `${arrived}.`
@@ -126,14 +127,10 @@ function afterRestart(sinceMs: number): string {
 }
 
 function forgottenNotice(count: number): string {
-  const were = count === 1 ? 'was' : 'were'
-  return `${counted(count)} ${were} forgotten by the service before they could be read. It keeps the newest only.`
+  const were = counted(count, 'event was', 'events were')
+  return `${were} forgotten by the service before being read. The service keeps the newest only.`
 }
 
 function seconds(sinceMs: number): string {
   return Math.round((monotonicMs() - sinceMs) / 1000).toLocaleString('en')
-}
-
-function counted(count: number): string {
-  return `${count.toLocaleString('en')} ${count === 1 ? 'event' : 'events'}`
 }

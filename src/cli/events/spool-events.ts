@@ -3,6 +3,7 @@ import type { EventsAnswer } from '../../dev/protocol.ts'
 import { withoutDestination } from '../../spool/file-names.ts'
 import { assertSpool, readSpool, type SpooledEvent } from '../../spool/read-spool.ts'
 import { SpoolTail } from '../../spool/spool-tail.ts'
+import { counted } from '../../text/counted.ts'
 import { toShortLine } from '../../text/short-line.ts'
 import { delay, systemTimeMs } from '../../time.ts'
 import type { Arrival, FollowOptions, Wanted } from './follow.ts'
@@ -79,7 +80,10 @@ export async function newestInSpool(directory: string, search: Search, signal: A
     for (const event of await matcher.matches(segment.events)) newest.add(event)
   }
   const { events, notices } = newest.result()
-  if (lost > 0) left.push(`${damaged(lost)} left out. logferry spool verify names ${lost === 1 ? 'it' : 'them'}.`)
+  if (lost > 0)
+    left.push(
+      `${counted(lost, 'damaged event is', 'damaged events are')} left out. logferry spool verify names ${lost === 1 ? 'it' : 'them'}.`,
+    )
   return { events, notices: [...left, ...notices], reading: matcher.reading }
 }
 
@@ -110,14 +114,10 @@ export async function* followSpool(
 }
 
 function missedNotice(count: number): string {
-  const batches = count === 1 ? '1 batch was' : `${count.toLocaleString('en')} batches were`
-  return `${batches} delivered, or could not be read, before its events could be printed.`
+  const batches = counted(count, 'batch was', 'batches were')
+  return `${batches} delivered, or could not be read, before the events were printed.`
 }
 
 function segmentPath({ directory, name }: { readonly directory: string; readonly name: string }): string {
   return `${withoutDestination(directory)}/${name}`
-}
-
-function damaged(count: number): string {
-  return count === 1 ? '1 damaged event is' : `${count.toLocaleString('en')} damaged events are`
 }
