@@ -26,7 +26,10 @@ export interface FieldGuardOptions {
    * `toJSON`. The guard also calls it before it folds fields.
    */
   asSent: (event: object, nonFinite: NonFinite) => object
-  /** Called once per dataset when its first field is folded, with the path of that field. */
+  /**
+   * Called once per dataset when its first field is folded, with the path of that field. Called again if that happens after
+   * `maxFields` was raised.
+   */
   onOver: (dataset: string, path: string) => void
 }
 
@@ -79,11 +82,7 @@ interface Dataset {
  * The guard knows only the fields that this process has sent, not the other fields of the dataset.
  */
 export class FieldGuard {
-  /**
-   * From the license. May change at any time. If raised, the guard admits new fields again; if lowered, fields already
-   * admitted stay.
-   */
-  maxFields: number
+  #maxFields: number
   readonly #maxOwnFields: number
   readonly #overflowField: string
   /** Fields that every dataset has from the start. */
@@ -106,7 +105,7 @@ export class FieldGuard {
     asSent,
     onOver,
   }: FieldGuardOptions) {
-    this.maxFields = maxFields
+    this.#maxFields = maxFields
     this.#maxOwnFields = maxOwnFields ?? Number.POSITIVE_INFINITY
     this.#overflowField = overflowField
     this.#takenFields = [
@@ -117,6 +116,21 @@ export class FieldGuard {
     ]
     this.#asSent = asSent
     this.#onOver = onOver
+  }
+
+  /** Maximum number of distinct fields per dataset, from the license. */
+  get maxFields(): number {
+    return this.#maxFields
+  }
+
+  /**
+   * May change at any time. If raised, the guard admits new fields again, and reports a dataset that becomes full again. If
+   * lowered, fields already admitted stay.
+   */
+  set maxFields(maxFields: number) {
+    const before = this.#usableFields
+    this.#maxFields = maxFields
+    if (this.#usableFields > before) for (const dataset of this.#datasets.values()) dataset.isOver = false
   }
 
   /**
@@ -169,12 +183,12 @@ export class FieldGuard {
   }
 
   get #isUnlimited(): boolean {
-    return this.maxFields === Number.POSITIVE_INFINITY && this.#maxOwnFields === Number.POSITIVE_INFINITY
+    return this.#maxFields === Number.POSITIVE_INFINITY && this.#maxOwnFields === Number.POSITIVE_INFINITY
   }
 
   get #usableFields(): number {
     if (this.#isUnlimited) return maxNotedFields
-    return Math.min(this.maxFields - 1, Math.ceil(this.maxFields * usedShare), this.#maxOwnFields)
+    return Math.min(this.#maxFields - 1, Math.ceil(this.#maxFields * usedShare), this.#maxOwnFields)
   }
 
   #use(name: string): Dataset {

@@ -366,7 +366,7 @@ export class Limits {
   #warnOfFields(dataset: string, path: string): void {
     this.#warnOnce(
       'LOGFERRY_LICENSE',
-      `fields of ${dataset}`,
+      `fields of ${dataset} ${this.#guard.maxFields}`,
       `dataset ${quoted(dataset)} has as many fields as the license allows (maxFields: ${this.#guard.maxFields}). ` +
         `${quoted(path)} and later new fields go into the field ${quoted(this.#settings.overflowField)}. ` +
         'Log varying names as values, not as names of fields.',

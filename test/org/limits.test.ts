@@ -111,6 +111,22 @@ describe('the limits of a license', () => {
     expect(counts).toEqual([1, 1, 1, 2, 2])
   })
 
+  it('warn of a full dataset once, and again when it is full although the license allows more fields', async () => {
+    const maxima = [20, 20, 40, 40]
+    const readOrg = async () => ({ ...org, license: { maxFields: maxima.shift() } }) as unknown as Org
+    const { warnings, limits } = await start({ refreshMs: 1000 }, readOrg)
+    const messages = () => warnings.filter(([code]) => code === 'LOGFERRY_LICENSE').map(([, message]) => message)
+    const counts = []
+    for (let read = 0; read < 4; read++) {
+      for (let n = 0; n < 50; n++) limits.fit('d', { [`field${'x'.repeat(n)}`]: 1 }, 2, undefined)
+      counts.push(messages().length)
+      await vi.advanceTimersByTimeAsync(1000)
+    }
+    limits.stop()
+    expect(counts).toEqual([1, 1, 2, 2])
+    expect(messages().at(-1)).toContain('(maxFields: 40)')
+  })
+
   it('report a raised ingest, and not a lowered one', async () => {
     const monthlyGb = [1, 1, 2, 1, undefined]
     const readOrg = async () => ({ ...org, license: { monthlyIngestGb: monthlyGb.shift() } }) as unknown as Org
