@@ -104,7 +104,7 @@ function isJoint(unit: number): boolean {
 function endOfQuoted(text: string, start: number, end: number): number {
   const quote = text.charCodeAt(start)
   for (let at = start + 1; at < end; at++) if (text.charCodeAt(at) === quote) return at + 1
-  return start + 1
+  return end < text.length ? end : start + 1
 }
 
 /** Returns the end of an e-mail address, or of the query of a URL. */

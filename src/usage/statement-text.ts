@@ -10,11 +10,15 @@ const maxReadChars = 1000
 const maxPartChars = 32
 
 /** Kinds of words that change how a message is read. */
-const kinds = { value: 1, secretName: 2, secretScheme: 3 } as const
+const kinds = { value: 1, secretName: 2, secretScheme: 3, ofDate: 4 } as const
 
 const words = new Map<string, number>([
   // In the place of a value.
   ...listed('false infinity nan null true undefined', kinds.value),
+  // With a capital, beside a number.
+  ...listed('mon tue wed thu fri sat sun monday tuesday wednesday thursday friday saturday sunday', kinds.ofDate),
+  ...listed('jan feb mar apr may jun jul aug sep oct nov dec january february march april june', kinds.ofDate),
+  ...listed('july august september october november december am pm', kinds.ofDate),
   // Before a secret, if a colon comes between: `password: hunter2`, `x-api-key: …`.
   ...listed('apikey authorization cookie credential credentials key pass passphrase passwd', kinds.secretName),
   ...listed('password pin pwd secret session signature token', kinds.secretName),
@@ -33,6 +37,7 @@ for (const word of words.keys()) {
   for (let i = 0; i < word.length; i++) hash = addToHash(hash, word.charCodeAt(i))
   mayBeListed[hash & 1023] = 1
 }
+mayBeListed[addToHash(0, 'N'.charCodeAt(0)) & 1023] = 1 // the last part of `NaN`
 
 function addToHash(hash: number, unit: number): number {
   return (Math.imul(hash, 31) + (unit | 0x20)) | 0
@@ -51,8 +56,9 @@ const word = { valueStart: 0, end: 0, isValue: false, isHexadecimal: false, hasD
 
 /**
  * Returns the constant part of a message: its first line without values, as one line of at most 200 characters. `*`
- * stands for each value: numbers, identifiers (UUIDs, hexadecimal and other long ones), quoted parts, e-mail addresses,
- * queries of URLs, `name=value`, and what follows a word such as `password:`. The result has no ASCII digit.
+ * stands for each value: numbers, dates, identifiers (UUIDs, hexadecimal and other long ones), quoted parts, e-mail
+ * addresses, queries of URLs, `name=value`, and what follows a word such as `password:`. Values in brackets are one
+ * value, however many they are. The result has no ASCII digit.
  *
  * Messages of one log statement have the same text. So the text shows the statement, and none of its values.
  */
@@ -91,7 +97,8 @@ export function statementText(message: string): string {
         addValue()
       } else {
         if (word.isValue) addWord(message, at, word.valueStart)
-        if (word.isValue || kind === kinds.value) addValue()
+        if (word.isValue || kind === kinds.value || (kind === kinds.ofDate && isInDate(message, at, word.end)))
+          addValue()
         else if (word.hasDigit) addMixed(message, at, word.end)
         else addWord(message, at, word.end)
         at = word.end
@@ -107,6 +114,9 @@ export function statementText(message: string): string {
         addValue()
         at = closedAt + 1
         isSecretNext = false
+      } else if (closedAt < 0 && isCut(message, at)) {
+        addValue() // the end of the quoted part was not read
+        at = end
       } else {
         if (closedAt < 0) unclosed |= 1 << openingQuotes.indexOf(message.charAt(at))
         add(unit)
@@ -131,11 +141,19 @@ export function statementText(message: string): string {
           const assignedEnd = skipWhile(message, at, end, is.assigned)
           if (assignedEnd > at) addValue()
           at = assignedEnd
+        } else if (closingBrackets.includes(String.fromCharCode(unit))) {
+          endGroup(unit)
         }
       }
     }
   }
+  if (at >= end && length <= maxTextChars && isCut(message, end)) endOpenGroup()
   return madeText()
+}
+
+/** True if the line at a place of a message is not read to its end. */
+function isCut(message: string, at: number): boolean {
+  return message.length > maxReadChars && !/[\n\r]/.test(message.slice(at, maxReadChars))
 }
 
 /** Reads letters, digits, and the hyphens and underscores between them. The result is in `word`. */
@@ -243,6 +261,17 @@ function kindOf(name: string): number {
   const kind = words.get(name.replace(/.*(?:[-_]|[a-z](?=[A-Z]))/, '').toLowerCase())
   return kind === kinds.secretName ? kind : 0
 }
+
+/** True for the name of a day or a month beside a number, and for `AM` after a time. */
+function isInDate(message: string, start: number, end: number): boolean {
+  if (!(classOf(message.charCodeAt(start)) & is.upper)) return false
+  const before = classOf(text[length - 1] as number) & (is.blank | is.separator) ? length - 1 : length
+  if (before < length && text[before - 1] === asterisk) return true
+  restOfDate.lastIndex = end
+  return restOfDate.test(message)
+}
+
+const restOfDate = /,?[ /-](?:(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*,?[ /-])?\d/y
 
 /** Adds a word with digits, up to its first value. The rest of an identifier is as variable. */
 function addMixed(message: string, start: number, end: number): void {
@@ -367,6 +396,64 @@ function addValue(): void {
   add(asterisk)
 }
 
+/**
+ * Ends a group of values in brackets, of which the closing one was added last. JSON and lists vary in length and depth:
+ * so a group within another one is a value, groups alike become one, and an empty group becomes that of one value.
+ */
+function endGroup(closing: number): void {
+  const opening = openingBrackets.charCodeAt(closingBrackets.indexOf(String.fromCharCode(closing)))
+  const start = text[length - 2] === asterisk ? length - 3 : length - 2
+  if (text[start] !== opening) return
+  const isEmpty = start === length - 2
+  if (isEmpty && (closing === closingParenthesis || classOf(text[start - 1] as number) & is.word)) return
+  if (isWithinGroup(start)) {
+    length = start
+    addValue()
+    return
+  }
+  if (isEmpty) {
+    text[length - 1] = asterisk
+    add(closing)
+  }
+  const before = text[start - 1] === space ? start - 2 : start - 1
+  const isOfList = text[before] === comma && [1, 2, 3].every(i => text[before - i] === text[length - i])
+  if (isOfList) length = before
+}
+
+/** True if the bracket at a place of the text follows a bracket, or a value and a sign. */
+function isWithinGroup(at: number): boolean {
+  const before = text[at - 1] === space ? at - 2 : at - 1
+  const unit = text[before]
+  if (unit === comma || unit === colon) return text[before - 1] === asterisk
+  return unit !== undefined && before >= 0 && openingBrackets.includes(String.fromCharCode(unit))
+}
+
+/** Ends the first group that is not closed, because the rest of it was not read. */
+function endOpenGroup(): void {
+  let start = -1
+  let depth = 0
+  for (let at = length - 1; at >= 0; at--) {
+    const unit = String.fromCharCode(text[at] as number)
+    if (closingBrackets.includes(unit)) depth++
+    else if (openingBrackets.includes(unit)) {
+      if (depth === 0) start = at
+      else depth--
+    }
+  }
+  if (start < 0) {
+    if (text[length - 1] === comma) length--
+    return
+  }
+  const closing = closingBrackets.charCodeAt(openingBrackets.indexOf(String.fromCharCode(text[start] as number)))
+  length = start + 1
+  addValue()
+  add(closing)
+  endGroup(closing)
+}
+
+const openingBrackets = '([{'
+const closingBrackets = ')]}'
+
 /** Returns the text as a text of its own, which does not keep the message alive. */
 function madeText(): string {
   while (length > 0 && text[length - 1] === space) length--
@@ -380,8 +467,10 @@ function madeText(): string {
 const space = 0x20
 const exclamationMark = 0x21
 const apostrophe = 0x27
+const closingParenthesis = 0x29
 const asterisk = 0x2a
 const plus = 0x2b
+const comma = 0x2c
 const hyphen = 0x2d
 const slash = 0x2f
 const zero = 0x30

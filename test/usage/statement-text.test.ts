@@ -58,7 +58,13 @@ describe('the text of a statement is its message without', () => {
     ['what is assigned', 'name=alice age = 5 kind="x"', 'name=* age = * kind=*'],
     ['what follows the name of a secret', 'password: hunter, api-key: abc', 'password: *, api-key: *'],
     ['what follows a scheme', 'Authorization: Bearer abc.def and Basic abc', 'Authorization: Bearer * and Basic *'],
-    ['words for values', 'user undefined is null or true', 'user * is * or *'],
+    ['words for values', 'user undefined is null or true, not NaN', 'user * is * or *, not *'],
+    [
+      'dates with names of days and months',
+      `from Thu Jul 10 2025 08:12 to Fri, 1 May 2026 or [26/Nov/2026]`,
+      'from * to * or [*]',
+    ],
+    ['times with AM and PM', 'March 3, 2026 at 5:00:00 PM', '* at *'],
     ['further lines', '  failed\n  at foo (file.js)', 'failed'],
     ['control characters', 'a\u0000b\u001bc', 'a b c'],
   ])('%s', (_, message, text) => {
@@ -81,6 +87,8 @@ describe('the text of a statement is its message without', () => {
     'be ad da de ab',
     'src/components/App/UserService.ts, Express/Fastify, AES/CBC, I/O, C++, a+b',
     'bad \\" luck',
+    'may march on, sat in the sun, May I?, I am Mon',
+    'int[] foo() {{name}} () => x',
   ])('nothing, if it has no value: %s', message => {
     expect(statementText(message)).toBe(message)
   })
@@ -97,6 +105,25 @@ it.each([
   ['lastRetryCount2= five', 'lastRetryCount*= *'],
 ])('words beside a value stay: %s', (message, text) => {
   expect(statementText(message)).toBe(text)
+})
+
+it.each([
+  ['arrays of objects', 'cart [*] saved', ['cart [{"sku":"a"}] saved', 'cart [{"sku":"a","n":1},{"sku":"b"}] saved']],
+  ['empty arrays', 'ids [*] of [*]', ['ids [] of []', 'ids [1] of ["a","b"]', 'ids [[1,2],[3]] of [{}]']],
+  ['nested objects', 'got {*}', ['got {}', 'got {"a":1}', 'got {"a": {"b": [], "c": null}, "d": [1, {"e": "f"}]}']],
+  ['rows', 'VALUES (*)', ["VALUES (1, 'a')", "VALUES (1, 'a'), (2, 'b'), (3, 'c')"]],
+  [
+    'texts that are not read to their end',
+    'prompt: *',
+    ['prompt: "short"', `prompt: "${'many words '.repeat(100)}"`, `prompt: "${'other text '.repeat(100)}\n"`],
+  ],
+  [
+    'JSON that is not read to its end',
+    'got [*]',
+    ['got [{"a":1}]', ...[90, 100, 110].map(length => `got ${JSON.stringify(Array(length).fill({ name: 'a b' }))}`)],
+  ],
+])('messages have one text, whatever the size of their values: %s', (_, text, messages) => {
+  expect(new Set(messages.map(statementText))).toEqual(new Set([text]))
 })
 
 it('a decimal digit of any script is a value', () => {
