@@ -108,6 +108,21 @@ describe('metrics', () => {
     await shipper.close()
   })
 
+  it('count the requests that close() gives up', async () => {
+    await using shipping = await startShipping()
+    const sdk = startMetrics()
+    shipping.emulator.faults.latencyMs = 60_000
+    const shipper = shipping.ship({ meterProvider: sdk.meterProvider })
+    const attempted: unknown[] = []
+    shipper.on('attempted', attempt => attempted.push(attempt))
+    for (let n = 0; n < 3; n++) shipper.ship({ n })
+    await shipper.close({ timeoutMs: 100 })
+    await until(() => attempted.length > 0, 'the attempt ends')
+    expect(attempted).toMatchObject([{ dataset: 'd', count: 3, status: undefined, errorType: expect.any(String) }])
+    expect(await sdk.points(duration)).toMatchObject([{ 'error.type': expect.any(String), value: 1 }])
+    expect(shipper.stats().requests).toBe(1)
+  })
+
   it('count an event as queued, then in flight through its retries, then once as exported', async () => {
     await using shipping = await startShipping()
     const sdk = startMetrics()

@@ -63,6 +63,9 @@ interface InFlight {
   taken?: () => Attempt
 }
 
+/** What a batch was when its attempt began. The batch of an attempt that was aborted may have changed since. */
+type Sent = Pick<Batch, 'dataset' | 'count' | 'byteLength'>
+
 /** Makes an attempt without the event loop. */
 export type SendNow = (batch: Batch, onAttempt: (attempt: Attempt) => void) => void
 
@@ -285,11 +288,15 @@ export class Delivery {
     else this.#deps.ledger.send(batch.count)
     batch.countRequest()
     this.#beginTrial(batch, startedAtMs)
+    const sent: Sent = { dataset: batch.dataset, count: batch.count, byteLength: batch.byteLength }
     const onAttempt = (attempt: Attempt): void => {
       this.bytesOnWire += attempt.bodyBytes
       this.#readRateLimits(attempt, startedAtMs)
       if (this.#inFlight.get(batch) === one) this.#end(batch, attempt, startedAtMs)
-      else batch.body.drop() // the attempt was aborted: the batch was abandoned or is sent again
+      else {
+        batch.body.drop() // the attempt was aborted: the batch was abandoned or is sent again
+        if (one.taken === undefined) this.#report(sent, attempt, monotonicMs() - startedAtMs)
+      }
       this.pump()
     }
     if (this.#sendNow !== undefined) return this.#sendNow(batch, onAttempt)
@@ -313,7 +320,7 @@ export class Delivery {
     this.#report(batch, attempt, durationMs) // last, because a listener may end the process
   }
 
-  #report({ dataset, count, byteLength }: Batch, { answer, errorType }: Attempt, durationMs: number): void {
+  #report({ dataset, count, byteLength }: Sent, { answer, errorType }: Attempt, durationMs: number): void {
     const { diagnostics } = this.#deps
     if (!diagnostics.has('attempted')) return
     const status = answer?.status
