@@ -13,6 +13,16 @@ const maxRememberedLength = 64
 const maxRemembered = 8192
 /** Maximum number of rules that are known. Rules beyond it are made for one use, and remember nothing. */
 const maxRules = 1000
+/**
+ * Maximum work on the names of one event whose rulings are not remembered, in comparisons of a name with a path, of up
+ * to 0.1 µs. Further names count as redacted: a log call must end soon, and a value must not escape.
+ */
+const maxComparisons = 300_000
+/** Work on each name, or on each part of a dotted one, in comparisons. */
+const comparisonsOfName = 4
+/** Work to find a rule, and to make one, in comparisons for each of its positions in the paths. */
+const comparisonsToFind = 5
+const comparisonsToMake = 20
 
 /** Places where an adapter puts what the application logged. A path starts at any of them. */
 const origins: readonly RedactPath[] = [
@@ -42,6 +52,7 @@ export class Rules {
   readonly #segments: (PathSegment | undefined)[] = []
   readonly #rules = new Map<string, Rule>()
   #remembered = 0
+  #comparisonsLeft = maxComparisons
 
   constructor(paths: readonly RedactPath[], options: { ignoresCase: boolean; masksTexts: boolean }) {
     this.ignoresCase = options.ignoresCase
@@ -60,6 +71,20 @@ export class Rules {
     return this.#segments[position]
   }
 
+  /** Begins an event. */
+  begin(): void {
+    this.#comparisonsLeft = maxComparisons
+  }
+
+  spend(comparisons: number): void {
+    this.#comparisonsLeft -= comparisons
+  }
+
+  /** True if no further names of this event may be judged. */
+  get isSpent(): boolean {
+    return this.#comparisonsLeft < 0
+  }
+
   /** Adds a position, and the position after it if the segment may stand for no level. Returns true at a path's end. */
   add(positions: Set<number>, position: number): boolean {
     const segment = this.#segments[position]
@@ -72,8 +97,10 @@ export class Rules {
     if (positions.size === 0 && !this.masksTexts) return undefined
     const sorted = [...positions].sort((a, b) => a - b)
     const key = sorted.join()
+    this.spend(sorted.length * comparisonsToFind)
     let rule = this.#rules.get(key)
     if (rule === undefined) {
+      this.spend(sorted.length * comparisonsToMake)
       const isKnown = this.#rules.size < maxRules
       rule = new Rule(this, sorted, isKnown)
       if (isKnown) this.#rules.set(key, rule)
@@ -92,6 +119,7 @@ export class Rules {
 /** What applies to the members of one object, or to the items of one array: a state of the automaton. */
 export class Rule {
   readonly #rules: Rules
+  readonly #positions: readonly number[]
   /** Positions of `**` segments, which stay. */
   readonly #levels: number[] = []
   /** Positions of names without a star, by name. */
@@ -102,6 +130,8 @@ export class Rule {
   readonly #items: { readonly position: number; readonly index: number | undefined }[] = []
   readonly #rulings = new Map<string, Ruling>()
   readonly #remembers: boolean
+  /** The rule below a name that no path names; `unknown` until it is asked for. */
+  #otherName: Rule | undefined | 'unknown' = 'unknown'
   /** Indexes that paths name. */
   readonly #indexes = new Set<number>()
   /** True if a name with a star may match some indexes and not others. */
@@ -112,6 +142,7 @@ export class Rule {
 
   constructor(rules: Rules, positions: readonly number[], remembers: boolean) {
     this.#rules = rules
+    this.#positions = positions
     this.#remembers = remembers
     for (const position of positions) {
       const segment = rules.segment(position) as PathSegment
@@ -126,6 +157,11 @@ export class Rule {
     return this.#rules.masksTexts
   }
 
+  /** Begins an event: what bounds the cost of its names counts from zero. */
+  begin(): void {
+    this.#rules.begin()
+  }
+
   /**
    * Returns the ruling for a member. A dotted name also counts as the path that it spells, because an adapter or the
    * application may have joined the names.
@@ -133,6 +169,7 @@ export class Rule {
   member(name: string): Ruling {
     const known = this.#rulings.get(name)
     if (known !== undefined || this.#rulings.has(name)) return known
+    if (this.#rules.isSpent) return censored
     const ruling = this.#judge(name)
     if (this.#remembers && name.length <= maxRememberedLength) {
       this.#rules.remember()
@@ -151,7 +188,7 @@ export class Rule {
 
   /** Returns the ruling for an item of an array. An item counts as a name of digits; a path may also pass it over. */
   item(index: number): Ruling {
-    if (this.#hasDigitGlob || this.#indexes.has(index)) return this.#judgeItem(index)
+    if (this.#hasDigitGlob || this.#indexes.has(index)) return this.#rules.isSpent ? censored : this.#judgeItem(index)
     if (this.#otherItem === 'unknown') this.#otherItem = this.#judgeItem(index)
     return this.#otherItem
   }
@@ -174,11 +211,12 @@ export class Rule {
   }
 
   #judgeItem(index: number): Ruling {
-    const positions = new Set<number>()
+    const below = this.#below(String(index))
+    if (below === censored) return censored
+    const positions = new Set(below === undefined ? none : below.#positions)
     for (const item of this.#items) {
       if ((item.index ?? index) === index && this.#rules.add(positions, item.position + 1)) return censored
     }
-    if (this.#advance(positions, String(index))) return censored
     for (const { position } of this.#globs) positions.add(position)
     for (const [, passed] of this.#exact) for (const position of passed) positions.add(position)
     return this.#rules.ruleAt(positions)
@@ -190,43 +228,57 @@ export class Rule {
 
   #judge(given: string): Ruling {
     const hasDot = given.includes('.')
-    const positions = new Set<number>()
     if (given.length > maxJudgedLength) {
       const mayHaveDot = hasDot || isCutName(given)
-      if (this.#globs.length > 0 || (mayHaveDot && !this.#isIdle)) return censored
-      for (const position of this.#levels) this.#rules.add(positions, position) // no path has a name so long
-      return this.#rules.ruleAt(positions)
+      // No path has a name so long.
+      return this.#globs.length > 0 || (mayHaveDot && !this.#isIdle) ? censored : this.#belowOther
     }
     const name = this.#rules.ignoresCase ? withoutCase(given) : given
-    if (this.#advance(positions, name)) return censored
-    if (hasDot && this.#spell(positions, name.split('.'))) return censored
-    return this.#rules.ruleAt(positions)
+    const below = this.#below(name)
+    if (below === censored || !hasDot) return below
+    const spelled = this.#spell(name.split('.'))
+    if (spelled === censored || spelled === below || below === undefined) return spelled
+    return spelled === undefined ? below : this.#rules.ruleAt(new Set([...below.#positions, ...spelled.#positions]))
   }
 
-  /** Adds the positions after a name to `positions`. Returns true if the name ends a path. */
-  #advance(positions: Set<number>, name: string): boolean {
-    for (const position of this.#levels) this.#rules.add(positions, position)
-    for (const position of this.#exact.get(name) ?? []) {
-      if (this.#rules.add(positions, position + 1)) return true
+  /** Returns the ruling for a name, in the case in which names are compared, without a look at its dots. */
+  #below(name: string): Ruling {
+    const rules = this.#rules
+    rules.spend(comparisonsOfName + this.#globs.length)
+    let positions: Set<number> | undefined
+    for (const position of this.#exact.get(name) ?? none) {
+      positions ??= this.#passed()
+      if (rules.add(positions, position + 1)) return censored
     }
     for (const { position, literals } of this.#globs) {
-      if (matches(literals, name) && this.#rules.add(positions, position + 1)) return true
+      if (!matches(literals, name)) continue
+      positions ??= this.#passed()
+      if (rules.add(positions, position + 1)) return censored
     }
-    return false
+    return positions === undefined ? this.#belowOther : rules.ruleAt(positions)
   }
 
-  /** Does the same for names that follow one another. Returns true if one of them ends a path. */
-  #spell(positions: Set<number>, names: readonly string[]): boolean {
+  get #belowOther(): Rule | undefined {
+    if (this.#otherName === 'unknown') this.#otherName = this.#rules.ruleAt(this.#passed())
+    return this.#otherName
+  }
+
+  /** Returns the positions that stay, whatever the name. */
+  #passed(): Set<number> {
+    const positions = new Set<number>()
+    for (const position of this.#levels) this.#rules.add(positions, position)
+    return positions
+  }
+
+  /** Returns the ruling for names that follow one another. One that ends a path redacts what comes after it. */
+  #spell(names: readonly string[]): Ruling {
     let rule: Rule | undefined = this
-    let reached = new Set<number>()
     for (const name of names) {
-      reached = new Set<number>()
-      if (rule === undefined) return false
-      if (rule.#advance(reached, name)) return true
-      rule = this.#rules.ruleAt(reached)
+      const below: Ruling = rule.#below(name)
+      if (below === censored || below === undefined) return below
+      rule = below
     }
-    for (const position of reached) positions.add(position)
-    return false
+    return rule
   }
 
   get #isIdle(): boolean {
@@ -235,6 +287,8 @@ export class Rule {
 }
 
 const digits = /^\d*$/
+
+const none: readonly number[] = []
 
 function isEmpty(text: string): boolean {
   return text === ''

@@ -265,6 +265,7 @@ export class Redaction implements RedactionRules {
 
   /** Begins an event, or a new attempt at it: what bounds its cost counts from zero. */
   #begin(): void {
+    this.root?.begin()
     this.censor.begin()
     this.#texts?.begin()
   }

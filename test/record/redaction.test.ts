@@ -6,6 +6,7 @@ import { resolveRedact } from '../../src/options/resolve-redact.ts'
 import { eventToJson } from '../../src/record/event-to-line.ts'
 import { Redaction } from '../../src/record/redaction.ts'
 import { cpuMs } from '../support/cpu-ms.ts'
+import { randomFrom } from '../support/random.ts'
 import { soakRuns } from '../support/soak-runs.ts'
 
 /** A segment of a path in these tests: `*` and `**`, a name with stars, an item, any item. */
@@ -519,6 +520,34 @@ describe('a name beyond the length of every path', () => {
     const event = { [name as string]: 1 }
     lineOf(redaction, event)
     expect(cpuMs(() => lineOf(redaction, event))).toBeLessThan(100)
+  })
+})
+
+describe('thousands of names that no event had before', () => {
+  const random = randomFrom(1)
+  const word = (length: number) => Array.from({ length }, () => String.fromCharCode(97 + random() * 26)).join('')
+  const dotted = (parts: number, length: number) => Array.from({ length: parts }, () => word(length)).join('.')
+  const eventOf = (name: () => string) =>
+    Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [name(), { secret: `hidden ${n}` }]))
+
+  it.each<[string, () => object, (i: number) => string]>([
+    ['of many parts', () => eventOf(() => dotted(99, 1)), i => `**.user${i}.*.token${i}`],
+    ['that begin as paths do', () => eventOf(() => `ab.${dotted(20, 2)}.ab`), i => `**.a*.*.**.z${i}*`],
+    ['of items', () => ({ list: Array(100_000).fill(1), secret: 'hidden' }), i => `list.${i}*.*.x${i}`],
+  ])('%s take no longer than a log call may, and hide their secrets', (_, event, path) => {
+    const redaction = redactionOf({ paths: ['secret', ...Array.from({ length: 199 }, (_, i) => path(i))] })
+    lineOf(redaction, event())
+    const last = event()
+    let line = ''
+    expect(cpuMs(() => (line = lineOf(redaction, last)))).toBeLessThan(400)
+    expect(line).not.toContain('hidden')
+    expect(lineOf(redaction, { n: 1, all: { secret: 'hidden' } })).toBe('{"n":1,"all":{"secret":"[redacted]"}}')
+  })
+
+  it('keep their values, if the paths are few', () => {
+    const redaction = redactionOf({ paths: ['secret', '**.token', 'user.email', 'headers.*', '*_secret'] })
+    const event = Object.fromEntries(Array.from({ length: 8000 }, (_, n) => [word(9), n]))
+    expect(JSON.parse(lineOf(redaction, event))).toEqual(event)
   })
 })
 
