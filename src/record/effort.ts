@@ -135,7 +135,7 @@ export class Effort {
  * Returns the processor time used so far, in milliseconds: of this thread, or of all threads if Node has no
  * `process.threadCpuUsage`.
  */
-function cpuMs(): number {
+export function cpuMs(): number {
   const { user, system } = process.threadCpuUsage?.() ?? process.cpuUsage()
   return (user + system) / 1000
 }

@@ -1,3 +1,5 @@
+import { monotonicMs } from '../time.ts'
+import { SearchTime } from './redact-time.ts'
 import { namelessIfCut } from './stub.ts'
 
 /** Maximum characters of a text that are examined. The rest of a longer text is cut. */
@@ -9,6 +11,16 @@ const maxExaminedOfEvent = 4_194_304
  * have so many characters.
  */
 const margin = 1024
+/** Length from which on a part of a text is searched first, to find out how long the whole text would take. */
+const minLong = 4096
+const firstPart = 1024
+const growthOfPart = 2
+/** Searches of each part that is not the last one: to find out, to see if there is a match, and to find all. */
+const searches = 3
+/** Number of characters that are searched before the time of a search is taken. */
+const charactersPerClock = 1024
+/** Shorter texts are searched even if no time is left. */
+const minTimed = 64
 
 /** The mark of a text that was cut before, see `cutText`. */
 const cutMark = /\.\.\. \[(\d{1,15}) more characters\]$/
@@ -28,13 +40,17 @@ interface Examined {
 /**
  * Masks parts of texts. Each run of characters that patterns match is replaced as a whole.
  *
- * Only the length of what is examined is bounded. A pattern with nested repetition (`/(a+)+$/`) can still take long.
+ * The length of what is examined is bounded, and the time, if it grows with the square of the length at most. A pattern
+ * with nested repetition (`/(a+)+$/`) can still take long.
  */
 export class TextMask {
   /** True if a text of the event was cut, because it was too long to be examined. */
   isCut = false
   readonly #patterns: readonly RegExp[]
   #left = maxExaminedOfEvent
+  readonly #time = new SearchTime()
+  /** Number of characters that were searched since the time of a search was taken. */
+  #untimed = 0
 
   constructor(patterns: readonly RegExp[]) {
     this.#patterns = patterns
@@ -44,6 +60,7 @@ export class TextMask {
   begin(): void {
     this.isCut = false
     this.#left = maxExaminedOfEvent
+    this.#time.begin()
   }
 
   /** Returns the text with every match replaced by what `replace` returns for the match. */
@@ -53,7 +70,7 @@ export class TextMask {
     if (nameless !== undefined) return nameless
     const start = text.length > maxExamined ? text.slice(0, maxExamined) : text // the rest is cut anyway
     if (!start.includes(endOfCutMark)) return this.#maskPart(text, replace)
-    if (start.length > this.#left) {
+    if (start.length > this.#searchable(start)) {
       this.isCut = true
       return `... [${text.length} more characters]`
     }
@@ -76,11 +93,12 @@ export class TextMask {
   }
 
   #maskPart(text: string, replace: (match: string) => string): string {
-    if (text.length <= Math.min(maxExamined, this.#left) && !text.endsWith(endOfCutMark) && !this.#isMatched(text)) {
+    const max = this.#searchable(text)
+    if (text.length <= max && !text.endsWith(endOfCutMark) && !this.#isMatched(text)) {
       this.#left -= text.length
       return text
     }
-    const { head, end, more } = this.#examined(text)
+    const { head, end, more } = this.#examined(text, max)
     const spans = this.#spansIn(head).filter(({ start }) => start < end)
     let masked = ''
     let at = 0
@@ -92,7 +110,49 @@ export class TextMask {
     return `${masked}${head.slice(at, Math.max(end, at))}... [${more} more characters]`
   }
 
+  /**
+   * Returns the maximum number of characters of a text that may be searched. The time of a pattern may grow with the
+   * square of the length: `/\S+@/g` begins anew at each character of a text without spaces.
+   */
+  #searchable(text: string): number {
+    const max = Math.min(text.length, maxExamined, Math.max(this.#left, 0))
+    if (max >= minTimed && this.#time.leftMs <= 0) return 0
+    if (max < minLong) return max
+    for (let length = firstPart; length < max; length *= growthOfPart) {
+      const part = text.slice(0, length)
+      let partMs = this.#msFor(part)
+      const maxPartMs = this.#time.leftMs / (searches * growthOfPart ** 2)
+      if (partMs > maxPartMs) partMs = Math.min(partMs, this.#msFor(part)) // the thread may have waited
+      if (partMs > maxPartMs) return length
+      if (partMs * (max / length) ** 2 <= maxPartMs) break
+    }
+    return max
+  }
+
+  /** Returns the time for searching a text, in milliseconds. */
+  #msFor(text: string): number {
+    const startedAtMs = monotonicMs()
+    this.#spansIn(text)
+    return monotonicMs() - startedAtMs
+  }
+
   #isMatched(text: string): boolean {
+    return this.#timed(text, () => this.#hasMatch(text))
+  }
+
+  /** Takes the time of the first search after every so many characters, and counts it for all of them. */
+  #timed<T>(text: string, search: () => T): T {
+    this.#untimed += text.length
+    if (this.#untimed < charactersPerClock) return search()
+    const share = text.length / this.#untimed
+    this.#untimed = 0
+    const startedAtMs = monotonicMs()
+    const result = search()
+    this.#time.spend((monotonicMs() - startedAtMs) / share)
+    return result
+  }
+
+  #hasMatch(text: string): boolean {
     for (let i = 0; i < this.#patterns.length; i++) {
       const pattern = this.#patterns[i] as RegExp
       pattern.lastIndex = 0
@@ -101,8 +161,7 @@ export class TextMask {
     return false
   }
 
-  #examined(text: string): Examined {
-    const max = Math.min(maxExamined, Math.max(this.#left, 0))
+  #examined(text: string, max: number): Examined {
     this.#left -= Math.min(text.length, max)
     if (text.length > max) {
       this.isCut = true
@@ -118,6 +177,10 @@ export class TextMask {
 
   /** Returns the runs of characters that patterns match, in order. */
   #spansIn(text: string): { start: number; end: number }[] {
+    return this.#timed(text, () => merged(this.#matchesIn(text)))
+  }
+
+  #matchesIn(text: string): { start: number; end: number }[] {
     const spans: { start: number; end: number }[] = []
     for (const pattern of this.#patterns) {
       pattern.lastIndex = 0
@@ -127,7 +190,7 @@ export class TextMask {
         if (match !== '') spans.push({ start: index, end: index + match.length })
       }
     }
-    return merged(spans)
+    return spans
   }
 }
 
