@@ -298,7 +298,7 @@ export class LineWriter {
     if (censor.isRemoval) return at
     const text = censor.atOnce(value)
     if (text === undefined) return failed
-    if (censor.text !== undefined) place.remember(name, text)
+    if (censor.text !== undefined && place.rule?.isSpent === false) place.remember(name, text)
     const end = this.#writeName(name, at)
     return end < 0 ? failed : this.#writeText(text, end)
   }

@@ -162,6 +162,11 @@ export class Rule {
     this.#rules.begin()
   }
 
+  /** True if names of this event may count as redacted only because no further ones may be judged. */
+  get isSpent(): boolean {
+    return this.#rules.isSpent
+  }
+
   /**
    * Returns the ruling for a member. A dotted name also counts as the path that it spells, because an adapter or the
    * application may have joined the names.

@@ -176,12 +176,18 @@ export class Redaction implements RedactionRules {
 
   /** True if the line of an event is without this field, although the event has it. */
   removes(event: object, name: string): boolean {
-    return this.censor.isRemoval && this.root?.member(name) === censored && !this.#redacted.has(event)
+    return this.censor.isRemoval && this.#isCensored(name) && !this.#redacted.has(event)
+  }
+
+  /** True if a field of an event is redacted, whatever the names of the last event have cost. */
+  #isCensored(name: string): boolean {
+    this.root?.begin()
+    return this.root?.member(name) === censored
   }
 
   /** Returns the timestamp that an event brings along as another event may repeat it; `undefined` if it is redacted. */
   shownTime(timeField: string, time: string): string | undefined {
-    return this.root?.member(timeField) === censored ? undefined : this.maskText(time)
+    return this.#isCensored(timeField) ? undefined : this.maskText(time)
   }
 
   /** Returns the fields that a tail adds to an event, redacted. */
@@ -195,7 +201,7 @@ export class Redaction implements RedactionRules {
     return Object.fromEntries(
       ['level', 'message', 'event_name'].map(name => {
         const value = fields[name]
-        const isShown = typeof value === 'string' && this.root?.member(name) !== censored
+        const isShown = typeof value === 'string' && !this.#isCensored(name)
         return [name, isShown ? this.maskText(value) : undefined]
       }),
     )

@@ -544,6 +544,18 @@ describe('thousands of names that no event had before', () => {
     expect(lineOf(redaction, { n: 1, all: { secret: 'hidden' } })).toBe('{"n":1,"all":{"secret":"[redacted]"}}')
   })
 
+  it('hide no value of later events', () => {
+    const paths = Array.from({ length: 200 }, (_, i) => `m.${i}*.x`)
+    for (const censor of Array<string>(5).fill('[redacted]').concat('remove')) {
+      const redaction = redactionOf({ paths, censor })
+      for (let i = 0; i < 50; i++) lineOf(redaction, { m: { [word(5)]: 1 } })
+      const m = Object.fromEntries(Array.from({ length: 2000 }, () => [word(70), 1]))
+      expect(lineOf(redaction, { m, status: 200 })).not.toContain('200')
+      expect(redaction.removes({ status: 200 }, 'status')).toBe(false)
+      expect(lineOf(redaction, { status: 200 })).toBe('{"status":200}')
+    }
+  })
+
   it('keep their values, if the paths are few', () => {
     const redaction = redactionOf({ paths: ['secret', '**.token', 'user.email', 'headers.*', '*_secret'] })
     const event = Object.fromEntries(Array.from({ length: 8000 }, (_, n) => [word(9), n]))
