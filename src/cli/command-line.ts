@@ -114,13 +114,22 @@ export function problemIn({ code, exitCode, message }: CommanderError, form: Com
   return remedy === undefined ? problem : `${problem} ${remedy}`
 }
 
-/** Returns the message without the value of the option, which may be a secret. */
+/**
+ * Returns the message without the value of the option, which may be a secret. The parser's own suggestion stands only if
+ * no command is known: the parser suggests `--color` for `--follow`.
+ */
 function unknownOption(problem: string, form: Command | undefined): string {
   const shown = problem.replace(/^(unknown option '[^=]*)=.*'($|\. Did you)/s, "$1'$2")
-  const name = /^unknown option '--(.*)'$/s.exec(shown)?.[1]
+  const name = /^unknown option '(.*?)'($|\. Did you)/s.exec(shown)?.[1]
   if (name === undefined || form === undefined) return shown
-  const known = Object.keys(form.options)
-  const similar = similarName(name, known.includes('url') ? [...known, 'token'] : known)
-  if (similar === undefined) return shown
-  return `${shown}. ${known.includes(similar) ? `Did you mean --${similar}?` : remedyFor(similar, '')}`
+  const flag = name.startsWith('--') ? name : name.slice(0, '-n'.length) // the value may follow at once: -n50
+  const remedy = form.foreignOptions?.[flag] ?? similarOption(flag, form)
+  return remedy === undefined ? `unknown option '${name}'` : `unknown option '${name}'. ${remedy}`
+}
+
+function similarOption(flag: string, form: Command): string | undefined {
+  const own = [...Object.keys(form.options), 'help']
+  const similar = similarName(flag.replace(/^--?/, ''), own.includes('url') ? [...own, 'token'] : own)
+  if (similar === undefined) return undefined
+  return own.includes(similar) ? `Did you mean --${similar}?` : remedyFor(similar, '')
 }

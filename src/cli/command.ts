@@ -32,6 +32,8 @@ export interface Command {
   readonly afterDashes?: Pick<ArgumentForm, 'name' | 'description'>
   /** The remedy for arguments that the command does not take, as the end of the message. */
   readonly excessRemedy?: string
+  /** The remedies for options that users expect from other tools, by their flags: `-n`. */
+  readonly foreignOptions?: Readonly<Record<string, string>>
   /**
    * Runs the command, and returns its exit code.
    *

@@ -1,6 +1,7 @@
 import type { Command, Given } from './command.ts'
 import {
   explainTrouble,
+  foreignSearchOptions,
   formatOptions,
   printerOf,
   printFound,
@@ -27,6 +28,7 @@ Exits with 0, also if no event matches; with 1 if the service or the spool canno
     ...sourceOptions,
     ...formatOptions,
   },
+  foreignOptions: foreignSearchOptions,
   async run(given) {
     const printEvents = printerOf(given)
     const find = finderOf(given)

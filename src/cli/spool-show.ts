@@ -1,5 +1,6 @@
 import type { Command } from './command.ts'
 import {
+  foreignSearchOptions,
   formatOptions,
   printerOf,
   printFound,
@@ -26,6 +27,7 @@ Exits with 0, also if no event matches; with 1 if the spool cannot be read.`,
     dataset: sourceOptions.dataset,
     ...formatOptions,
   },
+  foreignOptions: foreignSearchOptions,
   async run(given) {
     const directory = directoryOf(given)
     const printEvents = printerOf(given)

@@ -4,6 +4,7 @@ import { type Arrival, follow } from './events/follow.ts'
 import {
   datasetOf,
   explainTrouble,
+  foreignFollowOptions,
   formatOptions,
   integerOf,
   printerOf,
@@ -32,6 +33,7 @@ Exits with 0, also if the reader of its output ends; with 1 if the service or th
     ...sourceOptions,
     ...formatOptions,
   },
+  foreignOptions: foreignFollowOptions,
   async run(given) {
     const printEvents = printerOf(given)
     const arrivals = arrivalsOf(given)

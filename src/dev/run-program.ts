@@ -36,7 +36,7 @@ export function runProgram(
   for (const signal of signalsHere()) process.on(signal, forward)
   child.once('error', (error: NodeJS.ErrnoException) => {
     if (child.pid !== undefined) return // a signal could not be sent
-    onProblem(`cannot run ${command}: ${error.code === 'ENOENT' ? 'command not found' : error.message}`)
+    onProblem(`cannot run ${command}: ${reasonOf(error)}`)
     resolve(error.code === 'ENOENT' ? notFound : notExecutable)
   })
   child.once('exit', (code, signal) => {
@@ -45,6 +45,12 @@ export function runProgram(
   return promise.finally(() => {
     for (const signal of signalsHere()) process.off(signal, forward)
   })
+}
+
+function reasonOf({ code, message }: NodeJS.ErrnoException): string {
+  if (code === 'ENOENT') return 'command not found'
+  if (code === 'EACCES') return 'it may not be executed (EACCES). Name the program that runs the file, such as node.'
+  return message
 }
 
 /**

@@ -93,7 +93,9 @@ describe('logferry dev -- program', () => {
     const missing = await logferry(['dev', '--port', '0', '--', 'no-such-program'], environment)
     expect(missing).toMatchObject({ code: 127, stdout: '' })
     expect(missing.stderr).toContain('cannot run no-such-program: command not found')
-    expect((await logferry(['dev', '--port', '0', '--', home], environment)).code).toBe(126)
+    const directory = await logferry(['dev', '--port', '0', '--', home], environment)
+    expect(directory.code).toBe(126)
+    expect(directory.stderr).toContain(`cannot run ${home}: it may not be executed (EACCES). Name the program that runs`)
   })
 
   it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('passes %s on, and waits for the program', async signal => {

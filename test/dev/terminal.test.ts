@@ -58,6 +58,17 @@ describe('logferry tail', () => {
     expect(tail.stderr()).toBe('')
   })
 
+  it('prints a stack once, although loggers write it into two fields', async () => {
+    await using tail = await startTail(dev, ['--color', 'never'])
+    const stack = 'TypeError: x\n    at pay (src/pay.ts:4:7)'
+    await dev.ingest([
+      { message: 'boom', stack, exception: { stacktrace: stack } },
+      { message: 'next', stack: 'E\n  at x' },
+    ])
+    await tail.until(/at x/)
+    expect(tail.stdout().match(/at pay/g)).toHaveLength(1)
+  })
+
   it('prints for people: time, level, dataset, message, fields, stack, and repeats as one', async () => {
     await using tail = await startTail(dev, ['--utc', '--color', 'never', '--dataset', 'people'].slice(0, 3))
     const time = '2026-11-21T10:42:07.123000001Z'

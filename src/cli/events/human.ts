@@ -102,7 +102,8 @@ export class HumanFormat {
     const more = others.length - shown.length
     const joined = parts.flatMap(([name, value], index) => [index === 0 ? indent : ' ', name, value])
     if (joined.length > 0) lines.push(more > 0 ? [...joined, dim(` … ${more} more`)] : joined)
-    for (const { value } of stacks) addStack(String(value), lines)
+    // Loggers often write the same stack twice, such as in `stack` and in `exception.stacktrace`.
+    for (const stack of new Set(stacks.map(({ value }) => String(value)))) addStack(stack, lines)
   }
 }
 

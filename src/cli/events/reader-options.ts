@@ -58,6 +58,40 @@ export const queryArgument = {
   isVariadic: true,
 } as const satisfies ArgumentForm
 
+const queryRemedy = "Put it into the query, such as 'level:>=error' or '\"timed out\" http.status:504'."
+
+/** Options for which a query stands here. */
+const optionsOfQueries = Object.fromEntries(
+  ['--level', '--severity', '--grep', '--filter', '--query', '-q'].map(flag => [flag, queryRemedy]),
+)
+
+const limitRemedy = 'The number of events is --limit, such as --limit 50.'
+
+/** What users of `tail`, `docker logs` and `journalctl` try, of commands that end. */
+export const foreignSearchOptions: Readonly<Record<string, string>> = {
+  ...optionsOfQueries,
+  '-n': limitRemedy,
+  '--last': limitRemedy,
+  '--lines': limitRemedy,
+  '--tail': limitRemedy,
+  '-f': "To follow the events that arrive, use 'logferry tail'.",
+  '--follow': "To follow the events that arrive, use 'logferry tail'.",
+}
+
+const lastRemedy = 'The number of earlier events is --last, such as --last 20.'
+
+/** The same of the command that follows. */
+export const foreignFollowOptions: Readonly<Record<string, string>> = {
+  ...optionsOfQueries,
+  '-n': lastRemedy,
+  '--limit': lastRemedy,
+  '--lines': lastRemedy,
+  '-f': 'This command always follows.',
+  '--follow': 'This command always follows.',
+  '--since': "For the events of a time, use 'logferry logs'.",
+  '--until': "For the events of a time, use 'logferry logs'.",
+}
+
 /** Where a command reads events: a dev service, or the directory of a spool. */
 export type Source = { readonly client: DevClient } | { readonly directory: string }
 
