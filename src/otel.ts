@@ -291,6 +291,7 @@ export class LogferryLogRecordProcessor {
   #holdIn(held: HeldRecords, record: OtelLogRecord): void {
     if (!beginLogCall()) return void this.shipper.dropNested()
     try {
+      noteRecord(record)
       const { maxCopyBytes, altered } = this.shipper
       held.add(toHeldRecord(record, this.#eventOf(record), bytesAsSent(maxCopyBytes), altered))
     } finally {

@@ -139,8 +139,7 @@ export class LogferryTransport extends TransportStream {
     const answers = this.#answers
     try {
       this._write(info as Info, 'utf8', this.log === ownLog ? ignore : this.#openCallbacks.open())
-    } catch (error) {
-      if (this.format != null || this.log !== ownLog) throw error // an error of the application's code
+    } catch {
       if (this.#answers === answers) this.shipper.intakeDropCounts.error[usualSeverity]++ // the stack ended
     }
     return true
@@ -183,16 +182,24 @@ export class LogferryTransport extends TransportStream {
   }
 
   #write(info: Info, written: Written): void {
+    const answers = this.#answers
     try {
       this.#written = info
       if (this.#isWanted(info)) this.#takeFormatted(info, written)
       else written()
     } catch (error) {
       written()
-      throw error
+      if (this.log === ownLog) throw error // the stack ended
+      this.#subclassThrew(error, answers)
     } finally {
       this.#written = undefined
     }
+  }
+
+  /** A throw would reach the log call, and the transports after this one would not get the info. */
+  #subclassThrew(error: unknown, answersBefore: number): void {
+    if (this.#answers === answersBefore) this.shipper.dropFor(error)
+    else this.shipper.reportThrown('log() of a subclass of the transport', error)
   }
 
   #isWanted(info: Info): boolean {
@@ -205,14 +212,25 @@ export class LogferryTransport extends TransportStream {
   #takeFormatted(info: Info, written: Written): void {
     const { format } = this
     if (format == null) return void this.log(info, written)
-    const formatted: unknown = format.transform(plainInfo(info) as never, format.options)
-    if (isPromise(formatted)) {
-      handleRejection(formatted)
-      this.shipper.dropFor(new TypeError('the format of the transport returned a promise, not an info'))
-      return written()
-    }
+    const formatted = this.#formatted(info, format)
     if (typeof formatted === 'object' && formatted !== null) this.log(formatted as Info, written)
     else written()
+  }
+
+  /**
+   * Returns what the transport's own format makes of an info. If the format fails, the event is dropped: unformatted, it
+   * might have a secret that the format masks.
+   */
+  #formatted(info: Info, format: NonNullable<TransportStream['format']>): unknown {
+    try {
+      const formatted: unknown = format.transform(plainInfo(info) as never, format.options)
+      if (!isPromise(formatted)) return formatted
+      handleRejection(formatted)
+      this.shipper.dropFor(new TypeError('the format of the transport returned a promise, not an info'))
+    } catch (error) {
+      this.shipper.dropFor(error)
+    }
+    return undefined
   }
 
   /**

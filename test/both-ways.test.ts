@@ -1,4 +1,5 @@
 import { SeverityNumber } from '@opentelemetry/api'
+import { emptyResource, resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs'
 import { expect, it, vi } from 'vitest'
 import winston from 'winston'
@@ -23,7 +24,12 @@ class BridgeTransport extends Transport {
 }
 
 /** Returns the warnings of a transport that logs beside OpenTelemetry's. Each call forgets earlier findings. */
-async function warningsOf(scope: string, order: 'first' | 'last', way: 'processor' | 'exporter') {
+async function warningsOf(
+  scope: string,
+  order: 'first' | 'last',
+  way: 'processor' | 'exporter',
+  { resource = emptyResource(), rounds = 3 } = {},
+) {
   vi.resetModules()
   const { LogferryTransport } = await import('../src/winston.ts')
   const { LogferryLogRecordExporter, LogferryLogRecordProcessor } = await import('../src/otel.ts')
@@ -37,10 +43,10 @@ async function warningsOf(scope: string, order: 'first' | 'last', way: 'processo
     way === 'processor'
       ? new LogferryLogRecordProcessor({ shipper })
       : new BatchLogRecordProcessor({ exporter: new LogferryLogRecordExporter({ shipper }) })
-  const provider = new LoggerProvider({ processors: [processor] })
+  const provider = new LoggerProvider({ resource, processors: [processor] })
   const bridge = new BridgeTransport(provider, scope)
   const logger = winston.createLogger({ transports: order === 'first' ? [bridge, ours] : [ours, bridge] })
-  for (const round of [1, 2, 3]) {
+  for (let round = 1; round <= rounds; round++) {
     for (let n = 0; n < 5; n++) logger.info(`round ${round}, ${n}`)
     await provider.forceFlush()
   }
@@ -60,6 +66,11 @@ it.each([
     expect(await warningsOf(scope, order, way)).toEqual(['LOGFERRY_DUPLICATE'])
   },
 )
+
+it('log calls count as shipped twice also while the SDK detects the attributes of its resource', async () => {
+  const resource = resourceFromAttributes({ 'host.id': Promise.resolve('a') })
+  expect(await warningsOf(scope, 'first', 'processor', { resource, rounds: 1 })).toEqual(['LOGFERRY_DUPLICATE'])
+})
 
 it('records of other OpenTelemetry loggers do not count as shipped twice', async () => {
   expect(await warningsOf('mine', 'last', 'processor')).toEqual([])

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import winston from 'winston'
@@ -310,7 +311,7 @@ describe('the transport as a stream', () => {
     expect(shipping.emulator.eventCount('d')).toBe(100)
   })
 
-  it('passes an error of a subclass to the log call, and tolerates a repeated callback', async () => {
+  it('drops an event for which a subclass throws, warns, and tolerates a repeated callback', async () => {
     await using shipping = await startShipping()
     const { url: baseUrl, token } = shipping.emulator
     class Failing extends LogferryTransport {
@@ -321,12 +322,36 @@ describe('the transport as a stream', () => {
         return true
       }
     }
-    const logger = winston.createLogger({ transports: [new Failing({ baseUrl, token, dataset: 'd' })] })
-    logger.on('error', () => expect.unreachable())
-    expect(() => logger.info('bad')).toThrow('from the subclass')
+    const transport = new Failing({ baseUrl, token, dataset: 'd' })
+    const logger = winston.createLogger({ transports: [transport] })
+    const warnings: string[] = []
+    logger.on('error', () => expect.unreachable()).on('warn', ({ message }) => warnings.push(message))
+    logger.info('bad')
     for (const n of range(3)) logger.info('good', { n })
     await end(logger)
+    expect(transport.shipper.stats().drops).toEqual({ error: { info: 1 } })
+    expect(warnings).toEqual(['logferry: 1 event could not be logged and is dropped (Error: from the subclass).'])
     expect(shipping.emulator.events('d').map(({ message, n }) => [message, n])).toEqual(range(3).map(n => ['good', n]))
+  })
+
+  it('warns of a subclass that throws after the event is shipped, and counts no drop', async () => {
+    await using shipping = await startShipping()
+    const { url: baseUrl, token } = shipping.emulator
+    class Failing extends LogferryTransport {
+      override log(info: object, next?: () => void): never {
+        super.log(info, next)
+        throw new TypeError('afterwards')
+      }
+    }
+    const transport = new Failing({ baseUrl, token, dataset: 'd' })
+    const logger = winston.createLogger({ transports: [transport] })
+    const warnings: string[] = []
+    logger.on('warn', ({ message }) => warnings.push(message))
+    logger.info('shipped')
+    await end(logger)
+    expect(shipping.emulator.eventCount('d')).toBe(1)
+    expect(transport.shipper.stats().drops).toEqual({})
+    expect(warnings).toEqual(['logferry: log() of a subclass of the transport threw TypeError. Delivery continues.'])
   })
 
   it('warns of an error that a subclass passes to the callback, and goes on', async () => {
@@ -419,7 +444,7 @@ describe('the transport as a stream', () => {
     expect(warned[0]).toContain('TypeError: the format of the transport returned a promise, not an info')
   })
 
-  it('passes an error of its own format to the log call, and keeps working', async () => {
+  it('drops an event for which its own format throws, warns, and lets other transports have the event', async () => {
     const format = {
       transform: (info: winston.Logform.TransformableInfo) => {
         if (info.message === 'bad') throw new Error('from the format')
@@ -427,10 +452,18 @@ describe('the transport as a stream', () => {
       },
     }
     await using logging = await startLogging({ format })
-    expect(() => logging.logger.info('bad')).toThrow('from the format')
-    logging.logger.info('good')
-    await end(logging.logger)
-    expect(logging.emulator.events('d').map(({ message }) => message)).toEqual(['good'])
+    const { logger, transport, emulator } = logging
+    const others: unknown[] = []
+    const stream = new Writable({ objectMode: true, write: ({ message }, _, next) => next(void others.push(message)) })
+    logger.add(new winston.transports.Stream({ stream }))
+    const warnings: string[] = []
+    logger.on('warn', ({ message }) => warnings.push(message))
+    for (const message of ['bad', 'good']) logger.info(message)
+    await end(logger)
+    expect(emulator.events('d').map(({ message }) => message)).toEqual(['good'])
+    expect(others).toEqual(['bad', 'good'])
+    expect(transport.shipper.stats().drops).toEqual({ error: { info: 1 } })
+    expect(warnings).toEqual(['logferry: 1 event could not be logged and is dropped (Error: from the format).'])
   })
 })
 

@@ -28,7 +28,10 @@ export type DropReason =
   | 'untriggered'
   /** The OpenTelemetry record came after its processor or exporter was shut down. */
   | 'shut-down'
-  /** The runtime failed, for example for lack of memory, or log calls within log calls had no end. */
+  /**
+   * The runtime failed, for example for lack of memory, or log calls within log calls had no end, or the format or a
+   * subclass of the Winston transport threw.
+   */
   | 'error'
 
 /** What a reason means for the events that are dropped for it. */

@@ -1,6 +1,7 @@
 import { emitProcessWarning, warnAtOnce, warnOnNextTick } from '../accounting/diagnostics.ts'
 import { queueMicrotask, setImmediate } from '../time.ts'
 import { ExitDrain } from './drain-at-exit.ts'
+import { appendListener, prependListener } from './own-listeners.ts'
 import {
   type Interruptible,
   isListeningTo,
@@ -49,7 +50,9 @@ function installExitHooks(): void {
   isInstalled = true
   isMoving = true
   process.off('removeListener', onRemoved).off('exit', drainAll).off('exit', endDrain)
-  process.prependListener('exit', drainAll).on('exit', endDrain).on('removeListener', onRemoved)
+  prependListener('exit', drainAll)
+  appendListener('exit', endDrain)
+  appendListener('removeListener', onRemoved)
   isMoving = false
   if (exitDrain === undefined && (process as { _exiting?: boolean })._exiting === true) {
     isTooLate = true
@@ -71,7 +74,8 @@ function removeIfUnused(): void {
 
 /** Deno emits no 'exit' after an uncaught error, or for `Deno.exit()`. */
 function installDenoHooks(): void {
-  process.off('uncaughtExceptionMonitor', drainUncaught).on('uncaughtExceptionMonitor', drainUncaught)
+  process.off('uncaughtExceptionMonitor', drainUncaught)
+  appendListener('uncaughtExceptionMonitor', drainUncaught)
   const { addEventListener } = globalThis as { addEventListener?: (name: string, listener: () => void) => void }
   addEventListener?.('unload', drainAndEnd) // adding the same listener twice has no effect
 }
@@ -129,7 +133,8 @@ function reinstall(): void {
  */
 export function registerDrainable(one: ExitDrainable, waits = true): void {
   if (drainables.size === 0 && exitDrain === undefined) {
-    process.off('beforeExit', finishAll).on('beforeExit', finishAll)
+    process.off('beforeExit', finishAll)
+    appendListener('beforeExit', finishAll)
     installExitHooks() // again, to be before and after the handlers added since
   }
   drainables.add(one)

@@ -2,6 +2,7 @@ import { constants } from 'node:os'
 import { warnAtOnce, warnOnNextTick } from '../accounting/diagnostics.ts'
 import { setTimeout } from '../time.ts'
 import { type Drainable, ExitDrain } from './drain-at-exit.ts'
+import { isOurs, prependListener } from './own-listeners.ts'
 
 /** Pending events that a signal must not lose. */
 export interface Interruptible extends Drainable {
@@ -12,11 +13,6 @@ export interface Interruptible extends Drainable {
 /** Signals with which terminals, supervisors and orchestrators end a process. */
 const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 type Signal = (typeof signals)[number]
-
-/**
- * Marks the listeners of every copy of this package in the process. They do not count as handlers of the application.
- */
-const ours = Symbol.for('logferry.signal-listener')
 
 /**
  * Delay before pending events are sent after a signal that the application handles, in milliseconds. Many handlers end
@@ -32,7 +28,7 @@ const sendAfterMs = 50
 const raisedMs = 1000
 
 const listeners = signals.map(signal => {
-  return { signal, listener: Object.assign(() => onSignal(signal), { [ours]: true }) }
+  return { signal, listener: () => onSignal(signal) }
 })
 const interruptible = new Set<Interruptible>()
 /** True while the listeners must exist, although the application may remove them. */
@@ -72,7 +68,7 @@ export function isListeningTo(name: string | symbol): boolean {
 export function restoreSignalListeners(): void {
   if (!isListening) return
   for (const { signal, listener } of listeners) {
-    if (!process.listeners(signal).includes(listener)) process.prependListener(signal, listener)
+    if (!process.listeners(signal).includes(listener)) prependListener(signal, listener)
   }
 }
 
@@ -103,10 +99,6 @@ function sendNow(): void {
 function isHandled(signal: Signal): boolean {
   const others = process.listeners(signal).filter(listener => !isOurs(listener))
   return others.length > signalExitCount()
-}
-
-function isOurs(listener: object): boolean {
-  return ours in listener
 }
 
 interface SignalExitEmitter {

@@ -33,10 +33,12 @@ export function noteMessage(message: unknown): void {
   else latestMessage = message
 }
 
-/** Notes an OpenTelemetry record that is being shipped. */
+/** Notes an OpenTelemetry record, within the log call: when it is shipped, or held until its resource is known. */
 export function noteRecord(record: OtelLogRecord): void {
   try {
-    if (!bothWays.isFound && record.instrumentationScope.name === bridgeName) noteBody(record.body)
+    if (bothWays.isFound || record.instrumentationScope.name !== bridgeName) return
+    bothWays.isBridged = true
+    noteBody(record.body)
   } catch {
     // The record was not made by the SDK.
   }

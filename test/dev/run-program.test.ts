@@ -95,7 +95,9 @@ describe('logferry dev -- program', () => {
     expect(missing.stderr).toContain('cannot run no-such-program: command not found')
     const directory = await logferry(['dev', '--port', '0', '--', home], environment)
     expect(directory.code).toBe(126)
-    expect(directory.stderr).toContain(`cannot run ${home}: it may not be executed (EACCES). Name the program that runs`)
+    expect(directory.stderr).toContain(
+      `cannot run ${home}: it may not be executed (EACCES). Name the program that runs`,
+    )
   })
 
   it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('passes %s on, and waits for the program', async signal => {
