@@ -54,11 +54,12 @@ async function eventsOfNdjson(body: Buffer, bounds: Search): Promise<BodyEvents 
 
 /** Reads the body as one event, which may span several lines: a single event is accepted as a whole body. */
 async function onePrettyEvent(body: Buffer, bounds: EventBounds): Promise<BodyEvents | BodyProblem | undefined> {
-  if (body.length > bounds.maxEventBytes) return undefined
   const text = body.toString()
   const problem = nestingProblem(text, bounds)
   if (problem) return problem
-  return isJsonObject(await outlineOfJson(text)) ? new BodyEvents(body, wholeSpan(body)) : undefined
+  if (!isJsonObject(await outlineOfJson(text))) return undefined
+  const event = new BodyEvents(body, wholeSpan(body))
+  return event.size(0) > bounds.maxEventBytes ? tooLarge(event, 0, bounds) : event
 }
 
 async function eventsOfJson(body: Buffer, bounds: Search): Promise<BodyEvents | BodyProblem> {

@@ -203,6 +203,7 @@ describe('the maximum size of an event', () => {
     [ndjson, (event: string) => `{}\n ${event} \n{}`],
     [json, (event: string) => `[{}, ${event}]`],
     [json, (event: string) => event],
+    [ndjson, (event: string) => event.replace('"a":"x', '\n"a":"')],
   ])('can be set, and one more byte is a 413 that says so (%s)', async (type, bodyOf) => {
     await using own = await startEmulator({ maxEventBytes: 100 })
     expect((await post(own, { type, body: bodyOf(sized(100)) })).status).toBe(200)
