@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { alone, longest } from './test/processes.ts'
+import { pruneOldFiles } from './test/support/prune-old-files.ts'
 
 /** Starts the files that take longest first. A clean clone has no results of an earlier run to go by. */
 class LongestFirst extends BaseSequencer {
@@ -16,7 +17,10 @@ class LongestFirst extends BaseSequencer {
 }
 
 /** Workers, and the processes that tests start, load what they have in common from here. */
-process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url))
+const compiled = fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url))
+process.env.NODE_COMPILE_CACHE ??= compiled
+// Tests run copies in temporary folders, whose code is never loaded again. Node itself removes nothing.
+pruneOldFiles(compiled, Date.now() - 7 * 24 * 60 * 60 * 1000)
 
 export default defineConfig({
   test: {
