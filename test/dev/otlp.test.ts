@@ -7,6 +7,8 @@ import { OTLPLogExporter as ProtobufExporter } from '@opentelemetry/exporter-log
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { LoggerProvider, SimpleLogRecordProcessor } from '@opentelemetry/sdk-logs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eventsOfOtlp } from '../../src/dev/intake/otlp-logs.ts'
+import type { OtlpFormat } from '../../src/dev/intake/otlp-request.ts'
 import { paths, type RequestsAnswer, type ServiceStatus } from '../../src/dev/protocol.ts'
 import { type Dev, startDev } from './service.ts'
 
@@ -165,9 +167,27 @@ describe('OTLP', () => {
     ['a length beyond the end', Buffer.from([0x0a, 0xff, 0x01]), 400],
     ['millions of empty messages', gzipSync(messages(0x12, 600_000)), 413],
     ['values within values', deepValue(2000), 413],
+    ['many records with too many attributes together', gzipSync(recordsOf(...Array(3).fill(attributes(200_000)))), 413],
+    ['a malformed record after a good one', recordsOf(attributes(1), Buffer.from('zzzz')), 400],
   ])('in Protocol Buffers that is %s is refused', async (name, bytes, status) => {
-    const encoding = name.startsWith('millions') ? { 'content-encoding': 'gzip' } : undefined
+    const encoding = /^m(illions|any)/.test(name) ? { 'content-encoding': 'gzip' } : undefined
     expect((await otlp(bytes, 'application/x-protobuf', encoding)).status).toBe(status)
+  })
+
+  it('in JSON with the names of the definition is stored', async () => {
+    const log_records = [{ severity_number: 9, body: { string_value: 'snake' } }, { body: { string_value: 'case' } }]
+    expect((await otlpJson({ resource_logs: [{ scope_logs: [{ log_records }] }] })).status).toBe(200)
+    expect((await dev.events({ q: 'snake' })).events).toMatchObject([{ level: 'info', message: 'snake' }])
+    expect((await dev.events({ q: 'case' })).events).toHaveLength(1)
+  })
+
+  it.each<[OtlpFormat, Uint8Array | string]>([
+    ['protobuf', recordsOf(attributes(1), Buffer.from('zzzz'))],
+    ['json', '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{},5]}]}]}'],
+  ])('in %s is decoded record by record, so that other requests are served between them', (format, body) => {
+    const events = eventsOfOtlp(Buffer.from(body), format)
+    expect(events.next()).toMatchObject({ done: false })
+    expect(() => events.next()).toThrow('is not an OTLP export request for logs')
   })
 
   it('with spans and metrics is answered 200 and discarded, with one notice for each', async () => {
@@ -193,6 +213,17 @@ function messages(tag: number, count: number): Uint8Array {
   const records = Buffer.alloc(2 * count)
   for (let at = 0; at < records.length; at += 2) records[at] = tag
   return field(0x0a, field(0x12, records))
+}
+
+function recordsOf(...records: readonly Uint8Array[]): Uint8Array {
+  return field(0x0a, field(0x12, Buffer.concat(records.map(record => field(0x12, record)))))
+}
+
+/** A record with many empty attributes. */
+function attributes(count: number): Uint8Array {
+  const record = Buffer.alloc(2 * count)
+  for (let at = 0; at < record.length; at += 2) record[at] = 0x32
+  return record
 }
 
 /** A record whose body is a list in a list, many times over. */

@@ -8,7 +8,8 @@ import type { Ingest, IngestProtocol } from '../../emulator/ingest.ts'
 import { mediaTypeOf } from '../../emulator/media-type.ts'
 import { targetOf } from '../../emulator/route.ts'
 import { Slices } from '../../emulator/slices.ts'
-import type { OtlpFormat } from './otlp-logs.ts'
+import type { OtlpEvent } from './otlp-logs.ts'
+import type { OtlpFormat } from './otlp-request.ts'
 
 /** Dataset of events that came by OTLP, which has no datasets. */
 export const otlpDataset = 'otlp'
@@ -90,16 +91,14 @@ function formatOf(request: IncomingMessage): OtlpFormat {
 async function bodyEventsOf({ body, request }: Ingest, maxRequestEvents: number): Promise<BodyEvents | BodyProblem> {
   const { eventsOfOtlp, OtlpProblem } = await loadDecoder()
   try {
-    const events = eventsOfOtlp(body, formatOf(request))
-    if (events.length > maxRequestEvents) {
-      return { status: 413, code: 'too-many-events', message: `a request may have up to ${maxRequestEvents} records` }
-    }
+    const events: OtlpEvent[] = []
     const spans: number[] = []
     const lines: Buffer[] = []
     let offset = 0
     const slices = new Slices()
-    for (const event of events) {
+    for (const event of eventsOfOtlp(body, formatOf(request))) {
       if (slices.isOver) await slices.next()
+      if (events.push(event) > maxRequestEvents) return tooManyRecords(maxRequestEvents)
       const line = Buffer.from(JSON.stringify(event))
       lines.push(line, newline)
       spans.push(offset, offset + line.length)
@@ -112,6 +111,10 @@ async function bodyEventsOf({ body, request }: Ingest, maxRequestEvents: number)
     const code = error.status === 413 ? 'too-many-events' : 'malformed-json'
     return { status: error.status, code, message: error.message }
   }
+}
+
+function tooManyRecords(max: number): BodyProblem {
+  return { status: 413, code: 'too-many-events', message: `a request may have up to ${max} records` }
 }
 
 function tooManyBytes(): BodyProblem {

@@ -28,12 +28,15 @@ function choice(number: number, type: Type | string): Field {
 }
 
 /**
- * Returns the messages of OTLP for logs, with the fields that are read. In JSON an id is hexadecimal text, against the
- * rule of Protocol Buffers for bytes.
+ * Returns the messages of OTLP for logs, with the fields that are read.
+ *
+ * - In JSON an id is hexadecimal text, against the rule of Protocol Buffers for bytes.
+ * - The records are decoded later, one by one. In Protocol Buffers, a message within another can be read as its bytes. In
+ *   JSON, a number stands for each record.
  *
  * @see https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/logs/v1/logs.proto
  */
-function messagesOf(idType: Type): Messages {
+function messagesOf(idType: Type, recordType: Type | 'LogRecord'): Messages {
   return {
     Request: { resource_logs: many(1, 'ResourceLogs') },
     ResourceLogs: {
@@ -42,7 +45,7 @@ function messagesOf(idType: Type): Messages {
       schema_url: one(3, Type.STRING),
     },
     Resource: { attributes: many(1, 'KeyValue') },
-    ScopeLogs: { scope: one(1, 'Scope'), log_records: many(2, 'LogRecord'), schema_url: one(3, Type.STRING) },
+    ScopeLogs: { scope: one(1, 'Scope'), log_records: many(2, recordType), schema_url: one(3, Type.STRING) },
     Scope: {
       name: one(1, Type.STRING),
       version: one(2, Type.STRING),
@@ -82,12 +85,13 @@ function messagesOf(idType: Type): Messages {
 /** The messages of OTLP for logs, as the decoder needs them. */
 export interface OtlpSchema {
   readonly request: DescMessage
+  readonly record: DescMessage
   readonly response: DescMessage
 }
 
 export function otlpSchema(format: 'protobuf' | 'json'): OtlpSchema {
   const packageName = `otlp.${format}`
-  const messages = messagesOf(format === 'json' ? Type.STRING : Type.BYTES)
+  const messages = format === 'json' ? messagesOf(Type.STRING, Type.UINT32) : messagesOf(Type.BYTES, Type.BYTES)
   const file = create(FileDescriptorProtoSchema, {
     name: `${packageName}.proto`,
     package: packageName,
@@ -106,7 +110,7 @@ export function otlpSchema(format: 'protobuf' | 'json'): OtlpSchema {
     })),
   })
   const registry = createFileRegistry(file, () => undefined)
-  return { request: messageOf('Request'), response: messageOf('Response') }
+  return { request: messageOf('Request'), record: messageOf('LogRecord'), response: messageOf('Response') }
 
   function messageOf(name: string): DescMessage {
     return registry.getMessage(`${packageName}.${name}`) as DescMessage
@@ -115,7 +119,7 @@ export function otlpSchema(format: 'protobuf' | 'json'): OtlpSchema {
 
 /** Numbers of the fields that are messages, by message. Used to count messages before they are decoded. */
 export const submessages: Readonly<Record<string, ReadonlyMap<number, string>>> = Object.fromEntries(
-  Object.entries(messagesOf(Type.BYTES)).map(([name, fields]) => [
+  Object.entries(messagesOf(Type.BYTES, 'LogRecord')).map(([name, fields]) => [
     name,
     new Map(Object.values(fields).flatMap(({ number, type }) => (typeof type === 'string' ? [[number, type]] : []))),
   ]),

@@ -2,29 +2,33 @@ import { BinaryReader, WireType } from '@bufbuild/protobuf/wire'
 import { submessages } from './otlp-schema.ts'
 
 /** Maximum number of messages in one request. A decoded message takes about 150 bytes, and an empty one takes two. */
-const maxMessages = 500_000
+export const maxMessages = 500_000
 const maxDepth = 500
 
-/** True if the request, in Protocol Buffers, has more messages than are decoded, or nests them too deeply. */
-export function isTooManyMessages(body: Uint8Array): boolean {
+/**
+ * Returns the number of messages within a message in Protocol Buffers. Counts the records of a request, but not what is
+ * in them. Returns infinity if there are more than `max`, or if they are nested too deeply.
+ */
+export function messagesIn(message: Uint8Array, name: 'Request' | 'LogRecord', max: number): number {
   let count = 0
-  const pending: { bytes: Uint8Array; name: string; depth: number }[] = [{ bytes: body, name: 'Request', depth: 0 }]
+  const pending: { bytes: Uint8Array; name: string; depth: number }[] = [{ bytes: message, name, depth: 0 }]
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const { bytes, name, depth } = next
+    const { bytes, depth } = next
     const reader = new BinaryReader(bytes)
     while (reader.pos < reader.len) {
       const [field, type] = reader.tag()
-      const child = submessages[name]?.get(field)
+      const child = submessages[next.name]?.get(field)
       if (child === undefined || type !== WireType.LengthDelimited) {
         reader.skip(type, field)
         continue
       }
       count += 1
-      if (count > maxMessages || depth >= maxDepth) return true
-      pending.push({ bytes: reader.bytes(), name: child, depth: depth + 1 })
+      if (count > max || depth >= maxDepth) return Number.POSITIVE_INFINITY
+      if (child === 'LogRecord') reader.skip(type, field)
+      else pending.push({ bytes: reader.bytes(), name: child, depth: depth + 1 })
     }
   }
-  return false
+  return count
 }
 
 const openBrace = 0x7b
