@@ -82,7 +82,7 @@ describe.concurrent('logferry spool show', () => {
     expect(stdout).toMatch(
       /^time=\S+Z level=info dataset=d msg="n=3" n=3\ntime=\S+Z level=info dataset=d msg="n=4" n=4\n$/,
     )
-    expect(stderr).toMatch(/these are the newest 2 of the events that match/)
+    expect(stderr).toMatch(/more events match than the newest 2\. Raise/)
   })
 
   it('shows the events of a running process, and leaves it its spool', async () => {

@@ -162,11 +162,16 @@ describe.concurrent('logferry', () => {
     expect(stdout).toMatch(new RegExp(`^Usage: logferry ${usage} `))
   })
 
-  it('ends quietly if its output is no longer read', () => {
+  it.each([
+    ['completion bash', 0],
+    ['logs --help', 0],
+    ['check', 1], // no address is given
+    ['audit package.json', 1], // no event has a uid
+  ])('ends quietly if its output is no longer read, with its own exit code: %s', (words, code) => {
     const main = fileURLToPath(new URL('../dist/cli/main.cjs', import.meta.url))
-    const script = '"$0" "$1" check | true; echo $PIPESTATUS'
+    const script = `"$0" "$1" ${words} | true; echo $PIPESTATUS`
     const { stdout, stderr } = spawnSync('bash', ['-c', script, process.execPath, main], { encoding: 'utf8' })
-    expect({ stdout, stderr }).toEqual({ stdout: '0\n', stderr: '' })
+    expect({ stdout, stderr }).toEqual({ stdout: `${code}\n`, stderr: '' })
   })
 
   it('says so if standard output cannot be written', () => {

@@ -32,6 +32,7 @@ only: they can be removed by their uid.`,
     },
     json: { description: 'print JSON' },
   },
+  outlivesReader: true,
   async run(given) {
     const path = pathOf(given)
     const audit = new UidAudit()

@@ -40,6 +40,7 @@ Exits with 0 if there is a proposal, with 1 if nothing was delivered.`,
     seconds: { value: 'number', description: 'maximum time, at least 1 (default: 60)' },
     json: { description: 'print the trials and the proposal as JSON, and the progress to standard error' },
   },
+  outlivesReader: true,
   async run(given) {
     const events = numberOf(given, 'events', 200_000, 1000)
     const seconds = numberOf(given, 'seconds', 60, 1)

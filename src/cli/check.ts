@@ -48,6 +48,7 @@ Exits with 0 if nothing failed, with 1 if a check failed. A warning is no failur
     timeout: { value: 'seconds', description: `maximum wait for an answer (default: ${usualTimeoutSeconds})` },
     json: { description: 'print JSON' },
   },
+  outlivesReader: true,
   async run(given) {
     const settings = settingsOf(given, process.env)
     const results: Result[] = []

@@ -35,6 +35,11 @@ export interface Command {
   /** The remedies for options that users expect from other tools, by their flags: `-n`. */
   readonly foreignOptions?: Readonly<Record<string, string>>
   /**
+   * True if the work or the exit code matters more than the output: the command goes on when the reader of its output has
+   * ended, as in `logferry check | grep -q token`.
+   */
+  readonly outlivesReader?: true
+  /**
    * Runs the command, and returns its exit code.
    *
    * @param commands all commands of `logferry`

@@ -3,6 +3,7 @@ import { toMessageLine } from '../text/short-line.ts'
 import { type Command, type Given, Misuse } from './command.ts'
 import { define, makeParser, problemIn } from './command-line.ts'
 import { commands, groups } from './commands.ts'
+import { outputEnded } from './output-ended.ts'
 import { printError } from './print.ts'
 import { endAfterStop } from './stop-signals.ts'
 
@@ -64,6 +65,7 @@ async function runCommand(
     given = values
   })
   await program.parseAsync([...path, ...ownWords], { from: 'user' })
+  if (command.outlivesReader === true) void outputEnded() // its listener keeps the process
   if (command.afterDashes === undefined || dashesAt < 0) return command.run(given, commands)
   return command.run({ ...given, [command.afterDashes.name]: rest.slice(dashesAt + 1) }, commands)
 }

@@ -31,6 +31,7 @@ Exits with 0 if no event is left, with 1 if one is.`,
     timeout: timeoutOption,
     json: { description: 'print the result as JSON' },
   },
+  outlivesReader: true,
   async run(given) {
     const directory = directoryOf(given)
     const timeoutMs = timeoutMsOf(given)

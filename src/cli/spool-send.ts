@@ -45,6 +45,7 @@ rejected.ndjson in the spool.`,
     timeout: timeoutOption,
     json: { description: 'print the result as JSON' },
   },
+  outlivesReader: true,
   async run(given) {
     const directory = directoryOf(given)
     const timeoutMs = timeoutMsOf(given)

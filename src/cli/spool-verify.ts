@@ -23,6 +23,7 @@ Exits with 0 if nothing is damaged, with 1 if something is or cannot be read.`,
     ...spoolDirectory.options,
     json: { description: 'print JSON' },
   },
+  outlivesReader: true,
   async run(given) {
     const directory = directoryOf(given)
     const verification = new Verification(directory)

@@ -117,7 +117,7 @@ function nanosecondsOf({ line }: ShownEvent): number {
 
 function cutNotice(count: number): string {
   return (
-    `these are the newest ${count.toLocaleString('en')} of the events that match. ` +
+    `more events match than the newest ${count === 1 ? 'one' : count.toLocaleString('en')}. ` +
     'Raise --limit, or narrow --since, --until or the query, for others.'
   )
 }

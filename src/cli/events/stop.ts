@@ -1,3 +1,4 @@
+import { outputEnded } from '../output-ended.ts'
 import { stopBySignal } from '../stop-signals.ts'
 
 /**
@@ -10,14 +11,4 @@ export function stopSignal(): AbortSignal {
   void stopBySignal().then(stop)
   void outputEnded().then(stop)
   return controller.signal
-}
-
-/**
- * Resolves when standard output cannot be written any more. The command must then end by itself: the listener stays, so
- * that a later failure does not end the process before the command has finished.
- */
-export function outputEnded(): Promise<unknown> {
-  return new Promise(resolve => {
-    process.stdout.on('error', resolve)
-  })
 }
