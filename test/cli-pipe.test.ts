@@ -360,6 +360,14 @@ describe.concurrent('logferry pipe', () => {
     expect(stderr).not.toContain('wrong')
   })
 
+  it('warns in words of the command: its user may not know the options of an application', async () => {
+    const { code, stderr } = await pipe({ url: 'http://127.0.0.1:9', token: 't' }, 'text', ['--timeout', '0.2'])
+    expect(code).toBe(1)
+    expect(stderr).toContain('Check the network, LOGFERRY_URL, the certificates')
+    expect(stderr).toContain('or allow more time (--timeout)')
+    expect(stderr).not.toMatch(/baseUrl|TimeoutMs/)
+  })
+
   it('exits with 0 if the input is empty or closed, and with 1 if it cannot be read', async () => {
     await using emulator = await startEmulator()
     using directory = makeDirectory()

@@ -8,6 +8,7 @@ import { type Command, type Given, Misuse } from './command.ts'
 import { asMisuse } from './option-remedies.ts'
 import { print, printError } from './print.ts'
 import { datasetOption, serviceOf, serviceOptions } from './service.ts'
+import { inCommandWords } from './warning-words.ts'
 
 const sizesTried = [MiB / 4, MiB, 4 * MiB]
 /** Number of connections in the trials that compare batch sizes. */
@@ -99,7 +100,7 @@ async function reached(options: ShipperOptions): Promise<string | undefined> {
     const { delivered, warnings } = await tryOut(options, settings)
     if (delivered === 1) return undefined
     return (
-      warnings.map(({ message }) => message).join('\n') ||
+      warnings.map(({ message }) => inCommandWords(message, command.options)).join('\n') ||
       'No answer within 10 s. Check the address of the service and the network.'
     )
   } catch (error) {
@@ -179,7 +180,9 @@ function numberOf(given: Given, name: string, fallback: number, min: number): nu
 }
 
 function complain(what: string, trials: readonly Trial[] = []): 1 {
-  const warnings = new Set(trials.flatMap(trial => trial.warnings.map(({ message }) => message)))
+  const warnings = new Set(
+    trials.flatMap(trial => trial.warnings.map(({ message }) => inCommandWords(message, command.options))),
+  )
   printError([what, ...warnings, "Run 'logferry check' with the same settings to find the reason."].join('\n'))
   return 1
 }

@@ -24,6 +24,7 @@ import { Tee } from './pipe/tee.ts'
 import { print } from './print.ts'
 import { Progress } from './progress.ts'
 import { datasetOption, serviceOptions } from './service.ts'
+import { inCommandWords } from './warning-words.ts'
 
 /** Maximum bytes of a line. Of a longer line, the beginning is shipped. */
 const maxLineBytes = 16_777_216
@@ -120,7 +121,7 @@ async function pipe(shipper: Shipper, options: PipeOptions): Promise<number> {
       progress.say(`Reading is paused: ${counted(shipper.stats().pending, 'event')} must be delivered first.`),
   })
   stderr.on('error', () => {}) // without its reader, delivery goes on
-  shipper.on('warning', ({ message }) => progress.say(message))
+  shipper.on('warning', ({ message }) => progress.say(inCommandWords(message, command.options)))
 
   if (stdin.isTTY) progress.say('Reading from the terminal. Press Ctrl-D at the end.')
   const input = new Input(stdin, stop.reading)

@@ -6,6 +6,7 @@ import type { Ending } from './ending.ts'
 import { printError } from './print.ts'
 import { standstill } from './standstill.ts'
 import { stopSignals } from './stop-signals.ts'
+import { inCommandWords } from './warning-words.ts'
 
 /** Maximum time without progress before a command gives up, in seconds, if --timeout is not given. */
 const standstillSeconds = 60
@@ -31,7 +32,7 @@ export async function deliver(
   const { promise: brokenOff, resolve: breakOff } = Promise.withResolvers<Ending>()
   let isOver = false
   shipper.on('warning', ({ code, message }) => {
-    if (!isOver || code === 'LOGFERRY_DROPPED') printError(message)
+    if (!isOver || code === 'LOGFERRY_DROPPED') printError(inCommandWords(message, { timeout: timeoutOption }))
   })
   const stop = () => breakOff('the command was stopped')
   for (const signal of stopSignals) process.once(signal, stop)
