@@ -176,7 +176,7 @@ export class LogferryTransport extends TransportStream {
   #answered(callback: () => void): Written {
     const answer = once(callback)
     return error => {
-      if (error != null) this.shipper.reportFailed('log() of a subclass of the transport', error)
+      if (error != null) this.shipper.reportFailed(subclassName, error)
       answer()
     }
   }
@@ -198,8 +198,8 @@ export class LogferryTransport extends TransportStream {
 
   /** A throw would reach the log call, and the transports after this one would not get the info. */
   #subclassThrew(error: unknown, answersBefore: number): void {
-    if (this.#answers === answersBefore) this.shipper.dropFor(error)
-    else this.shipper.reportThrown('log() of a subclass of the transport', error)
+    if (this.#answers === answersBefore) this.shipper.dropFor(error, subclassName)
+    else this.shipper.reportThrown(subclassName, error)
   }
 
   #isWanted(info: Info): boolean {
@@ -226,9 +226,9 @@ export class LogferryTransport extends TransportStream {
       const formatted: unknown = format.transform(plainInfo(info) as never, format.options)
       if (!isPromise(formatted)) return formatted
       handleRejection(formatted)
-      this.shipper.dropFor(new TypeError('the format of the transport returned a promise, not an info'))
+      this.shipper.dropFor(new TypeError('a promise was returned, not an info'), formatName)
     } catch (error) {
-      this.shipper.dropFor(error)
+      this.shipper.dropFor(error, formatName)
     }
     return undefined
   }
@@ -384,6 +384,10 @@ export class LogferryTransport extends TransportStream {
 }
 
 const ownLog = LogferryTransport.prototype.log
+
+/** Code of the application that runs within a log call, in warnings. */
+const formatName = 'the format of the transport'
+const subclassName = 'log() of a subclass of the transport'
 
 let isToldOfBothWays = false
 const shippedTwice =

@@ -330,7 +330,9 @@ describe('the transport as a stream', () => {
     for (const n of range(3)) logger.info('good', { n })
     await end(logger)
     expect(transport.shipper.stats().drops).toEqual({ error: { info: 1 } })
-    expect(warnings).toEqual(['logferry: 1 event could not be logged and is dropped (Error: from the subclass).'])
+    expect(warnings).toEqual([
+      'logferry: 1 event could not be logged and is dropped (log() of a subclass of the transport: Error: from the subclass).',
+    ])
     expect(shipping.emulator.events('d').map(({ message, n }) => [message, n])).toEqual(range(3).map(n => ['good', n]))
   })
 
@@ -441,7 +443,7 @@ describe('the transport as a stream', () => {
     logging.logger.info('too late')
     await end(logging.logger)
     expect(logging.transport.shipper.stats()).toMatchObject({ accepted: 1, drops: { error: { info: 1 } } })
-    expect(warned[0]).toContain('TypeError: the format of the transport returned a promise, not an info')
+    expect(warned[0]).toContain('(the format of the transport: TypeError: a promise was returned, not an info)')
   })
 
   it('drops an event for which its own format throws, warns, and lets other transports have the event', async () => {
@@ -463,7 +465,9 @@ describe('the transport as a stream', () => {
     expect(emulator.events('d').map(({ message }) => message)).toEqual(['good'])
     expect(others).toEqual(['bad', 'good'])
     expect(transport.shipper.stats().drops).toEqual({ error: { info: 1 } })
-    expect(warnings).toEqual(['logferry: 1 event could not be logged and is dropped (Error: from the format).'])
+    expect(warnings).toEqual([
+      'logferry: 1 event could not be logged and is dropped (the format of the transport: Error: from the format).',
+    ])
   })
 })
 

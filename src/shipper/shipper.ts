@@ -393,10 +393,12 @@ export class Shipper {
   /**
    * Drops an event without reading it, because `error` was thrown while the event was created.
    *
+   * @param thrower the code of the application that threw the error, if it is known
    * @internal
    */
-  dropFor(error: unknown): DropReason {
+  dropFor(error: unknown, thrower = ''): DropReason {
     this.#core.intakeDrops.lastError = error
+    this.#core.intakeDrops.lastThrower = thrower
     return this.#core.intakeDrops.drop('error', usualSeverity)
   }
 

@@ -37,6 +37,8 @@ export class IntakeDrops {
   hasUnreported = false
   /** The error for which the last event was dropped with the reason `error`. */
   lastError: unknown
+  /** The code of the application that threw this error; an empty text if it was none that is known. */
+  lastThrower = ''
 
   constructor(deps: IntakeDropsDeps) {
     this.#deps = deps
@@ -128,11 +130,13 @@ export class IntakeDrops {
     if (reason === 'shut-down') diagnostics.warn('LOGFERRY_DROPPED', afterShutdown, reason)
     if (reason !== 'error') return
     const error = this.lastError
+    const thrower = this.lastThrower === '' ? '' : `${this.lastThrower}: `
     this.lastError = undefined
+    this.lastThrower = ''
     // With redaction, no text that may have a value: the error may be one of the application.
     const what = redaction === undefined ? textOfThrown(error) : kindOfThrown(error)
     const lost = count === 1 ? '1 event could not be logged and is' : `${count} events could not be logged and are`
-    diagnostics.warn('LOGFERRY_DROPPED', `${lost} dropped (${what}).`, 'error')
+    diagnostics.warn('LOGFERRY_DROPPED', `${lost} dropped (${thrower}${what}).`, 'error')
   }
 
   #warnOfMemory(bySeverity: DropsBySeverity): void {
