@@ -211,10 +211,16 @@ export class LogferryTransport extends TransportStream {
 
   #takeFormatted(info: Info, written: Written): void {
     const { format } = this
-    if (format == null) return void this.log(info, written)
+    if (format == null) return this.#callLog(info, written)
     const formatted = this.#formatted(info, format)
-    if (typeof formatted === 'object' && formatted !== null) this.log(formatted as Info, written)
+    if (typeof formatted === 'object' && formatted !== null) this.#callLog(formatted as Info, written)
     else written()
+  }
+
+  /** The `log` of a subclass may be asynchronous. Its rejection counts as an error that it passes to the callback. */
+  #callLog(info: Info, written: Written): void {
+    const returned = this.log(info, written)
+    if (returned !== true) handleRejection(returned, written)
   }
 
   /**

@@ -356,6 +356,34 @@ describe('the transport as a stream', () => {
     expect(warnings).toEqual(['logferry: log() of a subclass of the transport threw TypeError. Delivery continues.'])
   })
 
+  it('warns of an asynchronous `log` that rejects, and the process goes on', async () => {
+    await using shipping = await startShipping()
+    const { url: baseUrl, token } = shipping.emulator
+    class Looking extends LogferryTransport {
+      override async log(info: Record<string, unknown>, next?: () => void): Promise<void> {
+        await null
+        if (info.message === 'bad') throw new TypeError('not found')
+        super.log({ ...info, found: true }, next)
+      }
+    }
+    const logger = winston.createLogger({
+      transports: [new Looking({ baseUrl, token, dataset: 'd', flushTimeoutMs: 5000 })],
+    })
+    const warnings: string[] = []
+    logger.on('warn', ({ message }) => warnings.push(message))
+    for (const message of ['good', 'bad', 'good']) logger.info(message)
+    const startedAtMs = performance.now()
+    await end(logger) // an unhandled rejection would fail the run of this test
+    expect(performance.now() - startedAtMs).toBeLessThan(4000)
+    expect(shipping.emulator.events('d').map(({ message, found }) => [message, found])).toEqual([
+      ['good', true],
+      ['good', true],
+    ])
+    expect(warnings).toEqual([
+      'logferry: log() of a subclass of the transport failed with TypeError. Delivery continues.',
+    ])
+  })
+
   it('warns of an error that a subclass passes to the callback, and goes on', async () => {
     await using shipping = await startShipping()
     const { url: baseUrl, token } = shipping.emulator
