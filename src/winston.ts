@@ -188,18 +188,21 @@ export class LogferryTransport extends TransportStream {
       if (this.#isWanted(info)) this.#takeFormatted(info, written)
       else written()
     } catch (error) {
-      written()
-      if (this.log === ownLog) throw error // the stack ended
-      this.#subclassThrew(error, answers)
+      if (this.log === ownLog) {
+        written()
+        throw error // the stack ended
+      }
+      // A throw would reach the log call, and the transports after this one would not get the info.
+      if (this.#answers === answers) {
+        this.#leaveOut(info, written)
+        this.shipper.dropFor(error, subclassName)
+      } else {
+        written()
+        this.shipper.reportThrown(subclassName, error)
+      }
     } finally {
       this.#written = undefined
     }
-  }
-
-  /** A throw would reach the log call, and the transports after this one would not get the info. */
-  #subclassThrew(error: unknown, answersBefore: number): void {
-    if (this.#answers === answersBefore) this.shipper.dropFor(error, subclassName)
-    else this.shipper.reportThrown(subclassName, error)
   }
 
   #isWanted(info: Info): boolean {
@@ -214,7 +217,13 @@ export class LogferryTransport extends TransportStream {
     if (format == null) return this.#callLog(info, written)
     const formatted = this.#formatted(info, format)
     if (typeof formatted === 'object' && formatted !== null) this.#callLog(formatted as Info, written)
-    else written()
+    else this.#leaveOut(info, written)
+  }
+
+  /** Answers for an info that the format or a subclass has not shipped. Winston waits for the end of an uncaught error. */
+  #leaveOut(info: Info, written: Written): void {
+    if (this.#isUncaught(info)) this.#deliverUncaught(info)
+    written()
   }
 
   /** The `log` of a subclass may be asynchronous. Its rejection counts as an error that it passes to the callback. */
@@ -279,7 +288,7 @@ export class LogferryTransport extends TransportStream {
   }
 
   #take(info: Info): void {
-    const isUncaught = this._ending === true && (info.exception === true || info.rejection === true)
+    const isUncaught = this.#isUncaught(info)
     // A transport in both `transports` and `exceptionHandlers` gets the same error twice, in copies if it has a format.
     const isRepeated = isUncaught && info.trace !== undefined && info.trace === this.#lastUncaught
     if (!isRepeated) {
@@ -288,6 +297,10 @@ export class LogferryTransport extends TransportStream {
       else this.#ship(info, severity)
     }
     if (isUncaught) this.#deliverUncaught(info)
+  }
+
+  #isUncaught(info: Info): boolean {
+    return this._ending === true && (info.exception === true || info.rejection === true)
   }
 
   #ship(info: Info, severity: Severity): void {

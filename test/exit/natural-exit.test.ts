@@ -173,6 +173,16 @@ describe('an uncaught exception that Winston handles', () => {
     expect(ms).toBeLessThan(4000)
   })
 
+  it.each([
+    ['its format throws', `format: { transform() { throw new Error('format') } }`],
+    ['its format leaves the error out', 'format: { transform: () => false }'],
+  ])('ends the process without delay if %s', async (_, format) => {
+    const { code, ms } = await run(`${winstonLogger(`handleExceptions: true, ${format}`)}
+      setTimeout(() => { throw new Error('boom') })`)
+    expect(code).toBe(1)
+    expect(ms).toBeLessThan(3000) // Winston itself waits as long for a transport
+  })
+
   it.each(['exception', 'rejection'])('is one event if the transport has a format, too (an %s)', async kind => {
     const options = `format: winston.format.timestamp(), handleExceptions: true, handleRejections: true`
     const { events } = await run(`${winstonLogger(options, `${kind}Handlers: [transport]`)}
