@@ -1,7 +1,7 @@
 /** The built command, in separate processes. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
@@ -44,6 +44,19 @@ describe.concurrent('logferry', () => {
     expect(chunksThatLoadWith('dev-events')).toEqual(['common'])
     expect(chunksThatLoadWith('dev-service')).toContain('dev-events')
     expect(chunksThatLoadWith('dev-service')).not.toContain('otlp')
+  })
+
+  it('needs no package but those that it names: syntax too new for the oldest Node would need a helper', () => {
+    const { dependencies, peerDependencies } = packageJson
+    const known = Object.keys({ ...dependencies, ...peerDependencies })
+    const dist = new URL('../dist/', import.meta.url)
+    const files = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.cjs'))
+    const needed = files.flatMap(name => {
+      const source = readFileSync(new URL(name, dist), 'utf8')
+      return [...source.matchAll(/^(?:const|let|var) \w+ = require\("([^."][^"]*)"\)/gm)].map(([, id = '']) => id)
+    })
+    expect(files.length).toBeGreaterThan(20)
+    expect(needed.filter(id => !id.startsWith('node:') && !known.includes(id))).toEqual([])
   })
 
   it('prints its version', async () => {

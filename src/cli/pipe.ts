@@ -108,8 +108,8 @@ async function pipe(shipper: Shipper, options: PipeOptions): Promise<number> {
   const events = new LinesToEvents(lines)
   const tee = isTee ? new Tee(stdout) : undefined
   const isShown = stderr.isTTY && !stdin.isTTY && !(isTee && stdout.isTTY) && process.env.TERM !== 'dumb'
-  using progress = new Progress(isShown, () => statusOf(shipper, shipping, events.lines, startedAtMs))
-  using stop = new Stop({
+  const progress = new Progress(isShown, () => statusOf(shipper, shipping, events.lines, startedAtMs))
+  const stop = new Stop({
     readOnMs,
     onFirst: () => progress.say('Reading and delivering the rest. A second signal stops at once.'),
   })
@@ -120,40 +120,45 @@ async function pipe(shipper: Shipper, options: PipeOptions): Promise<number> {
     onPaused: () =>
       progress.say(`Reading is paused: ${counted(shipper.stats().pending, 'event')} must be delivered first.`),
   })
-  stderr.on('error', () => {}) // without its reader, delivery goes on
-  shipper.on('warning', ({ message }) => progress.say(inCommandWords(message, command.options)))
+  try {
+    stderr.on('error', () => {}) // without its reader, delivery goes on
+    shipper.on('warning', ({ message }) => progress.say(inCommandWords(message, command.options)))
 
-  if (stdin.isTTY) progress.say('Reading from the terminal. Press Ctrl-D at the end.')
-  const input = new Input(stdin, stop.reading)
-  for await (const chunk of input.chunks()) {
-    for (const text of splitter.push(chunk)) await shipping.ship(text)
-    if (tee === undefined || (isOnDisk && !(await shipping.whenSafe()))) continue
-    await tee.write(chunk, stop.reading)
+    if (stdin.isTTY) progress.say('Reading from the terminal. Press Ctrl-D at the end.')
+    const input = new Input(stdin, stop.reading)
+    for await (const chunk of input.chunks()) {
+      for (const text of splitter.push(chunk)) await shipping.ship(text)
+      if (tee === undefined || (isOnDisk && !(await shipping.whenSafe()))) continue
+      await tee.write(chunk, stop.reading)
+    }
+    for (const text of splitter.end()) await shipping.ship(text)
+    const ending = await deliver(shipper, timeoutMs, stop.all)
+    const result = {
+      stats: shipper.stats(),
+      ending,
+      lines: events.lines,
+      blank: events.blank,
+      belowMinimum: shipping.belowMinimum,
+      notJson: events.notJson,
+      firstNotJson: events.firstNotJson,
+      tooLong: splitter.tooLong,
+      maxLineBytes,
+      spoolDirectory,
+      inputError: input.error,
+      teeError: tee?.failure,
+      isTeeDeserted: tee?.isDeserted === true,
+    }
+    if (isJson) print(escapeJson(reportInJson(result)))
+    else progress.say(reportOf(result))
+    if (tee !== undefined && !(await tee.whenTaken(stop.reading))) {
+      progress.say(`The reader of standard output did not take the last ${counted(tee.unread, 'byte')}.`)
+      process.exit(1) // The rest of the copy would keep the process alive.
+    }
+    return isComplete(result) ? 0 : 1
+  } finally {
+    stop.end()
+    progress.end()
   }
-  for (const text of splitter.end()) await shipping.ship(text)
-  const ending = await deliver(shipper, timeoutMs, stop.all)
-  const result = {
-    stats: shipper.stats(),
-    ending,
-    lines: events.lines,
-    blank: events.blank,
-    belowMinimum: shipping.belowMinimum,
-    notJson: events.notJson,
-    firstNotJson: events.firstNotJson,
-    tooLong: splitter.tooLong,
-    maxLineBytes,
-    spoolDirectory,
-    inputError: input.error,
-    teeError: tee?.failure,
-    isTeeDeserted: tee?.isDeserted === true,
-  }
-  if (isJson) print(escapeJson(reportInJson(result)))
-  else progress.say(reportOf(result))
-  if (tee !== undefined && !(await tee.whenTaken(stop.reading))) {
-    progress.say(`The reader of standard output did not take the last ${counted(tee.unread, 'byte')}.`)
-    process.exit(1) // The rest of the copy would keep the process alive.
-  }
-  return isComplete(result) ? 0 : 1
 }
 
 /** Returns the progress, on one line. */

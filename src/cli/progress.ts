@@ -4,7 +4,7 @@ import { printError, printStatus } from './print.ts'
 const everyMs = 500
 
 /** Shows progress in the last line of a terminal, below the messages. Without a terminal, there are messages only. */
-export class Progress implements Disposable {
+export class Progress {
   readonly #isShown: boolean
   readonly #timer: NodeJS.Timeout | undefined
 
@@ -20,7 +20,7 @@ export class Progress implements Disposable {
     printError(text)
   }
 
-  [Symbol.dispose](): void {
+  end(): void {
     clearInterval(this.#timer)
     if (this.#isShown) printStatus('')
   }

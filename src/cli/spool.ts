@@ -89,7 +89,7 @@ const userRemedy = 'Run this as the user that the application runs as.'
 /** Reads the contents of a spool. Prints the reason and returns `undefined` if the spool cannot be read. */
 export async function lookInto(directory: string): Promise<SpoolContents | undefined> {
   let events = 0
-  using _ = new Progress(process.stderr.isTTY, () => `Reading the spool: ${counted(events, 'event')} so far`)
+  const progress = new Progress(process.stderr.isTTY, () => `Reading the spool: ${counted(events, 'event')} so far`)
   try {
     return await spoolContents(directory, count => {
       events += count
@@ -97,6 +97,8 @@ export async function lookInto(directory: string): Promise<SpoolContents | undef
   } catch (error) {
     explainUnreadable(error, directory)
     return undefined
+  } finally {
+    progress.end()
   }
 }
 

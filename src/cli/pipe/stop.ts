@@ -18,7 +18,7 @@ export interface StopOptions {
  * Stops the command in two steps. After the first signal, the input is read until it ends, because the program that
  * writes it usually gets the same signal and has last words. The second signal stops at once.
  */
-export class Stop implements Disposable {
+export class Stop {
   readonly #options: StopOptions
   readonly #reading = new AbortController()
   readonly #all = new AbortController()
@@ -41,7 +41,7 @@ export class Stop implements Disposable {
     return this.#all.signal
   }
 
-  [Symbol.dispose](): void {
+  end(): void {
     for (const timer of this.#timers) clearTimeout(timer)
     for (const signal of stopSignals) process.off(signal, this.#onSignal)
   }
