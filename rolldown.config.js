@@ -81,7 +81,11 @@ const code = defineConfig({
         },
         { name: 'record', test: /src\/(record|batch)\//, priority: 2.5 },
         { name: 'core', test: /src\/(shipper|delivery|exit)\//, priority: 2 },
-        { name: 'dev-events', test: /src\/dev\/(protocol|text-within|cut-text|event|index|query|live\/(?!live-))/, priority: 2 },
+        {
+          name: 'dev-events',
+          test: /src\/dev\/(protocol|text-within|cut-text|event|index|query|live\/(?!live-))/,
+          priority: 2,
+        },
         { name: 'otlp', test: /src\/dev\/intake\/otlp-(logs|request|schema|size)|@bufbuild/, priority: 1.5 },
         { name: 'dev-service', test: /src\/dev\//, priority: 1 },
         // What commands share. Applications load none of it: what they need of the spool is in 'core'.
