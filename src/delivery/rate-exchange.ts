@@ -35,7 +35,6 @@ export class RateExchange {
   readonly #deps: RateExchangeDeps
   #timer: NodeJS.Timeout | undefined
   #idle = 0
-  #isEnded = false
   /** Number of processes that have agreed, this one included. */
   sharers = 1
 
@@ -45,12 +44,14 @@ export class RateExchange {
 
   /** Begins the exchange if an answer shows that others use the limit. */
   onAnswer(): void {
-    if (this.#timer === undefined && !this.#isEnded && this.#deps.rateLimiter.isShared(monotonicMs())) this.#schedule(0)
+    if (this.#timer === undefined && this.#deps.rateLimiter.isShared(monotonicMs())) this.#schedule(0)
   }
 
+  /** Ends the exchange until another answer comes. */
   close(): void {
-    this.#isEnded = true
     clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.sharers = 1
   }
 
   #schedule(idle: number, afterMs = exchangeMs): void {
@@ -62,13 +63,15 @@ export class RateExchange {
     const { rates, rateLimiter, onAgreed, onTrouble } = this.#deps
     const own = rateLimiter.rateToShare(monotonicMs())
     if (own === undefined) return this.#pauseIfIdle()
+    const timer = this.#timer
     let others: readonly SharedRate[]
     try {
       others = await rates.exchange(own)
     } catch (error) {
-      return this.#pauseForTrouble(() => onTrouble(error))
+      if (this.#timer === timer) this.#pauseForTrouble()
+      return onTrouble(error)
     }
-    if (this.#isEnded) return
+    if (this.#timer !== timer) return // closed meanwhile
     this.#schedule(0)
     this.sharers = others.length + 1
     const agreed = agreedRate(own, others, rateLimiter.allowedPerSecond)
@@ -77,11 +80,9 @@ export class RateExchange {
     onAgreed()
   }
 
-  #pauseForTrouble(report: () => void): void {
+  #pauseForTrouble(): void {
     this.sharers = 1
-    if (this.#isEnded) return
     this.#schedule(0, troubleMs)
-    report()
   }
 
   #pauseIfIdle(): void {

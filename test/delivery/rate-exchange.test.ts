@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { agreedRate } from '../../src/delivery/rate-exchange.ts'
+import { agreedRate, RateExchange } from '../../src/delivery/rate-exchange.ts'
 import type { SharedRate } from '../../src/delivery/rate-limiter.ts'
 import type { Shipper, ShipperOptions } from '../../src/index.ts'
 import { resolveOptions } from '../../src/options/resolve.ts'
@@ -139,6 +139,42 @@ describe('shippers on one machine', () => {
     await until(() => shippers.every(isThrottled), 'both are held back')
     await sleep(2500)
     expect(shipping.warnings.filter(({ code }) => code === 'LOGFERRY_LIMITS')).toEqual([])
+  })
+})
+
+describe('an exchange of rates', () => {
+  it('ends with close(), also in the middle, and begins again with the next answer', async () => {
+    const exchanges: PromiseWithResolvers<readonly SharedRate[]>[] = []
+    const agreed: number[] = []
+    const exchange = new RateExchange({
+      rates: {
+        exchange: () => {
+          exchanges.push(Promise.withResolvers())
+          return (exchanges.at(-1) as PromiseWithResolvers<readonly SharedRate[]>).promise
+        },
+      },
+      rateLimiter: {
+        isShared: () => true,
+        allowedPerSecond: 100,
+        rateToShare: () => rate(10),
+        agreeOn: (_, { requestsPerSecond }) => agreed.push(requestsPerSecond),
+      },
+      onAgreed: () => {},
+      onTrouble: error => expect(error).toBeUndefined(),
+      random: () => 0,
+    })
+    exchange.onAnswer()
+    await until(() => exchanges.length === 1, 'an exchange')
+    exchange.close()
+    exchanges[0]?.resolve([rate(20)])
+    exchange.onAnswer()
+    await until(() => exchanges.length === 2, 'another exchange')
+    expect([agreed, exchange.sharers]).toEqual([[], 1])
+    exchanges[1]?.resolve([rate(30)])
+    await until(() => exchange.sharers === 2, 'an agreement')
+    expect(agreed).toEqual([20])
+    exchange.close()
+    expect(exchange.sharers).toBe(1)
   })
 })
 
