@@ -213,8 +213,9 @@ export interface ShipperOptions extends ServiceOptions, ShapingOptions, Accounti
    * Patterns of parts of texts that are never shipped, at most 100. Each is a RegExp with the flag `g`, and without the
    * flag `y`. Every match in every text of an event is replaced as `redact.censor` says.
    *
-   * Each text of each event is searched, so this costs more than `redact`. Of a text, 65 536 characters are searched,
-   * and the rest is cut. A pattern with nested repetition, such as `/(a+)+$/g`, can still take long.
+   * Each text of each event is searched, so this costs more than `redact`. Of a text, 65 536 characters are searched, of
+   * an event as many as can be within some 25 ms, and the rest is cut. A pattern with nested repetition, such as
+   * `/(a+)+$/g`, can still take long.
    *
    * @defaultValue none
    */
