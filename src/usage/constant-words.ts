@@ -1,4 +1,4 @@
-/** Maximum number of characters of a message that are read; as many as for its text. */
+/** Maximum number of characters of a message that are read: for each event, so fewer than for the text of a sample. */
 const maxReadChars = 1000
 
 /**
@@ -100,11 +100,14 @@ function isJoint(unit: number): boolean {
   return unit === 0x2d || unit === 0x3a
 }
 
-/** Returns the end of a quoted part, which is one value; or the place after the quote if it is not closed. */
+/**
+ * Returns the end of a quoted part, which is one value; or the place after the quote if it is not closed. A quoted part
+ * may end where the message is no longer read.
+ */
 function endOfQuoted(text: string, start: number, end: number): number {
   const quote = text.charCodeAt(start)
   for (let at = start + 1; at < end; at++) if (text.charCodeAt(at) === quote) return at + 1
-  return end < text.length ? end : start + 1
+  return quote !== apostrophe && end < text.length ? end : start + 1
 }
 
 /** Returns the end of an e-mail address, or of the query of a URL. */
@@ -179,4 +182,5 @@ export function isOfWord(unit: number): boolean {
 /** Of the hash function FNV-1a. */
 const prime = 0x01000193
 const space = 0x20
+const apostrophe = 0x27
 const equals = 0x3d

@@ -5,9 +5,11 @@ import { classOf, is, skipWhile } from './unit-classes.ts'
 /** Maximum length of a statement's text, in characters. */
 export const maxTextChars = 200
 /** Maximum number of characters of a message that are read. */
-const maxReadChars = 1000
+const maxReadChars = 8000
 /** A word part of this length or more is a key or an encoded value. */
 const maxPartChars = 32
+/** Number of characters at the end of a word that are compared with the listed words. */
+const maxNameChars = 64
 
 /** Kinds of words that change how a message is read. */
 const kinds = { value: 1, secretName: 2, secretScheme: 3, ofDate: 4 } as const
@@ -201,7 +203,7 @@ function readWord(message: string, start: number, end: number): void {
     isHexadecimalValue ||
     (maxPartLength >= maxPartChars && script === 0) ||
     (rises > 0 && isEncoded(message, valueStart, at, valueStart > start ? 'prefix' : 'none'))
-  word.kind = mayBeListed[hash & 1023] === 1 ? kindOf(message.slice(start, at)) : 0
+  word.kind = mayBeListed[hash & 1023] === 1 ? kindOf(message.slice(Math.max(start, at - maxNameChars), at)) : 0
   if (mayGoOn(at - start, next)) readOn(message, start, end)
 }
 
