@@ -252,7 +252,7 @@ describe('other places', () => {
     await shipper.flush()
     await until(() => shipping.warnings.length >= 2, 'two warnings')
     const printed = JSON.stringify(shipping.warnings)
-    expect(printed).toMatch(/dropped \(Error\)/)
+    expect(printed).toMatch(/dropped \(the format of the transport: Error\)/)
     expect(printed).toMatch(/field \[redacted\] is wrong/)
     expect(printed).not.toContain(secret)
   })
