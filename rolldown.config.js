@@ -43,6 +43,7 @@ const code = defineConfig({
     alias: { '@modelcontextprotocol/server/_shims': new URL('src/cli/mcp/sdk-shims.ts', import.meta.url).pathname },
   },
   platform: 'node',
+  preserveEntrySignatures: 'allow-extension', // as `includeDependenciesRecursively: false` needs
   // The build runs on a newer Node than applications may have: `using` is a syntax error there.
   transform: { target: `node${engines.node.replace('>=', '')}` },
   output: {
