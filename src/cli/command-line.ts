@@ -109,6 +109,7 @@ function givenTo(parser: Parser, form: Command): Given {
 export function problemIn({ code, exitCode, message }: CommanderError, form: Command | undefined): string | undefined {
   if (exitCode === 0 || code === 'commander.help') return undefined
   const problem = message.replace(/^error: (command-argument )?/, '').replace(/\n\((Did you mean .*\?)\)$/s, '. $1')
+  if (form === undefined && /'(-V|version)'$/.test(problem)) return `${problem}. Did you mean --version?`
   if (code === 'commander.unknownOption') return unknownOption(problem, form)
   const remedy = code === 'commander.excessArguments' ? form?.excessRemedy : undefined
   return remedy === undefined ? problem : `${problem} ${remedy}`

@@ -39,6 +39,7 @@ Exits with 0 when it is stopped, with 1 if it cannot listen.`,
         'print one JSON object a line: the settings, each event with --tail, and the number of events at the end',
     },
   },
+  foreignOptions: { '-p': 'Did you mean --port?' },
   async run(given) {
     const token = tokenOf(given)
     const emulator = await started(given, token)
