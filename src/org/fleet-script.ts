@@ -399,7 +399,9 @@ local spare = lengthOf(free) - number('lacking') - (place and freePlaces() * pla
 local length = math.min(math.max(math.floor(due / step + fractionOf(id)) * step, sure), whole)
 if place then length = math.min(math.ceil(due / step) * step, turns * step) end -- all places are to be in use
 local held = lengthOf(arcs)
-if not place and #arcs > 1 and not isReturning then arcs, free = inFewerPieces(arcs, free) end
+-- A process that has just started waits for its first slot. Other arcs would cost it that slot.
+local isJoining = now - self.joinedMs < 0.3 * leaseMs
+if not place and #arcs > 1 and not isReturning and not isJoining then arcs, free = inFewerPieces(arcs, free) end
 -- A process that has just started may change its arcs for ones with a slot that comes sooner.
 if not place and held > 0 and now - self.joinedMs < 0.6 * leaseMs and not isReturning and not hasSlotSoon(arcs) then
   for _, arc in ipairs(arcs) do free[#free + 1] = arc end
@@ -413,8 +415,8 @@ elseif held < length and (place or held < due - step) and not isReturning then
   if place then free = placesIn(free, place) end
   local most = lengthOf(free)
   if held >= 0.75 * sure then most = math.max(math.min(most, spare), 0) end
-  -- The first processes of a fleet leave some for those that start at the same time.
-  if now - number('bornMs') < leaseMs / 4 then most = math.max(most / 4, math.min(most, step)) end
+  -- The first processes of a fleet leave most for those that start at the same time.
+  if now - number('bornMs') < leaseMs / 4 then most = math.max(most / 32, math.min(most, step)) end
   local more = math.floor(math.min(length - held, most) / (place or 1)) * (place or 1)
   if held == 0 and more > 0 and limit > 0 then
     arcs[1] = soonest(free, place or more)
@@ -422,7 +424,7 @@ elseif held < length and (place or held < due - step) and not isReturning then
   end
   arcs, free = extended(arcs, more, free)
 end
-if not place and not isReturning then arcs, free = movedDown(arcs, free) end
+if not place and not isReturning and not isJoining then arcs, free = movedDown(arcs, free) end
 set('free', textOf(free))
 
 local guestMs = 0

@@ -33,12 +33,29 @@ describe('processes that lease their shares', () => {
       await world.run()
       const { rejected, utilisation, longestGapMs } = world.measured(`${processes} with leases on ${limitPerSecond}/s`)
       expect(rejected).toBeLessThan(0.01)
-      expect(utilisation).toBeGreaterThan(0.95)
+      expect(utilisation).toBeGreaterThan(0.94)
       expect(longestGapMs).toBeLessThan(40_000)
       // Once a second at the start, then once in a lease.
       expect(world.redis.calls / processes).toBeLessThanOrEqual(world.seconds / 5 + 10)
     },
   )
+
+  it('40 that start within a second on 40 per second make their first requests within three seconds', async () => {
+    const longest: number[] = []
+    for (let run = 0; run < (isSoak ? 12 : 3); run++) {
+      const world = await World.withRedis({ limitPerSecond: 40 }, 20)
+      for (let n = 0; n < run; n++) world.random() // another run each time
+      world.joinWithinASecond(40)
+      await world.run()
+      longest.push(
+        Math.max(...world.clients.map(({ startsMs: [firstMs = Infinity], startedMs }) => firstMs - startedMs)),
+      )
+      expect(world.service.rejected(0, 20)).toBeLessThan(0.02)
+      vi.unstubAllGlobals()
+    }
+    console.log(`40 that start at once, longest wait for the first request: ${longest.map(Math.round).join(', ')} ms`)
+    expect(Math.max(...longest)).toBeLessThan(3000)
+  })
 
   it.each(isSoak ? [200] : [40])('%d, one of which is replaced every two seconds', async processes => {
     const world = await World.withRedis({}, secondsOfMany)
@@ -108,7 +125,7 @@ describe('processes that lease their shares', () => {
       )
       waits.sort((one, other) => one - other)
       expect(waits.length).toBeGreaterThan(1000)
-      expect(waits[Math.floor(waits.length * 0.99)]).toBeLessThan(1600)
+      expect(waits[Math.floor(waits.length * 0.99)]).toBeLessThan(2000)
       expect(waits.at(-1)).toBeLessThan(2300)
     },
   )
