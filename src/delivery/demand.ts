@@ -17,7 +17,7 @@ const catchUpSeconds = 5
  * Part of its slots that a process without a backlog uses when it has as many as it wants. With fewer slots, its events
  * would wait longer. With more, slots that other processes need would stay empty.
  */
-const usedPart = 0.8
+const usedPart = 0.9
 /** Number of requests per second that a process may always want, even if it has made almost none until now. */
 const minWanted = 0.2
 /**

@@ -399,9 +399,7 @@ local spare = lengthOf(free) - number('lacking') - (place and freePlaces() * pla
 local length = math.min(math.max(math.floor(due / step + fractionOf(id)) * step, sure), whole)
 if place then length = math.min(math.ceil(due / step) * step, turns * step) end -- all places are to be in use
 local held = lengthOf(arcs)
--- A process that has just started waits for its first slot. Other arcs would cost it that slot.
-local isJoining = now - self.joinedMs < 0.3 * leaseMs
-if not place and #arcs > 1 and not isReturning and not isJoining then arcs, free = inFewerPieces(arcs, free) end
+if not place and #arcs > 1 and not isReturning then arcs, free = inFewerPieces(arcs, free) end
 -- A process that has just started may change its arcs for ones with a slot that comes sooner.
 if not place and held > 0 and now - self.joinedMs < 0.6 * leaseMs and not isReturning and not hasSlotSoon(arcs) then
   for _, arc in ipairs(arcs) do free[#free + 1] = arc end
@@ -424,7 +422,7 @@ elseif held < length and (place or held < due - step) and not isReturning then
   end
   arcs, free = extended(arcs, more, free)
 end
-if not place and not isReturning and not isJoining then arcs, free = movedDown(arcs, free) end
+if not place and not isReturning then arcs, free = movedDown(arcs, free) end
 set('free', textOf(free))
 
 local guestMs = 0

@@ -41,7 +41,7 @@ describe('the demand of a process', () => {
   })
 
   it('with few events is slightly more than its recent use', () => {
-    expect(demandAfter(60, { events: 20, requests: 0.4 }).wanted).toBeCloseTo(0.5)
+    expect(demandAfter(60, { events: 20, requests: 0.4 }).wanted).toBeCloseTo(0.444)
     expect(demandAfter(60, { events: 20, requests: 1 }).wanted).toBeCloseTo(1)
     expect(demandAfter(60, { events: 20, requests: 3 }, 0, 3).wanted).toBeCloseTo(3)
   })
