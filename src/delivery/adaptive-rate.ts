@@ -268,7 +268,7 @@ export class AdaptiveRate {
     return isSearching(this.#state)
   }
 
-  /** True if only 429s come, or if the rate is on its way back to what it was before. */
+  /** True if only 429s come now, or if the rate is returning to its value before an outage. */
   get isInterrupted(): boolean {
     const state = this.#state
     if (this.#refusals >= (state?.kind === 'finding' ? outageRefusalsOfSearch : outageRefusals)) return true

@@ -35,11 +35,15 @@ export class RateExchange {
   readonly #deps: RateExchangeDeps
   #timer: NodeJS.Timeout | undefined
   #idle = 0
-  /** Number of processes that have agreed, this one included. */
-  sharers = 1
+  #sharers = 1
 
   constructor(deps: RateExchangeDeps) {
     this.#deps = deps
+  }
+
+  /** Number of processes that have agreed, this one included. */
+  get sharers(): number {
+    return this.#sharers
   }
 
   /** Begins the exchange if an answer shows that others use the limit. */
@@ -51,7 +55,7 @@ export class RateExchange {
   close(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    this.sharers = 1
+    this.#sharers = 1
   }
 
   #schedule(idle: number, afterMs = exchangeMs): void {
@@ -73,7 +77,7 @@ export class RateExchange {
     }
     if (this.#timer !== timer) return // closed meanwhile
     this.#schedule(0)
-    this.sharers = others.length + 1
+    this.#sharers = others.length + 1
     const agreed = agreedRate(own, others, rateLimiter.allowedPerSecond)
     if (agreed === undefined) return
     rateLimiter.agreeOn(monotonicMs(), agreed)
@@ -81,12 +85,12 @@ export class RateExchange {
   }
 
   #pauseForTrouble(): void {
-    this.sharers = 1
+    this.#sharers = 1
     this.#schedule(0, troubleMs)
   }
 
   #pauseIfIdle(): void {
-    this.sharers = 1
+    this.#sharers = 1
     if (this.#idle < maxIdle) return this.#schedule(this.#idle + 1)
     this.#timer = undefined
   }
@@ -95,7 +99,8 @@ export class RateExchange {
 /**
  * Returns the rate with which this process continues: the mean of all rates, but together no more than the limit. Rates of
  * processes that may have no more than what they have are left out of the mean. `undefined` if there is no other rate, or
- * if this process may have no more. Trials go on if nobody knows a share, and if the limit has room for all of them.
+ * if this process may have no more. If all rates are trials, a process whose trial fits into its part of the limit goes on
+ * with it.
  *
  * @param limitPerSecond limit of all processes together, in requests per second; `Infinity` if it is unknown
  */
@@ -115,7 +120,7 @@ export function agreedRate(
   return {
     requestsPerSecond,
     refusedPart: meanOf(rates.map(rate => rate.refusedPart)),
-    calmMs: Math.min(...rates.map(rate => rate.calmMs)),
+    sinceRefusedMs: Math.min(...rates.map(rate => rate.sinceRefusedMs)),
   }
 }
 

@@ -105,7 +105,7 @@ export interface SharedRate {
   /** Part of the latest requests that was refused, from 0 to 1. */
   readonly refusedPart: number
   /** Time since the last 429, in milliseconds. */
-  readonly calmMs: number
+  readonly sinceRefusedMs: number
   /** True if the process tries the rate out, because it does not know its share. */
   readonly isTrial: boolean
   /** True if a limit of the process allows no more. */
@@ -113,7 +113,7 @@ export interface SharedRate {
 }
 
 /** The rate on which processes have agreed. */
-export type AgreedRate = Pick<SharedRate, 'requestsPerSecond' | 'refusedPart' | 'calmMs'>
+export type AgreedRate = Pick<SharedRate, 'requestsPerSecond' | 'refusedPart' | 'sinceRefusedMs'>
 
 /** The parts of an answer that concern the request rate. */
 export interface PacedAnswer extends RateLimit {
@@ -337,12 +337,18 @@ export class RateLimiter {
     if (this.#lease !== undefined || this.#learned.isInterrupted || nowMs < this.#endMs) return undefined
     const isMaximum = !this.isShared(nowMs)
     const { refusedPart, refusedAtMs, isTrial } = this.#learned
-    return { requestsPerSecond, refusedPart, calmMs: nowMs - refusedAtMs, isTrial: isTrial && !isMaximum, isMaximum }
+    return {
+      requestsPerSecond,
+      refusedPart,
+      sinceRefusedMs: nowMs - refusedAtMs,
+      isTrial: isTrial && !isMaximum,
+      isMaximum,
+    }
   }
 
   /** Continues at a rate on which this process has agreed with others. */
-  agreeOn(nowMs: number, { requestsPerSecond, refusedPart, calmMs }: AgreedRate): void {
-    this.#learned.agreeOn(nowMs, requestsPerSecond, refusedPart, nowMs - calmMs)
+  agreeOn(nowMs: number, { requestsPerSecond, refusedPart, sinceRefusedMs }: AgreedRate): void {
+    this.#learned.agreeOn(nowMs, requestsPerSecond, refusedPart, nowMs - sinceRefusedMs)
   }
 
   /** Returns the rate in force if the next request waits for it, and not for a wait that the service asked for. */

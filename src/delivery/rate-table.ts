@@ -91,9 +91,10 @@ export class RateTable implements SharedRates {
     }
   }
 
-  #rowOf({ requestsPerSecond, refusedPart, calmMs, isTrial, isMaximum }: SharedRate): string {
-    const calmSeconds = Math.min(Math.round(calmMs / 1000), 99_999)
-    const numbers = `${requestsPerSecond.toFixed(4)} ${refusedPart.toFixed(4)} ${calmSeconds}`
+  #rowOf({ requestsPerSecond, refusedPart, sinceRefusedMs, isTrial, isMaximum }: SharedRate): string {
+    // Rounded up: rounded down, the last 429 would seem more recent with each process that passes its time on.
+    const seconds = Math.min(Math.ceil(sinceRefusedMs / 1000), 99_999)
+    const numbers = `${requestsPerSecond.toFixed(4)} ${refusedPart.toFixed(4)} ${seconds}`
     const row = `${this.#processId} ${systemTimeMs()} ${numbers} ${isTrial ? 't' : '-'}${isMaximum ? 'm' : '-'}`
     return `${row.padEnd(rowBytes - 1)}\n`
   }
@@ -110,10 +111,18 @@ function rowsIn(text: string): (Row | undefined)[] {
 function rowIn(text: string, nowMs: number): Row | undefined {
   const found = rowPattern.exec(text)
   if (found === null) return undefined
-  const [, processId = '', atMs, rate, refused, calm, trial, maximum] = found
-  const [requestsPerSecond, refusedPart, calmMs] = [Number(rate), Number(refused), Number(calm) * 1000]
-  if (Math.abs(nowMs - Number(atMs)) > rowHoldsMs || requestsPerSecond === 0 || refusedPart > 1) return undefined
-  return { processId, requestsPerSecond, refusedPart, calmMs, isTrial: trial === 't', isMaximum: maximum === 'm' }
+  const [, processId = '', atMs, rate, refused, seconds, trial, maximum] = found
+  const [requestsPerSecond, refusedPart, ageMs] = [Number(rate), Number(refused), nowMs - Number(atMs)]
+  if (Math.abs(ageMs) > rowHoldsMs || requestsPerSecond === 0 || refusedPart > 1) return undefined
+  const sinceRefusedMs = Number(seconds) * 1000 + Math.max(ageMs, 0)
+  return {
+    processId,
+    requestsPerSecond,
+    refusedPart,
+    sinceRefusedMs,
+    isTrial: trial === 't',
+    isMaximum: maximum === 'm',
+  }
 }
 
 /**

@@ -14,7 +14,7 @@ import { type Shipping, startShipping } from '../support/shipping.ts'
 import { until } from '../support/until.ts'
 
 function rate(requestsPerSecond: number, more: Partial<SharedRate> = {}): SharedRate {
-  return { requestsPerSecond, refusedPart: 0.01, calmMs: 1000, isTrial: false, isMaximum: false, ...more }
+  return { requestsPerSecond, refusedPart: 0.01, sinceRefusedMs: 1000, isTrial: false, isMaximum: false, ...more }
 }
 
 describe('the rate on which processes agree', () => {
@@ -23,9 +23,9 @@ describe('the rate on which processes agree', () => {
   const maximum = (perSecond: number) => rate(perSecond, { isMaximum: true })
 
   it('is the mean of their rates, with the mean of what is refused, and the last 429 of any of them', () => {
-    const others = [rate(1, { refusedPart: 0.04, calmMs: 50 }), rate(7)]
+    const others = [rate(1, { refusedPart: 0.04, sinceRefusedMs: 50 }), rate(7)]
     const agreed = agreedRate(rate(10), others, unknown)
-    expect(agreed).toEqual({ requestsPerSecond: 6, refusedPart: 0.02, calmMs: 50 })
+    expect(agreed).toEqual({ requestsPerSecond: 6, refusedPart: 0.02, sinceRefusedMs: 50 })
   })
 
   it('is together no more than the limit', () => {

@@ -23,7 +23,7 @@ export class World {
   seconds = secondsAlone
   readonly #dead = new Set<number>()
   /** The last rates of the processes that exchange theirs. */
-  readonly #rates = new Map<Client, SharedRate & { readonly machine: number }>()
+  readonly #rates = new Map<Client, SharedRate & { readonly machine: number; readonly atMs: number }>()
   readonly #machines: number | undefined
   #redis: SimulatedRedis | undefined
 
@@ -67,9 +67,11 @@ export class World {
       const own = client.pace.isShared(nowMs) || this.#rates.has(client) ? client.pace.rateToShare(nowMs) : undefined
       this.#rates.delete(client)
       if (own !== undefined && client.isActive) {
-        const others = [...this.#rates.values()].filter(rate => rate.machine === machine)
+        const others = [...this.#rates.values()]
+          .filter(rate => rate.machine === machine)
+          .map(rate => ({ ...rate, sinceRefusedMs: rate.sinceRefusedMs + nowMs - rate.atMs }))
         const agreed = agreedRate(own, others, client.pace.allowedPerSecond)
-        this.#rates.set(client, { ...own, machine })
+        this.#rates.set(client, { ...own, machine, atMs: nowMs })
         if (agreed !== undefined) client.pace.agreeOn(nowMs, agreed)
         client.pump()
       }

@@ -6,8 +6,8 @@ export const maxMessages = 500_000
 const maxDepth = 500
 
 /**
- * Returns the number of messages within a message in Protocol Buffers. Counts the records of a request, but not what is
- * in them. Returns infinity if there are more than `max`, or if they are nested too deeply.
+ * Returns the number of messages inside a message of Protocol Buffers. The records of a request count, the messages inside
+ * the records do not. Returns infinity if there are more than `max`, or if they are nested too deeply.
  */
 export function messagesIn(message: Uint8Array, name: 'Request' | 'LogRecord', max: number): number {
   let count = 0
