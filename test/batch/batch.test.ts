@@ -6,34 +6,18 @@ import type { BatchStore, StoredBatch } from '../../src/batch/batch-store.ts'
 import { blockSize } from '../../src/batch/line-buffer.ts'
 import { MemoryBudget } from '../../src/batch/memory-budget.ts'
 import { lineOf } from '../support/line-of.ts'
+import { storedCopy } from './stored-copy.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
 const memory = () => new MemoryBudget(64 * MiB, MiB)
 const open = (from = memory()) => Batch.open('d', blockSize(0, MiB), from) as Batch
 
-/** A stored batch with these lines. */
-const copyOf = (lines: Buffer, severities: Uint8Array): StoredBatch => ({
-  order: '1',
-  isComplete: true,
-  exists: true,
-  isOpen: false,
-  hasVanished: false,
-  isUnreadable: false,
-  count: severities.length,
-  append: () => {},
-  extend: () => false,
-  seal: () => {},
-  read: async () => ({ lines, severities, lost: 0 }),
-  readNow: () => ({ lines, severities, lost: 0 }),
-  handOff: () => {},
-  remove: () => {},
-})
 /** A store that keeps everything written to it. */
 const remembering: BatchStore = {
   isReady: true,
   open: () => undefined,
-  write: (_, lines, severities) => copyOf(Buffer.from(lines), Uint8Array.from(severities)),
+  write: (_, lines, severities) => storedCopy(Buffer.from(lines), Uint8Array.from(severities)),
 }
 
 describe('lines in a batch', () => {

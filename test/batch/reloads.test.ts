@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest'
 import { Batch } from '../../src/batch/batch.ts'
 import { BatchQueue } from '../../src/batch/batch-queue.ts'
-import type { BatchStore, StoredBatch, StoredContent } from '../../src/batch/batch-store.ts'
+import type { BatchStore, StoredContent } from '../../src/batch/batch-store.ts'
 import { MemoryBudget } from '../../src/batch/memory-budget.ts'
+import { storedCopy } from './stored-copy.ts'
 
 const limits = {
   maxBatchBytes: 65_536,
@@ -21,26 +22,13 @@ it('a reload that is begun anew while the last one still reads brings the batch 
   const lines = Buffer.from('{"n":1}\n')
   const severities = Uint8Array.of(2)
   const reads: PromiseWithResolvers<StoredContent>[] = []
-  const copy: StoredBatch = {
-    order: '1',
-    isComplete: true,
-    exists: true,
-    isOpen: false,
-    hasVanished: false,
-    isUnreadable: false,
-    count: 1,
-    append: ignored,
-    extend: () => false,
-    seal: ignored,
+  const copy = storedCopy(lines, severities, {
     read: () => {
       const read = Promise.withResolvers<StoredContent>()
       reads.push(read)
       return read.promise
     },
-    readNow: () => ({ lines, severities, lost: 0 }),
-    handOff: ignored,
-    remove: ignored,
-  }
+  })
   const memory = new MemoryBudget(1_048_576, 65_536)
   const listeners = {
     onReady: ignored,

@@ -15,6 +15,17 @@ const org = {
   paymentStatus: 'success',
 } as unknown as Org
 
+/** Returns the number of warnings after each of five reads of the license, 100 s apart, and ends the reads. */
+async function countsAfterReads(limits: Limits, warnings: readonly unknown[]): Promise<number[]> {
+  const counts = [warnings.length]
+  for (let read = 1; read < 5; read++) {
+    await vi.advanceTimersByTimeAsync(100_000)
+    counts.push(warnings.length)
+  }
+  limits.stop()
+  return counts
+}
+
 async function start(settings: Partial<LimitsSettings> = {}, readOrg = async () => org) {
   const rates: (number | undefined)[] = []
   const warnings: [code: string, message: string][] = []
@@ -84,13 +95,7 @@ describe('the limits of a license', () => {
     const statuses = ['failed', 'failed', 'success', 'failed', 'failed']
     const readOrg = async () => ({ ...org, paymentStatus: statuses.shift() }) as Org
     const { warnings, limits } = await start({ refreshMs: 100_000 }, readOrg)
-    const counts = [warnings.length]
-    for (let read = 1; read < 5; read++) {
-      await vi.advanceTimersByTimeAsync(100_000)
-      counts.push(warnings.length)
-    }
-    limits.stop()
-    expect(counts).toEqual([1, 1, 1, 2, 2])
+    expect(await countsAfterReads(limits, warnings)).toEqual([1, 1, 1, 2, 2])
     expect(warnings.at(-1)).toEqual(['LOGFERRY_LICENSE', expect.stringContaining('payment status is failed')])
   })
 
@@ -102,13 +107,7 @@ describe('the limits of a license', () => {
       return org
     }
     const { warnings, limits } = await start({ refreshMs: 100_000 }, readOrg)
-    const counts = [warnings.length]
-    for (let read = 1; read < 5; read++) {
-      await vi.advanceTimersByTimeAsync(100_000)
-      counts.push(warnings.length)
-    }
-    limits.stop()
-    expect(counts).toEqual([1, 1, 1, 2, 2])
+    expect(await countsAfterReads(limits, warnings)).toEqual([1, 1, 1, 2, 2])
   })
 
   it('warn of a full dataset once, and again when it is full although the license allows more fields', async () => {

@@ -1,25 +1,12 @@
 import { expect, it } from 'vitest'
 import { Batch } from '../../src/batch/batch.ts'
-import type { StoredBatch } from '../../src/batch/batch-store.ts'
+import { storedCopy } from '../batch/stored-copy.ts'
 import { pipelineTo } from '../delivery/wired.ts'
 
 it('events on disk alone wait no longer than requests have to, even if no other event comes', async () => {
-  const copy: StoredBatch = {
-    order: '1',
-    isComplete: true,
-    exists: true,
-    isOpen: false,
-    hasVanished: false,
-    isUnreadable: false,
-    count: 1,
-    append() {},
-    extend: () => false,
-    seal() {},
-    handOff() {},
-    remove() {},
+  const copy = storedCopy(Buffer.from('{"n":1}\n'), Uint8Array.of(2), {
     readNow: () => ({ lines: Buffer.alloc(0), severities: new Uint8Array(), lost: 1 }),
-    read: async () => ({ lines: Buffer.from('{"n":1}\n'), severities: new Uint8Array([2]), lost: 0 }),
-  }
+  })
   const { batchQueue, delivery, memory } = pipelineTo(() => new Promise(() => {}), {
     openSpool: () => ({ spool: { open: () => undefined, write: () => undefined } }) as never,
   })
