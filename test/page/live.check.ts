@@ -211,9 +211,9 @@ describe.concurrent('trouble', () => {
       await route.continue().catch(() => {})
     })
     const asked = page.waitForRequest(`**${paths.event}?*`)
-    const ended = Promise.race([page.waitForEvent('requestfinished'), page.waitForEvent('requestfailed')])
     await tab.press('j')
     await asked
+    const ended = Promise.race([page.waitForEvent('requestfinished'), page.waitForEvent('requestfailed')])
     await tab.press('k')
     leave()
     await ended
