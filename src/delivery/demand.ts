@@ -11,6 +11,12 @@ export interface RequestDemand {
   readonly wanted: number
 }
 
+/**
+ * Number of requests per second up to which a process sends rarely: slots of its own would come too seldom to wait for
+ * them. One call to Redis for each such request is not much more than one in each lease.
+ */
+export const rarePerSecond = 0.35
+
 /** Time in which waiting events should be sent, in seconds. */
 const catchUpSeconds = 5
 /**
@@ -49,6 +55,8 @@ export class Demand {
   #watchedSeconds = 0
   /** Moving average of the batches that fall due per second. */
   #inTimePerSecond = 0
+  /** Moving average of the batches that fall due per second, without the events that wait. */
+  #arrivingPerSecond = 0
   /** Moving average of the requests made per second. */
   #requestsPerSecond = 0
   #last: RequestDemand = { needed: 0, wanted: 0 }
@@ -68,15 +76,18 @@ export class Demand {
     const seconds = (nowMs - (this.#measuredAtMs ?? nowMs - firstPeriodMs)) / 1000
     if (seconds < minSeconds) return this.#last
     const { addedBytes, addedEvents, waitingBytes, waitingEvents, datasets } = this.#batches.load()
+    const arrivingEvents = (addedEvents - this.#addedEvents) / seconds
     const bytesPerSecond = (addedBytes - this.#addedBytes) / seconds + waitingBytes / catchUpSeconds
-    const eventsPerSecond = (addedEvents - this.#addedEvents) / seconds + waitingEvents / catchUpSeconds
+    const eventsPerSecond = arrivingEvents + waitingEvents / catchUpSeconds
     const requests = this.#requests()
     this.#watchedSeconds += seconds
     const weight = seconds / Math.max(Math.min(this.#watchedSeconds, steadySeconds), seconds)
     const { maxBatchBytes, maxBatchEvents, maxBatchAgeMs } = this.#configured
     // Limited before it is averaged: otherwise the average takes minutes to forget a burst of a million events.
-    const inTime = Math.min(eventsPerSecond, (datasets * 1000) / maxBatchAgeMs)
+    const mostInTime = (datasets * 1000) / maxBatchAgeMs
+    const inTime = Math.min(eventsPerSecond, mostInTime)
     this.#inTimePerSecond += (inTime - this.#inTimePerSecond) * weight
+    this.#arrivingPerSecond += (Math.min(arrivingEvents, mostInTime) - this.#arrivingPerSecond) * weight
     this.#requestsPerSecond += ((requests - this.#requestsBefore) / seconds - this.#requestsPerSecond) * weight
     const wanted = Math.max(
       bytesPerSecond / maxBatchBytes,
@@ -85,9 +96,12 @@ export class Demand {
       this.#inTimePerSecond,
     )
     const steady = Math.max(this.#requestsPerSecond / usedPart, minWanted)
+    const isBehind = waitingBytes > maxBatchBytes || waitingEvents > maxBatchEvents
+    const isRare = this.#arrivingPerSecond / usedPart <= rarePerSecond && !isBehind
     this.#last = {
       needed: Math.max(bytesPerSecond / this.#batches.limits.batchBytesCeiling, eventsPerSecond / batchEventsCeiling),
-      wanted: waitingBytes > 0 ? wanted : Math.min(wanted, steady),
+      // A single event that waits says little about the next minute.
+      wanted: isRare ? this.#arrivingPerSecond / usedPart : waitingBytes > 0 ? wanted : Math.min(wanted, steady),
     }
     this.#measuredAtMs = nowMs
     this.#addedBytes = addedBytes

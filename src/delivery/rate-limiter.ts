@@ -61,7 +61,7 @@ const minHeaderPerSecond = 1 / 60
 /**
  * Time after the last 429 until a lease is fully used again, in milliseconds: less than two lease terms of the fleet.
  */
-const leaseRegainedMs = 8000
+const leaseRegainedMs = 4000
 /** Number of processes between which a limit is divided for the first rate of each. */
 const usualProcesses = 40
 /** Part of one share that a newcomer takes from the processes that share the limit. */

@@ -1,3 +1,5 @@
+import { rarePerSecond } from '../delivery/demand.ts'
+
 /**
  * The script that Redis runs at each call of a process: Lua 5.1, for Redis 5 or later.
  *
@@ -24,6 +26,8 @@ local turnsFrom = 3
 local guestPart = 0.03
 -- Part of the places that is kept free for processes that start, so that they need not wait for one.
 local freePart = 0.02
+-- A process of few requests is assumed to make so many per second in its first seconds, before more is known.
+local unknownMs, unknownPerSecond = 2 * leaseMs, 0.5
 
 -- Where there are so many processes that each has to wait for seconds, the circle is cut into places, and each place has
 -- its turn once in a round. Else the slots are spread by the golden ratio, which suits parts of any size.
@@ -113,40 +117,54 @@ local function member(text)
   }
 end
 
+-- Slots of its own would come too seldom for a process of few requests. Where the limit is used whole, such processes have
+-- slots in common, the reserve: arcs that no process holds. Each asks for one when it has something to send.
+local function isRare(one) return not place and limit > 0 and one.want * limit <= ${rarePerSecond} end
+
+-- The part of the limit that its requests take from the reserve.
+local function reserveOf(one)
+  if not isRare(one) then return 0 end
+  return math.max(one.want, now - one.joinedMs < unknownMs and unknownPerSecond / limit or 0)
+end
+
 -- A process that would use it always keeps a quarter of an equal part; an idle one keeps a twentieth, or one place.
 local function demandOf(one, count)
   local needed = math.max(one.need, math.min(one.want, 0.25 / count), place and place / whole or 0.05 / count)
-  return needed, math.max(one.want, needed)
+  return needed, math.max(one.want, needed), isRare(one) and 0.05 / count
 end
 
 -- The part of the limit that a process gets. The mode is 'need' while the limit is less than all need to lose no event, 'want'
 -- while it is less than all could use, and 'spare' otherwise.
-local function partOf(mode, level, needed, wanted)
+local function partOf(mode, level, needed, wanted, ofRare)
+  if ofRare and mode ~= 'spare' then return ofRare end
   if mode == 'need' then return math.min(needed, level) end
   if mode == 'want' then return math.min(wanted, math.max(needed, level)) end
   return math.max(wanted, level)
 end
 
--- The mode, and the level at which all parts add up to the whole limit.
+-- The mode, the level at which all parts add up to the limit without the reserve, and the reserve.
 local function levelFor(demands)
-  local count, sumNeeded, sumWanted = #demands, 0, 0
-  local both = {}
+  local count, sumNeeded, sumWanted, reserve = #demands, 0, 0, 0
+  local parts = {}
   for i, one in ipairs(demands) do
-    local needed, wanted = demandOf(one, count)
-    both[i] = { needed, wanted }
-    sumNeeded, sumWanted = sumNeeded + needed, sumWanted + wanted
+    local needed, wanted, ofRare = demandOf(one, count)
+    parts[i] = { needed, wanted, ofRare }
+    sumNeeded, sumWanted, reserve = sumNeeded + needed, sumWanted + wanted, reserve + reserveOf(one)
   end
-  local mode, total = 'spare', 1
+  local mode = 'spare'
   if sumNeeded >= 1 then mode = 'need'
   elseif sumWanted >= 1 then mode = 'want'
-  else total = 1 - math.min(0.05, (1 - sumWanted) / 2) end -- leaves some for newcomers
+  else reserve = math.min(0.05, (1 - sumWanted) / 2) end -- leaves some for newcomers
+  -- Half of an equal part for the next process that starts: it would wait until others have given back theirs.
+  if mode ~= 'spare' and not place and count >= 16 then reserve = math.max(reserve, 0.5 / math.max(count, 40)) end
+  reserve = math.min(reserve, 0.5)
   local low, high = 0, 1
   for _ = 1, 24 do
     local level, sum = (low + high) / 2, 0
-    for _, one in ipairs(both) do sum = sum + partOf(mode, level, one[1], one[2]) end
-    if sum < total then low = level else high = level end
+    for _, part in ipairs(parts) do sum = sum + partOf(mode, level, part[1], part[2], part[3]) end
+    if sum < 1 - reserve then low = level else high = level end
   end
-  return mode, low
+  return mode, low, reserve
 end
 
 -- A number from 0 to 1, another one for each process.
@@ -164,15 +182,18 @@ end
 -- What each is sure to get: a step at the least.
 local function sureOf(due, step) return math.max(math.floor(due / step), 1) * step end
 
--- Gives back from the largest piece, so that what becomes free is in one piece as well.
-local function shortened(arcs, length)
+-- Gives back from the largest piece, so that what becomes free is in one piece as well, but not the point of the next slot.
+local function shortened(arcs, length, nextPoint)
   table.sort(arcs, byLength)
   local excess, kept = lengthOf(arcs) - length, {}
   for i = #arcs, 1, -1 do
-    local arc = arcs[i]
-    local less = math.min(excess, arc[2] - arc[1])
+    local lo, hi = arcs[i][1], arcs[i][2]
+    local isNext = nextPoint and nextPoint >= lo and nextPoint < hi
+    local less = math.min(excess, isNext and math.max(hi - lo - length, 0) or hi - lo)
+    local left = hi - lo - less
+    if isNext and nextPoint >= lo + left then lo = math.min(nextPoint, hi - left) end
+    if left > 0 then kept[#kept + 1] = { lo, lo + left } end
     excess = excess - less
-    if arc[1] < arc[2] - less then kept[#kept + 1] = { arc[1], arc[2] - less } end
   end
   return kept
 end
@@ -242,22 +263,28 @@ if action == 'leave' then
   return {}
 end
 
--- Calls the function with the point of each slot that comes within the first request's time, until it returns something.
-local function nextSlots(visit)
+-- Calls the function with the point and the time of each slot in a period, until it returns something.
+local function nextSlots(fromMs, untilMs, visit)
   local slotMs = 1000 / (limit * 0.98)
-  local slot = math.ceil(now / slotMs) % whole
-  local high, low = math.floor(slot / 65536), slot % 65536
+  local first = math.ceil(fromMs / slotMs)
+  local turn = first % whole
+  local high, low = math.floor(turn / 65536), turn % 65536
   local point = (high * stride % 65536 * 65536 + low * stride) % whole
-  for _ = 1, math.min(firstMs / slotMs, 512) do
-    local found = visit(point)
+  for slot = first, math.min(math.floor(untilMs / slotMs), first + 511) do
+    local found = visit(point, slot * slotMs)
     if found then return found end
     point = (point + stride) % whole
   end
 end
 
+local function holds(arcs, point)
+  for _, arc in ipairs(arcs) do if point >= arc[1] and point < arc[2] then return true end end
+  return false
+end
+
 -- The arc of that length among the free ones whose slot comes first, cut out so that what is left has room for others.
 local function soonest(free, length)
-  return nextSlots(function(point)
+  return nextSlots(now, now + firstMs, function(point)
     for i, piece in ipairs(free) do
       if point >= piece[1] and point < piece[2] then
         local lo = piece[1] + math.floor((point - piece[1]) / length) * length
@@ -271,16 +298,34 @@ local function soonest(free, length)
   end)
 end
 
-local function hasSlotSoon(arcs)
-  return nextSlots(function(point)
-    for _, arc in ipairs(arcs) do if point >= arc[1] and point < arc[2] then return true end end
-  end) or false
+-- The time and the point of the next slot of the arcs within some leases.
+local function nextSlot(arcs)
+  if limit <= 0 then return math.huge end
+  local next = nextSlots(now, now + 4 * leaseMs, function(point, atMs)
+    return holds(arcs, point) and { atMs, point }
+  end)
+  if next then return next[1], next[2] end
+  return math.huge
+end
+
+local function hasSlotSoon(arcs) return nextSlot(arcs) <= now + firstMs end
+
+-- Rearranges arcs unless their first slot would come later: a process with few slots would wait for it again and again.
+local function rearranged(how, arcs, free)
+  local function copied(pieces)
+    local copies = {}
+    for i, piece in ipairs(pieces) do copies[i] = { piece[1], piece[2] } end
+    return copies
+  end
+  local newArcs, newFree = how(copied(arcs), copied(free))
+  if nextSlot(newArcs) > nextSlot(arcs) then return arcs, free end
+  return newArcs, newFree
 end
 
 local names = {
   'bornMs', 'returnedMs', 'calledMs', 'surveyedMs', 'count', 'mode', 'level', 'free', 'lostMs', 'guestMs',
   'header', 'headerMs', 'licenseAt', 'reader', 'readerMs', 'turns',
-  'lacking',
+  'lacking', 'reserve', 'reservedMs',
 }
 local values, s = redis.call('HMGET', state, unpack(names)), {}
 for i, name in ipairs(names) do if values[i] and values[i] ~= '' then s[name] = values[i] end end
@@ -296,7 +341,7 @@ local function setMs(name, value) set(name, string.format('%.0f', value)) end
 -- The clock of Redis was set back, or another server took over: times of the future would not pass for as long. The
 -- processes call again, as after Redis was away.
 if s.calledMs and now < number('calledMs') - leaseMs / 5 then
-  for _, name in ipairs({ 'bornMs', 'lostMs', 'guestMs', 'headerMs', 'readerMs' }) do
+  for _, name in ipairs({ 'bornMs', 'lostMs', 'guestMs', 'reservedMs', 'headerMs', 'readerMs' }) do
     if number(name) > now then setMs(name, now) end
   end
   s.surveyedMs = nil
@@ -317,7 +362,7 @@ set('turns', turns)
 
 if not s.bornMs then setMs('bornMs', now) end
 -- While none could call, no lease ran out.
-local usualMs = number('count') >= 16 and leaseMs / 2 or 1.4 * leaseMs
+local usualMs = number('count') >= 24 and leaseMs / 2 or 1.75 * leaseMs
 if s.calledMs and now - number('calledMs') > usualMs then setMs('returnedMs', now) end
 setMs('calledMs', now)
 
@@ -372,7 +417,7 @@ if not s.surveyedMs or (claimed and #claimed > 0)
   if claimed then arcs = common(claimed, complement(taken)) end
   for _, arc in ipairs(arcs) do taken[#taken + 1] = arc end
   free = complement(taken)
-  local mode, level = levelFor(demands)
+  local mode, level, reserve = levelFor(demands)
   local lacking, step = 0, stepOf(#demands)
   for i, one in ipairs(demands) do
     local sure = sureOf(whole * partOf(mode, level, demandOf(one, #demands)), step)
@@ -381,6 +426,7 @@ if not s.surveyedMs or (claimed and #claimed > 0)
   end
   set('mode', mode)
   set('level', level)
+  set('reserve', reserve)
   set('count', #demands)
   setMs('lacking', lacking)
   setMs('surveyedMs', now)
@@ -391,15 +437,14 @@ end
 
 local count = math.max(number('count'), 1)
 local step = stepOf(count)
-local needed, wanted = demandOf(self, count)
-local due = partOf(s.mode, number('level'), needed, wanted) * whole
+local due = partOf(s.mode, number('level'), demandOf(self, count)) * whole
 local sure = sureOf(due, step)
 -- The free arcs that are left when processes with far too little have taken their part; negative if there are too few.
-local spare = lengthOf(free) - number('lacking') - (place and freePlaces() * place or 0)
+local spare = lengthOf(free) - number('lacking') - (place and freePlaces() * place or 0.8 * number('reserve') * whole)
 local length = math.min(math.max(math.floor(due / step + fractionOf(id)) * step, sure), whole)
 if place then length = math.min(math.ceil(due / step) * step, turns * step) end -- all places are to be in use
 local held = lengthOf(arcs)
-if not place and #arcs > 1 and not isReturning then arcs, free = inFewerPieces(arcs, free) end
+if not place and #arcs > 1 and not isReturning then arcs, free = rearranged(inFewerPieces, arcs, free) end
 -- A process that has just started may change its arcs for ones with a slot that comes sooner.
 if not place and held > 0 and now - self.joinedMs < 0.6 * leaseMs and not isReturning and not hasSlotSoon(arcs) then
   for _, arc in ipairs(arcs) do free[#free + 1] = arc end
@@ -407,8 +452,11 @@ if not place and held > 0 and now - self.joinedMs < 0.6 * leaseMs and not isRetu
   arcs, held = {}, 0
 end
 -- A process whose part is nearly right keeps its arcs as they are, in few pieces, unless another process lacks its own.
-if held > sure and spare < 0 then arcs = shortened(arcs, math.max(sure, held + math.floor(spare / step) * step))
-elseif held > length + 2 * step then arcs = shortened(arcs, length)
+local _, nextPoint = nextSlot(arcs)
+if place then nextPoint = nil end -- a place is given back whole
+if held > sure and spare < 0 then
+  arcs = shortened(arcs, math.max(sure, held + math.floor(spare / step) * step), nextPoint)
+elseif held > length + 2 * step then arcs = shortened(arcs, length, nextPoint)
 elseif held < length and (place or held < due - step) and not isReturning then
   if place then free = placesIn(free, place) end
   local most = lengthOf(free)
@@ -422,15 +470,23 @@ elseif held < length and (place or held < due - step) and not isReturning then
   end
   arcs, free = extended(arcs, more, free)
 end
-if not place and not isReturning then arcs, free = movedDown(arcs, free) end
+if not place and not isReturning then arcs, free = rearranged(movedDown, arcs, free) end
 set('free', textOf(free))
 
 local guestMs = 0
-if wantsGuest == '1' and limit > 0 and not hasSlotSoon(arcs) then
+local hasToWait = wantsGuest == '1' and limit > 0 and nextSlot(arcs) > now + (place and 1.3 * leaseMs or firstMs)
+if hasToWait and (isRare(self) or s.mode == 'spare') then
+  -- Which arcs are free is not known yet after Redis was away. But others leave room for these requests.
+  guestMs = isReturning and now or nextSlots(math.max(number('reservedMs') + 1, now + 5), now + firstMs, function(point, atMs)
+    return holds(free, point) and math.floor(atMs)
+  end) or 0
+  if guestMs > 0 then setMs('reservedMs', guestMs + 1) end
+end
+if hasToWait and guestMs == 0 then
   -- The limit is not used whole, so there is room for some requests besides the slots; for two of them at once.
   local apartMs = 1000 / (guestPart * limit)
   local dueMs = math.max(number('guestMs') + apartMs, now - apartMs)
-  if dueMs < now + 2 * leaseMs then
+  if dueMs < now + (isRare(self) and firstMs or 2 * leaseMs) then
     guestMs = math.floor(math.max(dueMs, now))
     setMs('guestMs', dueMs)
   end
@@ -463,9 +519,10 @@ end
 local sent = ''
 if s.licenseAt and s.licenseAt ~= knownAt then sent = s.license or redis.call('HGET', state, 'license') or '' end
 
-local renewMs = leaseMs
+local renewMs = isRare(self) and s.mode ~= 'spare' and 1.25 * leaseMs or leaseMs
 if now - self.joinedMs < 0.3 * leaseMs then renewMs = leaseMs / 10
 elseif now - self.joinedMs < 0.8 * leaseMs then renewMs = leaseMs / 5
+elseif hasToWait and guestMs == 0 and isRare(self) then renewMs = leaseMs / 5
 elseif s.lostMs and now - number('lostMs') < 6 * leaseMs then renewMs = 0.4 * leaseMs end
 local untilMs = now + 1.4 * renewMs + leaseMs / 25
 redis.call('HSET', members, id, string.format('%.0f %.0f %.9g %.9g %s', untilMs, self.joinedMs, need, want, textOf(arcs)))

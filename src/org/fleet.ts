@@ -1,4 +1,4 @@
-import type { RequestDemand } from '../delivery/demand.ts'
+import { type RequestDemand, rarePerSecond } from '../delivery/demand.ts'
 import type { Lease } from '../delivery/rate-limiter.ts'
 import type { RedisClient } from '../options/redis-client.ts'
 import { ownProperties } from '../own-properties.ts'
@@ -8,7 +8,7 @@ import { clearInterval, clearTimeout, monotonicMs, setInterval, setTimeout } fro
 import { settlesWithin } from '../time-limits.ts'
 import { Register, type Share } from './fleet-redis.ts'
 import { SharedLicense } from './shared-license.ts'
-import { oneAt, Slots } from './slots.ts'
+import { type Held, oneAt, Slots } from './slots.ts'
 
 export interface FleetSettings {
   readonly redis: RedisClient
@@ -113,8 +113,15 @@ export class Fleet {
   #share: Share | undefined
   /** Time at which Redis was asked for that answer. */
   #sharedMs = Number.NEGATIVE_INFINITY
+  /**
+   * True if this process reported so few requests that it was given next to no slots, but asks Redis for each request.
+   * While it cannot ask, it goes by the answers of the service.
+   */
+  #isRare = false
   #lease: Lease | undefined
   #leasedLimit: number | undefined
+  /** What this process held before that answer. */
+  #before: Held = { arcs: [], untilMs: Number.NEGATIVE_INFINITY }
   /** Time of the one request besides the slots, by our clock. */
   #guestMs = Number.NEGATIVE_INFINITY
   /**
@@ -158,7 +165,8 @@ export class Fleet {
     const limit = this.#limitPerSecond
     this.#leasedLimit = limit
     if (limit !== undefined && limit !== Number.POSITIVE_INFINITY) {
-      return this.#setLease(new Slots(share, limit, this.#ahead.ms, this.#guestMs))
+      const isCutOff = this.#isRare && this.#failures > 0
+      return this.#setLease(isCutOff ? undefined : new Slots(share, limit, this.#ahead.ms, this.#guestMs, this.#before))
     }
     const heldUntilMs = this.#startedMs + licenseMs
     this.#setLease(limit === undefined && monotonicMs() < heldUntilMs ? oneAt(heldUntilMs) : undefined)
@@ -197,10 +205,12 @@ export class Fleet {
     const limit = this.#limitPerSecond ?? 0
     const isNew = nowMs - this.#startedMs < 2 * this.#leaseMs && !this.#share?.arcs.length
     const isLongAgo = nowMs - this.#guestMs > guestAgainPart * this.#leaseMs
-    const isSurprised = isWaiting() && (!this.#wasWaiting || isNew)
-    const isGuest = isSurprised && isLongAgo && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)
-    this.#wasWaiting = isWaiting()
+    const isSurprised = !this.#wasWaiting || isNew
     const { needed, wanted } = limit > 0 ? demand(nowMs) : { needed: 0, wanted: 0 }
+    const hasToWait = isWaiting() && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)
+    const isRare = limit > 0 && wanted <= rarePerSecond
+    const isGuest = hasToWait && (isRare || (isSurprised && isLongAgo))
+    this.#wasWaiting = isWaiting()
     return {
       needed: limit > 0 ? needed / limit : 0,
       wanted: limit > 0 ? wanted / limit : 0,
@@ -208,12 +218,20 @@ export class Fleet {
       limitPerSecond: limit,
       headerLimit: namedHeaderLimit(nowMs),
       isGuest,
+      isRare,
     }
   }
 
-  #onShare(share: Share, askedMs: number, report: { readonly license: string | undefined }): void {
+  #onShare(
+    share: Share,
+    askedMs: number,
+    report: { readonly license: string | undefined; readonly isRare: boolean },
+  ): void {
     const nowMs = monotonicMs()
+    const isSameCircle = this.#share?.stride === share.stride
+    this.#before = { arcs: isSameCircle ? (this.#share?.arcs ?? []) : [], untilMs: nowMs }
     this.#share = share
+    this.#isRare = report.isRare
     this.#sharedMs = askedMs
     this.#measureAhead(share.nowMs - (askedMs + nowMs) / 2, (nowMs - askedMs) / 2, nowMs)
     if (share.guestMs !== undefined) this.#guestMs = share.guestMs - this.#ahead.ms
@@ -275,20 +293,22 @@ export class Fleet {
     const isUnknown = this.#leasedLimit === undefined && this.#lease !== undefined
     if (this.#limitPerSecond !== this.#leasedLimit || isUnknown) this.apply()
     const mayAsk = this.#lease !== undefined && this.#failures === 0 && nowMs - this.#calledMs >= this.#leaseMs / 10
+    const isWaiting = this.#settings.isWaiting()
+    if (!isWaiting) this.#wasWaiting = false
     if (this.#wasWaiting || !mayAsk) return
-    if (this.#settings.isWaiting() && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)) this.#callIn(0)
+    if (isWaiting && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)) this.#callIn(0)
   }
 
   #retry(error: unknown): void {
     // Without a slot of its own, the process would not send until Redis is back.
     if (this.#share?.arcs.length === 0) this.#share = undefined
-    if (this.#share === undefined) this.#setLease(undefined)
+    if (this.#share === undefined || this.#isRare) this.#setLease(undefined)
     this.license.onUnreachable()
     const delayMs = Math.min(firstRetryMs * 2 ** this.#failures, maxRetryMs)
     this.#callIn(delayMs * (0.5 + this.#random() / 2))
     if (this.#failures++ === 0) {
       const meanwhile =
-        this.#share === undefined
+        this.#lease === undefined
           ? 'adapts its request rate to the answers of the service'
           : 'keeps its last share of the request rate'
       const reason = toShortLine(saidBy(error), this.#settings.redact) || 'no reason given'

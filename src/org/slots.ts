@@ -19,6 +19,13 @@ const maxComparisons = 1_000_000
 /** Assumed rate of a process that has no slots of its own, in requests per second. */
 const minPerSecond = 1 / 60
 
+/** What a process held before. */
+export interface Held {
+  readonly arcs: readonly Arc[]
+  /** End of that time, by our clock. */
+  readonly untilMs: number
+}
+
 /**
  * The slots of one process among the processes that share a limit.
  *
@@ -36,6 +43,7 @@ export class Slots implements Lease {
   readonly #stride: number
   readonly #aheadMs: number
   readonly #guestMs: number
+  readonly #before: Held
   readonly #maxSteps: number
   /** The last slot found, and the time from which the search for it began. */
   #foundFromMs = Number.POSITIVE_INFINITY
@@ -44,22 +52,30 @@ export class Slots implements Lease {
   /**
    * @param aheadMs lead of the Redis clock, in milliseconds since 1970, over our monotonic clock
    * @param guestMs time of one request that is allowed besides the slots, by our clock
+   * @param before what the process held before these arcs. A missed slot may be used late, but not the slot of another
+   * process.
    */
   constructor(
     { arcs, stride }: { readonly arcs: readonly Arc[]; readonly stride: number },
     limitPerSecond: number,
     aheadMs: number,
     guestMs = Number.POSITIVE_INFINITY,
+    before: Held = { arcs: [], untilMs: Number.NEGATIVE_INFINITY },
   ) {
     const part = Math.min(arcs.reduce((sum, [from, to]) => sum + to - from, 0) / wholeCircle, 1)
     this.slotMs = 1000 / (limitPerSecond * usedPart)
     this.perSecond = Math.max(part * limitPerSecond * usedPart, minPerSecond)
-    this.maxPerSecond = Math.max(Math.min(Math.ceil(part * limitPerSecond) + 1, Math.floor(limitPerSecond + 0.001)), 1)
+    const perSecond = part * limitPerSecond
+    // The slots of a single arc are evenly spread. Those of several arcs sometimes come close together.
+    const uneven = arcs.length > 1 ? Math.ceil(Math.sqrt(perSecond)) : 0
+    const mostPerSecond = Math.ceil(perSecond) + 1 + uneven
+    this.maxPerSecond = Math.max(Math.min(mostPerSecond, Math.floor(limitPerSecond + 0.001)), 1)
     this.#maxSteps = part === 0 ? 0 : Math.min(Math.ceil(maxDistances / part), maxComparisons / arcs.length)
     this.#arcs = arcs
     this.#stride = stride
     this.#aheadMs = aheadMs
     this.#guestMs = guestMs
+    this.#before = before
   }
 
   nextMs(fromMs: number): number {
@@ -78,16 +94,17 @@ export class Slots implements Lease {
   #findOwn(fromMs: number): number {
     const first = Math.ceil((fromMs + this.#aheadMs) / this.slotMs - 0.001) // rounding must not skip a slot
     for (let step = 0; step < this.#maxSteps; step++) {
-      const slot = first + step
-      if (this.#isOurs(Math.imul(slot, this.#stride) >>> 0)) return slot * this.slotMs - this.#aheadMs
+      const atMs = (first + step) * this.slotMs - this.#aheadMs
+      const arcs = atMs < this.#before.untilMs ? this.#before.arcs : this.#arcs
+      if (hasPoint(arcs, Math.imul(first + step, this.#stride) >>> 0)) return atMs
     }
     return Number.POSITIVE_INFINITY
   }
+}
 
-  #isOurs(point: number): boolean {
-    for (const [from, to] of this.#arcs) if (point >= from && point < to) return true
-    return false
-  }
+function hasPoint(arcs: readonly Arc[], point: number): boolean {
+  for (const [from, to] of arcs) if (point >= from && point < to) return true
+  return false
 }
 
 /** Returns a lease with no slot but one request at that time, by our monotonic clock. */

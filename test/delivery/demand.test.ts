@@ -48,7 +48,16 @@ describe('the demand of a process', () => {
 
   it('with few events is at least one request in five seconds, and at most one per event', () => {
     expect(demandAfter(60, { events: 20, requests: 0 }).wanted).toBeCloseTo(0.2)
-    expect(demandAfter(60, { events: 0.1, requests: 0.1 }).wanted).toBeCloseTo(0.1)
+    expect(demandAfter(60, { events: 1, requests: 1 }, 0, 3).wanted).toBeCloseTo(1)
+  })
+
+  it('with very few events follows the events of the last seconds, whether one waits or not', () => {
+    for (const waitingEvents of [0, 1]) {
+      const { wanted } = demandAfter(60, { events: 0.2, requests: 0.2 }, waitingEvents)
+      expect(wanted).toBeGreaterThan(0.2)
+      expect(wanted).toBeLessThan(0.25)
+    }
+    expect(demandAfter(60, { events: 0.2, requests: 0 }, 5000).wanted).toBeGreaterThan(0.9)
   })
 
   it('with a backlog is the number of batches of the configured size, whatever its recent use', () => {

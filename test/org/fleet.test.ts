@@ -130,13 +130,35 @@ describe('a fleet', () => {
     const members = Array.from({ length: 7 }, (_, i) => join(i))
     await clock.runUntil(20_000, true)
     for (const member of members) {
-      expect(rateOf(member)).toBeGreaterThan((9.8 / 7) * 0.85)
-      expect(rateOf(member)).toBeLessThan((9.8 / 7) * 1.15)
+      expect(rateOf(member)).toBeGreaterThan((9.8 / 7) * 0.8)
+      expect(rateOf(member)).toBeLessThan((9.8 / 7) * 1.2)
     }
     const slots = members.flatMap(member => slotsOf(member, 60_000)).sort((a, b) => a - b)
     expect(slots.length).toBeGreaterThan(9.5 * 60)
     for (const [index, slotMs] of slots.slice(1).entries()) {
       expect(slotMs - (slots[index] as number)).toBeGreaterThan(95)
+    }
+  })
+
+  it('lets no process use late a slot that belonged to another process at its time', async () => {
+    const [leaving, staying] = [join(1), join(2)]
+    await clock.runUntil(20_000, true)
+    const others = slotsOf(leaving, 10_000)
+    const own = slotsOf(staying, 10_000)
+    void leaving.fleet.close()
+    await clock.runUntil(30_000, true)
+    expect(rateOf(staying)).toBeCloseTo(9.8)
+    const gained = staying.given.find(({ atMs, lease }) => atMs > 20_000 && (lease?.perSecond ?? 0) > 9)
+    const slots: number[] = []
+    for (let slotMs = 20_000; slotMs < (gained?.atMs as number); ) {
+      slotMs = gained?.lease?.nextMs(slotMs + 1) as number
+      slots.push(slotMs)
+    }
+    const late = slots.slice(0, -1)
+    expect(late.length).toBeGreaterThan(3)
+    for (const slotMs of late) {
+      expect(own.some(ownMs => Math.abs(ownMs - slotMs) < 1)).toBe(true)
+      expect(others.some(otherMs => Math.abs(otherMs - slotMs) < 1)).toBe(false)
     }
   })
 

@@ -204,7 +204,7 @@ function sum(counts: readonly number[], from: number, to: number): number {
 
 /**
  * One process. It sends as delivery does, four requests at a time, as soon as its rate limiter and its breaker allow.
- * With a demand of its own, it has something to send again a fixed time after each request.
+ * With a demand of its own, it has something to send again some time after each request.
  */
 export class Client {
   readonly pace: RateLimiter
@@ -242,7 +242,13 @@ export class Client {
     this.#breaker = new Breaker(30_000, random)
     this.pace = new RateLimiter(random)
     this.startedMs = clock.nowMs
+    this.#workFromMs = this.startedMs + this.#pauseMs(0)
     this.#lastSuccessMs = clock.nowMs
+  }
+
+  /** True if the process always has something to send. */
+  get isHeavy(): boolean {
+    return this.#demandPerSecond === Number.POSITIVE_INFINITY
   }
 
   get isActive(): boolean {
@@ -266,11 +272,18 @@ export class Client {
     }
   }
 
-  /** An event each time that the process has something to send, or a thousand events per request. */
+  /** Returns the time until the process has something to send again: up to 1.5 times the mean. */
+  #pauseMs(minPart: number): number {
+    if (this.isHeavy) return 0
+    return (1000 / this.#demandPerSecond) * (minPart + (1.5 - minPart) * this.#random())
+  }
+
+  /** An event each time that the process has something to send, or a million events a second. */
   #load(): BatchLoad {
-    const isHeavy = this.#demandPerSecond === Number.POSITIVE_INFINITY
-    const waitingEvents = isHeavy ? 100_000 : 0
-    const addedEvents = ((this.#clock.nowMs - this.startedMs) / 1000) * Math.min(this.#demandPerSecond, 1_000_000)
+    const waitingEvents = this.isHeavy ? 100_000 : Number(this.isWaiting)
+    const addedEvents = this.isHeavy
+      ? (this.#clock.nowMs - this.startedMs) * 1000
+      : this.startsMs.length + waitingEvents
     return { addedEvents, addedBytes: addedEvents, waitingEvents, waitingBytes: waitingEvents, datasets: 1 }
   }
 
@@ -290,7 +303,7 @@ export class Client {
     this.pace.onStart(nowMs)
     this.startsMs.push(nowMs)
     this.waitsMs.push(nowMs - Math.max(this.#workFromMs, this.startedMs))
-    this.#workFromMs = nowMs + 1000 / this.#demandPerSecond
+    this.#workFromMs = nowMs + this.#pauseMs(0.5)
     this.#clock.after(this.#latencyMs(), () => {
       const answer = this.#service.answer(this.#clock.nowMs)
       this.#clock.after(this.#latencyMs(), () => this.#receive(answer, nowMs))

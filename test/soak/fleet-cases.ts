@@ -322,7 +322,7 @@ export const fleetCases: readonly FleetCase[] = [
         const { best, worst } = books.figures(span, ({ isFull }) => isFull)
         const { p99, max } = books.ages(span, ({ isFull }) => !isFull)
         return {
-          laws: { '99 of 100 events of light ones wait for at most 15 s': p99 <= 15_000 + toleranceMs },
+          laws: { '99 of 100 events of light ones wait for at most 4 s': p99 <= 4000 + toleranceMs },
           notes: [`heavy ones served ${best}/${worst}`, `events of light ones ${seconds(p99)}/${seconds(max)} s old`],
         }
       })

@@ -78,9 +78,12 @@ export class FleetStage implements AsyncDisposable {
     this.random = randomFrom(settings.seed)
   }
 
-  /** The processes that have begun and not ended. */
+  /** The processes that have begun and not ended, in the order of their beginning. */
   get working(): FleetChild[] {
-    return this.children.filter(({ startedAtMs, endedAtMs }) => startedAtMs !== undefined && endedAtMs === undefined)
+    const begun = this.children.filter(
+      ({ startedAtMs, endedAtMs }) => startedAtMs !== undefined && endedAtMs === undefined,
+    )
+    return begun.sort((one, other) => (one.startedAtMs as number) - (other.startedAtMs as number))
   }
 
   /** Makes processes load and connect, a few at a time, so that later they need the processor for their work only. */
