@@ -70,8 +70,6 @@ const maxRetryMs = 10_000
  * Part of a lease. If events start to wait and no slot comes within it, the process asks Redis before the lease ends.
  */
 const soonPart = 0.3
-/** Minimum time between two guest requests of one process, in leases, so that other processes also get a turn. */
-const guestAgainPart = 4
 /**
  * Limit above which the processes share nothing, in requests per second. They do not reach it, and so short slots could
  * not be told apart. Services write 2^31 − 1, for example, for no limit.
@@ -204,12 +202,11 @@ export class Fleet {
     const { demand, isWaiting, namedHeaderLimit } = this.#settings
     const limit = this.#limitPerSecond ?? 0
     const isNew = nowMs - this.#startedMs < 2 * this.#leaseMs && !this.#share?.arcs.length
-    const isLongAgo = nowMs - this.#guestMs > guestAgainPart * this.#leaseMs
     const isSurprised = !this.#wasWaiting || isNew
     const { needed, wanted } = limit > 0 ? demand(nowMs) : { needed: 0, wanted: 0 }
     const hasToWait = isWaiting() && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)
     const isRare = limit > 0 && wanted <= rarePerSecond
-    const isGuest = hasToWait && (isRare || (isSurprised && isLongAgo))
+    const isGuest = hasToWait && (isRare || isSurprised) && this.#guestMs < nowMs
     this.#wasWaiting = isWaiting()
     return {
       needed: limit > 0 ? needed / limit : 0,

