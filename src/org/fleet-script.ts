@@ -460,7 +460,12 @@ elseif held > length + 2 * step then arcs = shortened(arcs, length, nextPoint)
 elseif held < length and (place or held < due - step) and not isReturning then
   if place then free = placesIn(free, place) end
   local most = lengthOf(free)
-  if held >= 0.75 * sure then most = math.max(math.min(most, spare), 0) end
+  if held >= 0.75 * sure then most = math.max(math.min(most, spare), 0)
+  elseif not place then
+    -- Others lack arcs as well, so that each takes its part of the free ones only.
+    local lack = sure - held
+    most = math.max(math.min(most, step), math.min(most, most * lack / (lack + number('lacking'))))
+  end
   -- The first processes of a fleet leave most of it to the processes that start at the same time.
   if now - number('bornMs') < leaseMs / 4 then most = math.max(most / 32, math.min(most, step)) end
   local more = math.floor(math.min(length - held, most) / (place or 1)) * (place or 1)
@@ -473,23 +478,28 @@ end
 if not place and not isReturning then arcs, free = rearranged(movedDown, arcs, free) end
 set('free', textOf(free))
 
-local guestMs = 0
-local hasToWait = wantsGuest == '1' and limit > 0 and nextSlot(arcs) > now + (place and 1.3 * leaseMs or firstMs)
-if hasToWait and (isRare(self) or s.mode == 'spare') then
-  -- Which arcs are free is not known yet after Redis was away. But others leave room for these requests.
-  guestMs = isReturning and now or nextSlots(math.max(number('reservedMs') + 1, now + 5), now + firstMs, function(point, atMs)
-    return holds(free, point) and math.floor(atMs)
-  end) or 0
-  if guestMs > 0 then setMs('reservedMs', guestMs + 1) end
+-- The time of the next slot of the reserve that no process was given.
+local function reservedSlot()
+  local fromMs = math.max(number('reservedMs') + 1, now + 5)
+  return nextSlots(fromMs, now + firstMs, function(point, atMs) return holds(free, point) and math.floor(atMs) end)
 end
-if hasToWait and guestMs == 0 then
-  -- The limit is not used whole, so there is room for some requests besides the slots; for two of them at once.
+
+-- The time of a request besides the slots: the limit is not used whole, so there is room for a few; for two at once.
+local function besides()
   local apartMs = 1000 / (guestPart * limit)
   local dueMs = math.max(number('guestMs') + apartMs, now - apartMs)
-  if dueMs < now + (isRare(self) and firstMs or 2 * leaseMs) then
-    guestMs = math.floor(math.max(dueMs, now))
-    setMs('guestMs', dueMs)
-  end
+  if dueMs >= now + (isRare(self) and firstMs or 2 * leaseMs) then return nil end
+  setMs('guestMs', dueMs)
+  return math.floor(math.max(dueMs, now))
+end
+
+local hasToWait = wantsGuest == '1' and limit > 0 and nextSlot(arcs) > now + (place and 1.3 * leaseMs or firstMs)
+local guestMs = nil
+if hasToWait then
+  -- After Redis was away, it is not known yet which arcs are free, but processes that send rarely still have their room.
+  if isReturning then guestMs = isRare(self) and now or nil
+  elseif isRare(self) or s.mode == 'spare' then guestMs = reservedSlot() end
+  if guestMs then setMs('reservedMs', guestMs + 1) else guestMs = besides() end
 end
 
 if header ~= '' then
@@ -522,12 +532,12 @@ if s.licenseAt and s.licenseAt ~= knownAt then sent = s.license or redis.call('H
 local renewMs = isRare(self) and s.mode ~= 'spare' and 1.25 * leaseMs or leaseMs
 if now - self.joinedMs < 0.3 * leaseMs then renewMs = leaseMs / 10
 elseif now - self.joinedMs < 0.8 * leaseMs then renewMs = leaseMs / 5
-elseif hasToWait and guestMs == 0 and isRare(self) then renewMs = leaseMs / 5
+elseif hasToWait and not guestMs and isRare(self) then renewMs = leaseMs / 5
 elseif s.lostMs and now - number('lostMs') < 6 * leaseMs then renewMs = 0.4 * leaseMs end
 local untilMs = now + 1.4 * renewMs + leaseMs / 25
 redis.call('HSET', members, id, string.format('%.0f %.0f %.9g %.9g %s', untilMs, self.joinedMs, need, want, textOf(arcs)))
 redis.call('HSET', state, unpack(changed))
 redis.call('PEXPIRE', members, 3 * leaseMs)
 redis.call('PEXPIRE', state, 3 * leaseMs)
-return { now, math.floor(renewMs), stride, guestMs, s.header or '', s.licenseAt or '0', sent, mayRead, textOf(arcs) }
+return { now, math.floor(renewMs), stride, guestMs or 0, s.header or '', s.licenseAt or '0', sent, mayRead, textOf(arcs) }
 `
