@@ -493,9 +493,12 @@ local function besides()
   return math.floor(math.max(dueMs, now))
 end
 
-local hasToWait = wantsGuest == '1' and limit > 0 and nextSlot(arcs) > now + (place and 1.3 * leaseMs or firstMs)
+-- Of several processes that have just started, each may still have a slot soon. A place is worth the wait for some seconds,
+-- as a guest is likely to be refused there.
+local isSettled = isRare(self) or now - self.joinedMs >= 0.1 * leaseMs or number('guestMs') < now - leaseMs / 2
+local hasToWait = wantsGuest == '1' and isSettled and nextSlot(arcs) > now + (place and 1.3 * leaseMs or firstMs)
 local guestMs = nil
-if hasToWait then
+if limit > 0 and hasToWait then
   -- After Redis was away, it is not known yet which arcs are free, but processes that send rarely still have their room.
   if isReturning then guestMs = isRare(self) and now or nil
   elseif isRare(self) or s.mode == 'spare' then guestMs = reservedSlot() end

@@ -30,6 +30,8 @@ export interface FleetSettings {
   readonly demand: (nowMs: number) => RequestDemand
   /** True if this process has something to send. */
   readonly isWaiting: () => boolean
+  /** Returns the number of requests made so far. */
+  readonly requests: () => number
   /** Called with the slots to use from now on, or with `undefined` if the limit applies without slots. */
   readonly onLease: (lease: Lease | undefined) => void
   /** Called when Redis cannot be asked. Called again only if Redis has answered since. */
@@ -102,6 +104,7 @@ export class Fleet {
   /** True if another call became necessary during a call, for a reason that is missing from its report. */
   #isAskedAgain = false
   #startedMs = 0
+  #requestsAtStart = 0
   #calledMs = Number.NEGATIVE_INFINITY
   /** True if events were waiting when Redis was last asked. */
   #wasWaiting = false
@@ -141,6 +144,7 @@ export class Fleet {
     this.#share = undefined
     this.#run++
     this.#startedMs = monotonicMs()
+    this.#requestsAtStart = this.#settings.requests()
     this.#setLease(oneAt(this.#startedMs + answerMs))
     this.#checkTimer = setInterval(() => this.#checkLease(), this.#leaseMs / 10).unref()
     void this.#call()
@@ -199,9 +203,9 @@ export class Fleet {
   }
 
   #report(nowMs: number) {
-    const { demand, isWaiting, namedHeaderLimit } = this.#settings
+    const { demand, isWaiting, namedHeaderLimit, requests } = this.#settings
     const limit = this.#limitPerSecond ?? 0
-    const isNew = nowMs - this.#startedMs < 2 * this.#leaseMs && !this.#share?.arcs.length
+    const isNew = nowMs - this.#startedMs < 2 * this.#leaseMs && requests() === this.#requestsAtStart
     const isSurprised = !this.#wasWaiting || isNew
     const { needed, wanted } = limit > 0 ? demand(nowMs) : { needed: 0, wanted: 0 }
     const hasToWait = isWaiting() && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)

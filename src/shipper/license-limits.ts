@@ -74,6 +74,7 @@ export function openLicense(deps: LicenseDeps): License {
       namedHeaderLimit: nowMs => rateLimiter.namedHeaderLimit(nowMs),
       demand: nowMs => delivery.demand.measure(nowMs),
       isWaiting: () => delivery.isWaiting,
+      requests: () => delivery.requests,
       onLease: lease => {
         rateLimiter.setLease(lease)
         delivery.pump()

@@ -167,7 +167,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
         const redis = new Redis({ port: ${at}, host: '127.0.0.1' }).on('error', () => {})
         const fleet = new Fleet({
           redis, key: 'x', limitPerSecond: () => 5, headerLimit() {}, namedHeaderLimit() {}, demand: () => ({ needed: 0, wanted: 1 }),
-          isWaiting: () => false, onLease() {}, onTrouble() {}, leaseMs: 300,
+          isWaiting: () => false, requests: () => 0, onLease() {}, onTrouble() {}, leaseMs: 300,
         })
         fleet.start()
         setTimeout(async () => {
@@ -201,6 +201,7 @@ function join(redis: RedisClient): Member {
     namedHeaderLimit: () => undefined,
     demand: () => ({ needed: 0, wanted: 100 }),
     isWaiting: () => true,
+    requests: () => 0,
     onLease: given => {
       lease = given
       renewedMs = performance.now()

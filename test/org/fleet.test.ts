@@ -52,6 +52,7 @@ function join(
     namedHeaderLimit: () => member.headerLimit,
     demand: () => ({ needed: 0, wanted: member.wanted }),
     isWaiting: () => member.isWaiting,
+    requests: () => 0,
     onLease: lease => given.push({ atMs: Math.round(clock.nowMs), lease }),
     onTrouble: message => troubles.push(message),
     random: randomFrom(seed),

@@ -154,6 +154,7 @@ export class World {
       namedHeaderLimit: nowMs => client.pace.namedHeaderLimit(nowMs),
       demand: nowMs => client.demand.measure(nowMs),
       isWaiting: () => client.isWaiting,
+      requests: () => client.startsMs.length,
       onLease: lease => {
         client.pace.setLease(lease)
         client.pump()
