@@ -179,7 +179,7 @@ export class BatchQueue {
   dequeue(nowMs: number): Batch | undefined {
     this.#reloads?.start()
     for (const queue of this.#queues.values()) {
-      const batch = queue.dequeue(nowMs)
+      const batch = queue.mayBeReady(nowMs) ? queue.dequeue(nowMs) : undefined
       if (batch === undefined) continue
       this.#queues.delete(queue.dataset)
       this.#queues.set(queue.dataset, queue)

@@ -276,6 +276,11 @@ export class DatasetQueue {
     return ready
   }
 
+  /** False if no batch can be sent now. Of many datasets few have one, so this is asked before each `dequeue`. */
+  mayBeReady(nowMs: number): boolean {
+    return this.#waiting.length > 0 || this.#reloaded.length > 0 || this.dueAtMs <= nowMs
+  }
+
   /** Puts batches back at the head of their queue, in the given order. */
   requeue(...batches: readonly Batch[]): void {
     const queue = batches[0]?.isReloaded ? this.#reloaded : this.#waiting

@@ -91,9 +91,10 @@ export class Reloads {
   /** Returns a dataset queue that has a stored batch for which memory has room, and no reloaded batch that waits. */
   #nextQueue(): DatasetQueue | undefined {
     if (this.#resting !== undefined || this.#reading.size >= readAhead) return undefined
+    const maxBytes = this.#maxReadBytes
     for (const queue of this.#deps.queues()) {
-      const oldest = queue.reloadedCount > 0 ? undefined : queue.oldestStored(this.#maxReadBytes)
-      if (oldest && this.#deps.memory.usedBytes + oldest.byteLength <= this.#maxReadBytes) return queue
+      const oldest = queue.reloadedCount > 0 ? undefined : queue.oldestStored(maxBytes)
+      if (oldest && this.#deps.memory.usedBytes + oldest.byteLength <= maxBytes) return queue
     }
     return undefined
   }

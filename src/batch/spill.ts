@@ -149,9 +149,11 @@ export class Spill implements WayToStore {
     isDone: () => boolean,
   ): void {
     if (isDone()) return
-    const queues = [...this.#deps.queues()]
-      .map(queue => ({ queue, bytes: bytesOf(queue) }))
-      .filter(({ bytes }) => bytes > 0)
+    const queues: { readonly queue: DatasetQueue; readonly bytes: number }[] = []
+    for (const queue of this.#deps.queues()) {
+      const bytes = bytesOf(queue)
+      if (bytes > 0) queues.push({ queue, bytes }) // few of many datasets have any
+    }
     for (const { queue } of queues.sort((one, other) => other.bytes - one.bytes)) {
       while (!isDone() && move(queue));
       if (isDone()) return
