@@ -8,7 +8,7 @@ import { clearInterval, clearTimeout, monotonicMs, setInterval, setTimeout } fro
 import { settlesWithin } from '../time-limits.ts'
 import { Register, type Share } from './fleet-redis.ts'
 import { SharedLicense } from './shared-license.ts'
-import { type Held, oneAt, Slots } from './slots.ts'
+import { nothingHeld, oneAt, Slots } from './slots.ts'
 
 export interface FleetSettings {
   readonly redis: RedisClient
@@ -122,7 +122,7 @@ export class Fleet {
   #lease: Lease | undefined
   #leasedLimit: number | undefined
   /** What this process held before that answer. */
-  #before: Held = { arcs: [], untilMs: Number.NEGATIVE_INFINITY }
+  #before = nothingHeld
   /** Time of the one request besides the slots, by our clock. */
   #guestMs = Number.NEGATIVE_INFINITY
   /**
@@ -230,7 +230,8 @@ export class Fleet {
   ): void {
     const nowMs = monotonicMs()
     const isSameCircle = this.#share?.stride === share.stride
-    this.#before = { arcs: isSameCircle ? (this.#share?.arcs ?? []) : [], untilMs: nowMs }
+    const { untilMs: fromMs } = this.#before
+    this.#before = { arcs: isSameCircle ? (this.#share?.arcs ?? []) : [], fromMs, untilMs: nowMs }
     this.#share = share
     this.#isRare = report.isRare
     this.#sharedMs = askedMs

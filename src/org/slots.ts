@@ -19,12 +19,14 @@ const maxComparisons = 1_000_000
 /** Assumed rate of a process that has no slots of its own, in requests per second. */
 const minPerSecond = 1 / 60
 
-/** What a process held before. */
+/** What a process held before, in a time by our clock. */
 export interface Held {
   readonly arcs: readonly Arc[]
-  /** End of that time, by our clock. */
+  readonly fromMs: number
   readonly untilMs: number
 }
+
+export const nothingHeld: Held = { arcs: [], fromMs: Number.NEGATIVE_INFINITY, untilMs: Number.NEGATIVE_INFINITY }
 
 /**
  * The slots of one process among the processes that share a limit.
@@ -60,7 +62,7 @@ export class Slots implements Lease {
     limitPerSecond: number,
     aheadMs: number,
     guestMs = Number.POSITIVE_INFINITY,
-    before: Held = { arcs: [], untilMs: Number.NEGATIVE_INFINITY },
+    before = nothingHeld,
   ) {
     const part = Math.min(arcs.reduce((sum, [from, to]) => sum + to - from, 0) / wholeCircle, 1)
     this.slotMs = 1000 / (limitPerSecond * usedPart)
@@ -95,8 +97,9 @@ export class Slots implements Lease {
     const first = Math.ceil((fromMs + this.#aheadMs) / this.slotMs - 0.001) // rounding must not skip a slot
     for (let step = 0; step < this.#maxSteps; step++) {
       const atMs = (first + step) * this.slotMs - this.#aheadMs
-      const arcs = atMs < this.#before.untilMs ? this.#before.arcs : this.#arcs
-      if (hasPoint(arcs, Math.imul(first + step, this.#stride) >>> 0)) return atMs
+      const isBefore = atMs < this.#before.untilMs
+      if (isBefore && atMs < this.#before.fromMs) continue // of another process, perhaps
+      if (hasPoint(isBefore ? this.#before.arcs : this.#arcs, Math.imul(first + step, this.#stride) >>> 0)) return atMs
     }
     return Number.POSITIVE_INFINITY
   }
