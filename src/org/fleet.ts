@@ -294,11 +294,13 @@ export class Fleet {
     const nowMs = monotonicMs()
     const isUnknown = this.#leasedLimit === undefined && this.#lease !== undefined
     if (this.#limitPerSecond !== this.#leasedLimit || isUnknown) this.apply()
-    const mayAsk = this.#lease !== undefined && this.#failures === 0 && nowMs - this.#calledMs >= this.#leaseMs / 10
     const isWaiting = this.#settings.isWaiting()
     if (!isWaiting) this.#wasWaiting = false
-    if (this.#wasWaiting || !mayAsk) return
-    if (isWaiting && !this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)) this.#callIn(0)
+    // A process that was refused its only request still waits, and needs another one.
+    const askAgainPart = !this.#wasWaiting ? 0.1 : this.#isRare ? 0.2 : Number.POSITIVE_INFINITY
+    const mayAsk = this.#lease !== undefined && this.#failures === 0
+    if (!isWaiting || !mayAsk || nowMs - this.#calledMs < askAgainPart * this.#leaseMs) return
+    if (!this.#hasSlotWithin(soonPart * this.#leaseMs, nowMs)) this.#callIn(0)
   }
 
   #retry(error: unknown): void {

@@ -141,6 +141,19 @@ describe('a fleet', () => {
     }
   })
 
+  it('gives a process that sends rarely one request after the other while it waits, in case one was refused', async () => {
+    for (let i = 0; i < 10; i++) join(i)
+    const rare = join(100, { wanted: 0.1, isWaiting: false })
+    await clock.runUntil(20_000, true)
+    rare.isWaiting = true
+    await clock.runUntil(30_000, true)
+    const times = rare.given.filter(({ atMs }) => atMs > 20_000).map(({ atMs, lease }) => lease?.nextMs(atMs))
+    const soon = new Set(
+      times.filter(atMs => atMs !== undefined && atMs < 30_000).map(atMs => Math.round(atMs as number)),
+    )
+    expect(soon.size).toBeGreaterThan(3)
+  })
+
   it('lets no process use late a slot that belonged to another process at its time', async () => {
     const [leaving, staying] = [join(1), join(2)]
     await clock.runUntil(20_000, true)
