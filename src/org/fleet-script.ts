@@ -467,7 +467,7 @@ elseif held < length and (place or held < due - step) and not isReturning then
     most = math.max(math.min(most, step), math.min(most, most * lack / (lack + number('lacking'))))
   end
   -- The first processes of a fleet leave most of it to the processes that start at the same time.
-  if now - number('bornMs') < leaseMs / 4 then most = math.max(most / 32, math.min(most, step)) end
+  if now - number('bornMs') < leaseMs / 4 then most = math.max(most / 128, math.min(most, step)) end
   local more = math.floor(math.min(length - held, most) / (place or 1)) * (place or 1)
   if held == 0 and more > 0 and limit > 0 then
     arcs[1] = soonest(free, place or more)

@@ -95,7 +95,7 @@ describe('a fleet', () => {
   it('of one process leaves most slots to others that may start at the same time, and has all after two seconds', async () => {
     const member = join()
     await clock.runUntil(100, true)
-    expect(rateOf(member)).toBeGreaterThan(0.3)
+    expect(rateOf(member)).toBeGreaterThan(0.07)
     expect(lastOf(member)?.nextMs(100)).toBeLessThan(1500)
     await clock.runUntil(2000, true)
     expect(rateOf(member)).toBeCloseTo(9.8)
@@ -233,12 +233,12 @@ describe('a fleet', () => {
     expect(rateOf(newcomer)).toBeGreaterThan(7)
   })
 
-  it('gives a new process a request at once, and most of its share within ten seconds, even if all slots are in use', async () => {
+  it('gives a new process a request within a second, and most of its share within ten seconds, even if all slots are in use', async () => {
     const members = Array.from({ length: 20 }, (_, i) => join(i))
     await clock.runUntil(20_000, true)
     const newcomer = join(100)
     await clock.runUntil(20_100, true)
-    expect(lastOf(newcomer)?.nextMs(20_000)).toBeLessThan(20_100)
+    expect(lastOf(newcomer)?.nextMs(20_000)).toBeLessThan(21_000)
     await clock.runUntil(30_000, true)
     expect(rateOf(newcomer)).toBeGreaterThan((9.8 / 21) * 0.5)
     expect(members).toHaveLength(20)
