@@ -38,7 +38,8 @@ local stride = 2654435769
 -- seconds, as a guest is likely to be refused there.
 local firstMs = 0.3 * leaseMs
 
-local function freePlaces() return math.ceil(freePart * turns) end
+-- Of few places, one is too large a part of the limit to be left unused.
+local function freePlaces() return turns < 16 and 0 or math.ceil(freePart * turns) end
 
 local function arcsIn(text)
   local arcs = {}

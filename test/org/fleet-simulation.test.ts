@@ -12,8 +12,13 @@ vi.mock('../../src/time.ts', () => import('../support/time-of-globals.ts'))
 vi.setConfig({ testTimeout: isSoak ? 3_600_000 : 60_000 })
 const secondsOfMany = 40
 
-const shortScale: [number, number][] = [[40, 5]]
+const shortScale: [number, number][] = [
+  [4, 1],
+  [40, 5],
+]
 const fullScale: [number, number][] = [
+  [4, 1],
+  [7, 2],
   [40, 1000],
   [80, 5],
   [500, 100],
