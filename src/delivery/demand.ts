@@ -31,6 +31,8 @@ const minWanted = 0.2
  * times.
  */
 const steadySeconds = 15
+/** Multiple of its recent requests that a process with few events wants at most: the next events come at any time. */
+const rareRoom = 1.5
 /** Time over which events logged before the first measurement are spread, in milliseconds. */
 const firstPeriodMs = 1000
 /** Minimum time between two measurements, in seconds: an earlier one would find nothing new. */
@@ -98,10 +100,13 @@ export class Demand {
     const steady = Math.max(this.#requestsPerSecond / usedPart, minWanted)
     const isBehind = waitingBytes > maxBatchBytes || waitingEvents > maxBatchEvents
     const isRare = this.#arrivingPerSecond / usedPart <= rarePerSecond && !isBehind
+    // Events that come in bursts are sent in fewer requests. A process whose requests had to wait still wants some.
+    const arriving = this.#arrivingPerSecond
+    const rarely = Math.min(arriving, Math.max(rareRoom * this.#requestsPerSecond, arriving / 4)) / usedPart
     this.#last = {
       needed: Math.max(bytesPerSecond / this.#batches.limits.batchBytesCeiling, eventsPerSecond / batchEventsCeiling),
       // A single event that waits says little about the next minute.
-      wanted: isRare ? this.#arrivingPerSecond / usedPart : waitingBytes > 0 ? wanted : Math.min(wanted, steady),
+      wanted: isRare ? rarely : waitingBytes > 0 ? wanted : Math.min(wanted, steady),
     }
     this.#measuredAtMs = nowMs
     this.#addedBytes = addedBytes

@@ -60,6 +60,11 @@ describe('the demand of a process', () => {
     expect(demandAfter(60, { events: 0.2, requests: 0 }, 5000).wanted).toBeGreaterThan(0.9)
   })
 
+  it('with very few events that come in bursts follows the requests, but does not vanish if none could be made', () => {
+    expect(demandAfter(60, { events: 0.25, requests: 0.05 }).wanted).toBeLessThan(0.1)
+    expect(demandAfter(60, { events: 0.2, requests: 0 }, 1).wanted).toBeGreaterThan(0.04)
+  })
+
   it('with a backlog is the number of batches of the configured size, whatever its recent use', () => {
     expect(demandAfter(60, { events: 5000, requests: 0.1 }, 10_000).wanted).toBeCloseTo(5 + 2)
   })
