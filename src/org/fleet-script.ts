@@ -330,7 +330,7 @@ local names = {
 }
 local values, s = redis.call('HMGET', state, unpack(names)), {}
 for i, name in ipairs(names) do if values[i] and values[i] ~= '' then s[name] = values[i] end end
-local function number(name) return tonumber(s[name] or 0) end
+local function number(name) return tonumber(s[name]) or 0 end
 local changed = {}
 local function set(name, value)
   s[name] = value ~= '' and value or nil
