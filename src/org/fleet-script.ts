@@ -441,7 +441,9 @@ local step = stepOf(count)
 local due = partOf(s.mode, number('level'), demandOf(self, count)) * whole
 local sure = sureOf(due, step)
 -- The free arcs that are left when processes with far too little have taken their part; negative if there are too few.
-local spare = lengthOf(free) - number('lacking') - (place and freePlaces() * place or 0.8 * number('reserve') * whole)
+local spare = lengthOf(free) - number('lacking')
+if place then spare = spare - freePlaces() * place
+elseif s.mode ~= 'spare' then spare = spare - 0.8 * number('reserve') * whole end
 local length = math.min(math.max(math.floor(due / step + fractionOf(id)) * step, sure), whole)
 if place then length = math.min(math.ceil(due / step) * step, turns * step) end -- all places are to be in use
 local held = lengthOf(arcs)
