@@ -155,7 +155,7 @@ local function levelFor(demands)
   local mode = 'spare'
   if sumNeeded >= 1 then mode = 'need'
   elseif sumWanted >= 1 then mode = 'want'
-  else reserve = math.min(0.05, (1 - sumWanted) / 2) end -- leaves some for newcomers
+  else reserve = count > 1 and math.min(0.05, (1 - sumWanted) / 2) or 0 end -- leaves some for newcomers
   -- Half of an equal part for the next process that starts: it would wait until others have given back theirs.
   if mode ~= 'spare' and not place and count >= 16 then reserve = math.max(reserve, 0.5 / math.max(count, 40)) end
   reserve = math.min(reserve, 0.5)
