@@ -24,6 +24,8 @@ export interface Report {
   readonly wouldRead: boolean
   /** True if the process asks for one request besides its slots. */
   readonly isGuest: boolean
+  /** Number of requests per second up to which a process asks for each of them, in place of slots of its own. */
+  readonly rarePerSecond: number
 }
 
 /** The answer of Redis to a report. */
@@ -94,6 +96,7 @@ export class Register {
       licenseVersion,
       wouldRead ? '1' : '',
       isGuest ? '1' : '',
+      decimal(report.rarePerSecond),
     )
     const [nowMs, renewInMs, stride, guestMs, header, version, sent, mayRead, held]: readonly unknown[] = Array.isArray(
       answer,

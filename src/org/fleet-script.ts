@@ -1,5 +1,3 @@
-import { rarePerSecond } from '../delivery/demand.ts'
-
 /**
  * The script that Redis runs at each call of a process: Lua 5.1, for Redis 5 or later.
  *
@@ -15,6 +13,7 @@ local id, action, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local need, want, claims = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local limit, header = tonumber(ARGV[7]), ARGV[8]
 local license, knownAt, reads, wantsGuest = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
+local rarePerSecond = tonumber(ARGV[13])
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -120,7 +119,7 @@ end
 
 -- Slots of its own would come too seldom for a process of few requests. Where the limit is used whole, such processes have
 -- slots in common, the reserve: arcs that no process holds. Each asks for one when it has something to send.
-local function isRare(one) return not place and limit > 0 and one.want * limit <= ${rarePerSecond} end
+local function isRare(one) return not place and limit > 0 and one.want * limit <= rarePerSecond end
 
 -- The part of the limit that its requests take from the reserve.
 local function reserveOf(one)

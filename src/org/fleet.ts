@@ -1,4 +1,4 @@
-import { type RequestDemand, rarePerSecond } from '../delivery/demand.ts'
+import type { RequestDemand } from '../delivery/demand.ts'
 import type { Lease } from '../delivery/rate-limiter.ts'
 import type { RedisClient } from '../options/redis-client.ts'
 import { ownProperties } from '../own-properties.ts'
@@ -26,6 +26,11 @@ export interface FleetSettings {
   readonly headerLimit: () => number | undefined
   /** The same limit while answers name it. `nowMs` is monotonic. */
   readonly namedHeaderLimit: (nowMs: number) => number | undefined
+  /**
+   * Number of requests per second up to which a process sends rarely: slots of its own would come too seldom. The same in
+   * all processes.
+   */
+  readonly rarePerSecond: number
   /** Returns the demand of this process. `nowMs` is monotonic. */
   readonly demand: (nowMs: number) => RequestDemand
   /** True if this process has something to send. */
@@ -203,7 +208,7 @@ export class Fleet {
   }
 
   #report(nowMs: number) {
-    const { demand, isWaiting, namedHeaderLimit, requests } = this.#settings
+    const { demand, isWaiting, namedHeaderLimit, rarePerSecond, requests } = this.#settings
     const limit = this.#limitPerSecond ?? 0
     const isNew = nowMs - this.#startedMs < 2 * this.#leaseMs && requests() === this.#requestsAtStart
     const isSurprised = !this.#wasWaiting || isNew
@@ -220,6 +225,7 @@ export class Fleet {
       headerLimit: namedHeaderLimit(nowMs),
       isGuest,
       isRare,
+      rarePerSecond,
     }
   }
 

@@ -1,5 +1,6 @@
 import type { Diagnostics } from '../accounting/diagnostics.ts'
 import type { Delivery } from '../delivery/delivery.ts'
+import { rarePerSecond } from '../delivery/demand.ts'
 import type { RateLimiter } from '../delivery/rate-limiter.ts'
 import type { Fields } from '../fields/field-rules.ts'
 import type { Credentials } from '../http/credentials.ts'
@@ -72,6 +73,7 @@ export function openLicense(deps: LicenseDeps): License {
       limitPerSecond: () => limitPerSecond,
       headerLimit: () => rateLimiter.headerLimit,
       namedHeaderLimit: nowMs => rateLimiter.namedHeaderLimit(nowMs),
+      rarePerSecond,
       demand: nowMs => delivery.demand.measure(nowMs),
       isWaiting: () => delivery.isWaiting,
       requests: () => delivery.requests,

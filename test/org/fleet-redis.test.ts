@@ -31,6 +31,7 @@ const nothing: Report = {
   licenseVersion: '0',
   wouldRead: false,
   isGuest: false,
+  rarePerSecond: 0.35,
 }
 const slotMs = 1000 / (20 * 0.98)
 
@@ -178,7 +179,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
         const redis = new Redis({ port: ${at}, host: '127.0.0.1' }).on('error', () => {})
         const fleet = new Fleet({
           redis, key: 'x', limitPerSecond: () => 5, headerLimit() {}, namedHeaderLimit() {}, demand: () => ({ needed: 0, wanted: 1 }),
-          isWaiting: () => false, requests: () => 0, onLease() {}, onTrouble() {}, leaseMs: 300,
+          rarePerSecond: 0.35, isWaiting: () => false, requests: () => 0, onLease() {}, onTrouble() {}, leaseMs: 300,
         })
         fleet.start()
         setTimeout(async () => {
@@ -211,6 +212,7 @@ function join(redis: RedisClient): Member {
     headerLimit: () => undefined,
     namedHeaderLimit: () => undefined,
     demand: () => ({ needed: 0, wanted: 100 }),
+    rarePerSecond: 0.35,
     isWaiting: () => true,
     requests: () => 0,
     onLease: given => {

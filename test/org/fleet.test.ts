@@ -51,6 +51,7 @@ function join(
     headerLimit: () => member.headerLimit,
     namedHeaderLimit: () => member.headerLimit,
     demand: () => ({ needed: 0, wanted: member.wanted }),
+    rarePerSecond: 0.35,
     isWaiting: () => member.isWaiting,
     requests: () => 0,
     onLease: lease => given.push({ atMs: Math.round(clock.nowMs), lease }),

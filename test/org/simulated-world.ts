@@ -1,4 +1,5 @@
 import { vi } from 'vitest'
+import { rarePerSecond } from '../../src/delivery/demand.ts'
 import { agreedRate } from '../../src/delivery/rate-exchange.ts'
 import type { SharedRate } from '../../src/delivery/rate-limiter.ts'
 import { Fleet } from '../../src/org/fleet.ts'
@@ -152,6 +153,7 @@ export class World {
       limitPerSecond: () => this.service.licensePerSecond,
       headerLimit: () => client.pace.headerLimit,
       namedHeaderLimit: nowMs => client.pace.namedHeaderLimit(nowMs),
+      rarePerSecond,
       demand: nowMs => client.demand.measure(nowMs),
       isWaiting: () => client.isWaiting,
       requests: () => client.startsMs.length,
