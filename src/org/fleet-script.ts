@@ -459,7 +459,7 @@ if place then nextPoint = nil end -- a place is given back whole
 if held > sure and spare < 0 then
   arcs = shortened(arcs, math.max(sure, held + math.floor(spare / step) * step), nextPoint)
 elseif held > length + 2 * step then arcs = shortened(arcs, length, nextPoint)
-elseif held < length and (place or held < due - step) and not isReturning then
+elseif held < length and (place or held < due - step / 2) and not isReturning then
   if place then free = placesIn(free, place) end
   local most = lengthOf(free)
   if held >= 0.75 * sure then most = math.max(math.min(most, spare), 0)

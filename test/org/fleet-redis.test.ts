@@ -120,7 +120,7 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     expect(first.arcs).toHaveLength(1)
     expect(first).toMatchObject({ headerLimit: 12.5, license: '{"é":1}', mayRead: false, guestMs: undefined })
 
-    const second = await register.renew('b', { ...nothing, wouldRead: true, isGuest: true, limitPerSecond: 100 })
+    const second = await register.renew('b', { ...nothing, wouldRead: true, isGuest: true, limitPerSecond: 1 })
     expect(second).toMatchObject({ headerLimit: 12.5, license: '{"é":1}', mayRead: true })
     expect(second.guestMs).toBeGreaterThanOrEqual(first.nowMs)
     const { licenseVersion } = second
@@ -237,7 +237,7 @@ function expectShares(members: readonly Member[]): void {
     for (; atMs < nowMs + 5000; atMs = lease()?.nextMs(atMs + 1) ?? Number.POSITIVE_INFINITY) slots.push(atMs)
   }
   slots.sort((a, b) => a - b)
-  expect(slots.length).toBeGreaterThan(0.93 * 5 * 19.6)
+  expect(slots.length).toBeGreaterThan(0.92 * 5 * 19.6)
   for (const [index, atMs] of slots.slice(1).entries()) {
     expect(atMs - (slots[index] as number)).toBeGreaterThan(slotMs - 10)
   }
