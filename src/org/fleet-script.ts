@@ -127,10 +127,12 @@ local function reserveOf(one)
   return math.max(one.want, now - one.joinedMs < unknownMs and unknownPerSecond / limit or 0)
 end
 
--- A process that would use it always keeps a quarter of an equal part; an idle one keeps a twentieth, or one place.
+-- What a process needs and wants, and what it has of its own if it sends rarely. A process that would use it always keeps a
+-- quarter of an equal part; any other keeps a twentieth, or one place.
 local function demandOf(one, count)
-  local needed = math.max(one.need, math.min(one.want, 0.25 / count), place and place / whole or 0.05 / count)
-  return needed, math.max(one.want, needed), isRare(one) and 0.05 / count
+  local least = place and place / whole or 0.05 / count
+  local needed = math.max(one.need, math.min(one.want, 0.25 / count), least)
+  return needed, math.max(one.want, needed), isRare(one) and least
 end
 
 -- The part of the limit that a process gets. The mode is 'need' while the limit is less than all need to lose no event, 'want'
@@ -329,7 +331,12 @@ local names = {
 }
 local values, s = redis.call('HMGET', state, unpack(names)), {}
 for i, name in ipairs(names) do if values[i] and values[i] ~= '' then s[name] = values[i] end end
-local function number(name) return tonumber(s[name]) or 0 end
+local function number(name)
+  local value = tonumber(s[name]) or 0
+  return value == value and value or 0
+end
+-- No fleet is larger. A wrong number must not keep the processes from being counted again.
+for _, name in ipairs({ 'count', 'turns' }) do s[name] = math.min(number(name), 100000) end
 local changed = {}
 local function set(name, value)
   s[name] = value ~= '' and value or nil
@@ -385,7 +392,7 @@ if place then arcs = placesIn(arcs, place) end
 local free
 
 if not s.surveyedMs or (claimed and #claimed > 0)
-  or now - number('surveyedMs') >= math.max(leaseMs / 10, number('count')) then
+  or now - number('surveyedMs') >= math.max(leaseMs / 10, math.min(number('count'), leaseMs)) then
   -- Counted as late are the processes that have become late since the last survey.
   local others, late, all = {}, 0, redis.call('HGETALL', members)
   for i = 1, #all, 2 do
@@ -480,9 +487,10 @@ end
 if not place and not isReturning then arcs, free = rearranged(movedDown, arcs, free) end
 set('free', textOf(free))
 
--- The time of the next slot of the reserve that no process was given.
+-- The time of the next slot of the reserve that no process was given. A time in the distant future is no such slot.
 local function reservedSlot()
-  local fromMs = math.max(number('reservedMs') + 1, now + 5)
+  local reservedMs = number('reservedMs') <= now + leaseMs and number('reservedMs') or 0
+  local fromMs = math.max(reservedMs + 1, now + 5)
   return nextSlots(fromMs, now + firstMs, function(point, atMs) return holds(free, point) and math.floor(atMs) end)
 end
 

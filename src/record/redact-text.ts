@@ -40,8 +40,8 @@ interface Examined {
 /**
  * Masks parts of texts. Each run of characters that patterns match is replaced as a whole.
  *
- * The length of what is examined is bounded. The time is bounded for patterns whose time grows with the square of the
- * length at most. A pattern with nested repetition (`/(a+)+$/`) can still take long.
+ * Only a limited length of text is examined, so that each pattern takes a limited time. The exception is a pattern with
+ * nested repetition, such as `/(a+)+$/`: the time that it takes can double with each character.
  */
 export class TextMask {
   /** True if a text of the event was cut, because it was too long to be examined. */

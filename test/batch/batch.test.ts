@@ -150,22 +150,10 @@ describe('a batch with all lines in the store', () => {
     const left = [...copies] as (StoredBatch | undefined)[]
     return { isReady: true, open: () => undefined, write: () => left.shift() }
   }
-  const copy = (count = 2) => ({
-    order: '1',
-    isComplete: true,
-    exists: true,
-    isOpen: false,
-    hasVanished: false,
-    isUnreadable: false,
-    count,
-    append: vi.fn(),
-    extend: vi.fn(),
-    seal: vi.fn(),
-    read: vi.fn(),
-    readNow: vi.fn(),
-    handOff: vi.fn(),
-    remove: vi.fn(),
-  })
+  const copy = (count = 2) => {
+    const mocks = { handOff: vi.fn(), remove: vi.fn() }
+    return { ...storedCopy(Buffer.alloc(0), new Uint8Array(count)), ...mocks }
+  }
   const splitWith = (whole: StoredBatch, lines = 2) => {
     const batch = Batch.open('d', blockSize(100, MiB), memory(), () => whole) as Batch
     for (let n = 1; n <= lines; n++) batch.append(2, lineOf(`{"n":${n}}`), MiB)

@@ -139,6 +139,24 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     },
   )
 
+  it.each(['reservedMs', 'count'])(
+    'a %s in Redis that is far too large keeps no process from its requests',
+    async name => {
+      const register = new Register(ioredis, `far too large ${name}`, leaseMs)
+      const rare = { ...nothing, wanted: 0.001, limitPerSecond: 100, isGuest: true }
+      const busy = { ...nothing, needed: 1, wanted: 1, limitPerSecond: 100 }
+      await register.renew('busy', busy)
+      await ioredis.hset(`{logferry:fleet:far too large ${name}}:state`, name, '1e15')
+      let share = await register.renew('rare', rare)
+      for (let calls = 0; calls < 30 && share.arcs.length === 0 && share.guestMs === undefined; calls++) {
+        await setTimeout(leaseMs / 5)
+        await register.renew('busy', busy)
+        share = await register.renew('rare', rare)
+      }
+      expect(share.arcs.length > 0 || share.guestMs !== undefined).toBe(true)
+    },
+  )
+
   it('two keys with the id of the organization are used, and expire', async () => {
     const register = new Register(ioredis, 'org', leaseMs)
     await register.renew('a', { ...nothing, license: '{}' })

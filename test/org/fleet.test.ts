@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Lease } from '../../src/delivery/rate-limiter.ts'
 import type { IoredisClient } from '../../src/options/redis-client.ts'
 import { Fleet } from '../../src/org/fleet.ts'
-import { wholeCircle } from '../../src/org/slots.ts'
+import { type Arc, Slots, wholeCircle } from '../../src/org/slots.ts'
 import { randomFrom, stubTime, VirtualClock } from './simulation.ts'
 import { SimulatedRedis } from './simulation-redis.ts'
 
@@ -151,6 +151,18 @@ describe('a fleet', () => {
       expect(rateOf(member)).toBeCloseTo(0.98)
       void member.fleet.close()
     }
+  })
+
+  it('lets a process whose share is in pieces use its slots although some come close together', () => {
+    const random = randomFrom(1)
+    const pieces = Array.from({ length: 20 }, () => Math.floor(random() * wholeCircle * 0.99))
+    const arcs = pieces.map((from): Arc => [from, from + wholeCircle / 100])
+    const slots = new Slots({ arcs, stride: 2_654_435_769 }, 40, 0)
+    const times: number[] = []
+    for (let atMs = slots.nextMs(0); atMs < 300_000; atMs = slots.nextMs(atMs + 1)) times.push(atMs)
+    const inSecond = times.map(fromMs => times.filter(atMs => atMs >= fromMs && atMs < fromMs + 1000).length)
+    const tooMany = inSecond.filter(count => count > slots.maxPerSecond).length
+    expect(tooMany / times.length).toBeLessThan(0.02)
   })
 
   it('gives a process that sends rarely one request after the other while it waits, in case one was refused', async () => {

@@ -73,7 +73,7 @@ function decodeJson(schema: DescMessage, value: JsonValue): unknown {
   try {
     return fromJson(schema, value, { ignoreUnknownFields: true, recursionLimit: maxMessageDepth })
   } catch (error) {
-    // The decoder's message names the field. The rest of the message may repeat what was sent.
+    // Only the name of the field is taken from the decoder's message, which may repeat what was sent.
     const [, field] = /\bfield otlp\.json\.([\w.]+)/.exec(String(error)) ?? []
     throw noRequestInJson(field === undefined ? '' : `: ${field} has a value of another type`)
   }
