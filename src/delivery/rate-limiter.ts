@@ -399,6 +399,8 @@ export class RateLimiter {
         : Math.max(perSecond, urgentPerSecond)
     }
     if (this.#lease === undefined) return perSecond
+    // If slots are a window apart, the next one is in another window: a single 429 says nothing about it.
+    if (this.#lease.perSecond <= 1000 / windowMs && this.#learned.refusals <= 1) return Number.POSITIVE_INFINITY
     // No other process needs room, because the slots of other processes are separate. So the lease is soon used fully
     // again.
     return Math.max(perSecond, this.#allowed * Math.min((nowMs - this.#throttledAtMs) / leaseRegainedMs, 1))

@@ -27,6 +27,9 @@ local guestPart = 0.03
 local freePart = 0.02
 -- A process of few requests is assumed to make so many per second in its first seconds, before more is known.
 local unknownMs, unknownPerSecond = 2 * leaseMs, 0.5
+-- Time constant of the count of processes that started lately. From that part of all processes on, and from a few on, the
+-- fleet grows: as many again are expected to start.
+local joinsDecayMs, growthPart, fewJoins = 1000, 0.2, 3
 
 -- Where there are so many processes that each has to wait for seconds, the circle is cut into places, and each place has
 -- its turn once in a round. Else the slots are spread by the golden ratio, which suits parts of any size.
@@ -144,8 +147,9 @@ local function partOf(mode, level, needed, wanted, ofRare)
   return math.max(wanted, level)
 end
 
--- The mode, the level at which all parts add up to the limit without the reserve, and the reserve.
-local function levelFor(demands)
+-- The mode, the level at which all parts add up to the limit without the reserve, and the reserve, which has room for so
+-- many processes that are expected to start.
+local function levelFor(demands, expected)
   local count, sumNeeded, sumWanted, reserve = #demands, 0, 0, 0
   local parts = {}
   for i, one in ipairs(demands) do
@@ -159,6 +163,7 @@ local function levelFor(demands)
   else reserve = count > 1 and math.min(0.05, (1 - sumWanted) / 2) or 0 end -- leaves some for newcomers
   -- Half of an equal part for the next process that starts: it would wait until others have given back theirs.
   if mode ~= 'spare' and not place and count >= 16 then reserve = math.max(reserve, 0.5 / math.max(count, 40)) end
+  if not place then reserve = math.max(reserve, expected / (count + expected)) end -- their equal parts
   reserve = math.min(reserve, 0.5)
   local low, high = 0, 1
   for _ = 1, 24 do
@@ -327,7 +332,7 @@ end
 local names = {
   'bornMs', 'returnedMs', 'calledMs', 'surveyedMs', 'count', 'mode', 'level', 'free', 'lostMs', 'guestMs',
   'header', 'headerMs', 'licenseAt', 'reader', 'readerMs', 'turns',
-  'lacking', 'reserve', 'reservedMs',
+  'lacking', 'reserve', 'reservedMs', 'joins', 'joinsMs',
 }
 local values, s = redis.call('HMGET', state, unpack(names)), {}
 for i, name in ipairs(names) do if values[i] and values[i] ~= '' then s[name] = values[i] end end
@@ -348,7 +353,7 @@ local function setMs(name, value) set(name, string.format('%.0f', value)) end
 -- The clock of Redis was set back, or another server took over: times of the future would not pass for as long. The
 -- processes call again, as after Redis was away.
 if s.calledMs and now < number('calledMs') - leaseMs / 5 then
-  for _, name in ipairs({ 'bornMs', 'lostMs', 'guestMs', 'reservedMs', 'headerMs', 'readerMs' }) do
+  for _, name in ipairs({ 'bornMs', 'lostMs', 'guestMs', 'reservedMs', 'headerMs', 'readerMs', 'joinsMs' }) do
     if number(name) > now then setMs(name, now) end
   end
   s.surveyedMs = nil
@@ -357,6 +362,13 @@ end
 
 local record = redis.call('HGET', members, id)
 local present = math.max(number('count'), 1) + (record and 0 or 1)
+local joins = math.min(number('joins') * math.exp(math.min(number('joinsMs') - now, 0) / joinsDecayMs), present)
+if not record and claims == '' then
+  joins = joins + 1
+  set('joins', joins)
+  setMs('joinsMs', now)
+end
+local expected = joins > math.max(growthPart * present, fewJoins) and joins or 0
 turns = math.max(number('turns'), 1)
 if limit > 0 then
   if present <= (turns > 1 and 0.7 or 1) * turnsFrom * limit then turns = 1
@@ -392,7 +404,7 @@ if place then arcs = placesIn(arcs, place) end
 local free
 
 if not s.surveyedMs or (claimed and #claimed > 0)
-  or now - number('surveyedMs') >= math.max(leaseMs / 10, math.min(number('count'), leaseMs)) then
+  or now - number('surveyedMs') >= math.max(expected > 0 and 0 or leaseMs / 10, math.min(number('count'), leaseMs)) then
   -- Counted as late are the processes that have become late since the last survey.
   local others, late, all = {}, 0, redis.call('HGETALL', members)
   for i = 1, #all, 2 do
@@ -424,7 +436,7 @@ if not s.surveyedMs or (claimed and #claimed > 0)
   if claimed then arcs = common(claimed, complement(taken)) end
   for _, arc in ipairs(arcs) do taken[#taken + 1] = arc end
   free = complement(taken)
-  local mode, level, reserve = levelFor(demands)
+  local mode, level, reserve = levelFor(demands, expected)
   local lacking, step = 0, stepOf(#demands)
   for i, one in ipairs(demands) do
     local sure = sureOf(whole * partOf(mode, level, demandOf(one, #demands)), step)
@@ -446,6 +458,8 @@ local count = math.max(number('count'), 1)
 local step = stepOf(count)
 local due = partOf(s.mode, number('level'), demandOf(self, count)) * whole
 local sure = sureOf(due, step)
+-- Half of an equal part is enough while a fleet grows: the first request of each comes before the second one of others.
+if expected > 0 and not place then sure = math.min(sure, 8 * step) end
 -- The free arcs that are left when processes with far too little have taken their part; negative if there are too few.
 local spare = lengthOf(free) - number('lacking')
 if place then spare = spare - freePlaces() * place
@@ -494,11 +508,13 @@ local function reservedSlot()
   return nextSlots(fromMs, now + firstMs, function(point, atMs) return holds(free, point) and math.floor(atMs) end)
 end
 
--- The time of a request besides the slots: the limit is not used whole, so there is room for a few; for two at once.
-local function besides()
+-- The time of a request besides the slots: the limit is not used whole, so there is room for a few; for two at once. Where
+-- many start, they wait for slots, as there is no room for so many.
+local function besides(beforeMs)
+  if expected > 0 and not isRare(self) then return nil end
   local apartMs = 1000 / (guestPart * limit)
   local dueMs = math.max(number('guestMs') + apartMs, now - apartMs)
-  if dueMs >= now + (isRare(self) and firstMs or 2 * leaseMs) then return nil end
+  if dueMs >= math.min(now + (isRare(self) and firstMs or 2 * leaseMs), beforeMs) then return nil end
   setMs('guestMs', dueMs)
   return math.floor(math.max(dueMs, now))
 end
@@ -506,13 +522,14 @@ end
 -- Of several processes that have just started, each may still have a slot soon. A place is worth the wait for some seconds,
 -- as a guest is likely to be refused there.
 local isSettled = isRare(self) or now - self.joinedMs >= 0.1 * leaseMs or number('guestMs') < now - leaseMs / 2
-local hasToWait = wantsGuest == '1' and isSettled and nextSlot(arcs) > now + (place and 1.3 * leaseMs or firstMs)
+local ownMs = nextSlot(arcs)
+local hasToWait = wantsGuest == '1' and isSettled and ownMs > now + (place and 1.3 * leaseMs or firstMs)
 local guestMs = nil
 if limit > 0 and hasToWait then
   -- After Redis was away, it is not known yet which arcs are free, but processes that send rarely still have their room.
   if isReturning then guestMs = isRare(self) and now or nil
   elseif isRare(self) or s.mode == 'spare' then guestMs = reservedSlot() end
-  if guestMs then setMs('reservedMs', guestMs + 1) else guestMs = besides() end
+  if guestMs then setMs('reservedMs', guestMs + 1) else guestMs = besides(ownMs) end
 end
 
 if header ~= '' then

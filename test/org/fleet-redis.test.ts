@@ -128,16 +128,24 @@ describe.skipIf(!isInstalled)('on a real Redis', () => {
     expect(await register.renew('a', { ...nothing, licenseVersion, wouldRead: true })).toMatchObject({ mayRead: false })
   })
 
-  it.each(['count', 'turns', 'calledMs', 'surveyedMs', 'returnedMs', 'reservedMs', 'guestMs', 'lostMs'])(
-    'a %s in Redis that is no number is no reason to refuse calls',
-    async name => {
-      const register = new Register(ioredis, `no number ${name}`, leaseMs)
-      const report = { ...nothing, wanted: 0.1, limitPerSecond: 1, isGuest: true }
-      await register.renew('a', report)
-      await ioredis.hset(`{logferry:fleet:no number ${name}}:state`, name, 'x')
-      expect((await register.renew('b', report)).renewInMs).toBeGreaterThan(0)
-    },
-  )
+  it.each([
+    'count',
+    'turns',
+    'calledMs',
+    'surveyedMs',
+    'returnedMs',
+    'reservedMs',
+    'guestMs',
+    'lostMs',
+    'joins',
+    'joinsMs',
+  ])('a %s in Redis that is no number is no reason to refuse calls', async name => {
+    const register = new Register(ioredis, `no number ${name}`, leaseMs)
+    const report = { ...nothing, wanted: 0.1, limitPerSecond: 1, isGuest: true }
+    await register.renew('a', report)
+    await ioredis.hset(`{logferry:fleet:no number ${name}}:state`, name, 'x')
+    expect((await register.renew('b', report)).renewInMs).toBeGreaterThan(0)
+  })
 
   it.each(['reservedMs', 'count'])(
     'a %s in Redis that is far too large keeps no process from its requests',

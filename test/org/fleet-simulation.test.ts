@@ -49,8 +49,9 @@ describe('processes that lease their shares', () => {
     [40, 1000, 1.5],
     [40, 5000, 3],
     [80, 1000, 4],
+    [80, 3000, 4.5],
   ])(
-    '%d that start within %d ms on 40 per second make their first requests within %d seconds',
+    '%d that start within %d ms on 40 per second have their first requests accepted within %d seconds',
     async (processes, withinMs, maxSeconds) => {
       const longest: number[] = []
       for (let run = 0; run < (isSoak ? 12 : 3); run++) {
@@ -58,14 +59,12 @@ describe('processes that lease their shares', () => {
         for (let n = 0; n < run; n++) world.random() // another run each time
         for (let n = 0; n < processes; n++) world.clock.after(withinMs * world.random(), () => world.join())
         await world.run()
-        longest.push(
-          Math.max(...world.clients.map(({ startsMs: [firstMs = Infinity], startedMs }) => firstMs - startedMs)),
-        )
+        longest.push(Math.max(...world.clients.map(({ firstWaitMs }) => firstWaitMs)))
         expect(world.service.rejected(0, 20)).toBeLessThan(0.01)
         vi.unstubAllGlobals()
       }
       console.log(
-        `${processes} that start within ${withinMs} ms, longest wait for the first request: ${longest.map(Math.round).join(', ')} ms`,
+        `${processes} that start within ${withinMs} ms, longest wait for the first accepted request: ${longest.map(Math.round).join(', ')} ms`,
       )
       expect(Math.max(...longest)).toBeLessThan(maxSeconds * 1000)
     },

@@ -214,6 +214,8 @@ export class Client {
   readonly waitsMs: number[] = []
   readonly demand: Demand
   successes = 0
+  /** Time from the start of the process to its first accepted request; `Infinity` before it. */
+  firstWaitMs = Number.POSITIVE_INFINITY
   #lastSuccessMs: number
   #longestGapMs = 0
   #isStopped = false
@@ -318,7 +320,7 @@ export class Client {
       this.#breaker.onAnswered()
       this.#noteGap(nowMs)
       this.#lastSuccessMs = nowMs
-      this.successes++
+      if (this.successes++ === 0) this.firstWaitMs = nowMs - this.startedMs
     }
     this.pump()
   }
