@@ -59,10 +59,10 @@ export class DatasetCounts {
         stats[dataset] = { ...(this.#counts.get(dataset) ?? none), pending: unsettledCount }
     }
     if (free <= 0) return stats
-    for (const [dataset, counts] of [...this.#counts].reverse()) {
+    for (const dataset of [...this.#counts.keys()].reverse()) {
       if (dataset in stats) continue
       if (free-- === 0) return stats
-      stats[dataset] = { ...counts, pending: 0 }
+      stats[dataset] = { ...(this.#counts.get(dataset) ?? none), pending: 0 }
     }
     return stats
   }

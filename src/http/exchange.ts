@@ -90,13 +90,15 @@ export function exchange(
       } else if (++interimAnswers === maxInterimAnswers) giveUp(new Error('interim answers without end'))
     },
     onResponseData(given, chunk) {
-      const neededBytes = bytes + chunk.length
-      if (neededBytes > body.length) body = Buffer.concat([body], bytes === 0 ? neededBytes : neededBytes * 2)
+      const maxBytes = head !== undefined && head.status < 300 ? maxAnswerBytes : usualAnswerBytes
+      const neededBytes = Math.min(bytes + chunk.length, maxBytes)
+      if (neededBytes > body.length)
+        body = Buffer.concat([body], bytes === 0 ? neededBytes : Math.min(neededBytes * 2, maxBytes))
+      const isTooLong = bytes + chunk.length > maxBytes
       bytes += chunk.copy(body, bytes)
-      if (bytes > (head !== undefined && head.status < 300 ? maxAnswerBytes : usualAnswerBytes)) {
-        settle('too-long')
-        given.abort(new Error('answer too long'))
-      }
+      if (!isTooLong) return
+      settle('too-long')
+      given.abort(new Error('answer too long'))
     },
     onResponseEnd: () => settle(undefined),
     onResponseError: (_, error) => fail(error),

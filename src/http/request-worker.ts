@@ -159,9 +159,11 @@ export function runRequestWorker(): void {
       head = response
       const maxBytes = (response.statusCode as number) < 300 ? request.maxBytes : 65_536
       response.on('data', chunk => {
-        if (bytes + chunk.length > body.length) body = Buffer.concat([body], (bytes + chunk.length) * 2)
+        const neededBytes = Math.min(bytes + chunk.length, maxBytes)
+        if (neededBytes > body.length) body = Buffer.concat([body], Math.min(neededBytes * 2, maxBytes))
+        const isTooLong = bytes + chunk.length > maxBytes
         bytes += chunk.copy(body, bytes)
-        if (bytes <= maxBytes) return
+        if (!isTooLong) return
         settle('too-long')
         outgoing.destroy()
       })

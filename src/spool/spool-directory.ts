@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { join, sep } from 'node:path'
 import { monotonicMs } from '../time.ts'
 import type { Claim, ClaimState } from './claim.ts'
 import type { Disk } from './disk.ts'
@@ -170,7 +170,7 @@ export class SpoolDirectory {
   }
 
   pathOf(order: string): string {
-    return join(this.#root, order)
+    return this.#root + sep + order // `join` reads every character, and the watch asks for thousands of paths a second
   }
 
   onCreated(): void {

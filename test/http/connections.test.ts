@@ -54,6 +54,25 @@ describe('connections of logferry', () => {
     await server.close()
   })
 
+  it.each([
+    ['200 OK', 100_000],
+    ['503 Unavailable', 65_536],
+  ])('read of a %s with a body of 5 MB as many bytes as are needed', async (status, bytes) => {
+    const body = Buffer.alloc(5_000_000, 'abc')
+    const server = await startRawServer(socket => {
+      socket.write(`HTTP/1.1 ${status}\r\ncontent-length: ${body.length}\r\n\r\n`)
+      socket.write(body)
+    })
+    const connections = new Connections(server.url, 1)
+    const answer = await exchange(connections, post(server.url), 5000, never, 100_000)
+    expect(answer.cut).toBe('too-long')
+    expect(answer.body.length).toBe(bytes)
+    expect(body.subarray(0, bytes).equals(answer.body)).toBe(true)
+    expect(answer.body.buffer.byteLength).toBe(bytes) // no memory beyond that
+    await connections.close()
+    await server.close()
+  })
+
   it('keep no reference to a finished request', async () => {
     const server = await startRawServer(socket => socket.write(ok))
     const connections = new Connections(server.url, 1)

@@ -5,7 +5,7 @@
 import { writeSync } from 'node:fs'
 import { createHistogram } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createShipper, type Shipper, type ShipperOptions } from 'logferry'
+import { createShipper, type Shipper, type ShipperOptions, type ShipperStats } from 'logferry'
 import { randomFrom } from '../support/random.ts'
 import {
   type ChaosJob,
@@ -19,6 +19,7 @@ import {
 const job = JSON.parse(process.env.CHAOS_JOB as string) as ChaosJob
 const random = randomFrom(job.seed)
 const oneOf = <T>(...values: readonly T[]): T => values[Math.floor(random() * values.length)] as T
+const tellsPerStats = 20
 const calls = createHistogram()
 let stallMs = 0
 let isToEnd = job.forMs === 0
@@ -32,6 +33,8 @@ class Logger {
   #logged = 0
   readonly #wronglyRejected: number[] = []
   #closing = 0
+  #stats: ShipperStats
+  #droppedSince = 0
 
   constructor() {
     const kinds = ['memory', 'spool', 'disk'] as const
@@ -57,7 +60,11 @@ class Logger {
       ...(kind === 'disk' ? { durability: 'disk' } : {}),
     }
     this.shipper = createShipper(options)
+    this.#stats = this.shipper.stats()
     this.shipper.on('warning', () => {})
+    this.shipper.on('dropped', ({ dataset, count }) => {
+      if (dataset !== undefined) this.#droppedSince += count // `#ship` counts events that were dropped in their log calls
+    })
     this.shipper.on('rejected', ({ event }) => {
       if (this.#closing > 0 || event === undefined || event.poison === true || this.#wronglyRejected.length >= 1000)
         return
@@ -70,7 +77,7 @@ class Logger {
     const waiting = Object.entries(this.shipper.stats().datasets).filter(([, { pending }]) => pending > 0)
     for (const [to] of waiting.slice(0, 20)) {
       while (isPoison(this.number * numbersEach + this.#logged)) this.#logged++
-      this.shipper.ship({ level: 'info', n: this.number * numbersEach + this.#logged++, to })
+      this.#ship({ level: 'info', n: this.number * numbersEach + this.#logged++, to })
     }
   }
 
@@ -82,7 +89,7 @@ class Logger {
       const number = this.number * numbersEach + this.#logged
       const event = { level: oneOf('debug', 'info', 'warn', 'error', 'fatal'), n: number, text }
       const startedAt = process.hrtime.bigint()
-      this.shipper.ship(isPoison(number) ? { ...event, poison: true } : event)
+      this.#ship(isPoison(number) ? { ...event, poison: true } : event)
       calls.record(process.hrtime.bigint() - startedAt || 1n)
       this.#logged++
     }
@@ -101,18 +108,31 @@ class Logger {
     this.#closing--
   }
 
+  /** Takes the counts of the shipper, with those of up to 1,000 datasets. Often taken, they would take most of the memory. */
+  takeStats(): void {
+    this.#stats = this.shipper.stats()
+    this.#droppedSince = 0
+  }
+
   get report(): ChaosShipper {
-    const { accepted, delivered, dropped, pending, bufferedBytes, spool } = this.shipper.stats()
+    const { accepted, delivered, dropped, pending, bufferedBytes, spool } = this.#stats
     const { number, maxBufferedBytes } = this
     const left = spool?.handedOff ?? 0
     const counts = { accepted, delivered, dropped, pending, left, bufferedBytes, maxBufferedBytes }
-    return { number, kind: this.#kind, logged: this.#logged, ...counts, wronglyRejected: this.#wronglyRejected }
+    const since = { logged: this.#logged, droppedSince: this.#droppedSince }
+    return { number, kind: this.#kind, ...counts, ...since, wronglyRejected: this.#wronglyRejected }
+  }
+
+  #ship(event: Record<string, unknown>): void {
+    if (!this.shipper.ship(event)) this.#droppedSince++
   }
 }
 
+let told = 0
 const rssAtStartBytes = process.memoryUsage.rss()
 const loggers: Logger[] = []
 const tell = (isDone: boolean): void => {
+  if (isDone || ++told % tellsPerStats === 0) for (const logger of loggers) logger.takeStats()
   const shippers = loggers.map(logger => logger.report)
   const callMs = calls.count === 0 ? 0 : calls.percentile(99.9) / 1e6
   const { rss: rssBytes, heapTotal: heapBytes, external: externalBytes } = process.memoryUsage()

@@ -12,7 +12,7 @@ export interface ChaosJob {
   readonly closeMs: number
 }
 
-/** The state of one shipper, according to its own process. */
+/** The state of one shipper, according to its own process. Its counts may be some bursts old, unless the process has ended. */
 export interface ChaosShipper {
   readonly number: number
   /** The place of its events: memory alone, a spool for events that memory cannot hold, or all events on disk. */
@@ -22,6 +22,8 @@ export interface ChaosShipper {
   readonly accepted: number
   readonly delivered: number
   readonly dropped: number
+  /** Number of events that were dropped since these counts were taken. */
+  readonly droppedSince: number
   readonly pending: number
   /** Number of pending events that `close()` has left in the spool. */
   readonly left: number

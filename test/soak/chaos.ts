@@ -219,12 +219,13 @@ function judge(
     if (!one.wasKilled && one.latest?.isDone !== true) broken.add('a process did not come to its end')
     for (const shipper of one.shippers) {
       const missingHere = missingOf(shipper, arrived.get(shipper.number))
+      const droppedHere = shipper.dropped + shipper.droppedSince
       events += shipper.logged
-      dropped += shipper.dropped
+      dropped += droppedHere
       const hadInMemory = one.wasKilled && shipper.kind !== 'disk'
       if (!hadInMemory) missing += missingHere
       // Another process may drop events of a spool, and then counts them.
-      if (!hadInMemory && shipper.kind === 'memory') lost += Math.max(missingHere - shipper.dropped, 0)
+      if (!hadInMemory && shipper.kind === 'memory') lost += Math.max(missingHere - droppedHere, 0)
       for (const law of brokenBy(shipper, one.wasKilled)) broken.add(law)
     }
   }
