@@ -80,7 +80,7 @@ const maxDirectories = 4
  * Maximum number of segments that batches need, and maximum number passed to `onAdopted` at once. Each such segment
  * keeps a few kilobytes of objects in memory, and processes that were killed may have left any number of segments.
  */
-const maxSegments = 16_384
+const maxSegments = 4096
 const passedOnSegments = 1024
 
 const restEveryMs = 5
